@@ -1,0 +1,1 @@
+//! The administration front door: health, metrics, verify.

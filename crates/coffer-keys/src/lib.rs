@@ -1,0 +1,1 @@
+//! The keystore: root-key sources, level and bucket keys.

@@ -1,0 +1,1 @@
+//! Ranks, categories, labels and clearances.

@@ -1,0 +1,1 @@
+//! Cobblestone-256 sealing: whole, streamed and random access.

@@ -1,0 +1,1 @@
+//! Sealed blobs and catalogs on disk.

@@ -1,0 +1,1 @@
+//! The reference monitor: the only door to data.
