@@ -1,0 +1,132 @@
+//! Sealing as the plaintext arrives, chunk by chunk.
+
+use std::fmt;
+
+use crate::context::Context;
+use crate::error::SealError;
+use crate::limits::{CHUNK_BYTES, CHUNK_COUNT_MAX, HEADER_BYTES, SALT_BYTES, TAG_BYTES};
+use crate::message_key::MessageKey;
+use crate::secret::{SecretKey, random_bytes};
+
+/// Seals one message: its header, then full chunks, then a last one that is shorter.
+///
+/// Chunks go from one buffer into another in one pass, without an allocation. A sealer counts
+/// its chunks itself and ends with the last, so no nonce can be used twice.
+///
+/// ```
+/// use coffer_seal::{Context, Sealer, SecretKey, limits, open};
+///
+/// let (key, context) = (SecretKey::generate(), Context::raw(*b"example"));
+/// let plaintext = vec![7; limits::CHUNK_BYTES + 100];
+/// let (full, last) = plaintext.split_at(limits::CHUNK_BYTES);
+///
+/// let mut sealer = Sealer::new(&key, &context);
+/// let mut message = sealer.header().to_vec();
+/// let mut chunk = vec![0; limits::SEALED_CHUNK_BYTES];
+/// sealer.seal_chunk(full, &mut chunk)?;
+/// message.extend_from_slice(&chunk);
+/// chunk.truncate(last.len() + limits::TAG_BYTES);
+/// sealer.seal_last(last, &mut chunk)?;
+/// message.extend_from_slice(&chunk);
+///
+/// assert_eq!(*open(&key, &context, &message).unwrap(), plaintext);
+/// # Ok::<(), coffer_seal::SealError>(())
+/// ```
+pub struct Sealer {
+    key: MessageKey,
+    header: [u8; HEADER_BYTES],
+    next_index: u64,
+}
+
+impl Sealer {
+    /// A sealer with a salt of its own; `key` and `context` are what opening will need.
+    pub fn new(key: &SecretKey, context: &Context) -> Self {
+        // 192 random bits: under one key, 2^80 messages reach a chance of 2^-32 that two salts
+        // are the same (C2SP chunked-encryption v1, "Security analysis").
+        Self::with_salt(key, context, &random_bytes())
+    }
+
+    /// A sealer with a given salt, which must never be used twice with the same key: only for
+    /// comparing with known messages.
+    pub(crate) fn with_salt(key: &SecretKey, context: &Context, salt: &[u8; SALT_BYTES]) -> Self {
+        let (key, header) = MessageKey::derive(key, context, salt);
+        Self {
+            key,
+            header,
+            next_index: 0,
+        }
+    }
+
+    /// What the message begins with.
+    pub fn header(&self) -> &[u8; HEADER_BYTES] {
+        &self.header
+    }
+
+    /// Seals the next full chunk: exactly [`CHUNK_BYTES`] into exactly
+    /// [`SEALED_CHUNK_BYTES`](crate::limits::SEALED_CHUNK_BYTES).
+    ///
+    /// # Errors
+    ///
+    /// When a length is not that, or when the message has no room for this chunk and a last one.
+    /// The chunk is then not sealed and the sealer is where it was.
+    pub fn seal_chunk(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<(), SealError> {
+        if plaintext.len() != CHUNK_BYTES {
+            return Err(SealError::ChunkLength {
+                plaintext_bytes: plaintext.len(),
+            });
+        }
+        // A full chunk is never the last, so one more must find room.
+        if self.next_index + 1 >= CHUNK_COUNT_MAX {
+            return Err(SealError::TooLong);
+        }
+        check_out(plaintext, out)?;
+        let index = self.next_index;
+        // Counted first: were the cipher to fail half-way, the nonce would be spent all the same.
+        self.next_index += 1;
+        self.seal(index, plaintext, out)
+    }
+
+    /// Seals the last chunk, which marks the message's end: fewer than [`CHUNK_BYTES`], perhaps
+    /// none, into exactly [`TAG_BYTES`] more.
+    ///
+    /// # Errors
+    ///
+    /// When a length is not that. The message is lost then, for the sealer is used up.
+    pub fn seal_last(self, plaintext: &[u8], out: &mut [u8]) -> Result<(), SealError> {
+        if plaintext.len() >= CHUNK_BYTES {
+            return Err(SealError::ChunkLength {
+                plaintext_bytes: plaintext.len(),
+            });
+        }
+        check_out(plaintext, out)?;
+        self.seal(self.next_index, plaintext, out)
+    }
+
+    fn seal(&self, index: u64, plaintext: &[u8], out: &mut [u8]) -> Result<(), SealError> {
+        if self.key.seal_chunk(index, plaintext, out) {
+            Ok(())
+        } else {
+            Err(SealError::Cipher)
+        }
+    }
+}
+
+impl fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sealer")
+            .field("next_index", &self.next_index)
+            .finish_non_exhaustive()
+    }
+}
+
+fn check_out(plaintext: &[u8], out: &[u8]) -> Result<(), SealError> {
+    let sealed_bytes = plaintext.len() + TAG_BYTES;
+    if out.len() == sealed_bytes {
+        Ok(())
+    } else {
+        Err(SealError::Buffer {
+            sealed_bytes,
+            out_bytes: out.len(),
+        })
+    }
+}
