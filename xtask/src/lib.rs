@@ -1,1 +1,23 @@
-//! The house rules, as tests: see `tests/`.
+//! The house rules, as checks that `cargo test -p xtask` runs: the floors and the order of modules
+//! in `tests/house.rs`, tidiness in `tests/tidy.rs`.
+//!
+//! Every check is a plain function from text to [`Finding`]s, so that its own tests can show it a
+//! made-up snippet and see it fail.
+
+#![forbid(unsafe_code)]
+
+mod finding;
+mod lexer;
+mod tree;
+
+pub mod floors;
+pub mod modules;
+pub mod style;
+pub mod words;
+
+mod functions;
+
+pub use finding::{Finding, assert_clean};
+pub use functions::long_functions;
+pub use lexer::code_only;
+pub use tree::{Source, read, rust_crates, workspace_files, workspace_root};

@@ -1,0 +1,134 @@
+//! One word, one meaning.
+
+use crate::finding::Finding;
+use crate::lexer::{code_only, tokens};
+
+/// Words to avoid, and what to say instead. In pieces, so that this list does not find itself.
+const AVOIDED: [(&str, &str); 6] = [
+    (concat!("master", " key"), "root key"),
+    (concat!("master", "_key"), "root_key"),
+    (concat!("Master", "Key"), "RootKey"),
+    (concat!("shr", "ed"), "erase (a key), reclaim (files)"),
+    (concat!("wip", "e"), "zeroize (memory), erase (a key)"),
+    (
+        concat!("scr", "ub"),
+        "zeroize (memory), verify (stored seals)",
+    ),
+];
+
+/// S3's own operations keep their names; everything of ours does without `get_`.
+const S3_OPERATIONS: [&str; 2] = [concat!("get", "_object"), concat!("get", "_bucket")];
+
+/// Finds words to avoid, in code and comments alike.
+pub fn avoided(path: &str, text: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let words = line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ' ');
+        let hits = |avoided: &str| {
+            let begins = |phrase: &str| {
+                phrase
+                    .match_indices(avoided)
+                    .any(|(at, _)| !phrase[..at].ends_with(|c: char| c.is_alphanumeric()))
+            };
+            words.clone().any(begins)
+        };
+        for (avoided, instead) in AVOIDED.iter().filter(|(avoided, _)| hits(avoided)) {
+            let message = format!("says `{avoided}`; the house says {instead}");
+            found.push(Finding::new(path, index + 1, message));
+        }
+    }
+    found
+}
+
+/// Finds functions called `get_…` and error variants that carry only text.
+pub fn empty_prefixes(path: &str, text: &str) -> Vec<Finding> {
+    let code = code_only(text);
+    let tokens = tokens(&code);
+    let mut found = Vec::new();
+    for window in tokens.windows(4) {
+        let [first, second, third, fourth] = window else {
+            continue;
+        };
+        let is_s3 = S3_OPERATIONS
+            .iter()
+            .any(|operation| second.text.starts_with(operation));
+        if first.text == "fn" && second.text.starts_with("get_") && !is_s3 {
+            let message = format!("`{}`: name it after what it returns", second.text);
+            found.push(Finding::new(path, second.line, message));
+        }
+        if (first.text, second.text, third.text, fourth.text) == ("Other", "(", "String", ")") {
+            let message = "`Other(String)`: give the error a variant with fields";
+            found.push(Finding::new(path, first.line, message));
+        }
+    }
+    found
+}
+
+/// Finds what a library prints past the log: only the program speaks to the terminal.
+pub fn prints(path: &str, text: &str) -> Vec<Finding> {
+    const MACROS: [&str; 4] = ["println", "eprintln", "print", "eprint"];
+    let code = code_only(text);
+    let tokens = tokens(&code);
+    let is_print = |window: &&[crate::lexer::Token<'_>]| {
+        MACROS.contains(&window[0].text) && window[1].text == "!"
+    };
+    let finding = |window: &[crate::lexer::Token<'_>]| {
+        let message = "prints from a library: return it, or log it";
+        Finding::new(path, window[0].line, message)
+    };
+    crate::lexer::without_tests(&tokens)
+        .windows(2)
+        .filter(is_print)
+        .map(finding)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn avoided_words_are_found() {
+        for (word, _) in AVOIDED {
+            assert_eq!(
+                avoided("a.rs", &format!("// the {word}s\n")).len(),
+                1,
+                "{word}"
+            );
+            assert_eq!(
+                avoided("a.rs", &format!("let x{word} = 1;\n")).len(),
+                0,
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn empty_prefixes_are_found() {
+        assert_eq!(
+            empty_prefixes("a.rs", "async fn get_object_tagging() {}"),
+            []
+        );
+        assert_eq!(
+            empty_prefixes("a.rs", "fn gets_along() -> bool { true }"),
+            []
+        );
+        assert_eq!(
+            empty_prefixes("a.rs", "fn get_size() -> u64 { 0 }").len(),
+            1
+        );
+        assert_eq!(empty_prefixes("a.rs", "enum E { Other(String) }").len(), 1);
+    }
+
+    #[test]
+    fn printing_libraries_are_found() {
+        assert_eq!(
+            prints(
+                "a.rs",
+                "// println!()\n#[cfg(test)]\nmod t { fn a() { println!() } }"
+            ),
+            []
+        );
+        assert_eq!(prints("a.rs", "fn a() { eprintln!(\"x\") }").len(), 1);
+    }
+}

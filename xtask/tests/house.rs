@@ -1,0 +1,74 @@
+//! The house stands: crates keep to their floors, modules to their order.
+
+use std::fs;
+
+use xtask::{Finding, assert_clean, floors, modules, rust_crates, workspace_files, workspace_root};
+
+#[test]
+fn crates_depend_only_on_lower_floors() {
+    let manifests: Vec<_> = workspace_files(&["toml"])
+        .into_iter()
+        .filter(|file| file.path.ends_with("/Cargo.toml"))
+        .collect();
+    let findings: Vec<Finding> = manifests
+        .iter()
+        .flat_map(|manifest| floors::check_manifest(&manifest.path, &manifest.text))
+        .collect();
+    assert_clean(&findings);
+    for (name, _) in floors::FLOORS {
+        let path = format!("crates/{name}/Cargo.toml");
+        assert!(
+            manifests.iter().any(|file| file.path == path),
+            "{path} is missing"
+        );
+    }
+}
+
+#[test]
+fn modules_use_only_those_declared_above_them() {
+    let crates = rust_crates();
+    assert!(
+        crates.len() >= floors::FLOORS.len(),
+        "the sources were not found"
+    );
+    let findings: Vec<Finding> = crates
+        .values()
+        .flat_map(|sources| modules::upward_uses(sources))
+        .collect();
+    assert_clean(&findings);
+}
+
+#[test]
+fn names_say_something() {
+    let files = workspace_files(&["rs", "py", "sh"]);
+    assert_clean(&modules::empty_names(
+        files.iter().map(|file| file.path.as_str()),
+    ));
+}
+
+#[test]
+fn every_source_file_is_part_of_its_crate() {
+    let findings: Vec<Finding> = rust_crates()
+        .values()
+        .flat_map(|sources| modules::dead_files(sources))
+        .collect();
+    assert_clean(&findings);
+}
+
+#[test]
+fn members_of_the_workspace_take_its_lints() {
+    let mut findings = Vec::new();
+    for manifest in workspace_files(&["toml"]) {
+        let is_member =
+            manifest.path.ends_with("/Cargo.toml") && !manifest.path.starts_with("fuzz/");
+        if is_member && !manifest.text.contains("[lints]\nworkspace = true") {
+            let message = "lacks `[lints] workspace = true`";
+            findings.push(Finding::new(&manifest.path, 0, message));
+        }
+    }
+    assert_clean(&findings);
+    assert!(
+        fs::exists(workspace_root().join("Cargo.lock")).unwrap_or(false),
+        "no Cargo.lock"
+    );
+}
