@@ -41,6 +41,7 @@ mod opener;
 mod sealer;
 
 mod whole;
+mod wrap;
 
 pub use context::{Context, KeyKind};
 pub use error::{OpenError, SealError};
@@ -49,3 +50,4 @@ pub use opener::Opener;
 pub use sealer::Sealer;
 pub use secret::{SecretKey, random_bytes};
 pub use whole::{open, seal};
+pub use wrap::{unwrap_key, wrap_key};

@@ -62,6 +62,12 @@ impl SecretKey {
     }
 
     /// A key whose bytes are written where they stay.
+    pub(crate) fn try_filled<E>(fill: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<Self, E> {
+        let mut bytes = Box::new(Zeroizing::new([0; KEY_BYTES]));
+        fill(bytes.as_mut_slice())?;
+        Ok(Self(bytes))
+    }
+
     fn filled(fill: impl FnOnce(&mut [u8])) -> Self {
         let mut bytes = Box::new(Zeroizing::new([0; KEY_BYTES]));
         fill(bytes.as_mut_slice());
