@@ -1,1 +1,63 @@
 //! The keystore: root-key sources, level and bucket keys.
+//!
+//! ```text
+//! root key        from a root-key source; seals the keystore's body and wraps
+//!  ├ system key   which keys the server's own database, and
+//!  └ level keys   one a level and generation, each of which wraps
+//!     └ bucket keys   one a bucket and generation, each of which wraps
+//!        └ data keys   one a blob; kept in the bucket's catalog, not here
+//! ```
+//!
+//! The keystore is one small file with two self-checking copies, changed in place: see
+//! `docs/FORMAT.md`, "Keystore". Everything here blocks while it reads, writes and syncs; async
+//! callers use a blocking task.
+//!
+//! ```
+//! use coffer_keys::{Keystore, RootKey};
+//! use coffer_seal::SecretKey;
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("keystore");
+//! let root = RootKey::generate();
+//! let keystore = Keystore::create(&path, &root)?;
+//! let level = &keystore.levels()[0];
+//! assert_eq!((level.name.as_str(), level.label.to_string().as_str()), ("default", "s0"));
+//!
+//! let bucket_key = keystore.add_bucket([1; 16], level.id)?;
+//! let data_key = SecretKey::generate();
+//! let wrapped = bucket_key.wrap(&[2; 16], &data_key);
+//!
+//! drop(keystore);
+//! let (keystore, _repair) = Keystore::open(&path, &root)?;
+//! let bucket_key = keystore.bucket_key(&[1; 16])?;
+//! assert_eq!(bucket_key.unwrap(&[2; 16], bucket_key.generation(), &wrapped)?, data_key);
+//! # Ok::<(), coffer_keys::KeysError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod limits;
+
+mod error;
+
+mod new_file;
+mod root;
+
+mod file_root;
+
+mod contents;
+mod slot;
+
+mod copies;
+
+mod bucket_key;
+
+mod keystore;
+
+pub use bucket_key::BucketKey;
+pub use contents::{BucketEntry, LevelEntry};
+pub use copies::Repair;
+pub use error::KeysError;
+pub use file_root::FileRoot;
+pub use keystore::Keystore;
+pub use root::{RootKey, RootSource};

@@ -9,6 +9,9 @@ use crate::rank::parse_decimal;
 
 const WORD_COUNT: usize = CATEGORY_COUNT as usize / 64;
 
+/// A set as bits, in bytes.
+const BITS_BYTES: usize = CATEGORY_COUNT as usize / 8;
+
 /// A category, `c0` to `c1023`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Category(u16);
@@ -80,6 +83,21 @@ impl Categories {
     /// Those in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    /// The set as bits: category `n` is bit `n % 8`, counted from the lowest, of byte `n / 8`.
+    pub fn to_bytes(&self) -> [u8; BITS_BYTES] {
+        let mut bytes = [0; BITS_BYTES];
+        for (out, word) in bytes.chunks_exact_mut(8).zip(self.0) {
+            out.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The set that [`Categories::to_bytes`] made these bytes of. Every bit is a category.
+    pub fn from_bytes(bytes: &[u8; BITS_BYTES]) -> Self {
+        let (words, _) = bytes.as_chunks::<8>();
+        Self(std::array::from_fn(|word| u64::from_le_bytes(words[word])))
     }
 
     /// The set's categories, ascending.

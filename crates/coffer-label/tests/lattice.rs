@@ -73,6 +73,12 @@ proptest! {
         prop_assert_eq!(&json, &format!("\"{a}\""));
         prop_assert_eq!(serde_json::from_str::<Label>(&json).unwrap(), a);
 
+        let bits = a.categories.to_bytes();
+        prop_assert_eq!(Categories::from_bytes(&bits), a.categories);
+        for category in a.categories.iter().map(|category| usize::from(category.number())) {
+            prop_assert!(bits[category / 8] >> (category % 8) & 1 == 1);
+        }
+
         let clearance = Clearance::new(a.meet(&b), a.join(&b)).unwrap();
         prop_assert_eq!(clearance.to_string().parse(), Ok(clearance));
         prop_assert!(clearance.contains(&a) && clearance.contains(&b));

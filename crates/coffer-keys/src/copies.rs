@@ -1,0 +1,233 @@
+//! The keystore file: two copies, of which one is always whole.
+//!
+//! Invariant: while one copy is being written, the other is whole on disk and is the newest that
+//! anyone was told of. A change is written to the staler copy, made durable and read back; only
+//! then the other is touched. So whenever power fails, the newest whole copy is the keystore as it
+//! was before the change or as it is after it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, fadvise};
+
+use crate::error::KeysError;
+use crate::limits::SLOT_BYTES;
+use crate::slot::{Copy, FORMAT, Slot};
+
+/// What opening a keystore had to mend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repair {
+    /// Nothing: both copies were whole and the same.
+    None,
+    /// Copy A was damaged or older, and was written anew from copy B.
+    CopyA,
+    /// Copy B was damaged or older, and was written anew from copy A.
+    CopyB,
+}
+
+/// What the copies lie on. A file; in tests also one that fails.
+pub(crate) trait Medium: Send {
+    /// Up to `length_bytes` at the offset: fewer only at the end.
+    fn read(&self, offset_bytes: u64, length_bytes: usize) -> io::Result<Vec<u8>>;
+
+    /// Writes all of it.
+    fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes all writes durable. What is read afterwards comes from the medium where that can be
+    /// arranged, and not from a cache of what was written.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// Both copies: the newest in memory, and how the slots stand.
+pub(crate) struct Copies {
+    medium: Box<dyn Medium>,
+    path: PathBuf,
+    newest: Copy,
+    /// The slot that doesn't hold the newest copy, if one doesn't.
+    stale: Option<Place>,
+    /// How far each slot may hold other bytes than zeros.
+    used_bytes: [usize; 2],
+}
+
+/// One of the two slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    A,
+    B,
+}
+
+impl Copies {
+    /// Copies on an empty medium, neither of which is written yet: [`Copies::write_staler`] and
+    /// [`Copies::mend`] follow.
+    pub(crate) fn on_empty(medium: Box<dyn Medium>, path: &Path, first: Copy) -> Self {
+        Self {
+            medium,
+            path: path.to_path_buf(),
+            newest: first,
+            stale: Some(Place::A),
+            used_bytes: [0; 2],
+        }
+    }
+
+    /// Finds the newest whole copy, and which slot doesn't hold it. Changes nothing.
+    pub(crate) fn find(medium: Box<dyn Medium>, path: &Path) -> Result<Self, KeysError> {
+        let read = |place: Place| {
+            medium
+                .read(place.offset_bytes(), SLOT_BYTES)
+                .map_err(KeysError::io("read", path))
+        };
+        let (bytes_a, bytes_b) = (read(Place::A)?, read(Place::B)?);
+        let used_bytes = [&bytes_a, &bytes_b].map(|bytes| used_bytes(bytes));
+        let (newest, stale) = choose(Slot::parse(&bytes_a), Slot::parse(&bytes_b), path)?;
+        let mut found = Self {
+            medium,
+            path: path.to_path_buf(),
+            newest,
+            stale,
+            used_bytes,
+        };
+        if found.stale.is_none() {
+            // A crash between a shrunken copy and the zeros behind it leaves old bytes there.
+            let clean_bytes = found.newest.as_bytes().len();
+            found.stale = [Place::A, Place::B]
+                .into_iter()
+                .find(|place| found.used_bytes[*place as usize] > clean_bytes);
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn newest(&self) -> &Copy {
+        &self.newest
+    }
+
+    /// Writes a change to the staler copy. When this returns, the change is what a restart finds;
+    /// when it fails, the other copy is untouched and the change may or may not be found.
+    pub(crate) fn write_staler(&mut self, copy: Copy) -> Result<(), KeysError> {
+        let place = self.stale.unwrap_or(Place::A);
+        self.stale = Some(place);
+        self.write(place, copy.as_bytes())?;
+        self.newest = copy;
+        self.stale = Some(place.other());
+        Ok(())
+    }
+
+    /// Brings the stale copy, if there is one, to the newest.
+    pub(crate) fn mend(&mut self) -> Result<Repair, KeysError> {
+        let Some(place) = self.stale else {
+            return Ok(Repair::None);
+        };
+        let bytes = self.newest.as_bytes().to_vec();
+        self.write(place, &bytes)?;
+        self.stale = None;
+        Ok(match place {
+            Place::A => Repair::CopyA,
+            Place::B => Repair::CopyB,
+        })
+    }
+
+    /// Writes, syncs and reads back one slot; what an older and longer copy left behind this one
+    /// becomes zeros.
+    fn write(&mut self, place: Place, bytes: &[u8]) -> Result<(), KeysError> {
+        let used_bytes = &mut self.used_bytes[place as usize];
+        let mut padded = bytes.to_vec();
+        padded.resize(bytes.len().max(*used_bytes), 0);
+        *used_bytes = padded.len();
+        self.medium
+            .write(place.offset_bytes(), &padded)
+            .map_err(KeysError::io("write", &self.path))?;
+        self.medium
+            .sync()
+            .map_err(KeysError::io("sync", &self.path))?;
+        let read_back = self
+            .medium
+            .read(place.offset_bytes(), padded.len())
+            .map_err(KeysError::io("read back", &self.path))?;
+        if read_back != padded {
+            return Err(KeysError::NotReadBack {
+                path: self.path.clone(),
+            });
+        }
+        self.used_bytes[place as usize] = bytes.len();
+        Ok(())
+    }
+}
+
+impl Place {
+    fn offset_bytes(self) -> u64 {
+        self as u64 * SLOT_BYTES as u64
+    }
+
+    fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+}
+
+impl Medium for File {
+    fn read(&self, offset_bytes: u64, length_bytes: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length_bytes];
+        let mut filled_bytes = 0;
+        while filled_bytes < length_bytes {
+            let rest = &mut bytes[filled_bytes..];
+            match self.read_at(rest, offset_bytes + filled_bytes as u64) {
+                Ok(0) => break,
+                Ok(read_bytes) => filled_bytes += read_bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled_bytes);
+        Ok(bytes)
+    }
+
+    fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_all_at(bytes, offset_bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()?;
+        // Written pages are clean now and may go; if they stay, reading back proves less, which
+        // is no reason to fail.
+        let _ = fadvise(&*self, 0, None, Advice::DontNeed);
+        Ok(())
+    }
+}
+
+/// The newest whole copy, and the slot that doesn't hold it.
+fn choose(a: Slot, b: Slot, path: &Path) -> Result<(Copy, Option<Place>), KeysError> {
+    let newer = |found| KeysError::NewerFormat {
+        found,
+        known: FORMAT,
+    };
+    match (a, b) {
+        // A whole copy of a newer format was put there on purpose.
+        (Slot::Newer { found, whole: true }, _) | (_, Slot::Newer { found, whole: true }) => {
+            Err(newer(found))
+        }
+        (Slot::Intact(a), Slot::Intact(b)) if a == b => Ok((a, None)),
+        (Slot::Intact(a), Slot::Intact(b)) if a.generation() >= b.generation() => {
+            Ok((a, Some(Place::B)))
+        }
+        (Slot::Intact(a), Slot::Damaged | Slot::Newer { .. }) => Ok((a, Some(Place::B))),
+        (_, Slot::Intact(b)) => Ok((b, Some(Place::A))),
+        // Neither is whole, but both say that they are newer: perhaps this version only doesn't
+        // know how to check them.
+        (Slot::Newer { found, .. }, Slot::Newer { found: same, .. }) if found == same => {
+            Err(newer(found))
+        }
+        _ => Err(KeysError::Damaged {
+            path: path.to_path_buf(),
+        }),
+    }
+}
+
+/// Up to and with the last byte that is not zero.
+fn used_bytes(slot: &[u8]) -> usize {
+    slot.iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1)
+}

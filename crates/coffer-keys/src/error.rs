@@ -1,0 +1,143 @@
+//! What can go wrong with keys.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// What can go wrong with root keys, the keystore and the keys in it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum KeysError {
+    /// There is no root key where one was expected.
+    #[error("there is no root key at {path}")]
+    RootMissing {
+        /// The root-key file.
+        path: PathBuf,
+    },
+    /// A root key would have been overwritten.
+    #[error("there is a root key at {path} already; it is never overwritten")]
+    RootExists {
+        /// The root-key file.
+        path: PathBuf,
+    },
+    /// Others than the owner may use the root-key file.
+    #[error(
+        "the root key {path} has mode {mode:04o}, so others than its owner can use it: \
+         run chmod 600 on it, and think about who may have read it"
+    )]
+    RootExposed {
+        /// The root-key file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The root-key file is not one.
+    #[error("{path} is not a root key of coffer: two lines, a heading and 64 hexadecimal digits")]
+    RootMalformed {
+        /// The root-key file.
+        path: PathBuf,
+    },
+    /// There is no keystore where one was expected.
+    #[error("there is no keystore at {path}")]
+    Missing {
+        /// The keystore file.
+        path: PathBuf,
+    },
+    /// A keystore would have been overwritten.
+    #[error("there is a keystore at {path} already")]
+    Exists {
+        /// The keystore file.
+        path: PathBuf,
+    },
+    /// Neither copy is intact.
+    #[error("both copies in {path} are damaged, or it is not a keystore: restore it from a backup")]
+    Damaged {
+        /// The keystore file.
+        path: PathBuf,
+    },
+    /// The keystore was written by a newer version of coffer.
+    #[error("the keystore has format {found}; this version of coffer knows formats up to {known}")]
+    NewerFormat {
+        /// The file's format.
+        found: u32,
+        /// The newest that is known here.
+        known: u32,
+    },
+    /// The newest intact copy doesn't open with this root key.
+    #[error("the keystore does not open with this root key: it belongs to another one")]
+    WrongRoot,
+    /// The body opened, but doesn't say what a body says.
+    #[error("the keystore opened, but its contents are malformed at its {what}")]
+    Malformed {
+        /// Which part is malformed.
+        what: &'static str,
+    },
+    /// A copy reads back differently from what was written.
+    #[error(
+        "{path} reads back differently from what was written: the disk or its driver is faulty"
+    )]
+    NotReadBack {
+        /// The keystore file.
+        path: PathBuf,
+    },
+    /// The keystore was opened for reading only.
+    #[error("the keystore was opened for reading only")]
+    ReadOnly,
+    /// The keystore holds as many buckets as it may.
+    #[error("the keystore holds {count} buckets, the most it may")]
+    TooManyBuckets {
+        /// How many it holds.
+        count: usize,
+    },
+    /// The bucket has a key already.
+    #[error("bucket {} has a key already", hex::encode(bucket_id))]
+    BucketExists {
+        /// The bucket.
+        bucket_id: [u8; 16],
+    },
+    /// The bucket has no key, or has none any more.
+    #[error("there is no key for bucket {}", hex::encode(bucket_id))]
+    NoSuchBucket {
+        /// The bucket.
+        bucket_id: [u8; 16],
+    },
+    /// There is no such level.
+    #[error("there is no level {}", hex::encode(level_id))]
+    NoSuchLevel {
+        /// The level.
+        level_id: [u8; 16],
+    },
+    /// A wrapped key doesn't open: it was changed, or belongs elsewhere.
+    #[error("a wrapped key did not open")]
+    KeyDidNotOpen,
+    /// A data key was wrapped by another generation of its bucket's key.
+    #[error("the key was wrapped by generation {wrapped}; this is generation {own}")]
+    OtherGeneration {
+        /// The generation that wrapped it.
+        wrapped: u32,
+        /// The generation of the key at hand.
+        own: u32,
+    },
+    /// The operating system refused.
+    #[error("could not {op} {path}: {source}")]
+    Io {
+        /// What was attempted: a verb.
+        op: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl KeysError {
+    /// For `map_err` on file operations.
+    pub(crate) fn io(op: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            op,
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+}
