@@ -1,0 +1,485 @@
+//! The local certificate authority: for servers that nobody gave a certificate.
+//!
+//! `DATA/tls` holds the authority (`ca.pem`, `ca.key`) and the server's certificate
+//! (`server.pem`, `server.key`). Clients trust `ca.pem`, once; server certificates come and go
+//! under it. The authority is constrained to the names of this server, so that a stolen `ca.key`
+//! is of no use against other sites of a client that trusts it
+//! (`docs/decisions/0004-local-ca.md`).
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use rcgen::{
+    BasicConstraints, CertificateParams, CidrSubnet, DnType, ExtendedKeyUsagePurpose,
+    GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints, PublicKeyData,
+    SanType,
+};
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use zeroize::Zeroizing;
+
+use crate::limits::{AUTHORITY_DAYS, CERTIFICATE_DAYS, CERTIFICATE_RENEW_DAYS};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Clocks of clients may be behind ours by this much.
+const CLOCK_SKEW: Duration = DAY;
+
+/// What went wrong with a file of `DATA/tls`.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A file could not be read or written.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A certificate could not be made.
+    #[error("cannot make a certificate: {0}")]
+    Make(#[from] rcgen::Error),
+}
+
+/// What [`ensure`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ensured {
+    /// All was well.
+    Kept,
+    /// A new server certificate, under the authority that clients know.
+    Renewed,
+    /// A new authority: clients need the new `ca.pem`.
+    Founded,
+}
+
+/// The files of the local authority.
+#[derive(Debug, Clone)]
+pub struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    /// Those of a data folder.
+    pub fn of(data: &Path) -> Self {
+        Self {
+            folder: data.join("tls"),
+        }
+    }
+
+    /// The authority's certificate, which clients trust.
+    pub fn ca_cert(&self) -> PathBuf {
+        self.folder.join("ca.pem")
+    }
+
+    /// The server's certificate.
+    pub fn server_cert(&self) -> PathBuf {
+        self.folder.join("server.pem")
+    }
+
+    /// The server's private key.
+    pub fn server_key(&self) -> PathBuf {
+        self.folder.join("server.key")
+    }
+
+    fn ca_key(&self) -> PathBuf {
+        self.folder.join("ca.key")
+    }
+}
+
+/// The names that a server certificate is for: localhost and the loopback addresses, the host's
+/// name, an address that the server listens on, and the domains of virtual-host style.
+pub fn names(host: &str, listen: &[IpAddr], domains: &[String]) -> Vec<ServerName<'static>> {
+    let mut texts: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+    texts.push(host.to_ascii_lowercase());
+    texts.extend(
+        listen
+            .iter()
+            .filter(|ip| !ip.is_unspecified())
+            .map(IpAddr::to_string),
+    );
+    texts.extend(domains.iter().cloned());
+    let mut names: Vec<ServerName<'static>> = Vec::new();
+    // A host may have a name that is none in DNS: that one is left out.
+    for name in texts
+        .into_iter()
+        .filter_map(|text| ServerName::try_from(text).ok())
+    {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Makes or renews what is missing, expires soon or lacks a name. `domains` are those of
+/// virtual-host style: the certificate is for their subdomains as well.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub fn ensure(
+    files: &Files,
+    names: &[ServerName<'static>],
+    domains: &[String],
+    now: SystemTime,
+) -> Result<Ensured, CertificateError> {
+    let mut wanted = names.to_vec();
+    wanted.extend(
+        domains
+            .iter()
+            .filter_map(|name| format!("bucket.{name}").try_into().ok()),
+    );
+    if serves(files, &files.server_cert(), &wanted, now)? {
+        return Ok(Ensured::Kept);
+    }
+    make_folder(&files.folder)?;
+    if let Some(authority) = load_authority(files, names)? {
+        issue(files, &authority, names, domains, now)?;
+        // An authority of other names signs, but no client accepts what it signed.
+        if serves(files, &files.server_cert(), &wanted, now)? {
+            return Ok(Ensured::Renewed);
+        }
+    }
+    let authority = found_authority(files, names, now)?;
+    issue(files, &authority, names, domains, now)?;
+    Ok(Ensured::Founded)
+}
+
+/// Whether a strict client that trusts the authority would accept the server's certificate under
+/// every name, now and until it is time to renew. Asks rustls instead of reading fields: what
+/// counts is what clients do with them.
+fn serves(
+    files: &Files,
+    chain: &Path,
+    names: &[ServerName<'static>],
+    now: SystemTime,
+) -> Result<bool, CertificateError> {
+    let (Some(ca), Some(server), Some(key)) = (
+        read(&files.ca_cert())?,
+        read(chain)?,
+        read(&files.server_key())?,
+    ) else {
+        return Ok(false);
+    };
+    let accepted = || -> Option<()> {
+        let ca = CertificateDer::from_pem_slice(&ca).ok()?;
+        let server = CertificateDer::from_pem_slice(&server).ok()?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let key = rustls_pki_types::PrivateKeyDer::from_pem_slice(&key).ok()?;
+        rustls::sign::CertifiedKey::from_der(vec![server.clone()], key, &provider).ok()?;
+        let mut roots = RootCertStore::empty();
+        roots.add(ca).ok()?;
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
+            .build()
+            .ok()?;
+        for moment in [now, now + DAY * CERTIFICATE_RENEW_DAYS as u32] {
+            let moment = UnixTime::since_unix_epoch(
+                moment
+                    .duration_since(SystemTime::UNIX_EPOCH)
+                    .unwrap_or_default(),
+            );
+            for name in names {
+                verifier
+                    .verify_server_cert(&server, &[], name, &[], moment)
+                    .ok()?;
+            }
+        }
+        Some(())
+    };
+    Ok(accepted().is_some())
+}
+
+type Authority = Issuer<'static, KeyPair>;
+
+fn load_authority(
+    files: &Files,
+    names: &[ServerName<'static>],
+) -> Result<Option<Authority>, CertificateError> {
+    let Some(pem) = read(&files.ca_key())? else {
+        return Ok(None);
+    };
+    let key = std::str::from_utf8(&pem)
+        .ok()
+        .and_then(|pem| KeyPair::from_pem(pem).ok());
+    // What an authority signs depends on its key and its name, and its name on its key only.
+    Ok(key.map(|key| Issuer::new(authority_params(&key, names, SystemTime::now()), key)))
+}
+
+fn found_authority(
+    files: &Files,
+    names: &[ServerName<'static>],
+    now: SystemTime,
+) -> Result<Authority, CertificateError> {
+    let key = KeyPair::generate()?;
+    let params = authority_params(&key, names, now);
+    let certificate = params.self_signed(&key)?;
+    write(&files.ca_key(), &Zeroizing::new(key.serialize_pem()), 0o600)?;
+    write(&files.ca_cert(), &certificate.pem(), 0o644)?;
+    Ok(Issuer::new(params, key))
+}
+
+fn authority_params(
+    key: &KeyPair,
+    names: &[ServerName<'static>],
+    now: SystemTime,
+) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    // Two authorities must not share a name, or clients that have both try the wrong one.
+    let fingerprint = hex::encode(&digest(&SHA256, key.der_bytes()).as_ref()[..8]);
+    params
+        .distinguished_name
+        .push(DnType::OrganizationName, "coffer");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, format!("coffer local CA {fingerprint}"));
+    params.not_before = (now - CLOCK_SKEW).into();
+    params.not_after = (now + DAY * AUTHORITY_DAYS as u32).into();
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let permitted_subtrees = names
+        .iter()
+        .map(|name| match name {
+            ServerName::IpAddress(ip) => {
+                let ip = IpAddr::from(*ip);
+                let whole = if ip.is_ipv4() { 32 } else { 128 };
+                GeneralSubtree::IpAddress(CidrSubnet::from_addr_prefix(ip, whole))
+            }
+            other => GeneralSubtree::DnsName(other.to_str().into_owned()),
+        })
+        .collect();
+    params.name_constraints = Some(NameConstraints {
+        permitted_subtrees,
+        excluded_subtrees: Vec::new(),
+    });
+    params
+}
+
+/// Makes a new key and certificate for the server. The key goes first: should we be stopped in
+/// between, they don't match and the next start makes both anew.
+fn issue(
+    files: &Files,
+    authority: &Authority,
+    names: &[ServerName<'static>],
+    domains: &[String],
+    now: SystemTime,
+) -> Result<(), CertificateError> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::default();
+    params
+        .distinguished_name
+        .push(DnType::OrganizationName, "coffer");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "coffer server");
+    params.not_before = (now - CLOCK_SKEW).into();
+    params.not_after = (now + DAY * CERTIFICATE_DAYS as u32).into();
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    for name in names {
+        params.subject_alt_names.push(match name {
+            ServerName::IpAddress(ip) => SanType::IpAddress(IpAddr::from(*ip)),
+            other => SanType::DnsName(other.to_str().as_ref().try_into()?),
+        });
+    }
+    for domain in domains {
+        params
+            .subject_alt_names
+            .push(SanType::DnsName(format!("*.{domain}").try_into()?));
+    }
+    let certificate = params.signed_by(&key, authority)?;
+    write(
+        &files.server_key(),
+        &Zeroizing::new(key.serialize_pem()),
+        0o600,
+    )?;
+    write(&files.server_cert(), &certificate.pem(), 0o644)
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CertificateError {
+    move |source| CertificateError::File {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// A file's bytes; `None` if there is no such file.
+fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, CertificateError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(Zeroizing::new(bytes))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+fn make_folder(folder: &Path) -> Result<(), CertificateError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(failed("make", folder))
+}
+
+/// Writes a file in one step: under another name, synced, then renamed.
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), CertificateError> {
+    let fresh = path.with_extension("new");
+    let steps = || -> io::Result<()> {
+        let _ = fs::remove_file(&fresh);
+        let mut file = OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(mode)
+            .open(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+    };
+    steps().map_err(failed("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn setting() -> (tempfile::TempDir, Files, Vec<ServerName<'static>>) {
+        let data = tempfile::tempdir().unwrap();
+        let files = Files::of(data.path());
+        let names = names("Some-Host", &["0.0.0.0".parse().unwrap()], &[]);
+        (data, files, names)
+    }
+
+    fn bytes(path: PathBuf) -> Vec<u8> {
+        fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn names_of_a_server() {
+        let listen = ["127.0.0.1", "10.0.0.7", "::"].map(|ip| ip.parse().unwrap());
+        let texts: Vec<String> = names("Box", &listen, &["s3.example.org".to_owned()])
+            .iter()
+            .map(|name| name.to_str().into_owned())
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                "localhost",
+                "127.0.0.1",
+                "::1",
+                "box",
+                "10.0.0.7",
+                "s3.example.org"
+            ]
+        );
+        assert_eq!(names("not a name", &[], &[]).len(), 3);
+    }
+
+    #[test]
+    fn first_start_founds_and_the_next_keeps() {
+        let (_data, files, names) = setting();
+        let now = SystemTime::now();
+        assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Founded);
+        let (ca, server) = (bytes(files.ca_cert()), bytes(files.server_cert()));
+        assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Kept);
+        assert_eq!(
+            (ca, server),
+            (bytes(files.ca_cert()), bytes(files.server_cert()))
+        );
+        for key in [files.server_key(), files.ca_key()] {
+            assert_eq!(
+                fs::metadata(key).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
+        }
+    }
+
+    #[test]
+    fn renewal_keeps_the_authority() {
+        let (_data, files, names) = setting();
+        let now = SystemTime::now();
+        ensure(&files, &names, &[], now).unwrap();
+        let (ca, server) = (bytes(files.ca_cert()), bytes(files.server_cert()));
+        let early = now + DAY * (CERTIFICATE_DAYS - CERTIFICATE_RENEW_DAYS - 1) as u32;
+        assert_eq!(ensure(&files, &names, &[], early).unwrap(), Ensured::Kept);
+        let late = early + DAY * 2;
+        assert_eq!(ensure(&files, &names, &[], late).unwrap(), Ensured::Renewed);
+        assert_eq!(ca, bytes(files.ca_cert()));
+        assert_ne!(server, bytes(files.server_cert()));
+        assert_eq!(ensure(&files, &names, &[], late).unwrap(), Ensured::Kept);
+    }
+
+    #[test]
+    fn names_outside_the_authority_need_a_new_one() {
+        let (_data, files, names) = setting();
+        let now = SystemTime::now();
+        ensure(&files, &names, &[], now).unwrap();
+        let domains = ["s3.example.org".to_owned()];
+        let more = super::names("some-host", &[], &domains);
+        assert_eq!(
+            ensure(&files, &more, &domains, now).unwrap(),
+            Ensured::Founded
+        );
+        assert_eq!(ensure(&files, &more, &domains, now).unwrap(), Ensured::Kept);
+        // Subdomains of a permitted name are within the authority.
+        let inner = ["eu.s3.example.org".to_owned()];
+        let inside = super::names("some-host", &[], &inner);
+        assert_eq!(
+            ensure(&files, &inside, &inner, now).unwrap(),
+            Ensured::Renewed
+        );
+    }
+
+    #[test]
+    fn anything_missing_or_mixed_up_is_made_anew() {
+        let now = SystemTime::now();
+        for (spoil, expected) in [
+            (
+                Files::server_cert as fn(&Files) -> PathBuf,
+                Ensured::Renewed,
+            ),
+            (Files::server_key, Ensured::Renewed),
+            (Files::ca_cert, Ensured::Founded),
+        ] {
+            for text in [None, Some("nothing of the kind")] {
+                let (_data, files, names) = setting();
+                ensure(&files, &names, &[], now).unwrap();
+                match text {
+                    Some(text) => fs::write(spoil(&files), text).unwrap(),
+                    None => fs::remove_file(spoil(&files)).unwrap(),
+                }
+                assert_eq!(ensure(&files, &names, &[], now).unwrap(), expected);
+                assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Kept);
+            }
+        }
+        // A key of another certificate.
+        let (_data, files, names) = setting();
+        ensure(&files, &names, &[], now).unwrap();
+        let other = KeyPair::generate().unwrap();
+        fs::write(files.server_key(), other.serialize_pem()).unwrap();
+        assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Renewed);
+    }
+
+    #[test]
+    fn lost_authority_key_matters_only_at_renewal() {
+        let (_data, files, names) = setting();
+        let now = SystemTime::now();
+        ensure(&files, &names, &[], now).unwrap();
+        fs::remove_file(files.ca_key()).unwrap();
+        assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Kept);
+        let late = now + DAY * CERTIFICATE_DAYS as u32;
+        assert_eq!(ensure(&files, &names, &[], late).unwrap(), Ensured::Founded);
+    }
+}

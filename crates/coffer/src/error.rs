@@ -1,0 +1,106 @@
+//! What can go wrong in the program. A message is one line: what happened, to what, what to do.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use coffer_vault::VaultError;
+
+/// A failure that ends the program.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration file could not be read.
+    #[error("configuration file {path} could not be read: {source}", path = path.display())]
+    ConfigUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The configuration file makes no sense.
+    #[error(
+        "configuration file {path}{at}: {problem}; `coffer serve --help` shows what it may say",
+        path = path.display(),
+        at = line.map(|line| format!(", line {line}")).unwrap_or_default()
+    )]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// Its line, counted from one, where known.
+        line: Option<usize>,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Options that do not fit together, or a value that is none.
+    #[error("{option}: {problem}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// What is wrong, and what to write.
+        problem: String,
+    },
+    /// An address could not be listened on.
+    #[error("{address} cannot be listened on: {source}; {advice}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A certificate or its key could not be used.
+    #[error("{path}: {problem}; {advice}", path = path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The vault did not open, or an operation of it failed.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The system refused something that should always work.
+    #[error("{doing} failed: {source}")]
+    System {
+        /// What was tried.
+        doing: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// No server answers on the data folder's socket.
+    #[error(
+        "no server runs on {data} ({source}); start one with `coffer serve --data {data}`, \
+         or name another folder with --data",
+        data = data.display()
+    )]
+    NoServer {
+        /// The data folder.
+        data: PathBuf,
+        /// Why the socket could not be reached.
+        source: io::Error,
+    },
+    /// The running server did not do what it was asked.
+    #[error("the server on {data} could not verify: {problem}", data = data.display())]
+    VerifyRefused {
+        /// The data folder.
+        data: PathBuf,
+        /// What it said.
+        problem: String,
+    },
+}
+
+impl Error {
+    /// 2 for what whoever typed the command can mend by typing another, else 1.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::ConfigUnreadable { .. } | Self::Config { .. } | Self::Option { .. } => {
+                ExitCode::from(2)
+            }
+            _ => ExitCode::FAILURE,
+        }
+    }
+}

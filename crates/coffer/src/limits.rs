@@ -1,0 +1,114 @@
+//! Every limit of the program. The defaults stand here; a configuration file can set those of
+//! [`Limits`] in its `[limits]` table, mostly for tests and unusual sites.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// Bytes of ciphertext read from a socket at once. Fewer, larger reads save 0.18 CPU seconds a
+/// gigabyte uploaded against the 4 KiB at a time that rustls asks for.
+pub const READ_AHEAD_BYTES: usize = 256 * 1024;
+
+/// Read-ahead buffers in use at once, over all connections. A connection holds one only while it
+/// has bytes that its reader has not taken; one that gets none reads straight from its socket.
+pub const READ_AHEAD_BUFFERS: usize = 128;
+
+/// Read-ahead buffers kept for the next reader while nobody uses them.
+pub const READ_AHEAD_IDLE_BUFFERS: usize = 4;
+
+/// Plaintext that rustls takes and seals before the first byte must go to the socket, a
+/// connection.
+pub const TLS_WRITE_BYTES: usize = 256 * 1024;
+
+/// Bytes of a request's body that hyper reads at once, and of a response that it queues.
+pub const HTTP_BUFFER_BYTES: usize = 64 * 1024;
+
+/// Bytes of a request's first line and headers. S3 allows 8 KiB of headers and 2 KiB of user
+/// metadata; names and presigned URLs may each bring several kilobytes more, percent-encoded.
+pub const HEADER_BYTES: usize = 32 * 1024;
+
+/// Headers in a request.
+pub const HEADER_COUNT: usize = 128;
+
+/// Connections that the kernel keeps waiting for us to accept, a listener.
+pub const ACCEPT_BACKLOG: u32 = 1024;
+
+/// Connections to the administration listener and socket, each.
+pub const ADMIN_CONNECTIONS: usize = 64;
+
+/// Pause after the system refused us a new connection (out of files, for example).
+pub const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// Threads for calls that block (disk). They start when needed and end when idle.
+pub const BLOCKING_THREADS: usize = 128;
+
+/// How often the certificate of a running server is looked at, for renewal or replacement.
+pub const CERTIFICATE_CHECK: Duration = Duration::from_secs(12 * 3600);
+
+/// A certificate of the local authority is renewed when it has less than this left.
+pub const CERTIFICATE_RENEW_DAYS: u64 = 30;
+
+/// Validity of a server certificate of the local authority. Apple's clients refuse more than 825
+/// days, the public web more than 398.
+pub const CERTIFICATE_DAYS: u64 = 397;
+
+/// Validity of the local authority itself: 20 years, longer than a server lives, so that nobody
+/// needs to distribute `ca.pem` twice. Its end is not watched.
+pub const AUTHORITY_DAYS: u64 = 20 * 365;
+
+/// Bytes of one line of the verify report.
+pub const REPORT_LINE_BYTES: usize = 64 * 1024;
+
+/// Limits that a configuration file can set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Limits {
+    /// S3 connections at once. More wait in the kernel's queue until one ends.
+    pub connections: usize,
+    /// S3 requests at once. More wait, then get 503 SlowDown.
+    pub requests: usize,
+    /// How long a request waits for its turn before it gets 503 SlowDown.
+    pub request_wait_seconds: u64,
+    /// How long a TLS handshake may take.
+    pub handshake_timeout_seconds: u64,
+    /// How long a connection may be idle, and then how long a request's headers may take.
+    pub header_timeout_seconds: u64,
+    /// How long a client may go without moving `progress_min_bytes` while the server waits for
+    /// it, in either direction.
+    pub progress_timeout_seconds: u64,
+    /// What a client must move in `progress_timeout_seconds`.
+    pub progress_min_bytes: u64,
+    /// How long requests in flight may take to end after SIGTERM.
+    pub shutdown_timeout_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 2048,
+            requests: 512,
+            request_wait_seconds: 10,
+            handshake_timeout_seconds: 10,
+            header_timeout_seconds: 60,
+            progress_timeout_seconds: 60,
+            progress_min_bytes: 60 * 1024,
+            shutdown_timeout_seconds: 30,
+        }
+    }
+}
+
+impl Limits {
+    /// The first key whose value makes no sense, if any.
+    pub fn nonsense(&self) -> Option<&'static str> {
+        [
+            ("connections", self.connections as u64),
+            ("requests", self.requests as u64),
+            ("handshake-timeout-seconds", self.handshake_timeout_seconds),
+            ("header-timeout-seconds", self.header_timeout_seconds),
+            ("progress-timeout-seconds", self.progress_timeout_seconds),
+            ("progress-min-bytes", self.progress_min_bytes),
+        ]
+        .into_iter()
+        .find_map(|(key, value)| (value == 0).then_some(key))
+    }
+}

@@ -1,0 +1,63 @@
+//! The log, on standard error. Standard output belongs to the paste lines and `ready`.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::cli::{LogFormat, LogLevel};
+
+/// Starts the log. Does nothing when one runs (tests).
+pub fn start(level: LogLevel, format: LogFormat) {
+    let builder = fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(EnvFilter::new(filter(level)));
+    // An error means that a log runs already: then that one stays.
+    let _ = match format {
+        LogFormat::Text => builder.with_target(false).finish().try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).finish().try_init(),
+    };
+}
+
+/// `s3s` is off at every level: it writes whole requests, with object names and signatures. The
+/// other libraries do not say more than the name of a setting below a warning, so they may warn.
+fn filter(level: LogLevel) -> String {
+    let level = match level {
+        LogLevel::Error => "error",
+        LogLevel::Warn => "warn",
+        LogLevel::Info => "info",
+        LogLevel::Debug => "debug",
+    };
+    let ours = [
+        "coffer",
+        "coffer_admin",
+        "coffer_s3",
+        "coffer_vault",
+        "coffer_store",
+        "coffer_keys",
+    ];
+    let mut filter = String::from(if level == "error" { "error" } else { "warn" });
+    for target in ours {
+        filter.push_str(&format!(",{target}={level}"));
+    }
+    filter.push_str(",s3s=off");
+    filter
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s3s_stays_silent_at_every_level() {
+        for level in [
+            LogLevel::Error,
+            LogLevel::Warn,
+            LogLevel::Info,
+            LogLevel::Debug,
+        ] {
+            let text = filter(level);
+            assert!(text.split(',').any(|part| part == "s3s=off"), "{text}");
+            EnvFilter::try_new(&text).expect("a filter that parses");
+        }
+    }
+}
