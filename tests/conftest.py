@@ -1,0 +1,61 @@
+"""Fixtures: a server for each module, and buckets in it."""
+
+import itertools
+
+import pytest
+
+from harness.clients import drain, s3_client
+from harness.server import BINARY, Server
+
+_numbers = itertools.count(1)
+
+
+def pytest_configure(config):
+    if not BINARY.exists():
+        raise pytest.UsageError(f"{BINARY} is missing: cargo build --release -p coffer")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--kill-rounds", type=int, default=50, help="rounds of the kill -9 test")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server with default settings, shared by the tests of a module."""
+    with Server(tmp_path_factory.mktemp("server")) as running:
+        yield running
+        if running.process is not None:
+            assert running.process.poll() is None, "the server died:\n" + running.log()
+            assert running.stop() == 0, running.log()
+        assert "panicked" not in running.log(), running.log()
+
+
+@pytest.fixture(scope="module")
+def s3(server):
+    """A boto3 client of the module's server."""
+    return s3_client(server)
+
+
+@pytest.fixture
+def bucket(s3):
+    """An empty bucket, removed with its content when the test ends."""
+    name = f"bucket-{next(_numbers)}"
+    s3.create_bucket(Bucket=name)
+    yield name
+    drain(s3, name)
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    """Makes servers of the test's own, which it may stop, kill and damage."""
+    servers = []
+
+    def make(name="own", **options):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        servers.append(Server(folder, **options))
+        return servers[-1]
+
+    yield make
+    for running in servers:
+        running.close()

@@ -1,0 +1,1 @@
+"""What the tests share: a real server, its clients, and looks at what it leaves on the disk."""

@@ -1,0 +1,105 @@
+"""Buckets: made, found, listed, removed."""
+
+import pytest
+
+from harness.clients import refused, s3_client
+
+
+def test_life_of_a_bucket(s3, server):
+    s3.create_bucket(Bucket="life")
+    assert s3.head_bucket(Bucket="life")["ResponseMetadata"]["HTTPStatusCode"] == 200
+    assert s3.get_bucket_location(Bucket="life")["LocationConstraint"] is None
+    assert "life" in [found["Name"] for found in s3.list_buckets()["Buckets"]]
+    s3.delete_bucket(Bucket="life")
+    assert "life" not in [found["Name"] for found in s3.list_buckets()["Buckets"]]
+    with refused(status=404):
+        s3.head_bucket(Bucket="life")
+
+
+def test_listing_is_sorted_and_dated(s3):
+    names = ["sorted-b", "sorted-a", "sorted.c"]
+    for name in names:
+        s3.create_bucket(Bucket=name)
+    listed = [b for b in s3.list_buckets()["Buckets"] if b["Name"].startswith("sorted")]
+    assert [b["Name"] for b in listed] == ["sorted-a", "sorted-b", "sorted.c"]
+    assert all(b["CreationDate"].year >= 2025 for b in listed)
+    for name in names:
+        s3.delete_bucket(Bucket=name)
+
+
+def test_a_bucket_made_twice_is_ours_already(s3, bucket):
+    with refused("BucketAlreadyOwnedByYou", 409):
+        s3.create_bucket(Bucket=bucket)
+
+
+def test_missing_buckets(s3):
+    for call in (
+        lambda: s3.delete_bucket(Bucket="missing"),
+        lambda: s3.list_objects_v2(Bucket="missing"),
+        lambda: s3.put_object(Bucket="missing", Key="a", Body=b"a"),
+        lambda: s3.get_object(Bucket="missing", Key="a"),
+        lambda: s3.create_multipart_upload(Bucket="missing", Key="a"),
+        lambda: s3.get_bucket_location(Bucket="missing"),
+        lambda: s3.get_bucket_tagging(Bucket="missing"),
+    ):
+        with refused("NoSuchBucket", 404):
+            call()
+
+
+def test_a_bucket_with_objects_stays(s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    with refused("BucketNotEmpty", 409):
+        s3.delete_bucket(Bucket=bucket)
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"a"
+
+
+def test_a_bucket_made_anew_is_empty(s3):
+    s3.create_bucket(Bucket="anew")
+    s3.put_object(Bucket="anew", Key="a", Body=b"a")
+    s3.put_bucket_tagging(Bucket="anew", Tagging={"TagSet": [{"Key": "k", "Value": "v"}]})
+    s3.delete_object(Bucket="anew", Key="a")
+    s3.delete_bucket(Bucket="anew")
+    s3.create_bucket(Bucket="anew")
+    assert s3.list_objects_v2(Bucket="anew")["KeyCount"] == 0
+    with refused("NoSuchTagSet", 404):
+        s3.get_bucket_tagging(Bucket="anew")
+    s3.delete_bucket(Bucket="anew")
+
+
+def test_nothing_of_a_removed_bucket_stays_on_disk(own_server):
+    server = own_server().start()
+    s3 = s3_client(server)
+    before = {path.name for path in server.data.glob("buckets/*")}
+    s3.create_bucket(Bucket="leaves")
+    s3.put_object(Bucket="leaves", Key="a", Body=bytes(100_000))
+    s3.delete_object(Bucket="leaves", Key="a")
+    s3.delete_bucket(Bucket="leaves")
+    server.stop()
+    assert {path.name for path in server.data.glob("buckets/*")} == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ab",
+        "a" * 64,
+        "Upper",
+        "under_score",
+        "-begins",
+        "ends-",
+        "two..dots",
+        "192.168.5.4",
+        "spa ce",
+        "ümlaut",
+    ],
+)
+def test_names_that_s3_refuses(server, name):
+    with refused("InvalidBucketName", 400):
+        s3_client(server, validate=False).create_bucket(Bucket=name)
+
+
+def test_location_constraints(s3):
+    s3.create_bucket(
+        Bucket="located", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"}
+    )
+    s3.delete_bucket(Bucket="located")

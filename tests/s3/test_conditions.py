@@ -1,0 +1,171 @@
+"""Conditional reads and writes."""
+
+import datetime
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from botocore.exceptions import ClientError
+
+from harness.clients import refused
+from harness.content import content
+
+OTHER = '"another"'
+HOUR = datetime.timedelta(hours=1)
+
+
+@pytest.fixture
+def stored(s3, bucket):
+    """An object's bucket, entity tag and time."""
+    etag = s3.put_object(Bucket=bucket, Key="a", Body=content(50_000))["ETag"]
+    return bucket, etag, s3.head_object(Bucket=bucket, Key="a")["LastModified"]
+
+
+def test_conditional_reads(s3, stored):
+    bucket, etag, time = stored
+    for call in (s3.get_object, s3.head_object):
+        for condition in (
+            {"IfMatch": etag},
+            {"IfMatch": etag.strip('"')},
+            {"IfMatch": f"{OTHER}, {etag}"},
+            {"IfMatch": "*"},
+            {"IfNoneMatch": OTHER},
+            {"IfModifiedSince": time - HOUR},
+            {"IfUnmodifiedSince": time},
+            {"IfUnmodifiedSince": time + HOUR},
+            # If-Match decides before If-Unmodified-Since, If-None-Match before If-Modified-Since.
+            {"IfMatch": etag, "IfUnmodifiedSince": time - HOUR},
+            {"IfNoneMatch": OTHER, "IfModifiedSince": time},
+        ):
+            assert call(Bucket=bucket, Key="a", **condition)["ETag"] == etag, condition
+        for condition in (
+            {"IfMatch": OTHER},
+            {"IfUnmodifiedSince": time - HOUR},
+            {"IfMatch": OTHER, "IfUnmodifiedSince": time + HOUR},
+        ):
+            with refused(status=412):
+                call(Bucket=bucket, Key="a", **condition)
+        for condition in (
+            {"IfNoneMatch": etag},
+            {"IfNoneMatch": f"{OTHER}, {etag}"},
+            {"IfNoneMatch": "*"},
+            {"IfModifiedSince": time},
+            {"IfNoneMatch": etag, "IfModifiedSince": time - HOUR},
+        ):
+            with refused(status=304) as unchanged:
+                call(Bucket=bucket, Key="a", **condition)
+            assert unchanged.headers["etag"] == etag
+
+
+def test_if_range_is_not_needed_but_ranges_meet_conditions(s3, stored):
+    bucket, etag, _ = stored
+    got = s3.get_object(Bucket=bucket, Key="a", Range="bytes=0-9", IfMatch=etag)
+    assert len(got["Body"].read()) == 10
+    with refused("PreconditionFailed", 412):
+        s3.get_object(Bucket=bucket, Key="a", Range="bytes=0-9", IfMatch=OTHER)
+
+
+def test_conditional_writes(s3, stored):
+    bucket, etag, _ = stored
+    with refused("PreconditionFailed", 412):
+        s3.put_object(Bucket=bucket, Key="a", Body=b"b", IfNoneMatch="*")
+    with refused("PreconditionFailed", 412):
+        s3.put_object(Bucket=bucket, Key="a", Body=b"b", IfMatch=OTHER)
+    assert s3.head_object(Bucket=bucket, Key="a")["ETag"] == etag
+    newer = s3.put_object(Bucket=bucket, Key="a", Body=b"b", IfMatch=etag)["ETag"]
+    assert s3.get_object(Bucket=bucket, Key="a", IfMatch=newer)["Body"].read() == b"b"
+    s3.put_object(Bucket=bucket, Key="new", Body=b"b", IfNoneMatch="*")
+    with refused("NoSuchKey", 404):
+        s3.put_object(Bucket=bucket, Key="missing", Body=b"b", IfMatch=newer)
+
+
+def test_conditional_deletes(s3, stored):
+    bucket, etag, _ = stored
+    with refused("PreconditionFailed", 412):
+        s3.delete_object(Bucket=bucket, Key="a", IfMatch=OTHER)
+    names = [{"Key": "a", "ETag": OTHER}]
+    answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": names})
+    assert answer["Errors"][0]["Code"] == "PreconditionFailed"
+    s3.delete_object(Bucket=bucket, Key="a", IfMatch=etag)
+    with refused("NoSuchKey"):
+        s3.get_object(Bucket=bucket, Key="a")
+
+
+def test_conditional_completion(s3, stored):
+    bucket, etag, _ = stored
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="a")["UploadId"]
+    where = {"Bucket": bucket, "Key": "a", "UploadId": upload}
+    part = s3.upload_part(**where, PartNumber=1, Body=b"parts")
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    with refused("PreconditionFailed", 412):
+        s3.complete_multipart_upload(**where, MultipartUpload=parts, IfNoneMatch="*")
+    with refused("PreconditionFailed", 412):
+        s3.complete_multipart_upload(**where, MultipartUpload=parts, IfMatch=OTHER)
+    s3.complete_multipart_upload(**where, MultipartUpload=parts, IfMatch=etag)
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"parts"
+
+
+def test_conditional_copies(s3, stored):
+    bucket, etag, time = stored
+    source = {"Bucket": bucket, "Key": "a"}
+    for condition in (
+        {"CopySourceIfMatch": OTHER},
+        {"CopySourceIfNoneMatch": etag},
+        {"CopySourceIfModifiedSince": time + HOUR},
+        {"CopySourceIfUnmodifiedSince": time - HOUR},
+    ):
+        if "CopySourceIfModifiedSince" in condition:
+            # A time to come is no condition in S3, which compares with its own clock.
+            condition = {"CopySourceIfModifiedSince": time}
+        with refused("PreconditionFailed", 412):
+            s3.copy_object(Bucket=bucket, Key="b", CopySource=source, **condition)
+    s3.copy_object(
+        Bucket=bucket,
+        Key="b",
+        CopySource=source,
+        CopySourceIfMatch=etag,
+        CopySourceIfUnmodifiedSince=time + HOUR,
+    )
+    assert s3.head_object(Bucket=bucket, Key="b")["ContentLength"] == 50_000
+
+
+@pytest.mark.parametrize("size_bytes", [100, 100_000])
+def test_only_one_of_many_creates(s3, bucket, size_bytes):
+    def create(index):
+        try:
+            s3.put_object(
+                Bucket=bucket, Key="one", Body=content(size_bytes, index), IfNoneMatch="*"
+            )
+        except ClientError as error:
+            return error.response["Error"]["Code"]
+        return index
+
+    with ThreadPoolExecutor(16) as pool:
+        outcomes = list(pool.map(create, range(16)))
+    winners = [outcome for outcome in outcomes if isinstance(outcome, int)]
+    lost = [outcome for outcome in outcomes if not isinstance(outcome, int)]
+    assert len(winners) == 1, outcomes
+    assert set(lost) <= {"PreconditionFailed", "ConditionalRequestConflict"}, outcomes
+    assert s3.get_object(Bucket=bucket, Key="one")["Body"].read() == content(size_bytes, winners[0])
+
+
+def test_counting_with_if_match_loses_nothing(s3, bucket):
+    s3.put_object(Bucket=bucket, Key="count", Body=b"0")
+
+    def add(_):
+        while True:
+            got = s3.get_object(Bucket=bucket, Key="count")
+            number = int(got["Body"].read()) + 1
+            try:
+                s3.put_object(
+                    Bucket=bucket, Key="count", Body=f"{number}".encode(), IfMatch=got["ETag"]
+                )
+                return
+            except ClientError as error:
+                assert error.response["Error"]["Code"] in (
+                    "PreconditionFailed",
+                    "ConditionalRequestConflict",
+                )
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, range(40)))
+    assert s3.get_object(Bucket=bucket, Key="count")["Body"].read() == b"40"

@@ -1,0 +1,96 @@
+"""Copies inside the server."""
+
+import pytest
+
+from harness.clients import refused
+from harness.content import MIB, content
+
+
+@pytest.fixture
+def source(s3, bucket):
+    s3.put_object(
+        Bucket=bucket,
+        Key="dir/söurce +1",
+        Body=content(MIB),
+        ContentType="text/x-source",
+        Metadata={"colour": "blue"},
+        Tagging="k=v",
+    )
+    return {"Bucket": bucket, "Key": "dir/söurce +1"}
+
+
+def test_a_copy_has_everything(s3, bucket, source):
+    s3.create_bucket(Bucket="copy-target")
+    answer = s3.copy_object(Bucket="copy-target", Key="b", CopySource=source)["CopyObjectResult"]
+    got = s3.get_object(Bucket="copy-target", Key="b")
+    assert got["Body"].read() == content(MIB)
+    assert got["ContentType"] == "text/x-source"
+    assert got["Metadata"] == {"colour": "blue"}
+    assert got["ETag"] == answer["ETag"]
+    tags = s3.get_object_tagging(Bucket="copy-target", Key="b")["TagSet"]
+    assert tags == [{"Key": "k", "Value": "v"}]
+    s3.delete_object(**source)
+    assert s3.get_object(Bucket="copy-target", Key="b")["Body"].read() == content(MIB)
+    s3.delete_object(Bucket="copy-target", Key="b")
+    s3.delete_bucket(Bucket="copy-target")
+
+
+def test_directives(s3, bucket, source):
+    s3.copy_object(
+        Bucket=bucket,
+        Key="b",
+        CopySource=source,
+        MetadataDirective="REPLACE",
+        ContentType="text/x-new",
+        Metadata={"size": "big"},
+        TaggingDirective="REPLACE",
+        Tagging="n=1",
+    )
+    head = s3.head_object(Bucket=bucket, Key="b")
+    assert (head["ContentType"], head["Metadata"]) == ("text/x-new", {"size": "big"})
+    tags = s3.get_object_tagging(Bucket=bucket, Key="b")["TagSet"]
+    assert tags == [{"Key": "n", "Value": "1"}]
+    # Without the directive, what the request says of metadata is not taken.
+    s3.copy_object(Bucket=bucket, Key="c", CopySource=source, Metadata={"size": "big"})
+    assert s3.head_object(Bucket=bucket, Key="c")["Metadata"] == {"colour": "blue"}
+
+
+def test_an_object_onto_itself(s3, bucket, source):
+    with refused("InvalidRequest", 400):
+        s3.copy_object(**source, CopySource=source)
+    s3.copy_object(
+        **source, CopySource=source, MetadataDirective="REPLACE", Metadata={"new": "yes"}
+    )
+    got = s3.get_object(**source)
+    assert (got["Body"].read(), got["Metadata"]) == (content(MIB), {"new": "yes"})
+
+
+def test_missing_sources(s3, bucket, source):
+    with refused("NoSuchKey", 404):
+        s3.copy_object(Bucket=bucket, Key="b", CopySource={"Bucket": bucket, "Key": "missing"})
+    with refused("NoSuchBucket", 404):
+        s3.copy_object(Bucket=bucket, Key="b", CopySource={"Bucket": "missing", "Key": "a"})
+    for nonsense in ("", "no-slash", "/", "%ff/%ff", f"{bucket}/"):
+        with refused(status=400):
+            s3.copy_object(Bucket=bucket, Key="b", CopySource=nonsense)
+
+
+def test_a_copy_of_parts_is_whole(s3, bucket):
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="parts")["UploadId"]
+    where = {"Bucket": bucket, "Key": "parts", "UploadId": upload}
+    bodies = [content(5 * MIB, 1), content(3 * MIB, 2)]
+    parts = [
+        {"PartNumber": n, "ETag": s3.upload_part(**where, PartNumber=n, Body=body)["ETag"]}
+        for n, body in enumerate(bodies, 1)
+    ]
+    s3.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
+    s3.copy_object(Bucket=bucket, Key="b", CopySource={"Bucket": bucket, "Key": "parts"})
+    assert s3.get_object(Bucket=bucket, Key="b")["Body"].read() == b"".join(bodies)
+
+
+@pytest.mark.parametrize("style", ["{bucket}/{name}", "/{bucket}/{name}"])
+def test_styles_of_source(s3, bucket, style):
+    s3.put_object(Bucket=bucket, Key="a+b c", Body=b"a")
+    for name in ("a%2Bb%20c", "a+b c"):
+        s3.copy_object(Bucket=bucket, Key="b", CopySource=style.format(bucket=bucket, name=name))
+        assert s3.get_object(Bucket=bucket, Key="b")["Body"].read() == b"a"

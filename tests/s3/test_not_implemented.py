@@ -1,0 +1,107 @@
+"""What comes later says so: NotImplemented, never silence."""
+
+import pytest
+
+from harness.clients import refused
+
+RULE = {"ID": "r", "Status": "Enabled", "Prefix": "", "Expiration": {"Days": 1}}
+
+BUCKET_CALLS = {
+    "get_bucket_versioning": {},
+    "put_bucket_versioning": {"VersioningConfiguration": {"Status": "Enabled"}},
+    "list_object_versions": {},
+    "get_object_lock_configuration": {},
+    "put_object_lock_configuration": {"ObjectLockConfiguration": {"ObjectLockEnabled": "Enabled"}},
+    "get_bucket_lifecycle_configuration": {},
+    "put_bucket_lifecycle_configuration": {"LifecycleConfiguration": {"Rules": [RULE]}},
+    "delete_bucket_lifecycle": {},
+    "get_bucket_acl": {},
+    "put_bucket_acl": {"ACL": "public-read"},
+    "get_bucket_policy": {},
+    "put_bucket_policy": {"Policy": "{}"},
+    "delete_bucket_policy": {},
+    "get_bucket_policy_status": {},
+    "get_bucket_cors": {},
+    "put_bucket_cors": {
+        "CORSConfiguration": {"CORSRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*"]}]}
+    },
+    "get_bucket_website": {},
+    "get_bucket_logging": {},
+    "get_bucket_notification_configuration": {},
+    "get_bucket_replication": {},
+    "get_bucket_request_payment": {},
+    "get_bucket_accelerate_configuration": {},
+    "get_public_access_block": {},
+    "get_bucket_ownership_controls": {},
+    "list_bucket_inventory_configurations": {},
+    "list_bucket_metrics_configurations": {},
+    "list_bucket_analytics_configurations": {},
+    "delete_bucket_encryption": {},
+}
+
+OBJECT_CALLS = {
+    "get_object_acl": {},
+    "put_object_acl": {"ACL": "public-read"},
+    "get_object_retention": {},
+    "put_object_retention": {"Retention": {"Mode": "GOVERNANCE", "RetainUntilDate": 2**31}},
+    "get_object_legal_hold": {},
+    "put_object_legal_hold": {"LegalHold": {"Status": "ON"}},
+    "get_object_torrent": {},
+    "restore_object": {"RestoreRequest": {"Days": 1}},
+    "select_object_content": {
+        "Expression": "SELECT * FROM S3Object",
+        "ExpressionType": "SQL",
+        "InputSerialization": {"CSV": {}},
+        "OutputSerialization": {"CSV": {}},
+    },
+}
+
+
+@pytest.mark.parametrize("call", BUCKET_CALLS)
+def test_of_buckets(s3, bucket, call):
+    with refused("NotImplemented", 501) as error:
+        getattr(s3, call)(Bucket=bucket, **BUCKET_CALLS[call])
+    assert error.message
+
+
+@pytest.mark.parametrize("call", OBJECT_CALLS)
+def test_of_objects(s3, bucket, call):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    with refused("NotImplemented", 501):
+        getattr(s3, call)(Bucket=bucket, Key="a", **OBJECT_CALLS[call])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ACL": "public-read"},
+        {"ACL": "authenticated-read"},
+        {"GrantRead": "id=someone"},
+        {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": 2**31},
+        {"ObjectLockLegalHoldStatus": "ON"},
+        {"WebsiteRedirectLocation": "/elsewhere"},
+        {"StorageClass": "GLACIER"},
+    ],
+)
+def test_headers_of_a_put(s3, bucket, options):
+    with refused() as error:
+        s3.put_object(Bucket=bucket, Key="a", Body=b"a", **options)
+    expected = ("InvalidStorageClass", 400) if "StorageClass" in options else None
+    assert (error.code, error.status) in (("NotImplemented", 501), expected)
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+@pytest.mark.parametrize("options", [{"ObjectLockEnabledForBucket": True}, {"ACL": "public-read"}])
+def test_headers_of_a_new_bucket(s3, options):
+    with refused("NotImplemented", 501):
+        s3.create_bucket(Bucket="never", **options)
+    assert "never" not in [found["Name"] for found in s3.list_buckets()["Buckets"]]
+
+
+def test_versions_of_objects(s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    for call in (s3.get_object, s3.head_object, s3.delete_object):
+        with refused() as error:
+            call(Bucket=bucket, Key="a", VersionId="some-version")
+        assert error.status in (400, 404, 501)
+    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"a"

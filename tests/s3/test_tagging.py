@@ -1,0 +1,70 @@
+"""Tags of objects and buckets."""
+
+import pytest
+
+from harness.clients import refused
+
+TAGS = [{"Key": "z", "Value": "1"}, {"Key": "a b", "Value": "ü=&"}, {"Key": "empty", "Value": ""}]
+
+
+def test_object_tags(s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging="z=1&a%20b=%C3%BC%3D%26&empty=")
+    assert s3.get_object_tagging(Bucket=bucket, Key="a")["TagSet"] == TAGS
+    assert s3.get_object(Bucket=bucket, Key="a")["TagCount"] == 3
+    etag = s3.head_object(Bucket=bucket, Key="a")["ETag"]
+    changed = [{"Key": "only", "Value": "one"}]
+    s3.put_object_tagging(Bucket=bucket, Key="a", Tagging={"TagSet": changed})
+    assert s3.get_object_tagging(Bucket=bucket, Key="a")["TagSet"] == changed
+    assert s3.head_object(Bucket=bucket, Key="a")["ETag"] == etag
+    s3.delete_object_tagging(Bucket=bucket, Key="a")
+    assert s3.get_object_tagging(Bucket=bucket, Key="a")["TagSet"] == []
+    assert "TagCount" not in s3.get_object(Bucket=bucket, Key="a")
+
+
+def test_tags_go_with_their_object(s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging="k=v")
+    s3.put_object(Bucket=bucket, Key="a", Body=b"b")
+    assert s3.get_object_tagging(Bucket=bucket, Key="a")["TagSet"] == []
+    with refused("NoSuchKey", 404):
+        s3.get_object_tagging(Bucket=bucket, Key="missing")
+    with refused("NoSuchKey", 404):
+        s3.put_object_tagging(Bucket=bucket, Key="missing", Tagging={"TagSet": TAGS})
+
+
+def test_bucket_tags(s3, bucket):
+    with refused("NoSuchTagSet", 404):
+        s3.get_bucket_tagging(Bucket=bucket)
+    s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": TAGS})
+    assert s3.get_bucket_tagging(Bucket=bucket)["TagSet"] == TAGS
+    s3.delete_bucket_tagging(Bucket=bucket)
+    with refused("NoSuchTagSet", 404):
+        s3.get_bucket_tagging(Bucket=bucket)
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        [{"Key": f"{n}", "Value": ""} for n in range(11)],
+        [{"Key": "twice", "Value": "1"}, {"Key": "twice", "Value": "2"}],
+        [{"Key": "x" * 129, "Value": ""}],
+        [{"Key": "k", "Value": "x" * 257}],
+        [{"Key": "", "Value": "v"}],
+    ],
+)
+def test_tags_that_s3_refuses(s3, bucket, tags):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging="kept=1")
+    with refused(status=400) as error:
+        s3.put_object_tagging(Bucket=bucket, Key="a", Tagging={"TagSet": tags})
+    assert error.code in ("InvalidTag", "BadRequest", "MalformedXML")
+    assert s3.get_object_tagging(Bucket=bucket, Key="a")["TagSet"] == [
+        {"Key": "kept", "Value": "1"}
+    ]
+
+
+def test_headers_that_are_no_tags(s3, bucket):
+    many = "&".join(f"{n}=" for n in range(11))
+    for header in ("k=v&k=w", many):
+        with refused(status=400):
+            s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging=header)
+    with refused("NoSuchKey"):
+        s3.get_object(Bucket=bucket, Key="a")
