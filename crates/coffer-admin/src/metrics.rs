@@ -1,0 +1,231 @@
+//! Metrics in Prometheus' text format, version 0.0.4.
+//!
+//! They hold counts and sizes: no name of a bucket, an object or a subject.
+
+use std::fmt::{Display, Write};
+
+use coffer_vault::Counters;
+
+use crate::process::Process;
+use crate::traffic::TrafficSnapshot;
+
+/// The content type of [`render`]'s text.
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All metrics.
+pub(crate) fn render(ready: bool, vault: &Counters, traffic: &TrafficSnapshot) -> String {
+    let mut page = Page::default();
+    page.gauge(
+        "coffer_ready",
+        "Whether the server takes requests.",
+        u8::from(ready),
+    );
+    page.family("coffer_info", "gauge", "Version of the program.");
+    page.sample("coffer_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.traffic(traffic);
+    page.vault(vault);
+    page.process(&Process::now());
+    page.text
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn traffic(&mut self, traffic: &TrafficSnapshot) {
+        let requests = "coffer_s3_requests_total";
+        self.family(
+            requests,
+            "counter",
+            "S3 requests answered, by method and class of status.",
+        );
+        for (method, status, count) in &traffic.requests {
+            self.sample(requests, &[("method", method), ("status", status)], count);
+        }
+        let t = traffic;
+        self.gauge(
+            "coffer_s3_requests_in_flight",
+            "S3 requests under way.",
+            t.in_flight_count,
+        );
+        self.counter(
+            "coffer_s3_requests_turned_away_total",
+            "S3 requests answered 503 because too many were under way.",
+            t.turned_away_count,
+        );
+        self.gauge(
+            "coffer_s3_connections",
+            "S3 connections open.",
+            t.open_count,
+        );
+        self.counter(
+            "coffer_s3_connections_accepted_total",
+            "S3 connections accepted.",
+            t.accepted_count,
+        );
+        self.counter(
+            "coffer_s3_handshakes_failed_total",
+            "S3 connections that ended in their TLS handshake.",
+            t.handshake_failed_count,
+        );
+        self.counter(
+            "coffer_s3_connections_cut_off_total",
+            "S3 connections cut off because the client was too slow.",
+            t.cut_off_count,
+        );
+        self.counter(
+            "coffer_s3_received_bytes_total",
+            "Bytes received from S3 clients, on the wire.",
+            t.received_bytes,
+        );
+        self.counter(
+            "coffer_s3_sent_bytes_total",
+            "Bytes sent to S3 clients, on the wire.",
+            t.sent_bytes,
+        );
+    }
+
+    fn vault(&mut self, vault: &Counters) {
+        for (name, help, value) in [
+            (
+                "coffer_stored_bytes_total",
+                "Bytes sealed and committed.",
+                vault.stored_bytes,
+            ),
+            (
+                "coffer_read_bytes_total",
+                "Bytes opened and given out.",
+                vault.read_bytes,
+            ),
+            (
+                "coffer_stored_total",
+                "Objects and parts committed.",
+                vault.stored_count,
+            ),
+            (
+                "coffer_read_total",
+                "Objects whose reading began.",
+                vault.read_count,
+            ),
+            (
+                "coffer_denied_total",
+                "Requests that the monitor refused.",
+                vault.denied_count,
+            ),
+            (
+                "coffer_damage_total",
+                "Stored data that did not open.",
+                vault.damage_count,
+            ),
+            (
+                "coffer_storage_full_total",
+                "Writes refused because the disk was full.",
+                vault.storage_full_count,
+            ),
+            (
+                "coffer_reclaimed_blobs_total",
+                "Blob files reclaimed because nothing referred to them.",
+                vault.reclaimed_count,
+            ),
+        ] {
+            self.counter(name, help, value);
+        }
+        self.gauge(
+            "coffer_open_catalogs",
+            "Catalogs open.",
+            vault.open_catalog_count,
+        );
+    }
+
+    fn process(&mut self, process: &Process) {
+        if let Some(bytes) = process.resident_bytes {
+            self.gauge("process_resident_memory_bytes", "Memory in RAM.", bytes);
+        }
+        if let Some(seconds) = process.cpu_seconds {
+            self.counter("process_cpu_seconds_total", "Processor time.", seconds);
+        }
+        if let Some(count) = process.open_files {
+            self.gauge("process_open_fds", "Open files and sockets.", count);
+        }
+        if let Some(seconds) = process.started_seconds {
+            self.gauge(
+                "process_start_time_seconds",
+                "Start, in seconds since 1970.",
+                seconds,
+            );
+        }
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "counter", help);
+        self.sample(name, &[], value);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "gauge", help);
+        self.sample(name, &[], value);
+    }
+
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
+    }
+
+    /// Labels are ours and need no escaping.
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(label, text)| format!("{label}=\"{text}\""))
+            .collect();
+        if labels.is_empty() {
+            self.line(format_args!("{name} {value}"));
+        } else {
+            self.line(format_args!("{name}{{{}}} {value}", labels.join(",")));
+        }
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.text, "{line}").expect("a String takes any text");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::Traffic;
+
+    #[test]
+    fn every_sample_has_its_family_and_every_value_is_a_number() {
+        let traffic = Traffic::default();
+        traffic.answered("GET", 200);
+        traffic.sent(5);
+        let mut vault = Counters::default();
+        vault.damage_count = 3;
+        let text = render(true, &vault, &traffic.snapshot());
+        let mut family = String::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').unwrap();
+                assert!(["counter", "gauge"].contains(&kind), "{line}");
+                assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+                family = name.to_owned();
+            } else if !line.starts_with("# HELP ") {
+                let (name, value) = line.rsplit_once(' ').unwrap();
+                assert_eq!(name.split('{').next(), Some(family.as_str()), "{line}");
+                value.parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
+            }
+        }
+        for line in [
+            "coffer_ready 1",
+            "coffer_s3_requests_total{method=\"GET\",status=\"2xx\"} 1",
+            "coffer_s3_sent_bytes_total 5",
+            "coffer_damage_total 3",
+        ] {
+            assert!(
+                text.lines().any(|other| other == line),
+                "{line} is not in\n{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a verification reports, as lines of JSON: the language between the local socket and
+//! `coffer verify`.
+
+use coffer_vault::VerifyEvent;
+use serde::{Deserialize, Serialize};
+
+/// What the server is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VerifyRequest {
+    /// How many bytes a second to read at most.
+    pub rate: Option<u64>,
+}
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Report {
+    /// So much has been checked.
+    Progress {
+        /// Blobs and small objects opened so far.
+        checked_count: u64,
+        /// Bytes opened so far.
+        checked_bytes: u64,
+        /// Bytes there are.
+        total_bytes: u64,
+    },
+    /// This does not open.
+    Damage {
+        /// In which bucket.
+        bucket: String,
+        /// Which object; absent where it is the catalog itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// What is damaged.
+        what: String,
+    },
+    /// The walk is over.
+    Done {
+        /// Blobs and small objects opened.
+        checked_count: u64,
+        /// Bytes opened.
+        checked_bytes: u64,
+        /// How much damage was reported.
+        damage_count: u64,
+    },
+}
+
+impl From<VerifyEvent> for Report {
+    fn from(event: VerifyEvent) -> Self {
+        match event {
+            VerifyEvent::Progress {
+                checked_count,
+                checked_bytes,
+                total_bytes,
+            } => Self::Progress {
+                checked_count,
+                checked_bytes,
+                total_bytes,
+            },
+            VerifyEvent::Damage { bucket, name, what } => Self::Damage {
+                bucket: bucket.as_str().to_owned(),
+                name: name.map(|name| name.expose().to_owned()),
+                what,
+            },
+            VerifyEvent::Done {
+                checked_count,
+                checked_bytes,
+                damage_count,
+            } => Self::Done {
+                checked_count,
+                checked_bytes,
+                damage_count,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coffer_vault::BucketName;
+
+    #[test]
+    fn lines_are_what_was_agreed() {
+        for (event, line) in [
+            (
+                VerifyEvent::Progress {
+                    checked_count: 1,
+                    checked_bytes: 2,
+                    total_bytes: 3,
+                },
+                r#"{"event":"progress","checked_count":1,"checked_bytes":2,"total_bytes":3}"#,
+            ),
+            (
+                VerifyEvent::Damage {
+                    bucket: BucketName::new("photos").unwrap(),
+                    name: None,
+                    what: "the catalog".to_owned(),
+                },
+                r#"{"event":"damage","bucket":"photos","what":"the catalog"}"#,
+            ),
+            (
+                VerifyEvent::Done {
+                    checked_count: 1,
+                    checked_bytes: 2,
+                    damage_count: 0,
+                },
+                r#"{"event":"done","checked_count":1,"checked_bytes":2,"damage_count":0}"#,
+            ),
+        ] {
+            let report = Report::from(event);
+            assert_eq!(serde_json::to_string(&report).unwrap(), line);
+            assert_eq!(serde_json::from_str::<Report>(line).unwrap(), report);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_request_is_refused() {
+        assert_eq!(
+            serde_json::from_str::<VerifyRequest>("{}").unwrap().rate,
+            None
+        );
+        assert!(serde_json::from_str::<VerifyRequest>(r#"{"speed":1}"#).is_err());
+    }
+}
