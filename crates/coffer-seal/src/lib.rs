@@ -43,6 +43,12 @@ mod sealer;
 mod whole;
 mod wrap;
 
+#[doc(hidden)]
+pub mod fuzzing;
+
+#[cfg(test)]
+mod vectors;
+
 pub use context::{Context, KeyKind};
 pub use error::{OpenError, SealError};
 pub use layout::{plaintext_bytes, sealed_bytes};

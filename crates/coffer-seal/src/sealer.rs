@@ -130,3 +130,37 @@ fn check_out(plaintext: &[u8], out: &[u8]) -> Result<(), SealError> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::sealed_bytes;
+    use crate::limits::{PLAINTEXT_MAX_BYTES, SEALED_CHUNK_BYTES};
+    use crate::opener::Opener;
+
+    #[test]
+    fn the_last_chunk_that_a_message_may_have_is_a_last_one() {
+        let (key, context) = (SecretKey::generate(), Context::raw(*b"long"));
+        let mut sealer = Sealer::new(&key, &context);
+        let header = *sealer.header();
+        let message_bytes = sealed_bytes(PLAINTEXT_MAX_BYTES).unwrap();
+        let opener = Opener::new(&key, &context, &header, message_bytes).unwrap();
+        let (mut sealed, mut out) = (vec![0; SEALED_CHUNK_BYTES], vec![0; CHUNK_BYTES]);
+
+        sealer.next_index = CHUNK_COUNT_MAX - 2;
+        sealer.seal_chunk(&[5; CHUNK_BYTES], &mut sealed).unwrap();
+        opener
+            .open_chunk(CHUNK_COUNT_MAX - 2, &sealed, &mut out)
+            .unwrap();
+        assert_eq!(out, [5; CHUNK_BYTES]);
+
+        let full = sealer.seal_chunk(&[6; CHUNK_BYTES], &mut sealed);
+        assert_eq!(full, Err(SealError::TooLong));
+        let last = [7; CHUNK_BYTES - 1];
+        let sealed_last = &mut sealed[..SEALED_CHUNK_BYTES - 1];
+        sealer.seal_last(&last, sealed_last).unwrap();
+        let opened = opener.open_chunk(CHUNK_COUNT_MAX - 1, sealed_last, &mut out);
+        assert_eq!(opened, Ok(last.len()));
+        assert_eq!(out[..last.len()], last);
+    }
+}
