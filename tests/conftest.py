@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from harness.clients import drain, s3_client
+from harness.clients import client_environment, drain, s3_client
 from harness.server import BINARY, Server
 
 _numbers = itertools.count(1)
@@ -43,6 +43,14 @@ def bucket(s3):
     s3.create_bucket(Bucket=name)
     yield name
     drain(s3, name)
+
+
+@pytest.fixture
+def client_env(server, tmp_path):
+    """The environment of a user who has pasted the server's credentials."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return client_environment(server, home)
 
 
 @pytest.fixture
