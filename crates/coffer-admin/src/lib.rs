@@ -11,6 +11,8 @@ mod status;
 
 mod traffic;
 
+mod requests;
+
 mod process;
 
 mod metrics;
@@ -23,6 +25,7 @@ mod socket;
 
 pub use crate::error::AdminError;
 pub use crate::report::{Report, VerifyRequest};
+pub use crate::requests::Requests;
 pub use crate::routes::Admin;
 pub use crate::socket::{LocalSocket, connect};
 pub use crate::status::Status;

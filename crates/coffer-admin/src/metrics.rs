@@ -7,13 +7,19 @@ use std::fmt::{Display, Write};
 use coffer_vault::Counters;
 
 use crate::process::Process;
+use crate::requests::Requests;
 use crate::traffic::TrafficSnapshot;
 
 /// The content type of [`render`]'s text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All metrics.
-pub(crate) fn render(ready: bool, vault: &Counters, traffic: &TrafficSnapshot) -> String {
+pub(crate) fn render(
+    ready: bool,
+    vault: &Counters,
+    requests: &Requests,
+    traffic: &TrafficSnapshot,
+) -> String {
     let mut page = Page::default();
     page.gauge(
         "coffer_ready",
@@ -22,6 +28,7 @@ pub(crate) fn render(ready: bool, vault: &Counters, traffic: &TrafficSnapshot) -
     );
     page.family("coffer_info", "gauge", "Version of the program.");
     page.sample("coffer_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.requests(requests);
     page.traffic(traffic);
     page.vault(vault);
     page.process(&Process::now());
@@ -34,22 +41,41 @@ struct Page {
 }
 
 impl Page {
-    fn traffic(&mut self, traffic: &TrafficSnapshot) {
-        let requests = "coffer_s3_requests_total";
+    fn requests(&mut self, requests: &Requests) {
+        let answered = "coffer_s3_requests_total";
         self.family(
-            requests,
+            answered,
             "counter",
-            "S3 requests answered, by method and class of status.",
+            "S3 requests answered; status 0 stands for a rare one.",
         );
-        for (method, status, count) in &traffic.requests {
-            self.sample(requests, &[("method", method), ("status", status)], count);
+        for (operation, status, count) in &requests.answered {
+            let labels = [("operation", *operation), ("status", &status.to_string())];
+            self.sample(answered, &labels, count);
         }
-        let t = traffic;
+        let time = "coffer_s3_request_seconds_total";
+        self.family(time, "counter", "Time until the heads of S3 answers.");
+        for (operation, total) in &requests.time {
+            self.sample(time, &[("operation", operation)], total.as_secs_f64());
+        }
         self.gauge(
             "coffer_s3_requests_in_flight",
             "S3 requests under way.",
-            t.in_flight_count,
+            requests.in_flight_count,
         );
+        self.counter(
+            "coffer_s3_received_body_bytes_total",
+            "Bytes of the bodies of S3 requests.",
+            requests.received_bytes,
+        );
+        self.counter(
+            "coffer_s3_sent_body_bytes_total",
+            "Bytes of the bodies of S3 answers.",
+            requests.sent_bytes,
+        );
+    }
+
+    fn traffic(&mut self, traffic: &TrafficSnapshot) {
+        let t = traffic;
         self.counter(
             "coffer_s3_requests_turned_away_total",
             "S3 requests answered 503 because too many were under way.",
@@ -198,11 +224,15 @@ mod tests {
     #[test]
     fn every_sample_has_its_family_and_every_value_is_a_number() {
         let traffic = Traffic::default();
-        traffic.answered("GET", 200);
+        let requests = Requests {
+            answered: vec![("GetObject", 206, 1)],
+            time: vec![("GetObject", std::time::Duration::from_millis(1500))],
+            ..Requests::default()
+        };
         traffic.sent(5);
         let mut vault = Counters::default();
         vault.damage_count = 3;
-        let text = render(true, &vault, &traffic.snapshot());
+        let text = render(true, &vault, &requests, &traffic.snapshot());
         let mut family = String::new();
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# TYPE ") {
@@ -218,7 +248,8 @@ mod tests {
         }
         for line in [
             "coffer_ready 1",
-            "coffer_s3_requests_total{method=\"GET\",status=\"2xx\"} 1",
+            "coffer_s3_requests_total{operation=\"GetObject\",status=\"206\"} 1",
+            "coffer_s3_request_seconds_total{operation=\"GetObject\"} 1.5",
             "coffer_s3_sent_bytes_total 5",
             "coffer_damage_total 3",
         ] {

@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::limits::{REQUEST_BYTES, VERIFICATIONS};
 use crate::metrics;
 use crate::report::{Report, VerifyRequest};
+use crate::requests::Requests;
 use crate::status::Status;
 use crate::traffic::Traffic;
 
@@ -28,17 +29,24 @@ pub struct Admin {
     vault: Vault,
     status: Status,
     traffic: Arc<Traffic>,
+    requests: Arc<dyn Fn() -> Requests + Send + Sync>,
     verifications: Arc<Semaphore>,
 }
 
 impl Admin {
-    /// Answers from this vault, and from what the S3 listener counts.
-    pub fn new(vault: Vault, status: Status, traffic: Arc<Traffic>) -> Self {
+    /// Answers from this vault, and from what the S3 listener and the S3 front door count.
+    pub fn new(
+        vault: Vault,
+        status: Status,
+        traffic: Arc<Traffic>,
+        requests: impl Fn() -> Requests + Send + Sync + 'static,
+    ) -> Self {
         let verifications = Arc::new(Semaphore::new(VERIFICATIONS));
         Self {
             vault,
             status,
             traffic,
+            requests: Arc::new(requests),
             verifications,
         }
     }
@@ -80,6 +88,7 @@ async fn metrics(State(admin): State<Admin>) -> Response {
     let text = metrics::render(
         admin.status.is_ready(),
         &admin.vault.counters(),
+        &(admin.requests)(),
         &admin.traffic.snapshot(),
     );
     ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()

@@ -1,14 +1,9 @@
-//! What the listeners count, for metrics.
+//! What the S3 listener counts, for metrics: what happens below requests. What happens above is
+//! counted by the front door itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How a request ended, by the hundreds of its status.
-const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-
-/// Methods that are counted by name; all others count as the last.
-const METHODS: [&str; 6] = ["GET", "HEAD", "PUT", "POST", "DELETE", "other"];
-
-/// The counters of a listener, all since the program started. Counters order nothing among
+/// The counters of the listener, all since the program started. Counters order nothing among
 /// themselves, so relaxed access will do.
 #[derive(Debug, Default)]
 pub struct Traffic {
@@ -19,12 +14,10 @@ pub struct Traffic {
     handshake_failed_count: AtomicU64,
     cut_off_count: AtomicU64,
     turned_away_count: AtomicU64,
-    in_flight_count: AtomicU64,
-    requests: [[AtomicU64; STATUS_CLASSES.len()]; METHODS.len()],
 }
 
 /// The counters at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TrafficSnapshot {
     /// Bytes that came in, as they were on the wire.
@@ -41,10 +34,6 @@ pub struct TrafficSnapshot {
     pub cut_off_count: u64,
     /// Requests that were answered 503 because too many were under way.
     pub turned_away_count: u64,
-    /// Requests under way at the moment.
-    pub in_flight_count: u64,
-    /// Answers: method, class of status, count; those that were never given are left out.
-    pub requests: Vec<(&'static str, &'static str, u64)>,
 }
 
 fn add(counter: &AtomicU64, count: u64) {
@@ -91,38 +80,10 @@ impl Traffic {
         add(&self.turned_away_count, 1);
     }
 
-    /// A request began.
-    pub fn began(&self) {
-        add(&self.in_flight_count, 1);
-    }
-
-    /// A request that had begun was answered or given up.
-    pub fn finished(&self) {
-        self.in_flight_count.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// A request was answered.
-    pub fn answered(&self, method: &str, status: u16) {
-        let method = METHODS
-            .iter()
-            .position(|name| *name == method)
-            .unwrap_or(METHODS.len() - 1);
-        let class = usize::from(status / 100).clamp(1, STATUS_CLASSES.len()) - 1;
-        add(&self.requests[method][class], 1);
-    }
-
     /// The counters now.
     pub fn snapshot(&self) -> TrafficSnapshot {
         let ended_count = value(&self.ended_count);
         let accepted_count = value(&self.accepted_count);
-        let mut requests = Vec::new();
-        for (method, classes) in METHODS.iter().zip(&self.requests) {
-            for (class, counter) in STATUS_CLASSES.iter().zip(classes) {
-                if value(counter) > 0 {
-                    requests.push((*method, *class, value(counter)));
-                }
-            }
-        }
         TrafficSnapshot {
             received_bytes: value(&self.received_bytes),
             sent_bytes: value(&self.sent_bytes),
@@ -131,8 +92,6 @@ impl Traffic {
             handshake_failed_count: value(&self.handshake_failed_count),
             cut_off_count: value(&self.cut_off_count),
             turned_away_count: value(&self.turned_away_count),
-            in_flight_count: value(&self.in_flight_count),
-            requests,
         }
     }
 }
@@ -140,29 +99,6 @@ impl Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn answers_are_counted_by_method_and_class() {
-        let traffic = Traffic::default();
-        for (method, status) in [
-            ("GET", 200),
-            ("GET", 206),
-            ("GET", 404),
-            ("PATCH", 501),
-            ("PUT", 999),
-        ] {
-            traffic.answered(method, status);
-        }
-        assert_eq!(
-            traffic.snapshot().requests,
-            [
-                ("GET", "2xx", 2),
-                ("GET", "4xx", 1),
-                ("PUT", "5xx", 1),
-                ("other", "5xx", 1)
-            ]
-        );
-    }
 
     #[test]
     fn open_connections() {

@@ -6,11 +6,8 @@
 //! is of no use against other sites of a client that trusts it
 //! (`docs/decisions/0004-local-ca.md`).
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
 use std::net::IpAddr;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -28,29 +25,12 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use zeroize::Zeroizing;
 
 use crate::limits::{AUTHORITY_DAYS, CERTIFICATE_DAYS, CERTIFICATE_RENEW_DAYS};
+use crate::tls_folder::{CertificateError, Files, read, write};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Clocks of clients may be behind ours by this much.
 const CLOCK_SKEW: Duration = DAY;
-
-/// What went wrong with a file of `DATA/tls`.
-#[derive(Debug, thiserror::Error)]
-pub enum CertificateError {
-    /// A file could not be read or written.
-    #[error("cannot {action} {path}: {source}", path = path.display())]
-    File {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A certificate could not be made.
-    #[error("cannot make a certificate: {0}")]
-    Make(#[from] rcgen::Error),
-}
 
 /// What [`ensure`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,65 +41,6 @@ pub enum Ensured {
     Renewed,
     /// A new authority: clients need the new `ca.pem`.
     Founded,
-}
-
-/// The files of the local authority.
-#[derive(Debug, Clone)]
-pub struct Files {
-    folder: PathBuf,
-}
-
-impl Files {
-    /// Those of a data folder.
-    pub fn of(data: &Path) -> Self {
-        Self {
-            folder: data.join("tls"),
-        }
-    }
-
-    /// The authority's certificate, which clients trust.
-    pub fn ca_cert(&self) -> PathBuf {
-        self.folder.join("ca.pem")
-    }
-
-    /// The server's certificate.
-    pub fn server_cert(&self) -> PathBuf {
-        self.folder.join("server.pem")
-    }
-
-    /// The server's private key.
-    pub fn server_key(&self) -> PathBuf {
-        self.folder.join("server.key")
-    }
-
-    fn ca_key(&self) -> PathBuf {
-        self.folder.join("ca.key")
-    }
-}
-
-/// The names that a server certificate is for: localhost and the loopback addresses, the host's
-/// name, an address that the server listens on, and the domains of virtual-host style.
-pub fn names(host: &str, listen: &[IpAddr], domains: &[String]) -> Vec<ServerName<'static>> {
-    let mut texts: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
-    texts.push(host.to_ascii_lowercase());
-    texts.extend(
-        listen
-            .iter()
-            .filter(|ip| !ip.is_unspecified())
-            .map(IpAddr::to_string),
-    );
-    texts.extend(domains.iter().cloned());
-    let mut names: Vec<ServerName<'static>> = Vec::new();
-    // A host may have a name that is none in DNS: that one is left out.
-    for name in texts
-        .into_iter()
-        .filter_map(|text| ServerName::try_from(text).ok())
-    {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
 }
 
 /// Makes or renews what is missing, expires soon or lacks a name. `domains` are those of
@@ -142,7 +63,7 @@ pub fn ensure(
     if serves(files, &files.server_cert(), &wanted, now)? {
         return Ok(Ensured::Kept);
     }
-    make_folder(&files.folder)?;
+    files.make_folder()?;
     if let Some(authority) = load_authority(files, names)? {
         issue(files, &authority, names, domains, now)?;
         // An authority of other names signs, but no client accepts what it signed.
@@ -307,53 +228,14 @@ fn issue(
     write(&files.server_cert(), &certificate.pem(), 0o644)
 }
 
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CertificateError {
-    move |source| CertificateError::File {
-        action,
-        path: path.to_owned(),
-        source,
-    }
-}
-
-/// A file's bytes; `None` if there is no such file.
-fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, CertificateError> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(Zeroizing::new(bytes))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed("read", path)(error)),
-    }
-}
-
-fn make_folder(folder: &Path) -> Result<(), CertificateError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(failed("make", folder))
-}
-
-/// Writes a file in one step: under another name, synced, then renamed.
-fn write(path: &Path, text: &str, mode: u32) -> Result<(), CertificateError> {
-    let fresh = path.with_extension("new");
-    let steps = || -> io::Result<()> {
-        let _ = fs::remove_file(&fresh);
-        let mut file = OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(mode)
-            .open(&fresh)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
-    };
-    steps().map_err(failed("write", path))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+
+    use crate::server_names::names;
 
     fn setting() -> (tempfile::TempDir, Files, Vec<ServerName<'static>>) {
         let data = tempfile::tempdir().unwrap();
@@ -364,27 +246,6 @@ mod tests {
 
     fn bytes(path: PathBuf) -> Vec<u8> {
         fs::read(path).unwrap()
-    }
-
-    #[test]
-    fn names_of_a_server() {
-        let listen = ["127.0.0.1", "10.0.0.7", "::"].map(|ip| ip.parse().unwrap());
-        let texts: Vec<String> = names("Box", &listen, &["s3.example.org".to_owned()])
-            .iter()
-            .map(|name| name.to_str().into_owned())
-            .collect();
-        assert_eq!(
-            texts,
-            [
-                "localhost",
-                "127.0.0.1",
-                "::1",
-                "box",
-                "10.0.0.7",
-                "s3.example.org"
-            ]
-        );
-        assert_eq!(names("not a name", &[], &[]).len(), 3);
     }
 
     #[test]
@@ -427,7 +288,7 @@ mod tests {
         let now = SystemTime::now();
         ensure(&files, &names, &[], now).unwrap();
         let domains = ["s3.example.org".to_owned()];
-        let more = super::names("some-host", &[], &domains);
+        let more = crate::server_names::names("some-host", &[], &domains);
         assert_eq!(
             ensure(&files, &more, &domains, now).unwrap(),
             Ensured::Founded
@@ -435,7 +296,7 @@ mod tests {
         assert_eq!(ensure(&files, &more, &domains, now).unwrap(), Ensured::Kept);
         // Subdomains of a permitted name are within the authority.
         let inner = ["eu.s3.example.org".to_owned()];
-        let inside = super::names("some-host", &[], &inner);
+        let inside = crate::server_names::names("some-host", &[], &inner);
         assert_eq!(
             ensure(&files, &inside, &inner, now).unwrap(),
             Ensured::Renewed

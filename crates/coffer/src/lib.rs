@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod pace;
+
 pub mod limits;
 
 pub mod cli;
@@ -14,14 +16,24 @@ pub mod logging;
 
 pub mod hardening;
 
+pub mod server_names;
+
+pub mod tls_folder;
+
 pub mod certificates;
 
 pub mod tls;
-
-pub mod pace;
 
 pub mod paced;
 
 pub mod read_ahead;
 
 pub mod gather;
+
+pub mod request_body;
+
+pub mod turnstile;
+
+pub mod shutdown;
+
+pub mod door;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::pace::Minimum;
+
 /// Bytes of ciphertext read from a socket at once. Fewer, larger reads save 0.18 CPU seconds a
 /// gigabyte uploaded against the 4 KiB at a time that rustls asks for.
 pub const READ_AHEAD_BYTES: usize = 256 * 1024;
@@ -24,11 +26,9 @@ pub const TLS_WRITE_BYTES: usize = 256 * 1024;
 pub const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Bytes of a request's first line and headers. S3 allows 8 KiB of headers and 2 KiB of user
-/// metadata; names and presigned URLs may each bring several kilobytes more, percent-encoded.
+/// metadata; names and presigned URLs may each bring several kilobytes more, percent-encoded. Of
+/// headers there may be 100: hyper's own limit, which costs an allocation a request to change.
 pub const HEADER_BYTES: usize = 32 * 1024;
-
-/// Headers in a request.
-pub const HEADER_COUNT: usize = 128;
 
 /// Connections that the kernel keeps waiting for us to accept, a listener.
 pub const ACCEPT_BACKLOG: u32 = 1024;
@@ -98,6 +98,29 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// How long a TLS handshake may take.
+    pub fn handshake_timeout(&self) -> Duration {
+        Duration::from_secs(self.handshake_timeout_seconds)
+    }
+
+    /// How long a connection may be idle or send headers.
+    pub fn header_timeout(&self) -> Duration {
+        Duration::from_secs(self.header_timeout_seconds)
+    }
+
+    /// How long requests in flight may take to end.
+    pub fn shutdown_timeout(&self) -> Duration {
+        Duration::from_secs(self.shutdown_timeout_seconds)
+    }
+
+    /// The slowest that a client may be.
+    pub fn minimum(&self) -> Minimum {
+        Minimum {
+            bytes: self.progress_min_bytes,
+            period: Duration::from_secs(self.progress_timeout_seconds),
+        }
+    }
+
     /// The first key whose value makes no sense, if any.
     pub fn nonsense(&self) -> Option<&'static str> {
         [

@@ -12,9 +12,10 @@ use rustls::{ServerConfig, version};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
-use crate::certificates::{self, Ensured, Files};
+use crate::certificates::{self, Ensured};
 use crate::config::TlsFiles;
 use crate::error::Error;
+use crate::tls_folder::Files;
 
 /// Where the certificate comes from.
 #[derive(Debug)]
@@ -172,7 +173,7 @@ mod tests {
     };
 
     fn local(data: &Path) -> Source {
-        let names = certificates::names("some-host", &[], &[]);
+        let names = crate::server_names::names("some-host", &[], &[]);
         Source::Local {
             files: Files::of(data),
             names,

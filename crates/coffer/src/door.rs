@@ -1,0 +1,198 @@
+//! A TLS listener and its connections.
+
+use std::error::Error as StdError;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use coffer_admin::Traffic;
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::error::Error;
+use crate::gather::Gathered;
+use crate::limits::{
+    ACCEPT_BACKLOG, ACCEPT_RETRY, HEADER_BYTES, HTTP_BUFFER_BYTES, Limits, TLS_WRITE_BYTES,
+};
+use crate::paced::Paced;
+use crate::read_ahead::{Pool, ReadAhead};
+use crate::shutdown::{Phase, Stop};
+
+/// Takes an address, before anything else is done. Connections wait until [`Door::serve`].
+pub fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+    let listen = || -> io::Result<TcpListener> {
+        let socket = match address.is_ipv4() {
+            true => TcpSocket::new_v4()?,
+            false => TcpSocket::new_v6()?,
+        };
+        // Connections of a server that has just ended must not keep its address.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(ACCEPT_BACKLOG)
+    };
+    listen().map_err(|source| {
+        let advice = match source.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another program has it: stop it, or choose another address with --listen or \
+                 --admin-listen"
+            }
+            io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
+            io::ErrorKind::PermissionDenied => "choose a port above 1023, or give the permission",
+            _ => "choose another with --listen or --admin-listen",
+        };
+        Error::Listen {
+            address,
+            source,
+            advice,
+        }
+    })
+}
+
+/// What the connections of one listener share.
+pub struct Door {
+    /// Its name in the log.
+    pub name: &'static str,
+    /// How to shake hands.
+    pub tls: Arc<ServerConfig>,
+    /// Limits of each connection.
+    pub limits: Limits,
+    /// Connections at once.
+    pub connections: usize,
+    /// What is counted.
+    pub traffic: Arc<Traffic>,
+    /// When to end.
+    pub stop: Stop,
+    /// Buffers for reading.
+    pub pool: Arc<Pool>,
+}
+
+impl Door {
+    /// Serves connections until the end; returns when the last one has ended.
+    pub async fn serve<S, B>(self, listener: TcpListener, service: S)
+    where
+        S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<Box<dyn StdError + Send + Sync>>,
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let slots = Arc::new(Semaphore::new(self.connections));
+        let connections = self.connections;
+        let mut stop = self.stop.clone();
+        let door = Arc::new(self);
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = stop.reached(Phase::Drain) => break,
+                accepted = door.accept(&listener, &slots) => accepted,
+            };
+            let (slot, tcp) = accepted;
+            let (door, service) = (door.clone(), service.clone());
+            door.traffic.accepted();
+            tokio::spawn(async move {
+                door.connection(tcp, service).await;
+                door.traffic.ended();
+                drop(slot);
+            });
+        }
+        drop(listener);
+        let all = u32::try_from(connections).unwrap_or(u32::MAX);
+        let _ = slots.acquire_many(all).await;
+    }
+
+    /// Waits for a free slot first: more connections than we serve wait in the kernel, where they
+    /// cost little.
+    async fn accept(
+        &self,
+        listener: &TcpListener,
+        slots: &Arc<Semaphore>,
+    ) -> (tokio::sync::OwnedSemaphorePermit, TcpStream) {
+        if slots.available_permits() == 0 {
+            tracing::warn!(
+                listener = self.name,
+                connections = self.connections,
+                "as many connections as allowed: others wait"
+            );
+        }
+        let slot = slots
+            .clone()
+            .acquire_owned()
+            .await
+            .expect("nobody closes the semaphore");
+        loop {
+            match listener.accept().await {
+                Ok((tcp, _)) => return (slot, tcp),
+                Err(error) => {
+                    tracing::warn!(listener = self.name, %error, "could not accept a connection");
+                    sleep(ACCEPT_RETRY).await;
+                }
+            }
+        }
+    }
+
+    async fn connection<S, B>(&self, tcp: TcpStream, service: S)
+    where
+        S: Service<Request<Incoming>, Response = Response<B>>,
+        S::Error: Into<Box<dyn StdError + Send + Sync>>,
+        B: Body + 'static,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let mut stop = self.stop.clone();
+        let handshake = timeout(self.limits.handshake_timeout(), self.handshake(tcp));
+        let tls = tokio::select! {
+            tls = handshake => tls,
+            () = stop.reached(Phase::Drain) => return,
+        };
+        let Ok(Ok(tls)) = tls else {
+            self.traffic.handshake_failed();
+            return;
+        };
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.header_timeout())
+            .max_header_size(HEADER_BYTES)
+            .max_buf_size(HTTP_BUFFER_BYTES)
+            .writev(true)
+            .serve_connection(TokioIo::new(Gathered::new(tls)), service);
+        let mut connection = std::pin::pin!(connection);
+        let mut phase = Phase::Drain;
+        loop {
+            tokio::select! {
+                ended = connection.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(listener = self.name, %error, "a connection broke off");
+                    }
+                    return;
+                }
+                () = stop.reached(phase) => match phase {
+                    Phase::Drain => {
+                        connection.as_mut().graceful_shutdown();
+                        phase = Phase::Abort;
+                    }
+                    _ => return,
+                },
+            }
+        }
+    }
+
+    async fn handshake(
+        &self,
+        tcp: TcpStream,
+    ) -> io::Result<tokio_rustls::server::TlsStream<ReadAhead<Paced<TcpStream>>>> {
+        tcp.set_nodelay(true)?;
+        let paced = Paced::new(tcp, self.limits.minimum(), self.traffic.clone());
+        let stream = ReadAhead::new(paced, self.pool.clone());
+        let mut tls = TlsAcceptor::from(self.tls.clone()).accept(stream).await?;
+        tls.get_mut().1.set_buffer_limit(Some(TLS_WRITE_BYTES));
+        Ok(tls)
+    }
+}

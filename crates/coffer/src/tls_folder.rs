@@ -1,0 +1,105 @@
+//! `DATA/tls`: the files of the local authority.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+/// What went wrong with a file of `DATA/tls`.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A file could not be read or written.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A certificate could not be made.
+    #[error("cannot make a certificate: {0}")]
+    Make(#[from] rcgen::Error),
+}
+
+/// The files of the local authority.
+#[derive(Debug, Clone)]
+pub struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    /// Those of a data folder.
+    pub fn of(data: &Path) -> Self {
+        Self {
+            folder: data.join("tls"),
+        }
+    }
+
+    /// The authority's certificate, which clients trust.
+    pub fn ca_cert(&self) -> PathBuf {
+        self.folder.join("ca.pem")
+    }
+
+    /// The server's certificate.
+    pub fn server_cert(&self) -> PathBuf {
+        self.folder.join("server.pem")
+    }
+
+    /// The server's private key.
+    pub fn server_key(&self) -> PathBuf {
+        self.folder.join("server.key")
+    }
+
+    /// The authority's private key.
+    pub fn ca_key(&self) -> PathBuf {
+        self.folder.join("ca.key")
+    }
+
+    /// Makes the folder where it is absent.
+    pub fn make_folder(&self) -> Result<(), CertificateError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)
+            .map_err(failed("make", &self.folder))
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CertificateError {
+    move |source| CertificateError::File {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// A file's bytes; `None` if there is no such file.
+pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, CertificateError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(Zeroizing::new(bytes))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+/// Writes a file in one step: under another name, synced, then renamed.
+pub fn write(path: &Path, text: &str, mode: u32) -> Result<(), CertificateError> {
+    let fresh = path.with_extension("new");
+    let steps = || -> io::Result<()> {
+        let _ = fs::remove_file(&fresh);
+        let mut file = OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(mode)
+            .open(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+    };
+    steps().map_err(failed("write", path))
+}
