@@ -1,1 +1,55 @@
 //! Sealed blobs and catalogs on disk.
+//!
+//! A bucket is a folder: `catalog.db`, a SQLCipher database with the names, descriptions, small
+//! objects and wrapped data keys, and `blobs/`, in which every file is one Cobblestone-256 message.
+//! This crate reads and writes both. It is handed keys call by call, decides nothing about who may
+//! do what, and interprets none of the text that it stores.
+//!
+//! Everything that is acknowledged is durable: a blob is synced before a catalog row refers to it,
+//! and a row is committed before its writer hears of it. So a blob that no row refers to is
+//! garbage ([`BlobStore::sweep`] reclaims it), and a row without its blob can't happen.
+
+#![deny(unsafe_code)]
+
+pub mod limits;
+pub mod record;
+
+mod error;
+
+mod cipher;
+mod database;
+
+mod batch;
+mod readers;
+
+mod catalog;
+mod codec;
+mod folding;
+mod rows;
+
+mod objects;
+
+mod listing;
+mod reading;
+mod tags;
+mod uploads;
+mod walk;
+
+mod blob_path;
+mod buffers;
+mod pins;
+
+mod blobs;
+
+mod blob_reader;
+mod blob_writer;
+mod sweep;
+
+pub use blob_reader::BlobReader;
+pub use blob_writer::{BlobWriter, FinishedBlob};
+pub use blobs::{BlobStore, ReadPin};
+pub use catalog::{CATALOG, CATALOG_FILE, Catalog};
+pub use database::Database;
+pub use error::{Result, StoreError};
+pub use objects::{DeleteOutcome, PutOutcome};
+pub use sweep::Swept;

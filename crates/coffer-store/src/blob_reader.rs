@@ -1,0 +1,380 @@
+//! Reading a blob: sealed chunks out of its file, plaintext out.
+//!
+//! Most reads are served from the kernel's page cache, and for them a hop to another thread would
+//! cost as much as the read. So bytes are asked for with `RWF_NOWAIT`: what is in the cache comes
+//! at once, into a small buffer that stays in the processor's cache, and is opened from there into
+//! the buffer that goes to the client. Only what the disk must deliver is read by the blocking
+//! pool.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Poll, ready};
+
+use bytes::Bytes;
+use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
+use coffer_seal::{Context, Opener, SecretKey, sealed_bytes};
+use futures::{FutureExt, Stream};
+use rustix::fs::{Advice, Mode, OFlags, ResolveFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+use tokio::task::JoinHandle;
+
+use crate::blobs::{BlobStore, Inner};
+use crate::buffers::{Buffer, READ, READ_MANY};
+use crate::error::{Result, StoreError};
+use crate::limits::{READERS_MANY, SCRATCH_CHUNKS};
+use crate::readers::blocking;
+use crate::record::Id;
+
+/// How many readers there are, in all buckets.
+static READERS: AtomicUsize = AtomicUsize::new(0);
+
+impl BlobStore {
+    /// Opens a blob of which the catalog says that it holds `plaintext_bytes`. The reader begins
+    /// with all of it; see [`BlobReader::range`].
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the file is missing, has another length or was not sealed for
+    /// this blob under this key.
+    pub async fn open(
+        &self,
+        id: Id,
+        data_key: &SecretKey,
+        plaintext_bytes: u64,
+    ) -> Result<BlobReader> {
+        let store = self.inner.clone();
+        let path = self.path(id);
+        // Without a hop when the kernel knows the path and has the header.
+        let opened = match open_cached(&path) {
+            Some(opened) => opened,
+            None => blocking(move || Ok(open_waiting(&path))).await?,
+        };
+        let (file, header, file_bytes) = opened.map_err(|error| match error {
+            Errno::NOENT => store.damaged("blob: its file is missing", id),
+            error => StoreError::io("open a blob", error),
+        })?;
+        if sealed_bytes(plaintext_bytes) != Some(file_bytes) {
+            return Err(store.damaged("blob: its file has another length", id));
+        }
+        let context = Context::blob(&store.bucket.0, &id.0);
+        let opener = Opener::new(data_key, &context, &header, file_bytes)
+            .map_err(|_| store.damaged("blob: its header does not open", id))?;
+        let source = Source {
+            store,
+            id,
+            file,
+            opener,
+            is_slow: AtomicBool::new(false),
+        };
+        READERS.fetch_add(1, Ordering::Relaxed);
+        let mut reader = BlobReader {
+            source: Arc::new(source),
+            next_chunk: 0,
+            end_chunk: 0,
+            plaintext: 0..0,
+            waiting: None,
+            _counted: Counted,
+        };
+        reader.range(0..plaintext_bytes)?;
+        Ok(reader)
+    }
+}
+
+/// The plaintext of a blob, or of a range of it, as a stream. It ends with an error before the
+/// first chunk that does not open. Whoever reads to the blob's end knows that nothing is missing.
+pub struct BlobReader {
+    source: Arc<Source>,
+    next_chunk: u64,
+    end_chunk: u64,
+    /// What is still to be given out.
+    plaintext: Range<u64>,
+    /// A piece that the blocking pool reads.
+    waiting: Option<JoinHandle<(Buffer, Result<usize>)>>,
+    _counted: Counted,
+}
+
+struct Source {
+    store: Arc<Inner>,
+    id: Id,
+    file: File,
+    opener: Opener,
+    /// The file system can't tell what is in the cache: all reads go to the blocking pool.
+    is_slow: AtomicBool,
+}
+
+impl BlobReader {
+    /// Reads only this range of the plaintext, in bytes, from its start on.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfRange`] when it is not within the blob.
+    pub fn range(&mut self, range: Range<u64>) -> Result<()> {
+        let plaintext_bytes = self.source.opener.plaintext_bytes();
+        if range.start > range.end || range.end > plaintext_bytes {
+            return Err(StoreError::OutOfRange);
+        }
+        let chunk_bytes = CHUNK_BYTES as u64;
+        self.next_chunk = range.start / chunk_bytes;
+        self.end_chunk = if range.is_empty() && range.end < plaintext_bytes {
+            self.next_chunk
+        } else if range.end == plaintext_bytes {
+            // With the last chunk, which may be empty, for it proves the end.
+            self.source.opener.chunk_count()
+        } else {
+            range.end.div_ceil(chunk_bytes)
+        };
+        self.plaintext = range;
+        self.waiting = None;
+        Ok(())
+    }
+
+    /// How many chunks the next piece has.
+    fn piece(&self, buffer: &Buffer) -> Range<u64> {
+        let room = (buffer.len() / CHUNK_BYTES) as u64;
+        let mut end = self.end_chunk.min(self.next_chunk + room);
+        // An empty last chunk needs no room. It comes with the one before it, so that the last
+        // byte is not given out before the end is proven.
+        if end + 1 == self.end_chunk && self.source.is_empty_chunk(end) {
+            end += 1;
+        }
+        self.next_chunk..end
+    }
+
+    /// Takes an opened piece: what of it lies in the range, if anything.
+    fn give_out(&mut self, buffer: Buffer, chunks: u64) -> Option<Bytes> {
+        let offset_bytes = self.next_chunk * CHUNK_BYTES as u64;
+        self.next_chunk += chunks;
+        let start = self.plaintext.start;
+        let end = self.plaintext.end.min(self.next_chunk * CHUNK_BYTES as u64);
+        if end <= start {
+            return None;
+        }
+        self.plaintext.start = end;
+        // Both lie within the buffer's chunks, which are far below 4 GiB.
+        let within = (start - offset_bytes) as usize..(end - offset_bytes) as usize;
+        Some(Bytes::from_owner(buffer).slice(within))
+    }
+
+    fn poll_piece(&mut self, cx: &mut std::task::Context<'_>) -> Poll<(Buffer, Result<usize>)> {
+        if let Some(waiting) = &mut self.waiting {
+            let piece = ready!(waiting.poll_unpin(cx));
+            self.waiting = None;
+            return Poll::Ready(
+                piece.unwrap_or_else(|_| (READ_MANY.take(), Err(StoreError::Closed))),
+            );
+        }
+        let is_one_of_many = READERS.load(Ordering::Relaxed) >= READERS_MANY;
+        let mut buffer = if is_one_of_many {
+            READ_MANY.take()
+        } else {
+            READ.take()
+        };
+        let piece = self.piece(&buffer);
+        match self.source.open_cached(piece.clone(), &mut buffer) {
+            Ok(0) => {}
+            opened => return Poll::Ready((buffer, opened)),
+        }
+        let source = self.source.clone();
+        self.waiting = Some(tokio::task::spawn_blocking(move || {
+            let opened = source.open_waiting(piece, &mut buffer);
+            (buffer, opened)
+        }));
+        self.poll_piece(cx)
+    }
+}
+
+impl Stream for BlobReader {
+    type Item = Result<Bytes>;
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Self::Item>> {
+        while self.next_chunk < self.end_chunk {
+            let (buffer, opened) = ready!(self.poll_piece(cx));
+            match opened {
+                Ok(chunks) => {
+                    if let Some(bytes) = self.give_out(buffer, chunks as u64) {
+                        return Poll::Ready(Some(Ok(bytes)));
+                    }
+                }
+                Err(error) => {
+                    self.end_chunk = self.next_chunk;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+struct Counted;
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        READERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+thread_local! {
+    /// Sealed bytes between the kernel's cache and the cipher: small, so that it stays in the
+    /// processor's cache, and one a thread, for it is never kept across a wait.
+    static SCRATCH: RefCell<Box<[u8]>> =
+        RefCell::new(vec![0; SCRATCH_CHUNKS * SEALED_CHUNK_BYTES].into_boxed_slice());
+}
+
+/// How bytes are had from the file: the number read, which may be less than asked for.
+type ReadAt = fn(&Source, &mut [u8], u64) -> Result<usize>;
+
+impl Source {
+    /// Opens as many chunks of `piece` as the page cache has, into the front of `out`. 0: the disk
+    /// is needed for the first of them.
+    fn open_cached(&self, piece: Range<u64>, out: &mut [u8]) -> Result<usize> {
+        if self.is_slow.load(Ordering::Relaxed) {
+            return Ok(0);
+        }
+        self.open_chunks(piece, out, Self::read_cached)
+    }
+
+    /// The same, waiting for the disk.
+    fn open_waiting(&self, piece: Range<u64>, out: &mut [u8]) -> Result<usize> {
+        let sealed = self.opener.chunk_range(piece.start).start;
+        // Whoever had to wait once will read on: twice the usual read-ahead, and from here.
+        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::Sequential);
+        let length = std::num::NonZeroU64::new(2 * out.len() as u64);
+        let _ = rustix::fs::fadvise(&self.file, sealed, length, Advice::WillNeed);
+        match self.open_chunks(piece, out, Self::read_waiting)? {
+            0 => Err(self.damaged("blob: its file is cut off")),
+            chunks => Ok(chunks),
+        }
+    }
+
+    fn open_chunks(&self, piece: Range<u64>, out: &mut [u8], read_at: ReadAt) -> Result<usize> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut opened = 0;
+            let mut next = piece.start;
+            while next < piece.end {
+                let end = piece.end.min(next + SCRATCH_CHUNKS as u64);
+                let offset_bytes = self.opener.chunk_range(next).start;
+                let sealed_bytes = self.opener.chunk_range(end - 1).end - offset_bytes;
+                // At most `SCRATCH_CHUNKS` sealed chunks.
+                let asked = &mut scratch[..sealed_bytes as usize];
+                let asked_bytes = asked.len();
+                let count = match read_at(self, asked, offset_bytes) {
+                    Ok(count) => count,
+                    // What opened before the disk failed is given out first.
+                    Err(_) if opened > 0 => return Ok(opened),
+                    Err(error) => return Err(error),
+                };
+                let mut at = 0;
+                while next < end {
+                    let range = self.opener.chunk_range(next);
+                    let length = (range.end - range.start) as usize;
+                    let Some(sealed) = scratch[..count].get(at..at + length) else {
+                        break;
+                    };
+                    let place = out.get_mut(opened * CHUNK_BYTES..).unwrap_or_default();
+                    if self.opener.open_chunk(next, sealed, place).is_err() {
+                        // So is what opened before the first chunk that does not.
+                        return if opened > 0 {
+                            Ok(opened)
+                        } else {
+                            Err(self.damaged("blob: a chunk does not open"))
+                        };
+                    }
+                    at += length;
+                    opened += 1;
+                    next += 1;
+                }
+                if count < asked_bytes {
+                    break;
+                }
+            }
+            Ok(opened)
+        })
+    }
+
+    fn read_cached(&self, out: &mut [u8], offset_bytes: u64) -> Result<usize> {
+        let flags = ReadWriteFlags::NOWAIT;
+        match rustix::io::preadv2(&self.file, &mut [IoSliceMut::new(out)], offset_bytes, flags) {
+            Ok(count) => Ok(count),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                self.is_slow.store(true, Ordering::Relaxed);
+                Ok(0)
+            }
+            Err(error) => Err(StoreError::io("read a blob", error)),
+        }
+    }
+
+    fn read_waiting(&self, out: &mut [u8], offset_bytes: u64) -> Result<usize> {
+        let mut filled = 0;
+        while filled < out.len() {
+            match self
+                .file
+                .read_at(&mut out[filled..], offset_bytes + filled as u64)
+            {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(StoreError::io("read a blob", error)),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn is_empty_chunk(&self, index: u64) -> bool {
+        index * CHUNK_BYTES as u64 == self.opener.plaintext_bytes()
+    }
+
+    fn damaged(&self, what: &'static str) -> StoreError {
+        self.store.damaged(what, self.id)
+    }
+}
+
+type Opened = Result<(File, [u8; HEADER_BYTES], u64), Errno>;
+
+/// Opens a file and reads its header if that needs no disk. `None`: it does, or can't be told.
+fn open_cached(path: &std::path::Path) -> Option<Opened> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = match rustix::fs::openat2(
+        rustix::fs::CWD,
+        path,
+        flags,
+        Mode::empty(),
+        ResolveFlags::CACHED,
+    ) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return Some(Err(Errno::NOENT)),
+        Err(_) => return None,
+    };
+    let mut header = [0; HEADER_BYTES];
+    let count = rustix::io::preadv2(
+        &file,
+        &mut [IoSliceMut::new(&mut header)],
+        0,
+        ReadWriteFlags::NOWAIT,
+    );
+    if count != Ok(HEADER_BYTES) {
+        return None;
+    }
+    // What is open has its inode in memory.
+    Some(rustix::fs::fstat(&file).map(|stat| (file, header, stat.st_size.unsigned_abs())))
+}
+
+fn open_waiting(path: &std::path::Path) -> Opened {
+    let as_errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+    let file = File::open(path).map_err(as_errno)?;
+    let file_bytes = file.metadata().map_err(as_errno)?.len();
+    let mut header = [0; HEADER_BYTES];
+    match file.read_exact_at(&mut header, 0) {
+        // Too short for a header: the length will tell.
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {}
+        read => read.map_err(as_errno)?,
+    }
+    Ok((file, header, file_bytes))
+}

@@ -1,0 +1,283 @@
+//! Writing a blob: plaintext in, sealed chunks into its file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use bytes::{Buf, Bytes};
+use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
+use coffer_seal::{Context, Sealer, SecretKey, random_bytes};
+use tokio::task::JoinHandle;
+
+use crate::blob_path::path_of;
+use crate::blobs::{BlobStore, Inner, in_background};
+use crate::buffers::{Buffer, CHUNK, WRITE, WRITE_MANY};
+use crate::error::{Result, StoreError};
+use crate::limits::WRITERS_MANY;
+use crate::readers::blocking;
+use crate::record::Id;
+
+/// How many writers there are, in all buckets.
+static WRITERS: AtomicUsize = AtomicUsize::new(0);
+
+impl BlobStore {
+    /// Begins a blob with a new random id, sealed under `data_key`. Its file is made with the
+    /// first bytes that are written to it.
+    ///
+    /// # Errors
+    /// None so far; what the disk says comes from the writer.
+    pub fn create(&self, data_key: &SecretKey) -> Result<BlobWriter> {
+        let id = Id(random_bytes());
+        self.inner.in_flight().insert(id);
+        let claim = Arc::new(Claim {
+            store: self.inner.clone(),
+            id,
+            has_file: AtomicBool::new(false),
+        });
+        let sealer = Sealer::new(data_key, &Context::blob(&self.inner.bucket.0, &id.0));
+        let is_one_of_many = WRITERS.fetch_add(1, Ordering::Relaxed) >= WRITERS_MANY;
+        let mut out = if is_one_of_many {
+            WRITE_MANY.take()
+        } else {
+            WRITE.take()
+        };
+        out[..HEADER_BYTES].copy_from_slice(sealer.header());
+        Ok(BlobWriter {
+            claim,
+            sealer,
+            plaintext_bytes: 0,
+            begun: None,
+            out,
+            filled: HEADER_BYTES,
+            flushed_bytes: 0,
+            file: None,
+            writing: None,
+            _counted: Counted,
+        })
+    }
+}
+
+/// A blob being written. Dropping it removes its file.
+pub struct BlobWriter {
+    claim: Arc<Claim>,
+    sealer: Sealer,
+    plaintext_bytes: u64,
+    /// A chunk that has begun to arrive: its buffer and how much of it is there.
+    begun: Option<(Buffer, usize)>,
+    /// Sealed bytes, of which the first `filled` are still to be written.
+    out: Buffer,
+    filled: usize,
+    flushed_bytes: u64,
+    file: Option<Arc<File>>,
+    /// The buffer before, on its way to the file: one at most.
+    writing: Option<JoinHandle<Result<Arc<File>>>>,
+    _counted: Counted,
+}
+
+impl BlobWriter {
+    /// The blob's id.
+    pub fn id(&self) -> Id {
+        self.claim.id
+    }
+
+    /// Seals the bytes that come next.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], [`StoreError::Io`]; the blob can't be finished then.
+    pub async fn write(&mut self, mut bytes: Bytes) -> Result<()> {
+        self.plaintext_bytes += bytes.len() as u64;
+        while !bytes.is_empty() {
+            if self.begun.is_none() && bytes.len() >= CHUNK_BYTES {
+                self.room().await?;
+                let sealed = &mut self.out[self.filled..self.filled + SEALED_CHUNK_BYTES];
+                seal(&mut self.sealer, &bytes[..CHUNK_BYTES], sealed)?;
+                self.filled += SEALED_CHUNK_BYTES;
+                bytes.advance(CHUNK_BYTES);
+                continue;
+            }
+            let (chunk, filled) = self.begun.get_or_insert_with(|| (CHUNK.take(), 0));
+            let count = bytes.len().min(CHUNK_BYTES - *filled);
+            chunk[*filled..*filled + count].copy_from_slice(&bytes[..count]);
+            *filled += count;
+            bytes.advance(count);
+            if *filled == CHUNK_BYTES {
+                self.room().await?;
+                let Some((chunk, _)) = self.begun.take() else {
+                    continue;
+                };
+                let sealed = &mut self.out[self.filled..self.filled + SEALED_CHUNK_BYTES];
+                seal(&mut self.sealer, &chunk, sealed)?;
+                self.filled += SEALED_CHUNK_BYTES;
+            }
+        }
+        Ok(())
+    }
+
+    /// Seals the last chunk and makes the whole file durable.
+    ///
+    /// # Errors
+    /// As [`BlobWriter::write`]; nothing is left behind.
+    pub async fn finish(mut self) -> Result<FinishedBlob> {
+        self.room().await?;
+        let written = self.written().await?;
+        let Self {
+            claim,
+            sealer,
+            plaintext_bytes,
+            begun,
+            mut out,
+            filled,
+            flushed_bytes,
+            ..
+        } = self;
+        let last: &[u8] = begun
+            .as_ref()
+            .map_or(&[], |(chunk, filled)| &chunk[..*filled]);
+        let end = filled + last.len() + TAG_BYTES;
+        sealer
+            .seal_last(last, &mut out[filled..end])
+            .map_err(|_| StoreError::OutOfRange)?;
+        blocking(move || {
+            let file = claim.write_out(written, &out[..end], flushed_bytes)?;
+            file.sync_data()
+                .map_err(|error| StoreError::io("sync a blob", error))?;
+            claim.store.sync_entry(claim.id)?;
+            Ok(FinishedBlob {
+                claim,
+                plaintext_bytes,
+            })
+        })
+        .await
+    }
+
+    /// Makes room for one more sealed chunk.
+    async fn room(&mut self) -> Result<()> {
+        if self.filled + SEALED_CHUNK_BYTES <= self.out.len() {
+            return Ok(());
+        }
+        let written = self.written().await?;
+        let next = self.out.another();
+        let full = std::mem::replace(&mut self.out, next);
+        let (filled, offset_bytes) = (self.filled, self.flushed_bytes);
+        self.flushed_bytes += filled as u64;
+        self.filled = 0;
+        let claim = self.claim.clone();
+        // Not on this thread: when the kernel has too many dirty pages it makes writers wait, and
+        // with this thread would wait every connection that it serves.
+        self.writing = Some(tokio::task::spawn_blocking(move || {
+            claim.write_out(written, &full[..filled], offset_bytes)
+        }));
+        Ok(())
+    }
+
+    /// Waits for the buffer on its way, if there is one. The file, once there is one.
+    async fn written(&mut self) -> Result<Option<Arc<File>>> {
+        if let Some(writing) = &mut self.writing {
+            let written = writing.await.unwrap_or(Err(StoreError::Closed));
+            self.writing = None;
+            self.file = Some(written?);
+        }
+        Ok(self.file.clone())
+    }
+}
+
+/// A blob whose file is whole and durable. Dropping it removes the file, until the catalog refers
+/// to it and [`FinishedBlob::keep`] has said so.
+#[derive(Debug)]
+pub struct FinishedBlob {
+    claim: Arc<Claim>,
+    plaintext_bytes: u64,
+}
+
+impl FinishedBlob {
+    /// The blob's id.
+    pub fn id(&self) -> Id {
+        self.claim.id
+    }
+
+    /// How many bytes of plaintext it holds.
+    pub fn plaintext_bytes(&self) -> u64 {
+        self.plaintext_bytes
+    }
+
+    /// Lets the file be: from now on the catalog says whether it is needed.
+    pub fn keep(self) {
+        self.claim.has_file.store(false, Ordering::Release);
+    }
+}
+
+/// That a blob is being written: as long as it lives, no sweep touches the file; afterwards there
+/// is none, unless it was kept. Every job that works on the file holds the claim, too, so that the
+/// last one to end cleans up.
+#[derive(Debug)]
+struct Claim {
+    store: Arc<Inner>,
+    id: Id,
+    has_file: AtomicBool,
+}
+
+impl Claim {
+    /// Writes sealed bytes where they belong; makes the file first where there is none. Blocks.
+    fn write_out(
+        &self,
+        file: Option<Arc<File>>,
+        sealed: &[u8],
+        offset_bytes: u64,
+    ) -> Result<Arc<File>> {
+        let file = match file {
+            Some(file) => file,
+            None => {
+                self.has_file.store(true, Ordering::Release);
+                let created = create_file(&path_of(&self.store.dir, self.id));
+                Arc::new(created.map_err(|error| StoreError::io("create a blob", error))?)
+            }
+        };
+        file.write_all_at(sealed, offset_bytes)
+            .map_err(|error| StoreError::io("write a blob", error))?;
+        Ok(file)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let (store, id) = (self.store.clone(), self.id);
+        if self.has_file.load(Ordering::Acquire) {
+            in_background(move || {
+                store.unlink(&[id]);
+                store.in_flight().remove(&id);
+            });
+        } else {
+            store.in_flight().remove(&id);
+        }
+    }
+}
+
+struct Counted;
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        WRITERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn seal(sealer: &mut Sealer, chunk: &[u8], sealed: &mut [u8]) -> Result<()> {
+    // The lengths are right, so it can only be that a blob has no room for more.
+    sealer
+        .seal_chunk(chunk, sealed)
+        .map_err(|_| StoreError::OutOfRange)
+}
+
+fn create_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    match (options.open(path), path.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder)?;
+            options.open(path)
+        }
+        (opened, _) => opened,
+    }
+}

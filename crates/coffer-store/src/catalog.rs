@@ -1,0 +1,256 @@
+//! A bucket's catalog: names, descriptions, small objects, and which blobs hold the others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use coffer_seal::SecretKey;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::batch::{Session, Writer};
+use crate::database::Database;
+use crate::error::{NO_BUCKET, Result, StoreError};
+use crate::readers::{Readers, blocking};
+use crate::record::Id;
+
+/// The file in a bucket's folder.
+pub const CATALOG_FILE: &str = "catalog.db";
+
+/// "cofc", and the only format there is so far.
+pub const CATALOG: Database = Database {
+    application_id: 0x636f_6663,
+    format_version: 1,
+};
+
+/// The tables of format 1. `docs/FORMAT.md`, "Catalog", says what each column means.
+const SCHEMA: &str = "
+CREATE TABLE meta(
+    name TEXT NOT NULL PRIMARY KEY,
+    value ANY
+) STRICT, WITHOUT ROWID;
+CREATE TABLE object(
+    name BLOB NOT NULL PRIMARY KEY,
+    id INTEGER NOT NULL,
+    is_inline INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    etag TEXT NOT NULL,
+    modified_ms INTEGER NOT NULL,
+    part_count INTEGER NOT NULL,
+    tag_count INTEGER NOT NULL,
+    checksum TEXT,
+    details TEXT,
+    tags TEXT
+) STRICT, WITHOUT ROWID;
+CREATE TABLE inline(
+    object_id INTEGER NOT NULL PRIMARY KEY,
+    data BLOB NOT NULL
+) STRICT;
+CREATE TABLE blob(
+    object_id INTEGER NOT NULL,
+    offset_bytes INTEGER NOT NULL,
+    part_number INTEGER NOT NULL,
+    blob_id BLOB NOT NULL,
+    plaintext_bytes INTEGER NOT NULL,
+    key_generation INTEGER NOT NULL,
+    wrapped_key BLOB NOT NULL,
+    checksum TEXT,
+    PRIMARY KEY(object_id, offset_bytes, part_number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX blob_by_id ON blob(blob_id);
+CREATE UNIQUE INDEX blob_by_part ON blob(object_id, part_number) WHERE part_number > 0;
+CREATE TABLE upload(
+    name BLOB NOT NULL,
+    upload_id BLOB NOT NULL,
+    started_ms INTEGER NOT NULL,
+    checksum TEXT,
+    details TEXT,
+    tags TEXT,
+    PRIMARY KEY(name, upload_id)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX upload_by_id ON upload(upload_id);
+CREATE TABLE part(
+    upload_id BLOB NOT NULL,
+    part_number INTEGER NOT NULL,
+    etag TEXT NOT NULL,
+    modified_ms INTEGER NOT NULL,
+    blob_id BLOB NOT NULL,
+    plaintext_bytes INTEGER NOT NULL,
+    key_generation INTEGER NOT NULL,
+    wrapped_key BLOB NOT NULL,
+    checksum TEXT,
+    PRIMARY KEY(upload_id, part_number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX part_by_blob ON part(blob_id);
+";
+
+/// A cheap handle to one bucket's catalog, open.
+///
+/// It holds the key it was opened with until it is closed, as SQLCipher does, to open read
+/// connections when they are needed.
+#[derive(Clone)]
+pub struct Catalog {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    bucket: Id,
+    bucket_name: String,
+    /// `None` when opened for reading only.
+    writer: Option<Writer>,
+    readers: Readers,
+}
+
+impl Catalog {
+    /// Makes the catalog of a new bucket in `dir`, the bucket's folder, which is made when it is
+    /// absent. Durable when this returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] when there is one.
+    pub async fn create(dir: &Path, key: &SecretKey, bucket_name: &str) -> Result<Self> {
+        let (dir, key, bucket_name) = (dir.to_owned(), key.clone(), bucket_name.to_owned());
+        blocking(move || {
+            fs::create_dir_all(&dir).map_err(|error| StoreError::io("make a folder", error))?;
+            let path = dir.join(CATALOG_FILE);
+            let connection = CATALOG.create(&path, &key, &schema(&bucket_name))?;
+            Self::with(&dir, path, key, connection, true)
+        })
+        .await
+    }
+
+    /// Opens the catalog in `dir`, a bucket's folder. What a crash left in its log is taken over.
+    ///
+    /// # Errors
+    /// [`StoreError::Foreign`] when the key does not open it, [`StoreError::NewerFormat`].
+    pub async fn open(dir: &Path, key: &SecretKey) -> Result<Self> {
+        let (dir, key) = (dir.to_owned(), key.clone());
+        blocking(move || {
+            let path = dir.join(CATALOG_FILE);
+            let connection = CATALOG.open(&path, &key)?;
+            Self::with(&dir, path, key, connection, true)
+        })
+        .await
+    }
+
+    /// Opens the catalog in `dir` for reading only: every write answers
+    /// [`StoreError::ReadOnly`].
+    ///
+    /// # Errors
+    /// As [`Catalog::open`].
+    pub async fn open_read_only(dir: &Path, key: &SecretKey) -> Result<Self> {
+        let (dir, key) = (dir.to_owned(), key.clone());
+        blocking(move || {
+            let path = dir.join(CATALOG_FILE);
+            let connection = CATALOG.open_read_only(&path, &key)?;
+            Self::with(&dir, path, key, connection, false)
+        })
+        .await
+    }
+
+    fn with(
+        dir: &Path,
+        path: PathBuf,
+        key: SecretKey,
+        connection: Connection,
+        writable: bool,
+    ) -> Result<Self> {
+        let bucket_name = connection
+            .query_row(
+                "SELECT value FROM meta WHERE name = 'bucket_name'",
+                (),
+                |row| row.get(0),
+            )
+            .optional()?
+            .ok_or_else(StoreError::damaged_catalog)?;
+        let writer = if writable {
+            Some(Writer::new(connection)?)
+        } else {
+            None
+        };
+        let readers = Readers::new(CATALOG, path, key);
+        let bucket = bucket_of(dir);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                bucket,
+                bucket_name,
+                writer,
+                readers,
+            }),
+        })
+    }
+
+    /// The bucket's name, kept in here so that a stopped server's folder can tell it.
+    pub fn bucket_name(&self) -> &str {
+        &self.inner.bucket_name
+    }
+
+    /// Ends what is queued, copies the log into the database and lets go of every connection and
+    /// of the key. Whatever is asked later answers [`StoreError::Closed`].
+    pub async fn close(&self) {
+        self.inner.readers.close().await;
+        if let Some(writer) = self.inner.writer.clone() {
+            // A runtime that shuts down closes by dropping; nothing acknowledged is lost by it.
+            let _ = tokio::task::spawn_blocking(move || writer.close()).await;
+        }
+    }
+
+    /// Verifies the seal of every page of the database file, and then SQLite's own structure.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`].
+    pub async fn check_integrity(&self) -> Result<()> {
+        self.long(|connection| {
+            for check in ["PRAGMA cipher_integrity_check", "PRAGMA integrity_check(1)"] {
+                let mut statement = connection.prepare(check)?;
+                let mut rows = statement.query(())?;
+                while let Some(row) = rows.next()? {
+                    if row.get_ref(0)?.as_str().ok() != Some("ok") {
+                        return Err(StoreError::damaged_catalog());
+                    }
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Session) -> Result<T> + Send + 'static,
+    {
+        let writer = self.inner.writer.as_ref().ok_or(StoreError::ReadOnly)?;
+        writer
+            .write(work)
+            .await
+            .map_err(|error| error.of_bucket(self.inner.bucket))
+    }
+
+    pub(crate) async fn point<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let read = self.inner.readers.point(read).await;
+        read.map_err(|error| error.of_bucket(self.inner.bucket))
+    }
+
+    pub(crate) async fn long<T, F>(&self, read: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let read = self.inner.readers.long(read).await;
+        read.map_err(|error| error.of_bucket(self.inner.bucket))
+    }
+}
+
+/// The statements that make the catalog of a bucket of this name.
+fn schema(bucket_name: &str) -> String {
+    let digits: String = bucket_name
+        .bytes()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("{SCHEMA}INSERT INTO meta VALUES('bucket_name', CAST(x'{digits}' AS TEXT));")
+}
+
+/// The folder of a bucket bears its id; one of another name (a copy, a test) has none to tell.
+fn bucket_of(dir: &Path) -> Id {
+    let name = dir.file_name().and_then(|name| name.to_str());
+    name.and_then(Id::from_hex).unwrap_or(NO_BUCKET)
+}

@@ -1,0 +1,185 @@
+//! How a sealed database is made and opened: catalogs, and the vault's own.
+//!
+//! All settings are here, so that a measurement of "bare SQLCipher" measures the same database.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use coffer_seal::SecretKey;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::cipher;
+use crate::error::{Result, StoreError};
+use crate::limits::{
+    BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, JOURNAL_KEPT_BYTES, PAGE_BYTES, PAGE_CACHE_KIB,
+    STATEMENT_CACHE,
+};
+
+/// A kind of database: its mark and the format that this version writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Database {
+    /// SQLite's `application_id`, which tells one kind from another.
+    pub application_id: i32,
+    /// SQLite's `user_version`: the format's number, from 1.
+    pub format_version: i32,
+}
+
+impl Database {
+    /// Makes a database with the tables of `schema` (SQL) and opens it. It appears under `path`
+    /// only when it is whole and durable.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] when there is something at `path`.
+    pub fn create(&self, path: &Path, key: &SecretKey, schema: &str) -> Result<Connection> {
+        let path = absolute(path)?;
+        if path.exists() {
+            return Err(StoreError::Exists);
+        }
+        let unfinished = path.with_extension("unfinished");
+        remove_if_there(&unfinished)?;
+        self.fill(&unfinished, key, schema)?;
+        fs::rename(&unfinished, &path)
+            .map_err(|error| StoreError::io("rename a new database", error))?;
+        sync_parent(&path)?;
+        self.open(&path, key)
+    }
+
+    /// Opens a database for reading and writing.
+    ///
+    /// # Errors
+    /// [`StoreError::Foreign`] when the key does not open it or it is of another kind,
+    /// [`StoreError::NewerFormat`].
+    pub fn open(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
+        self.open_as(path, key, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// Opens a database for reading only.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub fn open_read_only(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
+        self.open_as(path, key, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    }
+
+    fn open_as(&self, path: &Path, key: &SecretKey, access: OpenFlags) -> Result<Connection> {
+        let path = absolute(path)?;
+        fs::metadata(&path).map_err(|error| StoreError::io("open a database", error))?;
+        let connection = connect(&path, key, access)?;
+        self.check(&connection)?;
+        settle(&connection)?;
+        Ok(connection)
+    }
+
+    fn fill(&self, path: &Path, key: &SecretKey, schema: &str) -> Result<()> {
+        // SQLite would make it readable for others, and its log and index like it.
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(|error| StoreError::io("create a database", error))?;
+        let connection = connect(path, key, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.execute_batch(&format!(
+            "BEGIN IMMEDIATE;
+             {schema}
+             PRAGMA application_id = {};
+             PRAGMA user_version = {};
+             COMMIT;
+             PRAGMA journal_mode = WAL;",
+            self.application_id, self.format_version
+        ))?;
+        connection
+            .close()
+            .map_err(|(_, error)| StoreError::from(error))?;
+        File::open(path)
+            .and_then(|file| file.sync_all())
+            .map_err(|error| StoreError::io("sync a new database", error))
+    }
+
+    /// The first read of a database: a wrong key shows here.
+    fn check(&self, connection: &Connection) -> Result<()> {
+        let read = |pragma| connection.query_row(pragma, (), |row| row.get::<_, i32>(0));
+        let id = match read("PRAGMA application_id").map_err(StoreError::from) {
+            Err(StoreError::Damaged { .. }) => return Err(StoreError::Foreign),
+            other => other?,
+        };
+        if id != self.application_id {
+            return Err(StoreError::Foreign);
+        }
+        let found = read("PRAGMA user_version")?;
+        if found > self.format_version {
+            return Err(StoreError::NewerFormat {
+                found,
+                known: self.format_version,
+            });
+        }
+        if found < 1 {
+            return Err(StoreError::Foreign);
+        }
+        Ok(())
+    }
+}
+
+/// Opens the file and hands it the key. Nothing is read yet.
+fn connect(path: &Path, key: &SecretKey, access: OpenFlags) -> Result<Connection> {
+    // Each connection is used by one thread at a time, so SQLite needs no mutex of its own.
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+    cipher::set_key(&connection, key)?;
+    // What SQLCipher has to say goes to our errors, not to standard error.
+    connection.execute_batch(&format!(
+        "PRAGMA cipher_log_level = NONE;
+         PRAGMA cipher_page_size = {PAGE_BYTES};
+         PRAGMA cipher_hmac_algorithm = HMAC_SHA256;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA synchronous = FULL;
+         PRAGMA secure_delete = ON;"
+    ))?;
+    Ok(connection)
+}
+
+/// Settings that need the key to be right, or that only working connections need.
+fn settle(connection: &Connection) -> Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.execute_batch(&format!(
+        "PRAGMA trusted_schema = OFF;
+         PRAGMA cell_size_check = ON;
+         PRAGMA mmap_size = 0;
+         PRAGMA foreign_keys = OFF;
+         PRAGMA cache_size = -{PAGE_CACHE_KIB};
+         PRAGMA journal_size_limit = {JOURNAL_KEPT_BYTES};
+         PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};"
+    ))?;
+    Ok(())
+}
+
+/// Absolute, for SQLite would take a relative path that begins with `file:` as a URI.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|error| StoreError::io("find a database", error))
+}
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    for suffix in ["", "-journal", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(suffix);
+        match fs::remove_file(file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::io("remove an unfinished database", error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn sync_parent(path: &Path) -> Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    File::open(parent)
+        .and_then(|dir| dir.sync_all())
+        .map_err(|error| StoreError::io("sync a folder", error))
+}

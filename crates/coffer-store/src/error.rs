@@ -1,0 +1,132 @@
+//! What can go wrong in the store.
+
+use std::io;
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi;
+
+use crate::record::Id;
+
+/// Why the store did not do what was asked. No variant holds or shows an object's name.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No space is left, or a quota is used up.
+    #[error("the storage is full")]
+    Full,
+    /// A write's precondition does not hold.
+    #[error("the precondition does not hold")]
+    PreconditionFailed,
+    /// There is no multipart upload of this id.
+    #[error("there is no such upload")]
+    NoSuchUpload,
+    /// A part that was to be completed is not there, or has another entity tag.
+    #[error("part {number} is missing or has changed")]
+    PartChanged {
+        /// Its number.
+        number: u32,
+    },
+    /// What is stored is not what was stored: altered, cut off or missing.
+    #[error("the {what} is damaged (bucket {bucket})")]
+    Damaged {
+        /// What does not open: "catalog", "blob", …
+        what: &'static str,
+        /// In which bucket; all zeros for what belongs to none.
+        bucket: Id,
+        /// Which blob, when it is one.
+        blob: Option<Id>,
+    },
+    /// Written by a newer version of coffer.
+    #[error("written in format {found}; this version of coffer knows formats up to {known}")]
+    NewerFormat {
+        /// The format found.
+        found: i32,
+        /// The newest format known.
+        known: i32,
+    },
+    /// A database that does not open: of another program, or sealed under another key.
+    #[error("not a database of coffer's, or sealed under another key")]
+    Foreign,
+    /// There is already something where a new database or blob was to be made.
+    #[error("there is already a database here")]
+    Exists,
+    /// A write to what was opened for reading only.
+    #[error("opened for reading only")]
+    ReadOnly,
+    /// The catalog has been closed.
+    #[error("the catalog is closed")]
+    Closed,
+    /// More bytes than a blob can hold, or a range outside of it.
+    #[error("outside of what a blob can hold")]
+    OutOfRange,
+    /// The operating system refused.
+    #[error("{op}: {source}")]
+    Io {
+        /// What was tried.
+        op: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The database refused.
+    #[error("the database answered with code {code}")]
+    Database {
+        /// SQLite's extended result code.
+        code: i32,
+    },
+}
+
+/// Short for results of the store.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// Belongs to no bucket.
+pub(crate) const NO_BUCKET: Id = Id([0; 16]);
+
+impl StoreError {
+    /// An error of the system during `op`; a full disk is recognised as such.
+    pub(crate) fn io(op: &'static str, source: impl Into<io::Error>) -> Self {
+        let source = source.into();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Io { op, source },
+        }
+    }
+
+    /// Says in which bucket the damage is.
+    pub(crate) fn of_bucket(self, bucket: Id) -> Self {
+        match self {
+            Self::Damaged { what, blob, .. } => Self::Damaged { what, bucket, blob },
+            other => other,
+        }
+    }
+
+    pub(crate) fn damaged_catalog() -> Self {
+        Self::Damaged {
+            what: "catalog",
+            bucket: NO_BUCKET,
+            blob: None,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let failure = match &error {
+            rusqlite::Error::SqliteFailure(failure, _) => failure,
+            rusqlite::Error::SqlInputError { error, .. } => error,
+            // Values of the wrong shape: the statements are fixed and tested, so it is the file.
+            _ => return Self::damaged_catalog(),
+        };
+        match failure.code {
+            ErrorCode::DiskFull => Self::Full,
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Self::damaged_catalog(),
+            // SQLCipher tells a page whose seal does not verify by the plain SQLITE_ERROR. It
+            // otherwise means a faulty statement, and ours are fixed and tested.
+            ErrorCode::Unknown if failure.extended_code == ffi::SQLITE_ERROR => {
+                Self::damaged_catalog()
+            }
+            _ => Self::Database {
+                code: failure.extended_code,
+            },
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Every limit and size of the store, in one place.
+
+/// The longest object name, in bytes of UTF-8 (Amazon S3, "Naming Amazon S3 objects").
+pub const OBJECT_NAME_MAX_BYTES: usize = 1_024;
+
+/// Objects up to this many bytes live in the catalog; larger ones are blobs.
+pub const INLINE_MAX_BYTES: usize = 16 * 1_024;
+
+/// The most rows a page of any listing holds.
+pub const LIST_MAX: usize = 1_000;
+
+/// The highest part number, and the most parts an object can have.
+pub const PART_NUMBER_MAX: u32 = 10_000;
+
+/// The most queued writes that one commit takes. Enough that the sync is a small share of each;
+/// few enough that nobody waits long behind others (64 × 16 KiB inline is 1 MiB to seal).
+pub const BATCH_MAX: usize = 64;
+
+/// Connections that point reads of one catalog may use at once; opened on demand.
+pub const POINT_READERS_MAX: usize = 4;
+
+/// Connections that listings and other long reads of one catalog may use at once.
+pub const LONG_READERS_MAX: usize = 2;
+
+/// Idle read connections that a catalog keeps.
+pub const IDLE_READERS_MAX: usize = 4;
+
+/// Page size of catalogs and other databases, in bytes. Part of the format.
+pub const PAGE_BYTES: u32 = 4_096;
+
+/// Page cache of a connection, in KiB.
+pub const PAGE_CACHE_KIB: u32 = 2_048;
+
+/// The write-ahead log is copied into the database after so many pages (16 MiB).
+pub const CHECKPOINT_PAGES: u32 = 4_096;
+
+/// A write-ahead log of so many pages (64 MiB) makes the writer wait until all of it is copied
+/// and the log can begin anew, so that readers that never pause can't make it grow for ever.
+pub const CHECKPOINT_FORCED_PAGES: u32 = 4 * CHECKPOINT_PAGES;
+
+/// What a write-ahead log keeps of its file when it begins anew, in bytes: overwriting blocks that
+/// are there is cheaper than new ones.
+pub const JOURNAL_KEPT_BYTES: u64 = 24 * 1_024 * 1_024;
+
+/// How long a connection waits for another process or connection to let go of a database.
+pub const BUSY_TIMEOUT_MS: u64 = 5_000;
+
+/// Prepared statements that a connection keeps.
+pub const STATEMENT_CACHE: usize = 64;
+
+/// Sealed chunks that a blob writer collects before it writes them to the file.
+pub const WRITE_CHUNKS: usize = 16;
+
+/// The same when many blobs are being written: 200 writers then hold 26 MiB, not 100.
+pub const WRITE_CHUNKS_MANY: usize = 4;
+
+/// From so many writers on, each that begins collects less.
+pub const WRITERS_MANY: usize = 32;
+
+/// Opened chunks that a blob reader gives out at once.
+pub const READ_CHUNKS: usize = 16;
+
+/// Opened chunks at once when many blobs are being read.
+pub const READ_CHUNKS_MANY: usize = 4;
+
+/// From so many readers of blobs on, each gives out less at once.
+pub const READERS_MANY: usize = 32;
+
+/// Sealed chunks that are read at once and opened while they are in the processor's cache.
+pub const SCRATCH_CHUNKS: usize = 4;
+
+/// Free buffers of each size kept for the next reader or writer, in bytes.
+pub const POOL_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+
+/// Ids that a walk over a catalog takes at once.
+pub const WALK_PAGE: usize = 1_000;

@@ -1,0 +1,374 @@
+//! What a catalog holds: the plain records that go in and come out.
+//!
+//! The store interprets none of the text in here; the vault and the front doors give it meaning.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::OBJECT_NAME_MAX_BYTES;
+
+/// 16 random bytes that name a blob, a bucket or an upload for ever.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(pub [u8; 16]);
+
+impl Id {
+    /// Reads 32 lower-case hexadecimal digits, as `Display` writes them.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digits: &[u8; 32] = text.as_bytes().try_into().ok()?;
+        let mut id = [0; 16];
+        for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(Self(id))
+    }
+}
+
+fn digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// An object's name: 1 to 1,024 bytes of UTF-8. As secret as the object, so it has no `Display`
+/// and its `Debug` says only how long it is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectName(String);
+
+impl ObjectName {
+    /// Takes any non-empty text of at most 1,024 bytes.
+    pub fn new(name: impl Into<String>) -> Option<Self> {
+        let name = name.into();
+        (!name.is_empty() && name.len() <= OBJECT_NAME_MAX_BYTES).then_some(Self(name))
+    }
+
+    /// The text itself: for the catalog and for answers to whoever may see it, never for a log.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjectName({} bytes)", self.0.len())
+    }
+}
+
+/// The headers that S3 stores with an object and returns with it, as they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContentHeaders {
+    /// `Cache-Control`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_control: Option<String>,
+    /// `Content-Disposition`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_disposition: Option<String>,
+    /// `Content-Encoding`, without `aws-chunked`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_encoding: Option<String>,
+    /// `Content-Language`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_language: Option<String>,
+    /// `Content-Type`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// `Expires`, as an HTTP date.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+}
+
+/// The checksum algorithms of S3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChecksumAlgorithm {
+    /// CRC-32 (ISO-HDLC).
+    Crc32,
+    /// CRC-32C (Castagnoli).
+    Crc32c,
+    /// CRC-64/NVME.
+    Crc64nvme,
+    /// SHA-1.
+    Sha1,
+    /// SHA-256.
+    Sha256,
+}
+
+/// Whether a checksum covers the object's bytes, or the checksums of its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChecksumKind {
+    /// Over all bytes of the object.
+    FullObject,
+    /// Over the concatenated checksums of the parts (shown as `value-PARTS`).
+    Composite,
+}
+
+/// A stored checksum.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checksum {
+    /// By which algorithm.
+    pub algorithm: ChecksumAlgorithm,
+    /// Over what.
+    pub kind: ChecksumKind,
+    /// Standard Base64 of the big-endian value; `-PARTS` follows in a composite one.
+    pub value: String,
+}
+
+/// What describes an object besides its name, size and time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Details {
+    /// Content headers.
+    pub headers: ContentHeaders,
+    /// User metadata: names in lower case without `x-amz-meta-`, and their values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub user_metadata: BTreeMap<String, String>,
+    /// The object's checksum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<Checksum>,
+}
+
+/// Tags in the order in which they came: key and value.
+pub type Tags = Vec<(String, String)>;
+
+/// A sealed data key: one Cobblestone message of 32 bytes of plaintext under the bucket key.
+pub type WrappedKey = [u8; WRAPPED_KEY_BYTES];
+
+/// Header (56), sealed key (32), tag (16).
+pub const WRAPPED_KEY_BYTES: usize = 104;
+
+/// A blob as the catalog knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobRef {
+    /// Its id, which gives its file and its context.
+    pub id: Id,
+    /// How many bytes of plaintext it holds.
+    pub plaintext_bytes: u64,
+    /// Generation of the bucket key that wrapped its data key.
+    pub key_generation: u32,
+    /// Its data key, wrapped.
+    pub wrapped_key: WrappedKey,
+    /// Checksum of this part, where it is part of a multipart object and has one.
+    pub checksum: Option<Checksum>,
+}
+
+/// Where an object's bytes are, when it is put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewContent {
+    /// In the catalog: at most `limits::INLINE_MAX_BYTES`.
+    Inline(Bytes),
+    /// In one blob.
+    Blob(BlobRef),
+}
+
+/// An object to be put under a name.
+#[derive(Clone, Debug)]
+pub struct NewObject {
+    /// Its name.
+    pub name: ObjectName,
+    /// Its entity tag, without quotation marks.
+    pub etag: String,
+    /// When it was made, in milliseconds since 1970.
+    pub modified_ms: i64,
+    /// Its description.
+    pub details: Details,
+    /// Its tags.
+    pub tags: Tags,
+    /// Its bytes.
+    pub content: NewContent,
+}
+
+/// What is known of an object without its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectHead {
+    /// Length of its content.
+    pub size_bytes: u64,
+    /// Its entity tag, without quotation marks.
+    pub etag: String,
+    /// When it was made, in milliseconds since 1970.
+    pub modified_ms: i64,
+    /// Its description.
+    pub details: Details,
+    /// How many parts it was uploaded in; 0 where it came in one piece.
+    pub part_count: u32,
+    /// How many tags it has.
+    pub tag_count: u32,
+}
+
+/// The bytes of an object, or what covers the range that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// All bytes of a small object.
+    Inline(Bytes),
+    /// The blobs that overlap the range, in order.
+    Blobs {
+        /// Where in the object the first of them begins.
+        first_offset_bytes: u64,
+        /// The blobs.
+        blobs: Vec<BlobRef>,
+    },
+}
+
+/// What a write requires of the object that is there now; checked in the same transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Precondition {
+    /// Nothing.
+    #[default]
+    None,
+    /// There is no object of this name (`If-None-Match: *`).
+    Absent,
+    /// There is an object of this name (`If-Match: *`).
+    Present,
+    /// There is one with this entity tag (`If-Match`).
+    Etag(String),
+}
+
+/// One row of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedObject {
+    /// Its name.
+    pub name: ObjectName,
+    /// Length of its content.
+    pub size_bytes: u64,
+    /// Its entity tag, without quotation marks.
+    pub etag: String,
+    /// When it was made, in milliseconds since 1970.
+    pub modified_ms: i64,
+    /// Its checksum's algorithm and kind.
+    pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
+}
+
+/// What to list.
+#[derive(Clone, Debug, Default)]
+pub struct ListQuery {
+    /// Only names that begin so.
+    pub prefix: String,
+    /// Names that share the text up to this delimiter, after the prefix, fold into one prefix.
+    pub delimiter: Option<String>,
+    /// Only names (and folded prefixes) after this one, in the order of their bytes.
+    pub start_after: Option<String>,
+    /// At most so many objects and prefixes together.
+    pub limit: usize,
+}
+
+/// A page of a listing. Objects and prefixes are each in the order of their bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListPage {
+    /// Objects.
+    pub objects: Vec<ListedObject>,
+    /// Common prefixes.
+    pub prefixes: Vec<String>,
+    /// Where to go on (a `start_after`), when there is more: the last name or prefix of this page.
+    pub next: Option<String>,
+}
+
+/// A multipart upload under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upload {
+    /// Its id.
+    pub id: Id,
+    /// The name that the object will have.
+    pub name: ObjectName,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: i64,
+    /// Description of the object to be; no checksum yet.
+    pub details: Details,
+    /// The checksum that the client announced for the object and how it is to be formed.
+    pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
+    /// Tags of the object to be.
+    pub tags: Tags,
+}
+
+/// A part of a multipart upload, as it was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, 1 to 10,000.
+    pub number: u32,
+    /// Its entity tag, without quotation marks.
+    pub etag: String,
+    /// When it was received, in milliseconds since 1970.
+    pub modified_ms: i64,
+    /// Its bytes, and its checksum.
+    pub blob: BlobRef,
+}
+
+/// What a completed multipart upload becomes.
+#[derive(Clone, Debug)]
+pub struct CompletedObject {
+    /// The name that the upload was begun for.
+    pub name: ObjectName,
+    /// The object's entity tag, without quotation marks.
+    pub etag: String,
+    /// When it was made, in milliseconds since 1970.
+    pub modified_ms: i64,
+    /// Its description.
+    pub details: Details,
+    /// Its tags.
+    pub tags: Tags,
+    /// Its parts in ascending order: number, and the blob that was stored under it when the
+    /// completion was checked. Another blob there by now is `StoreError::PartChanged`.
+    pub parts: Vec<(u32, Id)>,
+}
+
+/// Which uploads to list: in the order of their names, then ids.
+#[derive(Clone, Debug, Default)]
+pub struct UploadsQuery {
+    /// Only names that begin so.
+    pub prefix: String,
+    /// Names that share the text up to this delimiter, after the prefix, fold into one prefix.
+    pub delimiter: Option<String>,
+    /// Only after this name, or after this upload of this name.
+    pub start_after: Option<(String, Option<Id>)>,
+    /// At most so many uploads and prefixes together.
+    pub limit: usize,
+}
+
+/// A page of uploads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UploadsPage {
+    /// Uploads.
+    pub uploads: Vec<Upload>,
+    /// Common prefixes.
+    pub prefixes: Vec<String>,
+    /// Where to go on (a `start_after`), when there is more.
+    pub next: Option<(String, Option<Id>)>,
+}
+
+/// An object met on a walk over all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkedObject {
+    /// Its name.
+    pub name: ObjectName,
+    /// Length of its content.
+    pub size_bytes: u64,
+    /// All of its bytes, or all of its blobs.
+    pub content: Content,
+}
+
+/// A part of an upload under way, met on a walk over all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkedPart {
+    /// Of which upload.
+    pub upload_id: Id,
+    /// The name that the object will have.
+    pub name: ObjectName,
+    /// The part.
+    pub part: Part,
+}

@@ -1,0 +1,321 @@
+//! Multipart uploads under way, and what they become.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::batch::Session;
+use crate::catalog::Catalog;
+use crate::codec::{
+    decode_checksum_type, decode_details, decode_id, decode_tags, encode_checksum,
+    encode_checksum_type, encode_details, encode_tags, encode_u64,
+};
+use crate::error::{Result, StoreError};
+use crate::folding::{Folding, end_of};
+use crate::limits::LIST_MAX;
+use crate::objects::{PutOutcome, check, find, make_room};
+use crate::record::{CompletedObject, Id, Part, Precondition, Upload, UploadsPage, UploadsQuery};
+use crate::rows::{
+    BLOB_COLUMNS, ObjectRow, blob_columns, read_blob, read_name, row_limit, store_blob,
+    text_or_null,
+};
+
+impl Catalog {
+    /// Begins an upload. Durable when this returns.
+    pub async fn create_upload(&self, upload: Upload) -> Result<()> {
+        self.write(move |session| {
+            session
+                .prepare_cached(
+                    "INSERT INTO upload(name, upload_id, started_ms, checksum, details, tags)
+                     VALUES(?, ?, ?, ?, ?, ?)",
+                )?
+                .execute(params![
+                    upload.name.expose().as_bytes(),
+                    upload.id.0,
+                    upload.started_ms,
+                    upload.checksum.map(encode_checksum_type),
+                    encode_details(&upload.details),
+                    encode_tags(&upload.tags),
+                ])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// An upload under way.
+    pub async fn upload(&self, id: &Id) -> Result<Option<Upload>> {
+        self.point(|connection| find_upload(connection, id)).await
+    }
+
+    /// Takes a part, in place of one of the same number, whose blob it then tells.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchUpload`].
+    pub async fn put_part(&self, upload_id: Id, part: Part) -> Result<Option<Id>> {
+        self.write(move |session| {
+            require_upload(session, &upload_id)?;
+            let replaced = session
+                .prepare_cached("SELECT blob_id FROM part WHERE upload_id = ? AND part_number = ?")?
+                .query_row(params![upload_id.0, part.number], |row| row.get(0))
+                .optional()?;
+            session
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO part(upload_id, part_number, etag, modified_ms,
+                         blob_id, plaintext_bytes, key_generation, wrapped_key, checksum)
+                     VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                )?
+                .execute(params![
+                    upload_id.0,
+                    part.number,
+                    part.etag,
+                    part.modified_ms,
+                    part.blob.id.0,
+                    encode_u64(part.blob.plaintext_bytes)?,
+                    part.blob.key_generation,
+                    part.blob.wrapped_key,
+                    part.blob.checksum.as_ref().map(encode_checksum),
+                ])?;
+            Ok(replaced.map(Id))
+        })
+        .await
+    }
+
+    /// Parts of an upload with numbers above `after`, ascending; at most [`LIST_MAX`] + 1, so that
+    /// a page can tell whether there is more. None when there is no such upload.
+    pub async fn parts(&self, upload_id: &Id, after: u32, limit: usize) -> Result<Vec<Part>> {
+        let upload_id = *upload_id;
+        self.long(move |connection| {
+            let mut statement = connection.prepare_cached(concat!(
+                "SELECT ",
+                blob_columns!(),
+                ", part_number, etag, modified_ms FROM part
+                 WHERE upload_id = ? AND part_number > ? ORDER BY part_number LIMIT ?"
+            ))?;
+            let limit = row_limit(limit, LIST_MAX + 1);
+            let mut rows = statement.query(params![upload_id.0, after, limit])?;
+            let mut parts = Vec::new();
+            while let Some(row) = rows.next()? {
+                parts.push(read_part(row)?);
+            }
+            Ok(parts)
+        })
+        .await
+    }
+
+    /// A page of uploads under way, at most [`LIST_MAX`] rows.
+    pub async fn uploads(&self, query: UploadsQuery) -> Result<UploadsPage> {
+        self.long(move |connection| list(connection, &query)).await
+    }
+
+    /// Ends an upload without an object. Tells the blobs of its parts: their files may go.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchUpload`].
+    pub async fn abort_upload(&self, id: &Id) -> Result<Vec<Id>> {
+        let id = *id;
+        self.write(move |session| {
+            require_upload(session, &id)?;
+            let mut statement =
+                session.prepare_cached("SELECT blob_id FROM part WHERE upload_id = ?")?;
+            let mut rows = statement.query([id.0])?;
+            let mut freed = Vec::new();
+            while let Some(row) = rows.next()? {
+                freed.push(Id(row.get(0)?));
+            }
+            remove(session, &id)?;
+            Ok(freed)
+        })
+        .await
+    }
+
+    /// Makes an object of the named parts, in one transaction; parts not named are freed, like
+    /// what the object replaces.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchUpload`] (also for another name than the upload's),
+    /// [`StoreError::PartChanged`], [`StoreError::PreconditionFailed`].
+    pub async fn complete_upload(
+        &self,
+        id: &Id,
+        object: CompletedObject,
+        precondition: Precondition,
+    ) -> Result<PutOutcome> {
+        let id = *id;
+        self.write(move |session| complete(session, &id, &object, &precondition))
+            .await
+    }
+}
+
+fn complete(
+    session: &Session,
+    upload_id: &Id,
+    object: &CompletedObject,
+    precondition: &Precondition,
+) -> Result<PutOutcome> {
+    let upload = find_upload(session, upload_id)?.ok_or(StoreError::NoSuchUpload)?;
+    if upload.name != object.name {
+        return Err(StoreError::NoSuchUpload);
+    }
+    let there = find(session, &object.name)?;
+    check(precondition, there.as_ref())?;
+    let (object_id, mut replaced) = make_room(session, there.as_ref(), false)?;
+    let size_bytes = move_parts(session, upload_id, object_id, object, &mut replaced)?;
+    remove(session, upload_id)?;
+
+    let mut row = ObjectRow::described(&object.details, &object.tags);
+    row.size_bytes = size_bytes;
+    row.etag.clone_from(&object.etag);
+    row.modified_ms = object.modified_ms;
+    // At most `PART_NUMBER_MAX`, for numbers ascend.
+    row.part_count = u32::try_from(object.parts.len()).map_err(|_| StoreError::OutOfRange)?;
+    row.store(session, &object.name, object_id, there.is_some())?;
+    Ok(PutOutcome { replaced })
+}
+
+/// Gives the named parts to the object, one behind the other. Returns its size; the blobs of the
+/// other parts go to `freed`.
+fn move_parts(
+    session: &Session,
+    upload_id: &Id,
+    object_id: i64,
+    object: &CompletedObject,
+    freed: &mut Vec<Id>,
+) -> Result<i64> {
+    let mut statement = session.prepare_cached(concat!(
+        "SELECT ",
+        blob_columns!(),
+        ", part_number, etag, modified_ms FROM part
+         WHERE upload_id = ? ORDER BY part_number"
+    ))?;
+    let mut rows = statement.query([upload_id.0])?;
+    let mut named = object.parts.iter().peekable();
+    let mut offset_bytes = 0;
+    while let Some(row) = rows.next()? {
+        let part = read_part(row)?;
+        match named.peek() {
+            Some((number, _)) if *number < part.number => break,
+            Some((number, blob_id)) if *number == part.number => {
+                if *blob_id != part.blob.id {
+                    return Err(StoreError::PartChanged { number: *number });
+                }
+                store_blob(session, object_id, offset_bytes, part.number, &part.blob)?;
+                offset_bytes += encode_u64(part.blob.plaintext_bytes)?;
+                named.next();
+            }
+            _ => freed.push(part.blob.id),
+        }
+    }
+    match named.next() {
+        Some((number, _)) => Err(StoreError::PartChanged { number: *number }),
+        None => Ok(offset_bytes),
+    }
+}
+
+fn list(connection: &Connection, query: &UploadsQuery) -> Result<UploadsPage> {
+    let limit = query.limit.min(LIST_MAX);
+    if limit == 0 {
+        return Ok(Default::default());
+    }
+    let folding = Folding::new(&query.prefix, query.delimiter.as_deref());
+    let end = folding.end();
+    let mut begin = first_upload(&folding, query.start_after.as_ref());
+    let mut page = UploadsPage::default();
+    let mut last = None;
+
+    let _snapshot = connection.unchecked_transaction()?;
+    let mut statement = connection.prepare_cached(
+        "SELECT name, upload_id, started_ms, checksum, details, tags FROM upload
+         WHERE (name, upload_id) >= (?, ?) AND name < ? ORDER BY name, upload_id",
+    )?;
+    'seek: loop {
+        let mut rows = statement.query([&begin.0, &begin.1, &end])?;
+        while let Some(row) = rows.next()? {
+            if page.uploads.len() + page.prefixes.len() == limit {
+                page.next = last;
+                break 'seek;
+            }
+            let upload = read_upload(row)?;
+            if let Some(folded) = folding.fold(upload.name.expose()) {
+                begin = (end_of(folded), Vec::new());
+                last = Some((folded.to_owned(), None));
+                page.prefixes.push(folded.to_owned());
+                continue 'seek;
+            }
+            last = Some((upload.name.expose().to_owned(), Some(upload.id)));
+            page.uploads.push(upload);
+        }
+        break;
+    }
+    Ok(page)
+}
+
+/// The least name and id that come after `after`.
+fn first_upload(folding: &Folding<'_>, after: Option<&(String, Option<Id>)>) -> (Vec<u8>, Vec<u8>) {
+    match after {
+        Some((name, Some(id))) if folding.fold(name).is_none() => {
+            let mut just_after = id.0.to_vec();
+            just_after.push(0);
+            let from_prefix = folding.begin(None);
+            // Before the prefix begins, ids don't matter.
+            if name.as_bytes() < &from_prefix[..] {
+                (from_prefix, Vec::new())
+            } else {
+                (name.as_bytes().to_vec(), just_after)
+            }
+        }
+        after => (
+            folding.begin(after.map(|(name, _)| name.as_str())),
+            Vec::new(),
+        ),
+    }
+}
+
+fn find_upload(connection: &Connection, id: &Id) -> Result<Option<Upload>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT name, upload_id, started_ms, checksum, details, tags FROM upload
+         WHERE upload_id = ?",
+    )?;
+    let mut rows = statement.query([id.0])?;
+    rows.next()?.map(read_upload).transpose()
+}
+
+fn require_upload(session: &Session, id: &Id) -> Result<()> {
+    let mut statement = session.prepare_cached("SELECT 1 FROM upload WHERE upload_id = ?")?;
+    if statement.exists([id.0])? {
+        Ok(())
+    } else {
+        Err(StoreError::NoSuchUpload)
+    }
+}
+
+/// Removes an upload and its parts from the tables.
+fn remove(session: &Session, id: &Id) -> Result<()> {
+    session
+        .prepare_cached("DELETE FROM part WHERE upload_id = ?")?
+        .execute([id.0])?;
+    session
+        .prepare_cached("DELETE FROM upload WHERE upload_id = ?")?
+        .execute([id.0])?;
+    Ok(())
+}
+
+fn read_upload(row: &Row<'_>) -> Result<Upload> {
+    Ok(Upload {
+        name: read_name(row)?,
+        id: decode_id(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?,
+        started_ms: row.get(2)?,
+        checksum: text_or_null(row, 3)?
+            .map(decode_checksum_type)
+            .transpose()?,
+        details: decode_details(text_or_null(row, 4)?, None)?,
+        tags: decode_tags(text_or_null(row, 5)?)?,
+    })
+}
+
+/// Reads `blob_columns!`, then number, entity tag and time.
+pub(crate) fn read_part(row: &Row<'_>) -> Result<Part> {
+    Ok(Part {
+        number: row.get(BLOB_COLUMNS)?,
+        etag: row.get(BLOB_COLUMNS + 1)?,
+        modified_ms: row.get(BLOB_COLUMNS + 2)?,
+        blob: read_blob(row, 0)?,
+    })
+}
