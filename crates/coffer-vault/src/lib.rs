@@ -1,1 +1,63 @@
 //! The reference monitor: the only door to data.
+//!
+//! Front doors translate a protocol into calls on a [`Vault`] and hold no policy. Every call names
+//! a [`Subject`]; the vault decides by the subject's clearance and the label of the bucket's level
+//! ([`monitor`]), then acts: keys come from the keystore, bytes are sealed and opened on their way
+//! to and from the store.
+//!
+//! A bucket that a subject may not read does not exist for it.
+
+#![forbid(unsafe_code)]
+
+pub mod limits;
+
+mod name;
+
+mod error;
+
+mod request;
+
+mod digest;
+
+mod subject;
+
+mod monitor;
+
+mod counters;
+
+mod folder;
+
+mod system;
+
+mod bucket;
+
+mod ingest;
+
+mod body;
+
+mod vault;
+
+mod manage;
+
+mod write;
+
+mod read;
+
+mod multipart;
+
+mod recovery;
+
+mod verify;
+
+pub mod offline;
+
+pub use coffer_store::record;
+
+pub use crate::body::ObjectBody;
+pub use crate::counters::Counters;
+pub use crate::error::{BodyError, Result, VaultError};
+pub use crate::name::BucketName;
+pub use crate::read::ObjectRead;
+pub use crate::request::*;
+pub use crate::subject::Subject;
+pub use crate::vault::{Vault, VaultOptions};

@@ -1,0 +1,264 @@
+//! Bytes on their way out: the blobs of an object, one after the other, opened chunk by chunk.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use coffer_store::record::{BlobRef, Content};
+use coffer_store::{BlobReader, ReadPin, StoreError};
+use futures::{FutureExt, Stream, StreamExt};
+use tokio::task::JoinHandle;
+
+use crate::bucket::OpenBucket;
+use crate::counters::{Tally, add};
+use crate::error::{Result, VaultError};
+
+/// The selected bytes of an object, as a stream. It ends with an error before the first byte that
+/// does not open; whoever passes it on must then break off, not end well.
+pub struct ObjectBody {
+    remaining_bytes: u64,
+    source: Source,
+    tally: Arc<Tally>,
+}
+
+enum Source {
+    Inline(Option<Bytes>),
+    Blobs(Box<Blobs>),
+}
+
+/// The blobs that are still to be read. The pin keeps their files while somebody deletes or
+/// replaces the object.
+struct Blobs {
+    bucket: Arc<OpenBucket>,
+    reader: Reader,
+    later: VecDeque<(BlobRef, Range<u64>)>,
+    _pin: ReadPin,
+}
+
+enum Reader {
+    Reading(BlobReader),
+    /// The next blob is being opened. A task, for a handle may be shared between threads as the
+    /// front doors demand, and a future may not.
+    Opening(JoinHandle<Result<BlobReader>>),
+    Ended,
+}
+
+impl ObjectBody {
+    /// A body over `range` of an object whose bytes are `content`; opens the first blob, so that
+    /// what is missing or altered at its head is an answer, not a broken connection.
+    pub(crate) async fn new(
+        bucket: Arc<OpenBucket>,
+        pin: ReadPin,
+        content: Content,
+        range: Range<u64>,
+        tally: Arc<Tally>,
+    ) -> Result<Self> {
+        let remaining_bytes = range.end - range.start;
+        let source = match content {
+            Content::Inline(bytes) => {
+                let range = usize::try_from(range.start)
+                    .and_then(|start| Ok(start..usize::try_from(range.end)?))
+                    .map_err(|_| VaultError::Damaged)?;
+                if range.end > bytes.len() {
+                    return Err(VaultError::Damaged);
+                }
+                Source::Inline(Some(bytes.slice(range)).filter(|bytes| !bytes.is_empty()))
+            }
+            Content::Blobs {
+                first_offset_bytes,
+                blobs,
+            } => {
+                let mut later = select(first_offset_bytes, blobs, &range)?;
+                let reader = match later.pop_front() {
+                    Some((blob, within)) => {
+                        Reader::Reading(open(&bucket, &blob, within, &tally).await?)
+                    }
+                    None => Reader::Ended,
+                };
+                Source::Blobs(Box::new(Blobs {
+                    bucket,
+                    reader,
+                    later,
+                    _pin: pin,
+                }))
+            }
+        };
+        Ok(Self {
+            remaining_bytes,
+            source,
+            tally,
+        })
+    }
+
+    /// How many bytes are still to come.
+    pub fn remaining_bytes(&self) -> u64 {
+        self.remaining_bytes
+    }
+}
+
+/// The part of each blob that lies within `range` of the object; they must cover it.
+fn select(
+    first_offset_bytes: u64,
+    blobs: Vec<BlobRef>,
+    range: &Range<u64>,
+) -> Result<VecDeque<(BlobRef, Range<u64>)>> {
+    let mut offset_bytes = first_offset_bytes;
+    let mut selected = VecDeque::with_capacity(blobs.len());
+    let mut covered_to = range.start;
+    for blob in blobs {
+        let start = range.start.max(offset_bytes);
+        let end = range.end.min(offset_bytes + blob.plaintext_bytes);
+        let blob_offset = offset_bytes;
+        offset_bytes += blob.plaintext_bytes;
+        if start < end {
+            if start != covered_to {
+                return Err(VaultError::Damaged);
+            }
+            covered_to = end;
+            selected.push_back((blob, start - blob_offset..end - blob_offset));
+        }
+    }
+    if covered_to < range.end {
+        return Err(VaultError::Damaged);
+    }
+    Ok(selected)
+}
+
+async fn open(
+    bucket: &OpenBucket,
+    blob: &BlobRef,
+    within: Range<u64>,
+    tally: &Tally,
+) -> Result<BlobReader> {
+    let open = async {
+        let data_key = bucket
+            .key
+            .unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key)
+            .map_err(|_| StoreError::Damaged {
+                what: "data key",
+                bucket: bucket.id,
+                blob: Some(blob.id),
+            })?;
+        let mut reader = bucket
+            .blobs
+            .open(blob.id, &data_key, blob.plaintext_bytes)
+            .await?;
+        reader.range(within)?;
+        Ok(reader)
+    };
+    open.await.map_err(|error| count_damage(error, tally))
+}
+
+/// Counts and logs what did not open: names no object, for names are secret.
+pub(crate) fn count_damage(error: StoreError, tally: &Tally) -> VaultError {
+    if let StoreError::Damaged { what, bucket, blob } = &error {
+        add(&tally.damage_count, 1);
+        let blob = blob.map_or_else(|| "none".to_owned(), |id| id.to_string());
+        tracing::error!(%bucket, %blob, what, "stored data is damaged: `coffer verify` names the object");
+    }
+    error.into()
+}
+
+impl Blobs {
+    fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        tally: &Arc<Tally>,
+    ) -> Poll<Option<Result<Bytes>>> {
+        loop {
+            match &mut self.reader {
+                Reader::Reading(reader) => match ready!(reader.poll_next_unpin(cx)) {
+                    Some(Ok(bytes)) => return Poll::Ready(Some(Ok(bytes))),
+                    Some(Err(error)) => {
+                        self.reader = Reader::Ended;
+                        self.later.clear();
+                        return Poll::Ready(Some(Err(count_damage(error, tally))));
+                    }
+                    None => self.reader = self.open_next(tally),
+                },
+                Reader::Opening(handle) => {
+                    let opened = ready!(handle.poll_unpin(cx));
+                    match opened.unwrap_or(Err(VaultError::ShuttingDown)) {
+                        Ok(reader) => self.reader = Reader::Reading(reader),
+                        Err(error) => {
+                            self.reader = Reader::Ended;
+                            self.later.clear();
+                            return Poll::Ready(Some(Err(error)));
+                        }
+                    }
+                }
+                Reader::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+
+    fn open_next(&mut self, tally: &Arc<Tally>) -> Reader {
+        let Some((blob, within)) = self.later.pop_front() else {
+            return Reader::Ended;
+        };
+        let (bucket, tally) = (self.bucket.clone(), tally.clone());
+        Reader::Opening(tokio::spawn(async move {
+            open(&bucket, &blob, within, &tally).await
+        }))
+    }
+}
+
+impl Stream for ObjectBody {
+    type Item = Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let item = match &mut this.source {
+            Source::Inline(bytes) => bytes.take().map(Ok),
+            Source::Blobs(blobs) => ready!(blobs.poll_next(cx, &this.tally)),
+        };
+        if let Some(Ok(bytes)) = &item {
+            this.remaining_bytes -= bytes.len() as u64;
+            add(&this.tally.read_bytes, bytes.len() as u64);
+        }
+        Poll::Ready(item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coffer_store::record::{Id, WRAPPED_KEY_BYTES};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn blob(plaintext_bytes: u64) -> BlobRef {
+        BlobRef {
+            id: Id([0; 16]),
+            plaintext_bytes,
+            key_generation: 1,
+            wrapped_key: [0; WRAPPED_KEY_BYTES],
+            checksum: None,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn selected_pieces_are_exactly_the_range(
+            sizes in prop::collection::vec(0u64..50, 1..8),
+            a in 0u64..400,
+            b in 0u64..400,
+        ) {
+            let total: u64 = sizes.iter().sum();
+            let (start, end) = (a.min(b).min(total), a.max(b).min(total));
+            let pieces = select(0, sizes.iter().map(|&size| blob(size)).collect(), &(start..end)).unwrap();
+            let length: u64 = pieces.iter().map(|(_, within)| within.end - within.start).sum();
+            prop_assert_eq!(length, end - start);
+            prop_assert!(pieces.iter().all(|(blob, within)| within.end <= blob.plaintext_bytes));
+        }
+
+        #[test]
+        fn a_gap_is_damage(size in 1u64..50, beyond in 1u64..50) {
+            let selected = select(0, vec![blob(size)], &(0..size + beyond));
+            prop_assert!(matches!(selected, Err(VaultError::Damaged)));
+        }
+    }
+}

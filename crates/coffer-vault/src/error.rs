@@ -1,0 +1,164 @@
+//! What can go wrong at the only door to data.
+
+use coffer_keys::KeysError;
+use coffer_store::StoreError;
+
+/// Why the vault did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VaultError {
+    /// No bucket of this name, or none that the subject may know of.
+    #[error("the bucket does not exist")]
+    NoSuchBucket,
+    /// No object of this name.
+    #[error("the object does not exist")]
+    NoSuchObject,
+    /// No multipart upload of this id for this name.
+    #[error("the multipart upload does not exist; it may have been completed or aborted")]
+    NoSuchUpload,
+    /// No level of this name.
+    #[error("there is no level of this name")]
+    NoSuchLevel,
+    /// The bucket is there already.
+    #[error("the bucket exists already")]
+    BucketAlreadyOwnedByYou,
+    /// A bucket must be empty to be deleted.
+    #[error("the bucket is not empty: delete its objects and abort its multipart uploads first")]
+    BucketNotEmpty,
+    /// The server holds as many buckets as it can.
+    #[error("the server holds {limit} buckets, as many as it can")]
+    TooManyBuckets {
+        /// How many it can hold.
+        limit: usize,
+    },
+    /// The subject's clearance does not allow it.
+    #[error("access denied")]
+    AccessDenied,
+    /// A condition of the request does not hold.
+    #[error("a condition of the request does not hold")]
+    PreconditionFailed,
+    /// The object has not changed, by the conditions of the request.
+    #[error("not modified")]
+    NotModified {
+        /// Its entity tag.
+        etag: String,
+        /// When it was made, in milliseconds since 1970.
+        modified_ms: i64,
+    },
+    /// The range begins behind the object's end.
+    #[error("the range is not within the object's {size_bytes} bytes")]
+    InvalidRange {
+        /// How long the object is.
+        size_bytes: u64,
+    },
+    /// The object has no part of this number.
+    #[error("the object has no part of this number")]
+    NoSuchPart,
+    /// A part that was named is missing or has another entity tag or checksum.
+    #[error("part {number} is missing, or its entity tag or checksum is not the one stored")]
+    InvalidPart {
+        /// Its number.
+        number: u32,
+    },
+    /// Parts must be named in ascending order, each once.
+    #[error("the parts are not in ascending order")]
+    InvalidPartOrder,
+    /// No part but the last may be this small.
+    #[error("part {number} has {size_bytes} bytes; all but the last need at least 5 MiB")]
+    PartTooSmall {
+        /// Its number.
+        number: u32,
+        /// Its length.
+        size_bytes: u64,
+    },
+    /// Larger than what is allowed.
+    #[error("larger than the {limit_bytes} bytes that are allowed")]
+    TooLarge {
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// The request breaks a rule of the vault.
+    #[error("{what}")]
+    Invalid {
+        /// Which, in a sentence.
+        what: &'static str,
+    },
+    /// The bytes received are not those that were announced.
+    #[error("the {what} of the bytes received is not the one that was sent with them")]
+    BadDigest {
+        /// Which digest.
+        what: &'static str,
+    },
+    /// The body ended before its announced length, or went on after it.
+    #[error("the body does not have the announced length")]
+    IncompleteBody,
+    /// The body could not be received.
+    #[error("the body could not be received: {0}")]
+    Body(#[source] BodyError),
+    /// The disk is full.
+    #[error("the storage is full")]
+    StorageFull,
+    /// What is stored did not open: it was altered or damaged.
+    #[error("stored data is damaged")]
+    Damaged,
+    /// The vault has been closed.
+    #[error("the server is shutting down")]
+    ShuttingDown,
+    /// Another process holds the data folder.
+    #[error("{path} is in use by another coffer server; stop it first, or choose another folder")]
+    FolderInUse {
+        /// The folder.
+        path: String,
+    },
+    /// The folder holds something that is not coffer's.
+    #[error("{path} is not empty and holds no coffer data: choose an empty folder")]
+    ForeignFolder {
+        /// The folder.
+        path: String,
+    },
+    /// The folder holds data, but the keystore that opens it is gone.
+    #[error(
+        "{path} holds sealed data but no keystore: put the file `keystore` back; nothing was changed"
+    )]
+    KeystoreMissing {
+        /// The folder.
+        path: String,
+    },
+    /// A file or folder of the data folder could not be used.
+    #[error("cannot {action} {path}: {source}")]
+    Folder {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The keystore refused.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// The store failed in a way that no other variant tells.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+/// Why a body could not be received.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct BodyError(#[from] pub Box<dyn std::error::Error + Send + Sync + 'static>);
+
+/// Short for results of the vault.
+pub type Result<T, E = VaultError> = std::result::Result<T, E>;
+
+impl From<StoreError> for VaultError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Full => Self::StorageFull,
+            StoreError::PreconditionFailed => Self::PreconditionFailed,
+            StoreError::NoSuchUpload => Self::NoSuchUpload,
+            StoreError::PartChanged { number } => Self::InvalidPart { number },
+            StoreError::Damaged { .. } => Self::Damaged,
+            other => Self::Store(other),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The data folder: what lies where, who holds it, and whether it is ours.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use coffer_store::record::Id;
+use rustix::fs::FlockOperation;
+
+use crate::error::{Result, VaultError};
+
+/// Names that a folder without a keystore may hold and still be taken for a new one: what a first
+/// start leaves when it is interrupted, and what a file system puts at its root.
+const FIRST_START_LEAVES: [&str; 4] = ["lock", "root.key", "tls", "lost+found"];
+
+/// A data folder that this process holds.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Locked for as long as it is open.
+    _lock: File,
+}
+
+impl Folder {
+    /// Makes the folder where it is absent, takes its lock, and refuses one that is not ours.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+                .map_err(failed("make the data folder", path))?;
+        }
+        refuse_foreign(path)?;
+        Self::lock(path)
+    }
+
+    /// Takes the lock of a folder that must exist and hold a keystore.
+    pub(crate) fn open_existing(path: &Path) -> Result<Self> {
+        if !path.join("keystore").exists() {
+            return Err(failed("find a keystore in", path)(
+                io::ErrorKind::NotFound.into(),
+            ));
+        }
+        Self::lock(path)
+    }
+
+    fn lock(path: &Path) -> Result<Self> {
+        let lock_path = path.join("lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&lock_path)
+            .map_err(failed("open", &lock_path))?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self {
+                path: path.to_owned(),
+                _lock: lock,
+            }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(VaultError::FolderInUse {
+                path: path.display().to_string(),
+            }),
+            Err(errno) => Err(failed("lock", &lock_path)(errno.into())),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn keystore(&self) -> PathBuf {
+        self.path.join("keystore")
+    }
+
+    pub(crate) fn root_key(&self) -> PathBuf {
+        self.path.join("root.key")
+    }
+
+    pub(crate) fn system_db(&self) -> PathBuf {
+        self.path.join("system.db")
+    }
+
+    pub(crate) fn credentials(&self) -> PathBuf {
+        self.path.join("credentials")
+    }
+
+    pub(crate) fn buckets(&self) -> PathBuf {
+        self.path.join("buckets")
+    }
+
+    pub(crate) fn bucket(&self, id: Id) -> PathBuf {
+        self.buckets().join(id.to_string())
+    }
+}
+
+fn refuse_foreign(path: &Path) -> Result<()> {
+    if path.join("keystore").exists() {
+        return Ok(());
+    }
+    let entries = fs::read_dir(path).map_err(failed("read", path))?;
+    for entry in entries {
+        let name = entry.map_err(failed("read", path))?.file_name();
+        if name == "buckets" || name == "system.db" {
+            return Err(VaultError::KeystoreMissing {
+                path: path.display().to_string(),
+            });
+        }
+        if !FIRST_START_LEAVES.iter().any(|left| name == *left) {
+            return Err(VaultError::ForeignFolder {
+                path: path.display().to_string(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Makes an error of an I/O error on `path`.
+pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> VaultError {
+    let path = path.display().to_string();
+    move |source| {
+        if matches!(
+            source.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        ) {
+            return VaultError::StorageFull;
+        }
+        VaultError::Folder {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
+/// Writes a file of mode 0600 in one durable step: under another name, synced, then renamed.
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
+    let fresh = path.with_extension("new");
+    let write = || -> io::Result<()> {
+        let _ = fs::remove_file(&fresh);
+        let mut file = OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(0o600)
+            .open(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        sync_folder(path.parent().unwrap_or(Path::new(".")))
+    };
+    write().map_err(failed("write", path))
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_folder_is_private_and_held_once() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("data");
+        let held = Folder::open(&path).unwrap();
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        assert!(matches!(
+            Folder::open(&path),
+            Err(VaultError::FolderInUse { .. })
+        ));
+        drop(held);
+        Folder::open(&path).unwrap();
+    }
+
+    #[test]
+    fn foreign_folders_are_refused_and_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("thesis.tex"), "x").unwrap();
+        assert!(matches!(
+            Folder::open(root.path()),
+            Err(VaultError::ForeignFolder { .. })
+        ));
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn data_without_its_keystore_is_not_taken_for_a_new_folder() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("buckets")).unwrap();
+        assert!(matches!(
+            Folder::open(root.path()),
+            Err(VaultError::KeystoreMissing { .. })
+        ));
+    }
+}

@@ -1,0 +1,156 @@
+//! Bytes on their way in: counted, digested and sealed as they arrive. No plaintext waits anywhere
+//! but in memory, and there at most `INLINE_MAX_BYTES` of it.
+
+use bytes::{Bytes, BytesMut};
+use coffer_seal::SecretKey;
+use coffer_store::limits::INLINE_MAX_BYTES;
+use coffer_store::record::{BlobRef, NewContent};
+use coffer_store::{BlobWriter, FinishedBlob};
+use futures::StreamExt;
+
+use crate::bucket::OpenBucket;
+use crate::digest::Digester;
+use crate::error::{Result, VaultError};
+use crate::limits::SINGLE_PUT_MAX_BYTES;
+use crate::request::{Body, Digests, Incoming};
+
+/// What arrived, sealed and durable but not yet committed: dropping it leaves nothing behind.
+pub(crate) struct Ingested {
+    pub(crate) content: NewContent,
+    /// Holds the blob's file until the catalog has it.
+    pub(crate) blob: Option<FinishedBlob>,
+    pub(crate) size_bytes: u64,
+    pub(crate) digests: Digests,
+}
+
+/// Where the bytes are to go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placing {
+    /// Into the catalog when they are few.
+    InlineIfSmall,
+    /// Always into a blob.
+    Blob,
+}
+
+/// Receives a body to its end, checks its length and digests, and makes its blob durable.
+pub(crate) async fn ingest(
+    bucket: &OpenBucket,
+    incoming: Incoming,
+    placing: Placing,
+) -> Result<Ingested> {
+    let Incoming {
+        declared_bytes,
+        digests,
+        body,
+        check,
+    } = incoming;
+    if declared_bytes.is_some_and(|declared| declared > SINGLE_PUT_MAX_BYTES) {
+        return Err(VaultError::TooLarge {
+            limit_bytes: SINGLE_PUT_MAX_BYTES,
+        });
+    }
+    let mut receiver = Receiver {
+        body,
+        digester: Digester::new(digests),
+        declared_bytes,
+        size_bytes: 0,
+    };
+
+    let inline_max = match placing {
+        Placing::InlineIfSmall => INLINE_MAX_BYTES as u64,
+        Placing::Blob => 0,
+    };
+    let mut early = BytesMut::new();
+    if placing == Placing::InlineIfSmall && declared_bytes.is_none_or(|bytes| bytes <= inline_max) {
+        while let Some(bytes) = receiver.next().await? {
+            early.extend_from_slice(&bytes);
+            if receiver.size_bytes > inline_max {
+                break;
+            }
+        }
+        if receiver.size_bytes <= inline_max {
+            let (size_bytes, digests) = receiver.finish(check)?;
+            let content = NewContent::Inline(early.freeze());
+            return Ok(Ingested {
+                content,
+                blob: None,
+                size_bytes,
+                digests,
+            });
+        }
+    }
+
+    let data_key = SecretKey::generate();
+    let mut writer = bucket.blobs.create(&data_key)?;
+    if !early.is_empty() {
+        writer.write(early.freeze()).await?;
+    }
+    receive_into(&mut receiver, &mut writer).await?;
+    let (size_bytes, digests) = receiver.finish(check)?;
+    let blob = writer.finish().await?;
+    let reference = BlobRef {
+        id: blob.id(),
+        plaintext_bytes: size_bytes,
+        key_generation: bucket.key.generation(),
+        wrapped_key: bucket.key.wrap(&blob.id().0, &data_key),
+        checksum: digests.checksum.clone(),
+    };
+    Ok(Ingested {
+        content: NewContent::Blob(reference),
+        blob: Some(blob),
+        size_bytes,
+        digests,
+    })
+}
+
+async fn receive_into(receiver: &mut Receiver, writer: &mut BlobWriter) -> Result<()> {
+    while let Some(bytes) = receiver.next().await? {
+        writer.write(bytes).await?;
+    }
+    Ok(())
+}
+
+struct Receiver {
+    body: Body,
+    digester: Digester,
+    declared_bytes: Option<u64>,
+    size_bytes: u64,
+}
+
+impl Receiver {
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        let Some(received) = self.body.next().await else {
+            return Ok(None);
+        };
+        let bytes = received.map_err(|error| match error.0.downcast::<VaultError>() {
+            Ok(own) => *own, // the body is a copy's: its source failed
+            Err(foreign) => VaultError::Body(crate::error::BodyError(foreign)),
+        })?;
+        self.size_bytes += bytes.len() as u64;
+        if self
+            .declared_bytes
+            .is_some_and(|declared| self.size_bytes > declared)
+        {
+            return Err(VaultError::IncompleteBody);
+        }
+        if self.size_bytes > SINGLE_PUT_MAX_BYTES {
+            return Err(VaultError::TooLarge {
+                limit_bytes: SINGLE_PUT_MAX_BYTES,
+            });
+        }
+        self.digester.update(&bytes);
+        Ok(Some(bytes))
+    }
+
+    fn finish(self, check: crate::request::CheckDigests) -> Result<(u64, Digests)> {
+        if self
+            .declared_bytes
+            .is_some_and(|declared| self.size_bytes < declared)
+        {
+            return Err(VaultError::IncompleteBody);
+        }
+        let digests = self.digester.finish();
+        check(&digests)?;
+        Ok((self.size_bytes, digests))
+    }
+}

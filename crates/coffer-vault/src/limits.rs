@@ -1,0 +1,40 @@
+//! Every limit of the vault, in one list.
+
+/// Longest and shortest bucket name, in bytes (S3: 3 to 63).
+pub const BUCKET_NAME_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
+
+/// Most buckets on one server (the keystore has room for them).
+pub const BUCKET_COUNT_MAX: usize = 10_000;
+
+/// Largest object that one PUT, one part or one copy may carry (S3: 5 GiB).
+pub const SINGLE_PUT_MAX_BYTES: u64 = 5 << 30;
+
+/// Largest object (S3 in 2025: 48.8 TiB, which is 10,000 parts of 5 GiB).
+pub const OBJECT_MAX_BYTES: u64 = 10_000 * SINGLE_PUT_MAX_BYTES;
+
+/// Smallest part but for the last (S3: 5 MiB).
+pub const PART_MIN_BYTES: u64 = 5 << 20;
+
+/// Most parts of one upload, and the highest part number.
+pub const PART_NUMBER_MAX: u32 = 10_000;
+
+/// Most names in one multi-delete.
+pub const DELETE_MANY_MAX: usize = 1_000;
+
+/// How many catalogs stay open at once; the one unused for longest is closed for the next.
+pub const OPEN_BUCKETS_MAX: usize = 256;
+
+/// How many names `verify` takes from a catalog at a time.
+pub const VERIFY_PAGE: usize = 100;
+
+/// Length of an access key id, in characters, and of a secret access key.
+pub const ACCESS_KEY_ID_CHARS: usize = 20;
+
+/// Length of a secret access key, in characters: 40 of Base64 alphabet hold 240 bits.
+pub const SECRET_ACCESS_KEY_CHARS: usize = 40;
+
+/// How many events of `verify` may wait for whoever listens.
+pub const VERIFY_EVENTS_WAITING: usize = 64;
+
+/// How often `verify` tells how far it is.
+pub const VERIFY_PROGRESS_EVERY: std::time::Duration = std::time::Duration::from_millis(200);

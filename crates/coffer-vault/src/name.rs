@@ -1,0 +1,72 @@
+//! Names of buckets.
+
+use std::fmt;
+
+use crate::limits::BUCKET_NAME_BYTES;
+
+/// A bucket's name by S3's rules: 3 to 63 of `a-z 0-9 . -`, beginning and ending with a letter or
+/// digit, no two dots together, and not shaped like an IPv4 address.
+///
+/// ```
+/// use coffer_vault::BucketName;
+/// assert!(BucketName::new("evidence-2026").is_some());
+/// assert!(BucketName::new("Evidence").is_none());
+/// assert!(BucketName::new("192.168.0.1").is_none());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BucketName(String);
+
+impl BucketName {
+    /// Takes a name that keeps the rules.
+    pub fn new(name: &str) -> Option<Self> {
+        let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let bytes = name.as_bytes();
+        let good = BUCKET_NAME_BYTES.contains(&bytes.len())
+            && bytes
+                .iter()
+                .all(|&byte| alphanumeric(byte) || byte == b'-' || byte == b'.')
+            && bytes.first().is_some_and(|&byte| alphanumeric(byte))
+            && bytes.last().is_some_and(|&byte| alphanumeric(byte))
+            && !name.contains("..")
+            && name.parse::<std::net::Ipv4Addr>().is_err();
+        good.then(|| Self(name.to_owned()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for BucketName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BucketName;
+
+    #[test]
+    fn names_keep_the_rules_of_s3() {
+        for good in ["abc", "a-b", "a.b", "0ab", &"a".repeat(63), "1.2.3"] {
+            assert!(BucketName::new(good).is_some(), "{good}");
+        }
+        for bad in [
+            "",
+            "ab",
+            &"a".repeat(64),
+            "aBc",
+            "a_c",
+            "-ab",
+            "ab-",
+            ".ab",
+            "a..b",
+            "1.2.3.4",
+            "aäb",
+        ] {
+            assert!(BucketName::new(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Reading: conditions, ranges, listings.
+
+use std::ops::Range;
+
+use coffer_store::record::{Content, ListPage, ListQuery, ObjectHead, ObjectName, Tags};
+
+use crate::body::ObjectBody;
+use crate::counters::add;
+use crate::error::{Result, VaultError};
+use crate::name::BucketName;
+use crate::request::{Conditions, EtagMatch, ObjectInfo, RangeRequest, ReadOptions};
+use crate::subject::Subject;
+use crate::vault::{Granted, Vault};
+
+/// An object about to be read.
+pub struct ObjectRead {
+    /// What is known of it.
+    pub info: ObjectInfo,
+    /// The bytes that were selected.
+    pub body: ObjectBody,
+}
+
+impl Vault {
+    /// Opens an object for reading.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchObject`], [`VaultError::NotModified`], [`VaultError::PreconditionFailed`],
+    /// [`VaultError::InvalidRange`], [`VaultError::NoSuchPart`], [`VaultError::Damaged`].
+    pub async fn read_object(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+        options: ReadOptions,
+    ) -> Result<ObjectRead> {
+        let Granted { bucket, level } = self.readable(subject, bucket).await?;
+        let part = part_range(&bucket.catalog, name, options.range).await?;
+        let pin = bucket.blobs.pin();
+        let choose = |head: &ObjectHead| choose(head, &options, part.clone());
+        let read = bucket
+            .catalog
+            .read(name, choose)
+            .await?
+            .ok_or(VaultError::NoSuchObject)?;
+        let (head, range, content): (ObjectHead, Range<u64>, Content) = read?;
+        add(&self.inner.tally.read_count, 1);
+        let tally = self.inner.tally.clone();
+        let body = ObjectBody::new(bucket, pin, content, range.clone(), tally).await?;
+        Ok(ObjectRead {
+            info: ObjectInfo { head, range, level },
+            body,
+        })
+    }
+
+    /// What is known of an object, under the same conditions and ranges as
+    /// [`read_object`](Self::read_object).
+    pub async fn head_object(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+        options: ReadOptions,
+    ) -> Result<ObjectInfo> {
+        let Granted { bucket, level } = self.readable(subject, bucket).await?;
+        let part = part_range(&bucket.catalog, name, options.range).await?;
+        let head = bucket
+            .catalog
+            .head(name)
+            .await?
+            .ok_or(VaultError::NoSuchObject)?;
+        let range = choose(&head, &options, part)?;
+        Ok(ObjectInfo { head, range, level })
+    }
+
+    /// A page of the bucket's objects.
+    pub async fn list_objects(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        query: ListQuery,
+    ) -> Result<ListPage> {
+        let granted = self.readable(subject, bucket).await?;
+        Ok(granted.bucket.catalog.list(query).await?)
+    }
+
+    /// An object's tags.
+    pub async fn object_tags(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+    ) -> Result<Tags> {
+        let granted = self.readable(subject, bucket).await?;
+        granted
+            .bucket
+            .catalog
+            .object_tags(name)
+            .await?
+            .ok_or(VaultError::NoSuchObject)
+    }
+}
+
+/// Where the part that was asked for lies. Read before the object itself: should the object be
+/// replaced in between, the range is checked against the new one like any other.
+async fn part_range(
+    catalog: &coffer_store::Catalog,
+    name: &ObjectName,
+    range: RangeRequest,
+) -> Result<Option<Range<u64>>> {
+    match range {
+        RangeRequest::Part(number) => Ok(catalog.part_range(name, number).await?),
+        _ => Ok(None),
+    }
+}
+
+fn choose(
+    head: &ObjectHead,
+    options: &ReadOptions,
+    part: Option<Range<u64>>,
+) -> Result<Range<u64>> {
+    check(head, &options.conditions)?;
+    select(head, options.range, part)
+}
+
+/// Evaluates conditions in the order of RFC 9110, section 13.2.2. Dates have whole seconds on the
+/// wire, so the object's time is cut to them before it is compared.
+fn check(head: &ObjectHead, conditions: &Conditions) -> Result<()> {
+    let Conditions {
+        if_match,
+        if_none_match,
+        if_modified_since_ms,
+        if_unmodified_since_ms,
+    } = conditions;
+    let modified_ms = head.modified_ms.div_euclid(1_000) * 1_000;
+    let matches = |condition: &EtagMatch| condition.matches(&head.etag);
+    match (if_match, if_unmodified_since_ms) {
+        (Some(condition), _) if !matches(condition) => return Err(VaultError::PreconditionFailed),
+        (None, Some(since)) if modified_ms > *since => return Err(VaultError::PreconditionFailed),
+        _ => {}
+    }
+    let unmodified = match (if_none_match, if_modified_since_ms) {
+        (Some(condition), _) => matches(condition),
+        (None, Some(since)) => modified_ms <= *since,
+        (None, None) => false,
+    };
+    if unmodified {
+        return Err(VaultError::NotModified {
+            etag: head.etag.clone(),
+            modified_ms: head.modified_ms,
+        });
+    }
+    Ok(())
+}
+
+/// The bytes that `request` selects (RFC 9110, section 14.1.2).
+fn select(
+    head: &ObjectHead,
+    request: RangeRequest,
+    part: Option<Range<u64>>,
+) -> Result<Range<u64>> {
+    let size_bytes = head.size_bytes;
+    let invalid = VaultError::InvalidRange { size_bytes };
+    match request {
+        RangeRequest::All => Ok(0..size_bytes),
+        RangeRequest::FromTo { first, .. } if first >= size_bytes => Err(invalid),
+        RangeRequest::FromTo { first, last } => match last {
+            Some(last) if last < first => Err(invalid),
+            Some(last) => Ok(first..last.saturating_add(1).min(size_bytes)),
+            None => Ok(first..size_bytes),
+        },
+        RangeRequest::Suffix { length_bytes } if length_bytes == 0 || size_bytes == 0 => {
+            Err(invalid)
+        }
+        RangeRequest::Suffix { length_bytes } => {
+            Ok(size_bytes - length_bytes.min(size_bytes)..size_bytes)
+        }
+        RangeRequest::Part(1) if head.part_count == 0 => Ok(0..size_bytes),
+        RangeRequest::Part(_) => match part {
+            Some(part) if part.end <= size_bytes => Ok(part),
+            _ => Err(VaultError::NoSuchPart),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(size_bytes: u64) -> ObjectHead {
+        ObjectHead {
+            size_bytes,
+            etag: "tag".into(),
+            modified_ms: 10_500,
+            details: Default::default(),
+            part_count: 0,
+            tag_count: 0,
+        }
+    }
+
+    #[test]
+    fn ranges_select_as_http_says() {
+        let head = head(10);
+        let from_to = |first, last| select(&head, RangeRequest::FromTo { first, last }, None);
+        assert_eq!(from_to(0, Some(0)).unwrap(), 0..1);
+        assert_eq!(from_to(9, Some(99)).unwrap(), 9..10);
+        assert_eq!(from_to(3, None).unwrap(), 3..10);
+        assert_eq!(from_to(0, Some(u64::MAX)).unwrap(), 0..10);
+        assert!(matches!(
+            from_to(10, None),
+            Err(VaultError::InvalidRange { size_bytes: 10 })
+        ));
+        assert!(from_to(5, Some(4)).is_err());
+        let suffix = |length_bytes| select(&head, RangeRequest::Suffix { length_bytes }, None);
+        assert_eq!(suffix(3).unwrap(), 7..10);
+        assert_eq!(suffix(30).unwrap(), 0..10);
+        assert!(suffix(0).is_err());
+        assert_eq!(select(&head, RangeRequest::Part(1), None).unwrap(), 0..10);
+        assert!(matches!(
+            select(&head, RangeRequest::Part(2), None),
+            Err(VaultError::NoSuchPart)
+        ));
+    }
+
+    #[test]
+    fn an_empty_object_has_no_range_but_all() {
+        assert_eq!(select(&head(0), RangeRequest::All, None).unwrap(), 0..0);
+        let first = RangeRequest::FromTo {
+            first: 0,
+            last: None,
+        };
+        assert!(select(&head(0), first, None).is_err());
+    }
+
+    #[test]
+    fn conditions_follow_the_precedence_of_http() {
+        let tag = |tag: &str| Some(EtagMatch::OneOf(vec![tag.into()]));
+        let verdict = |conditions: Conditions| match check(&head(1), &conditions) {
+            Ok(()) => 200,
+            Err(VaultError::NotModified { .. }) => 304,
+            Err(VaultError::PreconditionFailed) => 412,
+            Err(other) => panic!("{other}"),
+        };
+        let none = Conditions::default;
+        assert_eq!(verdict(none()), 200);
+        assert_eq!(
+            verdict(Conditions {
+                if_match: tag("tag"),
+                ..none()
+            }),
+            200
+        );
+        assert_eq!(
+            verdict(Conditions {
+                if_match: tag("other"),
+                ..none()
+            }),
+            412
+        );
+        assert_eq!(
+            verdict(Conditions {
+                if_none_match: tag("tag"),
+                ..none()
+            }),
+            304
+        );
+        assert_eq!(
+            verdict(Conditions {
+                if_none_match: Some(EtagMatch::Any),
+                ..none()
+            }),
+            304
+        );
+        assert_eq!(
+            verdict(Conditions {
+                if_modified_since_ms: Some(10_000),
+                ..none()
+            }),
+            304
+        );
+        assert_eq!(
+            verdict(Conditions {
+                if_modified_since_ms: Some(9_000),
+                ..none()
+            }),
+            200
+        );
+        assert_eq!(
+            verdict(Conditions {
+                if_unmodified_since_ms: Some(9_000),
+                ..none()
+            }),
+            412
+        );
+        assert_eq!(
+            verdict(Conditions {
+                if_unmodified_since_ms: Some(10_000),
+                ..none()
+            }),
+            200
+        );
+        // A matching tag outweighs the date that stands beside it.
+        let both = Conditions {
+            if_match: tag("tag"),
+            if_unmodified_since_ms: Some(0),
+            ..none()
+        };
+        assert_eq!(verdict(both), 200);
+        let both = Conditions {
+            if_none_match: tag("no"),
+            if_modified_since_ms: Some(i64::MAX),
+            ..none()
+        };
+        assert_eq!(verdict(both), 200);
+    }
+}

@@ -1,0 +1,84 @@
+//! What is put in order after a start, in the background: remains of buckets whose making or
+//! deletion was interrupted, and blob files that no catalog refers to.
+
+use coffer_store::Catalog;
+use coffer_store::record::Id;
+
+use crate::counters::add;
+use crate::error::Result;
+use crate::vault::Vault;
+
+impl Vault {
+    pub(crate) fn start_recovery(&self) {
+        let this = self.clone();
+        tokio::spawn(async move {
+            this.remove_remains().await;
+            this.sweep_all().await;
+        });
+    }
+
+    /// Removes buckets that have a key but no row. Such a bucket is empty, for it was being made or
+    /// deleted; one that is not empty is kept whatever it takes, since then it is `system.db` that
+    /// must have lost the row.
+    async fn remove_remains(&self) {
+        let _changing = self.inner.changing_buckets.lock().await;
+        let rows = self.inner.system.buckets();
+        for entry in self.inner.keystore.buckets() {
+            let id = Id(entry.id);
+            if rows.iter().any(|row| row.id == id) {
+                continue;
+            }
+            match self.is_remains(id).await {
+                Ok(true) => match self.remove_bucket_remains(id).await {
+                    Ok(()) => tracing::info!(bucket = %id, "removed what was left of a bucket"),
+                    Err(error) => tracing::warn!(bucket = %id, %error, "could not remove remains"),
+                },
+                Ok(false) => tracing::error!(
+                    bucket = %id,
+                    "this bucket holds objects but system.db does not know it; it is kept: \
+                     `coffer offline ls` shows it"
+                ),
+                Err(error) => tracing::error!(
+                    bucket = %id, %error,
+                    "system.db does not know this bucket and it can't be opened; it is kept"
+                ),
+            }
+        }
+    }
+
+    async fn is_remains(&self, id: Id) -> Result<bool> {
+        let dir = self.inner.folder.bucket(id);
+        if !dir.join("catalog.db").exists() {
+            // The catalog is made right after the key: no blob can have been stored yet, unless
+            // somebody took the catalog away.
+            return Ok(!dir.join("blobs").exists());
+        }
+        let key = self.inner.keystore.bucket_key(&id.0)?;
+        let catalog = Catalog::open(&dir, &key.catalog_key()).await?;
+        let empty = catalog.is_empty().await;
+        catalog.close().await;
+        Ok(empty?)
+    }
+
+    async fn sweep_all(&self) {
+        for row in self.inner.system.buckets() {
+            if let Err(error) = self.sweep(row.id).await {
+                tracing::warn!(bucket = %row.id, %error, "could not look for orphaned blobs");
+            }
+        }
+    }
+
+    async fn sweep(&self, id: Id) -> Result<()> {
+        let inner = &self.inner;
+        let bucket = inner
+            .open_buckets
+            .open(&inner.folder, &inner.keystore, id)
+            .await?;
+        let swept = bucket.blobs.sweep(&bucket.catalog).await?;
+        if swept.files > 0 {
+            add(&inner.tally.reclaimed_count, swept.files);
+            tracing::info!(bucket = %id, files = swept.files, bytes = swept.bytes, "reclaimed orphaned blobs");
+        }
+        Ok(())
+    }
+}

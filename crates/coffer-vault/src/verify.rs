@@ -1,0 +1,304 @@
+//! Verifying what is stored: every page of every catalog, every chunk of every blob.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use coffer_store::StoreError;
+use coffer_store::record::{BlobRef, Content, ObjectName, WalkedObject, WalkedPart};
+use futures::{Stream, StreamExt};
+use tokio::sync::mpsc;
+
+use crate::bucket::OpenBucket;
+use crate::counters::add;
+use crate::error::Result;
+use crate::limits::{VERIFY_EVENTS_WAITING, VERIFY_PAGE, VERIFY_PROGRESS_EVERY};
+use crate::name::BucketName;
+use crate::request::VerifyEvent;
+use crate::vault::Vault;
+
+impl Vault {
+    /// Opens everything that is stored and tells what does not open, at `rate_bytes_per_second` at
+    /// most. It ends early when the stream is dropped. For whoever looks after the server: it tells
+    /// names of objects, but gives out no data.
+    pub fn verify(
+        &self,
+        rate_bytes_per_second: Option<u64>,
+    ) -> impl Stream<Item = VerifyEvent> + Send + Sync + use<> {
+        let (events, receiver) = mpsc::channel(VERIFY_EVENTS_WAITING);
+        let walk = Walk {
+            vault: self.clone(),
+            events,
+            pace: Pace::new(rate_bytes_per_second),
+            told: Instant::now(),
+            checked_count: 0,
+            checked_bytes: 0,
+            total_bytes: 0,
+            damage_count: 0,
+        };
+        tokio::spawn(walk.run());
+        ReceiverStream(receiver)
+    }
+}
+
+struct ReceiverStream(mpsc::Receiver<VerifyEvent>);
+
+impl Stream for ReceiverStream {
+    type Item = VerifyEvent;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<VerifyEvent>> {
+        self.0.poll_recv(cx)
+    }
+}
+
+/// Whoever listens has gone away.
+struct Abandoned;
+
+struct Walk {
+    vault: Vault,
+    events: mpsc::Sender<VerifyEvent>,
+    pace: Pace,
+    told: Instant,
+    checked_count: u64,
+    checked_bytes: u64,
+    total_bytes: u64,
+    damage_count: u64,
+}
+
+impl Walk {
+    async fn run(mut self) {
+        let rows = self.vault.inner.system.buckets();
+        let mut buckets = Vec::with_capacity(rows.len());
+        for row in rows {
+            let inner = &self.vault.inner;
+            match inner
+                .open_buckets
+                .open(&inner.folder, &inner.keystore, row.id)
+                .await
+            {
+                Ok(bucket) => {
+                    self.total_bytes += bucket.catalog.total_bytes().await.unwrap_or(0);
+                    buckets.push((row.name.clone(), bucket));
+                }
+                // Deleted since the rows were read, or truly damaged.
+                Err(_) if inner.system.bucket(&row.name).is_none() => {}
+                Err(error) => {
+                    let what = format!("the catalog can't be opened: {error}");
+                    if self.damage(&row.name, None, what).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+        for (name, bucket) in buckets {
+            if self.bucket(&name, &bucket).await.is_err() {
+                return;
+            }
+        }
+        let Self {
+            checked_count,
+            checked_bytes,
+            damage_count,
+            ..
+        } = self;
+        let done = VerifyEvent::Done {
+            checked_count,
+            checked_bytes,
+            damage_count,
+        };
+        let _ = self.events.send(done).await;
+    }
+
+    async fn bucket(
+        &mut self,
+        name: &BucketName,
+        bucket: &Arc<OpenBucket>,
+    ) -> Result<(), Abandoned> {
+        if let Err(error) = bucket.catalog.check_integrity().await {
+            self.damage(name, None, format!("the catalog: {error}"))
+                .await?;
+        }
+        let mut after = None;
+        loop {
+            let page = match bucket
+                .catalog
+                .objects_after(after.as_ref(), VERIFY_PAGE)
+                .await
+            {
+                Ok(page) => page,
+                Err(error) => {
+                    let what = format!("the catalog can't be read further: {error}");
+                    self.damage(name, None, what).await?;
+                    break;
+                }
+            };
+            let Some(last) = page.last() else { break };
+            after = Some(last.name.clone());
+            for WalkedObject {
+                name: object,
+                content,
+                ..
+            } in page
+            {
+                self.item(name, bucket, object, content).await?;
+            }
+        }
+        self.uploads(name, bucket).await
+    }
+
+    /// The parts of uploads under way.
+    async fn uploads(
+        &mut self,
+        name: &BucketName,
+        bucket: &Arc<OpenBucket>,
+    ) -> Result<(), Abandoned> {
+        let mut after = None;
+        loop {
+            let page = match bucket.catalog.parts_after(after, VERIFY_PAGE).await {
+                Ok(page) => page,
+                Err(error) => {
+                    let what = format!("the catalog's uploads can't be read further: {error}");
+                    return self.damage(name, None, what).await;
+                }
+            };
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some((last.upload_id, last.part.number));
+            for WalkedPart {
+                name: object, part, ..
+            } in page
+            {
+                let content = Content::Blobs {
+                    first_offset_bytes: 0,
+                    blobs: vec![part.blob],
+                };
+                self.item(name, bucket, object, content).await?;
+            }
+        }
+    }
+
+    async fn item(
+        &mut self,
+        bucket_name: &BucketName,
+        bucket: &Arc<OpenBucket>,
+        name: ObjectName,
+        content: Content,
+    ) -> Result<(), Abandoned> {
+        match content {
+            Content::Inline(bytes) => self.checked(bytes.len() as u64).await?,
+            Content::Blobs { blobs, .. } => {
+                for blob in blobs {
+                    if let Err(error) = self.blob(bucket, &blob).await? {
+                        // Deleted or replaced while it was being read is no damage.
+                        if !matches!(bucket.catalog.contains_blob(&blob.id).await, Ok(false)) {
+                            let what = format!("blob {}: {error}", blob.id);
+                            self.damage(bucket_name, Some(name.clone()), what).await?;
+                        }
+                    }
+                }
+            }
+        }
+        self.checked_count += 1;
+        Ok(())
+    }
+
+    async fn blob(
+        &mut self,
+        bucket: &OpenBucket,
+        blob: &BlobRef,
+    ) -> Result<Result<(), StoreError>, Abandoned> {
+        let damaged = |what| StoreError::Damaged {
+            what,
+            bucket: bucket.id,
+            blob: Some(blob.id),
+        };
+        let unwrapped = bucket
+            .key
+            .unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key);
+        let Ok(data_key) = unwrapped else {
+            return Ok(Err(damaged("data key")));
+        };
+        let mut reader = match bucket
+            .blobs
+            .open(blob.id, &data_key, blob.plaintext_bytes)
+            .await
+        {
+            Ok(reader) => reader,
+            Err(error) => return Ok(Err(error)),
+        };
+        while let Some(read) = reader.next().await {
+            match read {
+                Ok(bytes) => self.checked(bytes.len() as u64).await?,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    async fn checked(&mut self, bytes: u64) -> Result<(), Abandoned> {
+        self.checked_bytes += bytes;
+        self.pace.keep(self.checked_bytes).await;
+        if self.told.elapsed() < VERIFY_PROGRESS_EVERY {
+            return Ok(());
+        }
+        self.told = Instant::now();
+        let Self {
+            checked_count,
+            checked_bytes,
+            total_bytes,
+            ..
+        } = *self;
+        self.tell(VerifyEvent::Progress {
+            checked_count,
+            checked_bytes,
+            total_bytes,
+        })
+        .await
+    }
+
+    async fn damage(
+        &mut self,
+        bucket: &BucketName,
+        name: Option<ObjectName>,
+        what: String,
+    ) -> Result<(), Abandoned> {
+        self.damage_count += 1;
+        add(&self.vault.inner.tally.damage_count, 1);
+        self.tell(VerifyEvent::Damage {
+            bucket: bucket.clone(),
+            name,
+            what,
+        })
+        .await
+    }
+
+    async fn tell(&self, event: VerifyEvent) -> Result<(), Abandoned> {
+        self.events.send(event).await.map_err(|_| Abandoned)
+    }
+}
+
+/// Sleeps as needed to stay below a rate.
+struct Pace {
+    rate_bytes_per_second: Option<u64>,
+    began: Instant,
+}
+
+impl Pace {
+    fn new(rate_bytes_per_second: Option<u64>) -> Self {
+        Self {
+            rate_bytes_per_second,
+            began: Instant::now(),
+        }
+    }
+
+    async fn keep(&self, done_bytes: u64) {
+        let Some(rate) = self.rate_bytes_per_second.filter(|rate| *rate > 0) else {
+            return;
+        };
+        let due = Duration::from_secs_f64(done_bytes as f64 / rate as f64);
+        tokio::time::sleep(due.saturating_sub(self.began.elapsed())).await;
+    }
+}

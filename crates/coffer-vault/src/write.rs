@@ -1,0 +1,297 @@
+//! Writing: put, copy, delete, tags.
+//!
+//! A put is sealed and durable before it is committed, and committed before it is acknowledged.
+//! The commit runs in a task of its own: a client that goes away while it runs must not take the
+//! blob's file along after the catalog has it.
+
+use std::sync::Arc;
+
+use coffer_store::record::{
+    ChecksumAlgorithm, Details, Id, NewObject, ObjectName, Precondition, Tags,
+};
+use coffer_store::{FinishedBlob, StoreError};
+
+use crate::bucket::OpenBucket;
+use crate::counters::{Tally, add};
+use crate::error::{BodyError, Result, VaultError};
+use crate::ingest::{Ingested, Placing, ingest};
+use crate::limits::DELETE_MANY_MAX;
+use crate::name::BucketName;
+use crate::request::{
+    CopySource, CopyTarget, DigestPlan, Digests, EtagStyle, Incoming, PutObject, RangeRequest,
+    ReadOptions, Stored,
+};
+use crate::subject::Subject;
+use crate::vault::{Granted, Vault, now_ms};
+
+impl Vault {
+    /// Puts an object: when this returns, it is durable and visible.
+    ///
+    /// # Errors
+    /// [`VaultError::PreconditionFailed`], [`VaultError::BadDigest`], [`VaultError::IncompleteBody`],
+    /// [`VaultError::TooLarge`], [`VaultError::StorageFull`]; nothing is changed then.
+    pub async fn put_object(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        put: PutObject,
+    ) -> Result<Stored> {
+        let Granted { bucket, level } = self.writable(subject, bucket).await?;
+        let PutObject {
+            name,
+            mut details,
+            tags,
+            precondition,
+            mut incoming,
+        } = put;
+        incoming.digests = self.plan(incoming.digests);
+        let ingested = ingest(&bucket, incoming, Placing::InlineIfSmall)
+            .await
+            .map_err(|error| self.count_full(error))?;
+        let Ingested {
+            content,
+            blob,
+            size_bytes,
+            digests,
+        } = ingested;
+        let etag = self.etag_of(&digests);
+        let checksum = digests.checksum;
+        details.checksum = checksum.clone();
+        let modified_ms = now_ms();
+        let object = NewObject {
+            name,
+            etag: etag.clone(),
+            modified_ms,
+            details,
+            tags,
+            content,
+        };
+
+        let tally = self.inner.tally.clone();
+        committed(&tally, async move {
+            let _guard = bucket.commit_guard().await?;
+            let outcome = bucket.catalog.put(object, precondition).await;
+            let replaced = settle(blob, outcome)?.replaced;
+            reclaim(&bucket, replaced);
+            Ok(())
+        })
+        .await?;
+        add(&tally.stored_count, 1);
+        add(&tally.stored_bytes, size_bytes);
+        Ok(Stored {
+            etag,
+            checksum,
+            modified_ms,
+            size_bytes,
+            level,
+        })
+    }
+
+    /// Copies an object, which is opened and sealed anew under a data key of its own.
+    pub async fn copy_object(
+        &self,
+        subject: &Subject,
+        source: CopySource,
+        bucket: &BucketName,
+        target: CopyTarget,
+    ) -> Result<Stored> {
+        self.known(subject, bucket)?; // a missing target is told before the source is read
+        let CopySource {
+            bucket: from,
+            name,
+            conditions,
+        } = source;
+        let options = ReadOptions {
+            conditions,
+            range: RangeRequest::All,
+        };
+        let read = self
+            .read_object(subject, &from, &name, options)
+            .await
+            .map_err(as_precondition)?;
+        let kept_tags = match target.tags {
+            Some(tags) => tags,
+            None if read.info.head.tag_count == 0 => Tags::new(),
+            None => self.object_tags(subject, &from, &name).await?,
+        };
+        let kept = read.info.head.details.clone();
+        let algorithm = target
+            .checksum
+            .or(kept.checksum.as_ref().map(|checksum| checksum.algorithm));
+        let details = target.details.unwrap_or(Details {
+            checksum: None,
+            ..kept
+        });
+        let incoming = incoming_copy(read.body, algorithm);
+        let CopyTarget {
+            name, precondition, ..
+        } = target;
+        let put = PutObject {
+            name,
+            details,
+            tags: kept_tags,
+            precondition,
+            incoming,
+        };
+        self.put_object(subject, bucket, put).await
+    }
+
+    /// Deletes an object. One that does not exist is deleted already, unless the precondition
+    /// asks for it.
+    pub async fn delete_object(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+        precondition: Precondition,
+    ) -> Result<()> {
+        let doomed = vec![(name.clone(), precondition)];
+        let mut outcomes = self.delete_objects(subject, bucket, doomed).await?;
+        outcomes.pop().unwrap_or(Ok(()))
+    }
+
+    /// Deletes up to 1,000 objects; an outcome for each, in order.
+    pub async fn delete_objects(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        doomed: Vec<(ObjectName, Precondition)>,
+    ) -> Result<Vec<Result<()>>> {
+        if doomed.len() > DELETE_MANY_MAX {
+            return Err(VaultError::Invalid {
+                what: "at most 1,000 objects in one deletion",
+            });
+        }
+        let Granted { bucket, .. } = self.writable(subject, bucket).await?;
+        let tally = self.inner.tally.clone();
+        committed(&tally, async move {
+            let _guard = bucket.commit_guard().await?;
+            let outcomes = bucket.catalog.delete_many(doomed).await?;
+            let mut freed = Vec::new();
+            let mut told = Vec::with_capacity(outcomes.len());
+            for outcome in outcomes {
+                told.push(
+                    outcome
+                        .map(|gone| freed.extend(gone.freed))
+                        .map_err(VaultError::from),
+                );
+            }
+            reclaim(&bucket, freed);
+            Ok(told)
+        })
+        .await
+    }
+
+    /// Replaces an object's tags.
+    pub async fn set_object_tags(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+        tags: Tags,
+    ) -> Result<()> {
+        let Granted { bucket, .. } = self.writable(subject, bucket).await?;
+        let _guard = bucket.commit_guard().await?;
+        match bucket.catalog.set_object_tags(name, tags).await? {
+            true => Ok(()),
+            false => Err(VaultError::NoSuchObject),
+        }
+    }
+
+    /// The digests to form for an upload outside multipart.
+    pub(crate) fn plan(&self, asked: DigestPlan) -> DigestPlan {
+        DigestPlan {
+            checksum: asked.checksum.or(Some(ChecksumAlgorithm::Crc64nvme)),
+            md5: asked.md5 || self.inner.etag == EtagStyle::Md5,
+        }
+    }
+
+    /// The entity tag of bytes received in one piece. S3 promises an MD5 only for objects that are
+    /// not sealed under a key of ours; the dash keeps clients from taking a random one for an MD5.
+    pub(crate) fn etag_of(&self, digests: &Digests) -> String {
+        match (self.inner.etag, digests.md5) {
+            (EtagStyle::Md5, Some(md5)) => hex(&md5),
+            _ => format!("{}-1", hex(&coffer_seal::random_bytes::<16>())),
+        }
+    }
+
+    pub(crate) fn count_full(&self, error: VaultError) -> VaultError {
+        if matches!(error, VaultError::StorageFull) {
+            add(&self.inner.tally.storage_full_count, 1);
+        }
+        error
+    }
+}
+
+/// A copy's source whose conditions fail is a failed precondition, never "not modified" (S3,
+/// CopyObject).
+pub(crate) fn as_precondition(error: VaultError) -> VaultError {
+    match error {
+        VaultError::NotModified { .. } => VaultError::PreconditionFailed,
+        other => other,
+    }
+}
+
+/// An object's bytes as an upload.
+pub(crate) fn incoming_copy(
+    body: crate::body::ObjectBody,
+    checksum: Option<ChecksumAlgorithm>,
+) -> Incoming {
+    use futures::TryStreamExt;
+    Incoming {
+        declared_bytes: Some(body.remaining_bytes()),
+        digests: DigestPlan {
+            checksum,
+            md5: false,
+        },
+        body: Box::pin(body.map_err(|error| BodyError(Box::new(error)))),
+        check: Box::new(|_| Ok(())),
+    }
+}
+
+/// Runs a commit to its end even if whoever waits for it goes away.
+pub(crate) async fn committed<T: Send + 'static>(
+    tally: &Arc<Tally>,
+    commit: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let outcome = tokio::spawn(commit)
+        .await
+        .unwrap_or(Err(VaultError::ShuttingDown));
+    if matches!(outcome, Err(VaultError::StorageFull)) {
+        add(&tally.storage_full_count, 1);
+    }
+    outcome
+}
+
+/// Decides what becomes of a blob's file, by the outcome of the commit that was to refer to it.
+pub(crate) fn settle<T>(
+    blob: Option<FinishedBlob>,
+    outcome: Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let Some(blob) = blob else { return outcome };
+    match &outcome {
+        // Certainly not in the catalog: dropping it removes the file.
+        Err(
+            StoreError::Full
+            | StoreError::PreconditionFailed
+            | StoreError::NoSuchUpload
+            | StoreError::PartChanged { .. },
+        ) => drop(blob),
+        // In the catalog, or perhaps: then the next start's sweep decides.
+        _ => blob.keep(),
+    }
+    outcome
+}
+
+/// Removes files that no row refers to any more, in the background: they are noise by now.
+pub(crate) fn reclaim(bucket: &Arc<OpenBucket>, freed: Vec<Id>) {
+    if !freed.is_empty() {
+        let bucket = bucket.clone();
+        tokio::spawn(async move { bucket.blobs.remove(freed).await });
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
