@@ -12,7 +12,7 @@ use crate::request::{DigestPlan, Digests};
 
 enum Summer {
     Crc {
-        digest: crc_fast::Digest,
+        digest: Box<crc_fast::Digest>,
         width_bytes: usize,
     },
     Sha(digest::Context),
