@@ -1,0 +1,187 @@
+"""`coffer serve` as its user meets it."""
+
+import os
+import subprocess
+import time
+
+import pytest
+
+from harness import raw
+from harness.clients import client_environment, s3_client
+from harness.programs import run
+from harness.server import BINARY, StartError, clean_environment, coffer, free_port
+
+
+def test_the_first_start_tells_what_to_paste(own_server, tmp_path):
+    server = own_server().start()
+    told = "\n".join(server.output)
+    assert server.endpoint in told
+    lines = [line.strip() for line in server.output]
+    exports = [line for line in lines if line.startswith("export ")]
+    assert exports, told
+    commands = [line for line in lines if line.startswith("aws ")]
+    assert commands, told
+    # A user pastes them into a shell.
+    environment = clean_environment() | {"HOME": str(tmp_path)}
+    script = "set -e\n" + "\n".join([*exports, *commands])
+    done = subprocess.run(
+        ["bash", "-c", script],
+        env=environment | {"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stderr}"
+    assert server.credentials()[1] not in told, "the secret is in the file, not on the terminal"
+
+
+def test_ready_is_ready(server):
+    ready = [line for line in server.output if line.startswith("ready")]
+    assert len(ready) == 1
+    assert f"{server.port}" in ready[0]
+    assert s3_client(server).list_buckets()["Buckets"] == []
+
+
+def test_credentials_are_an_aws_profile(server, client_env):
+    environment = {k: v for k, v in client_env.items() if not k.startswith("AWS_")}
+    environment |= {
+        "AWS_SHARED_CREDENTIALS_FILE": str(server.credentials_path),
+        "AWS_CA_BUNDLE": str(server.ca),
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    run(["/usr/bin/aws", "--endpoint-url", server.endpoint, "s3", "ls"], environment)
+
+
+def test_health_and_metrics_need_no_secrets(server):
+    assert raw.get_admin(server, "/health/live")[0] == 200
+    assert raw.get_admin(server, "/health/ready")[0] == 200
+    status, text = raw.get_admin(server, "/metrics")
+    assert status == 200
+    for line in text.splitlines():
+        assert line.startswith("#") or len(line.rpartition(" ")[2]) > 0
+    names = {line.split("{")[0].split(" ")[0] for line in text.splitlines() if line[:1] != "#"}
+    assert {"coffer_s3_requests_total", "coffer_damage_total", "coffer_stored_bytes_total"} <= names
+    assert raw.get_admin(server, "/nothing-here")[0] == 404
+
+
+def test_metrics_count(server):
+    s3 = s3_client(server)
+    before = raw.metric(server, "coffer_stored_bytes_total")
+    s3.create_bucket(Bucket="counted")
+    s3.put_object(Bucket="counted", Key="a", Body=bytes(12_345))
+    assert raw.metric(server, "coffer_stored_bytes_total") - before == 12_345
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", os.uname().nodename])
+def test_the_certificate_is_for_this_machine(server, name):
+    with raw.connect(server, host=name) as connection:
+        assert connection.version() == "TLSv1.3"
+
+
+def test_ipv6(own_server):
+    server = own_server()
+    port = server.port
+    server.arguments += ["--listen", f"[::1]:{port}"]
+    command = [BINARY, "serve", "--data", str(server.data), "--listen", f"[::1]:{port}"]
+    command += ["--admin-listen", f"127.0.0.1:{server.admin_port}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=clean_environment())
+    try:
+        while not process.stdout.readline().startswith("ready"):
+            assert process.poll() is None
+        s3 = s3_client(server, endpoint=f"https://[::1]:{port}")
+        assert s3.list_buckets()["Buckets"] == []
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+        process.stdout.close()
+
+
+def test_everything_from_a_file(tmp_path):
+    port, admin_port = free_port(), free_port()
+    config = tmp_path / "coffer.toml"
+    config.write_text(
+        f'data = "store"\nlisten = "127.0.0.1:{port}"\nadmin-listen = "127.0.0.1:{admin_port}"\n'
+    )
+    process = subprocess.Popen(
+        [BINARY, "serve", "--config", str(config)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=clean_environment(),
+    )
+    try:
+        while not process.stdout.readline().startswith("ready"):
+            assert process.poll() is None
+        assert (tmp_path / "store/keystore").exists(), "relative to the file's folder"
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+        process.stdout.close()
+
+
+def test_unknown_keys_are_errors(own_server):
+    server = own_server(config="lisen = 1\n")
+    with pytest.raises(StartError) as caught:
+        server.start()
+    assert caught.value.code == 2
+    assert "lisen" in caught.value.log
+    assert not server.data.exists()
+
+
+def test_data_may_come_from_the_environment(tmp_path):
+    done = subprocess.run(
+        [BINARY, "offline", "ls"],
+        env=clean_environment() | {"COFFER_DATA": str(tmp_path / "from-environment")},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode != 0 and "from-environment" in done.stderr
+
+
+def test_a_port_that_is_taken(own_server, server):
+    other = own_server()
+    other.port = server.port
+    with pytest.raises(StartError) as caught:
+        other.start()
+    assert f"{server.port}" in caught.value.log
+
+
+def test_certificates_of_the_operator(own_server, tmp_path):
+    """With --tls-cert and --tls-key the server shows these and no others."""
+    run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+        + [
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=operator",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ]
+        + ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"],
+        clean_environment(),
+    )
+    server = own_server(
+        arguments=["--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem")]
+    ).start()
+    environment = client_environment(server, tmp_path)
+    environment["AWS_CA_BUNDLE"] = str(tmp_path / "cert.pem")
+    run(["/usr/bin/aws", "--endpoint-url", server.endpoint, "s3", "ls"], environment)
+
+
+def test_help_has_examples():
+    for command in (["serve"], ["verify"], ["offline"], []):
+        done = coffer(*command, "--help")
+        assert done.returncode == 0 and b"Examples:" in done.stdout
+
+
+def test_start_is_quick(own_server):
+    server = own_server().start()
+    assert server.start_seconds < 5, "a first start makes keys and certificates"
+    began = time.monotonic()
+    server.restart()
+    assert time.monotonic() - began < 4
+    assert server.start_seconds < 2

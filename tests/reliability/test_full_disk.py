@@ -1,0 +1,135 @@
+"""A full disk: a clear error, reads go on, and writes do when there is space again."""
+
+import contextlib
+
+import pytest
+
+from harness import raw
+from harness.clients import refused, s3_client
+from harness.content import MIB, PART_MIN_BYTES, content
+from harness.disks import free_bytes, needs_mount, small_disk
+
+pytestmark = pytest.mark.skipif(needs_mount, reason="only root may mount a small file system")
+
+BUCKET = "full"
+FILLER_BYTES = 16 * MIB
+
+
+@pytest.fixture
+def disk(tmp_path):
+    with small_disk(tmp_path) as mounted:
+        (mounted / "filler").write_bytes(bytes(FILLER_BYTES))
+        yield mounted
+
+
+@pytest.fixture
+def server(disk, own_server):
+    running = own_server(data=disk / "data").start()
+    s3_client(running).create_bucket(Bucket=BUCKET)
+    yield running
+    running.close()
+
+
+def fill(s3, size_bytes, prefix, most=5000):
+    """Stores objects until the server refuses one; returns names, and what it said."""
+    stored = []
+    with refused() as error:
+        for index in range(most):
+            name = f"{prefix}-{index}"
+            s3.put_object(Bucket=BUCKET, Key=name, Body=content(size_bytes, name))
+            stored.append((name, size_bytes))
+    return stored, error
+
+
+def fill_to_the_brim(s3):
+    stored = []
+    for size_bytes in (MIB, 100_000, 10_000, 1_000):
+        names, error = fill(s3, size_bytes, f"{size_bytes}")
+        stored += names
+        assert (error.code, error.status) == ("StorageFull", 507), error.response
+        assert "full" in error.message
+    return stored
+
+
+def check(s3, stored):
+    for name, size_bytes in stored:
+        body = s3.get_object(Bucket=BUCKET, Key=name)["Body"].read()
+        assert body == content(size_bytes, name), name
+    listed = []
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
+        listed += [row["Key"] for row in page.get("Contents", [])]
+    assert sorted(listed) == sorted(name for name, _ in stored)
+
+
+def make_space(disk):
+    (disk / "filler").unlink()
+
+
+def test_full_and_then_not(server, disk):
+    s3 = s3_client(server)
+    stored = fill_to_the_brim(s3)
+    assert len(stored) > 20
+    check(s3, stored)
+    assert raw.metric(server, "coffer_storage_full_total") >= 4
+    assert raw.get_admin(server, "/health/live")[0] == 200
+    # What was refused left nothing behind.
+    assert len(server.blob_files()) == sum(size > 16384 for _, size in stored)
+    make_space(disk)
+    for size_bytes in (1_000, MIB):
+        name = f"after-{size_bytes}"
+        s3.put_object(Bucket=BUCKET, Key=name, Body=content(size_bytes, name))
+        stored.append((name, size_bytes))
+    check(s3, stored)
+    server.restart()
+    check(s3_client(server), stored)
+
+
+def test_parts_on_a_full_disk(server, disk):
+    s3 = s3_client(server)
+    upload = s3.create_multipart_upload(Bucket=BUCKET, Key="parts")["UploadId"]
+    where = {"Bucket": BUCKET, "Key": "parts", "UploadId": upload}
+    parts = []
+    with refused("StorageFull", 507):
+        for number in range(1, 20):
+            body = content(PART_MIN_BYTES, number)
+            part = s3.upload_part(**where, PartNumber=number, Body=body)
+            parts.append({"PartNumber": number, "ETag": part["ETag"]})
+    assert 1 < len(parts) < 10
+    make_space(disk)
+    body = content(PART_MIN_BYTES, len(parts) + 1)
+    part = s3.upload_part(**where, PartNumber=len(parts) + 1, Body=body)
+    parts.append({"PartNumber": len(parts) + 1, "ETag": part["ETag"]})
+    s3.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
+    expected = b"".join(content(PART_MIN_BYTES, n) for n in range(1, len(parts) + 1))
+    assert s3.get_object(Bucket=BUCKET, Key="parts")["Body"].read() == expected
+
+
+def test_deleting_makes_space(server, disk):
+    """With no space but for what the catalog keeps ready, deleting must still be possible."""
+    s3 = s3_client(server)
+    stored, _ = fill(s3, MIB, "big")
+    before = free_bytes(disk)
+    for name, _ in stored[:5]:
+        s3.delete_object(Bucket=BUCKET, Key=name)
+    assert free_bytes(disk) - before > 4 * MIB
+    s3.put_object(Bucket=BUCKET, Key="big-again", Body=content(MIB, "big-again"))
+    check(s3, [*stored[5:], ("big-again", MIB)])
+
+
+def test_a_full_disk_at_the_start(server, disk):
+    """A server that is started on a full disk serves what there is, or says what is wrong."""
+    s3 = s3_client(server)
+    stored = fill_to_the_brim(s3)
+    server.kill()
+    with contextlib.suppress(OSError), (disk / "brim").open("wb") as brim:
+        while True:
+            brim.write(bytes(4096))
+            brim.flush()
+    server.start()
+    check(s3_client(server), stored)
+    with refused("StorageFull", 507):
+        s3_client(server).put_object(Bucket=BUCKET, Key="no", Body=bytes(MIB))
+    (disk / "brim").unlink()
+    make_space(disk)
+    s3_client(server).put_object(Bucket=BUCKET, Key="yes", Body=content(MIB, "yes"))
+    check(s3_client(server), [*stored, ("yes", MIB)])
