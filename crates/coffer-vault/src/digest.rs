@@ -28,7 +28,7 @@ impl Summer {
             crc => {
                 let (crc, width_bytes) = crc_algorithm(crc).expect("all but the SHAs are CRCs");
                 Self::Crc {
-                    digest: crc_fast::Digest::new(crc),
+                    digest: Box::new(crc_fast::Digest::new(crc)),
                     width_bytes,
                 }
             }
