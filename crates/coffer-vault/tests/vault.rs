@@ -1,5 +1,7 @@
 //! The vault as a front door sees it, on a real folder.
 
+#![allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
+
 use std::path::Path;
 use std::sync::Arc;
 
