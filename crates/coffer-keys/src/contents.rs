@@ -212,3 +212,6 @@ impl Fields<'_> {
         })
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

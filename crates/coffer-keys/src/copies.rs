@@ -58,6 +58,13 @@ enum Place {
     B,
 }
 
+/// What examining a slot found.
+struct Found {
+    slot: Slot,
+    used_bytes: usize,
+    unreadable: Option<io::Error>,
+}
+
 impl Copies {
     /// Copies on an empty medium, neither of which is written yet: [`Copies::write_staler`] and
     /// [`Copies::mend`] follow.
@@ -73,29 +80,24 @@ impl Copies {
 
     /// Finds the newest whole copy, and which slot doesn't hold it. Changes nothing.
     pub(crate) fn find(medium: Box<dyn Medium>, path: &Path) -> Result<Self, KeysError> {
-        let read = |place: Place| {
-            medium
-                .read(place.offset_bytes(), SLOT_BYTES)
-                .map_err(KeysError::io("read", path))
-        };
-        let (bytes_a, bytes_b) = (read(Place::A)?, read(Place::B)?);
-        let used_bytes = [&bytes_a, &bytes_b].map(|bytes| used_bytes(bytes));
-        let (newest, stale) = choose(Slot::parse(&bytes_a), Slot::parse(&bytes_b), path)?;
-        let mut found = Self {
+        let [a, b] = [Place::A, Place::B].map(|place| Found::at(place, medium.as_ref()));
+        let used_bytes = [a.used_bytes, b.used_bytes];
+        let (newest, stale) = choose(a.slot, b.slot, path).map_err(|error| {
+            // Why a copy couldn't be read says more than that it is damaged.
+            match (error, a.unreadable.or(b.unreadable)) {
+                (KeysError::Damaged { .. }, Some(source)) => KeysError::io("read", path)(source),
+                (error, _) => error,
+            }
+        })?;
+        let mut copies = Self {
             medium,
             path: path.to_path_buf(),
             newest,
             stale,
             used_bytes,
         };
-        if found.stale.is_none() {
-            // A crash between a shrunken copy and the zeros behind it leaves old bytes there.
-            let clean_bytes = found.newest.as_bytes().len();
-            found.stale = [Place::A, Place::B]
-                .into_iter()
-                .find(|place| found.used_bytes[*place as usize] > clean_bytes);
-        }
-        Ok(found)
+        copies.stale = copies.stale.or_else(|| copies.with_remains());
+        Ok(copies)
     }
 
     pub(crate) fn newest(&self) -> &Copy {
@@ -115,16 +117,28 @@ impl Copies {
 
     /// Brings the stale copy, if there is one, to the newest.
     pub(crate) fn mend(&mut self) -> Result<Repair, KeysError> {
-        let Some(place) = self.stale else {
-            return Ok(Repair::None);
-        };
-        let bytes = self.newest.as_bytes().to_vec();
-        self.write(place, &bytes)?;
-        self.stale = None;
-        Ok(match place {
-            Place::A => Repair::CopyA,
-            Place::B => Repair::CopyB,
-        })
+        let mut repair = Repair::None;
+        while let Some(place) = self.stale {
+            let bytes = self.newest.as_bytes().to_vec();
+            self.write(place, &bytes)?;
+            self.stale = self.with_remains();
+            if repair == Repair::None {
+                repair = match place {
+                    Place::A => Repair::CopyA,
+                    Place::B => Repair::CopyB,
+                };
+            }
+        }
+        Ok(repair)
+    }
+
+    /// A slot where the newest copy is followed by what is left of an older and longer one: power
+    /// failed while it shrank.
+    fn with_remains(&self) -> Option<Place> {
+        let copy_bytes = self.newest.as_bytes().len();
+        [Place::A, Place::B]
+            .into_iter()
+            .find(|place| self.used_bytes[*place as usize] > copy_bytes)
     }
 
     /// Writes, syncs and reads back one slot; what an older and longer copy left behind this one
@@ -151,6 +165,24 @@ impl Copies {
         }
         self.used_bytes[place as usize] = bytes.len();
         Ok(())
+    }
+}
+
+impl Found {
+    /// A slot that can't be read is as good as a damaged one: the other copy may be whole.
+    fn at(place: Place, medium: &dyn Medium) -> Self {
+        match medium.read(place.offset_bytes(), SLOT_BYTES) {
+            Ok(bytes) => Self {
+                slot: Slot::parse(&bytes),
+                used_bytes: used_bytes(&bytes),
+                unreadable: None,
+            },
+            Err(error) => Self {
+                slot: Slot::Damaged,
+                used_bytes: SLOT_BYTES,
+                unreadable: Some(error),
+            },
+        }
     }
 }
 
@@ -225,9 +257,16 @@ fn choose(a: Slot, b: Slot, path: &Path) -> Result<(Copy, Option<Place>), KeysEr
     }
 }
 
-/// Up to and with the last byte that is not zero.
+/// Up to and with the last byte that is not zero. Nearly all of a slot is zeros, so whole pages
+/// are compared first.
 fn used_bytes(slot: &[u8]) -> usize {
-    slot.iter()
-        .rposition(|byte| *byte != 0)
-        .map_or(0, |last| last + 1)
+    const ZEROS: [u8; 4096] = [0; 4096];
+    let is_used = |page: &[u8]| page != &ZEROS[..page.len()];
+    let Some(last_page) = slot.chunks(ZEROS.len()).rposition(is_used) else {
+        return 0;
+    };
+    let start = last_page * ZEROS.len();
+    let page = &slot[start..slot.len().min(start + ZEROS.len())];
+    let last = page.iter().rposition(|byte| *byte != 0);
+    start + last.map_or(0, |last| last + 1)
 }

@@ -124,6 +124,15 @@ impl Keystore {
         levels.map(|(level, _)| level.clone()).collect()
     }
 
+    /// A level.
+    pub fn level(&self, level_id: &[u8; 16]) -> Option<LevelEntry> {
+        self.state()
+            .contents
+            .levels
+            .get(level_id)
+            .map(|(level, _)| level.clone())
+    }
+
     /// All buckets, by id.
     pub fn buckets(&self) -> Vec<BucketEntry> {
         let state = self.state();
@@ -335,3 +344,6 @@ fn now_ms() -> i64 {
             i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
         })
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,6 +54,12 @@ mod bucket_key;
 
 mod keystore;
 
+#[doc(hidden)]
+pub mod fuzzing;
+
+#[cfg(test)]
+mod power_cuts;
+
 pub use bucket_key::BucketKey;
 pub use contents::{BucketEntry, LevelEntry};
 pub use copies::Repair;

@@ -150,3 +150,43 @@ fn has_checksum(copy: &[u8]) -> bool {
     copy.split_last_chunk::<SHA256_OUTPUT_LEN>()
         .is_some_and(|(content, checksum)| digest(&SHA256, content).as_ref() == checksum)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contents::tests::fullest;
+
+    #[test]
+    fn the_fullest_keystore_fits_its_slot() {
+        let copy = Copy::seal(
+            &RootKey::generate(),
+            [1; 16],
+            u64::MAX,
+            &fullest().to_bytes(),
+        );
+        assert!(copy.as_bytes().len() <= SLOT_BYTES);
+        let mut slot = copy.as_bytes().to_vec();
+        slot.resize(SLOT_BYTES, 0);
+        assert_eq!(Slot::parse(&slot), Slot::Intact(copy));
+    }
+
+    #[test]
+    fn a_header_that_was_changed_with_its_checksum_does_not_open() {
+        let root = RootKey::generate();
+        let copy = Copy::seal(&root, [1; 16], 5, b"body");
+        for offset in 12..36 {
+            let mut bytes = copy.as_bytes().to_vec();
+            bytes[offset] ^= 1;
+            let content_bytes = bytes.len() - SHA256_OUTPUT_LEN;
+            let checksum = digest(&SHA256, &bytes[..content_bytes]);
+            bytes[content_bytes..].copy_from_slice(checksum.as_ref());
+            let Slot::Intact(forged) = Slot::parse(&bytes) else {
+                panic!("the checksum is right");
+            };
+            assert!(
+                matches!(forged.open(&root), Err(KeysError::WrongRoot)),
+                "{offset}"
+            );
+        }
+    }
+}
