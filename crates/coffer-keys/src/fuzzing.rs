@@ -34,3 +34,32 @@ pub fn fuzz_keystore(data: &[u8]) {
         .expect("it was sealed under this root key");
     assert_eq!(opened, body);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::contents::tests::contents;
+
+    proptest! {
+        #[test]
+        fn changed_bodies_are_malformed_or_say_something_else(
+            contents in contents(), place: prop::sample::Index, mask in 1u8..,
+        ) {
+            let mut body = contents.to_bytes().to_vec();
+            let offset = place.index(body.len());
+            body[offset] ^= mask;
+            fuzz_keystore(&body);
+            if let Ok(other) = Contents::from_bytes(&body) {
+                prop_assert_ne!(other, contents);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..300)) {
+            fuzz_keystore(&bytes);
+        }
+    }
+}
