@@ -144,8 +144,8 @@ fn found_authority(
     let key = KeyPair::generate()?;
     let params = authority_params(&key, names, now);
     let certificate = params.self_signed(&key)?;
-    write(&files.ca_key(), &Zeroizing::new(key.serialize_pem()), 0o600)?;
-    write(&files.ca_cert(), &certificate.pem(), 0o644)?;
+    write(&files.ca_key(), &Zeroizing::new(key.serialize_pem()))?;
+    write(&files.ca_cert(), &certificate.pem())?;
     Ok(Issuer::new(params, key))
 }
 
@@ -220,12 +220,8 @@ fn issue(
             .push(SanType::DnsName(format!("*.{domain}").try_into()?));
     }
     let certificate = params.signed_by(&key, authority)?;
-    write(
-        &files.server_key(),
-        &Zeroizing::new(key.serialize_pem()),
-        0o600,
-    )?;
-    write(&files.server_cert(), &certificate.pem(), 0o644)
+    write(&files.server_key(), &Zeroizing::new(key.serialize_pem()))?;
+    write(&files.server_cert(), &certificate.pem())
 }
 
 #[cfg(test)]
@@ -260,10 +256,7 @@ mod tests {
             (bytes(files.ca_cert()), bytes(files.server_cert()))
         );
         for key in [files.server_key(), files.ca_key()] {
-            assert_eq!(
-                fs::metadata(key).unwrap().permissions().mode() & 0o777,
-                0o600
-            );
+            assert_eq!(fs::metadata(key).unwrap().permissions().mode() & 0o777);
         }
     }
 

@@ -164,6 +164,9 @@ pub enum OfflineCommand {
         bucket: Option<String>,
         /// Only names that begin so
         prefix: Option<String>,
+        /// Exact names and more, as JSON, an object a line
+        #[arg(long)]
+        json: bool,
     },
     /// Write an object to standard output
     #[command(after_help = OFFLINE_EXAMPLES)]
@@ -274,6 +277,7 @@ Examples:
 const KEYS_EXAMPLES: &str = "\
 Prints a JSON list, an element a blob in order: blob_file (relative to the data folder),
 context_hex, data_key_hex, plaintext_bytes. WHOEVER HAS THIS LIST CAN READ THE OBJECT.
+An object of at most 16 KiB lies in its bucket's catalog and has no blob: use `offline cat`.
 
 Examples:
   coffer offline keys --data /srv/coffer photos 2026/a.jpg > keys.json";

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use coffer_admin::AdminError;
 use coffer_vault::VaultError;
 
 /// A failure that ends the program.
@@ -83,6 +84,27 @@ pub enum Error {
         /// Why the socket could not be reached.
         source: io::Error,
     },
+    /// A server holds the data folder.
+    #[error(
+        "a server is running on {data}: stop it first, or ask it over S3",
+        data = data.display()
+    )]
+    ServerRunning {
+        /// The data folder.
+        data: PathBuf,
+    },
+    /// A small object has no blob whose keys could be printed.
+    #[error(
+        "the object's {plaintext_bytes} bytes lie in its bucket's catalog, not in blobs: \
+         read it with `coffer offline cat`"
+    )]
+    InCatalog {
+        /// How long it is.
+        plaintext_bytes: u64,
+    },
+    /// The local socket could not be made.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
     /// The running server did not do what it was asked.
     #[error("the server on {data} could not verify: {problem}", data = data.display())]
     VerifyRefused {

@@ -37,3 +37,15 @@ pub mod turnstile;
 pub mod shutdown;
 
 pub mod door;
+
+pub mod welcome;
+
+pub mod serve;
+
+pub mod printable;
+
+pub mod verify;
+
+pub mod offline;
+
+pub mod program;

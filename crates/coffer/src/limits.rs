@@ -42,6 +42,12 @@ pub const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// Threads for calls that block (disk). They start when needed and end when idle.
 pub const BLOCKING_THREADS: usize = 128;
 
+/// How long blocking calls may take to end when all else has.
+pub const END_WAIT: Duration = Duration::from_secs(2);
+
+/// Rows of a page of `coffer offline ls`.
+pub const OFFLINE_PAGE: usize = 1000;
+
 /// How often the certificate of a running server is looked at, for renewal or replacement.
 pub const CERTIFICATE_CHECK: Duration = Duration::from_secs(12 * 3600);
 

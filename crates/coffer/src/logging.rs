@@ -1,5 +1,7 @@
 //! The log, on standard error. Standard output belongs to the paste lines and `ready`.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -9,6 +11,7 @@ use crate::cli::{LogFormat, LogLevel};
 /// Starts the log. Does nothing when one runs (tests).
 pub fn start(level: LogLevel, format: LogFormat) {
     let builder = fmt()
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .with_env_filter(EnvFilter::new(filter(level)));
     // An error means that a log runs already: then that one stays.

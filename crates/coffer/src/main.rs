@@ -1,2 +1,9 @@
 //! The program.
-fn main() {}
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    coffer::program::run()
+}

@@ -86,15 +86,16 @@ pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, CertificateError>
     }
 }
 
-/// Writes a file in one step: under another name, synced, then renamed.
-pub fn write(path: &Path, text: &str, mode: u32) -> Result<(), CertificateError> {
+/// Writes a file in one step: under another name, synced, then renamed. Only the owner may read it;
+/// the folder lets nobody else in anyhow.
+pub fn write(path: &Path, text: &str) -> Result<(), CertificateError> {
     let fresh = path.with_extension("new");
     let steps = || -> io::Result<()> {
         let _ = fs::remove_file(&fresh);
         let mut file = OpenOptions::new()
             .create_new(true)
             .write(true)
-            .mode(mode)
+            .mode(0o600)
             .open(&fresh)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;

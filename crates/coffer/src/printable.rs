@@ -1,0 +1,75 @@
+//! Text for a terminal.
+
+/// A name with its control characters escaped, so that no stored name can move a terminal's
+/// cursor or fake a line.
+pub fn printable(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for character in name.chars() {
+        match character.is_control() {
+            true => text.extend(character.escape_default()),
+            false => text.push(character),
+        }
+    }
+    text
+}
+
+/// A number of bytes for people: three digits or so, in decimal units.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1000.0;
+    let mut unit = 0;
+    // 999.95 would round up to 1000.0.
+    while value >= 999.95 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// Milliseconds since 1970 as date and time, UTC.
+pub fn date(modified_ms: i64) -> String {
+    let Ok(time) = time::OffsetDateTime::from_unix_timestamp(modified_ms.div_euclid(1000)) else {
+        return "?".to_owned();
+    };
+    let (year, month, day) = time.to_calendar_date();
+    let (hour, minute, second) = time.to_hms();
+    let month = u8::from(month);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert_eq!(printable("a/ü \\ \"b\""), "a/ü \\ \"b\"");
+        assert_eq!(printable("a\nb\u{1b}[2J\u{9b}"), r"a\nb\u{1b}[2J\u{9b}");
+    }
+
+    #[test]
+    fn sizes() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (999_949, "999.9 kB"),
+            (999_950, "1.0 MB"),
+            (5 << 30, "5.4 GB"),
+            (u64::MAX, "18.4 EB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0), "1970-01-01 00:00:00");
+        assert_eq!(date(1_709_210_096_789), "2024-02-29 12:34:56");
+        assert_eq!(date(-1), "1969-12-31 23:59:59");
+        assert_eq!(date(i64::MAX), "?");
+    }
+}

@@ -1,0 +1,253 @@
+//! `coffer serve`: puts the parts together, and takes them apart at the end.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use coffer_admin::{Admin, LocalSocket, Requests, Status, Traffic};
+use coffer_s3::{RequestCount, S3Options, S3Service};
+use coffer_vault::{EtagStyle, Vault, VaultOptions};
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::certificates::Ensured;
+use crate::config::{Config, Etag};
+use crate::door::{Door, listen};
+use crate::error::Error;
+use crate::hardening::open_files_max;
+use crate::limits::{ADMIN_CONNECTIONS, CERTIFICATE_CHECK};
+use crate::read_ahead::Pool;
+use crate::server_names::names;
+use crate::shutdown::{Phase, Shutdown, Signals};
+use crate::tls::{Certificate, Source, server_config};
+use crate::tls_folder::Files;
+use crate::turnstile::Turnstile;
+use crate::welcome::Welcome;
+
+/// Serves until a signal asks for the end.
+///
+/// Addresses are taken first: a start that fails there has not made a data folder. The vault comes
+/// next, for it holds the folder's lock under which all else in the folder is made.
+pub async fn serve(config: Config) -> Result<(), Error> {
+    let mut signals = Signals::catch()?;
+    let s3_listener = listen(config.listen)?;
+    let admin_listener = listen(config.admin_listen)?;
+    let vault = Vault::open(VaultOptions {
+        data: config.data.clone(),
+        etag: match config.etag {
+            Etag::Random => EtagStyle::Random,
+            Etag::Md5 => EtagStyle::Md5,
+        },
+    })
+    .await?;
+    let server = match Server::start(&config, &vault, s3_listener, admin_listener) {
+        Ok(server) => server,
+        Err(error) => {
+            vault.close().await;
+            return Err(error);
+        }
+    };
+    server.say_ready();
+    let name = signals.next().await;
+    tracing::info!(
+        signal = name,
+        "stopping: requests under way may end; again to stop at once"
+    );
+    tokio::select! {
+        () = server.stop(config.limits.shutdown_timeout()) => {}
+        name = signals.next() => tracing::warn!(signal = name, "stopping at once"),
+    }
+    vault.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// All that runs while the server serves.
+struct Server {
+    welcome: Welcome,
+    status: Status,
+    shutdown: Shutdown,
+    s3: JoinHandle<()>,
+    aside: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(
+        config: &Config,
+        vault: &Vault,
+        s3_listener: TcpListener,
+        admin_listener: TcpListener,
+    ) -> Result<Self, Error> {
+        let (certificate, ca_cert) = certificate(config)?;
+        let tls = server_config(certificate.clone())?;
+        let socket = LocalSocket::bind(&config.data)?;
+        let shutdown = Shutdown::default();
+        let status = Status::default();
+        let traffic = Arc::<Traffic>::default();
+        let welcome = Welcome {
+            data: absolute(&config.data)?,
+            ca_cert: ca_cert.map(|path| absolute(&path)).transpose()?,
+            s3: local_address(&s3_listener)?,
+            admin: local_address(&admin_listener)?,
+            first_start: vault.first_start(),
+        };
+
+        let service = coffer_s3::service(
+            vault.clone(),
+            S3Options {
+                domains: config.domains.clone(),
+            },
+        );
+        let counters = service.clone();
+        let admin = Admin::new(vault.clone(), status.clone(), traffic.clone(), move || {
+            requests(&counters)
+        });
+        let door = |name, connections, traffic: &Arc<Traffic>, tls: &Arc<ServerConfig>| Door {
+            name,
+            tls: tls.clone(),
+            limits: config.limits,
+            connections,
+            traffic: traffic.clone(),
+            stop: shutdown.stop(),
+            pool: Arc::<Pool>::default(),
+        };
+        let s3_door = door("s3", connections(config.limits.connections), &traffic, &tls);
+        let admin_door = door("administration", ADMIN_CONNECTIONS, &Arc::default(), &tls);
+        let s3_service = Turnstile::new(service, &config.limits, traffic);
+        let admin_service = TowerToHyperService::new(admin.public_routes());
+        let aside = vec![
+            tokio::spawn(admin_door.serve(admin_listener, admin_service)),
+            tokio::spawn(socket.serve(admin.local_routes())),
+            tokio::spawn(watch_certificate(certificate)),
+        ];
+        let s3 = tokio::spawn(s3_door.serve(s3_listener, s3_service));
+        Ok(Self {
+            welcome,
+            status,
+            shutdown,
+            s3,
+            aside,
+        })
+    }
+
+    /// A standard output that is closed does not keep us from serving.
+    fn say_ready(&self) {
+        self.status.serves();
+        let text = self.welcome.paste_lines() + &self.welcome.ready_line();
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// Lets what is under way end for as long as `patience`, then cuts it off.
+    async fn stop(mut self, patience: Duration) {
+        self.status.stops();
+        self.shutdown.enter(Phase::Drain);
+        if tokio::time::timeout(patience, &mut self.s3).await.is_err() {
+            tracing::warn!(
+                seconds = patience.as_secs(),
+                "requests did not end in time and are cut off"
+            );
+            self.shutdown.enter(Phase::Abort);
+            let _ = self.s3.await;
+        }
+        for task in self.aside {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+}
+
+/// The certificate, and the authority that clients should trust if it is the local one.
+fn certificate(config: &Config) -> Result<(Arc<Certificate>, Option<PathBuf>), Error> {
+    if let Some(files) = &config.tls {
+        let (certificate, _) = Certificate::load(Source::Operator(files.clone()))?;
+        return Ok((certificate, None));
+    }
+    let files = Files::of(&config.data);
+    let ca_cert = files.ca_cert();
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    let listen = [config.listen.ip(), config.admin_listen.ip()];
+    let names = names(&host, &listen, &config.domains);
+    let domains = config.domains.clone();
+    let (certificate, ensured) = Certificate::load(Source::Local {
+        files,
+        names,
+        domains,
+    })?;
+    match ensured {
+        Ensured::Kept => {}
+        Ensured::Renewed => tracing::info!("renewed the server's certificate"),
+        Ensured::Founded => tracing::info!(
+            path = %ca_cert.display(),
+            "made a local certificate authority: clients need this file"
+        ),
+    }
+    Ok((certificate, Some(ca_cert)))
+}
+
+/// Renews or reloads the certificate of a server that runs for long.
+async fn watch_certificate(certificate: Arc<Certificate>) {
+    loop {
+        tokio::time::sleep(CERTIFICATE_CHECK).await;
+        // It makes files at most once in months: short enough for this thread.
+        match certificate.refresh() {
+            Ok(true) => tracing::info!("new connections get a new certificate"),
+            Ok(false) => {}
+            Err(error) => tracing::error!(%error, "the certificate could not be renewed"),
+        }
+    }
+}
+
+/// As many connections as configured, but no more than the system lets us open: each may need a
+/// blob's file besides its socket, and catalogs and listeners need some too.
+fn connections(configured: usize) -> usize {
+    let files = usize::try_from(open_files_max()).unwrap_or(usize::MAX);
+    let possible = (files / 3).max(16);
+    if possible < configured {
+        tracing::warn!(
+            configured,
+            possible,
+            "fewer connections: the limit of open files is low"
+        );
+    }
+    configured.min(possible)
+}
+
+fn requests(service: &S3Service) -> Requests {
+    let counters = service.counters();
+    let answered = |row: &RequestCount| (row.operation, row.status, row.count);
+    Requests {
+        answered: counters.requests.iter().map(answered).collect(),
+        time: counters
+            .times
+            .iter()
+            .map(|row| (row.operation, row.total))
+            .collect(),
+        in_flight_count: counters.in_flight,
+        received_bytes: counters.received_bytes,
+        sent_bytes: counters.sent_bytes,
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    let failed = |source| Error::System {
+        doing: "looking up the current folder",
+        source,
+    };
+    std::path::absolute(path).map_err(failed)
+}
+
+fn local_address(listener: &TcpListener) -> Result<SocketAddr, Error> {
+    let failed = |source| Error::System {
+        doing: "looking up a listener's address",
+        source,
+    };
+    listener.local_addr().map_err(failed)
+}

@@ -1,0 +1,145 @@
+//! What the server says on standard output when it starts: lines to paste, and `ready`.
+
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// What there is to say.
+#[derive(Debug)]
+pub struct Welcome {
+    /// The data folder, as an absolute path.
+    pub data: PathBuf,
+    /// The authority that clients should trust; none if the operator's certificate is used.
+    pub ca_cert: Option<PathBuf>,
+    /// Where S3 is served.
+    pub s3: SocketAddr,
+    /// Where administration is served.
+    pub admin: SocketAddr,
+    /// Whether this start made the data folder.
+    pub first_start: bool,
+}
+
+impl Welcome {
+    /// Lines to paste into a shell for the aws CLI.
+    pub fn paste_lines(&self) -> String {
+        let mut text = String::new();
+        if self.first_start {
+            let data = self.data.display();
+            line(
+                &mut text,
+                format_args!("# first start: made keys and credentials in {data}"),
+            );
+            line(
+                &mut text,
+                format_args!("# keep a copy of root.key apart: data is lost without it"),
+            );
+        }
+        line(
+            &mut text,
+            format_args!("# for the aws CLI, in another shell:"),
+        );
+        let credentials = quoted(&self.data.join("credentials"));
+        line(
+            &mut text,
+            format_args!("export AWS_SHARED_CREDENTIALS_FILE={credentials}"),
+        );
+        if let Some(ca_cert) = &self.ca_cert {
+            line(
+                &mut text,
+                format_args!("export AWS_CA_BUNDLE={}", quoted(ca_cert)),
+            );
+        }
+        let endpoint = url(self.s3);
+        line(
+            &mut text,
+            format_args!("aws --endpoint-url {endpoint} s3 mb s3://first-bucket"),
+        );
+        text
+    }
+
+    /// The line that says that the server serves.
+    pub fn ready_line(&self) -> String {
+        format!(
+            "ready: S3 {}, administration {}\n",
+            url(self.s3),
+            url(self.admin)
+        )
+    }
+}
+
+fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    writeln!(text, "{line}").expect("a String takes any text");
+}
+
+/// An address to reach a listener from this machine.
+fn url(address: SocketAddr) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    format!("https://{}", SocketAddr::new(ip, address.port()))
+}
+
+/// A path as a word of a POSIX shell.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,:@%".contains(&byte);
+    match text.bytes().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn welcome() -> Welcome {
+        Welcome {
+            data: "/srv/my data".into(),
+            ca_cert: Some("/srv/my data/tls/ca.pem".into()),
+            s3: "0.0.0.0:9000".parse().unwrap(),
+            admin: "[::1]:9001".parse().unwrap(),
+            first_start: true,
+        }
+    }
+
+    #[test]
+    fn lines_can_be_pasted() {
+        let lines = welcome().paste_lines();
+        for line in [
+            "export AWS_SHARED_CREDENTIALS_FILE='/srv/my data/credentials'",
+            "export AWS_CA_BUNDLE='/srv/my data/tls/ca.pem'",
+            "aws --endpoint-url https://127.0.0.1:9000 s3 mb s3://first-bucket",
+        ] {
+            assert!(
+                lines.lines().any(|other| other == line),
+                "{line} is not in\n{lines}"
+            );
+        }
+        let operators = Welcome {
+            ca_cert: None,
+            first_start: false,
+            ..welcome()
+        }
+        .paste_lines();
+        assert!(!operators.contains("AWS_CA_BUNDLE") && !operators.contains("root.key"));
+    }
+
+    #[test]
+    fn ready() {
+        let line = welcome().ready_line();
+        assert_eq!(
+            line,
+            "ready: S3 https://127.0.0.1:9000, administration https://[::1]:9001\n"
+        );
+    }
+
+    #[test]
+    fn quoting() {
+        assert_eq!(quoted(Path::new("/a/b-c_1.x")), "/a/b-c_1.x");
+        assert_eq!(quoted(Path::new("it's")), r"'it'\''s'");
+        assert_eq!(quoted(Path::new("$HOME")), "'$HOME'");
+    }
+}
