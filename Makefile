@@ -1,39 +1,20 @@
+# `make help` says what there is.
+
+CARGO ?= cargo
+# Options for `coffer serve`, as in: make run ARGS="--data /srv/coffer"
+ARGS ?=
+
 .DEFAULT_GOAL := help
+.PHONY: help deps build run
 
-.PHONY: help
-help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help: ## say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-# Tests. `make test` is all that CI runs; each step can be run by itself.
+deps:
+	@scripts/install-deps.sh
 
-TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
-  echo "--- $$((SECONDS - began)) s"; exit $$code'
+build: deps ## build the program: target/release/coffer
+	$(CARGO) build --release --locked -p coffer
 
-.PHONY: test test-tools test-style test-rust test-fuzz test-server test-large fuzz
-
-test: test-tools test-style test-rust test-server test-fuzz ## Run all tests that CI runs
-
-test-tools:
-	$(call TIMED,scripts/install-test-tools)
-
-test-style: test-tools
-	$(call TIMED,cargo fmt --all --check)
-	$(call TIMED,cargo clippy --locked --workspace --all-targets -- -D warnings)
-	$(call TIMED,.venv/bin/ruff check tests && .venv/bin/ruff format --check tests)
-
-test-rust: test-tools
-	$(call TIMED,cargo test --locked --workspace)
-
-test-server: test-tools
-	$(call TIMED,cargo build --locked --release -p coffer)
-	$(call TIMED,.venv/bin/pytest --durations 10 tests)
-
-test-fuzz: test-tools
-	$(call TIMED,scripts/fuzz 5)
-
-test-large: test-tools ## Move objects of gigabytes (needs 110 GB of disk)
-	$(call TIMED,cargo build --locked --release -p coffer)
-	$(call TIMED,.venv/bin/pytest -m large tests)
-
-fuzz: ## Fuzz every parser for a minute each
-	scripts/fuzz 60
+run: build ## install what is missing, build, and serve S3 at https://127.0.0.1:9000
+	@exec target/release/coffer serve $(ARGS)
