@@ -11,7 +11,7 @@ help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 deps:
-	@scripts/install-deps.sh
+	@scripts/install-build-tools
 
 build: deps ## build the program: target/release/coffer
 	$(CARGO) build --release --locked -p coffer
