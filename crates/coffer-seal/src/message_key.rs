@@ -2,7 +2,7 @@
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::constant_time;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::context::Context;
 use crate::limits::{COMMITMENT_BYTES, HEADER_BYTES, KEY_BYTES, SALT_BYTES, TAG_BYTES};
@@ -94,8 +94,9 @@ impl MessageKey {
             .open_separate_gather(self.nonce(index), Aad::empty(), ciphertext, tag, out)
             .is_ok();
         if !opened {
-            // The cipher decrypts while it authenticates: what it left here is not verified.
-            out.zeroize();
+            // The cipher decrypts while it authenticates, and promises nothing about what it leaves
+            // behind when the tag is wrong.
+            out.fill(0);
         }
         opened
     }
