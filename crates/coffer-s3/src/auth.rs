@@ -1,0 +1,92 @@
+//! Who signed: secrets for s3s to check signatures with, and the subject for the vault.
+//!
+//! Nothing here decides about access. A request without a subject is refused because the vault
+//! must be told one; what asks for things that coffer has not is refused here because only here
+//! is the operation known before its body is read.
+
+use std::sync::Arc;
+
+use coffer_vault::{Subject, Vault};
+use http::HeaderMap;
+use s3s::access::{S3Access, S3AccessContext};
+use s3s::auth::{S3Auth, SecretKey};
+use s3s::{S3Error, S3Result, s3_error};
+
+use crate::encryption;
+use crate::exchange::Exchange;
+use crate::not_implemented;
+
+/// Operations whose XML bodies are compared with the digests that come with them. Not that of
+/// `CompleteMultipartUpload`: its checksum is the object's.
+const XML_BODIES: [&str; 5] = [
+    "CreateBucket",
+    "DeleteObjects",
+    "PutBucketEncryption",
+    "PutBucketTagging",
+    "PutObjectTagging",
+];
+
+/// Secrets from the vault.
+pub(crate) struct Secrets(pub(crate) Vault);
+
+#[async_trait::async_trait]
+impl S3Auth for Secrets {
+    async fn get_secret_key(&self, access_key: &str) -> S3Result<SecretKey> {
+        match self.0.secret_access_key(access_key) {
+            Some(secret) => Ok(SecretKey::from(secret.as_str())),
+            None => Err(unknown_access_key()),
+        }
+    }
+}
+
+fn unknown_access_key() -> S3Error {
+    s3_error!(
+        InvalidAccessKeyId,
+        "The AWS Access Key Id you provided does not exist in our records."
+    )
+}
+
+/// Finds the subject behind an access key whose signature was right.
+pub(crate) fn subject(vault: &Vault, access_key: Option<&str>) -> S3Result<Arc<Subject>> {
+    let Some(access_key) = access_key else {
+        return Err(s3_error!(AccessDenied, "Access Denied"));
+    };
+    vault.subject(access_key).ok_or_else(unknown_access_key)
+}
+
+/// Notes subject and operation of each request.
+pub(crate) struct Doorkeeper(pub(crate) Vault);
+
+#[async_trait::async_trait]
+impl S3Access for Doorkeeper {
+    async fn check(&self, cx: &mut S3AccessContext<'_>) -> S3Result<()> {
+        let operation = cx.s3_op().name().to_owned();
+        let exchange = cx.extensions_mut().get::<Arc<Exchange>>().cloned();
+        if let Some(exchange) = &exchange {
+            exchange.set_operation(&operation, cx.s3_path().get_bucket_name());
+        }
+        // Noted already when the request comes here a second time, without its signature.
+        if cx.extensions_mut().get::<Arc<Subject>>().is_none() {
+            let access_key = cx
+                .credentials()
+                .map(|credentials| credentials.access_key.as_str());
+            let subject = subject(&self.0, access_key)?;
+            cx.extensions_mut().insert(subject);
+        }
+        not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
+        not_implemented::check_headers(cx.headers())?;
+        encryption::check_headers(cx.headers())?;
+        if let Some(exchange) = exchange
+            && XML_BODIES.contains(&operation.as_str())
+            && (operation == "CreateBucket" || has_digests(cx.headers()))
+        {
+            exchange.keep_body();
+        }
+        Ok(())
+    }
+}
+
+fn has_digests(headers: &HeaderMap) -> bool {
+    let is_digest = |name: &str| name == "content-md5" || name.starts_with("x-amz-checksum-");
+    headers.keys().any(|name| is_digest(name.as_str()))
+}

@@ -1,0 +1,209 @@
+//! The vault's errors in S3's words.
+
+use coffer_vault::VaultError;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use s3s::{S3Error, S3ErrorCode, s3_error};
+
+use crate::clock::http_date;
+
+/// A code that s3s has no name for.
+pub(crate) fn custom(code: &'static str, status: StatusCode, message: &'static str) -> S3Error {
+    let mut error = S3Error::with_message(S3ErrorCode::Custom(code.into()), message);
+    error.set_status_code(status);
+    error
+}
+
+/// Says what the vault's refusal means to an S3 client.
+pub(crate) fn from_vault(error: VaultError) -> S3Error {
+    match error {
+        VaultError::NoSuchBucket => s3_error!(NoSuchBucket, "The specified bucket does not exist"),
+        VaultError::NoSuchObject => s3_error!(NoSuchKey, "The specified key does not exist."),
+        VaultError::NoSuchUpload => s3_error!(
+            NoSuchUpload,
+            "The specified upload does not exist. The upload ID may be invalid, or the upload \
+             may have been aborted or completed."
+        ),
+        VaultError::NoSuchLevel => s3_error!(
+            InvalidLocationConstraint,
+            "The specified location-constraint is not valid: there is no level of this name"
+        ),
+        VaultError::BucketAlreadyOwnedByYou => s3_error!(
+            BucketAlreadyOwnedByYou,
+            "Your previous request to create the named bucket succeeded and you already own it."
+        ),
+        VaultError::BucketNotEmpty => s3_error!(
+            BucketNotEmpty,
+            "The bucket you tried to delete is not empty: delete its objects and abort its \
+             multipart uploads first"
+        ),
+        VaultError::TooManyBuckets { limit } => {
+            s3_error!(
+                TooManyBuckets,
+                "This server holds {limit} buckets, as many as it can"
+            )
+        }
+        VaultError::AccessDenied => s3_error!(AccessDenied, "Access Denied"),
+        VaultError::PreconditionFailed => s3_error!(
+            PreconditionFailed,
+            "At least one of the pre-conditions you specified did not hold"
+        ),
+        VaultError::NotModified { etag, modified_ms } => not_modified(&etag, modified_ms),
+        VaultError::InvalidRange { size_bytes } => invalid_range(size_bytes),
+        VaultError::NoSuchPart => custom(
+            "InvalidPartNumber",
+            StatusCode::RANGE_NOT_SATISFIABLE,
+            "The requested partnumber is not satisfiable",
+        ),
+        other => from_writing(other),
+    }
+}
+
+fn from_writing(error: VaultError) -> S3Error {
+    match error {
+        VaultError::InvalidPart { number } => s3_error!(
+            InvalidPart,
+            "Part {number} could not be found, or its entity tag or checksum is not the one stored"
+        ),
+        VaultError::InvalidPartOrder => s3_error!(
+            InvalidPartOrder,
+            "The list of parts was not in ascending order. The parts list must be specified in \
+             order by part number."
+        ),
+        VaultError::PartTooSmall { number, size_bytes } => s3_error!(
+            EntityTooSmall,
+            "Your proposed upload is smaller than the minimum allowed size: part {number} has \
+             {size_bytes} bytes, all but the last need at least 5242880"
+        ),
+        VaultError::TooLarge { limit_bytes } => s3_error!(
+            EntityTooLarge,
+            "Your proposed upload exceeds the maximum allowed size of {limit_bytes} bytes"
+        ),
+        VaultError::Invalid { what } => s3_error!(InvalidRequest, "{what}"),
+        VaultError::BadDigest { what } => s3_error!(
+            BadDigest,
+            "The {what} you specified did not match what we received"
+        ),
+        VaultError::IncompleteBody => s3_error!(
+            IncompleteBody,
+            "You did not provide the number of bytes specified by the Content-Length HTTP header"
+        ),
+        VaultError::Body(_) => s3_error!(IncompleteBody, "The request body could not be received"),
+        VaultError::StorageFull => custom(
+            "StorageFull",
+            StatusCode::INSUFFICIENT_STORAGE,
+            "The server's storage is full: nothing was stored. Delete objects or add space, then \
+             try again.",
+        ),
+        VaultError::Damaged => s3_error!(
+            InternalError,
+            "What is stored did not open: it was damaged or altered. Ask the operator to run \
+             coffer verify."
+        ),
+        VaultError::ShuttingDown => {
+            s3_error!(
+                ServiceUnavailable,
+                "The server is shutting down. Try again."
+            )
+        }
+        unexpected => {
+            tracing::error!(target: "coffer::s3", error = %unexpected, "a request failed");
+            s3_error!(
+                InternalError,
+                "We encountered an internal error. Please try again."
+            )
+        }
+    }
+}
+
+fn not_modified(etag: &str, modified_ms: i64) -> S3Error {
+    let mut error = S3Error::new(S3ErrorCode::NotModified);
+    error.set_status_code(StatusCode::NOT_MODIFIED);
+    let pairs = [
+        (header::ETAG, format!("\"{etag}\"")),
+        (header::LAST_MODIFIED, http_date(modified_ms)),
+    ];
+    error.set_headers(headers(pairs));
+    error
+}
+
+fn invalid_range(size_bytes: u64) -> S3Error {
+    let mut error = s3_error!(InvalidRange, "The requested range is not satisfiable");
+    let pairs = [
+        (header::CONTENT_RANGE, format!("bytes */{size_bytes}")),
+        // s3s lets these headers replace its own.
+        (header::CONTENT_TYPE, "application/xml".to_owned()),
+    ];
+    error.set_headers(headers(pairs));
+    error
+}
+
+fn headers(pairs: [(HeaderName, String); 2]) -> HeaderMap {
+    let value =
+        |(name, text): (HeaderName, String)| Some((name, HeaderValue::try_from(text).ok()?));
+    pairs.into_iter().filter_map(value).collect()
+}
+
+/// The answer to what S3 can do and coffer can't: never silence.
+pub(crate) fn not_implemented(what: &str) -> S3Error {
+    s3_error!(NotImplemented, "{what} is not implemented")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_statuses_are_those_of_s3() {
+        let cases = [
+            (VaultError::NoSuchBucket, "NoSuchBucket", 404),
+            (VaultError::NoSuchObject, "NoSuchKey", 404),
+            (VaultError::NoSuchUpload, "NoSuchUpload", 404),
+            (VaultError::BucketNotEmpty, "BucketNotEmpty", 409),
+            (
+                VaultError::TooManyBuckets { limit: 1 },
+                "TooManyBuckets",
+                400,
+            ),
+            (VaultError::AccessDenied, "AccessDenied", 403),
+            (VaultError::PreconditionFailed, "PreconditionFailed", 412),
+            (VaultError::InvalidPartOrder, "InvalidPartOrder", 400),
+            (
+                VaultError::TooLarge { limit_bytes: 1 },
+                "EntityTooLarge",
+                400,
+            ),
+            (VaultError::IncompleteBody, "IncompleteBody", 400),
+            (VaultError::StorageFull, "StorageFull", 507),
+            (VaultError::Damaged, "InternalError", 500),
+            (VaultError::ShuttingDown, "ServiceUnavailable", 503),
+        ];
+        for (error, code, status) in cases {
+            let error = from_vault(error);
+            assert_eq!(error.code().as_str(), code);
+            assert_eq!(error.status_code().unwrap().as_u16(), status, "{code}");
+            assert!(error.message().is_some(), "{code}");
+        }
+    }
+
+    #[test]
+    fn unsatisfiable_ranges_tell_the_size() {
+        let error = from_vault(VaultError::InvalidRange { size_bytes: 7 });
+        assert_eq!(error.headers().unwrap()[header::CONTENT_RANGE], "bytes */7");
+        assert_eq!(error.status_code().unwrap().as_u16(), 416);
+    }
+
+    #[test]
+    fn not_modified_names_the_version_that_is_there() {
+        let error = from_vault(VaultError::NotModified {
+            etag: "a-1".into(),
+            modified_ms: 0,
+        });
+        let headers = error.headers().unwrap();
+        assert_eq!(headers[header::ETAG], "\"a-1\"");
+        assert_eq!(
+            headers[header::LAST_MODIFIED],
+            "Thu, 01 Jan 1970 00:00:00 GMT"
+        );
+        assert_eq!(error.status_code().unwrap().as_u16(), 304);
+    }
+}

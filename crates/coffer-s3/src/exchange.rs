@@ -1,0 +1,188 @@
+//! One request and its answer: what its parts tell each other besides what s3s passes on.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+
+use crate::chunks::ChunkFault;
+use crate::counters::{OPERATIONS, operation_index};
+
+/// Why a body could not be received, as seen below s3s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyFault {
+    /// The connection ended or broke.
+    #[error("the connection ended before the body did")]
+    Disconnected,
+    /// The aws-chunked framing is none.
+    #[error("the aws-chunked body is malformed")]
+    Malformed,
+    /// A signed chunk is too long.
+    #[error("a signed chunk is too long")]
+    ChunkTooLarge,
+}
+
+impl From<ChunkFault> for BodyFault {
+    fn from(fault: ChunkFault) -> Self {
+        match fault {
+            ChunkFault::Malformed => Self::Malformed,
+            ChunkFault::TooLarge => Self::ChunkTooLarge,
+        }
+    }
+}
+
+/// What is known of a request under way. Shared by the service, the body and the operation.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    id: u64,
+    began: Instant,
+    operation: OnceLock<usize>,
+    bucket: OnceLock<String>,
+    fault: OnceLock<BodyFault>,
+    keep_body: AtomicBool,
+    kept_body: Mutex<Vec<Bytes>>,
+}
+
+impl Exchange {
+    pub(crate) fn new() -> Self {
+        Self {
+            id: next_id(),
+            began: Instant::now(),
+            operation: OnceLock::new(),
+            bucket: OnceLock::new(),
+            fault: OnceLock::new(),
+            keep_body: AtomicBool::new(false),
+            kept_body: Mutex::default(),
+        }
+    }
+
+    /// `x-amz-request-id`: 16 hexadecimal digits.
+    pub(crate) fn request_id(&self) -> String {
+        format!("{:016X}", self.id)
+    }
+
+    /// `x-amz-id-2`: S3's second name for the request, here its id and the server's start.
+    pub(crate) fn host_id(&self) -> String {
+        let words = [
+            self.id,
+            seeds().start,
+            seeds().start.rotate_left(32) ^ self.id,
+        ];
+        BASE64.encode(words.map(u64::to_be_bytes).concat())
+    }
+
+    pub(crate) fn elapsed(&self) -> std::time::Duration {
+        self.began.elapsed()
+    }
+
+    /// Notes what the request asks for, once it is known.
+    pub(crate) fn set_operation(&self, name: &str, bucket: Option<&str>) {
+        // A request asks for one thing: a second note would be the same one.
+        let _ = self.operation.set(operation_index(name));
+        if let Some(bucket) = bucket {
+            let _ = self.bucket.set(bucket.to_owned());
+        }
+    }
+
+    /// The operation's place in [`OPERATIONS`].
+    pub(crate) fn operation(&self) -> usize {
+        self.operation.get().copied().unwrap_or(0)
+    }
+
+    pub(crate) fn operation_name(&self) -> &'static str {
+        OPERATIONS[self.operation()]
+    }
+
+    pub(crate) fn bucket(&self) -> &str {
+        self.bucket.get().map_or("", String::as_str)
+    }
+
+    /// Notes what went wrong with the body; the first fault is the cause of the others.
+    pub(crate) fn set_fault(&self, fault: BodyFault) {
+        let _ = self.fault.set(fault);
+    }
+
+    pub(crate) fn fault(&self) -> Option<BodyFault> {
+        self.fault.get().copied()
+    }
+
+    /// Asks for a copy of the (XML) body, to check its digests: s3s keeps it to itself.
+    pub(crate) fn keep_body(&self) {
+        self.keep_body.store(true, Ordering::Relaxed);
+    }
+
+    /// Keeps a piece of the body if it was asked for. s3s bounds the body's length.
+    pub(crate) fn pass(&self, bytes: &Bytes) {
+        if self.keep_body.load(Ordering::Relaxed) {
+            let mut kept = self
+                .kept_body
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            kept.push(bytes.clone());
+        }
+    }
+
+    pub(crate) fn take_body(&self) -> Vec<Bytes> {
+        std::mem::take(
+            &mut *self
+                .kept_body
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+}
+
+struct Seeds {
+    start: u64,
+    next: AtomicU64,
+}
+
+fn seeds() -> &'static Seeds {
+    static SEEDS: OnceLock<Seeds> = OnceLock::new();
+    SEEDS.get_or_init(|| {
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let start = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        Seeds {
+            start,
+            next: AtomicU64::new(0),
+        }
+    })
+}
+
+/// Ids need to differ, also from those before a restart, not to be hard to guess: the start's time
+/// and a count, multiplied by an odd number, which maps 64-bit numbers one to one.
+fn next_id() -> u64 {
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let seeds = seeds();
+    let count = seeds.next.fetch_add(1, Ordering::Relaxed);
+    seeds.start.wrapping_add(count).wrapping_mul(SPREAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_and_have_their_shape() {
+        let (one, other) = (Exchange::new(), Exchange::new());
+        assert_ne!(one.request_id(), other.request_id());
+        assert_ne!(one.host_id(), other.host_id());
+        assert_eq!(one.request_id().len(), 16);
+        assert_eq!(one.host_id().len(), 32);
+    }
+
+    #[test]
+    fn bodies_are_kept_only_when_asked_for() {
+        let exchange = Exchange::new();
+        exchange.pass(&Bytes::from_static(b"a"));
+        exchange.keep_body();
+        exchange.pass(&Bytes::from_static(b"b"));
+        assert_eq!(exchange.take_body(), [Bytes::from_static(b"b")]);
+        assert!(exchange.take_body().is_empty());
+    }
+}

@@ -1,0 +1,232 @@
+//! Headers that S3 takes and s3s refuses: several ranges, dates in old forms or none, lists of
+//! entity tags, an `Expires` that is no date, metadata sent twice.
+//!
+//! Such headers may be signed, so they can't be changed before s3s has checked the signature. The
+//! request is taken out after that check, brought into a form that s3s reads, and sent through a
+//! second time, without its signature and with its subject noted. Operations read conditions and
+//! metadata from the headers as they came.
+
+use coffer_vault::Vault;
+use http::header::{
+    AUTHORIZATION, EXPIRES, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    IF_UNMODIFIED_SINCE, RANGE,
+};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Uri};
+use s3s::dto::{ETagCondition, Range, Timestamp, TimestampFormat};
+use s3s::route::S3Route;
+use s3s::service::S3Service;
+use s3s::{Body, S3Error, S3Request, S3Response, S3Result, s3_error};
+
+use crate::auth;
+use crate::caller::{Original, Trailers};
+use crate::percent::form_pairs;
+use crate::ranges;
+
+const DATES: [HeaderName; 5] = [
+    IF_MODIFIED_SINCE,
+    IF_UNMODIFIED_SINCE,
+    EXPIRES,
+    HeaderName::from_static("x-amz-copy-source-if-modified-since"),
+    HeaderName::from_static("x-amz-copy-source-if-unmodified-since"),
+];
+
+const ETAGS: [HeaderName; 4] = [
+    IF_MATCH,
+    IF_NONE_MATCH,
+    HeaderName::from_static("x-amz-copy-source-if-match"),
+    HeaderName::from_static("x-amz-copy-source-if-none-match"),
+];
+
+/// Headers that belong to the signature and the framing that it covers.
+const OF_THE_SIGNATURE: [HeaderName; 3] = [
+    AUTHORIZATION,
+    HeaderName::from_static("x-amz-content-sha256"),
+    HeaderName::from_static("x-amz-decoded-content-length"),
+];
+
+/// Takes requests out of s3s and sends them through it again.
+pub(crate) struct Lenience {
+    pub(crate) vault: Vault,
+    /// The same operations, without this route.
+    pub(crate) again: S3Service,
+}
+
+#[async_trait::async_trait]
+impl S3Route for Lenience {
+    fn is_match(&self, _: &Method, _: &Uri, headers: &HeaderMap, _: &mut Extensions) -> bool {
+        !odd_headers(headers).is_empty()
+    }
+
+    async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
+        let credentials = request.credentials.as_ref();
+        let access_key = credentials.map(|credentials| credentials.access_key.as_str());
+        let subject = auth::subject(&self.vault, access_key)?;
+        request.extensions.insert(subject);
+        Ok(())
+    }
+
+    async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
+        let S3Request {
+            input: body,
+            method,
+            uri,
+            headers,
+            mut extensions,
+            trailing_headers,
+            ..
+        } = request;
+        let mut again = http::Request::new(body);
+        *again.method_mut() = method;
+        *again.uri_mut() = unsigned(&uri)?;
+        *again.headers_mut() = plain(&headers);
+        extensions.insert(Original(headers));
+        if let Some(trailers) = trailing_headers {
+            extensions.insert(Trailers(trailers));
+        }
+        *again.extensions_mut() = extensions;
+        let answer = self.again.call(again).await.map_err(|_| internal_error())?;
+        let (parts, body) = answer.into_parts();
+        let mut response = S3Response::with_status(body, parts.status);
+        response.headers = parts.headers;
+        response.extensions = parts.extensions;
+        Ok(response)
+    }
+}
+
+fn internal_error() -> S3Error {
+    s3_error!(
+        InternalError,
+        "We encountered an internal error. Please try again."
+    )
+}
+
+/// The headers that s3s would refuse. Nearly always none.
+fn odd_headers(headers: &HeaderMap) -> Vec<HeaderName> {
+    let mut odd = Vec::new();
+    for name in headers.keys() {
+        let mut values = headers.get_all(name).iter();
+        let Some(first) = values.next() else { continue };
+        let is_twice = values.next().is_some();
+        let is_odd = if *name == RANGE {
+            is_twice
+                || first
+                    .to_str()
+                    .map_or(true, |range| Range::parse(range).is_err())
+        } else if DATES.contains(name) {
+            let is_date = |text| Timestamp::parse(TimestampFormat::HttpDate, text).is_ok();
+            is_twice || !first.to_str().is_ok_and(is_date)
+        } else if ETAGS.contains(name) {
+            is_twice || ETagCondition::parse_http_header(first.as_bytes()).is_err()
+        } else {
+            is_twice && name.as_str().starts_with("x-amz-meta-")
+        };
+        // s3s takes an empty header for none.
+        if is_odd && (is_twice || !first.is_empty()) {
+            odd.push(name.clone());
+        }
+    }
+    odd
+}
+
+/// The headers in a form that s3s reads.
+fn plain(headers: &HeaderMap) -> HeaderMap {
+    let mut plain = headers.clone();
+    for name in OF_THE_SIGNATURE {
+        plain.remove(name);
+    }
+    for name in odd_headers(headers) {
+        let replacement = if name == RANGE {
+            let range = headers.get(RANGE).and_then(|value| value.to_str().ok());
+            range.and_then(ranges::parse).and_then(ranges::to_header)
+        } else if name.as_str().starts_with("x-amz-meta-") {
+            // HTTP's rule for a header sent twice (RFC 9110, section 5.3).
+            let values = headers.get_all(&name).iter();
+            Some(
+                values
+                    .filter_map(|value| value.to_str().ok())
+                    .collect::<Vec<_>>()
+                    .join(","),
+            )
+        } else {
+            None
+        };
+        match replacement.and_then(|text| HeaderValue::try_from(text).ok()) {
+            Some(value) => plain.insert(name, value),
+            None => plain.remove(name),
+        };
+    }
+    plain
+}
+
+/// The address without the parameters of a presigned one.
+fn unsigned(uri: &Uri) -> S3Result<Uri> {
+    let Some(query) = uri.query() else {
+        return Ok(uri.clone());
+    };
+    let is_signature = |pair: &&str| {
+        form_pairs(pair)
+            .unwrap_or_default()
+            .iter()
+            .any(|(name, _)| name.starts_with("X-Amz-"))
+    };
+    let kept: Vec<_> = query
+        .split('&')
+        .filter(|pair| !is_signature(pair))
+        .collect();
+    let text = format!("{}?{}", uri.path(), kept.join("&"));
+    text.parse().map_err(|_| s3_error!(InvalidURI))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn usual_headers_take_the_short_way() {
+        let usual = headers(&[
+            ("range", "bytes=0-9"),
+            ("if-match", "\"a\""),
+            ("if-none-match", "*"),
+            ("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("expires", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("x-amz-meta-a", "1"),
+        ]);
+        assert!(odd_headers(&usual).is_empty());
+    }
+
+    #[test]
+    fn odd_headers_are_made_plain() {
+        let odd = headers(&[
+            ("range", "bytes=0-1,3-4"),
+            ("if-none-match", "a, b"),
+            ("if-modified-since", "Sunday, 06-Nov-94 08:49:37 GMT"),
+            ("expires", "-1"),
+            ("x-amz-meta-a", "1"),
+            ("x-amz-meta-a", "2"),
+            ("authorization", "AWS4-HMAC-SHA256 ..."),
+            ("host", "h"),
+        ]);
+        let plain = plain(&odd);
+        assert_eq!(plain, headers(&[("x-amz-meta-a", "1,2"), ("host", "h")]));
+        let huge = headers(&[("range", "Bytes=5-99999999999999999999")]);
+        assert_eq!(super::plain(&huge)["range"], "bytes=5-9223372036854775807");
+    }
+
+    #[test]
+    fn a_presigned_address_loses_its_signature() {
+        let uri = |text: &str| text.parse::<Uri>().unwrap();
+        let signed = uri("/b/k?a=%2B1&X-Amz-Signature=0&X%2DAmz-Date=1&versionId=null");
+        assert_eq!(
+            unsigned(&signed).unwrap(),
+            uri("/b/k?a=%2B1&versionId=null")
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! Percent-encoding of names in answers (`encoding-type=url`) and in addresses.
+
+use std::fmt::Write;
+
+/// Encodes all but unreserved characters (RFC 3986, section 2.3) and `/`, as S3 does. A space
+/// becomes `%20`, which readers of `+` forms read as well.
+pub(crate) fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len() + 16);
+    for &byte in text.as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
+                encoded.push(char::from(byte));
+            }
+            _ => {
+                // Writing to a String can't fail.
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+/// Decodes one key or value of a query or form: `%XX`, and `+` for a space. What is no escape
+/// stands for itself; `None` where the bytes are no UTF-8.
+pub(crate) fn decode_form(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escaped = || u8::from_str_radix(text.get(at + 1..at + 3)?, 16).ok();
+        let is_escape = byte == b'%' && bytes.get(at + 1).is_some_and(u8::is_ascii_hexdigit);
+        match (byte, is_escape.then(escaped).flatten()) {
+            (_, Some(value)) => {
+                decoded.push(value);
+                at += 3;
+            }
+            (b'+', None) => {
+                decoded.push(b' ');
+                at += 1;
+            }
+            (_, None) => {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(decoded).ok()
+}
+
+/// The pairs of a query or form, decoded; `None` where one of them is no UTF-8.
+pub(crate) fn form_pairs(text: &str) -> Option<Vec<(String, String)>> {
+    let pair = |pair: &str| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Some((decode_form(key)?, decode_form(value)?))
+    };
+    text.split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(pair)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_of_any_content_are_encoded() {
+        assert_eq!(encode("a/b c+ä%\u{1}"), "a/b%20c%2B%C3%A4%25%01");
+        assert_eq!(decode_form("a+b%20c%2B%zz%").unwrap(), "a b c+%zz%");
+        assert_eq!(decode_form("%+1"), Some("% 1".into()));
+        assert_eq!(decode_form("%ff"), None);
+    }
+
+    #[test]
+    fn pairs_may_lack_a_value() {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(
+            form_pairs("a=1&b&&c=x=y").unwrap(),
+            [pair("a", "1"), pair("b", ""), pair("c", "x=y")]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_read_back(text in any::<String>()) {
+            prop_assert_eq!(decode_form(&encode(&text)).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! GET and HEAD of objects.
+
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use coffer_vault::record::Checksum;
+use coffer_vault::{ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Vault};
+use futures::Stream;
+use s3s::dto::{
+    ETag, GetObjectAttributesInput, GetObjectAttributesOutput, GetObjectAttributesParts,
+    GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput, StorageClass,
+    StreamingBlob,
+};
+use s3s::stream::{ByteStream, RemainingLength};
+use s3s::{S3Request, S3Response, S3Result, StdError, s3_error};
+
+use crate::algorithms::{kind, set_checksum};
+use crate::caller::{Caller, headers};
+use crate::clock::timestamp;
+use crate::conditions;
+use crate::encryption;
+use crate::metadata::{self, DEFAULT_CONTENT_TYPE};
+use crate::names;
+use crate::ranges;
+
+/// A status that the service sets in the end: s3s answers HEAD of a range with 200.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatusInstead(pub(crate) http::StatusCode);
+
+/// What GET and HEAD tell alike.
+macro_rules! describe {
+    ($output:ident, $info:expr, $checksum:expr) => {
+        $output {
+            accept_ranges: Some("bytes".to_owned()),
+            cache_control: $info.head.details.headers.cache_control.clone(),
+            checksum_type: $checksum.map(|checksum| kind(checksum.kind)),
+            content_disposition: $info.head.details.headers.content_disposition.clone(),
+            content_encoding: $info.head.details.headers.content_encoding.clone(),
+            content_language: $info.head.details.headers.content_language.clone(),
+            content_length: i64::try_from($info.range.end - $info.range.start).ok(),
+            content_type: Some(
+                $info
+                    .head
+                    .details
+                    .headers
+                    .content_type
+                    .clone()
+                    .unwrap_or_else(|| DEFAULT_CONTENT_TYPE.to_owned()),
+            ),
+            e_tag: Some(ETag::Strong($info.head.etag.clone())),
+            last_modified: Some(timestamp($info.head.modified_ms)),
+            metadata: metadata::user_metadata(&$info.head.details),
+            server_side_encryption: encryption::algorithm(),
+            ssekms_key_id: Some($info.level.clone()),
+            ..Default::default()
+        }
+    };
+}
+
+/// `GetObject`.
+pub(crate) async fn get_object(
+    vault: &Vault,
+    request: S3Request<GetObjectInput>,
+) -> S3Result<S3Response<GetObjectOutput>> {
+    let caller = Caller::of(&request)?;
+    let conditions = conditions::of_read(headers(&request));
+    let input = request.input;
+    names::check_version(input.version_id.as_deref())?;
+    let range = ranges::requested(input.range, input.part_number)?;
+    let options = ReadOptions { conditions, range };
+    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let read = vault
+        .read_object(&caller.subject, &bucket, &name, options)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let info = read.info;
+    let checksum = told_checksum(
+        &info,
+        range,
+        input
+            .checksum_mode
+            .is_some_and(|mode| mode.as_str().eq_ignore_ascii_case("ENABLED")),
+    );
+    let mut output = describe!(GetObjectOutput, info, checksum);
+    set_checksum!(output, checksum);
+    output.content_range = content_range(&info, range);
+    output.parts_count = parts_count(&info, range);
+    output.tag_count = i32::try_from(info.head.tag_count)
+        .ok()
+        .filter(|count| *count > 0);
+    let (expires, odd) = metadata::expires(&info.head.details.headers);
+    output.expires = expires;
+    output.body = Some(StreamingBlob::new(Outgoing { body: read.body }));
+    let overridden = input.response_expires.is_some();
+    Ok(S3Response::with_headers(
+        output,
+        if overridden { Default::default() } else { odd },
+    ))
+}
+
+/// `HeadObject`.
+pub(crate) async fn head_object(
+    vault: &Vault,
+    request: S3Request<HeadObjectInput>,
+) -> S3Result<S3Response<HeadObjectOutput>> {
+    let caller = Caller::of(&request)?;
+    let conditions = conditions::of_read(headers(&request));
+    let input = request.input;
+    names::check_version(input.version_id.as_deref())?;
+    let range = ranges::requested(input.range, input.part_number)?;
+    let options = ReadOptions { conditions, range };
+    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let info = vault
+        .head_object(&caller.subject, &bucket, &name, options)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let checksum = told_checksum(
+        &info,
+        range,
+        input
+            .checksum_mode
+            .is_some_and(|mode| mode.as_str().eq_ignore_ascii_case("ENABLED")),
+    );
+    let mut output = describe!(HeadObjectOutput, info, checksum);
+    set_checksum!(output, checksum);
+    output.content_range = content_range(&info, range);
+    output.parts_count = parts_count(&info, range);
+    let (expires, mut more) = metadata::expires(&info.head.details.headers);
+    output.expires = input.response_expires.clone().or(expires);
+    if input.response_expires.is_some() {
+        more.clear();
+    }
+    // s3s applies these to GET only.
+    output.cache_control = input.response_cache_control.or(output.cache_control);
+    output.content_disposition = input
+        .response_content_disposition
+        .or(output.content_disposition);
+    output.content_encoding = input.response_content_encoding.or(output.content_encoding);
+    output.content_language = input.response_content_language.or(output.content_language);
+    output.content_type = input.response_content_type.or(output.content_type);
+    // s3s has no field for it in this output.
+    if info.head.tag_count > 0 {
+        more.insert("x-amz-tagging-count", info.head.tag_count.into());
+    }
+    let mut response = S3Response::with_headers(output, more);
+    if response.output.content_range.is_some() {
+        response
+            .extensions
+            .insert(StatusInstead(http::StatusCode::PARTIAL_CONTENT));
+    }
+    Ok(response)
+}
+
+/// `GetObjectAttributes`.
+pub(crate) async fn object_attributes(
+    vault: &Vault,
+    request: S3Request<GetObjectAttributesInput>,
+) -> S3Result<S3Response<GetObjectAttributesOutput>> {
+    let caller = Caller::of(&request)?;
+    let input = request.input;
+    names::check_version(input.version_id.as_deref())?;
+    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let info = vault
+        .head_object(&caller.subject, &bucket, &name, ReadOptions::default())
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let head = &info.head;
+    let mut output = GetObjectAttributesOutput {
+        last_modified: Some(timestamp(head.modified_ms)),
+        ..Default::default()
+    };
+    let listed = input
+        .object_attributes
+        .iter()
+        .flat_map(|list| list.as_str().split(','));
+    for attribute in listed.map(str::trim) {
+        match attribute {
+            "ETag" => output.e_tag = Some(ETag::Strong(head.etag.clone())),
+            "ObjectSize" => output.object_size = i64::try_from(head.size_bytes).ok(),
+            "StorageClass" => {
+                output.storage_class = Some(StorageClass::from_static(StorageClass::STANDARD));
+            }
+            "Checksum" => {
+                output.checksum = head.details.checksum.as_ref().map(|checksum| {
+                    let mut shown = s3s::dto::Checksum {
+                        checksum_type: Some(kind(checksum.kind)),
+                        ..Default::default()
+                    };
+                    set_checksum!(shown, Some(checksum));
+                    shown
+                });
+            }
+            "ObjectParts" => {
+                let parts_count = i32::try_from(head.part_count)
+                    .ok()
+                    .filter(|count| *count > 0);
+                output.object_parts = parts_count.map(|count| GetObjectAttributesParts {
+                    total_parts_count: Some(count),
+                    ..Default::default()
+                });
+            }
+            _ => {
+                return Err(s3_error!(
+                    InvalidArgument,
+                    "Invalid attribute name specified."
+                ));
+            }
+        }
+    }
+    Ok(S3Response::new(output))
+}
+
+/// The checksum of the whole goes with the whole only: clients compare it with what they get.
+fn told_checksum(info: &ObjectInfo, range: RangeRequest, wanted: bool) -> Option<&Checksum> {
+    let is_whole = range == RangeRequest::All;
+    info.head
+        .details
+        .checksum
+        .as_ref()
+        .filter(|_| wanted && is_whole)
+}
+
+/// `Content-Range`, where a part of the object was asked for. An empty object has no range.
+fn content_range(info: &ObjectInfo, range: RangeRequest) -> Option<String> {
+    let Range { start, end } = info.range;
+    let is_part = range != RangeRequest::All && start < end;
+    is_part.then(|| format!("bytes {start}-{}/{}", end - 1, info.head.size_bytes))
+}
+
+fn parts_count(info: &ObjectInfo, range: RangeRequest) -> Option<i32> {
+    let asked = matches!(range, RangeRequest::Part(_));
+    let count = i32::try_from(info.head.part_count).ok();
+    count.filter(|count| asked && *count > 0)
+}
+
+/// An object's bytes on their way to hyper, as they come from the vault. An error ends the
+/// connection: the client has a status by then, and must not take what it has for the object.
+struct Outgoing {
+    body: ObjectBody,
+}
+
+impl Stream for Outgoing {
+    type Item = Result<Bytes, StdError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = Pin::new(&mut self.body).poll_next(cx);
+        polled.map_err(|error| Box::new(error) as StdError)
+    }
+}
+
+impl ByteStream for Outgoing {
+    fn remaining_length(&self) -> RemainingLength {
+        let remaining = usize::try_from(self.body.remaining_bytes()).unwrap_or(usize::MAX);
+        RemainingLength::new_exact(remaining)
+    }
+}

@@ -1,0 +1,208 @@
+//! A request's body on its way to s3s: counted, its chunks bounded, and read to its end even when
+//! nobody wants it any more.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::chunks::{ChunkGuard, ChunkStyle};
+use crate::counters::Tally;
+use crate::exchange::{BodyFault, Exchange};
+use crate::limits::{DRAIN_MAX_BYTES, DRAIN_TIME};
+
+/// The body of one request. When it is dropped before its end, because the request was answered
+/// early, it is drained in the background.
+pub(crate) struct RequestBody<B: Body<Data = Bytes> + Send + Unpin + 'static> {
+    inner: Option<B>,
+    guard: Option<ChunkGuard>,
+    queue: VecDeque<Bytes>,
+    /// The client waits for `100 Continue`, which hyper sends when the body is first polled.
+    waits: bool,
+    exchange: Arc<Exchange>,
+    tally: Arc<Tally>,
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody<B> {
+    pub(crate) fn new(
+        inner: B,
+        style: Option<ChunkStyle>,
+        waits: bool,
+        exchange: Arc<Exchange>,
+        tally: Arc<Tally>,
+    ) -> Self {
+        Self {
+            inner: Some(inner),
+            guard: style.map(ChunkGuard::new),
+            queue: VecDeque::new(),
+            waits,
+            exchange,
+            tally,
+        }
+    }
+
+    fn fail(&mut self, fault: BodyFault) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        self.exchange.set_fault(fault);
+        self.queue.clear();
+        if fault == BodyFault::Disconnected {
+            self.inner = None;
+        }
+        Poll::Ready(Some(Err(fault)))
+    }
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Body for RequestBody<B> {
+    type Data = Bytes;
+    type Error = BodyFault;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        let this = &mut *self;
+        loop {
+            if let Some(bytes) = this.queue.pop_front() {
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            let Some(inner) = &mut this.inner else {
+                return Poll::Ready(None);
+            };
+            this.waits = false;
+            let bytes = match ready!(Pin::new(inner).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(bytes) => bytes,
+                    Err(_trailers) => continue, // HTTP's own; aws-chunked has them in its data
+                },
+                Some(Err(_)) => return this.fail(BodyFault::Disconnected),
+                None => {
+                    this.inner = None;
+                    return Poll::Ready(None);
+                }
+            };
+            this.tally.received(bytes.len());
+            this.exchange.pass(&bytes);
+            match &mut this.guard {
+                None => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Some(guard) => {
+                    if let Err(fault) = guard.push(bytes, &mut this.queue) {
+                        return this.fail(fault.into());
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.queue.is_empty() && self.inner.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match (&self.inner, &self.guard) {
+            (Some(inner), None) => inner.size_hint(),
+            (Some(_), Some(_)) => SizeHint::default(),
+            (None, _) => SizeHint::with_exact(self.queue.iter().map(|b| b.len() as u64).sum()),
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for RequestBody<B> {
+    fn drop(&mut self) {
+        let Some(inner) = self.inner.take() else {
+            return;
+        };
+        // A client that still waits has sent nothing, and won't: hyper ends the connection.
+        if self.waits || inner.is_end_stream() {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(drain(inner));
+        }
+    }
+}
+
+/// Reads what the client still sends, within bounds: many clients send all of it before they read
+/// the answer, and would see a broken connection instead.
+async fn drain<B: Body<Data = Bytes> + Send + Unpin>(mut inner: B) {
+    let reading = async {
+        let mut drained_bytes = 0;
+        while drained_bytes < DRAIN_MAX_BYTES {
+            let next = std::future::poll_fn(|cx| Pin::new(&mut inner).poll_frame(cx)).await;
+            let Some(Ok(frame)) = next else { return };
+            drained_bytes += frame.data_ref().map_or(0, |bytes| bytes.len() as u64);
+        }
+    };
+    // Time out or not, dropping the body is all that is left to do.
+    let _ = tokio::time::timeout(DRAIN_TIME, reading).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Frames, an error at the end perhaps, and a count of how many were taken.
+    struct Frames(VecDeque<Result<Bytes, BodyFault>>, Arc<AtomicUsize>);
+
+    impl Body for Frames {
+        type Data = Bytes;
+        type Error = BodyFault;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            Poll::Ready(self.0.pop_front().map(|bytes| bytes.map(Frame::data)))
+        }
+    }
+
+    fn body(
+        frames: &[Result<&'static [u8], BodyFault>],
+        waits: bool,
+    ) -> (RequestBody<Frames>, Arc<Exchange>, Arc<AtomicUsize>) {
+        let taken = Arc::new(AtomicUsize::new(0));
+        let frames = frames
+            .iter()
+            .map(|frame| frame.map(Bytes::from_static))
+            .collect();
+        let exchange = Arc::new(Exchange::new());
+        let inner = Frames(frames, taken.clone());
+        let body = RequestBody::new(inner, None, waits, exchange.clone(), Arc::default());
+        (body, exchange, taken)
+    }
+
+    async fn next(body: &mut RequestBody<Frames>) -> Option<Result<Bytes, BodyFault>> {
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+        frame.map(|frame| frame.map(|frame| frame.into_data().unwrap_or_default()))
+    }
+
+    #[tokio::test]
+    async fn bodies_pass_and_faults_are_noted() {
+        let (mut body, exchange, _) = body(&[Ok(b"ab"), Err(BodyFault::Malformed)], false);
+        assert_eq!(next(&mut body).await, Some(Ok(Bytes::from_static(b"ab"))));
+        assert_eq!(next(&mut body).await, Some(Err(BodyFault::Disconnected)));
+        assert_eq!(next(&mut body).await, None);
+        assert_eq!(exchange.fault(), Some(BodyFault::Disconnected));
+    }
+
+    #[tokio::test]
+    async fn unwanted_bodies_are_drained() {
+        let (mut body, _, taken) = body(&[Ok(b"a"), Ok(b"b"), Ok(b"c")], false);
+        next(&mut body).await;
+        drop(body);
+        tokio::task::yield_now().await;
+        assert_eq!(taken.load(Ordering::Relaxed), 4);
+    }
+
+    #[tokio::test]
+    async fn bodies_that_the_client_holds_back_are_not_asked_for() {
+        let (body, _, taken) = body(&[Ok(b"a")], true);
+        drop(body);
+        tokio::task::yield_now().await;
+        assert_eq!(taken.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,224 @@
+//! The service itself: s3s between our own first and last steps.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use coffer_vault::Vault;
+use http::{HeaderMap, Request, Response, header};
+use http_body::{Body, Frame, SizeHint};
+use s3s::config::{S3Config, StaticConfigProvider};
+use s3s::service::S3ServiceBuilder;
+use s3s::{HttpError, HttpResponse, S3Result};
+
+use crate::answers;
+use crate::auth::{Doorkeeper, Secrets};
+use crate::chunks::ChunkStyle;
+use crate::counters::{S3Counters, Tally};
+use crate::exchange::Exchange;
+use crate::hosts::Domains;
+use crate::lenience::Lenience;
+use crate::limits::{CLOCK_SKEW_MAX_SECONDS, XML_BODY_MAX_BYTES};
+use crate::operations::Operations;
+use crate::request_body::RequestBody;
+use crate::signing;
+
+/// How to serve S3.
+#[derive(Clone, Debug, Default)]
+pub struct S3Options {
+    /// Domain names, without ports, below which a host names a bucket (virtual-host style). Path
+    /// style works beside it, under these and all other names.
+    pub domains: Vec<String>,
+}
+
+/// S3 on a vault. Cheap to clone: all clones are the same service.
+#[derive(Clone)]
+pub struct S3Service {
+    s3s: s3s::service::S3Service,
+    tally: Arc<Tally>,
+}
+
+/// Makes the S3 service of a vault.
+pub fn service(vault: Vault, options: S3Options) -> S3Service {
+    let domains = Domains::new(&options.domains);
+    let again = builder(&vault, domains.clone()).build();
+    let mut builder = builder(&vault, domains);
+    builder.set_route(Lenience { vault, again });
+    S3Service {
+        s3s: builder.build(),
+        tally: Arc::default(),
+    }
+}
+
+fn builder(vault: &Vault, domains: Domains) -> S3ServiceBuilder {
+    let mut config = S3Config::default();
+    config.xml_max_body_size = XML_BODY_MAX_BYTES;
+    config.presigned_url_max_skew_time_secs = CLOCK_SKEW_MAX_SECONDS;
+    // Forms are refused before s3s sees them; this is a second lock.
+    config.post_object_max_file_size = 0;
+    config.form_max_fields_size = 0;
+
+    let mut builder = S3ServiceBuilder::new(Operations {
+        vault: vault.clone(),
+    });
+    builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
+    builder.set_auth(Secrets(vault.clone()));
+    builder.set_access(Doorkeeper(vault.clone()));
+    builder.set_host(domains);
+    builder
+}
+
+impl S3Service {
+    /// What has been counted since the service was made.
+    pub fn counters(&self) -> S3Counters {
+        self.tally.snapshot()
+    }
+
+    /// Answers one request.
+    ///
+    /// # Errors
+    /// When no answer could be written at all; the connection is to be ended then.
+    pub async fn handle<B>(&self, request: Request<B>) -> Result<Response<AnswerBody>, HttpError>
+    where
+        B: Body<Data = Bytes> + Send + Sync + Unpin + 'static,
+    {
+        let exchange = Arc::new(Exchange::new());
+        let in_flight = InFlight::new(self.tally.clone());
+        let (parts, body) = request.into_parts();
+        let style = chunk_style(&parts.headers);
+        let waits = parts
+            .headers
+            .get(header::EXPECT)
+            .is_some_and(|expected| expected.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        let body = RequestBody::new(body, style, waits, exchange.clone(), self.tally.clone());
+        let checked = signing::check(
+            &parts.method,
+            parts.uri.query().unwrap_or(""),
+            &parts.headers,
+        );
+        let mut response = match checked {
+            Ok(()) => {
+                let mut request = Request::from_parts(parts, s3s::Body::http_body(body));
+                request.extensions_mut().insert(exchange.clone());
+                self.s3s.call(request).await?
+            }
+            Err(refusal) => refused(Err(refusal))?,
+        };
+        let code = answers::complete(&mut response, &exchange);
+        self.note(&response, &exchange, code.as_deref());
+        Ok(response.map(|body| AnswerBody {
+            body,
+            tally: self.tally.clone(),
+            _in_flight: in_flight,
+        }))
+    }
+
+    /// Counts and logs an answer. Names of objects stand in neither.
+    fn note(&self, response: &HttpResponse, exchange: &Exchange, code: Option<&str>) {
+        let status = response.status().as_u16();
+        let elapsed = exchange.elapsed();
+        self.tally.answered(exchange.operation(), status, elapsed);
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    target: "coffer::s3",
+                    request_id = exchange.request_id(),
+                    operation = exchange.operation_name(),
+                    bucket = exchange.bucket(),
+                    status,
+                    code = code.unwrap_or(""),
+                    elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
+                    "answered"
+                )
+            };
+        }
+        match status {
+            500 | 503 | 507 => line!(warn),
+            _ => line!(debug),
+        }
+    }
+}
+
+fn refused(refusal: S3Result) -> Result<HttpResponse, HttpError> {
+    match refusal {
+        Err(error) => error
+            .to_http_response()
+            .map_err(|error| HttpError::new(Box::new(error))),
+        Ok(()) => Ok(HttpResponse::default()),
+    }
+}
+
+/// How the body is chunked, as the header that is part of every signature says.
+fn chunk_style(headers: &HeaderMap) -> Option<ChunkStyle> {
+    let hash = headers.get("x-amz-content-sha256")?.as_bytes();
+    if !hash.starts_with(b"STREAMING-") {
+        return None;
+    }
+    match hash.starts_with(b"STREAMING-UNSIGNED-") {
+        true => Some(ChunkStyle::Unsigned),
+        false => Some(ChunkStyle::Signed),
+    }
+}
+
+impl<B> hyper::service::Service<Request<B>> for S3Service
+where
+    B: Body<Data = Bytes> + Send + Sync + Unpin + 'static,
+{
+    type Response = Response<AnswerBody>;
+    type Error = HttpError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HttpError>> + Send>>;
+
+    fn call(&self, request: Request<B>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move { this.handle(request).await })
+    }
+}
+
+/// Counts a request as under way until its answer has been sent or given up.
+struct InFlight(Arc<Tally>);
+
+impl InFlight {
+    fn new(tally: Arc<Tally>) -> Self {
+        tally.in_flight.fetch_add(1, Ordering::Relaxed);
+        Self(tally)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The body of an answer.
+pub struct AnswerBody {
+    body: s3s::Body,
+    tally: Arc<Tally>,
+    _in_flight: InFlight,
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = s3s::StdError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, s3s::StdError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.tally.sent(frame.data_ref().map_or(0, Bytes::len));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,224 @@
+//! What S3 requires of a signature besides that it is right, which s3s checks.
+//!
+//! s3s takes headers that the signature does not cover. Whoever holds a presigned URL could then
+//! add `x-amz-copy-source` to it and read any object as the signer. S3 wants `host` and every
+//! `x-amz-` header signed, and so do we. Signature version 2 and HTML forms are refused: the one
+//! covers too little and never expires, the other is held in memory whole.
+
+use http::{HeaderMap, Method, header};
+use s3s::{S3Result, s3_error};
+
+use crate::errors::not_implemented;
+use crate::limits::PRESIGNED_MAX_SECONDS;
+use crate::percent::form_pairs;
+
+/// Not covered by every signature: the payload's hash is part of what is signed in any case, and
+/// content delivery networks add the other.
+const UNSIGNED_HEADERS: [&str; 2] = ["x-amz-content-sha256", "x-amz-cf-id"];
+
+/// Refuses what s3s would let pass.
+pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Result {
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .map_or(&b""[..], |value| value.as_bytes());
+    let is_form = content_type
+        .get(..20)
+        .is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/form-data;"));
+    if method == Method::POST
+        && (is_form || content_type.eq_ignore_ascii_case(b"multipart/form-data"))
+    {
+        return Err(not_implemented("Uploading by an HTML form (POST Object)"));
+    }
+
+    let mut authorizations = headers.get_all(header::AUTHORIZATION).iter();
+    let authorization = authorizations.next();
+    if authorizations.next().is_some() {
+        return Err(s3_error!(
+            InvalidRequest,
+            "There may be only one Authorization header"
+        ));
+    }
+    let pairs = form_pairs(query).ok_or_else(|| {
+        s3_error!(
+            InvalidURI,
+            "The query of the address is not percent-encoded UTF-8"
+        )
+    })?;
+    let of_query = |name: &str| {
+        pairs
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    };
+    if of_query("Signature").is_some() {
+        return Err(version_2());
+    }
+    let presigned = of_query("X-Amz-Signature").is_some();
+    let signed = match (authorization, presigned) {
+        (None, false) => return Ok(()), // anonymous: refused once the operation is known
+        (Some(_), true) => {
+            return Err(s3_error!(
+                InvalidArgument,
+                "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter or \
+                 the Authorization header should be specified"
+            ));
+        }
+        (Some(value), false) => {
+            let text = value.to_str().unwrap_or("");
+            if text
+                .get(..4)
+                .is_some_and(|scheme| scheme.eq_ignore_ascii_case("AWS "))
+            {
+                return Err(version_2());
+            }
+            signed_headers(text).unwrap_or("")
+        }
+        (None, true) => {
+            let expires = of_query("X-Amz-Expires").unwrap_or("");
+            // What is no number, s3s refuses.
+            if expires
+                .parse::<u64>()
+                .is_ok_and(|seconds| seconds > PRESIGNED_MAX_SECONDS)
+            {
+                return Err(s3_error!(
+                    AuthorizationQueryParametersError,
+                    "X-Amz-Expires must be less than a week (in seconds); that is, the given \
+                     X-Amz-Expires must be less than 604800 seconds"
+                ));
+            }
+            of_query("X-Amz-SignedHeaders").unwrap_or("")
+        }
+    };
+    covers(signed, headers)
+}
+
+/// The list in an `Authorization` header.
+fn signed_headers(authorization: &str) -> Option<&str> {
+    let (_, rest) = authorization.split_once("SignedHeaders=")?;
+    Some(rest.split_once(',').map_or(rest, |(list, _)| list))
+}
+
+fn covers(signed: &str, headers: &HeaderMap) -> S3Result {
+    let is_signed = |name: &str| signed.split(';').any(|one| one == name);
+    if !is_signed("host") && headers.contains_key(header::HOST) {
+        return Err(s3_error!(
+            AccessDenied,
+            "'Host' must be a 'SignedHeader' in the AWS Authorization."
+        ));
+    }
+    let is_exempt = |name: &str| !name.starts_with("x-amz-") || UNSIGNED_HEADERS.contains(&name);
+    for name in headers.keys().map(|name| name.as_str()) {
+        if !is_exempt(name) && !is_signed(name) {
+            return Err(s3_error!(
+                AccessDenied,
+                "There were headers present in the request which were not signed: {name}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn version_2() -> s3s::S3Error {
+    s3_error!(
+        InvalidRequest,
+        "The authorization mechanism you have provided is not supported. Please use \
+         AWS4-HMAC-SHA256."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn code(method: Method, query: &str, pairs: &[(&'static str, &str)]) -> Option<String> {
+        let header = |(name, value): &(&'static str, &str)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_str(value).unwrap(),
+            )
+        };
+        let headers = pairs.iter().map(header).collect();
+        check(&method, query, &headers)
+            .err()
+            .map(|error| error.code().as_str().to_owned())
+    }
+
+    const SIGNED: &str = "AWS4-HMAC-SHA256 Credential=A/20260101/r/s3/aws4_request, SignedHeaders=host;x-amz-date, \
+         Signature=0";
+
+    #[test]
+    fn every_amz_header_must_be_signed() {
+        let signed = ("authorization", SIGNED);
+        let host = ("host", "h");
+        assert_eq!(
+            code(Method::GET, "", &[signed, host, ("x-amz-date", "d")]),
+            None
+        );
+        assert_eq!(
+            code(
+                Method::GET,
+                "",
+                &[signed, host, ("x-amz-content-sha256", "e")]
+            ),
+            None
+        );
+        let denied = Some("AccessDenied".to_owned());
+        assert_eq!(
+            code(
+                Method::PUT,
+                "",
+                &[signed, host, ("x-amz-copy-source", "b/k")]
+            ),
+            denied
+        );
+        let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=host&X-Amz-Expires=60";
+        assert_eq!(code(Method::PUT, query, &[host]), None);
+        assert_eq!(
+            code(Method::PUT, query, &[host, ("x-amz-copy-source", "b/k")]),
+            denied
+        );
+        let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=host%3Bx-amz-acl&X-Amz-Expires=60";
+        assert_eq!(
+            code(Method::PUT, query, &[host, ("x-amz-acl", "private")]),
+            None
+        );
+        let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=range&X-Amz-Expires=60";
+        assert_eq!(code(Method::GET, query, &[host]), denied);
+    }
+
+    #[test]
+    fn presigned_urls_live_a_week_at_most() {
+        let query = |seconds: u32| {
+            format!("X-Amz-Signature=0&X-Amz-SignedHeaders=host&X-Amz-Expires={seconds}")
+        };
+        assert_eq!(code(Method::GET, &query(604_800), &[]), None);
+        let error = code(Method::GET, &query(604_801), &[]);
+        assert_eq!(error.as_deref(), Some("AuthorizationQueryParametersError"));
+    }
+
+    #[test]
+    fn other_ways_to_sign_are_refused() {
+        let invalid = Some("InvalidRequest".to_owned());
+        assert_eq!(
+            code(Method::GET, "", &[("authorization", "AWS AK:sig")]),
+            invalid
+        );
+        assert_eq!(
+            code(Method::GET, "AWSAccessKeyId=A&Signatur%65=x&Expires=1", &[]),
+            invalid
+        );
+        let form = ("content-type", "multipart/form-data; boundary=x");
+        assert_eq!(
+            code(Method::POST, "", &[form]).as_deref(),
+            Some("NotImplemented")
+        );
+        let both = code(
+            Method::GET,
+            "X-Amz-Signature=0",
+            &[("authorization", SIGNED)],
+        );
+        assert_eq!(both.as_deref(), Some("InvalidArgument"));
+    }
+}
