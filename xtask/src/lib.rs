@@ -10,6 +10,8 @@ mod finding;
 mod lexer;
 mod tree;
 
+mod module_tree;
+
 pub mod floors;
 pub mod modules;
 pub mod style;

@@ -5,10 +5,10 @@
 //! modules in the order of their dependencies, and a module may name only those above it. Tests
 //! inside a module may use what they like.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::finding::Finding;
-use crate::lexer::{Token, code_only, tokens, without_tests};
+use crate::module_tree::{Module, Tree};
 use crate::tree::Source;
 
 /// File and folder names that invite whatever has no place.
@@ -67,7 +67,7 @@ pub fn upward_uses(sources: &[Source]) -> Vec<Finding> {
         .flat_map(|tree| {
             tree.modules
                 .iter()
-                .flat_map(|module| tree.upward_uses_of(module))
+                .flat_map(|module| upward_uses_of(tree, module))
         })
         .collect();
     found.dedup();
@@ -84,267 +84,36 @@ fn roots(sources: &[Source]) -> impl Iterator<Item = &Source> {
     })
 }
 
-struct Module<'a> {
-    /// `["read", "range"]` for `crate::read::range`; empty for the crate itself.
-    path: Vec<String>,
-    source: &'a Source,
-    /// In the order of their declaration.
-    children: Vec<String>,
-    references: Vec<Reference>,
-    /// What it offers under a name of its own, and where that comes from.
-    exports: BTreeMap<String, Vec<String>>,
-    /// Modules of which it offers everything (`pub use x::*`).
-    exported_whole: Vec<Vec<String>>,
-    /// Names of the items that it defines.
-    items: BTreeSet<String>,
-}
-
-struct Reference {
-    path: Vec<String>,
-    line: usize,
-}
-
-struct Tree<'a> {
-    modules: Vec<Module<'a>>,
-}
-
-impl<'a> Tree<'a> {
-    fn new(sources: &'a [Source], root: &'a Source) -> Self {
-        let mut tree = Self {
-            modules: Vec::new(),
-        };
-        tree.add(sources, root, Vec::new());
-        tree
-    }
-
-    fn add(&mut self, sources: &'a [Source], source: &'a Source, path: Vec<String>) {
-        let module = Module::parse(source, path.clone());
-        let children = module.children.clone();
-        self.modules.push(module);
-        let folder = children_folder(&source.path, path.is_empty());
-        for child in children {
-            let places = [
-                format!("{folder}/{child}.rs"),
-                format!("{folder}/{child}/mod.rs"),
-            ];
-            if let Some(file) = sources.iter().find(|other| places.contains(&other.path)) {
-                let mut below = path.clone();
-                below.push(child);
-                self.add(sources, file, below);
-            }
-        }
-    }
-
-    fn module(&self, path: &[String]) -> Option<&Module<'a>> {
-        self.modules.iter().find(|module| module.path == path)
-    }
-
-    fn upward_uses_of(&self, module: &Module<'_>) -> Vec<Finding> {
-        let mut found = Vec::new();
-        for reference in &module.references {
-            let target = self.resolve(&reference.path, 0);
-            let shared = module
-                .path
-                .iter()
-                .zip(&target)
-                .take_while(|(own, other)| own == other)
-                .count();
-            let Some(parent) = self.module(&module.path[..shared]) else {
-                continue;
-            };
-            let place = |path: &[String]| {
-                let child = path.get(shared)?;
-                parent.children.iter().position(|known| known == child)
-            };
-            let (Some(own), Some(other)) = (place(&module.path), place(&target)) else {
-                continue;
-            };
-            if other > own {
-                let message = format!(
-                    "`{}` uses `{}`, which {} declares below it: move the declaration up, or what \
-                     is needed down into a module of its own",
-                    module.path[shared], target[shared], parent.source.path,
-                );
-                found.push(Finding::new(&module.source.path, reference.line, message));
-            }
-        }
-        found
-    }
-
-    /// Follows re-exports until the path names the module that holds the item.
-    fn resolve(&self, path: &[String], depth: usize) -> Vec<String> {
-        // Eight re-exports in a row are a circle.
-        if depth == 8 {
-            return path.to_vec();
-        }
-        for length in (0..path.len()).rev() {
-            let Some(module) = self.module(&path[..length]) else {
-                continue;
-            };
-            let name = &path[length];
-            if module.children.contains(name) {
-                return path.to_vec();
-            }
-            if let Some(origin) = module.exports.get(name) {
-                return self.resolve(origin, depth + 1);
-            }
-            let holds = |whole: &&Vec<String>| {
-                self.module(whole)
-                    .is_some_and(|other| other.items.contains(name))
-            };
-            if let Some(whole) = module.exported_whole.iter().find(holds) {
-                return whole.clone();
-            }
-            return path.to_vec();
-        }
-        path.to_vec()
-    }
-}
-
-/// Where the files of a module's children lie.
-fn children_folder(path: &str, is_root: bool) -> String {
-    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
-    if is_root || file == "mod.rs" {
-        folder.to_owned()
-    } else {
-        format!("{folder}/{}", file.trim_end_matches(".rs"))
-    }
-}
-
-impl<'a> Module<'a> {
-    fn parse(source: &'a Source, path: Vec<String>) -> Self {
-        let code = code_only(&source.text);
-        let all = tokens(&code);
-        let code = without_tests(&all);
-        let mut module = Self {
-            source,
-            children: declared_modules(&all),
-            references: Vec::new(),
-            exports: BTreeMap::new(),
-            exported_whole: Vec::new(),
-            items: defined_items(&code),
-            path,
-        };
-        module.collect_paths(&code);
-        module
-    }
-
-    fn collect_paths(&mut self, code: &[Token<'_>]) {
-        for (index, token) in code.iter().enumerate() {
-            let preceded_by = |text| index > 0 && code[index - 1].text == text;
-            let is_use = preceded_by("use");
-            let starts = ["crate", "super", "self"].contains(&token.text) && !preceded_by(":");
-            if !starts && !is_use {
-                continue;
-            }
-            let mut leaves = Vec::new();
-            path_leaves(code, index, &Vec::new(), &mut leaves);
-            let exported = is_use
-                && index > 1
-                && code[index - 2].text != ";"
-                && ["pub", ")"].contains(&code[index - 2].text);
-            for (leaf, name) in leaves {
-                if let Some(absolute) = self.absolute(&leaf) {
-                    self.record(absolute, name, exported, token.line);
-                }
-            }
-        }
-    }
-
-    fn record(&mut self, path: Vec<String>, name: String, exported: bool, line: usize) {
-        if exported && name == "*" {
-            self.exported_whole.push(path.clone());
-        } else if exported {
-            self.exports.insert(name, path.clone());
-        }
-        self.references.push(Reference { path, line });
-    }
-
-    /// The path from the crate's root; none for the path of another crate.
-    fn absolute(&self, path: &[String]) -> Option<Vec<String>> {
-        let first = path.first()?;
-        let ups = path.iter().take_while(|part| *part == "super").count();
-        let (base, rest) = match first.as_str() {
-            "crate" => (&self.path[..0], &path[1..]),
-            "self" => (&self.path[..], &path[1..]),
-            "super" => (
-                &self.path[..self.path.len().saturating_sub(ups)],
-                &path[ups..],
-            ),
-            child if self.children.iter().any(|known| known == child) => (&self.path[..], path),
-            _ => return None,
-        };
-        Some(base.iter().chain(rest).cloned().collect())
-    }
-}
-
-/// Collects the paths of a use tree or of a path in an expression, which begins at `at`: each
-/// with the name under which it is known afterwards. Returns the index behind it.
-fn path_leaves(
-    code: &[Token<'_>],
-    mut at: usize,
-    prefix: &[String],
-    leaves: &mut Vec<(Vec<String>, String)>,
-) -> usize {
-    let text = |index: usize| code.get(index).map_or("", |token| token.text);
-    let is_word = |text: &str| text.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    let mut path = prefix.to_vec();
-    loop {
-        match text(at) {
-            "{" => {
-                at += 1;
-                while !["}", ""].contains(&text(at)) {
-                    let next = path_leaves(code, at, &path, leaves);
-                    at = next.max(at + usize::from(next == at));
-                }
-                return at + 1;
-            }
-            "*" => {
-                leaves.push((path, "*".to_owned()));
-                return at + 1;
-            }
-            // `use a::{self, b}`: `self` is `a`.
-            "self" if !path.is_empty() => at += 1,
-            word if is_word(word) => {
-                path.push(word.to_owned());
-                at += 1;
-            }
-            _ => return at,
-        }
-        if text(at) == ":" && text(at + 1) == ":" {
-            at += 2;
+fn upward_uses_of(tree: &Tree<'_>, module: &Module<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for reference in &module.references {
+        let target = tree.resolve(&reference.path, 0);
+        let shared = module
+            .path
+            .iter()
+            .zip(&target)
+            .take_while(|(own, other)| own == other)
+            .count();
+        let Some(parent) = tree.module(&module.path[..shared]) else {
             continue;
+        };
+        let place = |path: &[String]| {
+            let child = path.get(shared)?;
+            parent.children.iter().position(|known| known == child)
+        };
+        let (Some(own), Some(other)) = (place(&module.path), place(&target)) else {
+            continue;
+        };
+        if other > own {
+            let message = format!(
+                "`{}` uses `{}`, which {} declares below it: move the declaration up, or what \
+                 is needed down into a module of its own",
+                module.path[shared], target[shared], parent.source.path,
+            );
+            found.push(Finding::new(&module.source.path, reference.line, message));
         }
-        let mut name = path.last().cloned().unwrap_or_default();
-        if text(at) == "as" {
-            name = text(at + 1).to_owned();
-            at += 2;
-        }
-        leaves.push((path, name));
-        return at;
     }
-}
-
-/// Names in `mod name;`, also of modules for tests.
-fn declared_modules(tokens: &[Token<'_>]) -> Vec<String> {
-    let declared = |window: &[Token<'_>]| window[0].text == "mod" && window[2].text == ";";
-    tokens
-        .windows(3)
-        .filter(|w| declared(w))
-        .map(|w| w[1].text.to_owned())
-        .collect()
-}
-
-fn defined_items(tokens: &[Token<'_>]) -> BTreeSet<String> {
-    const KINDS: [&str; 8] = [
-        "struct", "enum", "fn", "type", "trait", "const", "static", "union",
-    ];
-    let defines = |window: &&[Token<'_>]| KINDS.contains(&window[0].text);
-    tokens
-        .windows(2)
-        .filter(defines)
-        .map(|window| window[1].text.to_owned())
-        .collect()
+    found
 }
 
 #[cfg(test)]

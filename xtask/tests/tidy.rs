@@ -88,9 +88,9 @@ fn words_have_one_meaning() {
 
 #[test]
 fn names_carry_no_empty_words() {
-    over(&house_sources(), |file| {
-        words::empty_prefixes(&file.path, &file.text)
-    });
+    let in_crates = |file: &Source| file.path.starts_with("crates/");
+    let files: Vec<Source> = house_sources().into_iter().filter(in_crates).collect();
+    over(&files, |file| words::empty_prefixes(&file.path, &file.text));
 }
 
 #[test]
