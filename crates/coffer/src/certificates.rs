@@ -256,7 +256,10 @@ mod tests {
             (bytes(files.ca_cert()), bytes(files.server_cert()))
         );
         for key in [files.server_key(), files.ca_key()] {
-            assert_eq!(fs::metadata(key).unwrap().permissions().mode() & 0o777);
+            assert_eq!(
+                fs::metadata(key).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
         }
     }
 
