@@ -3,9 +3,15 @@
 CARGO ?= cargo
 # Options for `coffer serve`, as in: make run ARGS="--data /srv/coffer"
 ARGS ?=
+# Options for the benchmarks, as in: make bench BENCH_ARGS="get --quick"
+BENCH_ARGS ?=
+
+TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
+  echo "--- $$((SECONDS - began)) s"; exit $$code'
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run
+.PHONY: help deps build run test test-tools test-style test-rust test-fuzz test-server test-large \
+  fuzz bench
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -18,3 +24,35 @@ build: deps ## build the program: target/release/coffer
 
 run: build ## install what is missing, build, and serve S3 at https://127.0.0.1:9000
 	@exec target/release/coffer serve $(ARGS)
+
+# Each step of `make test` can be run by itself.
+test: test-tools test-style test-rust test-server test-fuzz ## run all tests that CI runs
+
+test-tools: deps
+	$(call TIMED,scripts/install-test-tools)
+
+test-style: test-tools
+	$(call TIMED,$(CARGO) fmt --all --check)
+	$(call TIMED,$(CARGO) clippy --locked --workspace --all-targets -- -D warnings)
+	$(call TIMED,.venv/bin/ruff check tests && .venv/bin/ruff format --check tests)
+
+test-rust: test-tools
+	$(call TIMED,$(CARGO) test --locked --workspace)
+
+test-server: test-tools
+	$(call TIMED,$(CARGO) build --locked --release -p coffer)
+	$(call TIMED,.venv/bin/pytest --durations 10 tests)
+
+test-fuzz: test-tools
+	$(call TIMED,scripts/fuzz 5)
+
+test-large: test-tools ## move objects of gigabytes (needs 110 GB of disk)
+	$(call TIMED,$(CARGO) build --locked --release -p coffer)
+	$(call TIMED,.venv/bin/pytest -m large tests)
+
+fuzz: ## fuzz every parser for a minute each
+	scripts/fuzz 60
+
+bench: deps ## measure against peers; see bench/README.md
+	$(CARGO) build --release --locked -p coffer -p coffer-bench
+	target/release/coffer-bench $(BENCH_ARGS)
