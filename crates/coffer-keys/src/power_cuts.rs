@@ -135,8 +135,9 @@ impl Medium for FailingMedium {
             Fault::None => disk.unsynced.push((offset, bytes.to_vec())),
             Fault::Lie { .. } => disk.unsynced.push((offset, vec![0; bytes.len()])),
             Fault::Refusal { .. } => {
-                disk.unsynced
-                    .push((offset, bytes[..bytes.len() / 2].to_vec()));
+                let half = bytes[..bytes.len() / 2].to_vec();
+                disk.unsynced.push((offset, half));
+                disk.sync();
                 return Err(io::Error::from(io::ErrorKind::StorageFull));
             }
             Fault::PowerCut { seed, .. } => {
@@ -151,7 +152,12 @@ impl Medium for FailingMedium {
         let mut disk = self.0.lock().unwrap();
         match disk.step()? {
             Fault::PowerCut { seed, .. } => return Err(disk.cut_power(seed)),
-            Fault::Refusal { .. } => return Err(io::Error::other("a sync was refused")),
+            Fault::Refusal { .. } => {
+                disk.sync();
+                return Err(io::Error::other(
+                    "a sync was refused, although all was written",
+                ));
+            }
             Fault::None | Fault::Lie { .. } => disk.sync(),
         }
         Ok(())
@@ -272,6 +278,21 @@ fn destroying_again_completes_what_was_half_destroyed() {
         image[SLOT_BYTES..],
         "both copies are as new"
     );
+}
+
+#[test]
+fn a_torn_copy_is_mended_at_the_first_occasion() {
+    let (root, medium) = keystore_of_twenty();
+    let (keystore, _) = Keystore::open_on(medium.boxed(), path(), &root).unwrap();
+    let before = medium.image();
+    for at in [0, 1] {
+        medium.set_fault(Fault::Refusal { at });
+        keystore.destroy_bucket(&[3; 16]).unwrap_err();
+        assert!(medium.image() != before, "one copy is torn, or new");
+        medium.set_fault(Fault::None);
+        keystore.destroy_bucket(&[250; 16]).unwrap_err();
+        assert!(medium.image() == before, "both copies are as they were");
+    }
 }
 
 #[test]
