@@ -10,7 +10,6 @@ use coffer_admin::{Admin, LocalSocket, Requests, Status, Traffic};
 use coffer_s3::{RequestCount, S3Options, S3Service};
 use coffer_vault::{EtagStyle, Vault, VaultOptions};
 use hyper_util::service::TowerToHyperService;
-use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -72,7 +71,9 @@ struct Server {
     status: Status,
     shutdown: Shutdown,
     s3: JoinHandle<()>,
+    /// What goes on answering while S3 requests end: administration tells how far that is.
     aside: Vec<JoinHandle<()>>,
+    aside_shutdown: Shutdown,
 }
 
 impl Server {
@@ -85,7 +86,7 @@ impl Server {
         let (certificate, ca_cert) = certificate(config)?;
         let tls = server_config(certificate.clone())?;
         let socket = LocalSocket::bind(&config.data)?;
-        let shutdown = Shutdown::default();
+        let (shutdown, aside_shutdown) = (Shutdown::default(), Shutdown::default());
         let status = Status::default();
         let traffic = Arc::<Traffic>::default();
         let welcome = Welcome {
@@ -106,17 +107,24 @@ impl Server {
         let admin = Admin::new(vault.clone(), status.clone(), traffic.clone(), move || {
             requests(&counters)
         });
-        let door = |name, connections, traffic: &Arc<Traffic>, tls: &Arc<ServerConfig>| Door {
-            name,
+        let s3_door = Door {
+            name: "s3",
             tls: tls.clone(),
             limits: config.limits,
-            connections,
+            connections: connections(config.limits.connections),
             traffic: traffic.clone(),
             stop: shutdown.stop(),
             pool: Arc::<Pool>::default(),
         };
-        let s3_door = door("s3", connections(config.limits.connections), &traffic, &tls);
-        let admin_door = door("administration", ADMIN_CONNECTIONS, &Arc::default(), &tls);
+        let admin_door = Door {
+            name: "administration",
+            tls,
+            limits: config.limits,
+            connections: ADMIN_CONNECTIONS,
+            traffic: Arc::default(),
+            stop: aside_shutdown.stop(),
+            pool: Arc::default(),
+        };
         let s3_service = Turnstile::new(service, &config.limits, traffic);
         let admin_service = TowerToHyperService::new(admin.public_routes());
         let aside = vec![
@@ -131,6 +139,7 @@ impl Server {
             shutdown,
             s3,
             aside,
+            aside_shutdown,
         })
     }
 
@@ -154,6 +163,7 @@ impl Server {
             self.shutdown.enter(Phase::Abort);
             let _ = self.s3.await;
         }
+        self.aside_shutdown.enter(Phase::Abort);
         for task in self.aside {
             task.abort();
             let _ = task.await;
