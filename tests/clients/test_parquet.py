@@ -23,12 +23,13 @@ from harness.content import MIB, content
 @pytest.fixture(scope="module")
 def table():
     rows = 400_000
+    noise = pa.py_buffer(content(200 * rows))
     numbers = pa.array(range(rows), pa.int64())
     return pa.table(
         {
             "number": numbers,
             "group": pc.bit_wise_and(numbers, 7),
-            "noise": pa.array([content(200, n % 997) for n in range(rows)], pa.binary(200)),
+            "noise": pa.FixedSizeBinaryArray.from_buffers(pa.binary(200), rows, [None, noise]),
         }
     )
 

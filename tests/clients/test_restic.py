@@ -1,5 +1,7 @@
 """restic: init, backup, check, restore."""
 
+import json
+
 import pytest
 
 from harness.programs import make_tree, run, tree_digests
@@ -26,7 +28,7 @@ def test_backup_and_restore(restic, tmp_path):
     (source / "new").write_bytes(b"new")
     restic("backup", source)
     restic("check", "--read-data")
-    assert restic("snapshots", "--compact").count(str(source)) == 2
+    assert len(json.loads(restic("snapshots", "--json"))) == 2
     restic("restore", "latest", "--target", tmp_path / "back", "--verify")
     assert tree_digests(tmp_path / "back" / source.relative_to("/")) == tree_digests(source)
     restic("forget", "--keep-last", "1", "--prune")

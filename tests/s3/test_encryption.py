@@ -39,11 +39,11 @@ def test_bucket_encryption(s3, bucket):
     assert default == {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "default"}
 
 
-CUSTOMER_KEY = bytes(range(32))
+CUSTOMER_KEY = "x" * 32
 CUSTOMER = {
     "SSECustomerAlgorithm": "AES256",
     "SSECustomerKey": CUSTOMER_KEY,
-    "SSECustomerKeyMD5": base64.b64encode(hashlib.md5(CUSTOMER_KEY).digest()).decode(),
+    "SSECustomerKeyMD5": base64.b64encode(hashlib.md5(CUSTOMER_KEY.encode()).digest()).decode(),
 }
 
 

@@ -38,6 +38,9 @@ NAMES = [
     "soap;uploads&partNumber=1",
 ]
 
+NOT_FOR_XML = ["control\x01\x1f\x7f"]
+"""S3 puts these into XML as `&#x1;`, which boto3 can't read; only listings can be encoded."""
+
 
 @pytest.fixture(scope="module")
 def filled(s3):
@@ -67,6 +70,9 @@ def test_a_name_works_everywhere(s3, bucket, name):
     s3.copy_object(Bucket=bucket, Key="target", CopySource={"Bucket": bucket, "Key": name})
     tags = {"TagSet": [{"Key": "k", "Value": "v"}]}
     s3.put_object_tagging(Bucket=bucket, Key=name, Tagging=tags)
+    if name in NOT_FOR_XML:
+        s3.delete_object(Bucket=bucket, Key=name)
+        return
     upload = s3.create_multipart_upload(Bucket=bucket, Key=name)
     assert upload["Key"] == name
     assert s3.list_multipart_uploads(Bucket=bucket)["Uploads"][0]["Key"] == name

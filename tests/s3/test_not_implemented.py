@@ -1,15 +1,16 @@
 """What comes later says so: NotImplemented, never silence."""
 
+import datetime
+
 import pytest
 
 from harness.clients import refused
 
+FUTURE = datetime.datetime(2099, 1, 1, tzinfo=datetime.UTC)
 RULE = {"ID": "r", "Status": "Enabled", "Prefix": "", "Expiration": {"Days": 1}}
 
 BUCKET_CALLS = {
-    "get_bucket_versioning": {},
     "put_bucket_versioning": {"VersioningConfiguration": {"Status": "Enabled"}},
-    "list_object_versions": {},
     "get_object_lock_configuration": {},
     "put_object_lock_configuration": {"ObjectLockConfiguration": {"ObjectLockEnabled": "Enabled"}},
     "get_bucket_lifecycle_configuration": {},
@@ -43,7 +44,7 @@ OBJECT_CALLS = {
     "get_object_acl": {},
     "put_object_acl": {"ACL": "public-read"},
     "get_object_retention": {},
-    "put_object_retention": {"Retention": {"Mode": "GOVERNANCE", "RetainUntilDate": 2**31}},
+    "put_object_retention": {"Retention": {"Mode": "GOVERNANCE", "RetainUntilDate": FUTURE}},
     "get_object_legal_hold": {},
     "put_object_legal_hold": {"LegalHold": {"Status": "ON"}},
     "get_object_torrent": {},
@@ -77,7 +78,7 @@ def test_of_objects(s3, bucket, call):
         {"ACL": "public-read"},
         {"ACL": "authenticated-read"},
         {"GrantRead": "id=someone"},
-        {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": 2**31},
+        {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": FUTURE},
         {"ObjectLockLegalHoldStatus": "ON"},
         {"WebsiteRedirectLocation": "/elsewhere"},
         {"StorageClass": "GLACIER"},
@@ -96,6 +97,14 @@ def test_headers_of_a_new_bucket(s3, options):
     with refused("NotImplemented", 501):
         s3.create_bucket(Bucket="never", **options)
     assert "never" not in [found["Name"] for found in s3.list_buckets()["Buckets"]]
+
+
+def test_an_unversioned_bucket_says_so(s3, bucket):
+    """Clients ask this of any bucket; the answers are S3's for one that was never versioned."""
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    assert "Status" not in s3.get_bucket_versioning(Bucket=bucket)
+    (version,) = s3.list_object_versions(Bucket=bucket)["Versions"]
+    assert (version["Key"], version["VersionId"], version["IsLatest"]) == ("a", "null", True)
 
 
 def test_versions_of_objects(s3, bucket):

@@ -21,7 +21,8 @@ def fetch(server, method, url, body=None, headers=None):
     try:
         connection.request(method, url.removeprefix(server.endpoint), body, headers or {})
         response = connection.getresponse()
-        return response.status, dict(response.getheaders()), response.read()
+        names = {name.lower(): value for name, value in response.getheaders()}
+        return response.status, names, response.read()
     finally:
         connection.close()
 
@@ -37,7 +38,7 @@ def test_presigned_urls(s3, bucket, server):
     url = presign(s3, "get_object", Bucket=bucket, Key=name, ResponseContentType="text/x-over")
     status, headers, body = fetch(server, "GET", url)
     assert (status, body) == (200, b"presigned")
-    assert headers["Content-Type"] == "text/x-over"
+    assert headers["content-type"] == "text/x-over"
     url = presign(s3, "head_object", Bucket=bucket, Key=name)
     assert fetch(server, "HEAD", url)[0] == 200
     url = presign(s3, "delete_object", Bucket=bucket, Key=name)
@@ -58,6 +59,15 @@ def test_presigned_urls_are_good_for_one_thing(s3, bucket, server):
         assert status == 403 and b"<Code>SignatureDoesNotMatch</Code>" in body, changed
     assert fetch(server, "PUT", url, b"x")[0] == 403
     assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"a"
+
+
+def test_version_2_is_refused_in_words(server, bucket):
+    old = s3_client(server, signature_version="s3")
+    with refused("InvalidRequest", 400) as error:
+        old.list_objects_v2(Bucket=bucket)
+    assert "AWS4-HMAC-SHA256" in error.message
+    status, _, body = fetch(server, "GET", presign(old, "get_object", Bucket=bucket, Key="a"))
+    assert status == 400 and b"AWS4-HMAC-SHA256" in body
 
 
 def test_presigned_urls_expire(s3, bucket, server):
