@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coffer_label::{Categories, Label, Rank};
 use coffer_seal::limits::WRAPPED_KEY_BYTES;
+use coffer_seal::{Context, KeyKind, SecretKey, unwrap_key, wrap_key};
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
@@ -13,6 +14,7 @@ use crate::limits::{
     BODY_FIXED_BYTES, BUCKET_BYTES, BUCKET_COUNT_MAX, CATEGORIES_BYTES, ID_BYTES, LEVEL_COUNT_MAX,
     LEVEL_MAX_BYTES, LEVEL_NAME_MAX_BYTES,
 };
+use crate::root::RootKey;
 
 /// The body's own version: the first two bytes.
 const BODY_VERSION: u16 = 1;
@@ -116,6 +118,58 @@ impl Contents {
         }
         Ok(contents)
     }
+}
+
+impl Contents {
+    /// Unwraps a level's key.
+    pub(crate) fn level_key(&self, root: &RootKey, level_id: Id) -> Result<SecretKey, KeysError> {
+        let (level, wrapped) = self
+            .levels
+            .get(&level_id)
+            .ok_or(KeysError::NoSuchLevel { level_id })?;
+        let context = Context::key(KeyKind::Level, &level_id, level.generation);
+        unwrap(root.secret(), &context, wrapped)
+    }
+
+    /// Unwraps the system key.
+    pub(crate) fn system_key(
+        &self,
+        keystore_id: &Id,
+        root: &RootKey,
+    ) -> Result<SecretKey, KeysError> {
+        let context = Context::key(KeyKind::System, keystore_id, self.system_generation);
+        unwrap(root.secret(), &context, &self.system_key)
+    }
+
+    /// Wraps under a new root key what the old one wraps. Bucket keys stay as they are: level keys
+    /// wrap them.
+    pub(crate) fn rewrap(
+        &mut self,
+        keystore_id: &Id,
+        old: &RootKey,
+        new: &RootKey,
+    ) -> Result<(), KeysError> {
+        let again = |context: Context, wrapped: &mut Wrapped| -> Result<(), KeysError> {
+            let key = unwrap(old.secret(), &context, wrapped)?;
+            *wrapped = wrap_key(new.secret(), &context, &key);
+            Ok(())
+        };
+        let system = Context::key(KeyKind::System, keystore_id, self.system_generation);
+        again(system, &mut self.system_key)?;
+        for (level, wrapped) in self.levels.values_mut() {
+            let context = Context::key(KeyKind::Level, &level.id, level.generation);
+            again(context, wrapped)?;
+        }
+        Ok(())
+    }
+}
+
+fn unwrap(
+    wrapping_key: &SecretKey,
+    context: &Context,
+    wrapped: &Wrapped,
+) -> Result<SecretKey, KeysError> {
+    unwrap_key(wrapping_key, context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)
 }
 
 fn read_levels(fields: &mut Fields<'_>) -> Result<BTreeMap<Id, (LevelEntry, Wrapped)>, KeysError> {

@@ -10,16 +10,17 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum KeysError {
     /// There is no root key where one was expected.
-    #[error("there is no root key at {path}")]
+    #[error("there is no root key in {place}")]
     RootMissing {
-        /// The root-key file.
-        path: PathBuf,
+        /// The source.
+        place: String,
     },
-    /// A root key would have been overwritten.
-    #[error("there is a root key at {path} already; it is never overwritten")]
-    RootExists {
-        /// The root-key file.
-        path: PathBuf,
+    /// The source holds a key besides the one that the keystore opens with: a change of the root
+    /// key was interrupted. Opening the keystore completes it.
+    #[error("a change of the root key in {place} is not complete")]
+    RootUnsettled {
+        /// The source.
+        place: String,
     },
     /// Others than the owner may use the root-key file.
     #[error(
@@ -67,6 +68,13 @@ pub enum KeysError {
     /// The newest intact copy doesn't open with this root key.
     #[error("the keystore does not open with this root key: it belongs to another one")]
     WrongRoot,
+    /// A change was made, and a restart finds it; but old keys aren't destroyed everywhere yet.
+    /// [`Keystore::settle`](crate::Keystore::settle) or opening the keystore completes it.
+    #[error("the keys are out of use, but not yet destroyed everywhere: {source}")]
+    Unsettled {
+        /// What went wrong.
+        source: Box<KeysError>,
+    },
     /// The body opened, but doesn't say what a body says.
     #[error("the keystore opened, but its contents are malformed at its {what}")]
     Malformed {

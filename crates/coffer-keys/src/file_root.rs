@@ -6,10 +6,9 @@
 //! coffer root key v1
 //! 64 lower-case hexadecimal digits
 //! ```
+//!
+//! While the root key is being changed, the same two lines with the other key are at byte 4096.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use coffer_seal::SecretKey;
@@ -17,14 +16,15 @@ use coffer_seal::limits::KEY_BYTES;
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
-use crate::limits::ROOT_FILE_MAX_BYTES;
-use crate::new_file::NewFile;
-use crate::root::{RootKey, RootSource};
+use crate::root::{RootKey, RootMedium, RootSource};
+use crate::root_file::{OnFile, RootText};
+use crate::storage::Storage;
 
 const HEADING: &str = "coffer root key v1\n";
 
-/// A root-key file: mode 0600, written once, never overwritten. Whoever can read it can open
-/// everything, so it is refused while others than its owner have any permission on it.
+/// A root-key file: mode 0600. Whoever can read it can open everything, so it is refused while
+/// others than its owner have any permission on it. A key that is destroyed is overwritten in
+/// place.
 #[derive(Debug, Clone)]
 pub struct FileRoot {
     path: PathBuf,
@@ -40,56 +40,60 @@ impl FileRoot {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    fn on_file(&self) -> OnFile<'_> {
+        OnFile {
+            path: &self.path,
+            kind: &BareText,
+        }
+    }
 }
 
 impl RootSource for FileRoot {
-    fn load(&self) -> Result<RootKey, KeysError> {
-        let mut file = File::open(&self.path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => KeysError::RootMissing {
-                path: self.path.clone(),
-            },
-            _ => KeysError::io("open", &self.path)(source),
-        })?;
-        let metadata = file
-            .metadata()
-            .map_err(KeysError::io("examine", &self.path))?;
-        let mode = metadata.permissions().mode() & 0o7777;
-        if mode & 0o077 != 0 {
-            return Err(KeysError::RootExposed {
-                path: self.path.clone(),
-                mode,
-            });
-        }
-        // A buffer that never grows, so that no copy is left in memory that was given back.
-        let mut text = Zeroizing::new([0; ROOT_FILE_MAX_BYTES]);
-        let text_bytes = read_up_to(&mut file, text.as_mut_slice())
-            .map_err(KeysError::io("read", &self.path))?;
-        parse(&text[..text_bytes]).ok_or_else(|| KeysError::RootMalformed {
-            path: self.path.clone(),
-        })
+    fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
+        self.on_file().candidates()
     }
 
-    fn create(&self) -> Result<RootKey, KeysError> {
-        let root = RootKey::generate();
-        let mut digits = Zeroizing::new([0; 2 * KEY_BYTES]);
-        hex::encode_to_slice(root.secret().expose(), digits.as_mut_slice())
-            .expect("two digits a byte have room");
-        let new = NewFile::begin(&self.path)?;
-        let mut file = new.file();
-        [HEADING.as_bytes(), digits.as_slice(), b"\n"]
-            .into_iter()
-            .try_for_each(|piece| file.write_all(piece))
-            .map_err(KeysError::io("write", &self.path))?;
-        if !new.place()? {
-            return Err(KeysError::RootExists {
-                path: self.path.clone(),
-            });
-        }
-        Ok(root)
+    fn add(&self) -> Result<RootKey, KeysError> {
+        self.on_file().add()
+    }
+
+    fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
+        self.on_file().keep_only(kept)
     }
 
     fn describe(&self) -> String {
         format!("file {}", self.path.display())
+    }
+
+    fn medium(&self) -> RootMedium {
+        let storage = Storage::below(&self.path);
+        RootMedium {
+            holder: format!("file {} on {}", self.path.display(), storage.describe()),
+            destruction: "overwritten once in place, synced, read back".to_owned(),
+            remaining: format!(
+                "whoever kept copies of both the keystore and the root-key file from before, such \
+                 as a backup or a snapshot, can still open what they hold; {}",
+                storage.remains()
+            ),
+        }
+    }
+}
+
+/// The key itself, in hexadecimal digits.
+pub(crate) struct BareText;
+
+impl RootText for BareText {
+    fn parse(&self, text: &[u8]) -> Result<Option<RootKey>, KeysError> {
+        Ok(parse(text))
+    }
+
+    fn write(&self, root: &RootKey) -> Result<Zeroizing<Vec<u8>>, KeysError> {
+        let mut text = Zeroizing::new(vec![b'\n'; HEADING.len() + 2 * KEY_BYTES + 1]);
+        text[..HEADING.len()].copy_from_slice(HEADING.as_bytes());
+        let digits = &mut text[HEADING.len()..HEADING.len() + 2 * KEY_BYTES];
+        hex::encode_to_slice(root.secret().expose(), digits).expect("two digits a byte have room");
+        Ok(text)
     }
 }
 
@@ -101,17 +105,4 @@ pub(crate) fn parse(text: &[u8]) -> Option<RootKey> {
     let mut bytes = Zeroizing::new([0; KEY_BYTES]);
     hex::decode_to_slice(digits, bytes.as_mut_slice()).ok()?;
     Some(RootKey::from_secret(SecretKey::from_bytes(*bytes)))
-}
-
-fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled_bytes = 0;
-    while filled_bytes < buffer.len() {
-        match file.read(&mut buffer[filled_bytes..]) {
-            Ok(0) => break,
-            Ok(read_bytes) => filled_bytes += read_bytes,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled_bytes)
 }

@@ -13,11 +13,12 @@ use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, unwrap_key, wrap_ke
 
 use crate::bucket_key::BucketKey;
 use crate::contents::{BucketEntry, Contents, LevelEntry};
-use crate::copies::{Copies, Medium, Repair};
+use crate::copies::{Copies, Repair};
 use crate::error::KeysError;
 use crate::limits::{BUCKET_COUNT_MAX, SLOT_BYTES};
+use crate::medium::Medium;
 use crate::new_file::NewFile;
-use crate::root::RootKey;
+use crate::root::{RootKey, RootSource};
 use crate::slot::Copy;
 
 /// The level that every keystore begins with.
@@ -33,26 +34,33 @@ const FIRST_GENERATION: u32 = 1;
 ///
 /// A change that failed to be written may be found after a restart all the same, or not: never
 /// half. Calls after it first complete what the failed one left behind.
+///
+/// A key is erased by leaving it out of a body that is sealed under a new root key, and destroying
+/// the old one: then no older copy opens, wherever it is, unless its root key was copied too.
 pub struct Keystore {
     id: [u8; 16],
-    root: RootKey,
+    source: Box<dyn RootSource>,
     system_key: SecretKey,
     writable: bool,
     state: Mutex<State>,
 }
 
-struct State {
-    contents: Contents,
+pub(crate) struct State {
+    pub(crate) contents: Contents,
     copies: Copies,
+    root: RootKey,
+    /// Whether the source may hold another root key than `root`.
+    is_settled: bool,
 }
 
 impl Keystore {
-    /// Makes a keystore with a system key and the level `default`, labelled `s0`.
+    /// Makes a keystore with a system key and the level `default`, labelled `s0`. Its root key is
+    /// the one that the source holds, or a new one when it holds none.
     ///
     /// # Errors
     ///
     /// [`KeysError::Exists`] when the file exists; I/O errors, and then there is none.
-    pub fn create(path: &Path, root: &RootKey) -> Result<Self, KeysError> {
+    pub fn create(path: &Path, source: Box<dyn RootSource>) -> Result<Self, KeysError> {
         if Self::exists(path) {
             return Err(KeysError::Exists {
                 path: path.to_path_buf(),
@@ -64,7 +72,7 @@ impl Keystore {
             .set_len(2 * SLOT_BYTES as u64)
             .map_err(write_error)?;
         let medium = new.file().try_clone().map_err(write_error)?;
-        let keystore = Self::create_on(Box::new(medium), path, root)?;
+        let keystore = Self::create_on(Box::new(medium), path, source)?;
         if new.place()? {
             Ok(keystore)
         } else {
@@ -74,27 +82,28 @@ impl Keystore {
         }
     }
 
-    /// Opens a keystore, and mends a damaged or older copy from the other.
+    /// Opens a keystore, mends a damaged or older copy from the other, and completes a change of
+    /// the root key that was interrupted: root keys that it doesn't open with are destroyed.
     ///
     /// # Errors
     ///
-    /// When there is none, both copies are damaged, its format is newer, or the newest copy
-    /// doesn't open with this root key. An older copy is never taken for a newer one that is
+    /// When there is none, both copies are damaged, its format is newer, or the newest copy opens
+    /// with none of the source's root keys. An older copy is never taken for a newer one that is
     /// whole, for that would undo a destroyed key.
-    pub fn open(path: &Path, root: &RootKey) -> Result<(Self, Repair), KeysError> {
+    pub fn open(path: &Path, source: Box<dyn RootSource>) -> Result<(Self, Repair), KeysError> {
         let file = open_file(path, OpenOptions::new().read(true).write(true))?;
-        Self::open_on(Box::new(file), path, root)
+        Self::open_on(Box::new(file), path, source)
     }
 
-    /// Opens a keystore and changes nothing, not even a damaged copy.
+    /// Opens a keystore and changes nothing, neither a damaged copy nor the root keys.
     ///
     /// # Errors
     ///
     /// As [`Keystore::open`]. Every change is [`KeysError::ReadOnly`] later.
-    pub fn open_read_only(path: &Path, root: &RootKey) -> Result<Self, KeysError> {
+    pub fn open_read_only(path: &Path, source: Box<dyn RootSource>) -> Result<Self, KeysError> {
         let file = open_file(path, OpenOptions::new().read(true))?;
         let copies = Copies::find(Box::new(file), path)?;
-        Self::from_copies(copies, root, false)
+        Self::from_copies(copies, source, false)
     }
 
     /// Whether there is a keystore at this path, or anything else.
@@ -105,6 +114,11 @@ impl Keystore {
     /// The keystore's own id, which its sealing is bound to.
     pub fn id(&self) -> [u8; 16] {
         self.id
+    }
+
+    /// Where its root key is.
+    pub fn source(&self) -> &dyn RootSource {
+        self.source.as_ref()
     }
 
     /// How often it was changed, from 1.
@@ -152,7 +166,7 @@ impl Keystore {
         level_id: [u8; 16],
     ) -> Result<BucketKey, KeysError> {
         let key = SecretKey::generate();
-        self.change(|contents| {
+        self.change(|contents, root| {
             if contents.buckets.contains_key(&bucket_id) {
                 return Err(KeysError::BucketExists { bucket_id });
             }
@@ -160,7 +174,7 @@ impl Keystore {
             if count >= BUCKET_COUNT_MAX {
                 return Err(KeysError::TooManyBuckets { count });
             }
-            let level_key = self.level_key(contents, level_id)?;
+            let level_key = contents.level_key(root, level_id)?;
             let bucket = BucketEntry {
                 id: bucket_id,
                 level_id,
@@ -188,7 +202,7 @@ impl Keystore {
                 .ok_or(KeysError::NoSuchBucket {
                     bucket_id: *bucket_id,
                 })?;
-        let level_key = self.level_key(&state.contents, bucket.level_id)?;
+        let level_key = state.contents.level_key(&state.root, bucket.level_id)?;
         let key = unwrap_key(&level_key, &bucket_context(bucket), wrapped)
             .map_err(|_| KeysError::KeyDidNotOpen)?;
         Ok(BucketKey::new(*bucket_id, bucket.generation, key))
@@ -201,7 +215,7 @@ impl Keystore {
     /// [`KeysError::NoSuchBucket`] when it has none; both copies are as new then, even when an
     /// earlier attempt failed half-way.
     pub fn destroy_bucket(&self, bucket_id: &[u8; 16]) -> Result<(), KeysError> {
-        self.change(|contents| {
+        self.change(|contents, _| {
             contents
                 .buckets
                 .remove(bucket_id)
@@ -212,84 +226,175 @@ impl Keystore {
         })
     }
 
+    /// Moves the keystore under a new root key and destroys the old one.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be written; [`KeysError::Unsettled`] when the new root key is in force and the
+    /// old one couldn't be destroyed.
+    pub fn rotate_root(&self) -> Result<(), KeysError> {
+        self.change_under_new_root(|_, _| Ok(()))
+    }
+
+    /// Completes what a failed change left behind: afterwards both copies are the same and the
+    /// source holds one root key. Every change begins with it.
+    ///
+    /// # Errors
+    ///
+    /// When the keystore or the source can't be written.
+    pub fn settle(&self) -> Result<(), KeysError> {
+        self.settled().map(drop)
+    }
+
     pub(crate) fn create_on(
         medium: Box<dyn Medium>,
         path: &Path,
-        root: &RootKey,
+        source: Box<dyn RootSource>,
     ) -> Result<Self, KeysError> {
+        // A first start that was interrupted leaves a root key: nothing depends on it yet.
+        let root = match source.candidates()?.into_iter().next() {
+            Some(root) => root,
+            None => source.add()?,
+        };
         let id = random_bytes();
-        let copy = Copy::seal(root, id, 1, &first_contents(id, root).to_bytes());
+        let copy = Copy::seal(&root, id, 1, &first_contents(id, &root).to_bytes());
         let mut copies = Copies::on_empty(medium, path, copy.clone());
         copies.write_staler(copy)?;
         copies.mend()?;
-        Self::from_copies(copies, root, true)
+        source.keep_only(Some(&root))?;
+        Self::from_copies(copies, source, true)
     }
 
     pub(crate) fn open_on(
         medium: Box<dyn Medium>,
         path: &Path,
-        root: &RootKey,
+        source: Box<dyn RootSource>,
     ) -> Result<(Self, Repair), KeysError> {
         let copies = Copies::find(medium, path)?;
-        let keystore = Self::from_copies(copies, root, true)?;
-        // Only now that the newest copy is known to open may it replace the other.
-        let repair = keystore.state().copies.mend()?;
+        let keystore = Self::from_copies(copies, source, true)?;
+        let mut state = keystore.state();
+        // Only now that the newest copy is known to open may it replace the other, and only when
+        // both open with this root key may the other root key go.
+        let repair = state.copies.mend()?;
+        state.settle(keystore.source.as_ref())?;
+        drop(state);
         if repair != Repair::None {
             tracing::warn!(?repair, "a copy of the keystore was mended from the other");
         }
         Ok((keystore, repair))
     }
 
-    fn from_copies(copies: Copies, root: &RootKey, writable: bool) -> Result<Self, KeysError> {
+    fn from_copies(
+        copies: Copies,
+        source: Box<dyn RootSource>,
+        writable: bool,
+    ) -> Result<Self, KeysError> {
         let id = copies.newest().keystore_id();
-        let contents = Contents::from_bytes(&copies.newest().open(root)?)?;
-        let context = Context::key(KeyKind::System, &id, contents.system_generation);
-        let system_key = unwrap_key(root.secret(), &context, &contents.system_key)
-            .map_err(|_| KeysError::KeyDidNotOpen)?;
+        let candidates = source.candidates()?;
+        if candidates.is_empty() {
+            return Err(KeysError::RootMissing {
+                place: source.describe(),
+            });
+        }
+        let (body, root) = candidates
+            .into_iter()
+            .find_map(|root| Some((copies.newest().open(&root).ok()?, root)))
+            .ok_or(KeysError::WrongRoot)?;
+        let contents = Contents::from_bytes(&body)?;
+        let system_key = contents.system_key(&id, &root)?;
         Ok(Self {
             id,
-            root: root.clone(),
+            source,
             system_key,
             writable,
-            state: Mutex::new(State { contents, copies }),
+            state: Mutex::new(State {
+                contents,
+                copies,
+                root,
+                is_settled: false,
+            }),
         })
     }
 
     /// Applies a change in memory and on disk, or neither.
-    fn change(
+    pub(crate) fn change<T>(
         &self,
-        apply: impl FnOnce(&mut Contents) -> Result<(), KeysError>,
-    ) -> Result<(), KeysError> {
+        apply: impl FnOnce(&mut Contents, &RootKey) -> Result<T, KeysError>,
+    ) -> Result<T, KeysError> {
+        let mut state = self.settled()?;
+        let mut contents = state.contents.clone();
+        let outcome = apply(&mut contents, &state.root)?;
+        let root = state.root.clone();
+        state.put(contents, root)?;
+        state.settle(self.source.as_ref())?;
+        Ok(outcome)
+    }
+
+    /// Applies a change and moves the keystore under a new root key, so that whatever the change
+    /// left out is gone from every older copy too. When this returns, the old root key is
+    /// destroyed.
+    pub(crate) fn change_under_new_root<T>(
+        &self,
+        apply: impl FnOnce(&mut Contents, &RootKey) -> Result<T, KeysError>,
+    ) -> Result<T, KeysError> {
+        let mut state = self.settled()?;
+        let mut contents = state.contents.clone();
+        let outcome = apply(&mut contents, &state.root)?;
+        // From here on the source may hold two keys, whatever fails.
+        state.is_settled = false;
+        let new_root = self.source.add()?;
+        contents.rewrap(&self.id, &state.root, &new_root)?;
+        state.put(contents, new_root)?;
+        let settled = state.settle(self.source.as_ref());
+        settled.map_err(|source| KeysError::Unsettled {
+            source: Box::new(source),
+        })?;
+        Ok(outcome)
+    }
+
+    /// The state, after what a failed change left behind was completed.
+    fn settled(&self) -> Result<MutexGuard<'_, State>, KeysError> {
         if !self.writable {
             return Err(KeysError::ReadOnly);
         }
         let mut state = self.state();
-        // What a failed change left behind comes first: its copy is the staler one.
-        state.copies.mend()?;
-        let mut contents = state.contents.clone();
-        apply(&mut contents)?;
-        let generation = state.copies.newest().generation() + 1;
-        let copy = Copy::seal(&self.root, self.id, generation, &contents.to_bytes());
-        state.copies.write_staler(copy)?;
-        // From here on a restart finds the change, so memory has it too, whatever happens next.
-        state.contents = contents;
-        state.copies.mend()?;
-        Ok(())
+        state.settle(self.source.as_ref())?;
+        Ok(state)
     }
 
-    fn level_key(&self, contents: &Contents, level_id: [u8; 16]) -> Result<SecretKey, KeysError> {
-        let (level, wrapped) = contents
-            .levels
-            .get(&level_id)
-            .ok_or(KeysError::NoSuchLevel { level_id })?;
-        let context = Context::key(KeyKind::Level, &level_id, level.generation);
-        unwrap_key(self.root.secret(), &context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         // Memory changes in single assignments after the disk did, so a panic elsewhere can't
         // have left it half-changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Makes contents what a restart finds. When it fails, the other copy is untouched.
+    fn put(&mut self, contents: Contents, root: RootKey) -> Result<(), KeysError> {
+        let newest = self.copies.newest();
+        let generation = newest.generation() + 1;
+        let copy = Copy::seal(
+            &root,
+            newest.keystore_id(),
+            generation,
+            &contents.to_bytes(),
+        );
+        self.copies.write_staler(copy)?;
+        // From here on a restart finds the change, so memory has it too, whatever happens next.
+        self.contents = contents;
+        self.root = root;
+        Ok(())
+    }
+
+    /// Brings both copies to the newest, and only then destroys other root keys.
+    fn settle(&mut self, source: &dyn RootSource) -> Result<(), KeysError> {
+        self.copies.mend()?;
+        if !self.is_settled {
+            source.keep_only(Some(&self.root))?;
+            self.is_settled = true;
+        }
+        Ok(())
     }
 }
 

@@ -13,13 +13,13 @@
 //! callers use a blocking task.
 //!
 //! ```
-//! use coffer_keys::{Keystore, RootKey};
+//! use coffer_keys::{FileRoot, Keystore};
 //! use coffer_seal::SecretKey;
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let path = folder.path().join("keystore");
-//! let root = RootKey::generate();
-//! let keystore = Keystore::create(&path, &root)?;
+//! let root = FileRoot::new(folder.path().join("root.key"));
+//! let keystore = Keystore::create(&path, Box::new(root.clone()))?;
 //! let level = &keystore.levels()[0];
 //! assert_eq!((level.name.as_str(), level.label.to_string().as_str()), ("default", "s0"));
 //!
@@ -28,7 +28,7 @@
 //! let wrapped = bucket_key.wrap(&[2; 16], &data_key);
 //!
 //! drop(keystore);
-//! let (keystore, _repair) = Keystore::open(&path, &root)?;
+//! let (keystore, _repair) = Keystore::open(&path, Box::new(root))?;
 //! let bucket_key = keystore.bucket_key(&[1; 16])?;
 //! assert_eq!(bucket_key.unwrap(&[2; 16], bucket_key.generation(), &wrapped)?, data_key);
 //! # Ok::<(), coffer_keys::KeysError>(())
@@ -40,10 +40,17 @@ pub mod limits;
 
 mod error;
 
+mod medium;
 mod new_file;
 mod root;
+mod storage;
+
+mod places;
+
+mod root_file;
 
 mod file_root;
+mod memory_root;
 
 mod contents;
 mod slot;
@@ -58,6 +65,8 @@ mod keystore;
 pub mod fuzzing;
 
 #[cfg(test)]
+mod failing_medium;
+#[cfg(test)]
 mod power_cuts;
 
 pub use bucket_key::BucketKey;
@@ -66,4 +75,5 @@ pub use copies::Repair;
 pub use error::KeysError;
 pub use file_root::FileRoot;
 pub use keystore::Keystore;
-pub use root::{RootKey, RootSource};
+pub use memory_root::MemoryRoot;
+pub use root::{RootKey, RootMedium, RootSource};

@@ -14,8 +14,9 @@ pub const LEVEL_NAME_MAX_BYTES: usize = 64;
 /// The room of each of the keystore file's two copies, in bytes; the file is sparse.
 pub const SLOT_BYTES: usize = 4 * 1024 * 1024;
 
-/// The longest root-key file that is read, in bytes.
-pub const ROOT_FILE_MAX_BYTES: usize = 256;
+/// The room of each of a root-key file's two texts, in bytes: a block of any disk, so that writing
+/// one can't tear the other.
+pub const PLACE_BYTES: usize = 4096;
 
 /// Level and bucket ids, in bytes.
 pub(crate) const ID_BYTES: usize = 16;

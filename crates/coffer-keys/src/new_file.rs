@@ -83,7 +83,7 @@ fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// A new name is durable once its folder is.
-fn sync_folder_of(path: &Path) -> Result<(), KeysError> {
+pub(crate) fn sync_folder_of(path: &Path) -> Result<(), KeysError> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -25,22 +25,51 @@ impl RootKey {
     }
 }
 
-/// Where the root key comes from.
+/// Where a keystore's root key comes from, and where an old one goes.
+///
+/// A source belongs to one keystore. At rest it holds one root key. What was sealed under it is
+/// erased by changing it: a new key is added beside it, the keystore is written anew under the new
+/// one, and the old one is destroyed. Wherever that is interrupted, the keystore's newest copy
+/// opens with one of the two, and opening the keystore destroys the other.
 pub trait RootSource: Send + Sync {
-    /// The root key that the source holds.
+    /// The root keys that the source holds: none before the first, two while the root key is being
+    /// changed.
     ///
     /// # Errors
     ///
-    /// [`KeysError::RootMissing`] when it holds none yet; others when it can't be had.
-    fn load(&self) -> Result<RootKey, KeysError>;
+    /// When it holds something else, or can't be read.
+    fn candidates(&self) -> Result<Vec<RootKey>, KeysError>;
 
-    /// Makes a root key, durably, and gives it out.
+    /// Makes a root key beside the one that is there, if one is. It is durable when this returns.
     ///
     /// # Errors
     ///
-    /// [`KeysError::RootExists`] when the source holds one already.
-    fn create(&self) -> Result<RootKey, KeysError>;
+    /// [`KeysError::RootUnsettled`] while there are two; others when it can't be made.
+    fn add(&self) -> Result<RootKey, KeysError>;
+
+    /// Destroys all root keys but `kept`, as far as the medium allows, and what an interrupted
+    /// [`RootSource::add`] left behind. With nothing to destroy, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`KeysError::RootMissing`] when `kept` isn't there, and then nothing is destroyed; others
+    /// when the rest can't be destroyed for sure. A call that failed is made good by another.
+    fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError>;
 
     /// The source in a few words, for operators: never a secret.
     fn describe(&self) -> String;
+
+    /// What destroying a root key here proves: for receipts.
+    fn medium(&self) -> RootMedium;
+}
+
+/// What a receipt says of the medium that held a destroyed root key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootMedium {
+    /// What held it, such as a file on a kind of file system.
+    pub holder: String,
+    /// How it was destroyed.
+    pub destruction: String,
+    /// What that does not rule out.
+    pub remaining: String,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use coffer_keys::limits::SLOT_BYTES;
-use coffer_keys::{KeysError, Keystore, Repair, RootKey};
+use coffer_keys::{KeysError, Keystore, MemoryRoot, Repair};
 
 const HEADER_BYTES: usize = 40;
 const SHA256_BYTES: usize = 32;
@@ -13,7 +13,7 @@ const SHA256_BYTES: usize = 32;
 struct Scene {
     _folder: tempfile::TempDir,
     path: PathBuf,
-    root: RootKey,
+    root: MemoryRoot,
     /// The file, whole.
     image: Vec<u8>,
 }
@@ -22,8 +22,8 @@ impl Scene {
     /// A keystore of five buckets.
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder for the test");
-        let (path, root) = (folder.path().join("keystore"), RootKey::generate());
-        let keystore = Keystore::create(&path, &root).expect("a new keystore");
+        let (path, root) = (folder.path().join("keystore"), MemoryRoot::new());
+        let keystore = Keystore::create(&path, Box::new(root.clone())).expect("a new keystore");
         let level = keystore.levels()[0].id;
         for number in 0..5 {
             keystore.add_bucket([number; 16], level).expect("a bucket");
@@ -51,7 +51,7 @@ impl Scene {
     }
 
     fn open(&self) -> Result<(Keystore, Repair), KeysError> {
-        Keystore::open(&self.path, &self.root)
+        Keystore::open(&self.path, Box::new(self.root.clone()))
     }
 
     /// Opens a damaged file, and expects it to be as it was once mended.
@@ -223,7 +223,7 @@ fn a_write_that_was_interrupted_leaves_old_or_new() {
         change(&scene.open().unwrap().0);
         let new = scene.read();
         let bucket_count = |path: &Path| {
-            let (keystore, _) = Keystore::open(path, &scene.root).unwrap();
+            let (keystore, _) = Keystore::open(path, Box::new(scene.root.clone())).unwrap();
             keystore.buckets().len()
         };
         let (before, after) = (5, bucket_count(&scene.path));
@@ -259,7 +259,7 @@ fn reading_only_mends_and_changes_nothing() {
     let mut damaged = scene.image.clone();
     damaged[50] ^= 1;
     scene.write(&damaged);
-    let keystore = Keystore::open_read_only(&scene.path, &scene.root).unwrap();
+    let keystore = Keystore::open_read_only(&scene.path, Box::new(scene.root.clone())).unwrap();
     assert_eq!(keystore.buckets().len(), 5);
     assert!(keystore.bucket_key(&[2; 16]).is_ok());
     let level = keystore.levels()[0].id;

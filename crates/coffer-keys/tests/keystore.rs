@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use coffer_keys::limits::SLOT_BYTES;
-use coffer_keys::{KeysError, Keystore, Repair, RootKey};
+use coffer_keys::{KeysError, Keystore, MemoryRoot, Repair, RootKey};
 use coffer_seal::SecretKey;
 
 fn folder() -> tempfile::TempDir {
@@ -13,10 +13,10 @@ fn folder() -> tempfile::TempDir {
 
 #[test]
 fn a_new_keystore_has_a_system_key_and_the_level_default() {
-    let (folder, root) = (folder(), RootKey::generate());
+    let (folder, root) = (folder(), MemoryRoot::new());
     let path = folder.path().join("keystore");
     assert!(!Keystore::exists(&path));
-    let keystore = Keystore::create(&path, &root).unwrap();
+    let keystore = Keystore::create(&path, Box::new(root.clone())).unwrap();
     assert!(Keystore::exists(&path));
     assert_eq!(keystore.generation(), 1);
     let levels = keystore.levels();
@@ -27,20 +27,20 @@ fn a_new_keystore_has_a_system_key_and_the_level_default() {
     assert!(levels[0].created_ms > 1_700_000_000_000, "made just now");
     assert!(keystore.buckets().is_empty());
 
-    let (again, repair) = Keystore::open(&path, &root).unwrap();
+    let (again, repair) = Keystore::open(&path, Box::new(root.clone())).unwrap();
     assert_eq!(repair, Repair::None);
     assert_eq!(again.id(), keystore.id());
     assert_eq!(again.levels(), levels);
     assert_eq!(again.system_key(), keystore.system_key());
-    let other = Keystore::create(&folder.path().join("other"), &root).unwrap();
+    let other = Keystore::create(&folder.path().join("other"), Box::new(root.clone())).unwrap();
     assert_ne!(other.system_key(), keystore.system_key());
 }
 
 #[test]
 fn the_file_is_its_owners_sparse_and_alone() {
-    let (folder, root) = (folder(), RootKey::generate());
+    let (folder, root) = (folder(), MemoryRoot::new());
     let path = folder.path().join("keystore");
-    Keystore::create(&path, &root).unwrap();
+    Keystore::create(&path, Box::new(root.clone())).unwrap();
     let metadata = fs::metadata(&path).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o7777, 0o600);
     assert_eq!(metadata.len(), 2 * SLOT_BYTES as u64);
@@ -57,25 +57,25 @@ fn the_file_is_its_owners_sparse_and_alone() {
 
 #[test]
 fn nothing_is_overwritten() {
-    let (folder, root) = (folder(), RootKey::generate());
+    let (folder, root) = (folder(), MemoryRoot::new());
     let path = folder.path().join("keystore");
-    Keystore::create(&path, &root).unwrap();
+    Keystore::create(&path, Box::new(root.clone())).unwrap();
     let before = fs::read(&path).unwrap();
-    let error = Keystore::create(&path, &root).unwrap_err();
+    let error = Keystore::create(&path, Box::new(root.clone())).unwrap_err();
     assert!(matches!(error, KeysError::Exists { .. }), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
     // What a crash while creating leaves behind is cleared away.
     let other = folder.path().join("other");
     fs::write(folder.path().join("other.new"), "half").unwrap();
-    Keystore::create(&other, &root).unwrap();
+    Keystore::create(&other, Box::new(root.clone())).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
 #[test]
 fn bucket_keys_come_back_after_a_restart() {
-    let (folder, root) = (folder(), RootKey::generate());
+    let (folder, root) = (folder(), MemoryRoot::new());
     let path = folder.path().join("keystore");
-    let keystore = Keystore::create(&path, &root).unwrap();
+    let keystore = Keystore::create(&path, Box::new(root.clone())).unwrap();
     let level = keystore.levels()[0].id;
     let (one, two) = ([1; 16], [2; 16]);
     let key = keystore.add_bucket(one, level).unwrap();
@@ -85,7 +85,7 @@ fn bucket_keys_come_back_after_a_restart() {
     let wrapped = key.wrap(&[7; 16], &data_key);
     drop(keystore);
 
-    let (keystore, _) = Keystore::open(&path, &root).unwrap();
+    let (keystore, _) = Keystore::open(&path, Box::new(root.clone())).unwrap();
     assert_eq!(keystore.generation(), 3);
     let buckets = keystore.buckets();
     assert_eq!(
@@ -105,8 +105,9 @@ fn bucket_keys_come_back_after_a_restart() {
 
 #[test]
 fn a_wrapped_data_key_opens_in_its_place_only() {
-    let (folder, root) = (folder(), RootKey::generate());
-    let keystore = Keystore::create(&folder.path().join("keystore"), &root).unwrap();
+    let (folder, root) = (folder(), MemoryRoot::new());
+    let keystore =
+        Keystore::create(&folder.path().join("keystore"), Box::new(root.clone())).unwrap();
     let level = keystore.levels()[0].id;
     let one = keystore.add_bucket([1; 16], level).unwrap();
     let two = keystore.add_bucket([2; 16], level).unwrap();
@@ -136,9 +137,9 @@ fn a_wrapped_data_key_opens_in_its_place_only() {
 
 #[test]
 fn a_destroyed_bucket_is_gone_from_memory_and_both_copies() {
-    let (folder, root) = (folder(), RootKey::generate());
+    let (folder, root) = (folder(), MemoryRoot::new());
     let path = folder.path().join("keystore");
-    let keystore = Keystore::create(&path, &root).unwrap();
+    let keystore = Keystore::create(&path, Box::new(root.clone())).unwrap();
     let level = keystore.levels()[0].id;
     for number in 0..40 {
         keystore.add_bucket([number; 16], level).unwrap();
@@ -159,7 +160,7 @@ fn a_destroyed_bucket_is_gone_from_memory_and_both_copies() {
         used < 1_000,
         "what the shrunken copies left is zeros: {used}"
     );
-    let (keystore, repair) = Keystore::open(&path, &root).unwrap();
+    let (keystore, repair) = Keystore::open(&path, Box::new(root.clone())).unwrap();
     assert_eq!(repair, Repair::None);
     assert_eq!(keystore.buckets().len(), 1);
     assert!(keystore.bucket_key(&[0; 16]).is_ok());
@@ -167,8 +168,9 @@ fn a_destroyed_bucket_is_gone_from_memory_and_both_copies() {
 
 #[test]
 fn changes_that_make_no_sense_change_nothing() {
-    let (folder, root) = (folder(), RootKey::generate());
-    let keystore = Keystore::create(&folder.path().join("keystore"), &root).unwrap();
+    let (folder, root) = (folder(), MemoryRoot::new());
+    let keystore =
+        Keystore::create(&folder.path().join("keystore"), Box::new(root.clone())).unwrap();
     let level = keystore.levels()[0].id;
     keystore.add_bucket([1; 16], level).unwrap();
     let twice = keystore.add_bucket([1; 16], level).unwrap_err();
@@ -182,27 +184,28 @@ fn changes_that_make_no_sense_change_nothing() {
 
 #[test]
 fn another_root_key_opens_nothing_and_changes_nothing() {
-    let (folder, root) = (folder(), RootKey::generate());
+    let (folder, root) = (folder(), MemoryRoot::new());
     let path = folder.path().join("keystore");
-    Keystore::create(&path, &root).unwrap();
+    Keystore::create(&path, Box::new(root.clone())).unwrap();
     let before = fs::read(&path).unwrap();
-    let other = RootKey::generate();
-    let error = Keystore::open(&path, &other).unwrap_err();
+    let other = MemoryRoot::holding(RootKey::generate());
+    let error = Keystore::open(&path, Box::new(other.clone())).unwrap_err();
     assert!(matches!(error, KeysError::WrongRoot), "{error}");
     assert!(matches!(
-        Keystore::open_read_only(&path, &other),
+        Keystore::open_read_only(&path, Box::new(other.clone())),
         Err(KeysError::WrongRoot)
     ));
     assert_eq!(fs::read(&path).unwrap(), before);
-    let missing = Keystore::open(&folder.path().join("nowhere"), &root).unwrap_err();
+    let missing =
+        Keystore::open(&folder.path().join("nowhere"), Box::new(root.clone())).unwrap_err();
     assert!(matches!(missing, KeysError::Missing { .. }), "{missing}");
 }
 
 #[test]
 fn many_threads_change_one_keystore() {
-    let (folder, root) = (folder(), RootKey::generate());
+    let (folder, root) = (folder(), MemoryRoot::new());
     let path = folder.path().join("keystore");
-    let keystore = Keystore::create(&path, &root).unwrap();
+    let keystore = Keystore::create(&path, Box::new(root.clone())).unwrap();
     let level = keystore.levels()[0].id;
     std::thread::scope(|threads| {
         for thread in 0..4 {
@@ -219,17 +222,26 @@ fn many_threads_change_one_keystore() {
         }
     });
     assert_eq!(keystore.generation(), 21);
-    assert_eq!(Keystore::open(&path, &root).unwrap().0.buckets().len(), 20);
+    assert_eq!(
+        Keystore::open(&path, Box::new(root.clone()))
+            .unwrap()
+            .0
+            .buckets()
+            .len(),
+        20
+    );
 }
 
 #[test]
 fn debug_output_has_no_secret() {
-    let (folder, root) = (folder(), RootKey::generate());
-    let keystore = Keystore::create(&folder.path().join("keystore"), &root).unwrap();
+    let (folder, root) = (folder(), MemoryRoot::new());
+    let keystore =
+        Keystore::create(&folder.path().join("keystore"), Box::new(root.clone())).unwrap();
     let key = keystore
         .add_bucket([1; 16], keystore.levels()[0].id)
         .unwrap();
-    assert_eq!(format!("{root:?}"), "RootKey(SecretKey(redacted))");
+    let key_text = format!("{:?}", RootKey::generate());
+    assert_eq!(key_text, "RootKey(SecretKey(redacted))");
     assert!(format!("{keystore:?}").len() < 120, "{keystore:?}");
     assert!(format!("{key:?}").len() < 120, "{key:?}");
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use coffer_keys::limits::SLOT_BYTES;
-use coffer_keys::{FileRoot, Keystore, Repair, RootSource};
+use coffer_keys::{FileRoot, Keystore, Repair};
 
 #[test]
 fn format_1_opens() {
@@ -22,7 +22,7 @@ fn format_1_opens() {
     let path = folder.path().join("keystore");
     fs::write(&path, &file).unwrap();
 
-    let (keystore, repair) = Keystore::open(&path, &source.load().unwrap()).unwrap();
+    let (keystore, repair) = Keystore::open(&path, Box::new(source)).unwrap();
     assert_eq!(repair, Repair::None);
     assert_eq!(
         hex::encode(keystore.id()),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coffer_keys::{BucketKey, FileRoot, Keystore, RootSource};
+use coffer_keys::{BucketKey, FileRoot, Keystore};
 use coffer_seal::{Context, SecretKey};
 use coffer_store::record::{Content, Id, ListPage, ListQuery, ObjectHead, ObjectName};
 use coffer_store::{BlobStore, Catalog};
@@ -70,8 +70,8 @@ impl Offline {
     /// [`VaultError::FolderInUse`] while it is running; and when the keystore can't be opened.
     pub fn open(data: &Path) -> Result<Self> {
         let folder = Folder::open_existing(data)?;
-        let root = FileRoot::new(folder.root_key()).load()?;
-        let keystore = Keystore::open_read_only(&folder.keystore(), &root)?;
+        let root = Box::new(FileRoot::new(folder.root_key()));
+        let keystore = Keystore::open_read_only(&folder.keystore(), root)?;
         let names = match System::open_read_only(&folder.system_db(), &keystore.system_key()) {
             Ok(system) => system
                 .buckets()

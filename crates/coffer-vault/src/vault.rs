@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
-use coffer_keys::{FileRoot, Keystore, LevelEntry, Repair, RootSource};
+use coffer_keys::{FileRoot, Keystore, LevelEntry, Repair};
 use coffer_label::Clearance;
 use zeroize::Zeroizing;
 
@@ -202,17 +202,12 @@ impl Inner {
 }
 
 fn open_keystore(folder: &Folder) -> Result<Keystore> {
-    let root_source = FileRoot::new(folder.root_key());
+    let root_source = Box::new(FileRoot::new(folder.root_key()));
     let path = folder.keystore();
     if !path.exists() {
-        // A first start that was interrupted has left its root key: nothing else depends on it.
-        let root = match folder.root_key().exists() {
-            true => root_source.load()?,
-            false => root_source.create()?,
-        };
-        return Ok(Keystore::create(&path, &root)?);
+        return Ok(Keystore::create(&path, root_source)?);
     }
-    let (keystore, repair) = Keystore::open(&path, &root_source.load()?)?;
+    let (keystore, repair) = Keystore::open(&path, root_source)?;
     if repair != Repair::None {
         tracing::warn!(
             ?repair,

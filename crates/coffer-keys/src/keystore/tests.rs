@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::contents::tests::fullest;
+use crate::memory_root::MemoryRoot;
 
 #[test]
 fn a_full_keystore_takes_no_more_buckets() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keystore");
-    let root = RootKey::generate();
-    let keystore = Keystore::create(&path, &root).unwrap();
+    let root = MemoryRoot::new();
+    let keystore = Keystore::create(&path, Box::new(root.clone())).unwrap();
     let level_id = keystore.levels()[0].id;
     let mut buckets = fullest().buckets;
     for (bucket, _) in buckets.values_mut() {
@@ -27,7 +28,7 @@ fn a_full_keystore_takes_no_more_buckets() {
     let one = keystore.buckets()[0].id;
     keystore.destroy_bucket(&one).unwrap();
     keystore.add_bucket([0xEE; 16], level_id).unwrap();
-    let (again, _) = Keystore::open(&path, &root).unwrap();
+    let (again, _) = Keystore::open(&path, Box::new(root.clone())).unwrap();
     assert_eq!(again.buckets().len(), BUCKET_COUNT_MAX);
     assert!(again.bucket_key(&[0xEE; 16]).is_ok());
 }
