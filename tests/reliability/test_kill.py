@@ -4,6 +4,7 @@ absent, nothing else is left on the disk, and the next start is quick."""
 import random
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
@@ -196,8 +197,13 @@ def test_start_with_many_objects_is_quick(own_server, capsys):
     s3 = s3_client(server)
     for bucket in range(20):
         s3.create_bucket(Bucket=f"many-{bucket}")
-        for index in range(50):
-            s3.put_object(Bucket=f"many-{bucket}", Key=f"{index}", Body=bytes(20_000))
+
+    def store(number):
+        where = {"Bucket": f"many-{number % 20}", "Key": f"{number}"}
+        s3.put_object(**where, Body=bytes(20_000))
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(store, range(1000)))
     server.kill()
     server.start()
     with capsys.disabled():

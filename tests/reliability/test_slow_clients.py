@@ -103,7 +103,7 @@ def test_a_slow_body_leaves_no_bytes(server):
     before = server.blob_bytes()
     cut = raw.metric(server, "coffer_s3_connections_cut_off_total")
     with raw.connect(server) as connection:
-        connection.sendall(put_head(server, "slow", MIB) + content(200_000))
+        connection.sendall(put_head(server, "slow", MIB) + content(700_000))
         wait_for(lambda: server.blob_files() != [])
         seconds = drip(connection, content(1000))
     assert seconds < 4 * PATIENCE_SECONDS + 1
