@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, SERVER};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, SERVER};
 use http::{HeaderValue, StatusCode};
 use s3s::{Body, HttpResponse};
 
@@ -71,6 +71,9 @@ pub(crate) fn complete(response: &mut HttpResponse, exchange: &Exchange) -> Opti
         }
     }
     let headers = response.headers_mut();
+    if exchange.body_withheld() {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     headers.insert(SERVER, HeaderValue::from_static("coffer"));
     // Digits and Base64 are always valid in a header.
     if let Ok(id) = HeaderValue::try_from(exchange.request_id()) {

@@ -3,7 +3,9 @@
 use coffer_vault::record::Precondition;
 use coffer_vault::{Conditions, EtagMatch};
 use http::HeaderMap;
-use http::header::{HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE};
+use http::header::{
+    HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
+};
 use s3s::{S3Result, s3_error};
 
 use crate::clock::parse_http_date;
@@ -37,6 +39,24 @@ pub(crate) fn of_read(headers: &HeaderMap) -> Conditions {
             IF_UNMODIFIED_SINCE,
         ],
     )
+}
+
+/// The condition under which a range is still of the object that the client has a part of
+/// (`If-Range`, RFC 9110, section 13.1.5); `None` where there is no such header.
+pub(crate) fn of_range(headers: &HeaderMap) -> Option<Conditions> {
+    let value = headers.get(IF_RANGE)?.to_str().unwrap_or("");
+    // The same date, not an earlier one: S3 tells times in whole seconds, and so a date can't be
+    // later than the object's and still name it.
+    let date = parse_http_date(value);
+    let if_match = match date {
+        Some(_) => None,
+        None => strong_match(etag_list(value)).or(Some(EtagMatch::OneOf(Vec::new()))),
+    };
+    Some(Conditions {
+        if_match,
+        if_unmodified_since_ms: date,
+        ..Conditions::default()
+    })
 }
 
 /// The conditions on the source of a copy.
@@ -217,6 +237,17 @@ mod tests {
         let conditions = of_read(&both);
         assert_eq!(conditions.if_match, one_of(&["b"]));
         assert_eq!(conditions.if_none_match, one_of(&["a"]));
+    }
+
+    #[test]
+    fn a_range_may_depend_on_the_object() {
+        let of = |text: &'static str| of_range(&headers(&[(IF_RANGE, text)])).unwrap();
+        assert_eq!(of("\"a\"").if_match, one_of(&["a"]));
+        assert_eq!(of("W/\"a\"").if_match, one_of(&[]));
+        let date = of("Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(date.if_unmodified_since_ms, Some(784_111_777_000));
+        assert_eq!(date.if_match, None);
+        assert_eq!(of_range(&HeaderMap::new()), None);
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub(crate) struct Exchange {
     operation: OnceLock<usize>,
     bucket: OnceLock<String>,
     fault: OnceLock<BodyFault>,
+    body_withheld: AtomicBool,
     keep_body: AtomicBool,
     kept_body: Mutex<Vec<Bytes>>,
 }
@@ -54,6 +55,7 @@ impl Exchange {
             operation: OnceLock::new(),
             bucket: OnceLock::new(),
             fault: OnceLock::new(),
+            body_withheld: AtomicBool::new(false),
             keep_body: AtomicBool::new(false),
             kept_body: Mutex::default(),
         }
@@ -107,6 +109,15 @@ impl Exchange {
 
     pub(crate) fn fault(&self) -> Option<BodyFault> {
         self.fault.get().copied()
+    }
+
+    /// Notes that the client still waits to send its body: the answer ends the connection.
+    pub(crate) fn set_body_withheld(&self) {
+        self.body_withheld.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn body_withheld(&self) -> bool {
+        self.body_withheld.load(Ordering::Relaxed)
     }
 
     /// Asks for a copy of the (XML) body, to check its digests: s3s keeps it to itself.

@@ -1,7 +1,8 @@
-//! Headers that S3 takes and s3s refuses: several ranges, dates in old forms or none, lists of
-//! entity tags, an `Expires` that is no date, metadata sent twice.
+//! What S3 takes and s3s refuses or passes over: several ranges, dates in old forms or none, lists
+//! of entity tags, an `Expires` that is no date, metadata sent twice; and headers that SDKs move
+//! into the query of a presigned URL.
 //!
-//! Such headers may be signed, so they can't be changed before s3s has checked the signature. The
+//! Headers may be signed, so they can't be changed before s3s has checked the signature. The
 //! request is taken out after that check, brought into a form that s3s reads, and sent through a
 //! second time, without its signature and with its subject noted. Operations read conditions and
 //! metadata from the headers as they came.
@@ -44,6 +45,18 @@ const OF_THE_SIGNATURE: [HeaderName; 3] = [
     HeaderName::from_static("x-amz-decoded-content-length"),
 ];
 
+/// Parameters of a presigned URL that are no headers.
+const OF_THE_QUERY: [&str; 8] = [
+    "x-amz-algorithm",
+    "x-amz-content-sha256",
+    "x-amz-credential",
+    "x-amz-date",
+    "x-amz-expires",
+    "x-amz-signature",
+    "x-amz-signedheaders",
+    "x-amz-user-agent",
+];
+
 /// Takes requests out of s3s and sends them through it again.
 pub(crate) struct Lenience {
     pub(crate) vault: Vault,
@@ -53,8 +66,8 @@ pub(crate) struct Lenience {
 
 #[async_trait::async_trait]
 impl S3Route for Lenience {
-    fn is_match(&self, _: &Method, _: &Uri, headers: &HeaderMap, _: &mut Extensions) -> bool {
-        !odd_headers(headers).is_empty()
+    fn is_match(&self, _: &Method, uri: &Uri, headers: &HeaderMap, _: &mut Extensions) -> bool {
+        !odd_headers(headers).is_empty() || !moved_headers(uri, headers).is_empty()
     }
 
     async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
@@ -70,11 +83,14 @@ impl S3Route for Lenience {
             input: body,
             method,
             uri,
-            headers,
+            mut headers,
             mut extensions,
             trailing_headers,
             ..
         } = request;
+        for (name, value) in moved_headers(&uri, &headers) {
+            headers.entry(name).or_insert(value);
+        }
         let mut again = http::Request::new(body);
         *again.method_mut() = method;
         *again.uri_mut() = unsigned(&uri)?;
@@ -158,6 +174,30 @@ fn plain(headers: &HeaderMap) -> HeaderMap {
     plain
 }
 
+/// The headers in the query of a presigned URL. The signature covers the query, however it is
+/// percent-encoded: whoever holds the URL must not get rid of them by encoding it otherwise.
+fn moved_headers(uri: &Uri, headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+    let query = uri.query().unwrap_or("");
+    if headers.contains_key(AUTHORIZATION) || query.is_empty() {
+        return Vec::new();
+    }
+    let header = |(name, value): (String, String)| {
+        let name = name.to_ascii_lowercase();
+        if !name.starts_with("x-amz-") || OF_THE_QUERY.contains(&name.as_str()) {
+            return None;
+        }
+        Some((
+            HeaderName::try_from(name).ok()?,
+            HeaderValue::try_from(value).ok()?,
+        ))
+    };
+    form_pairs(query)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(header)
+        .collect()
+}
+
 /// The address without the parameters of a presigned one.
 fn unsigned(uri: &Uri) -> S3Result<Uri> {
     let Some(query) = uri.query() else {
@@ -218,6 +258,27 @@ mod tests {
         assert_eq!(plain, headers(&[("x-amz-meta-a", "1,2"), ("host", "h")]));
         let huge = headers(&[("range", "Bytes=5-99999999999999999999")]);
         assert_eq!(super::plain(&huge)["range"], "bytes=5-9223372036854775807");
+    }
+
+    #[test]
+    fn headers_in_a_presigned_address_count() {
+        let moved = |text: &str| {
+            let moved = moved_headers(&text.parse().unwrap(), &HeaderMap::new());
+            moved
+                .into_iter()
+                .map(|(name, value)| format!("{name}: {value:?}"))
+                .collect::<Vec<_>>()
+        };
+        let signed = "/b/k?X-Amz-Signature=0&X-Amz-Date=1&x-id=PutObject&X-Amz-Meta-A=%C3%A4+b&\
+                      x-amz%2Dacl=public-read";
+        assert_eq!(
+            moved(signed),
+            [
+                "x-amz-meta-a: \"\\xc3\\xa4 b\"",
+                "x-amz-acl: \"public-read\""
+            ]
+        );
+        assert!(moved("/b/k?X-Amz-Signature=0&prefix=x-amz-acl").is_empty());
     }
 
     #[test]

@@ -60,6 +60,8 @@ mod listing;
 
 mod buckets;
 
+mod parts;
+
 mod multipart;
 
 mod upload_lists;

@@ -1,34 +1,26 @@
 //! Multipart uploads: begun, filled, completed, aborted.
 
-use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind, Id, ObjectName, Upload};
-use coffer_vault::{
-    BucketName, CompleteUpload, CompletedPart, CopyPart, NewUpload, PutPart, RangeRequest,
-    ReadOptions, Stored, Vault, VaultError,
-};
+use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind, Upload};
+use coffer_vault::{CompleteUpload, CompletedPart, NewUpload, Vault};
 use http::{HeaderMap, header};
 use s3s::dto::{
     self, AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
-    CompleteMultipartUploadOutput, CopyPartResult, CreateMultipartUploadInput,
-    CreateMultipartUploadOutput, ETag, UploadPartCopyInput, UploadPartCopyOutput, UploadPartInput,
-    UploadPartOutput,
+    CompleteMultipartUploadOutput, CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::algorithms::{by_name, kind, name as algorithm_name, set_checksum};
-use crate::caller::{Caller, headers, trailers};
-use crate::checksums::{Claims, header_value};
-use crate::clock::timestamp;
+use crate::caller::{Caller, headers};
+use crate::checksums::header_value;
 use crate::conditions;
-use crate::copying;
 use crate::encryption;
-use crate::errors::from_vault;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::metadata;
 use crate::names;
+use crate::parts::upload;
 use crate::percent;
 use crate::ranges;
 use crate::tags;
-use crate::uploads;
 
 /// `CreateMultipartUpload`.
 pub(crate) async fn create(
@@ -118,152 +110,6 @@ fn announced(
     Ok(Some((algorithm, checksum_kind)))
 }
 
-/// What is known of an upload under way.
-async fn upload(
-    vault: &Vault,
-    caller: &Caller,
-    bucket: &BucketName,
-    name: &ObjectName,
-    id: Id,
-) -> S3Result<Upload> {
-    let page = vault
-        .list_parts(&caller.subject, bucket, name, id, 0, 0)
-        .await
-        .map_err(|error| caller.refused(error))?;
-    Ok(page.upload)
-}
-
-/// `UploadPart`.
-pub(crate) async fn upload_part(
-    vault: &Vault,
-    request: S3Request<UploadPartInput>,
-) -> S3Result<S3Response<UploadPartOutput>> {
-    let caller = Caller::of(&request)?;
-    let trailers = trailers(&request);
-    let claims = Claims::read(headers(&request))?;
-    let UploadPartInput {
-        body,
-        bucket,
-        key,
-        content_length,
-        part_number,
-        upload_id,
-        ..
-    } = request.input;
-    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    let number = ranges::part_number(part_number)?;
-    let id = names::upload(&upload_id)?;
-
-    // Where no checksum was announced, the object will have a CRC-64/NVME, whatever the client
-    // sends with its parts; two are computed then.
-    let other = claims
-        .algorithm()
-        .filter(|algorithm| *algorithm != ChecksumAlgorithm::Crc64nvme);
-    let announced = match other {
-        Some(_) => upload(vault, &caller, &bucket, &name, id).await?.checksum,
-        None => None,
-    };
-    let incoming = match (other, announced) {
-        (Some(algorithm), None) => {
-            uploads::incoming_summed(body, content_length, claims, algorithm, trailers)?
-        }
-        _ => uploads::incoming(body, content_length, claims, trailers)?,
-    };
-    let put = PutPart {
-        name,
-        upload: id,
-        number,
-        incoming,
-    };
-    let stored = vault
-        .put_part(&caller.subject, &bucket, put)
-        .await
-        .map_err(|error| caller.refused(error))?;
-    let mut output = UploadPartOutput {
-        e_tag: Some(ETag::Strong(stored.etag)),
-        server_side_encryption: encryption::algorithm(),
-        ssekms_key_id: Some(stored.level),
-        ..Default::default()
-    };
-    set_checksum!(output, stored.checksum.as_ref());
-    Ok(S3Response::new(output))
-}
-
-/// `UploadPartCopy`.
-pub(crate) async fn upload_part_copy(
-    vault: &Vault,
-    request: S3Request<UploadPartCopyInput>,
-) -> S3Result<S3Response<UploadPartCopyOutput>> {
-    let caller = Caller::of(&request)?;
-    let source = copying::source(&request.input.copy_source, headers(&request))?;
-    let input = request.input;
-    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let number = ranges::part_number(input.part_number)?;
-    let id = names::upload(&input.upload_id)?;
-    let range = ranges::copy_source(input.copy_source_range.as_deref())?;
-    if let RangeRequest::FromTo {
-        last: Some(last), ..
-    } = range
-    {
-        check_within(vault, &caller, &source, range, last).await?;
-    }
-    let copy = CopyPart {
-        name,
-        upload: id,
-        number,
-        range,
-    };
-    let stored = vault
-        .copy_part(&caller.subject, source, &bucket, copy)
-        .await
-        .map_err(|error| caller.refused(copying::too_large(error)))?;
-    let Stored {
-        etag,
-        checksum,
-        modified_ms,
-        level,
-        ..
-    } = stored;
-    let mut result = CopyPartResult {
-        e_tag: Some(ETag::Strong(etag)),
-        last_modified: Some(timestamp(modified_ms)),
-        ..Default::default()
-    };
-    set_checksum!(result, checksum.as_ref());
-    Ok(S3Response::new(UploadPartCopyOutput {
-        copy_part_result: Some(result),
-        server_side_encryption: encryption::algorithm(),
-        ssekms_key_id: Some(level),
-        ..Default::default()
-    }))
-}
-
-/// A read takes what there is of a range; a copy wants all of it, for a shorter part would go
-/// unnoticed.
-async fn check_within(
-    vault: &Vault,
-    caller: &Caller,
-    source: &coffer_vault::CopySource,
-    range: RangeRequest,
-    last: u64,
-) -> S3Result {
-    let options = ReadOptions {
-        range,
-        ..ReadOptions::default()
-    };
-    let head = vault
-        .head_object(&caller.subject, &source.bucket, &source.name, options)
-        .await;
-    match head {
-        Ok(info) if info.range.end == last.saturating_add(1) => Ok(()),
-        Ok(_) | Err(VaultError::InvalidRange { .. }) => Err(s3_error!(
-            InvalidArgument,
-            "Range specified is not valid for source object: it reaches beyond its end"
-        )),
-        Err(error) => Err(from_vault(error)),
-    }
-}
-
 /// `AbortMultipartUpload`.
 pub(crate) async fn abort(
     vault: &Vault,
@@ -293,10 +139,8 @@ pub(crate) async fn complete(
     let caller = Caller::of(&request)?;
     let headers = headers(&request).clone();
     let input = request.input;
-    let (bucket, name) = (
-        names::bucket(&input.bucket)?,
-        names::object(input.key.clone())?,
-    );
+    let bucket = names::bucket(&input.bucket)?;
+    let name = names::object(input.key.clone())?;
     let id = names::upload(&input.upload_id)?;
     let precondition = conditions::of_write(&headers)?;
     let named = input
@@ -310,38 +154,7 @@ pub(crate) async fn complete(
         ));
     }
     let under_way = upload(vault, &caller, &bucket, &name, id).await?;
-    let (algorithm, expected_kind) = under_way
-        .checksum
-        .unwrap_or((ChecksumAlgorithm::Crc64nvme, ChecksumKind::FullObject));
-    if input
-        .checksum_type
-        .is_some_and(|asked| asked.as_str() != kind(expected_kind).as_str())
-    {
-        return Err(s3_error!(
-            InvalidRequest,
-            "The upload was begun with another checksum type than x-amz-checksum-type names"
-        ));
-    }
-    let checksum = match header_value(&headers)? {
-        None => None,
-        Some((sent, value)) if sent == algorithm => Some(value),
-        Some(_) => {
-            return Err(s3_error!(
-                InvalidRequest,
-                "The upload was begun with another checksum algorithm than the one in the headers"
-            ));
-        }
-    };
-    let size_bytes = input
-        .mpu_object_size
-        .map(u64::try_from)
-        .transpose()
-        .map_err(|_| {
-            s3_error!(
-                InvalidRequest,
-                "Value for x-amz-mp-object-size header is invalid."
-            )
-        })?;
+    let (algorithm, checksum) = whole(&under_way, input.checksum_type.as_ref(), &headers)?;
     let parts = named
         .into_iter()
         .map(|part| completed_part(part, algorithm));
@@ -350,7 +163,7 @@ pub(crate) async fn complete(
         upload: id,
         parts: parts.collect::<S3Result<_>>()?,
         checksum,
-        size_bytes,
+        size_bytes: object_size(input.mpu_object_size)?,
         precondition,
     };
     let stored = vault
@@ -370,6 +183,40 @@ pub(crate) async fn complete(
     };
     set_checksum!(output, checksum);
     Ok(S3Response::new(output))
+}
+
+/// The algorithm of the whole object's checksum, and its value as the client has it; both must be
+/// what the upload was begun with.
+fn whole(
+    upload: &Upload,
+    asked_kind: Option<&dto::ChecksumType>,
+    headers: &HeaderMap,
+) -> S3Result<(ChecksumAlgorithm, Option<String>)> {
+    let default = (ChecksumAlgorithm::Crc64nvme, ChecksumKind::FullObject);
+    let (algorithm, begun_kind) = upload.checksum.unwrap_or(default);
+    if asked_kind.is_some_and(|asked| asked.as_str() != kind(begun_kind).as_str()) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The upload was begun with another checksum type than x-amz-checksum-type names"
+        ));
+    }
+    match header_value(headers)? {
+        None => Ok((algorithm, None)),
+        Some((sent, value)) if sent == algorithm => Ok((algorithm, Some(value))),
+        Some(_) => Err(s3_error!(
+            InvalidRequest,
+            "The upload was begun with another checksum algorithm than the one in the headers"
+        )),
+    }
+}
+
+fn object_size(header: Option<i64>) -> S3Result<Option<u64>> {
+    header.map(u64::try_from).transpose().map_err(|_| {
+        s3_error!(
+            InvalidRequest,
+            "Value for x-amz-mp-object-size header is invalid."
+        )
+    })
 }
 
 /// A part as the client names it. Its checksum counts when it is by the algorithm of the upload;

@@ -5,7 +5,7 @@ use coffer_vault::Vault;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
 
-use crate::{buckets, copying, listing, multipart, objects, reading, upload_lists};
+use crate::{buckets, copying, listing, multipart, objects, parts, reading, upload_lists};
 
 /// The operations on one vault.
 #[derive(Clone)]
@@ -71,6 +71,6 @@ operations! {
     put_object(PutObjectInput) -> PutObjectOutput = objects::put_object;
     put_object_tagging(PutObjectTaggingInput) -> PutObjectTaggingOutput
         = objects::put_object_tags;
-    upload_part(UploadPartInput) -> UploadPartOutput = multipart::upload_part;
-    upload_part_copy(UploadPartCopyInput) -> UploadPartCopyOutput = multipart::upload_part_copy;
+    upload_part(UploadPartInput) -> UploadPartOutput = parts::upload_part;
+    upload_part_copy(UploadPartCopyInput) -> UploadPartCopyOutput = parts::upload_part_copy;
 }

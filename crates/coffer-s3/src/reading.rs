@@ -5,13 +5,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use coffer_vault::record::Checksum;
-use coffer_vault::{ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Vault};
+use coffer_vault::record::{Checksum, ObjectName};
+use coffer_vault::{
+    BucketName, Conditions, ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Vault, VaultError,
+};
 use futures::Stream;
 use s3s::dto::{
-    ETag, GetObjectAttributesInput, GetObjectAttributesOutput, GetObjectAttributesParts,
-    GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput, StorageClass,
-    StreamingBlob,
+    ChecksumMode, ETag, GetObjectAttributesInput, GetObjectAttributesOutput,
+    GetObjectAttributesParts, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
+    StorageClass, StreamingBlob,
 };
 use s3s::stream::{ByteStream, RemainingLength};
 use s3s::{S3Request, S3Response, S3Result, StdError, s3_error};
@@ -66,23 +68,19 @@ pub(crate) async fn get_object(
 ) -> S3Result<S3Response<GetObjectOutput>> {
     let caller = Caller::of(&request)?;
     let conditions = conditions::of_read(headers(&request));
+    let of_range = conditions::of_range(headers(&request));
     let input = request.input;
     names::check_version(input.version_id.as_deref())?;
-    let range = ranges::requested(input.range, input.part_number)?;
-    let options = ReadOptions { conditions, range };
+    let asked = ranges::requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let range = still_of(vault, &caller, (&bucket, &name), asked, of_range).await;
+    let options = ReadOptions { conditions, range };
     let read = vault
         .read_object(&caller.subject, &bucket, &name, options)
         .await
         .map_err(|error| caller.refused(error))?;
     let info = read.info;
-    let checksum = told_checksum(
-        &info,
-        range,
-        input
-            .checksum_mode
-            .is_some_and(|mode| mode.as_str().eq_ignore_ascii_case("ENABLED")),
-    );
+    let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(GetObjectOutput, info, checksum);
     set_checksum!(output, checksum);
     output.content_range = content_range(&info, range);
@@ -100,6 +98,31 @@ pub(crate) async fn get_object(
     ))
 }
 
+/// The range, unless `If-Range` names another object than the one that is there: then all of it.
+/// Should it be replaced between this look and the reading, its entity tag in the answer tells.
+async fn still_of(
+    vault: &Vault,
+    caller: &Caller,
+    (bucket, name): (&BucketName, &ObjectName),
+    range: RangeRequest,
+    condition: Option<Conditions>,
+) -> RangeRequest {
+    let Some(conditions) = condition.filter(|_| range != RangeRequest::All) else {
+        return range;
+    };
+    let options = ReadOptions {
+        conditions,
+        range: RangeRequest::All,
+    };
+    match vault
+        .head_object(&caller.subject, bucket, name, options)
+        .await
+    {
+        Err(VaultError::PreconditionFailed) => RangeRequest::All,
+        _ => range, // what else is wrong, the reading will tell
+    }
+}
+
 /// `HeadObject`.
 pub(crate) async fn head_object(
     vault: &Vault,
@@ -107,22 +130,18 @@ pub(crate) async fn head_object(
 ) -> S3Result<S3Response<HeadObjectOutput>> {
     let caller = Caller::of(&request)?;
     let conditions = conditions::of_read(headers(&request));
+    let of_range = conditions::of_range(headers(&request));
     let input = request.input;
     names::check_version(input.version_id.as_deref())?;
-    let range = ranges::requested(input.range, input.part_number)?;
-    let options = ReadOptions { conditions, range };
+    let asked = ranges::requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let range = still_of(vault, &caller, (&bucket, &name), asked, of_range).await;
+    let options = ReadOptions { conditions, range };
     let info = vault
         .head_object(&caller.subject, &bucket, &name, options)
         .await
         .map_err(|error| caller.refused(error))?;
-    let checksum = told_checksum(
-        &info,
-        range,
-        input
-            .checksum_mode
-            .is_some_and(|mode| mode.as_str().eq_ignore_ascii_case("ENABLED")),
-    );
+    let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(HeadObjectOutput, info, checksum);
     set_checksum!(output, checksum);
     output.content_range = content_range(&info, range);
@@ -213,7 +232,12 @@ pub(crate) async fn object_attributes(
 }
 
 /// The checksum of the whole goes with the whole only: clients compare it with what they get.
-fn told_checksum(info: &ObjectInfo, range: RangeRequest, wanted: bool) -> Option<&Checksum> {
+fn told_checksum(
+    info: &ObjectInfo,
+    range: RangeRequest,
+    mode: Option<ChecksumMode>,
+) -> Option<&Checksum> {
+    let wanted = mode.is_some_and(|mode| mode.as_str().eq_ignore_ascii_case("ENABLED"));
     let is_whole = range == RangeRequest::All;
     info.head
         .details

@@ -113,9 +113,12 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for RequestBody<B> {
         let Some(inner) = self.inner.take() else {
             return;
         };
-        // A client that still waits has sent nothing, and won't: hyper ends the connection.
-        if self.waits || inner.is_end_stream() {
+        if inner.is_end_stream() {
             return;
+        }
+        // A client that still waits has sent nothing, and hyper can't tell whether it will.
+        if self.waits {
+            return self.exchange.set_body_withheld();
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(drain(inner));
@@ -200,9 +203,10 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_that_the_client_holds_back_are_not_asked_for() {
-        let (body, _, taken) = body(&[Ok(b"a")], true);
+        let (body, exchange, taken) = body(&[Ok(b"a")], true);
         drop(body);
         tokio::task::yield_now().await;
         assert_eq!(taken.load(Ordering::Relaxed), 0);
+        assert!(exchange.body_withheld());
     }
 }

@@ -5,7 +5,7 @@
 //! `x-amz-` header signed, and so do we. Signature version 2 and HTML forms are refused: the one
 //! covers too little and never expires, the other is held in memory whole.
 
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 use s3s::{S3Result, s3_error};
 
 use crate::errors::not_implemented;
@@ -18,26 +18,7 @@ const UNSIGNED_HEADERS: [&str; 2] = ["x-amz-content-sha256", "x-amz-cf-id"];
 
 /// Refuses what s3s would let pass.
 pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Result {
-    let content_type = headers
-        .get(header::CONTENT_TYPE)
-        .map_or(&b""[..], |value| value.as_bytes());
-    let is_form = content_type
-        .get(..20)
-        .is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/form-data;"));
-    if method == Method::POST
-        && (is_form || content_type.eq_ignore_ascii_case(b"multipart/form-data"))
-    {
-        return Err(not_implemented("Uploading by an HTML form (POST Object)"));
-    }
-
-    let mut authorizations = headers.get_all(header::AUTHORIZATION).iter();
-    let authorization = authorizations.next();
-    if authorizations.next().is_some() {
-        return Err(s3_error!(
-            InvalidRequest,
-            "There may be only one Authorization header"
-        ));
-    }
+    refuse_forms(method, headers)?;
     let pairs = form_pairs(query).ok_or_else(|| {
         s3_error!(
             InvalidURI,
@@ -45,51 +26,69 @@ pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Resu
         )
     })?;
     let of_query = |name: &str| {
-        pairs
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
+        let pair = pairs.iter().find(|(key, _)| key == name);
+        pair.map(|(_, value)| value.as_str())
     };
     if of_query("Signature").is_some() {
         return Err(version_2());
     }
-    let presigned = of_query("X-Amz-Signature").is_some();
-    let signed = match (authorization, presigned) {
-        (None, false) => return Ok(()), // anonymous: refused once the operation is known
-        (Some(_), true) => {
-            return Err(s3_error!(
-                InvalidArgument,
-                "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter or \
-                 the Authorization header should be specified"
-            ));
+    match (authorization(headers)?, of_query("X-Amz-Signature")) {
+        (None, None) => Ok(()), // anonymous: refused once the operation is known
+        (Some(text), None) => covers(signed_headers(text).unwrap_or(""), headers),
+        (None, Some(_)) => {
+            check_life(of_query("X-Amz-Expires").unwrap_or(""))?;
+            covers(of_query("X-Amz-SignedHeaders").unwrap_or(""), headers)
         }
-        (Some(value), false) => {
-            let text = value.to_str().unwrap_or("");
-            if text
-                .get(..4)
-                .is_some_and(|scheme| scheme.eq_ignore_ascii_case("AWS "))
-            {
-                return Err(version_2());
-            }
-            signed_headers(text).unwrap_or("")
-        }
-        (None, true) => {
-            let expires = of_query("X-Amz-Expires").unwrap_or("");
-            // What is no number, s3s refuses.
-            if expires
-                .parse::<u64>()
-                .is_ok_and(|seconds| seconds > PRESIGNED_MAX_SECONDS)
-            {
-                return Err(s3_error!(
-                    AuthorizationQueryParametersError,
-                    "X-Amz-Expires must be less than a week (in seconds); that is, the given \
-                     X-Amz-Expires must be less than 604800 seconds"
-                ));
-            }
-            of_query("X-Amz-SignedHeaders").unwrap_or("")
-        }
+        (Some(_), Some(_)) => Err(s3_error!(
+            InvalidArgument,
+            "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter or the \
+             Authorization header should be specified"
+        )),
+    }
+}
+
+fn refuse_forms(method: &Method, headers: &HeaderMap) -> S3Result {
+    const FORM: &[u8] = b"multipart/form-data";
+    let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let start = content_type.and_then(|kind| kind.trim_ascii_start().get(..FORM.len()));
+    match method == Method::POST && start.is_some_and(|start| start.eq_ignore_ascii_case(FORM)) {
+        true => Err(not_implemented("Uploading by an HTML form (POST Object)")),
+        false => Ok(()),
+    }
+}
+
+/// The `Authorization` header, if there is one.
+fn authorization(headers: &HeaderMap) -> S3Result<Option<&str>> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
     };
-    covers(signed, headers)
+    if values.next().is_some() {
+        return Err(s3_error!(
+            InvalidRequest,
+            "There may be only one Authorization header"
+        ));
+    }
+    let text = value.to_str().unwrap_or("");
+    match text
+        .get(..4)
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("AWS "))
+    {
+        true => Err(version_2()),
+        false => Ok(Some(text)),
+    }
+}
+
+/// How long a presigned URL is good for; what is no number, s3s refuses.
+fn check_life(seconds: &str) -> S3Result {
+    match seconds.parse::<u64>() {
+        Ok(seconds) if seconds > PRESIGNED_MAX_SECONDS => Err(s3_error!(
+            AuthorizationQueryParametersError,
+            "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires \
+             must be less than 604800 seconds"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The list in an `Authorization` header.
@@ -145,8 +144,10 @@ mod tests {
             .map(|error| error.code().as_str().to_owned())
     }
 
-    const SIGNED: &str = "AWS4-HMAC-SHA256 Credential=A/20260101/r/s3/aws4_request, SignedHeaders=host;x-amz-date, \
-         Signature=0";
+    const SIGNED: &str = concat!(
+        "AWS4-HMAC-SHA256 Credential=A/20260101/r/s3/aws4_request, ",
+        "SignedHeaders=host;x-amz-date, Signature=0"
+    );
 
     #[test]
     fn every_amz_header_must_be_signed() {

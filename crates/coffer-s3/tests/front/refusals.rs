@@ -1,0 +1,241 @@
+//! What is refused, by name and before harm is done.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use futures::stream;
+use http_body::Frame;
+use http_body_util::StreamBody;
+
+use crate::front::Front;
+
+#[tokio::test]
+async fn only_whoever_signed_all_of_it_gets_in() {
+    let front = Front::with_bucket().await;
+    front.put("secret", "the secret").await;
+    front
+        .ask("GET", "/buc/secret")
+        .send_anonymous()
+        .await
+        .refused(403, "AccessDenied");
+    let forged = front
+        .ask("GET", "/buc/secret")
+        .unsigned("x-amz-meta-a", "b")
+        .send()
+        .await;
+    forged.refused(403, "AccessDenied");
+    // Whoever holds a URL to put one object must not copy others with it.
+    front
+        .ask("PUT", "/buc/open")
+        .body("x")
+        .send_presigned()
+        .await
+        .expect(200);
+    let abuse = front
+        .ask("PUT", "/buc/open")
+        .unsigned("x-amz-copy-source", "/buc/secret");
+    abuse.send_presigned().await.refused(403, "AccessDenied");
+    assert_eq!(front.read("open").await.body, "x");
+    let v2 = front
+        .ask("GET", "/buc/open")
+        .unsigned("authorization", "AWS AKID:c2ln");
+    v2.send_anonymous().await.refused(400, "InvalidRequest");
+    let mut stranger = Front::new().await;
+    std::mem::swap(&mut stranger.service, &mut { front.service.clone() });
+    stranger
+        .ask("GET", "/buc/open")
+        .send()
+        .await
+        .refused(403, "InvalidAccessKeyId");
+    stranger.key.id = front.key.id.clone();
+    stranger
+        .ask("GET", "/buc/open")
+        .send()
+        .await
+        .refused(403, "SignatureDoesNotMatch");
+    front.close().await;
+}
+
+#[tokio::test]
+async fn headers_in_a_presigned_query_count() {
+    let front = Front::with_bucket().await;
+    let put = |name: &str, value: &str| {
+        front
+            .ask("PUT", "/buc/k")
+            .query(name, value)
+            .body("x")
+            .send_presigned()
+    };
+    put("x-amz-meta-a", "1").await.expect(200);
+    assert_eq!(front.read("k").await.header("x-amz-meta-a"), "1");
+    put("x-amz-acl", "public-read")
+        .await
+        .refused(501, "NotImplemented");
+    put("x-amz-checksum-crc32", "AAAAAA==")
+        .await
+        .refused(400, "BadDigest");
+    front.close().await;
+}
+
+#[tokio::test]
+async fn what_is_missing_is_said_and_nothing_done_instead() {
+    let front = Front::with_bucket().await;
+    for (method, path, query) in [
+        ("GET", "/buc", "acl"),
+        ("GET", "/buc", "policy"),
+        ("GET", "/buc", "lifecycle"),
+        ("GET", "/buc", "object-lock"),
+        ("DELETE", "/buc", "acl"),
+        ("DELETE", "/buc", "location"),
+        ("DELETE", "/buc", "unheard-of"),
+        ("PUT", "/buc/k", "renameObject"),
+    ] {
+        let answer = front.ask(method, path).query(query, "").send().await;
+        answer.refused(501, "NotImplemented");
+    }
+    let enable = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
+    let enable = front
+        .ask("PUT", "/buc")
+        .query("versioning", "")
+        .body(enable);
+    enable.send().await.refused(501, "NotImplemented");
+    for (name, value, code) in [
+        ("x-amz-acl", "public-read", "NotImplemented"),
+        ("x-amz-object-lock-mode", "GOVERNANCE", "NotImplemented"),
+        ("x-amz-grant-read", "id=1", "NotImplemented"),
+        ("x-amz-storage-class", "GLACIER", "InvalidStorageClass"),
+        ("x-amz-security-token", "t", "InvalidToken"),
+        (
+            "x-amz-expected-bucket-owner",
+            "123456789012",
+            "AccessDenied",
+        ),
+    ] {
+        let answer = front
+            .ask("PUT", "/buc/k")
+            .header(name, value)
+            .body("x")
+            .send()
+            .await;
+        let status = answer.status;
+        answer.refused(status, code);
+    }
+    front.read("k").await.refused(404, "NoSuchKey");
+    front.ask("HEAD", "/buc").send().await.expect(200);
+    let versioning = front
+        .ask("GET", "/buc")
+        .query("versioning", "")
+        .send()
+        .await
+        .expect(200);
+    assert!(
+        !versioning.text().contains("Status"),
+        "{}",
+        versioning.text()
+    );
+    front.close().await;
+}
+
+#[tokio::test]
+async fn buckets_have_levels_where_s3_has_regions() {
+    let front = Front::with_bucket().await;
+    let make = |name: &str, constraint: &str| {
+        let body = format!(
+            "<CreateBucketConfiguration><LocationConstraint>{constraint}</LocationConstraint>\
+             </CreateBucketConfiguration>"
+        );
+        front.ask("PUT", &format!("/{name}")).body(body).send()
+    };
+    make("region", "eu-west-1").await.expect(200);
+    make("level", "default").await.expect(200);
+    make("other", "unknown")
+        .await
+        .refused(400, "InvalidLocationConstraint");
+    make("buc", "default")
+        .await
+        .refused(409, "BucketAlreadyOwnedByYou");
+    let location = front
+        .ask("GET", "/region")
+        .query("location", "")
+        .send()
+        .await
+        .expect(200);
+    assert_eq!(
+        location.text().matches("default").count(),
+        0,
+        "{}",
+        location.text()
+    );
+    let encryption = front
+        .ask("GET", "/buc")
+        .query("encryption", "")
+        .send()
+        .await
+        .expect(200);
+    assert_eq!(encryption.element("SSEAlgorithm"), "aws:kms");
+    assert_eq!(encryption.element("KMSMasterKeyID"), "default");
+    let names = front
+        .ask("GET", "/")
+        .send()
+        .await
+        .expect(200)
+        .elements("Name");
+    assert_eq!(names, ["buc", "level", "region"]);
+    front
+        .ask("PUT", "/No_Name")
+        .send()
+        .await
+        .refused(400, "InvalidBucketName");
+    front.put("k", "").await;
+    front
+        .ask("DELETE", "/buc")
+        .send()
+        .await
+        .refused(409, "BucketNotEmpty");
+    front.close().await;
+}
+
+#[tokio::test]
+async fn a_host_may_name_the_bucket() {
+    let front = Front::with_bucket().await;
+    front.put("k", "x").await;
+    for (host, path) in [
+        ("buc.s3.test", "/k"),
+        ("BUC.s3.test:9000", "/k"),
+        ("s3.test", "/buc/k"),
+        ("elsewhere.test", "/buc/k"),
+    ] {
+        let answer = front
+            .ask("GET", path)
+            .header("host", host)
+            .send()
+            .await
+            .expect(200);
+        assert_eq!(answer.body, "x", "{host}");
+    }
+    front.close().await;
+}
+
+#[tokio::test]
+async fn a_client_that_waits_with_its_body_is_answered_without_it() {
+    let front = Front::with_bucket().await;
+    let polled = Arc::new(AtomicBool::new(false));
+    let noted = polled.clone();
+    let body = stream::poll_fn(move |_| {
+        noted.store(true, Ordering::Relaxed);
+        std::task::Poll::Ready(None::<Result<Frame<Bytes>, std::convert::Infallible>>)
+    });
+    let ask = front
+        .ask("PUT", "/none/k")
+        .unsigned("expect", "100-continue")
+        .body("large");
+    let answer = ask
+        .payload("UNSIGNED-PAYLOAD")
+        .send_body(StreamBody::new(body))
+        .await;
+    let answer = answer.refused(404, "NoSuchBucket");
+    assert_eq!(answer.header("connection"), "close");
+    assert!(!polled.load(Ordering::Relaxed), "the body was asked for");
+    front.close().await;
+}

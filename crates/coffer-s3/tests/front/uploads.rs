@@ -1,0 +1,262 @@
+//! Uploads: chunked, checked, broken off, in parts.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures::stream;
+use http_body::Frame;
+use http_body_util::StreamBody;
+
+use crate::front::Front;
+
+// CRC-32 and CRC-64/NVME of "123456789" (the CRC catalogue's check values), in Base64.
+const DIGITS: &[u8] = b"123456789";
+const CRC32: &str = "y/Q5Jg==";
+const CRC64: &str = "rosUhgp5mIg=";
+
+#[tokio::test]
+async fn checksums_are_compared_stored_and_told() {
+    let front = Front::with_bucket().await;
+    let put = |checksum: &'static str| {
+        front
+            .ask("PUT", "/buc/k")
+            .header("x-amz-checksum-crc32", checksum)
+            .body(DIGITS)
+            .send()
+    };
+    let wrong = put("AAAAAA==").await.refused(400, "BadDigest");
+    assert!(wrong.text().contains("CRC32"), "{}", wrong.text());
+    put("AAA=").await.refused(400, "InvalidRequest");
+    front.read("k").await.expect(404);
+    assert_eq!(
+        put(CRC32).await.expect(200).header("x-amz-checksum-crc32"),
+        CRC32
+    );
+    let told = front
+        .ask("GET", "/buc/k")
+        .header("x-amz-checksum-mode", "ENABLED")
+        .send()
+        .await;
+    assert_eq!(told.header("x-amz-checksum-crc32"), CRC32);
+    assert_eq!(told.header("x-amz-checksum-type"), "FULL_OBJECT");
+    assert_eq!(front.read("k").await.header("x-amz-checksum-crc32"), "");
+    // Without one, S3 forms its own.
+    assert_eq!(
+        front
+            .put("k", DIGITS)
+            .await
+            .header("x-amz-checksum-crc64nvme"),
+        CRC64
+    );
+    let md5 = front
+        .ask("PUT", "/buc/k")
+        .header("content-md5", "AAAA")
+        .body(DIGITS);
+    md5.send().await.refused(400, "InvalidDigest");
+    let md5 = front
+        .ask("PUT", "/buc/k")
+        .header("content-md5", "kAFQmDzST7DWlj99KOF/cg==");
+    md5.body(DIGITS).send().await.refused(400, "BadDigest");
+    front.close().await;
+}
+
+#[tokio::test]
+async fn unsigned_chunks_with_trailers_are_decoded_and_checked() {
+    let front = Front::with_bucket().await;
+    let put = |body: String| {
+        let ask = front
+            .ask("PUT", "/buc/k")
+            .payload("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
+        let ask = ask
+            .header("content-encoding", "aws-chunked")
+            .header("x-amz-decoded-content-length", "9");
+        ask.header("x-amz-trailer", "x-amz-checksum-crc32")
+            .body(body)
+            .send()
+    };
+    let trailer = format!("x-amz-checksum-crc32:{CRC32}\r\n\r\n");
+    for (body, code) in [
+        ("9\r\n123456789\r\n0\r\n\r\n".to_owned(), "InvalidRequest"),
+        ("9\r\n123456789\r\n".to_owned(), "InvalidRequest"),
+        ("9\r\n123456780\r\n0\r\n".to_owned() + &trailer, "BadDigest"),
+        (
+            "8\r\n12345678\r\n0\r\n".to_owned() + &trailer,
+            "IncompleteBody",
+        ),
+        (
+            "A\r\n1234567890\r\n0\r\n".to_owned() + &trailer,
+            "IncompleteBody",
+        ),
+        ("9;\r\n".to_owned(), "IncompleteBody"),
+        ("no chunks\r\n".to_owned(), "InvalidRequest"),
+    ] {
+        put(body).await.refused(400, code);
+        front.read("k").await.expect(404);
+    }
+    let done = put("4\r\n1234\r\n5\r\n56789\r\n0\r\n".to_owned() + &trailer)
+        .await
+        .expect(200);
+    assert_eq!(done.header("x-amz-checksum-crc32"), CRC32);
+    let got = front.read("k").await;
+    assert_eq!(
+        (&got.body[..], got.header("content-encoding")),
+        (DIGITS, "")
+    );
+    front.close().await;
+}
+
+#[tokio::test]
+async fn signed_chunks_are_checked() {
+    let front = Front::with_bucket().await;
+    let put = |forged: bool| {
+        let ask = front
+            .ask("PUT", "/buc/k")
+            .payload("STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
+        let ask = ask
+            .header("x-amz-decoded-content-length", "9")
+            .body("counted");
+        ask.send_chunks(move |key, time, signature| {
+            let mut body = Vec::new();
+            let mut previous = signature.to_owned();
+            for chunk in [&b"1234"[..], b"56789", b""] {
+                previous = key.sign_chunk(time, &previous, chunk);
+                let sent = if forged {
+                    "0".repeat(64)
+                } else {
+                    previous.clone()
+                };
+                body.extend(format!("{:x};chunk-signature={sent}\r\n", chunk.len()).as_bytes());
+                body.extend([chunk, b"\r\n"].concat());
+            }
+            body
+        })
+    };
+    put(true).await.refused(403, "SignatureDoesNotMatch");
+    front.read("k").await.expect(404);
+    put(false).await.expect(200);
+    assert_eq!(front.read("k").await.body, DIGITS);
+    front.close().await;
+}
+
+#[tokio::test]
+async fn what_breaks_off_or_is_not_what_was_signed_leaves_nothing() {
+    let front = Front::with_bucket().await;
+    let large = vec![7u8; 100_000];
+    let short = front
+        .ask("PUT", "/buc/k")
+        .payload("UNSIGNED-PAYLOAD")
+        .body(large.clone());
+    let pieces = [
+        Ok(Frame::data(Bytes::from_static(b"half"))),
+        Err(std::io::Error::other("reset")),
+    ];
+    let broken = short.send_body(StreamBody::new(stream::iter(pieces))).await;
+    broken.refused(400, "IncompleteBody");
+    let short = front
+        .ask("PUT", "/buc/k")
+        .payload("UNSIGNED-PAYLOAD")
+        .body(large.clone());
+    let pieces = [Ok::<_, Infallible>(Frame::data(Bytes::from_static(
+        b"half",
+    )))];
+    let ended = short.send_body(StreamBody::new(stream::iter(pieces))).await;
+    ended.refused(400, "IncompleteBody");
+    let other = front
+        .ask("PUT", "/buc/k")
+        .payload(&"0".repeat(64))
+        .body(large)
+        .send()
+        .await;
+    other.refused(400, "XAmzContentSHA256Mismatch");
+    front.read("k").await.expect(404);
+    front.close().await;
+}
+
+#[tokio::test]
+async fn parts_become_an_object_whatever_checksums_they_came_with() {
+    let front = Front::with_bucket().await;
+    let begun = front
+        .ask("POST", "/buc/k")
+        .query("uploads", "")
+        .header("x-amz-meta-a", "1");
+    let id = begun.send().await.expect(200).element("UploadId");
+    let part = |number: &'static str, body: Vec<u8>| {
+        front
+            .ask("PUT", "/buc/k")
+            .query("partNumber", number)
+            .query("uploadId", &id)
+            .body(body)
+    };
+    let first = vec![1u8; 5 << 20];
+    let etag = |answer: crate::front::Answer| answer.expect(200).header("etag").to_owned();
+    // Announced was none: the parts' own are checked, the whole gets S3's default.
+    let wrong = part("2", DIGITS.to_vec()).header("x-amz-checksum-crc32", "AAAAAA==");
+    wrong.send().await.refused(400, "BadDigest");
+    let second = part("2", DIGITS.to_vec())
+        .header("x-amz-checksum-crc32", CRC32)
+        .send()
+        .await;
+    let second = etag(second);
+    let first_etag = etag(part("1", first.clone()).send().await);
+    part("0", Vec::new())
+        .send()
+        .await
+        .refused(400, "InvalidArgument");
+    let listed = front
+        .ask("GET", "/buc/k")
+        .query("uploadId", &id)
+        .query("max-parts", "1");
+    let listed = listed.send().await.expect(200);
+    assert_eq!(
+        (
+            &*listed.element("NextPartNumberMarker"),
+            &*listed.element("Size")
+        ),
+        ("1", "5242880")
+    );
+
+    let complete = |order: [(u8, &String); 2]| {
+        let parts = order.map(|(number, etag)| {
+            format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
+        });
+        let body = format!(
+            "<CompleteMultipartUpload>{}</CompleteMultipartUpload>",
+            parts.concat().replace('"', "&quot;")
+        );
+        front
+            .ask("POST", "/buc/k")
+            .query("uploadId", &id)
+            .body(body)
+            .send()
+    };
+    complete([(2, &second), (1, &first_etag)])
+        .await
+        .refused(400, "InvalidPartOrder");
+    complete([(1, &second), (2, &first_etag)])
+        .await
+        .refused(400, "InvalidPart");
+    let done = complete([(1, &first_etag), (2, &second)]).await.expect(200);
+    assert!(done.element("ETag").ends_with("-2\""), "{}", done.text());
+    assert!(
+        !done.element("ChecksumCRC64NVME").is_empty(),
+        "{}",
+        done.text()
+    );
+    let got = front.read("k").await;
+    assert_eq!(got.body, [first, DIGITS.to_vec()].concat());
+    assert_eq!(got.header("x-amz-meta-a"), "1");
+    let part = front
+        .ask("GET", "/buc/k")
+        .query("partNumber", "2")
+        .send()
+        .await
+        .expect(206);
+    assert_eq!(
+        (&part.body[..], part.header("x-amz-mp-parts-count")),
+        (DIGITS, "2")
+    );
+    complete([(1, &first_etag), (2, &second)])
+        .await
+        .refused(404, "NoSuchUpload");
+    front.close().await;
+}
