@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use bytes::{Buf, Bytes};
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
@@ -19,6 +20,7 @@ use crate::error::{Result, StoreError};
 use crate::limits::WRITERS_MANY;
 use crate::readers::blocking;
 use crate::record::Id;
+use crate::stalls;
 
 /// How many writers there are, in all buckets.
 static WRITERS: AtomicUsize = AtomicUsize::new(0);
@@ -159,17 +161,30 @@ impl BlobWriter {
             return Ok(());
         }
         let written = self.written().await?;
+        // The first write makes the file, which may wait for the disk's journal.
+        if written.is_some() && !stalls::are_likely() {
+            return self.write_here(written);
+        }
         let next = self.out.another();
         let full = std::mem::replace(&mut self.out, next);
         let (filled, offset_bytes) = (self.filled, self.flushed_bytes);
         self.flushed_bytes += filled as u64;
         self.filled = 0;
         let claim = self.claim.clone();
-        // Not on this thread: when the kernel has too many dirty pages it makes writers wait, and
-        // with this thread would wait every connection that it serves.
         self.writing = Some(tokio::task::spawn_blocking(move || {
             claim.write_out(written, &full[..filled], offset_bytes)
         }));
+        Ok(())
+    }
+
+    /// Writes the buffer out on this thread.
+    fn write_here(&mut self, file: Option<Arc<File>>) -> Result<()> {
+        let began = Instant::now();
+        self.claim
+            .write_out(file, &self.out[..self.filled], self.flushed_bytes)?;
+        stalls::note(began.elapsed());
+        self.flushed_bytes += self.filled as u64;
+        self.filled = 0;
         Ok(())
     }
 

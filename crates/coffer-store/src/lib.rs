@@ -41,9 +41,14 @@ mod pins;
 
 mod blobs;
 
+mod stalls;
+
 mod blob_reader;
 mod blob_writer;
 mod sweep;
+
+#[doc(hidden)]
+pub mod fuzzing;
 
 pub use blob_reader::BlobReader;
 pub use blob_writer::{BlobWriter, FinishedBlob};

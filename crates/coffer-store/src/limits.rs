@@ -1,5 +1,7 @@
 //! Every limit and size of the store, in one place.
 
+use std::time::Duration;
+
 /// The longest object name, in bytes of UTF-8 (Amazon S3, "Naming Amazon S3 objects").
 pub const OBJECT_NAME_MAX_BYTES: usize = 1_024;
 
@@ -15,6 +17,9 @@ pub const PART_NUMBER_MAX: u32 = 10_000;
 /// The most queued writes that one commit takes. Enough that the sync is a small share of each;
 /// few enough that nobody waits long behind others (64 × 16 KiB inline is 1 MiB to seal).
 pub const BATCH_MAX: usize = 64;
+
+/// How long a commit waits for those who were just answered to write again.
+pub const LINGER_MAX: Duration = Duration::from_micros(100);
 
 /// Connections that point reads of one catalog may use at once; opened on demand.
 pub const POINT_READERS_MAX: usize = 4;
@@ -56,6 +61,13 @@ pub const WRITE_CHUNKS_MANY: usize = 4;
 
 /// From so many writers on, each that begins collects less.
 pub const WRITERS_MANY: usize = 32;
+
+/// A write to a file that takes so long, in milliseconds, was made to wait by the kernel: longer
+/// than a busy machine keeps a thread from running, shorter than its pauses for dirty pages.
+pub const STALL_MS: u64 = 20;
+
+/// How long, in milliseconds, writes are handed to other threads after one that waited.
+pub const STALL_REMEMBERED_MS: u64 = 10_000;
 
 /// Opened chunks that a blob reader gives out at once.
 pub const READ_CHUNKS: usize = 16;
