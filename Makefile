@@ -54,5 +54,6 @@ fuzz: ## fuzz every parser for a minute each
 	scripts/fuzz 60
 
 bench: deps ## measure against peers; see bench/README.md
+	@scripts/install-bench-peers
 	$(CARGO) build --release --locked -p coffer -p coffer-bench
 	target/release/coffer-bench $(BENCH_ARGS)

@@ -19,7 +19,7 @@ pub fn settle() {
 /// happens to need the page. The kernel gives out first what was freed last. Elsewhere this
 /// changes nothing.
 pub fn warm_page_cache(path: &Path, bytes: u64) -> Result<()> {
-    const PIECE: [u8; 64 * 1024] = [0x77; 64 * 1024];
+    static PIECE: [u8; 64 * 1024] = [0x77; 64 * 1024];
     let writing = || format!("writing {}", path.display());
     let mut file = File::create(path).doing(writing)?;
     for _ in 0..bytes.div_ceil(PIECE.len() as u64) {

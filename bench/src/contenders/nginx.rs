@@ -13,8 +13,16 @@ use crate::process::{Ready, ServerProcess, free_address};
 use crate::response::Expected;
 use crate::tls::{self, CIPHER_SUITE, Identity};
 
-/// Where Debian puts it; not on the path of every user.
-const PROGRAMS: [&str; 2] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx"];
+/// Where Debian puts it, which is not on the path of every user; and where
+/// `scripts/install-bench-peers` does.
+const PROGRAMS: [&str; 3] = [
+    "/usr/sbin/nginx",
+    "/usr/local/sbin/nginx",
+    concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../target/peers/usr/sbin/nginx"
+    ),
+];
 
 /// What is said of its settings beside the figures.
 pub const SETTINGS: &str = "one worker, epoll, multi_accept, open_file_cache, no access log, \
@@ -120,7 +128,7 @@ fn program() -> Result<PathBuf> {
         .find(|path| path.exists())
         .ok_or_else(|| BenchError::Missing {
             program: "nginx".into(),
-            hint: "apt-get install nginx-light",
+            hint: "run scripts/install-bench-peers",
         })
 }
 
