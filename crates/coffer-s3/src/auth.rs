@@ -16,9 +16,9 @@ use crate::encryption;
 use crate::exchange::Exchange;
 use crate::not_implemented;
 
-/// Operations whose XML bodies are compared with the digests that come with them. Not that of
-/// `CompleteMultipartUpload`: its checksum is the object's.
-const XML_BODIES: [&str; 5] = [
+/// Operations whose XML bodies are compared with the digests that come with them.
+const XML_BODIES: [&str; 6] = [
+    "CompleteMultipartUpload",
     "CreateBucket",
     "DeleteObjects",
     "PutBucketEncryption",

@@ -54,6 +54,15 @@ impl Caller {
         Ok(body)
     }
 
+    /// As [`check_xml_body`](Self::check_xml_body), where the checksum in the headers is that of
+    /// an object, and only the MD5 that of the body.
+    pub(crate) fn check_xml_md5(&self, headers: &HeaderMap) -> S3Result {
+        let body = self.exchange.take_body();
+        Claims::md5_only(headers)?
+            .compare_whole(&body)
+            .map_err(from_vault)
+    }
+
     /// Refuses a key id that is not the level of the bucket.
     pub(crate) async fn check_named_key(
         &self,

@@ -69,6 +69,14 @@ impl Claims {
         })
     }
 
+    /// Reads `Content-MD5` alone.
+    pub(crate) fn md5_only(headers: &HeaderMap) -> S3Result<Self> {
+        Ok(Self {
+            checksum: None,
+            md5: content_md5(headers)?,
+        })
+    }
+
     /// The algorithm of the client's checksum.
     pub(crate) fn algorithm(&self) -> Option<ChecksumAlgorithm> {
         self.checksum.as_ref().map(Claim::algorithm)

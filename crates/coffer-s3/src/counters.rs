@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// S3's names of the operations that are implemented; requests for others, and those refused
 /// before their operation was known, count under the first.
-pub const OPERATIONS: [&str; 33] = [
+pub const OPERATIONS: [&str; 32] = [
     "Other",
     "AbortMultipartUpload",
     "CompleteMultipartUpload",
@@ -38,7 +38,6 @@ pub const OPERATIONS: [&str; 33] = [
     "PutObjectTagging",
     "UploadPart",
     "UploadPartCopy",
-    "PostObject",
 ];
 
 /// Statuses that are counted one by one; others count under 0.

@@ -95,3 +95,34 @@ pub fn chunks(data: &[u8]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_must_hold_holds_for_texts(text in "[ -~\\PC]{0,60}") {
+            for target in [range, continuation_token, tagging_header, copy_source, etags, chunks] {
+                target(text.as_bytes());
+            }
+        }
+
+        #[test]
+        fn what_must_hold_holds_for_texts_of_the_kind(
+            number in "[bB]ytes=[0-9]{0,22}-[0-9]{0,22}",
+            tags in "([a-c%+]{0,3}=[0-9%+]{0,4}&?){0,4}",
+            source in "/?[a-c]{2,4}/[a-z%/?=0-9]{0,20}",
+            list in "((W/)?\"?[a-c*,]{0,3}\"?,? ?){0,5}",
+            body in "([0-9a-f]{1,2}(;chunk-signature=[0-9]{0,3})?\r\n.{0,20}\r\n){0,4}",
+        ) {
+            range(number.as_bytes());
+            tagging_header(tags.as_bytes());
+            copy_source(source.as_bytes());
+            etags(list.as_bytes());
+            chunks(body.as_bytes());
+        }
+    }
+}

@@ -138,6 +138,7 @@ pub(crate) async fn complete(
 ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
     let caller = Caller::of(&request)?;
     let headers = headers(&request).clone();
+    caller.check_xml_md5(&headers)?;
     let input = request.input;
     let bucket = names::bucket(&input.bucket)?;
     let name = names::object(input.key.clone())?;

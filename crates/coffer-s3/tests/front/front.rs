@@ -12,17 +12,17 @@ use tempfile::TempDir;
 
 use crate::signer::{Key, Signable, encode, names, sha256};
 
-pub const HOST: &str = "127.0.0.1:9000";
+pub(crate) const HOST: &str = "127.0.0.1:9000";
 
-pub struct Front {
-    pub service: S3Service,
-    pub key: Key,
+pub(crate) struct Front {
+    pub(crate) service: S3Service,
+    pub(crate) key: Key,
     vault: Vault,
     _data: TempDir,
 }
 
 impl Front {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         let options = VaultOptions {
@@ -53,14 +53,14 @@ impl Front {
     }
 
     /// A front with an empty bucket `buc`.
-    pub async fn with_bucket() -> Self {
+    pub(crate) async fn with_bucket() -> Self {
         let front = Self::new().await;
         front.ask("PUT", "/buc").send().await.expect(200);
         front
     }
 
     /// A request for a decoded path.
-    pub fn ask(&self, method: &'static str, path: &str) -> Ask<'_> {
+    pub(crate) fn ask(&self, method: &'static str, path: &str) -> Ask<'_> {
         Ask {
             front: self,
             method,
@@ -73,7 +73,7 @@ impl Front {
         }
     }
 
-    pub async fn put(&self, name: &str, body: impl Into<Vec<u8>>) -> Answer {
+    pub(crate) async fn put(&self, name: &str, body: impl Into<Vec<u8>>) -> Answer {
         self.ask("PUT", &format!("/buc/{name}"))
             .body(body)
             .send()
@@ -81,17 +81,17 @@ impl Front {
             .expect(200)
     }
 
-    pub async fn read(&self, name: &str) -> Answer {
+    pub(crate) async fn read(&self, name: &str) -> Answer {
         self.ask("GET", &format!("/buc/{name}")).send().await
     }
 
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         self.vault.close().await;
     }
 }
 
 /// A request being made.
-pub struct Ask<'a> {
+pub(crate) struct Ask<'a> {
     front: &'a Front,
     method: &'static str,
     path: String,
@@ -103,41 +103,41 @@ pub struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    pub fn query(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn query(mut self, name: &str, value: &str) -> Self {
         self.query.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub fn header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(there, _)| there != name);
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// A header that the signature does not cover.
-    pub fn unsigned(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn unsigned(mut self, name: &str, value: &str) -> Self {
         self.unsigned.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
     }
 
     /// What `x-amz-content-sha256` says instead of the body's hash.
-    pub fn payload(mut self, payload: &str) -> Self {
+    pub(crate) fn payload(mut self, payload: &str) -> Self {
         self.payload = Some(payload.to_owned());
         self
     }
 
-    pub async fn send(self) -> Answer {
+    pub(crate) async fn send(self) -> Answer {
         let body = Full::from(self.body.clone());
         self.send_body(body).await
     }
 
     /// Sends another body than the one that is signed and counted.
-    pub async fn send_body<B>(self, body: B) -> Answer
+    pub(crate) async fn send_body<B>(self, body: B) -> Answer
     where
         B: Body<Data = Bytes> + Send + Sync + Unpin + 'static,
     {
@@ -146,14 +146,17 @@ impl Ask<'_> {
     }
 
     /// Sends a body that is made of the time and the signature of the request.
-    pub async fn send_chunks(self, body: impl FnOnce(&Key, &str, &str) -> Vec<u8>) -> Answer {
+    pub(crate) async fn send_chunks(
+        self,
+        body: impl FnOnce(&Key, &str, &str) -> Vec<u8>,
+    ) -> Answer {
         let (request, (time, signature)) = self.signed();
         let body = body(&self.front.key, &time, &signature);
         self.dispatch(request, Full::from(body)).await
     }
 
     /// Sends it with its signature in the query.
-    pub async fn send_presigned(mut self) -> Answer {
+    pub(crate) async fn send_presigned(mut self) -> Answer {
         let time = now();
         let key = &self.front.key;
         let names = names(&self.headers);
@@ -173,7 +176,7 @@ impl Ask<'_> {
         self.dispatch(request, body).await
     }
 
-    pub async fn send_anonymous(self) -> Answer {
+    pub(crate) async fn send_anonymous(self) -> Answer {
         let request = self.request();
         let body = Full::from(self.body.clone());
         self.dispatch(request, body).await
@@ -264,22 +267,22 @@ impl Ask<'_> {
 
 /// What the service answered.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: HeaderMap,
-    pub body: Bytes,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Answer {
     #[track_caller]
-    pub fn expect(self, status: u16) -> Self {
+    pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
     }
 
     /// Asserts that this is an error with a code, a message and ids.
     #[track_caller]
-    pub fn refused(self, status: u16, code: &str) -> Self {
+    pub(crate) fn refused(self, status: u16, code: &str) -> Self {
         let answer = self.expect(status);
         let text = answer.text();
         assert!(text.contains(&format!("<Code>{code}</Code>")), "{text}");
@@ -292,23 +295,23 @@ impl Answer {
         answer
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
             .map_or("", |value| value.to_str().unwrap())
     }
 
     /// The text of the first element of a name.
-    pub fn element(&self, name: &str) -> String {
+    pub(crate) fn element(&self, name: &str) -> String {
         self.elements(name).into_iter().next().unwrap_or_default()
     }
 
     /// The texts of all elements of a name, as they stand in the document.
-    pub fn elements(&self, name: &str) -> Vec<String> {
+    pub(crate) fn elements(&self, name: &str) -> Vec<String> {
         let (start, end) = (format!("<{name}>"), format!("</{name}>"));
         let text = self.text();
         let pieces = text.split(&start).skip(1);

@@ -42,7 +42,7 @@ async fn only_whoever_signed_all_of_it_gets_in() {
         .unsigned("authorization", "AWS AKID:c2ln");
     v2.send_anonymous().await.refused(400, "InvalidRequest");
     let mut stranger = Front::new().await;
-    std::mem::swap(&mut stranger.service, &mut { front.service.clone() });
+    stranger.service = front.service.clone();
     stranger
         .ask("GET", "/buc/open")
         .send()

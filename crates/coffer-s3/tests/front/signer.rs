@@ -3,40 +3,40 @@
 
 use aws_lc_rs::{digest, hmac};
 
-pub const REGION: &str = "us-east-1";
+pub(crate) const REGION: &str = "us-east-1";
 
 /// An access key.
 #[derive(Clone)]
-pub struct Key {
-    pub id: String,
-    pub secret: String,
+pub(crate) struct Key {
+    pub(crate) id: String,
+    pub(crate) secret: String,
 }
 
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(digest::digest(&digest::SHA256, bytes).as_ref())
 }
 
 /// What is signed of a request: method, path, query, headers (names in lower case) and payload.
-pub struct Signable<'a> {
-    pub method: &'a str,
-    pub path: &'a str,
-    pub query: &'a [(String, String)],
-    pub headers: &'a [(String, String)],
-    pub payload: &'a str,
+pub(crate) struct Signable<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: &'a [(String, String)],
+    pub(crate) headers: &'a [(String, String)],
+    pub(crate) payload: &'a str,
 }
 
 impl Key {
     /// `AKID/date/region/s3/aws4_request`.
-    pub fn credential(&self, time: &str) -> String {
+    pub(crate) fn credential(&self, time: &str) -> String {
         format!("{}/{}", self.id, scope(time))
     }
 
     /// The signature of a request, in hexadecimal.
-    pub fn sign(&self, time: &str, request: &Signable<'_>) -> String {
+    pub(crate) fn sign(&self, time: &str, request: &Signable<'_>) -> String {
         let canonical = sha256(canonical(request).as_bytes());
         self.sign_text(
             time,
@@ -45,7 +45,7 @@ impl Key {
     }
 
     /// The signature of a chunk that follows what `previous` signs.
-    pub fn sign_chunk(&self, time: &str, previous: &str, chunk: &[u8]) -> String {
+    pub(crate) fn sign_chunk(&self, time: &str, previous: &str, chunk: &[u8]) -> String {
         let (scope, empty, chunk) = (scope(time), sha256(b""), sha256(chunk));
         let text =
             format!("AWS4-HMAC-SHA256-PAYLOAD\n{time}\n{scope}\n{previous}\n{empty}\n{chunk}");
@@ -65,7 +65,7 @@ impl Key {
 }
 
 /// The names of headers, as a signature lists them.
-pub fn names(headers: &[(String, String)]) -> String {
+pub(crate) fn names(headers: &[(String, String)]) -> String {
     let mut names: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     names.join(";")
@@ -102,7 +102,7 @@ fn canonical(request: &Signable<'_>) -> String {
 }
 
 /// Percent-encodes a decoded text; slashes stay in paths.
-pub fn encode(text: &str, slashes: bool) -> String {
+pub(crate) fn encode(text: &str, slashes: bool) -> String {
     let encode = |byte: &u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
             char::from(*byte).to_string()

@@ -7,7 +7,7 @@ use futures::stream;
 use http_body::Frame;
 use http_body_util::StreamBody;
 
-use crate::front::Front;
+use crate::front::{Answer, Ask, Front};
 
 // CRC-32 and CRC-64/NVME of "123456789" (the CRC catalogue's check values), in Base64.
 const DIGITS: &[u8] = b"123456789";
@@ -172,78 +172,77 @@ async fn what_breaks_off_or_is_not_what_was_signed_leaves_nothing() {
     front.close().await;
 }
 
+/// A multipart upload under way.
+struct Upload<'a> {
+    front: &'a Front,
+    id: String,
+}
+
+impl<'a> Upload<'a> {
+    async fn begin(front: &'a Front) -> Self {
+        let ask = front
+            .ask("POST", "/buc/k")
+            .query("uploads", "")
+            .header("x-amz-meta-a", "1");
+        Self {
+            front,
+            id: ask.send().await.expect(200).element("UploadId"),
+        }
+    }
+
+    fn part(&self, number: &str, body: impl Into<Vec<u8>>) -> Ask<'a> {
+        let ask = self.front.ask("PUT", "/buc/k").query("partNumber", number);
+        ask.query("uploadId", &self.id).body(body)
+    }
+
+    async fn complete(&self, parts: [(u8, &str); 2]) -> Answer {
+        let parts = parts.map(|(number, etag)| {
+            format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
+        });
+        let parts = parts.concat().replace('"', "&quot;");
+        let body = format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>");
+        let ask = self.front.ask("POST", "/buc/k").query("uploadId", &self.id);
+        ask.body(body).send().await
+    }
+}
+
 #[tokio::test]
-async fn parts_become_an_object_whatever_checksums_they_came_with() {
+async fn parts_become_an_object() {
     let front = Front::with_bucket().await;
-    let begun = front
-        .ask("POST", "/buc/k")
-        .query("uploads", "")
-        .header("x-amz-meta-a", "1");
-    let id = begun.send().await.expect(200).element("UploadId");
-    let part = |number: &'static str, body: Vec<u8>| {
-        front
-            .ask("PUT", "/buc/k")
-            .query("partNumber", number)
-            .query("uploadId", &id)
-            .body(body)
-    };
-    let first = vec![1u8; 5 << 20];
-    let etag = |answer: crate::front::Answer| answer.expect(200).header("etag").to_owned();
-    // Announced was none: the parts' own are checked, the whole gets S3's default.
-    let wrong = part("2", DIGITS.to_vec()).header("x-amz-checksum-crc32", "AAAAAA==");
-    wrong.send().await.refused(400, "BadDigest");
-    let second = part("2", DIGITS.to_vec())
-        .header("x-amz-checksum-crc32", CRC32)
-        .send()
-        .await;
-    let second = etag(second);
-    let first_etag = etag(part("1", first.clone()).send().await);
-    part("0", Vec::new())
+    let upload = Upload::begin(&front).await;
+    let large = vec![1u8; 5 << 20];
+    let second = upload.part("2", DIGITS).send().await.expect(200);
+    let first = upload.part("1", large.clone()).send().await.expect(200);
+    let (first, second) = (first.header("etag"), second.header("etag"));
+    upload
+        .part("0", "")
         .send()
         .await
         .refused(400, "InvalidArgument");
     let listed = front
         .ask("GET", "/buc/k")
-        .query("uploadId", &id)
+        .query("uploadId", &upload.id)
         .query("max-parts", "1");
     let listed = listed.send().await.expect(200);
-    assert_eq!(
-        (
-            &*listed.element("NextPartNumberMarker"),
-            &*listed.element("Size")
-        ),
-        ("1", "5242880")
-    );
+    assert_eq!(listed.element("NextPartNumberMarker"), "1");
+    assert_eq!(listed.element("Size"), "5242880");
 
-    let complete = |order: [(u8, &String); 2]| {
-        let parts = order.map(|(number, etag)| {
-            format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
-        });
-        let body = format!(
-            "<CompleteMultipartUpload>{}</CompleteMultipartUpload>",
-            parts.concat().replace('"', "&quot;")
-        );
-        front
-            .ask("POST", "/buc/k")
-            .query("uploadId", &id)
-            .body(body)
-            .send()
-    };
-    complete([(2, &second), (1, &first_etag)])
+    upload
+        .complete([(2, second), (1, first)])
         .await
         .refused(400, "InvalidPartOrder");
-    complete([(1, &second), (2, &first_etag)])
+    upload
+        .complete([(1, second), (2, first)])
         .await
         .refused(400, "InvalidPart");
-    let done = complete([(1, &first_etag), (2, &second)]).await.expect(200);
+    let done = upload.complete([(1, first), (2, second)]).await.expect(200);
     assert!(done.element("ETag").ends_with("-2\""), "{}", done.text());
-    assert!(
-        !done.element("ChecksumCRC64NVME").is_empty(),
-        "{}",
-        done.text()
-    );
+    upload
+        .complete([(1, first), (2, second)])
+        .await
+        .refused(404, "NoSuchUpload");
     let got = front.read("k").await;
-    assert_eq!(got.body, [first, DIGITS.to_vec()].concat());
+    assert_eq!(got.body, [large, DIGITS.to_vec()].concat());
     assert_eq!(got.header("x-amz-meta-a"), "1");
     let part = front
         .ask("GET", "/buc/k")
@@ -255,8 +254,32 @@ async fn parts_become_an_object_whatever_checksums_they_came_with() {
         (&part.body[..], part.header("x-amz-mp-parts-count")),
         (DIGITS, "2")
     );
-    complete([(1, &first_etag), (2, &second)])
+    front.close().await;
+}
+
+#[tokio::test]
+async fn parts_of_an_upload_without_a_checksum_may_have_any() {
+    let front = Front::with_bucket().await;
+    let upload = Upload::begin(&front).await;
+    let wrong = upload
+        .part("1", DIGITS)
+        .header("x-amz-checksum-crc32", "AAAAAA==");
+    wrong.send().await.refused(400, "BadDigest");
+    let part = upload
+        .part("1", vec![0u8; 5 << 20])
+        .send()
         .await
-        .refused(404, "NoSuchUpload");
+        .expect(200);
+    let other = upload
+        .part("2", DIGITS)
+        .header("x-amz-checksum-crc32", CRC32);
+    let other = other.send().await.expect(200);
+    let parts = [(1, part.header("etag")), (2, other.header("etag"))];
+    let done = upload.complete(parts).await.expect(200);
+    assert!(
+        !done.element("ChecksumCRC64NVME").is_empty(),
+        "{}",
+        done.text()
+    );
     front.close().await;
 }
