@@ -1,0 +1,97 @@
+"""What the README tells people to type does what it says."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.clients import s3_client
+from harness.content import MIB, content
+from harness.server import BINARY, ROOT, Server, clean_environment
+
+README = (ROOT / "README.md").read_text()
+
+
+def section(title):
+    return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def blocks(text):
+    """Language and text of each block of code."""
+    return re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder as the README assumes it: some files, and the server's data beside them."""
+    (tmp_path / "recording.mkv").write_bytes(content(20 * MIB + 7))
+    (tmp_path / "recordings").mkdir()
+    (tmp_path / "recordings/one.mkv").write_bytes(content(MIB, 1))
+    return tmp_path
+
+
+def run(folder, script):
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    path = [str(BINARY.parent), str(Path(sys.executable).parent), "/usr/bin", "/bin"]
+    environment = clean_environment() | {
+        "HOME": str(home),
+        "PATH": os.pathsep.join(path),
+        "RESTIC_PASSWORD": "a test's password",
+    }
+    done = subprocess.run(
+        ["bash", "-euc", script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_the_lines_for_clients(folder):
+    found = blocks(section("Clients"))
+    assert len(found) >= 4
+    # One shell for all: later clients use what was exported for earlier ones.
+    script = "\n".join(
+        text if language == "sh" else f"python - <<'THE_END'\n{text}\nTHE_END"
+        for language, text in found
+    )
+    with Server(folder, data=folder / "coffer-data") as server:
+        run(folder, script.replace("127.0.0.1:9000", f"127.0.0.1:{server.port}"))
+        s3 = s3_client(server)
+        got = s3.get_object(Bucket="evidence", Key="recording.mkv")["Body"].read()
+        assert got == content(20 * MIB + 7)
+        names = [row["Key"] for row in s3.list_objects_v2(Bucket="evidence")["Contents"]]
+        assert "recordings/one.mkv" in names
+
+
+def test_the_lines_for_looking_after_it(folder):
+    found = blocks(section("Looking after it"))
+    assert [language for language, _ in found] == ["sh"]
+    with Server(folder, data=folder / "coffer-data") as server:
+        s3_client(server).create_bucket(Bucket="evidence")
+        lines = [line for line in found[0][1].splitlines() if "offline" not in line]
+        script = "\n".join(lines).replace("127.0.0.1:9001", f"127.0.0.1:{server.admin_port}")
+        assert "coffer_damage_total" in run(folder, script)
+        server.stop()
+        lines = [line for line in found[0][1].splitlines() if "offline" in line]
+        assert "evidence" in run(folder, "\n".join(lines))
+
+
+def test_the_lines_for_opening_a_blob_elsewhere(folder):
+    found = [text for language, text in blocks(README) if "cobblestone" in text]
+    assert len(found) == 1
+    with Server(folder, data=folder / "coffer-data") as server:
+        s3 = s3_client(server)
+        s3.create_bucket(Bucket="evidence")
+        s3.upload_file(str(folder / "recording.mkv"), "evidence", "recording.mkv")
+        assert server.stop() == 0
+        run(folder, f"python - <<'THE_END'\n{found[0]}\nTHE_END")
+    assert (folder / "opened.mkv").read_bytes() == content(20 * MIB + 7)
