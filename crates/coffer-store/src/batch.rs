@@ -5,36 +5,35 @@
 //! answers, until the queue is empty. While one group waits for the disk the next one gathers. No
 //! thread is held while nothing is written.
 //!
-//! Each write stands in a savepoint of its own: one that fails (a precondition, a missing upload)
-//! leaves no trace and does not touch the others. When the transaction itself fails, its writes are
-//! tried once more one by one, so that one that can't succeed does not fail its neighbours.
+//! A write checks first and changes then, so one that fails for its own reasons (a precondition, a
+//! missing upload) has left no trace and does not touch the others. Should one fail after it has
+//! changed something, or the transaction itself, all is rolled back and the writes are tried once
+//! more one by one, so that one that can't succeed does not fail its neighbours.
+//!
+//! A savepoint for each write would do the same at a higher price: SQLite keeps a copy of every
+//! page that is changed under a savepoint, and SQLCipher seals these copies.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, ffi};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::cipher;
 use crate::error::{Result, StoreError};
-use crate::limits::{BATCH_MAX, CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES};
+use crate::limits::{BATCH_MAX, LINGER_MAX};
+use crate::opener::Opener;
+use crate::session::Session;
 
 /// A cheap handle to the writer of one catalog.
 #[derive(Clone)]
 pub(crate) struct Writer(Arc<Shared>);
 
 struct Shared {
+    opener: Arc<Opener>,
     queue: Mutex<Queue>,
-    /// `None` once closed.
+    gathered: Condvar,
+    /// `None` after a failure, until the next write opens another one, and once closed.
     session: Mutex<Option<Session>>,
-}
-
-/// What a write works with: the connection, within a transaction, and the next free id.
-pub(crate) struct Session {
-    connection: Connection,
-    next_object_id: Cell<Option<i64>>,
 }
 
 #[derive(Default)]
@@ -42,15 +41,26 @@ struct Queue {
     waiting: VecDeque<Box<dyn Write>>,
     /// A job is at work, or about to be, and will look here again before it ends.
     draining: bool,
+    /// How many must wait before a lingering job is worth waking.
+    enough: usize,
     closed: bool,
 }
 
 /// A queued write, and who waits for its outcome.
 trait Write: Send {
-    /// Does the work within a savepoint. Returns whether to keep it.
-    fn run(&mut self, session: &Session) -> bool;
+    /// Does the work, within a transaction.
+    fn run(&mut self, session: &Session) -> Ran;
     /// Tells the outcome: what `run` came to, unless the transaction failed.
     fn answer(self: Box<Self>, failed: Option<StoreError>);
+}
+
+#[derive(PartialEq, Eq)]
+enum Ran {
+    Done,
+    /// For a reason of its own, which says nothing about the transaction.
+    Refused,
+    /// The transaction is in doubt.
+    Failed,
 }
 
 struct Queued<T, F> {
@@ -60,16 +70,27 @@ struct Queued<T, F> {
 }
 
 impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
-    fn run(&mut self, session: &Session) -> bool {
-        let outcome = (self.work)(session).map_err(|error| of_system(session, error));
-        self.outcome.insert(outcome).is_ok()
+    fn run(&mut self, session: &Session) -> Ran {
+        let outcome = (self.work)(session).map_err(|error| session.of_system(error));
+        match self.outcome.insert(outcome) {
+            Ok(_) => Ran::Done,
+            Err(
+                StoreError::PreconditionFailed
+                | StoreError::NoSuchUpload
+                | StoreError::PartChanged { .. }
+                | StoreError::OutOfRange,
+            ) => Ran::Refused,
+            Err(_) => Ran::Failed,
+        }
     }
 
     fn answer(self: Box<Self>, failed: Option<StoreError>) {
         let outcome = match (failed, self.outcome) {
-            (_, Some(Err(own))) => Err(own),
+            // Its own failure tells more than that of the transaction that it broke. A refusal
+            // counts only when the transaction in which it was found stands.
+            (Some(StoreError::Broken), Some(Err(own))) => Err(own),
             (Some(error), _) => Err(error),
-            (None, Some(done)) => done,
+            (None, Some(outcome)) => outcome,
             (None, None) => Err(StoreError::Closed),
         };
         // Whoever asked may have gone: what was committed stays committed.
@@ -78,26 +99,18 @@ impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
 }
 
 impl Writer {
-    /// Takes a connection that may write.
-    pub(crate) fn new(connection: Connection) -> Result<Self> {
-        connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
-        connection.wal_hook(Some(|_, pages| {
-            LOG_PAGES.set(u32::try_from(pages).unwrap_or(0));
-            Ok(())
-        }));
-        let session = Session {
-            connection,
-            next_object_id: Cell::new(None),
-        };
-        let queue = Mutex::new(Queue::default());
+    /// Takes a connection that may write; `opener` makes others like it.
+    pub(crate) fn new(opener: Arc<Opener>, connection: Connection) -> Result<Self> {
         Ok(Self(Arc::new(Shared {
-            queue,
-            session: Mutex::new(Some(session)),
+            opener,
+            queue: Mutex::default(),
+            gathered: Condvar::new(),
+            session: Mutex::new(Some(Session::new(connection)?)),
         })))
     }
 
-    /// Queues `work` and waits until it is durable. `work` may run twice: the first time is then
-    /// undone.
+    /// Queues `work` and waits until it is durable. `work` should fail before its first change, if
+    /// at all, and may run twice: the first time is then undone.
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -120,6 +133,9 @@ impl Writer {
                 return Err(StoreError::Closed);
             }
             queue.waiting.push_back(write);
+            if queue.waiting.len() == queue.enough {
+                self.0.gathered.notify_one();
+            }
             !std::mem::replace(&mut queue.draining, true)
         };
         if start {
@@ -135,11 +151,7 @@ impl Writer {
         self.0.queue().closed = true;
         self.0.drain();
         if let Some(session) = self.0.session().take() {
-            let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
-            if let Err(error) = session.query_row(checkpoint, (), |_| Ok(())) {
-                // Nothing is lost: the next opening reads the log.
-                tracing::warn!(%error, "a catalog's log was not copied on closing");
-            }
+            session.finish();
         }
     }
 }
@@ -147,30 +159,83 @@ impl Writer {
 impl Shared {
     /// Commits group after group until nothing is queued.
     fn drain(&self) {
-        let session = self.session();
+        let mut session = self.session();
         let broken = OnPanic(self);
         let mut batch = Vec::with_capacity(BATCH_MAX);
+        let mut last_count = 0;
         loop {
             {
-                let mut queue = self.queue();
-                let count = queue.waiting.len().min(BATCH_MAX);
-                batch.extend(queue.waiting.drain(..count));
-                queue.draining = count > 0;
+                let mut queue = self.gather(last_count);
+                last_count = queue.waiting.len().min(BATCH_MAX);
+                batch.extend(queue.waiting.drain(..last_count));
+                queue.draining = last_count > 0;
             }
-            match &*session {
-                _ if batch.is_empty() => break,
-                Some(session) => {
-                    commit_group(session, &mut batch);
-                    checkpoint_when_due(session);
-                }
-                None => {
-                    for write in batch.drain(..) {
-                        write.answer(Some(StoreError::Closed));
-                    }
-                }
+            if batch.is_empty() {
+                break;
+            }
+            self.commit_group(&mut session, &mut batch);
+            if let Some(session) = &*session {
+                // After the answers: nobody waits for it but the writes that come next.
+                session.checkpoint_when_due();
             }
         }
         std::mem::forget(broken);
+    }
+
+    /// Waits a moment for those who have just been answered: they are likely to write again, and
+    /// one commit for all is cheaper than two for the halves that would otherwise take turns.
+    fn gather(&self, last_count: usize) -> MutexGuard<'_, Queue> {
+        let mut queue = self.queue();
+        if last_count > 1 {
+            queue.enough = BATCH_MAX.min(queue.waiting.len() + last_count);
+            let gathering = |queue: &mut Queue| queue.waiting.len() < queue.enough && !queue.closed;
+            let waited = self
+                .gathered
+                .wait_timeout_while(queue, LINGER_MAX, gathering);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            queue.enough = 0;
+        }
+        queue
+    }
+
+    /// Commits the writes in one transaction, or else one by one, and answers them; leaves `batch`
+    /// empty.
+    fn commit_group(&self, session: &mut Option<Session>, batch: &mut Vec<Box<dyn Write>>) {
+        let mut failed = self.commit(session, batch).err();
+        if let (Some(StoreError::Full), Some(session)) = (&failed, &*session) {
+            // Often enough to delete something.
+            session.make_space();
+        }
+        if failed.is_none() {
+            batch.drain(..).for_each(|write| write.answer(None));
+            return;
+        }
+        let is_alone = batch.len() == 1;
+        for write in batch.drain(..) {
+            let mut alone = [write];
+            if !is_alone || matches!(failed, Some(StoreError::Full)) {
+                failed = self.commit(session, &mut alone).err();
+            }
+            let [write] = alone;
+            write.answer(failed.take());
+        }
+    }
+
+    fn commit(&self, session: &mut Option<Session>, batch: &mut [Box<dyn Write>]) -> Result<()> {
+        let current = match session {
+            Some(session) => session,
+            None => session.insert(Session::new(self.opener.open()?)?),
+        };
+        let done = current.transact(|| run_all(current, batch));
+        if done
+            .as_ref()
+            .is_err_and(|error| !matches!(error, StoreError::Full))
+        {
+            // A connection that met a damaged page is of no use any more, and after other
+            // failures a fresh one is the safer one.
+            *session = None;
+        }
+        done
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -184,30 +249,16 @@ impl Shared {
     }
 }
 
-impl Session {
-    /// An id that no object has yet. Ids rise, so that new rows go to the end of their tables; one
-    /// whose write is undone is skipped.
-    pub(crate) fn next_object_id(&self) -> Result<i64> {
-        let id = match self.next_object_id.get() {
-            Some(id) => id,
-            None => self.query_row(
-                "SELECT 1 + max(ifnull((SELECT max(object_id) FROM inline), 0),
-                                ifnull((SELECT max(object_id) FROM blob), 0))",
-                (),
-                |row| row.get(0),
-            )?,
-        };
-        self.next_object_id.set(Some(id + 1));
-        Ok(id)
+fn run_all(session: &Session, batch: &mut [Box<dyn Write>]) -> Result<()> {
+    for write in batch {
+        let changes = session.total_changes();
+        let ran = write.run(session);
+        let has_changed = session.total_changes() != changes;
+        if ran == Ran::Failed || (ran == Ran::Refused && has_changed) {
+            return Err(StoreError::Broken);
+        }
     }
-}
-
-impl Deref for Session {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        &self.connection
-    }
+    Ok(())
 }
 
 /// Closes the queue when a write panics, for the state of the transaction is then unknown. What
@@ -219,111 +270,5 @@ impl Drop for OnPanic<'_> {
         let mut queue = self.0.queue();
         queue.closed = true;
         queue.waiting.clear();
-    }
-}
-
-/// Commits the writes in one transaction and answers them; leaves `batch` empty.
-fn commit_group(session: &Session, batch: &mut Vec<Box<dyn Write>>) {
-    let failed = match commit(session, batch) {
-        Ok(()) => None,
-        Err(_) if batch.len() > 1 => return commit_one_by_one(session, batch),
-        Err(error) => Some(error),
-    };
-    answer(batch, failed);
-}
-
-fn commit_one_by_one(session: &Session, batch: &mut Vec<Box<dyn Write>>) {
-    for write in batch.drain(..) {
-        let mut alone = vec![write];
-        let failed = commit(session, &mut alone).err();
-        answer(&mut alone, failed);
-    }
-}
-
-fn answer(batch: &mut Vec<Box<dyn Write>>, mut failed: Option<StoreError>) {
-    // More than one write is only answered here when all went well.
-    for write in batch.drain(..) {
-        write.answer(failed.take());
-    }
-}
-
-fn commit(session: &Session, batch: &mut [Box<dyn Write>]) -> Result<()> {
-    let done = try_commit(session, batch);
-    if done.is_err() && !session.is_autocommit() {
-        // Fails only when SQLite has rolled back by itself.
-        let _ = session.execute_batch("ROLLBACK");
-    }
-    done
-}
-
-fn try_commit(session: &Session, batch: &mut [Box<dyn Write>]) -> Result<()> {
-    step(session, "BEGIN IMMEDIATE")?;
-    for write in batch {
-        step(session, "SAVEPOINT one")?;
-        let keep = write.run(session);
-        if session.is_autocommit() {
-            // The error was such that SQLite rolled back the whole transaction. The write keeps
-            // that error; this one is for the others.
-            return Err(StoreError::Database {
-                code: ffi::SQLITE_ABORT_ROLLBACK,
-            });
-        }
-        if !keep {
-            step(session, "ROLLBACK TO one")?;
-        }
-        step(session, "RELEASE one")?;
-    }
-    step(session, "COMMIT")
-}
-
-fn step(session: &Session, sql: &str) -> Result<()> {
-    let done = session
-        .prepare_cached(sql)
-        .and_then(|mut statement| statement.execute(()));
-    done.map(drop)
-        .map_err(|error| of_system(session, error.into()))
-}
-
-/// A full disk does not always come as SQLite's own "full": a quota or the shared-memory file say
-/// so through the system's error only. Except when syncing: then the commit may stand after a
-/// crash, and "full" would promise that it does not.
-fn of_system(session: &Session, error: StoreError) -> StoreError {
-    match error {
-        StoreError::Database { code } if code != ffi::SQLITE_IOERR_FSYNC => {
-            let errno = rustix::io::Errno::from_raw_os_error(cipher::system_errno(session));
-            if matches!(errno, rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) {
-                StoreError::Full
-            } else {
-                error
-            }
-        }
-        other => other,
-    }
-}
-
-thread_local! {
-    /// How long the log was after this thread's last commit, in pages.
-    static LOG_PAGES: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Copies the log into the database when it has grown. After the answers: nobody waits for it but
-/// the writes that come next.
-fn checkpoint_when_due(session: &Session) {
-    let pages = LOG_PAGES.take();
-    let checkpoint = if pages >= CHECKPOINT_FORCED_PAGES {
-        // Waits for the readers there are. Those that begin meanwhile find all pages in the
-        // database and don't hold the log.
-        "PRAGMA wal_checkpoint(RESTART)"
-    } else if pages >= CHECKPOINT_PAGES {
-        "PRAGMA wal_checkpoint(PASSIVE)"
-    } else {
-        return;
-    };
-    let done = session
-        .prepare_cached(checkpoint)
-        .and_then(|mut statement| statement.query_row((), |_| Ok(())));
-    if let Err(error) = done {
-        // The commits stand. It is tried again after the next one.
-        tracing::warn!(%error, "a catalog's log could not be copied");
     }
 }

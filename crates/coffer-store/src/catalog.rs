@@ -7,11 +7,13 @@ use std::sync::Arc;
 use coffer_seal::SecretKey;
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::batch::{Session, Writer};
+use crate::batch::Writer;
 use crate::database::Database;
 use crate::error::{NO_BUCKET, Result, StoreError};
+use crate::opener::Opener;
 use crate::readers::{Readers, blocking};
 use crate::record::Id;
+use crate::session::Session;
 
 /// The file in a bucket's folder.
 pub const CATALOG_FILE: &str = "catalog.db";
@@ -161,12 +163,12 @@ impl Catalog {
             )
             .optional()?
             .ok_or_else(StoreError::damaged_catalog)?;
-        let writer = if writable {
-            Some(Writer::new(connection)?)
-        } else {
-            None
+        let opener = Arc::new(Opener::new(CATALOG, path, key));
+        let writer = match writable {
+            true => Some(Writer::new(opener.clone(), connection)?),
+            false => None,
         };
-        let readers = Readers::new(CATALOG, path, key);
+        let readers = Readers::new(opener);
         let bucket = bucket_of(dir);
         Ok(Self {
             inner: Arc::new(Inner {
@@ -186,6 +188,7 @@ impl Catalog {
     /// Ends what is queued, copies the log into the database and lets go of every connection and
     /// of the key. Whatever is asked later answers [`StoreError::Closed`].
     pub async fn close(&self) {
+        // Readers first, for the last to close removes the log, and that must be one who may.
         self.inner.readers.close().await;
         if let Some(writer) = self.inner.writer.clone() {
             // A runtime that shuts down closes by dropping; nothing acknowledged is lost by it.

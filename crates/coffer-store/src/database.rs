@@ -64,11 +64,30 @@ impl Database {
         self.open_as(path, key, OpenFlags::SQLITE_OPEN_READ_ONLY)
     }
 
+    /// Makes sure that everything this connection has read so far was sealed as it should be. To be
+    /// called after reading and before what was read is used.
+    ///
+    /// SQLCipher finds a page whose seal does not verify, but it does not fail the statement that
+    /// asked for it: it hands it zeros and fails whatever is asked next. Of a page in the middle of
+    /// a table SQLite notices that; of the last page of a long value it does not, and the value
+    /// would end in zeros.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when it was not. The connection can't be used any more then.
+    pub fn assure(connection: &Connection) -> Result<()> {
+        let touch_a_page = "SELECT 1 FROM sqlite_schema LIMIT 1";
+        let touched = connection
+            .prepare_cached(touch_a_page)
+            .and_then(|mut statement| statement.query_row((), |_| Ok(())));
+        touched.map_err(|_| StoreError::damaged_catalog())
+    }
+
     fn open_as(&self, path: &Path, key: &SecretKey, access: OpenFlags) -> Result<Connection> {
         let path = absolute(path)?;
         fs::metadata(&path).map_err(|error| StoreError::io("open a database", error))?;
-        let connection = connect(&path, key, access)?;
-        self.check(&connection)?;
+        // With the first page everything opens, or nothing.
+        let connection = connect(&path, key, access).map_err(foreign_if_damaged)?;
+        self.check(&connection).map_err(foreign_if_damaged)?;
         settle(&connection)?;
         Ok(connection)
     }
@@ -102,11 +121,7 @@ impl Database {
     /// The first read of a database: a wrong key shows here.
     fn check(&self, connection: &Connection) -> Result<()> {
         let read = |pragma| connection.query_row(pragma, (), |row| row.get::<_, i32>(0));
-        let id = match read("PRAGMA application_id").map_err(StoreError::from) {
-            Err(StoreError::Damaged { .. }) => return Err(StoreError::Foreign),
-            other => other?,
-        };
-        if id != self.application_id {
+        if read("PRAGMA application_id")? != self.application_id {
             return Err(StoreError::Foreign);
         }
         let found = read("PRAGMA user_version")?;
@@ -123,7 +138,14 @@ impl Database {
     }
 }
 
-/// Opens the file and hands it the key. Nothing is read yet.
+fn foreign_if_damaged(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Damaged { .. } => StoreError::Foreign,
+        other => other,
+    }
+}
+
+/// Opens the file and hands it the key.
 fn connect(path: &Path, key: &SecretKey, access: OpenFlags) -> Result<Connection> {
     // Each connection is used by one thread at a time, so SQLite needs no mutex of its own.
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;

@@ -44,8 +44,9 @@ pub enum StoreError {
         /// The newest format known.
         known: i32,
     },
-    /// A database that does not open: of another program, or sealed under another key.
-    #[error("not a database of coffer's, or sealed under another key")]
+    /// A database that does not open: of another program, sealed under another key, or damaged in
+    /// its first page; these can't be told apart.
+    #[error("not a database of coffer's, or sealed under another key, or its head is damaged")]
     Foreign,
     /// There is already something where a new database or blob was to be made.
     #[error("there is already a database here")]
@@ -56,6 +57,10 @@ pub enum StoreError {
     /// The catalog has been closed.
     #[error("the catalog is closed")]
     Closed,
+    /// The transaction was rolled back because of another write in it. Such a write is tried again,
+    /// so nobody outside of the writer meets this.
+    #[error("rolled back with another write")]
+    Broken,
     /// More bytes than a blob can hold, or a range outside of it.
     #[error("outside of what a blob can hold")]
     OutOfRange,
@@ -119,6 +124,8 @@ impl From<rusqlite::Error> for StoreError {
         match failure.code {
             ErrorCode::DiskFull => Self::Full,
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Self::damaged_catalog(),
+            // What SQLCipher answers to whatever is asked after a page whose seal does not verify.
+            ErrorCode::OutOfMemory => Self::damaged_catalog(),
             // SQLCipher tells a page whose seal does not verify by the plain SQLITE_ERROR. It
             // otherwise means a faulty statement, and ours are fixed and tested.
             ErrorCode::Unknown if failure.extended_code == ffi::SQLITE_ERROR => {

@@ -19,6 +19,9 @@ mod error;
 mod cipher;
 mod database;
 
+mod opener;
+mod session;
+
 mod batch;
 mod readers;
 

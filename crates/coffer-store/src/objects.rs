@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use rusqlite::params;
 
-use crate::batch::Session;
 use crate::catalog::Catalog;
 use crate::codec::decode_id;
 use crate::error::{Result, StoreError};
 use crate::record::{Id, NewContent, NewObject, ObjectName, Precondition};
 use crate::rows::{ObjectRow, store_blob};
+use crate::session::Session;
 
 /// What became of a put.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,18 +34,8 @@ impl Catalog {
     pub async fn put(&self, object: NewObject, precondition: Precondition) -> Result<PutOutcome> {
         let row = ObjectRow::new(&object)?;
         let NewObject { name, content, .. } = object;
-        self.write(move |session| {
-            let there = find(session, &name)?;
-            check(&precondition, there.as_ref())?;
-            let (id, replaced) = make_room(session, there.as_ref(), row.is_inline)?;
-            row.store(session, &name, id, there.is_some())?;
-            match &content {
-                NewContent::Inline(data) => store_inline(session, id, data)?,
-                NewContent::Blob(blob) => store_blob(session, id, 0, 0, blob)?,
-            }
-            Ok(PutOutcome { replaced })
-        })
-        .await
+        self.write(move |session| put(session, &name, &row, &content, &precondition))
+            .await
     }
 
     /// Deletes an object. That there is none is no error, unless the precondition says so.
@@ -137,6 +127,38 @@ pub(crate) fn make_room(
     }
 }
 
+fn put(
+    session: &Session,
+    name: &ObjectName,
+    row: &ObjectRow,
+    content: &NewContent,
+    precondition: &Precondition,
+) -> Result<PutOutcome> {
+    // Most names are new. An insert that minds a row of the same name saves the search for one.
+    if matches!(precondition, Precondition::None | Precondition::Absent) {
+        let id = session.next_object_id()?;
+        if row.insert_if_new(session, name, id)? {
+            match content {
+                NewContent::Inline(data) => store_inline(session, id, data, false)?,
+                NewContent::Blob(blob) => store_blob(session, id, 0, 0, blob)?,
+            }
+            return Ok(PutOutcome::default());
+        }
+    }
+    let there = find(session, name)?;
+    check(precondition, there.as_ref())?;
+    let (id, replaced) = make_room(session, there.as_ref(), row.is_inline)?;
+    match content {
+        NewContent::Inline(data) => {
+            let overwrites = there.as_ref().is_some_and(|there| there.is_inline);
+            store_inline(session, id, data, overwrites)?;
+        }
+        NewContent::Blob(blob) => store_blob(session, id, 0, 0, blob)?,
+    }
+    row.store(session, name, id, there.is_some())?;
+    Ok(PutOutcome { replaced })
+}
+
 fn delete(
     session: &Session,
     name: &ObjectName,
@@ -179,12 +201,16 @@ fn remove_content(session: &Session, there: &There) -> Result<Vec<Id>> {
     Ok(freed)
 }
 
-fn store_inline(session: &Session, id: i64, data: &Bytes) -> Result<()> {
-    session
-        .prepare_cached(
-            "INSERT INTO inline(object_id, data) VALUES(?, ?)
-             ON CONFLICT(object_id) DO UPDATE SET data = excluded.data",
-        )?
-        .execute(params![id, &data[..]])?;
-    Ok(())
+fn store_inline(session: &Session, id: i64, data: &Bytes, overwrites: bool) -> Result<()> {
+    // Not an "insert or update": SQLite would keep, and SQLCipher seal, a copy of each page for
+    // the case that it fails half-way.
+    let mut statement = session.prepare_cached(if overwrites {
+        "UPDATE inline SET data = ?2 WHERE object_id = ?1"
+    } else {
+        "INSERT INTO inline(object_id, data) VALUES(?1, ?2)"
+    })?;
+    match statement.execute(params![id, &data[..]])? {
+        1 => Ok(()),
+        _ => Err(StoreError::damaged_catalog()),
+    }
 }

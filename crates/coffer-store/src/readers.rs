@@ -1,26 +1,21 @@
 //! The read connections of a catalog.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use coffer_seal::SecretKey;
 use rusqlite::Connection;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
 use crate::database::Database;
 use crate::error::{Result, StoreError};
 use crate::limits::{IDLE_READERS_MAX, LONG_READERS_MAX, POINT_READERS_MAX};
+use crate::opener::Opener;
 
 /// A cheap handle to the read connections of one catalog.
 #[derive(Clone)]
 pub(crate) struct Readers(Arc<Shared>);
 
 struct Shared {
-    database: Database,
-    path: PathBuf,
-    /// What is needed to open one more connection; gone once closed. SQLCipher holds the same key
-    /// in every connection for as long.
-    key: Mutex<Option<SecretKey>>,
+    opener: Arc<Opener>,
     idle: Mutex<Vec<Connection>>,
     /// Point reads and long ones have places of their own, so that listings can't hold up GETs.
     points: Semaphore,
@@ -29,12 +24,10 @@ struct Shared {
 
 impl Readers {
     /// Opens nothing yet.
-    pub(crate) fn new(database: Database, path: PathBuf, key: SecretKey) -> Self {
+    pub(crate) fn new(opener: Arc<Opener>) -> Self {
         Self(Arc::new(Shared {
-            database,
-            path,
-            key: Mutex::new(Some(key)),
-            idle: Mutex::new(Vec::new()),
+            opener,
+            idle: Mutex::default(),
             points: Semaphore::new(POINT_READERS_MAX),
             longs: Semaphore::new(LONG_READERS_MAX),
         }))
@@ -49,7 +42,7 @@ impl Readers {
             Some(connection) => connection,
             None => {
                 let shared = self.0.clone();
-                blocking(move || shared.open()).await?
+                blocking(move || shared.opener.open_read_only()).await?
             }
         };
         self.0.run(connection, read)
@@ -66,7 +59,7 @@ impl Readers {
         blocking(move || {
             let connection = match shared.take_idle() {
                 Some(connection) => connection,
-                None => shared.open()?,
+                None => shared.opener.open_read_only()?,
             };
             shared.run(connection, read)
         })
@@ -75,7 +68,7 @@ impl Readers {
 
     /// Lets nobody in any more, waits for those who read and lets go of all connections.
     pub(crate) async fn close(&self) {
-        self.0.lock_key().take();
+        self.0.opener.close();
         let points = self.0.points.acquire_many(POINT_READERS_MAX as u32).await;
         let longs = self.0.longs.acquire_many(LONG_READERS_MAX as u32).await;
         self.0.points.close();
@@ -86,11 +79,6 @@ impl Readers {
 }
 
 impl Shared {
-    fn open(&self) -> Result<Connection> {
-        let key = self.lock_key().clone().ok_or(StoreError::Closed)?;
-        self.database.open_read_only(&self.path, &key)
-    }
-
     fn take_idle(&self) -> Option<Connection> {
         self.lock_idle().pop()
     }
@@ -100,19 +88,14 @@ impl Shared {
         connection: Connection,
         read: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
-        let outcome = read(&connection);
-        // After a failure a fresh connection is the safer one.
-        if outcome.is_ok() && self.lock_key().is_some() {
-            let mut idle = self.lock_idle();
-            if idle.len() < IDLE_READERS_MAX {
-                idle.push(connection);
-            }
+        let outcome = read(&connection)?;
+        Database::assure(&connection)?;
+        // After a failure a fresh connection is the safer one: those go with the `?`.
+        let mut idle = self.lock_idle();
+        if idle.len() < IDLE_READERS_MAX && !self.opener.is_closed() {
+            idle.push(connection);
         }
-        outcome
-    }
-
-    fn lock_key(&self) -> MutexGuard<'_, Option<SecretKey>> {
-        self.key.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(outcome)
     }
 
     fn lock_idle(&self) -> MutexGuard<'_, Vec<Connection>> {

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use rusqlite::{Row, params};
 
-use crate::batch::Session;
 use crate::codec::{
     decode_checksum, decode_details, decode_id, decode_u64, decode_wrapped_key, encode_checksum,
     encode_details, encode_tags, encode_u64,
 };
 use crate::error::{Result, StoreError};
 use crate::record::{BlobRef, Details, NewContent, NewObject, ObjectHead, ObjectName, Tags};
+use crate::session::Session;
 
 /// The columns that make an `ObjectHead`, for `read_head`.
 macro_rules! head_columns {
@@ -21,6 +21,13 @@ macro_rules! head_columns {
 macro_rules! blob_columns {
     () => {
         "blob_id, plaintext_bytes, key_generation, wrapped_key, checksum"
+    };
+}
+/// The columns of `object` and their values, for `ObjectRow::execute`.
+macro_rules! object_columns {
+    () => {
+        "(name, id, is_inline, size_bytes, etag, modified_ms, part_count, tag_count, checksum,
+             details, tags) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     };
 }
 pub(crate) use {blob_columns, head_columns};
@@ -127,6 +134,7 @@ impl ObjectRow {
         }
     }
 
+    /// Writes the row in place of the one of this name, or as a new one where there is none.
     pub(crate) fn store(
         &self,
         session: &Session,
@@ -134,17 +142,43 @@ impl ObjectRow {
         id: i64,
         is_there: bool,
     ) -> Result<()> {
-        let mut statement = session.prepare_cached(if is_there {
+        let statement = if is_there {
             "UPDATE object SET id = ?2, is_inline = ?3, size_bytes = ?4, etag = ?5,
                  modified_ms = ?6, part_count = ?7, tag_count = ?8, checksum = ?9, details = ?10,
                  tags = ?11
              WHERE name = ?1"
         } else {
-            "INSERT INTO object(name, id, is_inline, size_bytes, etag, modified_ms, part_count,
-                 tag_count, checksum, details, tags)
-             VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        })?;
-        statement.execute(params![
+            concat!("INSERT INTO object", object_columns!())
+        };
+        match self.execute(session, statement, name, id)? {
+            1 => Ok(()),
+            _ => Err(StoreError::damaged_catalog()),
+        }
+    }
+
+    /// Writes the row unless there is one of this name. Whether it did.
+    pub(crate) fn insert_if_new(
+        &self,
+        session: &Session,
+        name: &ObjectName,
+        id: i64,
+    ) -> Result<bool> {
+        let statement = concat!(
+            "INSERT INTO object",
+            object_columns!(),
+            " ON CONFLICT(name) DO NOTHING"
+        );
+        Ok(self.execute(session, statement, name, id)? == 1)
+    }
+
+    fn execute(
+        &self,
+        session: &Session,
+        statement: &str,
+        name: &ObjectName,
+        id: i64,
+    ) -> Result<usize> {
+        Ok(session.prepare_cached(statement)?.execute(params![
             name.expose().as_bytes(),
             id,
             self.is_inline,
@@ -156,8 +190,7 @@ impl ObjectRow {
             self.checksum,
             self.details,
             self.tags,
-        ])?;
-        Ok(())
+        ])?)
     }
 }
 

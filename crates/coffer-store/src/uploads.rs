@@ -2,7 +2,6 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::batch::Session;
 use crate::catalog::Catalog;
 use crate::codec::{
     decode_checksum_type, decode_details, decode_id, decode_tags, encode_checksum,
@@ -17,6 +16,7 @@ use crate::rows::{
     BLOB_COLUMNS, ObjectRow, blob_columns, read_blob, read_name, row_limit, store_blob,
     text_or_null,
 };
+use crate::session::Session;
 
 impl Catalog {
     /// Begins an upload. Durable when this returns.
@@ -156,10 +156,20 @@ fn complete(
     }
     let there = find(session, &object.name)?;
     check(precondition, there.as_ref())?;
-    let (object_id, mut replaced) = make_room(session, there.as_ref(), false)?;
-    let size_bytes = move_parts(session, upload_id, object_id, object, &mut replaced)?;
-    remove(session, upload_id)?;
+    let parts = named_parts(session, upload_id, object)?;
 
+    // Everything is checked: from here on, only the disk can fail.
+    let (object_id, mut replaced) = make_room(session, there.as_ref(), false)?;
+    let mut size_bytes = 0;
+    for (part, is_named) in parts {
+        if is_named {
+            store_blob(session, object_id, size_bytes, part.number, &part.blob)?;
+            size_bytes += encode_u64(part.blob.plaintext_bytes)?;
+        } else {
+            replaced.push(part.blob.id);
+        }
+    }
+    remove(session, upload_id)?;
     let mut row = ObjectRow::described(&object.details, &object.tags);
     row.size_bytes = size_bytes;
     row.etag.clone_from(&object.etag);
@@ -170,42 +180,34 @@ fn complete(
     Ok(PutOutcome { replaced })
 }
 
-/// Gives the named parts to the object, one behind the other. Returns its size; the blobs of the
-/// other parts go to `freed`.
-fn move_parts(
+/// All parts of an upload in the order of their numbers, and whether the object is to have each.
+fn named_parts(
     session: &Session,
     upload_id: &Id,
-    object_id: i64,
     object: &CompletedObject,
-    freed: &mut Vec<Id>,
-) -> Result<i64> {
+) -> Result<Vec<(Part, bool)>> {
     let mut statement = session.prepare_cached(concat!(
         "SELECT ",
         blob_columns!(),
-        ", part_number, etag, modified_ms FROM part
-         WHERE upload_id = ? ORDER BY part_number"
+        ", part_number, etag, modified_ms FROM part WHERE upload_id = ? ORDER BY part_number"
     ))?;
     let mut rows = statement.query([upload_id.0])?;
+    let mut parts = Vec::new();
     let mut named = object.parts.iter().peekable();
-    let mut offset_bytes = 0;
     while let Some(row) = rows.next()? {
         let part = read_part(row)?;
-        match named.peek() {
-            Some((number, _)) if *number < part.number => break,
-            Some((number, blob_id)) if *number == part.number => {
-                if *blob_id != part.blob.id {
-                    return Err(StoreError::PartChanged { number: *number });
-                }
-                store_blob(session, object_id, offset_bytes, part.number, &part.blob)?;
-                offset_bytes += encode_u64(part.blob.plaintext_bytes)?;
-                named.next();
-            }
-            _ => freed.push(part.blob.id),
+        // A name that was passed over has no part: it stays here and is told below.
+        let is_named = named.next_if(|(number, _)| *number == part.number);
+        if is_named.is_some_and(|(_, blob_id)| *blob_id != part.blob.id) {
+            return Err(StoreError::PartChanged {
+                number: part.number,
+            });
         }
+        parts.push((part, is_named.is_some()));
     }
     match named.next() {
         Some((number, _)) => Err(StoreError::PartChanged { number: *number }),
-        None => Ok(offset_bytes),
+        None => Ok(parts),
     }
 }
 

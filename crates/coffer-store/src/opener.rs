@@ -1,0 +1,55 @@
+//! How a catalog's connections come to be, for as long as it is open.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use coffer_seal::SecretKey;
+use rusqlite::Connection;
+
+use crate::database::Database;
+use crate::error::{Result, StoreError};
+
+/// Opens connections to one database until it is told to stop.
+pub(crate) struct Opener {
+    database: Database,
+    path: PathBuf,
+    /// SQLCipher holds the same key in every connection for as long.
+    key: Mutex<Option<SecretKey>>,
+}
+
+impl Opener {
+    pub(crate) fn new(database: Database, path: PathBuf, key: SecretKey) -> Self {
+        Self {
+            database,
+            path,
+            key: Mutex::new(Some(key)),
+        }
+    }
+
+    /// A connection that may write.
+    pub(crate) fn open(&self) -> Result<Connection> {
+        self.database.open(&self.path, &self.key()?)
+    }
+
+    /// A connection for reading only.
+    pub(crate) fn open_read_only(&self) -> Result<Connection> {
+        self.database.open_read_only(&self.path, &self.key()?)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_none()
+    }
+
+    /// Lets go of the key: from now on everything answers [`StoreError::Closed`].
+    pub(crate) fn close(&self) {
+        self.lock().take();
+    }
+
+    fn key(&self) -> Result<SecretKey> {
+        self.lock().clone().ok_or(StoreError::Closed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<SecretKey>> {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

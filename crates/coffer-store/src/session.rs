@@ -1,0 +1,130 @@
+//! The connection that writes: transactions, the write-ahead log, and ids.
+
+use std::cell::Cell;
+use std::ops::Deref;
+
+use rusqlite::{Connection, ffi};
+use rustix::io::Errno;
+
+use crate::cipher;
+use crate::error::{Result, StoreError};
+use crate::limits::{CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES};
+
+/// What a write works with: the connection, within a transaction, and the next free id.
+pub(crate) struct Session {
+    connection: Connection,
+    next_object_id: Cell<Option<i64>>,
+}
+
+thread_local! {
+    /// How long the log was after this thread's last commit, in pages.
+    static LOG_PAGES: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Session {
+    /// Takes a connection that may write.
+    pub(crate) fn new(connection: Connection) -> Result<Self> {
+        connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
+        connection.wal_hook(Some(|_, pages| {
+            LOG_PAGES.set(u32::try_from(pages).unwrap_or(0));
+            Ok(())
+        }));
+        Ok(Self {
+            connection,
+            next_object_id: Cell::new(None),
+        })
+    }
+
+    /// An id that no object has yet. Ids rise, so that new rows go to the end of their tables; one
+    /// whose write is undone is skipped.
+    pub(crate) fn next_object_id(&self) -> Result<i64> {
+        let id = match self.next_object_id.get() {
+            Some(id) => id,
+            None => self.query_row(
+                "SELECT 1 + max(ifnull((SELECT max(object_id) FROM inline), 0),
+                                ifnull((SELECT max(object_id) FROM blob), 0))",
+                (),
+                |row| row.get(0),
+            )?,
+        };
+        self.next_object_id.set(Some(id + 1));
+        Ok(id)
+    }
+
+    /// Does `work` in one transaction and makes it durable; or nothing at all.
+    ///
+    /// SQLCipher gives zeros for a page whose seal does not verify and remembers the error; a
+    /// transaction that has met one does not commit.
+    pub(crate) fn transact(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let done = self.step("BEGIN IMMEDIATE").and_then(|()| work());
+        let done = done.and_then(|()| self.step("COMMIT"));
+        if done.is_err() && !self.is_autocommit() {
+            // Fails only when SQLite has rolled back by itself.
+            let _ = self.execute_batch("ROLLBACK");
+        }
+        done
+    }
+
+    fn step(&self, sql: &str) -> Result<()> {
+        let done = self
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(()));
+        done.map(drop).map_err(|error| self.of_system(error.into()))
+    }
+
+    /// A full disk does not always come as SQLite's own "full": a quota or the shared-memory file
+    /// say so through the system's error only. Except when syncing: then the commit may stand
+    /// after a crash, and "full" would promise that it does not.
+    pub(crate) fn of_system(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Database { code } if code != ffi::SQLITE_IOERR_FSYNC => {
+                match cipher::system_errno(self) {
+                    errno if errno == Errno::NOSPC.raw_os_error() => StoreError::Full,
+                    errno if errno == Errno::DQUOT.raw_os_error() => StoreError::Full,
+                    _ => error,
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// Copies the log into the database when it has grown.
+    pub(crate) fn checkpoint_when_due(&self) {
+        let pages = LOG_PAGES.take();
+        if pages >= CHECKPOINT_FORCED_PAGES {
+            // Waits for the readers there are. Those that begin meanwhile find all pages in the
+            // database and don't hold the log.
+            self.checkpoint("PRAGMA wal_checkpoint(RESTART)");
+        } else if pages >= CHECKPOINT_PAGES {
+            self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
+        }
+    }
+
+    /// Copies what can be copied, for the log can then begin anew in space that it has already.
+    pub(crate) fn make_space(&self) {
+        self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
+    }
+
+    /// Copies all of the log and empties it, before the connection is closed.
+    pub(crate) fn finish(self) {
+        self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+
+    fn checkpoint(&self, sql: &str) {
+        let done = self
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row((), |_| Ok(())));
+        if let Err(error) = done {
+            // The commits stand in the log, and it is tried again.
+            tracing::warn!(%error, "a catalog's log could not be copied");
+        }
+    }
+}
+
+impl Deref for Session {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}

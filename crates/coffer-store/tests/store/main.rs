@@ -1,0 +1,15 @@
+//! The store as its users see it: one program, for SQLCipher is slow to link.
+
+#![expect(clippy::unwrap_used, reason = "what a test can not unwrap fails it")]
+
+mod fixture;
+
+mod blobs;
+mod commits;
+mod damage;
+mod full_disk;
+mod killed;
+mod listing;
+mod objects;
+mod sweeps;
+mod uploads;

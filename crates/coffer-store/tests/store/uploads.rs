@@ -1,0 +1,284 @@
+//! Multipart uploads: parts come, are replaced, become an object or nothing.
+
+use coffer_seal::random_bytes;
+use coffer_store::StoreError;
+use coffer_store::record::{
+    BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, Details, Id,
+    Part, Precondition, Upload,
+};
+use futures::future::join_all;
+
+use crate::fixture::{Bucket, blob_ref, in_blob, inline, name, read};
+
+async fn begin(bucket: &Bucket, object_name: &str) -> Id {
+    let id = Id(random_bytes());
+    let upload = Upload {
+        id,
+        name: name(object_name),
+        started_ms: 5,
+        details: Details::default(),
+        checksum: Some((ChecksumAlgorithm::Sha256, ChecksumKind::Composite)),
+        tags: vec![("a".into(), "b".into())],
+    };
+    bucket.catalog.create_upload(upload.clone()).await.unwrap();
+    assert_eq!(bucket.catalog.upload(&id).await.unwrap(), Some(upload));
+    id
+}
+
+fn part(number: u32, bytes: u64) -> Part {
+    let checksum = Checksum {
+        algorithm: ChecksumAlgorithm::Sha256,
+        kind: ChecksumKind::FullObject,
+        value: format!("sum {number}"),
+    };
+    let blob = BlobRef {
+        checksum: Some(checksum),
+        ..blob_ref(bytes)
+    };
+    Part {
+        number,
+        etag: format!("part {number}"),
+        modified_ms: 6,
+        blob,
+    }
+}
+
+fn completed(object_name: &str, parts: &[&Part]) -> CompletedObject {
+    CompletedObject {
+        name: name(object_name),
+        etag: "whole".into(),
+        modified_ms: 7,
+        details: Details::default(),
+        tags: vec![],
+        parts: parts
+            .iter()
+            .map(|part| (part.number, part.blob.id))
+            .collect(),
+    }
+}
+
+/// The blobs that cover a range, and where the first begins.
+async fn covering(
+    bucket: &Bucket,
+    object_name: &str,
+    range: std::ops::Range<u64>,
+) -> (u64, Vec<BlobRef>) {
+    let choose = |_: &_| Ok::<_, ()>(range.clone());
+    let read = bucket
+        .catalog
+        .read(&name(object_name), choose)
+        .await
+        .unwrap();
+    match read.unwrap().unwrap().2 {
+        Content::Blobs {
+            first_offset_bytes,
+            blobs,
+        } => (first_offset_bytes, blobs),
+        Content::Inline(_) => panic!("inline"),
+    }
+}
+
+#[tokio::test]
+async fn parts_become_an_object_and_the_others_are_freed() {
+    let bucket = Bucket::in_memory().await;
+    let there = blob_ref(9);
+    bucket
+        .catalog
+        .put(in_blob("o", there.clone()), Precondition::None)
+        .await
+        .unwrap();
+    let id = begin(&bucket, "o").await;
+    let (one, three, five, replaced, last) = (
+        part(1, 100),
+        part(3, 50),
+        part(5, 70),
+        part(3, 1),
+        part(9, 0),
+    );
+    for part in [&five, &replaced, &one, &last] {
+        assert_eq!(
+            bucket.catalog.put_part(id, part.clone()).await.unwrap(),
+            None
+        );
+    }
+    let freed = bucket.catalog.put_part(id, three.clone()).await.unwrap();
+    assert_eq!(freed, Some(replaced.blob.id));
+    let parts = bucket.catalog.parts(&id, 0, 1000).await.unwrap();
+    assert_eq!(
+        parts,
+        [one.clone(), three.clone(), five.clone(), last.clone()]
+    );
+    assert_eq!(
+        bucket.catalog.parts(&id, 3, 1).await.unwrap(),
+        std::slice::from_ref(&five)
+    );
+    let walked = bucket.catalog.parts_after(Some((id, 1)), 2).await.unwrap();
+    assert_eq!(
+        walked.iter().map(|walked| &walked.part).collect::<Vec<_>>(),
+        [&three, &five]
+    );
+    assert!(
+        walked
+            .iter()
+            .all(|walked| walked.name == name("o") && walked.upload_id == id)
+    );
+
+    let object = completed("o", &[&one, &five, &last]);
+    let outcome = bucket
+        .catalog
+        .complete_upload(&id, object, Precondition::Present)
+        .await
+        .unwrap();
+    assert_eq!(outcome.replaced, [there.id, three.blob.id]);
+    let (head, content) = read(&bucket.catalog, "o").await.unwrap().unwrap();
+    assert_eq!(
+        (head.size_bytes, head.part_count, head.etag.as_str()),
+        (170, 3, "whole")
+    );
+    // An empty last part overlaps nothing.
+    let blobs = vec![one.blob.clone(), five.blob.clone()];
+    assert_eq!(
+        content,
+        Content::Blobs {
+            first_offset_bytes: 0,
+            blobs
+        }
+    );
+    assert_eq!(
+        bucket.catalog.part_range(&name("o"), 5).await.unwrap(),
+        Some(100..170)
+    );
+    assert_eq!(
+        bucket.catalog.part_range(&name("o"), 9).await.unwrap(),
+        Some(170..170)
+    );
+    assert_eq!(
+        bucket.catalog.part_range(&name("o"), 3).await.unwrap(),
+        None
+    );
+    assert_eq!(
+        bucket.catalog.part_range(&name("o"), 0).await.unwrap(),
+        None
+    );
+    assert_eq!(bucket.catalog.upload(&id).await.unwrap(), None);
+    assert_eq!(bucket.catalog.parts(&id, 0, 1000).await.unwrap(), []);
+    // A walk for verification meets the empty one, too.
+    let walked = bucket.catalog.objects_after(None, 100).await.unwrap();
+    assert!(matches!(&walked[0].content, Content::Blobs { blobs, .. } if blobs.len() == 3));
+}
+
+#[tokio::test]
+async fn a_completion_that_fails_leaves_the_upload_as_it_was() {
+    let bucket = Bucket::in_memory().await;
+    bucket.put("o", b"there").await;
+    let id = begin(&bucket, "o").await;
+    let (one, two) = (part(1, 100), part(2, 50));
+    for part in [&one, &two] {
+        bucket.catalog.put_part(id, part.clone()).await.unwrap();
+    }
+    let complete = async |object, precondition| {
+        bucket
+            .catalog
+            .complete_upload(&id, object, precondition)
+            .await
+            .unwrap_err()
+    };
+    let other = part(2, 50);
+    let error = complete(completed("o", &[&one, &other]), Precondition::None).await;
+    assert!(matches!(error, StoreError::PartChanged { number: 2 }));
+    let error = complete(completed("o", &[&one, &part(3, 1)]), Precondition::None).await;
+    assert!(matches!(error, StoreError::PartChanged { number: 3 }));
+    let error = complete(completed("o", &[&two, &one]), Precondition::None).await;
+    assert!(matches!(error, StoreError::PartChanged { number: 1 }));
+    let error = complete(completed("o", &[&one]), Precondition::Absent).await;
+    assert!(matches!(error, StoreError::PreconditionFailed));
+    let error = complete(completed("another", &[&one]), Precondition::None).await;
+    assert!(matches!(error, StoreError::NoSuchUpload));
+    assert_eq!(
+        bucket.catalog.parts(&id, 0, 10).await.unwrap(),
+        [one.clone(), two.clone()]
+    );
+    assert_eq!(bucket.inline_data("o").await.unwrap(), "there");
+
+    let freed = bucket.catalog.abort_upload(&id).await.unwrap();
+    assert_eq!(freed, [one.blob.id, two.blob.id]);
+    let gone = bucket.catalog.put_part(id, part(1, 1)).await;
+    assert!(matches!(gone, Err(StoreError::NoSuchUpload)));
+    assert!(matches!(
+        bucket.catalog.abort_upload(&id).await,
+        Err(StoreError::NoSuchUpload)
+    ));
+    let error = complete(completed("o", &[&one]), Precondition::None).await;
+    assert!(matches!(error, StoreError::NoSuchUpload));
+}
+
+#[tokio::test]
+async fn a_bucket_with_an_upload_is_not_empty() {
+    let bucket = Bucket::in_memory().await;
+    let id = begin(&bucket, "o").await;
+    assert!(!bucket.catalog.is_empty().await.unwrap());
+    bucket.catalog.abort_upload(&id).await.unwrap();
+    assert!(bucket.catalog.is_empty().await.unwrap());
+}
+
+#[tokio::test]
+async fn ten_thousand_parts_make_one_object_and_a_range_loads_only_what_it_needs() {
+    let mut bucket = Bucket::in_memory().await;
+    let id = begin(&bucket, "o").await;
+    // In an order that is far from ascending; 7,919 is coprime to 10,000.
+    let parts: Vec<_> = (0..10_000u32)
+        .map(|index| part(index * 7_919 % 10_000 + 1, 1000))
+        .collect();
+    let puts = parts
+        .iter()
+        .map(|part| bucket.catalog.put_part(id, part.clone()));
+    join_all(puts)
+        .await
+        .into_iter()
+        .for_each(|put| assert_eq!(put.unwrap(), None));
+    let mut sorted: Vec<_> = parts.iter().collect();
+    sorted.sort_by_key(|part| part.number);
+    let object = completed("o", &sorted);
+    bucket
+        .catalog
+        .complete_upload(&id, object, Precondition::Absent)
+        .await
+        .unwrap();
+    bucket.reopen().await;
+
+    let (head, _) = read(&bucket.catalog, "o").await.unwrap().unwrap();
+    assert_eq!((head.size_bytes, head.part_count), (10_000_000, 10_000));
+    let expect = |numbers: std::ops::Range<usize>| -> Vec<BlobRef> {
+        sorted[numbers]
+            .iter()
+            .map(|part| part.blob.clone())
+            .collect()
+    };
+    assert_eq!(covering(&bucket, "o", 0..1).await, (0, expect(0..1)));
+    assert_eq!(covering(&bucket, "o", 999..1001).await, (0, expect(0..2)));
+    assert_eq!(
+        covering(&bucket, "o", 1000..2000).await,
+        (1000, expect(1..2))
+    );
+    assert_eq!(
+        covering(&bucket, "o", 5_000_500..5_002_001).await,
+        (5_000_000, expect(5000..5003))
+    );
+    assert_eq!(
+        covering(&bucket, "o", 9_999_999..10_000_000).await,
+        (9_999_000, expect(9999..10_000))
+    );
+    assert_eq!(
+        covering(&bucket, "o", 0..10_000_000).await,
+        (0, expect(0..10_000))
+    );
+    let range = bucket.catalog.part_range(&name("o"), 10_000).await.unwrap();
+    assert_eq!(range, Some(9_999_000..10_000_000));
+    let outcome = bucket
+        .catalog
+        .put(inline("o", b""), Precondition::None)
+        .await
+        .unwrap();
+    assert_eq!(outcome.replaced.len(), 10_000);
+    assert_eq!(bucket.catalog.blob_ids(None, 1).await.unwrap(), []);
+}
