@@ -11,6 +11,7 @@ use s3s::{Body, HttpResponse};
 use crate::caller::content_sha256_mismatch;
 use crate::exchange::Exchange;
 use crate::reading::StatusInstead;
+use crate::signing::REGION;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
@@ -101,6 +102,9 @@ fn complete_error(response: &mut HttpResponse, exchange: &Exchange, body: &Bytes
     let message = MESSAGES.iter().find(|(known, _)| *known == code);
     if let (false, Some((_, message))) = (has_message, message) {
         let _ = write!(more, "<Message>{message}</Message>");
+    }
+    if code == "AuthorizationHeaderMalformed" {
+        let _ = write!(more, "<Region>{REGION}</Region>");
     }
     let (request_id, host_id) = (exchange.request_id(), exchange.host_id());
     let _ = write!(

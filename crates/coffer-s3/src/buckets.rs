@@ -20,11 +20,9 @@ use crate::errors::{from_vault, not_implemented};
 use crate::limits::{BUCKET_TAGS_MAX, BUCKETS_PAGE_MAX, LOCATION_MAX_BYTES};
 use crate::listing::{owner, page_size};
 use crate::names;
+use crate::signing::REGION;
 use crate::tags;
 use crate::tokens;
-
-/// What the default level answers as, to clients that ask for a region.
-const REGION: &str = "us-east-1";
 
 /// The level whose buckets have no location constraint.
 const DEFAULT_LEVEL: &str = "default";

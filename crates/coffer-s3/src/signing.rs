@@ -6,6 +6,7 @@
 //! covers too little and never expires, the other is held in memory whole.
 
 use http::{HeaderMap, HeaderValue, Method, header};
+use s3s::region::Region;
 use s3s::{S3Result, s3_error};
 
 use crate::errors::not_implemented;
@@ -15,6 +16,9 @@ use crate::percent::form_pairs;
 /// Not covered by every signature: the payload's hash is part of what is signed in any case, and
 /// content delivery networks add the other.
 const UNSIGNED_HEADERS: [&str; 2] = ["x-amz-content-sha256", "x-amz-cf-id"];
+
+/// What this server calls its region, where a client wants to know.
+pub(crate) const REGION: &str = "us-east-1";
 
 /// Refuses what s3s would let pass.
 pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Result {
@@ -34,8 +38,12 @@ pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Resu
     }
     match (authorization(headers)?, of_query("X-Amz-Signature")) {
         (None, None) => Ok(()), // anonymous: refused once the operation is known
-        (Some(text), None) => covers(signed_headers(text).unwrap_or(""), headers),
+        (Some(text), None) => {
+            check_region(field(text, "Credential="))?;
+            covers(field(text, "SignedHeaders="), headers)
+        }
         (None, Some(_)) => {
+            check_region(of_query("X-Amz-Credential").unwrap_or(""))?;
             check_life(of_query("X-Amz-Expires").unwrap_or(""))?;
             covers(of_query("X-Amz-SignedHeaders").unwrap_or(""), headers)
         }
@@ -91,10 +99,24 @@ fn check_life(seconds: &str) -> S3Result {
     }
 }
 
-/// The list in an `Authorization` header.
-fn signed_headers(authorization: &str) -> Option<&str> {
-    let (_, rest) = authorization.split_once("SignedHeaders=")?;
-    Some(rest.split_once(',').map_or(rest, |(list, _)| list))
+/// A field of an `Authorization` header.
+fn field<'a>(authorization: &'a str, name: &str) -> &'a str {
+    let rest = authorization.split_once(name).map_or("", |(_, rest)| rest);
+    rest.split_once(',').map_or(rest, |(value, _)| value)
+}
+
+/// Any region will do that is spelled like one, but s3s can't take others. S3 answers a wrong
+/// region so, and names the right one; s3cmd signs for `US` at first and relies on it.
+fn check_region(credential: &str) -> S3Result {
+    let region = credential.split('/').nth(2).unwrap_or("");
+    if region.is_empty() || Region::new(region.into()).is_ok() {
+        return Ok(());
+    }
+    Err(s3_error!(
+        AuthorizationHeaderMalformed,
+        "The authorization header is malformed; the region '{region}' is wrong; expecting \
+         '{REGION}'"
+    ))
 }
 
 fn covers(signed: &str, headers: &HeaderMap) -> S3Result {
@@ -187,6 +209,16 @@ mod tests {
         );
         let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=range&X-Amz-Expires=60";
         assert_eq!(code(Method::GET, query, &[host]), denied);
+    }
+
+    #[test]
+    fn regions_that_are_none_are_told_as_s3_does() {
+        let us = SIGNED.replace("/r/", "/US/");
+        let error = code(Method::GET, "", &[("authorization", &us)]);
+        assert_eq!(error.as_deref(), Some("AuthorizationHeaderMalformed"));
+        let query = "X-Amz-Signature=0&X-Amz-Credential=A%2F20260101%2FEU%2Fs3%2Faws4_request";
+        let error = code(Method::GET, query, &[]);
+        assert_eq!(error.as_deref(), Some("AuthorizationHeaderMalformed"));
     }
 
     #[test]
