@@ -1,7 +1,5 @@
 //! Checksums that clients send along, in headers and trailers, and get back.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use coffer_vault::record::ChecksumAlgorithm;
 use coffer_vault::{CheckDigests, DigestPlan, VaultError};
@@ -9,14 +7,8 @@ use http::HeaderMap;
 use s3s::crypto::{Checksum as _, Md5};
 use s3s::{S3Result, TrailingHeaders, s3_error};
 
-use crate::algorithms::{ALGORITHMS, by_name, hasher, is_value, name, row, value};
-
-/// Headers that begin like a checksum and are none.
-const NOT_VALUES: [&str; 3] = [
-    "x-amz-checksum-algorithm",
-    "x-amz-checksum-mode",
-    "x-amz-checksum-type",
-];
+use crate::algorithms::{by_name, hasher, is_value, name, row, value};
+use crate::checksum_headers::{content_md5, header_value, too_many, trailer_name};
 
 /// A checksum that the client says its bytes have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +38,7 @@ impl Claims {
     /// Reads the headers of an upload.
     pub(crate) fn read(headers: &HeaderMap) -> S3Result<Self> {
         let in_headers = header_value(headers)?;
-        let in_trailers = trailer_names(headers)?;
+        let in_trailers = trailer_name(headers)?;
         let checksum = match (in_headers, in_trailers) {
             (Some((algorithm, value)), None) => Some(Claim::Value(algorithm, value)),
             (None, Some(algorithm)) => Some(Claim::Trailer(algorithm)),
@@ -159,53 +151,6 @@ impl Claims {
     }
 }
 
-/// The one checksum in the headers, if any; not read as Base64 for a composite one.
-pub(crate) fn header_value(headers: &HeaderMap) -> S3Result<Option<(ChecksumAlgorithm, String)>> {
-    let mut found = None;
-    for (name, value) in headers {
-        let name = name.as_str();
-        if !name.starts_with("x-amz-checksum-") || NOT_VALUES.contains(&name) {
-            continue;
-        }
-        let row = ALGORITHMS.iter().find(|row| row.header == name);
-        let algorithm = by_name(row.map_or("", |row| row.name))?;
-        let value = value
-            .to_str()
-            .ok()
-            .filter(|value| is_value(algorithm, value));
-        let value = value
-            .ok_or_else(|| s3_error!(InvalidRequest, "Value for {name} header is invalid."))?;
-        if found.replace((algorithm, value.to_owned())).is_some() {
-            return Err(too_many());
-        }
-    }
-    Ok(found)
-}
-
-/// The one checksum that `x-amz-trailer` announces, if any.
-fn trailer_names(headers: &HeaderMap) -> S3Result<Option<ChecksumAlgorithm>> {
-    let mut found = None;
-    let lists = headers
-        .get_all("x-amz-trailer")
-        .iter()
-        .filter_map(|list| list.to_str().ok());
-    for name in lists.flat_map(|list| list.split(',')).map(str::trim) {
-        if !name.to_ascii_lowercase().starts_with("x-amz-checksum-") {
-            continue;
-        }
-        let row = ALGORITHMS
-            .iter()
-            .find(|row| row.header.eq_ignore_ascii_case(name));
-        if found
-            .replace(by_name(row.map_or("", |row| row.name))?)
-            .is_some()
-        {
-            return Err(too_many());
-        }
-    }
-    Ok(found)
-}
-
 fn trailer_value(
     trailers: Option<&TrailingHeaders>,
     algorithm: ChecksumAlgorithm,
@@ -248,25 +193,6 @@ fn check_announced(headers: &HeaderMap, claim: Option<&Claim>) -> S3Result {
              x-amz-trailer headers were found."
         )),
     }
-}
-
-fn content_md5(headers: &HeaderMap) -> S3Result<Option<[u8; 16]>> {
-    let Some(value) = headers.get("content-md5") else {
-        return Ok(None);
-    };
-    let md5 = BASE64
-        .decode(value.as_bytes())
-        .ok()
-        .and_then(|bytes| bytes.try_into().ok());
-    md5.map(Some)
-        .ok_or_else(|| s3_error!(InvalidDigest, "The Content-MD5 you specified was invalid."))
-}
-
-fn too_many() -> s3s::S3Error {
-    s3_error!(
-        InvalidRequest,
-        "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
-    )
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ mod tags;
 
 mod algorithms;
 
+mod checksum_headers;
+
 mod checksums;
 
 mod metadata;

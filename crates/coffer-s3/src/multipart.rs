@@ -11,7 +11,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::algorithms::{by_name, kind, name as algorithm_name, set_checksum};
 use crate::caller::{Caller, headers};
-use crate::checksums::header_value;
+use crate::checksum_headers::header_value;
 use crate::conditions;
 use crate::encryption;
 use crate::limits::OBJECT_TAGS_MAX;
