@@ -9,8 +9,11 @@ MUSEUM = ROOT / "crates/coffer-keys/tests/museum/format-1"
 SLOT = 4 << 20
 
 BUCKET, BLOB = b"\xb1" * 16, b"\xb2" * 16
-SYSTEM_KEY = "d2b6311fc21b525f641329a1d76f18ac857759806bbd2ff6cc61d74baebbe72c"
-CATALOG_KEY = "18348947e1fc840b1a8efe740a3e61d28f3d75eafd2c21cdf6a2c50e69cf8d60"
+SYSTEM_KEY = "99c13dc1e7b9ef6cfa5ade3c1a1ae9c6fd9f82e5a8b01e334a5e71aea1185bf9"
+CATALOG_KEYS = {
+    (BUCKET, 1): "80aece62973a8e3aeb32b9cbfa8a7842b09c9f1bba183e5248b93382be9b5765",
+    (BUCKET, 2): "4bc7ba8fd11aad31c21f3b6f07375207813d9a904274c86ace4c376bb662b059",
+}
 
 
 def reader():
@@ -35,11 +38,10 @@ def test_the_reader_of_the_format_finds_all_keys(tmp_path, monkeypatch, damaged)
     found = {}
     exec(reader(), found)
     assert found["system_key"].hex() == SYSTEM_KEY
-    assert {bucket: key.hex() for bucket, key in found["catalog_keys"].items()} == {
-        BUCKET: CATALOG_KEY
-    }
+    assert {key: value.hex() for key, value in found["catalog_keys"].items()} == CATALOG_KEYS
     wrapped = (MUSEUM / "wrapped-data-key").read_bytes()
-    data_key = found["unwrap"](found["bucket_key"], 3, BLOB, (1).to_bytes(4, "big"), wrapped)
+    bucket_key = found["bucket_keys"][BUCKET, 1]
+    data_key = found["unwrap"](bucket_key, 3, BLOB, (1).to_bytes(4, "big"), wrapped)
     assert data_key == bytes(range(32))
 
 

@@ -8,23 +8,28 @@ use coffer_seal::{Context, KeyKind, SecretKey, unwrap_key, wrap_key};
 
 use crate::error::KeysError;
 
-/// One generation of a bucket's key. Clones share the one copy in memory, which is zeroized when
-/// the last of them is dropped.
+/// A bucket's key: the current generation, which wraps, and while a rotation is under way the one
+/// before it, which still unwraps. Clones share the one copy in memory, which is zeroized when the
+/// last of them is dropped.
 #[derive(Clone)]
 pub struct BucketKey(Arc<Shared>);
 
 struct Shared {
     bucket_id: [u8; 16],
-    generation: u32,
-    key: SecretKey,
+    current: (u32, SecretKey),
+    older: Option<(u32, SecretKey)>,
 }
 
 impl BucketKey {
-    pub(crate) fn new(bucket_id: [u8; 16], generation: u32, key: SecretKey) -> Self {
+    pub(crate) fn new(
+        bucket_id: [u8; 16],
+        current: (u32, SecretKey),
+        older: Option<(u32, SecretKey)>,
+    ) -> Self {
         Self(Arc::new(Shared {
             bucket_id,
-            generation,
-            key,
+            current,
+            older,
         }))
     }
 
@@ -33,22 +38,28 @@ impl BucketKey {
         &self.0.bucket_id
     }
 
-    /// Which of the bucket's keys it is, from 1.
+    /// The current generation of the bucket's key, from 1.
     pub fn generation(&self) -> u32 {
-        self.0.generation
+        self.0.current.0
     }
 
-    /// Wraps a blob's data key, bound to the blob and to this generation.
+    /// The generation before, while it is kept.
+    pub fn older_generation(&self) -> Option<u32> {
+        self.0.older.as_ref().map(|(number, _)| *number)
+    }
+
+    /// Wraps a blob's data key, bound to the blob and to the current generation.
     pub fn wrap(&self, blob_id: &[u8; 16], data_key: &SecretKey) -> [u8; WRAPPED_KEY_BYTES] {
-        let context = Context::key(KeyKind::Data, blob_id, self.generation());
-        wrap_key(&self.0.key, &context, data_key)
+        let (generation, key) = &self.0.current;
+        let context = Context::key(KeyKind::Data, blob_id, *generation);
+        wrap_key(key, &context, data_key)
     }
 
     /// Unwraps a blob's data key that `generation` of this bucket's key wrapped.
     ///
     /// # Errors
     ///
-    /// When this is another generation, or when the key was wrapped for another blob or bucket,
+    /// When this generation isn't at hand, or when the key was wrapped for another blob or bucket,
     /// or was changed.
     pub fn unwrap(
         &self,
@@ -56,26 +67,48 @@ impl BucketKey {
         generation: u32,
         wrapped: &[u8; WRAPPED_KEY_BYTES],
     ) -> Result<SecretKey, KeysError> {
-        if generation != self.generation() {
-            return Err(KeysError::OtherGeneration {
-                wrapped: generation,
-                own: self.generation(),
-            });
-        }
+        let key = self.of(generation)?;
         let context = Context::key(KeyKind::Data, blob_id, generation);
-        unwrap_key(&self.0.key, &context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)
+        unwrap_key(key, &context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)
     }
 
-    /// The key of the bucket's catalog: HKDF-Expand of this key with `"coffer catalog v1" 0x00
-    /// bucket-id(16) generation(4, big-endian)`.
+    /// The key of the bucket's catalog: HKDF-Expand of the current generation with `"coffer catalog
+    /// v1" 0x00 bucket-id(16) generation(4, big-endian)`.
     pub fn catalog_key(&self) -> SecretKey {
+        let (generation, key) = &self.0.current;
+        self.derive_catalog_key(*generation, key)
+    }
+
+    /// The key of the bucket's catalog under a given generation, for a catalog that is not yet
+    /// under the current one.
+    ///
+    /// # Errors
+    ///
+    /// When this generation isn't at hand.
+    pub fn catalog_key_of(&self, generation: u32) -> Result<SecretKey, KeysError> {
+        Ok(self.derive_catalog_key(generation, self.of(generation)?))
+    }
+
+    fn derive_catalog_key(&self, generation: u32, key: &SecretKey) -> SecretKey {
         let label = [
             b"coffer catalog v1\0".as_slice(),
             self.bucket_id(),
-            &self.generation().to_be_bytes(),
+            &generation.to_be_bytes(),
         ]
         .concat();
-        self.0.key.derive(&label)
+        key.derive(&label)
+    }
+
+    fn of(&self, generation: u32) -> Result<&SecretKey, KeysError> {
+        [Some(&self.0.current), self.0.older.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|(number, _)| *number == generation)
+            .map(|(_, key)| key)
+            .ok_or(KeysError::OtherGeneration {
+                wrapped: generation,
+                own: self.generation(),
+            })
     }
 }
 

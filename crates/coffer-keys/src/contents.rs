@@ -1,39 +1,58 @@
-//! What the keystore's body says, and its bytes.
+//! What the keystore holds.
 //!
 //! Every key in it is wrapped, so neither the body nor what is read from it holds a bare key.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use coffer_label::{Categories, Label, Rank};
+use coffer_label::Label;
 use coffer_seal::limits::WRAPPED_KEY_BYTES;
 use coffer_seal::{Context, KeyKind, SecretKey, unwrap_key, wrap_key};
-use zeroize::Zeroizing;
 
 use crate::error::KeysError;
-use crate::limits::{
-    BODY_FIXED_BYTES, BUCKET_BYTES, BUCKET_COUNT_MAX, CATEGORIES_BYTES, ID_BYTES, LEVEL_COUNT_MAX,
-    LEVEL_MAX_BYTES, LEVEL_NAME_MAX_BYTES,
-};
+use crate::limits::ID_BYTES;
 use crate::root::RootKey;
-
-/// The body's own version: the first two bytes.
-const BODY_VERSION: u16 = 1;
-
-type Id = [u8; ID_BYTES];
 
 /// A level, as the keystore knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelEntry {
     /// Its id.
     pub id: [u8; 16],
-    /// Its name, unique, at most [`LEVEL_NAME_MAX_BYTES`] of UTF-8 without control characters.
+    /// Its name, unique: up to [`LEVEL_NAME_MAX_BYTES`](crate::limits::LEVEL_NAME_MAX_BYTES) of
+    /// `a` to `z`, `0` to `9` and `-`.
     pub name: String,
     /// How sensitive its buckets are.
     pub label: Label,
+    /// What was chosen for it when it was made.
+    pub options: LevelOptions,
+    /// Whether its key came from another keystore, which may hold it still.
+    pub imported: bool,
+    /// How often its key was exported from this keystore.
+    pub export_count: u32,
     /// The generation of its key, from 1.
     pub generation: u32,
     /// When it was made, in milliseconds since 1970 (UTC).
     pub created_ms: i64,
+}
+
+/// What is chosen for a level when it is made, for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LevelOptions {
+    /// Whether its key may be exported.
+    pub exportable: bool,
+    /// How many custodians an erase or an export takes, from 1.
+    pub approvals: u8,
+    /// Whether reads and writes of its objects are recorded in the audit log.
+    pub audit_data: bool,
+}
+
+impl Default for LevelOptions {
+    fn default() -> Self {
+        Self {
+            exportable: true,
+            approvals: 1,
+            audit_data: false,
+        }
+    }
 }
 
 /// A bucket, as the keystore knows it.
@@ -45,7 +64,12 @@ pub struct BucketEntry {
     pub level_id: [u8; 16],
     /// The generation of its key, from 1.
     pub generation: u32,
+    /// The generation before, while data keys that it wrapped may be left.
+    pub older_generation: Option<u32>,
 }
+
+/// Level and bucket ids.
+pub(crate) type Id = [u8; ID_BYTES];
 
 /// A wrapped key: a Cobblestone-256 message.
 pub(crate) type Wrapped = [u8; WRAPPED_KEY_BYTES];
@@ -53,115 +77,158 @@ pub(crate) type Wrapped = [u8; WRAPPED_KEY_BYTES];
 /// All that the body says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contents {
-    pub(crate) system_generation: u32,
-    pub(crate) system_key: Wrapped,
+    /// Wrapped by the root key; the owner is the keystore.
+    pub(crate) system: Generation,
+    /// As the system key: the seed of the key that signs receipts.
+    pub(crate) receipt: Generation,
     pub(crate) levels: BTreeMap<Id, (LevelEntry, Wrapped)>,
-    pub(crate) buckets: BTreeMap<Id, (BucketEntry, Wrapped)>,
+    pub(crate) buckets: BTreeMap<Id, Bucket>,
 }
 
-impl Contents {
-    /// The body's bytes; `docs/FORMAT.md`, "Keystore", tells them one by one.
-    pub(crate) fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        // Enough from the beginning, so that no outgrown buffer is given back unzeroized.
-        let capacity_bytes = BODY_FIXED_BYTES
-            + self.levels.len() * LEVEL_MAX_BYTES
-            + self.buckets.len() * BUCKET_BYTES;
-        let mut body = Zeroizing::new(Vec::with_capacity(capacity_bytes));
-        body.extend_from_slice(&BODY_VERSION.to_be_bytes());
-        body.extend_from_slice(&self.system_generation.to_be_bytes());
-        body.extend_from_slice(&self.system_key);
-        body.extend_from_slice(&(self.levels.len() as u16).to_be_bytes());
-        for (level, wrapped) in self.levels.values() {
-            body.extend_from_slice(&level.id);
-            body.push(level.name.len() as u8);
-            body.extend_from_slice(level.name.as_bytes());
-            body.push(level.label.rank.number());
-            body.extend_from_slice(&level.label.categories.to_bytes());
-            body.extend_from_slice(&level.generation.to_be_bytes());
-            body.extend_from_slice(&level.created_ms.to_be_bytes());
-            body.extend_from_slice(wrapped);
+/// One generation of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Generation {
+    pub(crate) number: u32,
+    pub(crate) wrapped: Wrapped,
+}
+
+/// A bucket's level, and the generations of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    pub(crate) level_id: Id,
+    pub(crate) current: Generation,
+    /// Lower than the current one's number.
+    pub(crate) older: Option<Generation>,
+}
+
+impl Bucket {
+    pub(crate) fn entry(&self, id: Id) -> BucketEntry {
+        BucketEntry {
+            id,
+            level_id: self.level_id,
+            generation: self.current.number,
+            older_generation: self.older.map(|older| older.number),
         }
-        body.extend_from_slice(&(self.buckets.len() as u32).to_be_bytes());
-        for (bucket, wrapped) in self.buckets.values() {
-            body.extend_from_slice(&bucket.id);
-            body.extend_from_slice(&bucket.level_id);
-            body.extend_from_slice(&bucket.generation.to_be_bytes());
-            body.extend_from_slice(wrapped);
-        }
-        debug_assert!(body.len() <= capacity_bytes);
-        body
     }
 
-    /// Reads a body. There is one way only to write each: ids ascend, nothing follows the last.
-    pub(crate) fn from_bytes(body: &[u8]) -> Result<Self, KeysError> {
-        let mut fields = Fields(body);
-        let version = u16::from_be_bytes(fields.take("version")?);
-        if version > BODY_VERSION {
-            return Err(KeysError::NewerFormat {
-                found: version.into(),
-                known: BODY_VERSION.into(),
-            });
-        }
-        require(version == BODY_VERSION, "version")?;
-        let contents = Self {
-            system_generation: fields.generation("system key")?,
-            system_key: fields.take("system key")?,
-            levels: read_levels(&mut fields)?,
-            buckets: read_buckets(&mut fields)?,
-        };
-        require(fields.0.is_empty(), "end")?;
-        for (bucket, _) in contents.buckets.values() {
-            require(
-                contents.levels.contains_key(&bucket.level_id),
-                "bucket's level",
-            )?;
-        }
-        Ok(contents)
+    /// All generations, ascending.
+    pub(crate) fn generations(&self) -> impl Iterator<Item = &Generation> {
+        self.older.iter().chain([&self.current])
+    }
+
+    fn generations_mut(&mut self) -> impl Iterator<Item = &mut Generation> {
+        self.older.iter_mut().chain([&mut self.current])
     }
 }
 
 impl Contents {
+    /// A level, and its wrapped key.
+    pub(crate) fn level(&self, level_id: Id) -> Result<&(LevelEntry, Wrapped), KeysError> {
+        self.levels
+            .get(&level_id)
+            .ok_or(KeysError::NoSuchLevel { level_id })
+    }
+
+    /// A bucket, with its keys wrapped.
+    pub(crate) fn bucket(&self, bucket_id: Id) -> Result<&Bucket, KeysError> {
+        self.buckets
+            .get(&bucket_id)
+            .ok_or(KeysError::NoSuchBucket { bucket_id })
+    }
+
+    /// A bucket, to be changed.
+    pub(crate) fn bucket_mut(&mut self, bucket_id: Id) -> Result<&mut Bucket, KeysError> {
+        self.buckets
+            .get_mut(&bucket_id)
+            .ok_or(KeysError::NoSuchBucket { bucket_id })
+    }
+
+    /// The buckets of a level, by id.
+    pub(crate) fn buckets_of(&self, level_id: Id) -> impl Iterator<Item = (Id, &Bucket)> {
+        self.buckets
+            .iter()
+            .filter(move |(_, bucket)| bucket.level_id == level_id)
+            .map(|(id, bucket)| (*id, bucket))
+    }
+
     /// Unwraps a level's key.
     pub(crate) fn level_key(&self, root: &RootKey, level_id: Id) -> Result<SecretKey, KeysError> {
-        let (level, wrapped) = self
-            .levels
-            .get(&level_id)
-            .ok_or(KeysError::NoSuchLevel { level_id })?;
-        let context = Context::key(KeyKind::Level, &level_id, level.generation);
-        unwrap(root.secret(), &context, wrapped)
+        let (level, wrapped) = self.level(level_id)?;
+        unwrap(root.secret(), &level_context(level), wrapped)
     }
 
     /// Unwraps the system key.
-    pub(crate) fn system_key(
-        &self,
-        keystore_id: &Id,
-        root: &RootKey,
+    pub(crate) fn system_key(&self, owner: &Id, root: &RootKey) -> Result<SecretKey, KeysError> {
+        let context = Context::key(KeyKind::System, owner, self.system.number);
+        unwrap(root.secret(), &context, &self.system.wrapped)
+    }
+
+    /// Unwraps the seed of the key that signs receipts.
+    pub(crate) fn receipt_seed(&self, owner: &Id, root: &RootKey) -> Result<SecretKey, KeysError> {
+        let context = Context::key(KeyKind::Receipt, owner, self.receipt.number);
+        unwrap(root.secret(), &context, &self.receipt.wrapped)
+    }
+
+    /// Unwraps one generation of a bucket's key.
+    pub(crate) fn bucket_generation(
+        level_key: &SecretKey,
+        bucket_id: &Id,
+        generation: &Generation,
     ) -> Result<SecretKey, KeysError> {
-        let context = Context::key(KeyKind::System, keystore_id, self.system_generation);
-        unwrap(root.secret(), &context, &self.system_key)
+        let context = bucket_context(bucket_id, generation.number);
+        unwrap(level_key, &context, &generation.wrapped)
     }
 
     /// Wraps under a new root key what the old one wraps. Bucket keys stay as they are: level keys
     /// wrap them.
     pub(crate) fn rewrap(
         &mut self,
-        keystore_id: &Id,
+        owner: &Id,
         old: &RootKey,
         new: &RootKey,
     ) -> Result<(), KeysError> {
-        let again = |context: Context, wrapped: &mut Wrapped| -> Result<(), KeysError> {
-            let key = unwrap(old.secret(), &context, wrapped)?;
-            *wrapped = wrap_key(new.secret(), &context, &key);
-            Ok(())
-        };
-        let system = Context::key(KeyKind::System, keystore_id, self.system_generation);
-        again(system, &mut self.system_key)?;
+        let again =
+            |context, wrapped: &mut Wrapped| rewrap(old.secret(), new.secret(), &context, wrapped);
+        let own = [
+            (KeyKind::System, &mut self.system),
+            (KeyKind::Receipt, &mut self.receipt),
+        ];
+        for (kind, generation) in own {
+            let context = Context::key(kind, owner, generation.number);
+            again(context, &mut generation.wrapped)?;
+        }
         for (level, wrapped) in self.levels.values_mut() {
-            let context = Context::key(KeyKind::Level, &level.id, level.generation);
-            again(context, wrapped)?;
+            again(level_context(level), wrapped)?;
         }
         Ok(())
     }
+
+    /// Wraps under a level's new key all bucket keys that its old one wraps.
+    pub(crate) fn rewrap_buckets(
+        &mut self,
+        level_id: Id,
+        old: &SecretKey,
+        new: &SecretKey,
+    ) -> Result<(), KeysError> {
+        let of_level = |bucket: &Bucket| bucket.level_id == level_id;
+        for (id, bucket) in self.buckets.iter_mut().filter(|(_, it)| of_level(it)) {
+            for generation in bucket.generations_mut() {
+                let context = bucket_context(id, generation.number);
+                rewrap(old, new, &context, &mut generation.wrapped)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What binds a wrapped level key to its level.
+pub(crate) fn level_context(level: &LevelEntry) -> Context {
+    Context::key(KeyKind::Level, &level.id, level.generation)
+}
+
+/// What binds a wrapped bucket key to its bucket.
+pub(crate) fn bucket_context(bucket_id: &Id, generation: u32) -> Context {
+    Context::key(KeyKind::Bucket, bucket_id, generation)
 }
 
 fn unwrap(
@@ -172,100 +239,13 @@ fn unwrap(
     unwrap_key(wrapping_key, context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)
 }
 
-fn read_levels(fields: &mut Fields<'_>) -> Result<BTreeMap<Id, (LevelEntry, Wrapped)>, KeysError> {
-    let count = usize::from(u16::from_be_bytes(fields.take("level count")?));
-    require(count <= LEVEL_COUNT_MAX, "level count")?;
-    let (mut levels, mut names) = (BTreeMap::new(), BTreeSet::new());
-    for _ in 0..count {
-        let id = fields.take("level")?;
-        let level = LevelEntry {
-            id,
-            name: fields.level_name()?,
-            label: fields.label()?,
-            generation: fields.generation("level")?,
-            created_ms: i64::from_be_bytes(fields.take("level")?),
-        };
-        require(names.insert(level.name.clone()), "level name")?;
-        require(ascends(&levels, &id), "order of levels")?;
-        levels.insert(id, (level, fields.take("level")?));
-    }
-    Ok(levels)
+fn rewrap(
+    old: &SecretKey,
+    new: &SecretKey,
+    context: &Context,
+    wrapped: &mut Wrapped,
+) -> Result<(), KeysError> {
+    let key = unwrap(old, context, wrapped)?;
+    *wrapped = wrap_key(new, context, &key);
+    Ok(())
 }
-
-fn read_buckets(
-    fields: &mut Fields<'_>,
-) -> Result<BTreeMap<Id, (BucketEntry, Wrapped)>, KeysError> {
-    let count = u32::from_be_bytes(fields.take("bucket count")?);
-    require(count as usize <= BUCKET_COUNT_MAX, "bucket count")?;
-    let mut buckets = BTreeMap::new();
-    for _ in 0..count {
-        let id = fields.take("bucket")?;
-        let bucket = BucketEntry {
-            id,
-            level_id: fields.take("bucket")?,
-            generation: fields.generation("bucket")?,
-        };
-        require(ascends(&buckets, &id), "order of buckets")?;
-        buckets.insert(id, (bucket, fields.take("bucket")?));
-    }
-    Ok(buckets)
-}
-
-fn ascends<T>(entries: &BTreeMap<Id, T>, id: &Id) -> bool {
-    entries.last_key_value().is_none_or(|(last, _)| last < id)
-}
-
-fn require(holds: bool, what: &'static str) -> Result<(), KeysError> {
-    if holds {
-        Ok(())
-    } else {
-        Err(KeysError::Malformed { what })
-    }
-}
-
-/// What is left of a body that is being read.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], KeysError> {
-        let (field, rest) = self
-            .0
-            .split_first_chunk::<N>()
-            .ok_or(KeysError::Malformed { what })?;
-        self.0 = rest;
-        Ok(*field)
-    }
-
-    fn generation(&mut self, what: &'static str) -> Result<u32, KeysError> {
-        let generation = u32::from_be_bytes(self.take(what)?);
-        require(generation > 0, what)?;
-        Ok(generation)
-    }
-
-    fn level_name(&mut self) -> Result<String, KeysError> {
-        const WHAT: &str = "level name";
-        let [name_bytes] = self.take(WHAT)?;
-        let (name, rest) = self
-            .0
-            .split_at_checked(name_bytes.into())
-            .ok_or(KeysError::Malformed { what: WHAT })?;
-        self.0 = rest;
-        let name = std::str::from_utf8(name).map_err(|_| KeysError::Malformed { what: WHAT })?;
-        let fits = (1..=LEVEL_NAME_MAX_BYTES).contains(&name.len());
-        require(fits && !name.chars().any(char::is_control), WHAT)?;
-        Ok(name.to_owned())
-    }
-
-    fn label(&mut self) -> Result<Label, KeysError> {
-        let [rank] = self.take("label")?;
-        let rank = Rank::new(rank).map_err(|_| KeysError::Malformed { what: "label" })?;
-        let categories: [u8; CATEGORIES_BYTES] = self.take("label")?;
-        Ok(Label {
-            rank,
-            categories: Categories::from_bytes(&categories),
-        })
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests;

@@ -9,7 +9,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::KeysError;
-use crate::limits::SLOT_BYTES;
 use crate::medium::Medium;
 use crate::slot::{Copy, FORMAT, Slot};
 
@@ -128,19 +127,20 @@ impl Copies {
     /// Writes, syncs and reads back one slot; what an older and longer copy left behind this one
     /// becomes zeros.
     fn write(&mut self, place: Place, bytes: &[u8]) -> Result<(), KeysError> {
+        let offset_bytes = place.offset_bytes(self.medium.as_ref());
         let used_bytes = &mut self.used_bytes[place as usize];
         let mut padded = bytes.to_vec();
         padded.resize(bytes.len().max(*used_bytes), 0);
         *used_bytes = padded.len();
         self.medium
-            .write(place.offset_bytes(), &padded)
+            .write(offset_bytes, &padded)
             .map_err(KeysError::io("write", &self.path))?;
         self.medium
             .sync()
             .map_err(KeysError::io("sync", &self.path))?;
         let read_back = self
             .medium
-            .read(place.offset_bytes(), padded.len())
+            .read(offset_bytes, padded.len())
             .map_err(KeysError::io("read back", &self.path))?;
         if read_back != padded {
             return Err(KeysError::NotReadBack {
@@ -155,7 +155,8 @@ impl Copies {
 impl Found {
     /// A slot that can't be read is as good as a damaged one: the other copy may be whole.
     fn at(place: Place, medium: &dyn Medium) -> Self {
-        match medium.read(place.offset_bytes(), SLOT_BYTES) {
+        let slot_bytes = medium.slot_bytes();
+        match medium.read(place.offset_bytes(medium), slot_bytes) {
             Ok(bytes) => Self {
                 slot: Slot::parse(&bytes),
                 used_bytes: used_bytes(&bytes),
@@ -163,7 +164,7 @@ impl Found {
             },
             Err(error) => Self {
                 slot: Slot::Damaged,
-                used_bytes: SLOT_BYTES,
+                used_bytes: slot_bytes,
                 unreadable: Some(error),
             },
         }
@@ -171,8 +172,8 @@ impl Found {
 }
 
 impl Place {
-    fn offset_bytes(self) -> u64 {
-        self as u64 * SLOT_BYTES as u64
+    fn offset_bytes(self, medium: &dyn Medium) -> u64 {
+        self as u64 * medium.slot_bytes() as u64
     }
 
     fn other(self) -> Self {

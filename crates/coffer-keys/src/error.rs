@@ -92,6 +92,30 @@ pub enum KeysError {
     /// The keystore was opened for reading only.
     #[error("the keystore was opened for reading only")]
     ReadOnly,
+    /// That is no name of a level.
+    #[error("a level's name is 1 to 63 of the characters a to z, 0 to 9 and -")]
+    LevelName,
+    /// Another level has this name.
+    #[error("there is a level {name} already")]
+    LevelExists {
+        /// The name.
+        name: String,
+    },
+    /// A level can't take this many custodians for an act.
+    #[error(
+        "a level takes 1 to {} approvals, not {count}",
+        crate::limits::APPROVALS_MAX
+    )]
+    Approvals {
+        /// How many were asked for.
+        count: u8,
+    },
+    /// The keystore holds as many levels as it may.
+    #[error("the keystore holds {count} levels, the most it may")]
+    TooManyLevels {
+        /// How many it holds.
+        count: usize,
+    },
     /// The keystore holds as many buckets as it may.
     #[error("the keystore holds {count} buckets, the most it may")]
     TooManyBuckets {
@@ -116,6 +140,29 @@ pub enum KeysError {
         /// The level.
         level_id: [u8; 16],
     },
+    /// The bucket has no such older generation of its key, or has none any more.
+    #[error(
+        "there is no older generation {generation} of the key of bucket {}",
+        hex::encode(bucket_id)
+    )]
+    NoSuchGeneration {
+        /// The bucket.
+        bucket_id: [u8; 16],
+        /// The generation.
+        generation: u32,
+    },
+    /// An older generation of the bucket's key is still in use.
+    #[error(
+        "a rotation of the key of bucket {} is under way",
+        hex::encode(bucket_id)
+    )]
+    RotationUnderWay {
+        /// The bucket.
+        bucket_id: [u8; 16],
+    },
+    /// The key has had as many generations as can be counted.
+    #[error("the key has had as many generations as can be counted")]
+    GenerationsExhausted,
     /// A wrapped key doesn't open: it was changed, or belongs elsewhere.
     #[error("a wrapped key did not open")]
     KeyDidNotOpen,
@@ -127,6 +174,18 @@ pub enum KeysError {
         /// The generation of the key at hand.
         own: u32,
     },
+    /// That is no receipt, or one of a later version of coffer.
+    #[error("that is not a receipt of coffer: {reason}")]
+    ReceiptMalformed {
+        /// What was found: a place in the text, and what was expected.
+        reason: String,
+    },
+    /// That is no key that verifies receipts.
+    #[error("a key that verifies receipts is 64 hexadecimal digits")]
+    ReceiptKey,
+    /// The receipt was changed, or signed by another server.
+    #[error("the receipt was changed, or was signed by another key")]
+    ReceiptForged,
     /// The operating system refused.
     #[error("could not {op} {path}: {source}")]
     Io {

@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::medium::Medium;
 
+/// The room of each copy of a keystore on such a disk.
+pub(crate) const FAILING_SLOT_BYTES: usize = 16 * 1024;
+
 const SECTOR_BYTES: usize = 512;
 
 /// How the disk fails, at its `at`-th write, truncation or sync.
@@ -182,6 +185,10 @@ impl Disk {
 }
 
 impl Medium for FailingMedium {
+    fn slot_bytes(&self) -> usize {
+        FAILING_SLOT_BYTES
+    }
+
     fn read(&self, offset_bytes: u64, length_bytes: usize) -> io::Result<Vec<u8>> {
         let disk = self.disk.lock().unwrap();
         assert!(

@@ -16,7 +16,7 @@ use coffer_seal::limits::KEY_BYTES;
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
-use crate::root::{RootKey, RootMedium, RootSource};
+use crate::root::{RootKey, RootMedium, RootSource, Sanitization};
 use crate::root_file::{OnFile, RootText};
 use crate::storage::Storage;
 
@@ -69,6 +69,7 @@ impl RootSource for FileRoot {
     fn medium(&self) -> RootMedium {
         let storage = Storage::below(&self.path);
         RootMedium {
+            category: Sanitization::Clear,
             holder: format!("file {} on {}", self.path.display(), storage.describe()),
             destruction: "overwritten once in place, synced, read back".to_owned(),
             remaining: format!(

@@ -41,7 +41,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::contents::tests::contents;
+    use crate::body::tests::contents;
 
     proptest! {
         #[test]

@@ -6,16 +6,15 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use coffer_label::Label;
-use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, unwrap_key, wrap_key};
+use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, wrap_key};
 
-use crate::bucket_key::BucketKey;
-use crate::contents::{BucketEntry, Contents, LevelEntry};
+use crate::clock::now_ms;
+use crate::contents::{Contents, Generation, LevelEntry, LevelOptions, level_context};
 use crate::copies::{Copies, Repair};
 use crate::error::KeysError;
-use crate::limits::{BUCKET_COUNT_MAX, SLOT_BYTES};
+use crate::limits::SLOT_BYTES;
 use crate::medium::Medium;
 use crate::new_file::NewFile;
 use crate::root::{RootKey, RootSource};
@@ -25,7 +24,7 @@ use crate::slot::Copy;
 const FIRST_LEVEL_NAME: &str = "default";
 
 /// Keys begin with this generation.
-const FIRST_GENERATION: u32 = 1;
+pub(crate) const FIRST_GENERATION: u32 = 1;
 
 /// An open keystore.
 ///
@@ -48,7 +47,7 @@ pub struct Keystore {
 pub(crate) struct State {
     pub(crate) contents: Contents,
     copies: Copies,
-    root: RootKey,
+    pub(crate) root: RootKey,
     /// Whether the source may hold another root key than `root`.
     is_settled: bool,
 }
@@ -147,85 +146,6 @@ impl Keystore {
             .map(|(level, _)| level.clone())
     }
 
-    /// All buckets, by id.
-    pub fn buckets(&self) -> Vec<BucketEntry> {
-        let state = self.state();
-        let buckets = state.contents.buckets.values();
-        buckets.map(|(bucket, _)| *bucket).collect()
-    }
-
-    /// Makes a bucket's first key, wrapped by its level's.
-    ///
-    /// # Errors
-    ///
-    /// When the bucket has a key, the level doesn't exist, the keystore is full, or it can't be
-    /// written.
-    pub fn add_bucket(
-        &self,
-        bucket_id: [u8; 16],
-        level_id: [u8; 16],
-    ) -> Result<BucketKey, KeysError> {
-        let key = SecretKey::generate();
-        self.change(|contents, root| {
-            if contents.buckets.contains_key(&bucket_id) {
-                return Err(KeysError::BucketExists { bucket_id });
-            }
-            let count = contents.buckets.len();
-            if count >= BUCKET_COUNT_MAX {
-                return Err(KeysError::TooManyBuckets { count });
-            }
-            let level_key = contents.level_key(root, level_id)?;
-            let bucket = BucketEntry {
-                id: bucket_id,
-                level_id,
-                generation: FIRST_GENERATION,
-            };
-            let wrapped = wrap_key(&level_key, &bucket_context(&bucket), &key);
-            contents.buckets.insert(bucket_id, (bucket, wrapped));
-            Ok(())
-        })?;
-        Ok(BucketKey::new(bucket_id, FIRST_GENERATION, key))
-    }
-
-    /// A bucket's key, unwrapped.
-    ///
-    /// # Errors
-    ///
-    /// [`KeysError::NoSuchBucket`] when it has none.
-    pub fn bucket_key(&self, bucket_id: &[u8; 16]) -> Result<BucketKey, KeysError> {
-        let state = self.state();
-        let (bucket, wrapped) =
-            state
-                .contents
-                .buckets
-                .get(bucket_id)
-                .ok_or(KeysError::NoSuchBucket {
-                    bucket_id: *bucket_id,
-                })?;
-        let level_key = state.contents.level_key(&state.root, bucket.level_id)?;
-        let key = unwrap_key(&level_key, &bucket_context(bucket), wrapped)
-            .map_err(|_| KeysError::KeyDidNotOpen)?;
-        Ok(BucketKey::new(*bucket_id, bucket.generation, key))
-    }
-
-    /// Destroys a bucket's key: when this returns, neither copy holds it.
-    ///
-    /// # Errors
-    ///
-    /// [`KeysError::NoSuchBucket`] when it has none; both copies are as new then, even when an
-    /// earlier attempt failed half-way.
-    pub fn destroy_bucket(&self, bucket_id: &[u8; 16]) -> Result<(), KeysError> {
-        self.change(|contents, _| {
-            contents
-                .buckets
-                .remove(bucket_id)
-                .map(|_| ())
-                .ok_or(KeysError::NoSuchBucket {
-                    bucket_id: *bucket_id,
-                })
-        })
-    }
-
     /// Moves the keystore under a new root key and destroys the old one.
     ///
     /// # Errors
@@ -233,7 +153,7 @@ impl Keystore {
     /// When it can't be written; [`KeysError::Unsettled`] when the new root key is in force and the
     /// old one couldn't be destroyed.
     pub fn rotate_root(&self) -> Result<(), KeysError> {
-        self.change_under_new_root(|_, _| Ok(()))
+        self.change_under_new_root(|_, _| Ok(())).map(drop)
     }
 
     /// Completes what a failed change left behind: afterwards both copies are the same and the
@@ -332,11 +252,11 @@ impl Keystore {
 
     /// Applies a change and moves the keystore under a new root key, so that whatever the change
     /// left out is gone from every older copy too. When this returns, the old root key is
-    /// destroyed.
+    /// destroyed. Gives out the keystore's new generation as well.
     pub(crate) fn change_under_new_root<T>(
         &self,
         apply: impl FnOnce(&mut Contents, &RootKey) -> Result<T, KeysError>,
-    ) -> Result<T, KeysError> {
+    ) -> Result<(T, u64), KeysError> {
         let mut state = self.settled()?;
         let mut contents = state.contents.clone();
         let outcome = apply(&mut contents, &state.root)?;
@@ -349,7 +269,7 @@ impl Keystore {
         settled.map_err(|source| KeysError::Unsettled {
             source: Box::new(source),
         })?;
-        Ok(outcome)
+        Ok((outcome, state.copies.newest().generation()))
     }
 
     /// The state, after what a failed change left behind was completed.
@@ -417,38 +337,26 @@ fn open_file(path: &Path, options: &OpenOptions) -> Result<File, KeysError> {
 }
 
 fn first_contents(keystore_id: [u8; 16], root: &RootKey) -> Contents {
-    let wrap = |kind, owner_id: &[u8; 16]| {
-        let context = Context::key(kind, owner_id, FIRST_GENERATION);
-        wrap_key(root.secret(), &context, &SecretKey::generate())
-    };
     let level = LevelEntry {
         id: random_bytes(),
         name: FIRST_LEVEL_NAME.to_owned(),
         label: Label::LOWEST,
+        options: LevelOptions::default(),
+        imported: false,
+        export_count: 0,
         generation: FIRST_GENERATION,
         created_ms: now_ms(),
     };
-    let level_key = wrap(KeyKind::Level, &level.id);
+    let new_key = |context| wrap_key(root.secret(), &context, &SecretKey::generate());
+    let own = |kind| Generation {
+        number: FIRST_GENERATION,
+        wrapped: new_key(Context::key(kind, &keystore_id, FIRST_GENERATION)),
+    };
+    let level_key = new_key(level_context(&level));
     Contents {
-        system_generation: FIRST_GENERATION,
-        system_key: wrap(KeyKind::System, &keystore_id),
+        system: own(KeyKind::System),
+        receipt: own(KeyKind::Receipt),
         levels: BTreeMap::from([(level.id, (level, level_key))]),
         buckets: BTreeMap::new(),
     }
 }
-
-fn bucket_context(bucket: &BucketEntry) -> Context {
-    Context::key(KeyKind::Bucket, &bucket.id, bucket.generation)
-}
-
-/// Milliseconds since 1970; 0 on a clock that is set before.
-fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-        })
-}
-
-#[cfg(test)]
-mod tests;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! root key        from a root-key source; seals the keystore's body and wraps
-//!  ├ system key   which keys the server's own database, and
+//!  ├ system key   which keys the server's own database
+//!  ├ receipt key  which signs receipts
 //!  └ level keys   one a level and generation, each of which wraps
 //!     └ bucket keys   one a bucket and generation, each of which wraps
 //!        └ data keys   one a blob; kept in the bucket's catalog, not here
@@ -38,6 +39,7 @@
 
 pub mod limits;
 
+mod clock;
 mod error;
 
 mod medium;
@@ -53,6 +55,8 @@ mod file_root;
 mod memory_root;
 
 mod contents;
+
+mod body;
 mod slot;
 
 mod copies;
@@ -60,6 +64,14 @@ mod copies;
 mod bucket_key;
 
 mod keystore;
+
+mod buckets;
+mod levels;
+mod rotation;
+
+pub mod receipt;
+
+mod receipts;
 
 #[doc(hidden)]
 pub mod fuzzing;
@@ -70,10 +82,12 @@ mod failing_medium;
 mod power_cuts;
 
 pub use bucket_key::BucketKey;
-pub use contents::{BucketEntry, LevelEntry};
+pub use contents::{BucketEntry, LevelEntry, LevelOptions};
 pub use copies::Repair;
 pub use error::KeysError;
 pub use file_root::FileRoot;
 pub use keystore::Keystore;
+pub use levels::{Erased, ErasedWhat};
 pub use memory_root::MemoryRoot;
-pub use root::{RootKey, RootMedium, RootSource};
+pub use receipts::ReceiptDetails;
+pub use root::{RootKey, RootMedium, RootSource, Sanitization};

@@ -8,8 +8,14 @@ pub const LEVEL_COUNT_MAX: usize = 1_024;
 /// The most buckets a keystore holds.
 pub const BUCKET_COUNT_MAX: usize = 10_000;
 
-/// The longest level name, in bytes of UTF-8.
-pub const LEVEL_NAME_MAX_BYTES: usize = 64;
+/// The longest level name, in bytes.
+pub const LEVEL_NAME_MAX_BYTES: usize = 63;
+
+/// The most custodians that an erase or an export of a level may take.
+pub const APPROVALS_MAX: u8 = 9;
+
+/// The generations of a bucket's key that are kept at once: the current, and the one before it.
+pub const BUCKET_GENERATION_COUNT_MAX: usize = 2;
 
 /// The room of each of the keystore file's two copies, in bytes; the file is sparse.
 pub const SLOT_BYTES: usize = 4 * 1024 * 1024;
@@ -24,23 +30,27 @@ pub(crate) const ID_BYTES: usize = 16;
 /// A set of categories as bits, in bytes.
 pub(crate) const CATEGORIES_BYTES: usize = 128;
 
-/// The body before its levels: version, system key, level count, in bytes.
-pub(crate) const BODY_FIXED_BYTES: usize = 2 + 4 + WRAPPED_KEY_BYTES + 2 + 4;
+/// A generation of a key in the body, in bytes: number, wrapped key.
+pub(crate) const GENERATION_BYTES: usize = 4 + WRAPPED_KEY_BYTES;
 
-/// The longest level in the body, in bytes: id, name with its length, label, generation, time of
-/// creation, wrapped key.
+/// The body without levels and buckets, in bytes: version, system key, receipt key, counts.
+pub(crate) const BODY_FIXED_BYTES: usize = 2 + 2 * GENERATION_BYTES + 2 + 4;
+
+/// The longest level in the body, in bytes: id, name with its length, label, options, count of
+/// exports, time of creation, key.
 pub(crate) const LEVEL_MAX_BYTES: usize =
-    ID_BYTES + 1 + LEVEL_NAME_MAX_BYTES + 1 + CATEGORIES_BYTES + 4 + 8 + WRAPPED_KEY_BYTES;
+    ID_BYTES + 1 + LEVEL_NAME_MAX_BYTES + 1 + CATEGORIES_BYTES + 2 + 4 + 8 + GENERATION_BYTES;
 
-/// A bucket in the body, in bytes: id, level's id, generation, wrapped key.
-pub(crate) const BUCKET_BYTES: usize = 2 * ID_BYTES + 4 + WRAPPED_KEY_BYTES;
+/// The longest bucket in the body, in bytes: id, level's id, count of generations, generations.
+pub(crate) const BUCKET_MAX_BYTES: usize =
+    2 * ID_BYTES + 1 + BUCKET_GENERATION_COUNT_MAX * GENERATION_BYTES;
 
 /// What a slot holds beside the sealed body, in bytes: the clear header and the checksum.
 pub(crate) const FRAME_BYTES: usize = 40 + 32;
 
 /// The longest body, in bytes.
 pub(crate) const BODY_MAX_BYTES: usize =
-    BODY_FIXED_BYTES + LEVEL_COUNT_MAX * LEVEL_MAX_BYTES + BUCKET_COUNT_MAX * BUCKET_BYTES;
+    BODY_FIXED_BYTES + LEVEL_COUNT_MAX * LEVEL_MAX_BYTES + BUCKET_COUNT_MAX * BUCKET_MAX_BYTES;
 
 const _: () = {
     assert!(CATEGORIES_BYTES * 8 == coffer_label::limits::CATEGORY_COUNT as usize);

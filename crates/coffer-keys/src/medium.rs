@@ -6,8 +6,15 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Advice, fadvise};
 
+use crate::limits::SLOT_BYTES;
+
 /// A file that is changed in place; in tests also one that fails.
 pub(crate) trait Medium: Send {
+    /// The room of each of the keystore's copies; less in tests, which open thousands of them.
+    fn slot_bytes(&self) -> usize {
+        SLOT_BYTES
+    }
+
     /// Up to `length_bytes` at the offset: fewer only at the end.
     fn read(&self, offset_bytes: u64, length_bytes: usize) -> io::Result<Vec<u8>>;
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::KeysError;
-use crate::root::{RootKey, RootMedium, RootSource};
+use crate::root::{RootKey, RootMedium, RootSource, Sanitization};
 
 /// Root keys that are nowhere but in memory: for tests, and for data that must not outlive the
 /// process. Clones share their keys.
@@ -61,6 +61,7 @@ impl RootSource for MemoryRoot {
 
     fn medium(&self) -> RootMedium {
         RootMedium {
+            category: Sanitization::Clear,
             holder: "memory of the server's process".to_owned(),
             destruction: "zeroized".to_owned(),
             remaining: "a dump of the process's memory, or memory that was swapped out, taken \

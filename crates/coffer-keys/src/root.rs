@@ -1,6 +1,7 @@
 //! The root key, and where it comes from.
 
 use coffer_seal::SecretKey;
+use serde::{Deserialize, Serialize};
 
 use crate::error::KeysError;
 
@@ -66,10 +67,21 @@ pub trait RootSource: Send + Sync {
 /// What a receipt says of the medium that held a destroyed root key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootMedium {
+    /// How NIST SP 800-88 rev. 1 would call it.
+    pub category: Sanitization,
     /// What held it, such as a file on a kind of file system.
     pub holder: String,
     /// How it was destroyed.
     pub destruction: String,
     /// What that does not rule out.
     pub remaining: String,
+}
+
+/// How far the data can be recovered after a sanitization; NIST SP 800-88 rev. 1, section 2.5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sanitization {
+    /// Not by ordinary means: a laboratory, or a copy made before, may have more.
+    Clear,
+    /// Not by a laboratory either.
+    Purge,
 }

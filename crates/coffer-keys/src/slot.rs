@@ -154,7 +154,7 @@ fn has_checksum(copy: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contents::tests::fullest;
+    use crate::body::tests::fullest;
 
     #[test]
     fn the_fullest_keystore_fits_its_slot() {

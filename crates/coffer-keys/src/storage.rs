@@ -34,8 +34,8 @@ impl Storage {
     /// Such as "ext4 on flash".
     pub(crate) fn describe(&self) -> String {
         let disk = match self.is_rotating {
-            Some(true) => "a rotating disk",
-            Some(false) => "flash or a virtual disk",
+            Some(true) => "a disk that reports to rotate",
+            Some(false) => "a disk that reports not to rotate",
             None => "storage of unknown kind",
         };
         format!("{} on {disk}", self.file_system)
@@ -49,8 +49,8 @@ impl Storage {
                  and in its snapshots"
             }
             (false, Some(true)) => {
-                "on a rotating disk an overwritten sector can't be read again, unless the disk \
-                 had moved it before"
+                "if the disk rotates, as it reports (virtual disks do so without), what was \
+                 overwritten can't be read again, unless the disk had moved it before"
             }
             (false, _) => {
                 "flash and virtual disks write elsewhere what was to be overwritten: the old bytes \
@@ -102,7 +102,7 @@ mod tests {
             is_rotating,
         };
         assert!(storage(true, Some(true)).remains().contains("snapshots"));
-        assert!(storage(false, Some(true)).remains().contains("rotating"));
+        assert!(storage(false, Some(true)).remains().contains("rotates"));
         for unknown in [None, Some(false)] {
             assert!(storage(false, unknown).remains().contains("may stay"));
         }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use coffer_keys::limits::SLOT_BYTES;
-use coffer_keys::{FileRoot, Keystore, Repair};
+use coffer_keys::{FileRoot, Keystore, LevelOptions, Repair};
 
 #[test]
 fn format_1_opens() {
@@ -26,26 +26,41 @@ fn format_1_opens() {
     assert_eq!(repair, Repair::None);
     assert_eq!(
         hex::encode(keystore.id()),
-        "f00f805ea2a8809f2796dc52eb2db6c8"
+        "e01c6089145cdc417ee05b07aa25bfa7"
     );
-    assert_eq!(keystore.generation(), 2);
+    assert_eq!(keystore.generation(), 4);
     assert_eq!(
         hex::encode(keystore.system_key().expose()),
-        "d2b6311fc21b525f641329a1d76f18ac857759806bbd2ff6cc61d74baebbe72c"
+        "99c13dc1e7b9ef6cfa5ade3c1a1ae9c6fd9f82e5a8b01e334a5e71aea1185bf9"
     );
-    let levels = keystore.levels();
-    assert_eq!(levels.len(), 1);
-    assert_eq!(levels[0].name, "default");
-    assert_eq!(levels[0].label.to_string(), "s0");
+    assert_eq!(keystore.levels().len(), 2);
+    let default = keystore.level_named("default").unwrap();
+    assert_eq!(default.label.to_string(), "s0");
+    assert_eq!(default.options, LevelOptions::default());
     assert_eq!(
-        (levels[0].generation, levels[0].created_ms),
-        (1, 1_795_197_138_809)
+        (default.generation, default.created_ms),
+        (1, 1_795_199_339_260)
     );
+    let secret = keystore.level_named("secret").unwrap();
+    assert_eq!(secret.label.to_string(), "s2:c1,c9");
+    let options = LevelOptions {
+        exportable: false,
+        approvals: 2,
+        audit_data: true,
+    };
+    assert_eq!(secret.options, options);
 
     let bucket_key = keystore.bucket_key(&[0xB1; 16]).unwrap();
+    let catalog_keys = [1, 2].map(|generation| {
+        let key = bucket_key.catalog_key_of(generation).unwrap();
+        hex::encode(key.expose())
+    });
     assert_eq!(
-        hex::encode(bucket_key.catalog_key().expose()),
-        "18348947e1fc840b1a8efe740a3e61d28f3d75eafd2c21cdf6a2c50e69cf8d60"
+        catalog_keys,
+        [
+            "80aece62973a8e3aeb32b9cbfa8a7842b09c9f1bba183e5248b93382be9b5765",
+            "4bc7ba8fd11aad31c21f3b6f07375207813d9a904274c86ace4c376bb662b059",
+        ]
     );
     let wrapped = fs::read(museum.join("wrapped-data-key")).unwrap();
     let wrapped = wrapped.as_slice().try_into().unwrap();

@@ -28,6 +28,8 @@ pub enum KeyKind {
     Data = 3,
     /// The key of the server's own database; the owner is the keystore.
     System = 4,
+    /// The seed of the key that signs receipts; the owner is the keystore.
+    Receipt = 5,
 }
 
 impl Context {

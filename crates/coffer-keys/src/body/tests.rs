@@ -1,11 +1,12 @@
 //! Bodies come back, and what is no body is refused.
 
 use coffer_label::Category;
+use coffer_seal::limits::WRAPPED_KEY_BYTES;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::*;
-use crate::limits::BODY_MAX_BYTES;
+use crate::limits::{BODY_MAX_BYTES, ID_BYTES};
 
 fn labels() -> impl Strategy<Value = Label> {
     (0u8..16, vec(0u16..1024, 0..4)).prop_map(|(rank, categories)| Label {
@@ -17,35 +18,57 @@ fn labels() -> impl Strategy<Value = Label> {
     })
 }
 
+fn options() -> impl Strategy<Value = LevelOptions> {
+    (any::<bool>(), 1..=APPROVALS_MAX, any::<bool>()).prop_map(
+        |(exportable, approvals, audit_data)| LevelOptions {
+            exportable,
+            approvals,
+            audit_data,
+        },
+    )
+}
+
+fn generation(number: u32, fill: u8) -> Generation {
+    Generation {
+        number,
+        wrapped: [fill; WRAPPED_KEY_BYTES],
+    }
+}
+
 /// Keystores of a few levels and buckets; every bucket's level exists.
 pub(crate) fn contents() -> impl Strategy<Value = Contents> {
-    let level = (labels(), 1u32.., any::<i64>(), any::<u8>());
+    let history = (any::<bool>(), any::<u32>(), any::<i64>(), 1u32..);
+    let level = (labels(), options(), history, any::<u8>());
     let levels = btree_map(any::<Id>(), level, 1..5);
-    let buckets = btree_map(any::<Id>(), (any::<usize>(), 1u32.., any::<u8>()), 0..6);
+    let bucket = (any::<usize>(), 1u32..1000, any::<Option<u8>>(), any::<u8>());
+    let buckets = btree_map(any::<Id>(), bucket, 0..6);
     (1u32.., levels, buckets).prop_map(|(system_generation, levels, buckets)| {
         let ids: Vec<Id> = levels.keys().copied().collect();
-        let level = |(number, (id, (label, generation, created_ms, fill)))| {
-            let name = format!("level {number} – ü");
+        let level = |(number, (id, (label, options, history, fill)))| {
+            let (imported, export_count, created_ms, generation) = history;
             let level = LevelEntry {
                 id,
-                name,
+                name: format!("level-{number}"),
                 label,
+                options,
+                imported,
+                export_count,
                 generation,
                 created_ms,
             };
             (id, (level, [fill; WRAPPED_KEY_BYTES]))
         };
-        let bucket = |(id, (level, generation, fill)): (Id, (usize, u32, u8))| {
-            let bucket = BucketEntry {
-                id,
+        let bucket = |(id, (level, number, older, fill)): (Id, (usize, u32, Option<u8>, u8))| {
+            let bucket = Bucket {
                 level_id: ids[level % ids.len()],
-                generation,
+                current: generation(number + 1, fill),
+                older: older.map(|fill| generation(number, fill)),
             };
-            (id, (bucket, [fill; WRAPPED_KEY_BYTES]))
+            (id, bucket)
         };
         Contents {
-            system_generation,
-            system_key: [9; WRAPPED_KEY_BYTES],
+            system: generation(system_generation, 9),
+            receipt: generation(1, 8),
             levels: levels.into_iter().enumerate().map(level).collect(),
             buckets: buckets.into_iter().map(bucket).collect(),
         }
@@ -80,24 +103,27 @@ pub(crate) fn fullest() -> Contents {
     let level = |number| {
         let level = LevelEntry {
             id: id(number),
-            name: format!("{number:064}"),
+            name: format!("{number:063}"),
             label: Label::HIGHEST,
+            options: LevelOptions::default(),
+            imported: true,
+            export_count: u32::MAX,
             generation: u32::MAX,
             created_ms: i64::MAX,
         };
         (level.id, (level, [1; WRAPPED_KEY_BYTES]))
     };
     let bucket = |number| {
-        let bucket = BucketEntry {
-            id: id(number),
+        let bucket = Bucket {
             level_id: id(number % LEVEL_COUNT_MAX),
-            generation: u32::MAX,
+            current: generation(u32::MAX, 2),
+            older: Some(generation(u32::MAX - 1, 3)),
         };
-        (bucket.id, (bucket, [2; WRAPPED_KEY_BYTES]))
+        (id(number), bucket)
     };
     Contents {
-        system_generation: u32::MAX,
-        system_key: [3; WRAPPED_KEY_BYTES],
+        system: generation(u32::MAX, 3),
+        receipt: generation(u32::MAX, 4),
         levels: (0..LEVEL_COUNT_MAX).map(level).collect(),
         buckets: (0..BUCKET_COUNT_MAX).map(bucket).collect(),
     }
@@ -110,9 +136,8 @@ fn the_fullest_body_is_the_limit() {
     assert_eq!(body.len(), BODY_MAX_BYTES);
     assert_eq!(Contents::from_bytes(&body).unwrap(), contents);
 
-    let (mut more, wrapped) = contents.buckets.values().next().unwrap().to_owned();
-    more.id = [0xFF; ID_BYTES];
-    contents.buckets.insert(more.id, (more, wrapped));
+    let more = *contents.buckets.values().next().unwrap();
+    contents.buckets.insert([0xFF; ID_BYTES], more);
     let error = Contents::from_bytes(&contents.to_bytes()).unwrap_err();
     assert!(matches!(
         error,
@@ -145,10 +170,24 @@ fn nonsense_is_malformed() {
         nonsense(&level(|level| level.name = String::new())),
         "level name"
     );
-    assert_eq!(
-        nonsense(&level(|level| level.name = format!("{:064}", 5))),
-        "level name"
-    );
+    for name in [format!("{:063}", 5), "Secret".into(), "a b".into()] {
+        let named = |contents: &mut Contents| {
+            contents.levels.get_mut(&first).unwrap().0.name = name.clone();
+        };
+        assert_eq!(nonsense(&named), "level name", "{name}");
+    }
+    for approvals in [0, APPROVALS_MAX + 1] {
+        let approved = |contents: &mut Contents| {
+            let level = &mut contents.levels.get_mut(&first).unwrap().0;
+            level.options.approvals = approvals;
+        };
+        assert_eq!(nonsense(&approved), "level options");
+    }
+    let disordered = |contents: &mut Contents| {
+        let bucket = contents.buckets.values_mut().next().unwrap();
+        bucket.current.number = bucket.older.unwrap().number;
+    };
+    assert_eq!(nonsense(&disordered), "order of generations");
     assert_eq!(nonsense(&level(|level| level.generation = 0)), "level");
     assert_eq!(
         nonsense(&level(|level| level.id = [0xFF; 16])),

@@ -1,7 +1,7 @@
 //! What needs a keystore that is fuller than a test can make it.
 
 use super::*;
-use crate::contents::tests::fullest;
+use crate::body::tests::fullest;
 use crate::memory_root::MemoryRoot;
 
 #[test]
@@ -12,7 +12,7 @@ fn a_full_keystore_takes_no_more_buckets() {
     let keystore = Keystore::create(&path, Box::new(root.clone())).unwrap();
     let level_id = keystore.levels()[0].id;
     let mut buckets = fullest().buckets;
-    for (bucket, _) in buckets.values_mut() {
+    for bucket in buckets.values_mut() {
         bucket.level_id = level_id;
     }
     keystore.state().contents.buckets = buckets;
