@@ -11,7 +11,7 @@ use std::time::Instant;
 use bytes::{Buf, Bytes};
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
 use coffer_seal::{Context, Sealer, SecretKey, random_bytes};
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
 
 use crate::blob_path::path_of;
 use crate::blobs::{BlobStore, Inner, in_background};
@@ -75,7 +75,7 @@ pub struct BlobWriter {
     flushed_bytes: u64,
     file: Option<Arc<File>>,
     /// The buffer before, on its way to the file: one at most.
-    writing: Option<JoinHandle<Result<Arc<File>>>>,
+    writing: Option<oneshot::Receiver<Result<Arc<File>>>>,
     _counted: Counted,
 }
 
@@ -171,7 +171,7 @@ impl BlobWriter {
         self.flushed_bytes += filled as u64;
         self.filled = 0;
         let claim = self.claim.clone();
-        self.writing = Some(tokio::task::spawn_blocking(move || {
+        self.writing = Some(stalls::hand_over(move || {
             claim.write_out(written, &full[..filled], offset_bytes)
         }));
         Ok(())

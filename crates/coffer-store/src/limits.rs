@@ -33,8 +33,12 @@ pub const IDLE_READERS_MAX: usize = 4;
 /// Page size of catalogs and other databases, in bytes. Part of the format.
 pub const PAGE_BYTES: u32 = 4_096;
 
-/// Page cache of a connection, in KiB.
-pub const PAGE_CACHE_KIB: u32 = 2_048;
+/// The most page cache that a connection keeps, in KiB.
+pub const PAGE_CACHE_KIB: u32 = 8_192;
+
+/// What all databases together may hold in memory, in bytes: beyond it they give up the pages that
+/// were unused for longest, of whichever connection.
+pub const DATABASE_MEMORY_BYTES: u32 = 32 * 1_024 * 1_024;
 
 /// The write-ahead log is copied into the database after so many pages (16 MiB).
 pub const CHECKPOINT_PAGES: u32 = 4_096;
@@ -56,8 +60,9 @@ pub const STATEMENT_CACHE: usize = 64;
 /// Sealed chunks that a blob writer collects before it writes them to the file.
 pub const WRITE_CHUNKS: usize = 16;
 
-/// The same when many blobs are being written: 200 writers then hold 26 MiB, not 100.
-pub const WRITE_CHUNKS_MANY: usize = 4;
+/// The same when many blobs are being written: 100 writers then hold 13 MiB, twice that while they
+/// wait for the disk.
+pub const WRITE_CHUNKS_MANY: usize = 8;
 
 /// From so many writers on, each that begins collects less.
 pub const WRITERS_MANY: usize = 32;
