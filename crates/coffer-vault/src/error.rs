@@ -124,6 +124,15 @@ pub enum VaultError {
         /// The folder.
         path: String,
     },
+    /// The folder has a keystore in use, but the database of buckets and access keys is gone.
+    #[error(
+        "{path} holds a keystore but no system.db: put the file `system.db` back; \
+         `coffer offline` reads the data without it; nothing was changed"
+    )]
+    SystemMissing {
+        /// The folder.
+        path: String,
+    },
     /// A file or folder of the data folder could not be used.
     #[error("cannot {action} {path}: {source}")]
     Folder {

@@ -100,19 +100,20 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     if path.join("keystore").exists() {
         return Ok(());
     }
-    let entries = fs::read_dir(path).map_err(failed("read", path))?;
-    for entry in entries {
+    let mut is_foreign = false;
+    for entry in fs::read_dir(path).map_err(failed("read", path))? {
         let name = entry.map_err(failed("read", path))?.file_name();
         if name == "buckets" || name == "system.db" {
             return Err(VaultError::KeystoreMissing {
                 path: path.display().to_string(),
             });
         }
-        if !FIRST_START_LEAVES.iter().any(|left| name == *left) {
-            return Err(VaultError::ForeignFolder {
-                path: path.display().to_string(),
-            });
-        }
+        is_foreign |= !FIRST_START_LEAVES.iter().any(|left| name == *left);
+    }
+    if is_foreign {
+        return Err(VaultError::ForeignFolder {
+            path: path.display().to_string(),
+        });
     }
     Ok(())
 }
@@ -194,6 +195,7 @@ mod tests {
     #[test]
     fn data_without_its_keystore_is_not_taken_for_a_new_folder() {
         let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("credentials"), "").unwrap();
         fs::create_dir(root.path().join("buckets")).unwrap();
         assert!(matches!(
             Folder::open(root.path()),

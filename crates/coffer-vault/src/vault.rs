@@ -182,6 +182,7 @@ impl Inner {
     fn open(options: &VaultOptions) -> Result<Self> {
         let folder = Folder::open(&options.data)?;
         let keystore = open_keystore(&folder)?;
+        refuse_lost_system(&folder, &keystore)?;
         let system = System::open(&folder.system_db(), &keystore.system_key())?;
         let first_start = !system.has_subjects();
         if first_start {
@@ -215,6 +216,17 @@ fn open_keystore(folder: &Folder) -> Result<Keystore> {
         );
     }
     Ok(keystore)
+}
+
+/// A first start that was interrupted has neither buckets nor credentials yet. With either of
+/// them, a missing `system.db` has been lost, and a new one would hide what is there.
+fn refuse_lost_system(folder: &Folder, keystore: &Keystore) -> Result<()> {
+    let is_used = folder.credentials().exists() || !keystore.buckets().is_empty();
+    if is_used && !folder.system_db().exists() {
+        let path = folder.path().display().to_string();
+        return Err(VaultError::SystemMissing { path });
+    }
+    Ok(())
 }
 
 /// Makes the first access key. Its file is written before it counts: a start that is interrupted

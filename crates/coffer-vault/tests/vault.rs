@@ -396,7 +396,27 @@ async fn orphans_and_remains_are_reclaimed_after_a_start() {
         door.read("o", RangeRequest::All).await.unwrap(),
         bytes(50_000)
     );
-    assert_eq!(door.vault.counters().reclaimed_count, 1);
+    eventually("it is counted", || {
+        door.vault.counters().reclaimed_count == 1
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_system_database_is_not_made_anew() {
+    let data = tempfile::tempdir().unwrap();
+    door(data.path()).await.vault.close().await;
+    std::fs::remove_file(data.path().join("system.db")).unwrap();
+    let options = VaultOptions {
+        data: data.path().to_owned(),
+        etag: EtagStyle::Random,
+    };
+    let opened = Vault::open(options).await;
+    assert!(matches!(
+        opened.err(),
+        Some(VaultError::SystemMissing { .. })
+    ));
+    assert!(!data.path().join("system.db").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
