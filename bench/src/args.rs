@@ -17,7 +17,7 @@ pub struct Args {
     /// Fewer and shorter runs, in about 90 seconds: figures to look at, not to publish
     #[arg(long)]
     pub quick: bool,
-    /// Interleaved rounds [default: 5; quick: 2]
+    /// Interleaved rounds [default: 5; quick: 2, of heavy uploads 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
     pub rounds: Option<u16>,
     /// Write every sample to a file

@@ -19,6 +19,8 @@ use crate::stats;
 pub struct Effort {
     /// Interleaved rounds.
     pub rounds: usize,
+    /// Rounds of what writes more than a disk takes in a few seconds.
+    pub heavy_rounds: usize,
     /// Fewer works, shorter ones.
     pub quick: bool,
 }

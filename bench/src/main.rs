@@ -16,8 +16,9 @@ use coffer_bench::{circumstances, memory, pinning, sealing, small, table, transf
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-const ROUNDS: u16 = 5;
-const QUICK_ROUNDS: u16 = 2;
+/// Rounds, and rounds of what is heavy.
+const ROUNDS: (u16, u16) = (5, 5);
+const QUICK_ROUNDS: (u16, u16) = (2, 1);
 
 fn main() -> ExitCode {
     match run(&Args::parse()) {
@@ -55,11 +56,10 @@ fn prepare(args: &Args) -> Result<Bench> {
     let beside = program.parent().unwrap_or(Path::new("."));
     let coffer = args.coffer.clone().unwrap_or_else(|| beside.join("coffer"));
     let coffer = std::path::absolute(&coffer).doing(|| "looking for coffer".into())?;
-    let rounds = args
-        .rounds
-        .unwrap_or(if args.quick { QUICK_ROUNDS } else { ROUNDS });
+    let (rounds, heavy_rounds) = if args.quick { QUICK_ROUNDS } else { ROUNDS };
     let effort = Effort {
-        rounds: rounds.into(),
+        rounds: args.rounds.unwrap_or(rounds).into(),
+        heavy_rounds: args.rounds.unwrap_or(heavy_rounds).into(),
         quick: args.quick,
     };
     let only = args.only.iter().filter_map(|name| name.to_possible_value());

@@ -5,7 +5,6 @@
 //! cipher has two forms that compare, in place and out of place, the faster one counts.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
@@ -14,8 +13,10 @@ use coffer_seal::{Context, Opener, Sealer, SecretKey, seal};
 use crate::bench::{Bench, Effort};
 use crate::error::Result;
 use crate::pinning;
+use crate::procstat::thread_cpu_seconds;
 use crate::report::{Quantity, Sample, Target, Work};
 use crate::rounds::{Entrant, interleave};
+use crate::stats::Spread;
 
 /// Chunks in a burst: a burst takes a few milliseconds, less than what disturbs the machine.
 const BURST_CHUNKS: usize = 4_096;
@@ -28,7 +29,7 @@ const LEAST: f64 = 0.95;
 
 /// Seals and opens.
 pub fn seal_and_open(bench: &Bench) -> Result<Vec<Work>> {
-    let Effort { rounds, quick } = bench.effort;
+    let Effort { rounds, quick, .. } = bench.effort;
     let bursts = if quick { QUICK_BURSTS } else { BURSTS };
     pinning::on_server_core(bench.pinned, || {
         let sealing = compare("seal 16 KiB chunks", rounds, bursts, seal_round)?;
@@ -155,21 +156,24 @@ fn bursting(mut chunk: impl FnMut()) -> impl FnMut() {
 }
 
 /// Bursts of each in turn: ours first, then the forms of the cipher. Returns our speed and that
-/// of the cipher's fastest form, in GB/s.
+/// of the cipher's fastest form, in GB/s of CPU time: of each, that of its middle burst, which no
+/// disturbance of a few bursts moves.
 fn take_turns(bursts: usize, contestants: &mut [&mut dyn FnMut()]) -> (f64, f64) {
-    let mut seconds = vec![0.0; contestants.len()];
+    let mut seconds = vec![Vec::new(); contestants.len()];
     for burst in 0..bursts {
         for turn in 0..contestants.len() {
             // Who follows whom changes, for the first after a change runs on colder caches.
             let who = (turn + burst) % contestants.len();
-            let start = Instant::now();
+            let start = thread_cpu_seconds();
             contestants[who]();
-            seconds[who] += start.elapsed().as_secs_f64();
+            seconds[who].push(thread_cpu_seconds() - start);
         }
     }
-    let gigabytes = (bursts * BURST_CHUNKS * CHUNK_BYTES) as f64 / 1e9;
-    let cipher = seconds[1..].iter().copied().fold(f64::INFINITY, f64::min);
-    (gigabytes / seconds[0], gigabytes / cipher)
+    let gigabytes = (BURST_CHUNKS * CHUNK_BYTES) as f64 / 1e9;
+    let speeds = seconds.iter().filter_map(|seconds| Spread::of(seconds));
+    let mut speeds = speeds.map(|spread| gigabytes / spread.median);
+    let ours = speeds.next().unwrap_or(f64::NAN);
+    (ours, speeds.fold(f64::NAN, f64::max))
 }
 
 fn context() -> Context {

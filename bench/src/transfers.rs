@@ -13,8 +13,8 @@ use crate::rounds::{Entrant, interleave};
 /// 64 MiB.
 pub const OBJECT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Different objects that a run reads: a gigabyte, more than any cache of the processor.
-const OBJECTS_READ: usize = 16;
+/// Different objects that a run reads, and a quick one: more than any cache of the processor.
+const OBJECTS_READ: (usize, usize) = (16, 8);
 
 /// Objects of those sent that are compared afterwards, every byte.
 const OBJECTS_CHECKED: usize = 2;
@@ -158,13 +158,13 @@ fn run<S: NamedServer + ?Sized>(
         });
         let key = Quantity::ServerCpuSecondsPerGigabyte;
         let target = plan.target.map(Target::RatioAtMost);
-        works.push(interleave(
-            &title,
-            key,
-            target,
-            bench.effort.rounds,
-            entrants.collect(),
-        )?);
+        let rounds = if verb == "PUT" && connections > 8 {
+            bench.effort.heavy_rounds
+        } else {
+            bench.effort.rounds
+        };
+        let entrants = entrants.collect();
+        works.push(interleave(&title, key, target, rounds, entrants)?);
     }
     Ok(works)
 }
@@ -178,7 +178,12 @@ fn get_once(
     connections: usize,
     count: usize,
 ) -> Result<Sample> {
-    let objects = Object::series(&format!("get-{tag}"), OBJECTS_READ, OBJECT_BYTES);
+    let read = if bench.effort.quick {
+        OBJECTS_READ.1
+    } else {
+        OBJECTS_READ.0
+    };
+    let objects = Object::series(&format!("get-{tag}"), read, OBJECT_BYTES);
     server.store(&bench.client, &objects)?;
     disk::settle();
     let requests = (0..count).map(|number| server.get(&objects[number % objects.len()]));
