@@ -46,8 +46,9 @@ def test_copies_inside_the_server(rclone, tmp_path):
     source = make_tree(tmp_path / "source")
     rclone("mkdir", "coffer:rclone-a")
     rclone("mkdir", "coffer:rclone-b")
-    rclone("copy", source, "coffer:rclone-a")
-    rclone("move", "coffer:rclone-a", "coffer:rclone-b/moved")
+    # In parts, which rclone's defaults would make of larger files only.
+    rclone("copy", "--s3-upload-cutoff", "16M", source, "coffer:rclone-a")
+    rclone("move", "--s3-copy-cutoff", "32M", "coffer:rclone-a", "coffer:rclone-b/moved")
     assert rclone("ls", "coffer:rclone-a") == ""
     rclone("check", "--download", source, "coffer:rclone-b/moved")
     rclone("purge", "coffer:rclone-a")
