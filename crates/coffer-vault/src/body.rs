@@ -33,6 +33,8 @@ enum Source {
 /// replaces the object.
 struct Blobs {
     bucket: Arc<OpenBucket>,
+    /// What was opened before the body was given out.
+    first: Option<Bytes>,
     reader: Reader,
     later: VecDeque<(BlobRef, Range<u64>)>,
     _pin: ReadPin,
@@ -47,8 +49,8 @@ enum Reader {
 }
 
 impl ObjectBody {
-    /// A body over `range` of an object whose bytes are `content`; opens the first blob, so that
-    /// what is missing or altered at its head is an answer, not a broken connection.
+    /// A body over `range` of an object whose bytes are `content`; opens the first bytes, so that
+    /// what is missing or altered there is an answer, not a broken connection.
     pub(crate) async fn new(
         bucket: Arc<OpenBucket>,
         pin: ReadPin,
@@ -71,19 +73,8 @@ impl ObjectBody {
                 first_offset_bytes,
                 blobs,
             } => {
-                let mut later = select(first_offset_bytes, blobs, &range)?;
-                let reader = match later.pop_front() {
-                    Some((blob, within)) => {
-                        Reader::Reading(open(&bucket, &blob, within, &tally).await?)
-                    }
-                    None => Reader::Ended,
-                };
-                Source::Blobs(Box::new(Blobs {
-                    bucket,
-                    reader,
-                    later,
-                    _pin: pin,
-                }))
+                let later = select(first_offset_bytes, blobs, &range)?;
+                Source::Blobs(Box::new(Blobs::begin(bucket, later, pin, &tally).await?))
             }
         };
         Ok(Self {
@@ -163,11 +154,38 @@ pub(crate) fn count_damage(error: StoreError, tally: &Tally) -> VaultError {
 }
 
 impl Blobs {
+    async fn begin(
+        bucket: Arc<OpenBucket>,
+        mut later: VecDeque<(BlobRef, Range<u64>)>,
+        pin: ReadPin,
+        tally: &Tally,
+    ) -> Result<Self> {
+        let (reader, first) = match later.pop_front() {
+            Some((blob, within)) => {
+                let mut reader = open(&bucket, &blob, within, tally).await?;
+                let first = reader.next().await.transpose();
+                let first = first.map_err(|error| count_damage(error, tally))?;
+                (Reader::Reading(reader), first)
+            }
+            None => (Reader::Ended, None),
+        };
+        Ok(Self {
+            bucket,
+            first,
+            reader,
+            later,
+            _pin: pin,
+        })
+    }
+
     fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
         tally: &Arc<Tally>,
     ) -> Poll<Option<Result<Bytes>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
         loop {
             match &mut self.reader {
                 Reader::Reading(reader) => match ready!(reader.poll_next_unpin(cx)) {

@@ -352,6 +352,20 @@ async fn damage_is_an_error_counted_and_named_by_verify() {
     );
     assert_eq!(door.vault.counters().damage_count, 1);
 
+    // What is damaged from the start on is told before there is a body.
+    let at_once = ReadOptions {
+        range: RangeRequest::FromTo {
+            first: 400_000,
+            last: None,
+        },
+        ..ReadOptions::default()
+    };
+    let bad = name("bad");
+    let read = door
+        .vault
+        .read_object(&door.subject, &door.bucket, &bad, at_once);
+    assert!(matches!(read.await.err(), Some(VaultError::Damaged)));
+
     let events: Vec<_> = door.vault.verify(None).collect().await;
     let damaged: Vec<_> = events
         .iter()
