@@ -117,7 +117,8 @@ def test_the_scan_finds_nothing_in_noise(tmp_path):
 
 
 def test_while_it_runs_and_when_it_was_stopped(own_server):
-    server = own_server().start()
+    """The log at its wordiest is searched as well."""
+    server = own_server(arguments=["--log", "debug"]).start()
     fill(server)
     connection = half_sent(server, PLAIN)
     scan(server)
