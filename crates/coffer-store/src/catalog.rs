@@ -133,7 +133,8 @@ impl Catalog {
         .await
     }
 
-    /// Opens the catalog in `dir` for reading only: every write answers
+    /// Opens the catalog in `dir`, which nobody else has open, for reading only, and leaves every
+    /// file as it is: for looking into the data of a stopped server. Every write answers
     /// [`StoreError::ReadOnly`].
     ///
     /// # Errors
@@ -163,7 +164,7 @@ impl Catalog {
             )
             .optional()?
             .ok_or_else(StoreError::damaged_catalog)?;
-        let opener = Arc::new(Opener::new(CATALOG, path, key));
+        let opener = Arc::new(Opener::new(CATALOG, path, key, !writable));
         let writer = match writable {
             true => Some(Writer::new(opener.clone(), connection)?),
             false => None,

@@ -34,6 +34,13 @@ pub(crate) fn set_key(connection: &Connection, key: &SecretKey) -> Result<()> {
     }
 }
 
+/// Bounds what all connections of this process hold in memory. The library is built such that page
+/// caches are one pool, from which the least recently used page goes first.
+pub(crate) fn limit_memory(limit_bytes: u32) {
+    // SAFETY: may be called at any time by any thread.
+    unsafe { ffi::sqlite3_soft_heap_limit64(i64::from(limit_bytes)) };
+}
+
 /// What the system said when the connection's last call failed: an `errno`, or 0.
 pub(crate) fn system_errno(connection: &Connection) -> i32 {
     // SAFETY: the handle is that of an open connection, used by this thread alone; the function

@@ -3,8 +3,10 @@
 //! All settings are here, so that a measurement of "bare SQLCipher" measures the same database.
 
 use std::fs::{self, File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::Duration;
 
 use coffer_seal::SecretKey;
@@ -14,8 +16,8 @@ use rusqlite::{Connection, OpenFlags};
 use crate::cipher;
 use crate::error::{Result, StoreError};
 use crate::limits::{
-    BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, JOURNAL_KEPT_BYTES, PAGE_BYTES, PAGE_CACHE_KIB,
-    STATEMENT_CACHE,
+    BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, DATABASE_MEMORY_BYTES, JOURNAL_KEPT_BYTES, PAGE_BYTES,
+    PAGE_CACHE_KIB, STATEMENT_CACHE,
 };
 
 /// A kind of database: its mark and the format that this version writes.
@@ -53,15 +55,22 @@ impl Database {
     /// [`StoreError::Foreign`] when the key does not open it or it is of another kind,
     /// [`StoreError::NewerFormat`].
     pub fn open(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
-        self.open_as(path, key, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        self.open_as(path, key, Access::Write)
     }
 
-    /// Opens a database for reading only.
+    /// Opens a database that nobody has open for reading, and leaves it and its folder exactly as
+    /// they are: for looking into the data of a stopped server. What a killed one left in the log
+    /// is read, too.
     ///
     /// # Errors
     /// As [`Database::open`].
     pub fn open_read_only(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
-        self.open_as(path, key, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        self.open_as(path, key, Access::Still)
+    }
+
+    /// Opens a database for reading beside others who read and write.
+    pub(crate) fn open_beside(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
+        self.open_as(path, key, Access::Read)
     }
 
     /// Makes sure that everything this connection has read so far was sealed as it should be. To be
@@ -82,7 +91,7 @@ impl Database {
         touched.map_err(|_| StoreError::damaged_catalog())
     }
 
-    fn open_as(&self, path: &Path, key: &SecretKey, access: OpenFlags) -> Result<Connection> {
+    fn open_as(&self, path: &Path, key: &SecretKey, access: Access) -> Result<Connection> {
         let path = absolute(path)?;
         fs::metadata(&path).map_err(|error| StoreError::io("open a database", error))?;
         // With the first page everything opens, or nothing.
@@ -100,7 +109,7 @@ impl Database {
             .mode(0o600)
             .open(path)
             .map_err(|error| StoreError::io("create a database", error))?;
-        let connection = connect(path, key, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let connection = connect(path, key, Access::Write)?;
         connection.execute_batch(&format!(
             "BEGIN IMMEDIATE;
              {schema}
@@ -145,11 +154,42 @@ fn foreign_if_damaged(error: StoreError) -> StoreError {
     }
 }
 
+/// In the company of whom a connection is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Write,
+    Read,
+    /// Nobody else has it open, and nothing may change.
+    Still,
+}
+
 /// Opens the file and hands it the key.
-fn connect(path: &Path, key: &SecretKey, access: OpenFlags) -> Result<Connection> {
+fn connect(path: &Path, key: &SecretKey, access: Access) -> Result<Connection> {
+    static LIMIT: Once = Once::new();
+    LIMIT.call_once(|| cipher::limit_memory(DATABASE_MEMORY_BYTES));
     // Each connection is used by one thread at a time, so SQLite needs no mutex of its own.
-    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let read_only = flags | OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let connection = match access {
+        Access::Write => {
+            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
+        }
+        Access::Read => Connection::open_with_flags(path, read_only),
+        // With the log's index in memory and not in a file, which this way of locking implies. It
+        // needs to be able to write, and writes nothing.
+        Access::Still if has_log(path) => Connection::open_with_flags_and_vfs(
+            path,
+            flags | OpenFlags::SQLITE_OPEN_READ_WRITE,
+            c"unix-excl",
+        ),
+        // Without a log, one would be made; not so for what is declared never to change.
+        Access::Still => {
+            Connection::open_with_flags(immutable_uri(path), read_only | OpenFlags::SQLITE_OPEN_URI)
+        }
+    }?;
+    if access == Access::Still {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    }
     connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     cipher::set_key(&connection, key)?;
@@ -180,6 +220,28 @@ fn settle(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// Whether commits wait in the log that the database itself does not have yet.
+fn has_log(path: &Path) -> bool {
+    fs::metadata(with_suffix(path, "-wal")).is_ok_and(|log| log.len() > 0)
+}
+
+fn immutable_uri(path: &Path) -> String {
+    let escape = |byte: &u8| match byte {
+        b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+            char::from(*byte).to_string()
+        }
+        other => format!("%{other:02x}"),
+    };
+    let escaped: String = path.as_os_str().as_bytes().iter().map(escape).collect();
+    format!("file:{escaped}?immutable=1")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut file = path.as_os_str().to_owned();
+    file.push(suffix);
+    file.into()
+}
+
 /// Absolute, for SQLite would take a relative path that begins with `file:` as a URI.
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| StoreError::io("find a database", error))
@@ -187,9 +249,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 
 fn remove_if_there(path: &Path) -> Result<()> {
     for suffix in ["", "-journal", "-wal", "-shm"] {
-        let mut file = path.as_os_str().to_owned();
-        file.push(suffix);
-        match fs::remove_file(file) {
+        match fs::remove_file(with_suffix(path, suffix)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(StoreError::io("remove an unfinished database", error));
             }

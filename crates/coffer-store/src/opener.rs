@@ -13,15 +13,18 @@ use crate::error::{Result, StoreError};
 pub(crate) struct Opener {
     database: Database,
     path: PathBuf,
+    /// Nobody writes, and nothing may change.
+    is_still: bool,
     /// SQLCipher holds the same key in every connection for as long.
     key: Mutex<Option<SecretKey>>,
 }
 
 impl Opener {
-    pub(crate) fn new(database: Database, path: PathBuf, key: SecretKey) -> Self {
+    pub(crate) fn new(database: Database, path: PathBuf, key: SecretKey, is_still: bool) -> Self {
         Self {
             database,
             path,
+            is_still,
             key: Mutex::new(Some(key)),
         }
     }
@@ -33,7 +36,10 @@ impl Opener {
 
     /// A connection for reading only.
     pub(crate) fn open_read_only(&self) -> Result<Connection> {
-        self.database.open_read_only(&self.path, &self.key()?)
+        match self.is_still {
+            true => self.database.open_read_only(&self.path, &self.key()?),
+            false => self.database.open_beside(&self.path, &self.key()?),
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
