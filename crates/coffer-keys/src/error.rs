@@ -34,11 +34,51 @@ pub enum KeysError {
         mode: u32,
     },
     /// The root-key file is not one.
-    #[error("{path} is not a root key of coffer: two lines, a heading and 64 hexadecimal digits")]
+    #[error(
+        "{path} holds no root key that can be used: it is not a file of this kind, or the key that \
+         it needs was destroyed"
+    )]
     RootMalformed {
         /// The root-key file.
         path: PathBuf,
     },
+    /// The passphrase is another one.
+    #[error("the passphrase does not open {path}")]
+    WrongPassphrase {
+        /// The root-key file.
+        path: PathBuf,
+    },
+    /// Argon2 refused, such as for want of memory.
+    #[error("could not derive a key from the passphrase: {source}")]
+    Derivation {
+        /// Argon2's answer.
+        source: argon2::Error,
+    },
+    /// The kernel refused.
+    #[error("could not {op} in the kernel keyring: {source}")]
+    Keyring {
+        /// What was attempted: a verb.
+        op: &'static str,
+        /// The kernel's answer.
+        source: linux_keyutils::KeyError,
+    },
+    /// The token, or its module, refused.
+    #[error("could not {op} in the token: {source}")]
+    Token {
+        /// What was attempted: a verb.
+        op: &'static str,
+        /// The module's answer.
+        source: cryptoki::error::Error,
+    },
+    /// No token has this label.
+    #[error("there is no token {label}")]
+    NoSuchToken {
+        /// The token's label.
+        label: String,
+    },
+    /// A key that was destroyed in the token is still there.
+    #[error("the token still holds a key that was destroyed")]
+    TokenKeepsKey,
     /// There is no keystore where one was expected.
     #[error("there is no keystore at {path}")]
     Missing {

@@ -160,3 +160,6 @@ impl Keystore {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,7 +52,10 @@ mod places;
 mod root_file;
 
 mod file_root;
+mod keyring_root;
 mod memory_root;
+mod passphrase_root;
+mod token_root;
 
 mod contents;
 
@@ -86,8 +89,11 @@ pub use contents::{BucketEntry, LevelEntry, LevelOptions};
 pub use copies::Repair;
 pub use error::KeysError;
 pub use file_root::FileRoot;
+pub use keyring_root::KeyringRoot;
 pub use keystore::Keystore;
 pub use levels::{Erased, ErasedWhat};
 pub use memory_root::MemoryRoot;
+pub use passphrase_root::PassphraseRoot;
 pub use receipts::ReceiptDetails;
 pub use root::{RootKey, RootMedium, RootSource, Sanitization};
+pub use token_root::{TokenOptions, TokenRoot};

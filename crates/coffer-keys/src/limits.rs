@@ -24,6 +24,21 @@ pub const SLOT_BYTES: usize = 4 * 1024 * 1024;
 /// one can't tear the other.
 pub const PLACE_BYTES: usize = 4096;
 
+/// Memory of Argon2id for passphrases, in KiB; RFC 9106, section 4, second recommended option.
+pub const ARGON2_MEMORY_KIB: u32 = 64 * 1024;
+
+/// Passes of Argon2id; as above.
+pub const ARGON2_PASSES: u32 = 3;
+
+/// Lanes of Argon2id; as above.
+pub const ARGON2_LANES: u32 = 4;
+
+/// The most memory that a root-key file may ask of Argon2id, in KiB.
+pub const ARGON2_MEMORY_MAX_KIB: u32 = 4 * 1024 * 1024;
+
+/// The most passes, and the most lanes, that a root-key file may ask of Argon2id.
+pub const ARGON2_PASSES_MAX: u32 = 64;
+
 /// Level and bucket ids, in bytes.
 pub(crate) const ID_BYTES: usize = 16;
 

@@ -54,12 +54,12 @@ impl Server {
         Self { keystore, root }
     }
 
-    /// A keystore of two levels and twenty buckets, so that it grows and shrinks by several sectors.
+    /// A keystore of two levels and twenty buckets: it grows and shrinks by several sectors.
     fn of_twenty() -> Self {
         let text = BareText.write(&RootKey::generate()).unwrap();
         let server = Self::on([vec![0; 2 * FAILING_SLOT_BYTES], text.to_vec()]);
-        let keystore =
-            Keystore::create_on(server.keystore.boxed(), path(), server.source()).unwrap();
+        let medium = server.keystore.boxed();
+        let keystore = Keystore::create_on(medium, path(), server.source()).unwrap();
         let secret = keystore.add_level("secret", Label::HIGHEST, LevelOptions::default());
         let levels = [default_level(&keystore), secret.unwrap().id];
         for number in 0..20 {

@@ -84,6 +84,21 @@ pub(crate) fn keep_only(
     places.keep_only(Some(place))
 }
 
+/// The text that holds this key.
+pub(crate) fn text_of(
+    path: &Path,
+    kind: &dyn RootText,
+    key: &RootKey,
+) -> Result<Zeroizing<Vec<u8>>, KeysError> {
+    let file = open(path, false)?.ok_or_else(|| missing(path))?;
+    let places = Places::read(Box::new(file), path)?;
+    let place = keys(&places, kind)?
+        .iter()
+        .position(|found| found.as_ref() == Some(key))
+        .ok_or_else(|| missing(path))?;
+    Ok(Zeroizing::new(places.texts()[place].to_vec()))
+}
+
 /// Opens the file, which nobody but its owner may have any permission on; `None` when there is
 /// none. It is opened for writing only where something is to be changed.
 pub(crate) fn open(path: &Path, for_writing: bool) -> Result<Option<File>, KeysError> {

@@ -30,6 +30,9 @@ pub enum KeyKind {
     System = 4,
     /// The seed of the key that signs receipts; the owner is the keystore.
     Receipt = 5,
+    /// A root key that a passphrase wraps; the owner is the salt it is derived with, the generation
+    /// 1.
+    Root = 6,
 }
 
 impl Context {

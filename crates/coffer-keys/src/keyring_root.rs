@@ -1,0 +1,148 @@
+//! The root key in the kernel's keyring, never in a file.
+//!
+//! In the user keyring of the server's user (`user-keyring(7)`) are one or two keys of the type
+//! `user`, described as `coffer:NAME:a` and `coffer:NAME:b`, of 32 bytes. A reboot destroys them:
+//! what was sealed under them is erased then, unless the operator puts the key back from where it
+//! came.
+
+use coffer_seal::SecretKey;
+use coffer_seal::limits::KEY_BYTES;
+use linux_keyutils::{
+    Key, KeyError, KeyPermissionsBuilder, KeyRing, KeyRingIdentifier, Permission,
+};
+use zeroize::Zeroizing;
+
+use crate::error::KeysError;
+use crate::root::{RootKey, RootMedium, RootSource, Sanitization};
+
+/// Root keys in the kernel keyring of the user that the server runs as.
+#[derive(Debug, Clone)]
+pub struct KeyringRoot {
+    name: String,
+}
+
+impl KeyringRoot {
+    /// The source of this name; one keystore, one name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+
+    /// What both keys may be called.
+    fn descriptions(&self) -> [String; 2] {
+        ["a", "b"].map(|place| format!("coffer:{}:{place}", self.name))
+    }
+
+    fn keys(&self) -> Result<[Option<(Key, RootKey)>; 2], KeysError> {
+        let ring = user_keyring()?;
+        let [a, b] = self.descriptions().map(|name| find(&ring, &name));
+        Ok([a?, b?])
+    }
+}
+
+impl RootSource for KeyringRoot {
+    fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
+        let found = self.keys()?.into_iter().flatten();
+        Ok(found.map(|(_, root)| root).collect())
+    }
+
+    fn add(&self) -> Result<RootKey, KeysError> {
+        let free = self
+            .keys()?
+            .iter()
+            .position(Option::is_none)
+            .ok_or_else(|| KeysError::RootUnsettled {
+                place: self.describe(),
+            })?;
+        let (ring, root) = (user_keyring()?, RootKey::generate());
+        let key = ring
+            .add_key(&self.descriptions()[free], root.secret().expose())
+            .map_err(failed("add a key"))?;
+        // Whoever runs as the same user may use it, whatever session it is: so can the server
+        // after a restart.
+        let all = KeyPermissionsBuilder::builder()
+            .posessor(Permission::ALL)
+            .user(Permission::ALL)
+            .build();
+        key.set_perms(all)
+            .map_err(failed("set a key's permissions"))?;
+        Ok(root)
+    }
+
+    fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
+        let found: Vec<_> = self.keys()?.into_iter().flatten().collect();
+        if kept.is_some_and(|kept| found.iter().all(|(_, root)| root != kept)) {
+            return Err(KeysError::RootMissing {
+                place: self.describe(),
+            });
+        }
+        let ring = user_keyring()?;
+        for (key, root) in found {
+            if Some(&root) != kept {
+                // Revoked, it can't be read any more at once; unlinked, the kernel frees it, and
+                // zeroizes it as it does.
+                key.revoke().map_err(failed("revoke a key"))?;
+                ring.unlink_key(key).map_err(failed("unlink a key"))?;
+            }
+        }
+        let left = self.candidates()?;
+        if left.iter().any(|root| Some(root) != kept) {
+            return Err(KeysError::RootUnsettled {
+                place: self.describe(),
+            });
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        format!("kernel keyring, name {}", self.name)
+    }
+
+    fn medium(&self) -> RootMedium {
+        RootMedium {
+            category: Sanitization::Clear,
+            holder: format!("the kernel's keyring, in memory, name {}", self.name),
+            destruction: "revoked and unlinked; the kernel zeroizes its memory".to_owned(),
+            remaining:
+                "whoever read the key from the keyring while it was there, as every process \
+                        of the same user and root can, or kept the copy from which it was put \
+                        there, can still open copies of the keystore from before"
+                    .to_owned(),
+        }
+    }
+}
+
+fn user_keyring() -> Result<KeyRing, KeysError> {
+    let ring = KeyRing::from_special_id(KeyRingIdentifier::User, true)
+        .map_err(failed("open the user's keyring"))?;
+    // A session that doesn't have the user's keyring, as in a container, may not use what is in
+    // it. Where the session can't be changed the next call says so.
+    if let Ok(session) = KeyRing::from_special_id(KeyRingIdentifier::Session, false) {
+        let _ = session.link_keyring_id(KeyRingIdentifier::User);
+    }
+    Ok(ring)
+}
+
+fn find(ring: &KeyRing, description: &str) -> Result<Option<(Key, RootKey)>, KeysError> {
+    let key = match ring.search(description) {
+        Ok(key) => key,
+        Err(KeyError::KeyDoesNotExist | KeyError::KeyRevoked | KeyError::KeyExpired) => {
+            return Ok(None);
+        }
+        Err(source) => return Err(failed("find a key")(source)),
+    };
+    // One byte more than a key has, so that what is no key shows.
+    let mut payload = Zeroizing::new([0; KEY_BYTES + 1]);
+    let mut buffer = payload.as_mut_slice();
+    let payload_bytes = key.read(&mut buffer).map_err(failed("read a key"))?;
+    match payload.first_chunk::<KEY_BYTES>() {
+        Some(bytes) if payload_bytes == KEY_BYTES => {
+            let root = RootKey::from_secret(SecretKey::from_bytes(*bytes));
+            Ok(Some((key, root)))
+        }
+        _ => Err(failed("read a key")(KeyError::InvalidArguments)),
+    }
+}
+
+fn failed(op: &'static str) -> impl FnOnce(KeyError) -> KeysError {
+    move |source| KeysError::Keyring { op, source }
+}
