@@ -209,3 +209,10 @@ class Server:
             except FileNotFoundError:
                 continue
         return total
+
+    def blob_bytes_at_most(self, most, seconds=5):
+        """Whether blob files come down to this: those freed are removed behind the answer."""
+        end = time.monotonic() + seconds
+        while self.blob_bytes() > most and time.monotonic() < end:
+            time.sleep(0.02)
+        return self.blob_bytes() <= most
