@@ -46,7 +46,7 @@ test-server: test-tools
 test-fuzz: test-tools
 	$(call TIMED,scripts/fuzz 5)
 
-test-large: test-tools ## move objects of gigabytes (needs 110 GB of disk)
+test-large: test-tools ## move objects of gigabytes (needs 60 GB of disk)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)
 	$(call TIMED,.venv/bin/pytest -m large tests)
 

@@ -1,6 +1,7 @@
 """boto3's transfers: large files in parts and ranges, several at once."""
 
 import io
+import shutil
 
 import pytest
 from boto3.s3.transfer import TransferConfig
@@ -45,6 +46,8 @@ def test_five_gibibytes(s3, bucket, tmp_path):
 @pytest.mark.timeout(3600)
 def test_ten_thousand_whole_parts(s3, bucket, server):
     """The largest number of parts, each of the smallest size: 48.8 GiB, copied in the server."""
+    if shutil.disk_usage(server.data).free < 55 * GIB:
+        pytest.skip("needs 55 GiB of free disk: no part but the last may be under 5 MiB")
     body = bytes(range(256)) * (5 * MIB // 256)
     s3.put_object(Bucket=bucket, Key="part", Body=body)
     upload = s3.create_multipart_upload(Bucket=bucket, Key="a")["UploadId"]
