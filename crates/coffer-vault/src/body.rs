@@ -148,7 +148,10 @@ pub(crate) fn count_damage(error: StoreError, tally: &Tally) -> VaultError {
     if let StoreError::Damaged { what, bucket, blob } = &error {
         add(&tally.damage_count, 1);
         let blob = blob.map_or_else(|| "none".to_owned(), |id| id.to_string());
-        tracing::error!(%bucket, %blob, what, "stored data is damaged: `coffer verify` names the object");
+        tracing::error!(
+            %bucket, %blob, what,
+            "stored data is damaged: `coffer verify` names the object"
+        );
     }
     error.into()
 }
@@ -267,7 +270,8 @@ mod tests {
         ) {
             let total: u64 = sizes.iter().sum();
             let (start, end) = (a.min(b).min(total), a.max(b).min(total));
-            let pieces = select(0, sizes.iter().map(|&size| blob(size)).collect(), &(start..end)).unwrap();
+            let blobs = sizes.iter().map(|&size| blob(size)).collect();
+            let pieces = select(0, blobs, &(start..end)).unwrap();
             let length: u64 = pieces.iter().map(|(_, within)| within.end - within.start).sum();
             prop_assert_eq!(length, end - start);
             prop_assert!(pieces.iter().all(|(blob, within)| within.end <= blob.plaintext_bytes));

@@ -118,7 +118,8 @@ pub enum VaultError {
     },
     /// The folder holds data, but the keystore that opens it is gone.
     #[error(
-        "{path} holds sealed data but no keystore: put the file `keystore` back; nothing was changed"
+        "{path} holds sealed data but no keystore: put the file `keystore` back; \
+         nothing was changed"
     )]
     KeystoreMissing {
         /// The folder.

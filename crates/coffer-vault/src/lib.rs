@@ -45,6 +45,8 @@ mod read;
 
 mod multipart;
 
+mod completion;
+
 mod recovery;
 
 mod verify;

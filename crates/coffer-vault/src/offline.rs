@@ -79,7 +79,10 @@ impl Offline {
                 .map(|row| (row.id, row.name.as_str().to_owned()))
                 .collect(),
             Err(error) => {
-                tracing::warn!(%error, "system.db can't be read: names are taken from the catalogs");
+                tracing::warn!(
+                    %error,
+                    "system.db can't be read: names are taken from the catalogs"
+                );
                 HashMap::new()
             }
         };

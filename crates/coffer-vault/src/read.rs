@@ -24,8 +24,9 @@ impl Vault {
     /// Opens an object for reading.
     ///
     /// # Errors
-    /// [`VaultError::NoSuchObject`], [`VaultError::NotModified`], [`VaultError::PreconditionFailed`],
-    /// [`VaultError::InvalidRange`], [`VaultError::NoSuchPart`], [`VaultError::Damaged`].
+    /// [`VaultError::NoSuchObject`], [`VaultError::NotModified`],
+    /// [`VaultError::PreconditionFailed`], [`VaultError::InvalidRange`],
+    /// [`VaultError::NoSuchPart`], [`VaultError::Damaged`].
     pub async fn read_object(
         &self,
         subject: &Subject,
@@ -240,76 +241,46 @@ mod tests {
             Err(VaultError::PreconditionFailed) => 412,
             Err(other) => panic!("{other}"),
         };
-        let none = Conditions::default;
-        assert_eq!(verdict(none()), 200);
-        assert_eq!(
-            verdict(Conditions {
-                if_match: tag("tag"),
-                ..none()
-            }),
-            200
-        );
-        assert_eq!(
-            verdict(Conditions {
-                if_match: tag("other"),
-                ..none()
-            }),
-            412
-        );
-        assert_eq!(
-            verdict(Conditions {
-                if_none_match: tag("tag"),
-                ..none()
-            }),
-            304
-        );
-        assert_eq!(
-            verdict(Conditions {
-                if_none_match: Some(EtagMatch::Any),
-                ..none()
-            }),
-            304
-        );
-        assert_eq!(
-            verdict(Conditions {
-                if_modified_since_ms: Some(10_000),
-                ..none()
-            }),
-            304
-        );
-        assert_eq!(
-            verdict(Conditions {
-                if_modified_since_ms: Some(9_000),
-                ..none()
-            }),
-            200
-        );
-        assert_eq!(
-            verdict(Conditions {
-                if_unmodified_since_ms: Some(9_000),
-                ..none()
-            }),
-            412
-        );
-        assert_eq!(
-            verdict(Conditions {
-                if_unmodified_since_ms: Some(10_000),
-                ..none()
-            }),
-            200
-        );
-        // A matching tag outweighs the date that stands beside it.
-        let both = Conditions {
+        let tagged = |condition| Conditions {
+            if_match: condition,
+            ..Conditions::default()
+        };
+        let other_than = |condition| Conditions {
+            if_none_match: condition,
+            ..Conditions::default()
+        };
+        let since = |ms| Conditions {
+            if_modified_since_ms: Some(ms),
+            ..Conditions::default()
+        };
+        let until = |ms| Conditions {
+            if_unmodified_since_ms: Some(ms),
+            ..Conditions::default()
+        };
+        // A tag outweighs the date that stands beside it.
+        let tag_and_date = Conditions {
             if_match: tag("tag"),
-            if_unmodified_since_ms: Some(0),
-            ..none()
+            ..until(0)
         };
-        assert_eq!(verdict(both), 200);
-        let both = Conditions {
+        let other_and_date = Conditions {
             if_none_match: tag("no"),
-            if_modified_since_ms: Some(i64::MAX),
-            ..none()
+            ..since(i64::MAX)
         };
-        assert_eq!(verdict(both), 200);
+        let cases = [
+            (Conditions::default(), 200),
+            (tagged(tag("tag")), 200),
+            (tagged(tag("other")), 412),
+            (other_than(tag("tag")), 304),
+            (other_than(Some(EtagMatch::Any)), 304),
+            (since(10_000), 304),
+            (since(9_000), 200),
+            (until(9_000), 412),
+            (until(10_000), 200),
+            (tag_and_date, 200),
+            (other_and_date, 200),
+        ];
+        for (conditions, expected) in cases {
+            assert_eq!(verdict(conditions.clone()), expected, "{conditions:?}");
+        }
     }
 }

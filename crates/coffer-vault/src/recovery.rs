@@ -1,8 +1,8 @@
 //! What is put in order after a start, in the background: remains of buckets whose making or
 //! deletion was interrupted, and blob files that no catalog refers to.
 
-use coffer_store::Catalog;
 use coffer_store::record::Id;
+use coffer_store::{Catalog, Swept};
 
 use crate::counters::add;
 use crate::error::Result;
@@ -77,7 +77,8 @@ impl Vault {
         let swept = bucket.blobs.sweep(&bucket.catalog).await?;
         if swept.files > 0 {
             add(&inner.tally.reclaimed_count, swept.files);
-            tracing::info!(bucket = %id, files = swept.files, bytes = swept.bytes, "reclaimed orphaned blobs");
+            let Swept { files, bytes } = swept;
+            tracing::info!(bucket = %id, files, bytes, "reclaimed orphaned blobs");
         }
         Ok(())
     }

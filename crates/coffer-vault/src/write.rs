@@ -28,8 +28,9 @@ impl Vault {
     /// Puts an object: when this returns, it is durable and visible.
     ///
     /// # Errors
-    /// [`VaultError::PreconditionFailed`], [`VaultError::BadDigest`], [`VaultError::IncompleteBody`],
-    /// [`VaultError::TooLarge`], [`VaultError::StorageFull`]; nothing is changed then.
+    /// [`VaultError::PreconditionFailed`], [`VaultError::BadDigest`],
+    /// [`VaultError::IncompleteBody`], [`VaultError::TooLarge`], [`VaultError::StorageFull`];
+    /// nothing is changed then.
     pub async fn put_object(
         &self,
         subject: &Subject,

@@ -1,0 +1,202 @@
+//! Completing multipart uploads: which parts, in which order, with which checksum.
+
+use std::collections::HashMap;
+
+use coffer_store::limits::LIST_MAX;
+use coffer_store::record::{Checksum, ChecksumKind, CompletedObject, Id, Part, Upload};
+
+use crate::bucket::OpenBucket;
+use crate::digest::{PartSum, combine};
+use crate::error::{Result, VaultError};
+use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
+use crate::multipart::{DEFAULT_CHECKSUM, find_upload};
+use crate::name::BucketName;
+use crate::request::{CompleteUpload, CompletedPart, EtagStyle, Stored};
+use crate::subject::Subject;
+use crate::vault::{Granted, Vault, now_ms};
+use crate::write::{committed, hex, reclaim};
+
+impl Vault {
+    /// Makes an object of an upload's parts.
+    ///
+    /// # Errors
+    /// [`VaultError::InvalidPart`], [`VaultError::InvalidPartOrder`], [`VaultError::PartTooSmall`],
+    /// [`VaultError::BadDigest`], [`VaultError::PreconditionFailed`]; the upload stays as it was.
+    pub async fn complete_upload(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        complete: CompleteUpload,
+    ) -> Result<Stored> {
+        let Granted { bucket, level } = self.writable(subject, bucket).await?;
+        let upload = find_upload(&bucket, complete.upload, &complete.name).await?;
+        let stored = all_parts(&bucket, upload.id).await?;
+        let parts = match_parts(&complete.parts, &stored)?;
+        let size_bytes = parts.iter().map(|part| part.blob.plaintext_bytes).sum();
+        if size_bytes > OBJECT_MAX_BYTES {
+            return Err(VaultError::TooLarge {
+                limit_bytes: OBJECT_MAX_BYTES,
+            });
+        }
+        if complete
+            .size_bytes
+            .is_some_and(|expected| expected != size_bytes)
+        {
+            return Err(VaultError::Invalid {
+                what: "the object's size is not the one that the request gives",
+            });
+        }
+        let checksum = whole_checksum(&upload, &parts);
+        check_whole(complete.checksum.as_deref(), checksum.as_ref())?;
+        let (etag, modified_ms) = (self.multipart_etag(&parts), now_ms());
+        let mut details = upload.details;
+        details.checksum = checksum.clone();
+        let object = CompletedObject {
+            name: upload.name,
+            etag: etag.clone(),
+            modified_ms,
+            details,
+            tags: upload.tags,
+            parts: parts
+                .iter()
+                .map(|part| (part.number, part.blob.id))
+                .collect(),
+        };
+
+        let tally = self.inner.tally.clone();
+        let (id, precondition) = (upload.id, complete.precondition);
+        committed(&tally, async move {
+            let _guard = bucket.commit_guard().await?;
+            let outcome = bucket
+                .catalog
+                .complete_upload(&id, object, precondition)
+                .await?;
+            reclaim(&bucket, outcome.replaced);
+            Ok(())
+        })
+        .await?;
+        Ok(Stored {
+            etag,
+            checksum,
+            modified_ms,
+            size_bytes,
+            level,
+        })
+    }
+
+    /// As S3 forms it: the MD5 of the parts' MD5s and their number; or random, with the number.
+    fn multipart_etag(&self, parts: &[&Part]) -> String {
+        let md5_of_parts = || {
+            use md5::{Digest, Md5};
+            let mut md5 = Md5::new();
+            for part in parts {
+                md5.update(unhex(&part.etag)?);
+            }
+            let digest: [u8; 16] = md5.finalize().into();
+            Some(digest)
+        };
+        let digest = match self.inner.etag {
+            EtagStyle::Md5 => md5_of_parts(),
+            EtagStyle::Random => None,
+        };
+        let digest = digest.unwrap_or_else(coffer_seal::random_bytes);
+        format!("{}-{}", hex(&digest), parts.len())
+    }
+}
+
+/// All parts of an upload.
+async fn all_parts(bucket: &OpenBucket, upload: Id) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    loop {
+        let after = parts.last().map_or(0, |part: &Part| part.number);
+        let page = bucket.catalog.parts(&upload, after, LIST_MAX).await?;
+        if page.is_empty() {
+            return Ok(parts);
+        }
+        parts.extend(page);
+    }
+}
+
+/// The stored parts that a completion names, which must be in ascending order, unchanged, and
+/// large enough.
+fn match_parts<'a>(named: &[CompletedPart], stored: &'a [Part]) -> Result<Vec<&'a Part>> {
+    if named.is_empty() {
+        return Err(VaultError::Invalid {
+            what: "a completion names at least one part",
+        });
+    }
+    if !named.is_sorted_by(|a, b| a.number < b.number) {
+        return Err(VaultError::InvalidPartOrder);
+    }
+    let by_number: HashMap<u32, &Part> = stored.iter().map(|part| (part.number, part)).collect();
+    let mut parts = Vec::with_capacity(named.len());
+    for part in named {
+        let number = part.number;
+        let found = by_number
+            .get(&number)
+            .ok_or(VaultError::InvalidPart { number })?;
+        let sum = found
+            .blob
+            .checksum
+            .as_ref()
+            .map(|checksum| checksum.value.as_str());
+        if found.etag != part.etag
+            || part
+                .checksum
+                .as_deref()
+                .is_some_and(|value| Some(value) != sum)
+        {
+            return Err(VaultError::InvalidPart { number });
+        }
+        parts.push(*found);
+    }
+    let small = parts[..parts.len() - 1]
+        .iter()
+        .find(|part| part.blob.plaintext_bytes < PART_MIN_BYTES);
+    match small {
+        Some(part) => Err(VaultError::PartTooSmall {
+            number: part.number,
+            size_bytes: part.blob.plaintext_bytes,
+        }),
+        None => Ok(parts),
+    }
+}
+
+/// The object's checksum from those of its parts. None where they don't all have one, which
+/// can't be combined then.
+fn whole_checksum(upload: &Upload, parts: &[&Part]) -> Option<Checksum> {
+    let (algorithm, kind) = upload.checksum.unwrap_or(DEFAULT_CHECKSUM);
+    let sums = parts
+        .iter()
+        .map(|part| {
+            let checksum = part.blob.checksum.as_ref()?;
+            (checksum.algorithm == algorithm).then_some(PartSum {
+                value: &checksum.value,
+                size_bytes: part.blob.plaintext_bytes,
+            })
+        })
+        .collect::<Option<Vec<_>>>()?;
+    combine(algorithm, kind, sums)
+}
+
+/// Compares the client's checksum of the whole with ours; a composite one may lack its count.
+fn check_whole(expected: Option<&str>, checksum: Option<&Checksum>) -> Result<()> {
+    let Some(expected) = expected else {
+        return Ok(());
+    };
+    let value = checksum.map_or("", |checksum| &checksum.value);
+    let bare = match checksum.map(|checksum| checksum.kind) {
+        Some(ChecksumKind::Composite) => value.rsplit_once('-').map_or(value, |(bare, _)| bare),
+        _ => value,
+    };
+    match expected == value || expected == bare {
+        true => Ok(()),
+        false => Err(VaultError::BadDigest { what: "checksum" }),
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks_exact(2);
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.map(pair).collect()
+}

@@ -1,0 +1,8 @@
+//! The vault as a front door sees it, on a real folder.
+
+#![allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
+
+mod door;
+
+mod care;
+mod objects;
