@@ -97,7 +97,7 @@ fn measure(dir: &Path, setting: &Setting) {
     let writer = open(&path, setting);
     writer
         .execute_batch(
-            "CREATE TABLE object(name BLOB NOT NULL PRIMARY KEY, id INTEGER, etag TEXT, details TEXT)
+            "CREATE TABLE object(name BLOB PRIMARY KEY, id INTEGER, etag TEXT, details TEXT)
                  WITHOUT ROWID;
              CREATE TABLE inline(object_id INTEGER PRIMARY KEY, data BLOB NOT NULL);",
         )
@@ -124,7 +124,8 @@ fn measure(dir: &Path, setting: &Setting) {
     let random = read(&reader, |round| (round * 7_919) % names.len(), &names);
     let (_, delete_cpu) = groups(&mut || delete(&writer, &mut names));
     println!(
-        "{:5} {:7} {:3} {puts:8.0} {put_cpu:8.1} {overwrites:12.0} {overwrite_cpu:8.1} {delete_cpu:8.1} {hot:10.2} {random:8.2}",
+        "{:5} {:7} {:3} {puts:8.0} {put_cpu:8.1} {overwrites:12.0} {overwrite_cpu:8.1} \
+         {delete_cpu:8.1} {hot:10.2} {random:8.2}",
         setting.page_bytes,
         setting.hmac.unwrap_or("plain"),
         setting.secure_delete,

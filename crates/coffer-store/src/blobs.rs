@@ -108,7 +108,8 @@ impl Inner {
         for id in ids {
             match fs::remove_file(path_of(&self.dir, *id)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    tracing::warn!(bucket = %self.bucket, blob = %id, %error, "could not remove a blob");
+                    let bucket = self.bucket;
+                    tracing::warn!(%bucket, blob = %id, %error, "could not remove a blob");
                 }
                 _ => {}
             }

@@ -46,6 +46,8 @@ mod blobs;
 
 mod stalls;
 
+mod blob_source;
+
 mod blob_reader;
 mod blob_writer;
 mod sweep;

@@ -176,10 +176,8 @@ proptest! {
                 .filter(|(name, _)| rows.contains(&Row::Name(name.clone())))
                 .collect();
             prop_assert_eq!(ids, expected);
-            let expected: Vec<_> = rows
-                .into_iter()
-                .filter_map(|row| match row { Row::Prefix(prefix) => Some(prefix), Row::Name(_) => None })
-                .collect();
+            let folded = rows.iter().filter(|row| matches!(row, Row::Prefix(_)));
+            let expected: Vec<_> = folded.map(|row| row.text().to_owned()).collect();
             prop_assert_eq!(prefixes, expected);
             Ok(())
         })?;

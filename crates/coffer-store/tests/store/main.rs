@@ -11,5 +11,6 @@ mod full_disk;
 mod killed;
 mod listing;
 mod objects;
+mod stopped;
 mod sweeps;
 mod uploads;

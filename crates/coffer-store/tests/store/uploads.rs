@@ -4,7 +4,7 @@ use coffer_seal::random_bytes;
 use coffer_store::StoreError;
 use coffer_store::record::{
     BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, Details, Id,
-    Part, Precondition, Upload,
+    Part, Precondition, Upload, WalkedPart,
 };
 use futures::future::join_all;
 
@@ -79,6 +79,27 @@ async fn covering(
 }
 
 #[tokio::test]
+async fn parts_come_in_any_order_and_replace_each_other() {
+    let bucket = Bucket::in_memory().await;
+    let id = begin(&bucket, "o").await;
+    let (one, three, five, replaced) = (part(1, 100), part(3, 50), part(5, 70), part(3, 1));
+    let put = async |part: &Part| bucket.catalog.put_part(id, part.clone()).await.unwrap();
+    for part in [&five, &replaced, &one] {
+        assert_eq!(put(part).await, None);
+    }
+    assert_eq!(put(&three).await, Some(replaced.blob.id));
+    let parts = bucket.catalog.parts(&id, 0, 1000).await.unwrap();
+    assert_eq!(parts, [one.clone(), three.clone(), five.clone()]);
+    let parts = bucket.catalog.parts(&id, 1, 1).await.unwrap();
+    assert_eq!(parts, std::slice::from_ref(&three));
+    let walked = bucket.catalog.parts_after(Some((id, 1)), 2).await.unwrap();
+    let parts: Vec<_> = walked.iter().map(|walked| &walked.part).collect();
+    assert_eq!(parts, [&three, &five]);
+    let is_its = |part: &WalkedPart| part.name == name("o") && part.upload_id == id;
+    assert!(walked.iter().all(is_its));
+}
+
+#[tokio::test]
 async fn parts_become_an_object_and_the_others_are_freed() {
     let bucket = Bucket::in_memory().await;
     let there = blob_ref(9);
@@ -88,41 +109,13 @@ async fn parts_become_an_object_and_the_others_are_freed() {
         .await
         .unwrap();
     let id = begin(&bucket, "o").await;
-    let (one, three, five, replaced, last) = (
-        part(1, 100),
-        part(3, 50),
-        part(5, 70),
-        part(3, 1),
-        part(9, 0),
-    );
-    for part in [&five, &replaced, &one, &last] {
+    let (one, three, five, last) = (part(1, 100), part(3, 50), part(5, 70), part(9, 0));
+    for part in [&five, &three, &one, &last] {
         assert_eq!(
             bucket.catalog.put_part(id, part.clone()).await.unwrap(),
             None
         );
     }
-    let freed = bucket.catalog.put_part(id, three.clone()).await.unwrap();
-    assert_eq!(freed, Some(replaced.blob.id));
-    let parts = bucket.catalog.parts(&id, 0, 1000).await.unwrap();
-    assert_eq!(
-        parts,
-        [one.clone(), three.clone(), five.clone(), last.clone()]
-    );
-    assert_eq!(
-        bucket.catalog.parts(&id, 3, 1).await.unwrap(),
-        std::slice::from_ref(&five)
-    );
-    let walked = bucket.catalog.parts_after(Some((id, 1)), 2).await.unwrap();
-    assert_eq!(
-        walked.iter().map(|walked| &walked.part).collect::<Vec<_>>(),
-        [&three, &five]
-    );
-    assert!(
-        walked
-            .iter()
-            .all(|walked| walked.name == name("o") && walked.upload_id == id)
-    );
-
     let object = completed("o", &[&one, &five, &last]);
     let outcome = bucket
         .catalog
@@ -144,22 +137,10 @@ async fn parts_become_an_object_and_the_others_are_freed() {
             blobs
         }
     );
-    assert_eq!(
-        bucket.catalog.part_range(&name("o"), 5).await.unwrap(),
-        Some(100..170)
-    );
-    assert_eq!(
-        bucket.catalog.part_range(&name("o"), 9).await.unwrap(),
-        Some(170..170)
-    );
-    assert_eq!(
-        bucket.catalog.part_range(&name("o"), 3).await.unwrap(),
-        None
-    );
-    assert_eq!(
-        bucket.catalog.part_range(&name("o"), 0).await.unwrap(),
-        None
-    );
+    let range = async |number| bucket.catalog.part_range(&name("o"), number).await.unwrap();
+    assert_eq!(range(5).await, Some(100..170));
+    assert_eq!(range(9).await, Some(170..170));
+    assert_eq!((range(3).await, range(0).await), (None, None));
     assert_eq!(bucket.catalog.upload(&id).await.unwrap(), None);
     assert_eq!(bucket.catalog.parts(&id, 0, 1000).await.unwrap(), []);
     // A walk for verification meets the empty one, too.
