@@ -226,6 +226,33 @@ pub enum KeysError {
     /// The receipt was changed, or signed by another server.
     #[error("the receipt was changed, or was signed by another key")]
     ReceiptForged,
+    /// The level was made so that its key is never exported.
+    #[error("the key of level {name} is not to be exported: it was made so, for good")]
+    NotExportable {
+        /// The level.
+        name: String,
+    },
+    /// That is not a recipient of age, or not one that this version knows.
+    #[error("a recipient of an export is one of age, beginning with age1")]
+    ExportRecipient,
+    /// That is not an identity of age, or not one that this version knows.
+    #[error("an export is opened by an identity of age, beginning with AGE-SECRET-KEY-1")]
+    ExportIdentity,
+    /// The export couldn't be sealed for its recipients.
+    #[error("could not seal the export for its recipients: {source}")]
+    ExportNotSealed {
+        /// What age says.
+        source: age::EncryptError,
+    },
+    /// The export is for others, was changed, or is none.
+    #[error("the export did not open")]
+    ExportDidNotOpen,
+    /// The keystore has this level already, by id.
+    #[error("level {} is in this keystore already", hex::encode(level_id))]
+    LevelPresent {
+        /// The level.
+        level_id: [u8; 16],
+    },
     /// The operating system refused.
     #[error("could not {op} {path}: {source}")]
     Io {

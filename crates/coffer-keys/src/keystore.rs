@@ -336,6 +336,23 @@ fn open_file(path: &Path, options: &OpenOptions) -> Result<File, KeysError> {
     })
 }
 
+/// Contents with new keys of the keystore's own, and no level.
+pub(crate) fn new_contents(keystore_id: [u8; 16], root: &RootKey) -> Contents {
+    let own = |kind| {
+        let context = Context::key(kind, &keystore_id, FIRST_GENERATION);
+        Generation {
+            number: FIRST_GENERATION,
+            wrapped: wrap_key(root.secret(), &context, &SecretKey::generate()),
+        }
+    };
+    Contents {
+        system: own(KeyKind::System),
+        receipt: own(KeyKind::Receipt),
+        levels: BTreeMap::new(),
+        buckets: BTreeMap::new(),
+    }
+}
+
 fn first_contents(keystore_id: [u8; 16], root: &RootKey) -> Contents {
     let level = LevelEntry {
         id: random_bytes(),
@@ -347,16 +364,9 @@ fn first_contents(keystore_id: [u8; 16], root: &RootKey) -> Contents {
         generation: FIRST_GENERATION,
         created_ms: now_ms(),
     };
-    let new_key = |context| wrap_key(root.secret(), &context, &SecretKey::generate());
-    let own = |kind| Generation {
-        number: FIRST_GENERATION,
-        wrapped: new_key(Context::key(kind, &keystore_id, FIRST_GENERATION)),
-    };
-    let level_key = new_key(level_context(&level));
-    Contents {
-        system: own(KeyKind::System),
-        receipt: own(KeyKind::Receipt),
-        levels: BTreeMap::from([(level.id, (level, level_key))]),
-        buckets: BTreeMap::new(),
-    }
+    let key = SecretKey::generate();
+    let wrapped = wrap_key(root.secret(), &level_context(&level), &key);
+    let mut contents = new_contents(keystore_id, root);
+    contents.levels.insert(level.id, (level, wrapped));
+    contents
 }

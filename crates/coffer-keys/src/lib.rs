@@ -74,6 +74,8 @@ mod rotation;
 
 pub mod receipt;
 
+mod export;
+
 mod receipts;
 
 #[doc(hidden)]
@@ -88,6 +90,7 @@ pub use bucket_key::BucketKey;
 pub use contents::{BucketEntry, LevelEntry, LevelOptions};
 pub use copies::Repair;
 pub use error::KeysError;
+pub use export::{ExportIdentity, ExportRecipient};
 pub use file_root::FileRoot;
 pub use keyring_root::KeyringRoot;
 pub use keystore::Keystore;

@@ -17,6 +17,9 @@ pub const APPROVALS_MAX: u8 = 9;
 /// The generations of a bucket's key that are kept at once: the current, and the one before it.
 pub const BUCKET_GENERATION_COUNT_MAX: usize = 2;
 
+/// The longest export that is read, in bytes: a full keystore, sealed and armored.
+pub const EXPORT_MAX_BYTES: usize = 2 * SLOT_BYTES;
+
 /// The room of each of the keystore file's two copies, in bytes; the file is sparse.
 pub const SLOT_BYTES: usize = 4 * 1024 * 1024;
 

@@ -1,0 +1,198 @@
+//! A level's keys exported from one keystore and imported into another.
+
+#![expect(clippy::unwrap_used, reason = "what a test can not unwrap fails it")]
+
+use coffer_keys::{
+    ExportIdentity, ExportRecipient, KeysError, Keystore, LevelEntry, LevelOptions, MemoryRoot,
+    Repair,
+};
+use coffer_seal::SecretKey;
+
+/// For these tests only.
+const IDENTITY: &str = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
+
+struct Scene {
+    folder: tempfile::TempDir,
+    source: MemoryRoot,
+    keystore: Keystore,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let (folder, source) = (tempfile::tempdir().unwrap(), MemoryRoot::new());
+        let path = folder.path().join("keystore");
+        let keystore = Keystore::create(&path, Box::new(source.clone())).unwrap();
+        Self {
+            folder,
+            source,
+            keystore,
+        }
+    }
+
+    /// A level of two buckets, of which one is being rotated.
+    fn add_secret(&self) -> LevelEntry {
+        let options = LevelOptions {
+            approvals: 2,
+            ..LevelOptions::default()
+        };
+        let label = "s2:c1".parse().unwrap();
+        let level = self.keystore.add_level("secret", label, options).unwrap();
+        self.keystore.add_bucket([1; 16], level.id).unwrap();
+        self.keystore.add_bucket([2; 16], level.id).unwrap();
+        self.keystore.rotate_bucket([2; 16]).unwrap();
+        level
+    }
+
+    fn reopen(&mut self) {
+        let path = self.folder.path().join("keystore");
+        let (keystore, repair) = Keystore::open(&path, Box::new(self.source.clone())).unwrap();
+        assert_eq!(repair, Repair::None);
+        self.keystore = keystore;
+    }
+}
+
+fn identity() -> ExportIdentity {
+    IDENTITY.parse().unwrap()
+}
+
+#[test]
+fn a_level_comes_back_on_another_keystore_with_all_of_its_keys() {
+    let (mut from, mut to) = (Scene::new(), Scene::new());
+    let level = from.add_secret();
+    let bucket_key = from.keystore.bucket_key(&[2; 16]).unwrap();
+    let data_key = SecretKey::generate();
+    let wrapped = bucket_key.wrap(&[7; 16], &data_key);
+    let export = from
+        .keystore
+        .export_level(level.id, &[identity().recipient()])
+        .unwrap();
+    assert!(export.starts_with(b"-----BEGIN AGE ENCRYPTED FILE-----"));
+    from.reopen();
+    assert_eq!(from.keystore.level(&level.id).unwrap().export_count, 1);
+
+    let imported = to
+        .keystore
+        .import_level(&export, &identity(), None)
+        .unwrap();
+    let expected = LevelEntry {
+        imported: true,
+        ..level.clone()
+    };
+    assert_eq!(imported, expected);
+    to.reopen();
+    assert_eq!(to.keystore.level(&level.id), Some(expected));
+    assert_eq!(to.keystore.buckets(), from.keystore.buckets());
+    let key = to.keystore.bucket_key(&[2; 16]).unwrap();
+    assert_eq!(key.unwrap(&[7; 16], 2, &wrapped).unwrap(), data_key);
+    assert_eq!(
+        key.catalog_key_of(1).unwrap(),
+        bucket_key.catalog_key_of(1).unwrap()
+    );
+    assert!(to.keystore.bucket_key(&[1; 16]).is_ok());
+    assert_ne!(to.keystore.system_key(), from.keystore.system_key());
+}
+
+#[test]
+fn an_export_brings_back_an_erased_level_and_its_receipt_said_so() {
+    let scene = Scene::new();
+    let level = scene.add_secret();
+    let recipient = identity().recipient();
+    let export = scene
+        .keystore
+        .export_level(level.id, std::slice::from_ref(&recipient))
+        .unwrap();
+    scene.keystore.export_level(level.id, &[recipient]).unwrap();
+    let erased = scene.keystore.erase_level(level.id).unwrap();
+    let receipt = scene
+        .keystore
+        .sign_receipt(&erased, coffer_keys::ReceiptDetails::default())
+        .unwrap();
+    assert_eq!(receipt.erased.level.exports, 2);
+    let says_so = |text: &String| text.contains("exported 2 times");
+    assert!(receipt.remaining.iter().any(says_so), "{receipt:?}");
+    let back = scene
+        .keystore
+        .import_level(&export, &identity(), Some("secret-again"))
+        .unwrap();
+    assert_eq!((back.name.as_str(), back.id), ("secret-again", level.id));
+    assert!(scene.keystore.bucket_key(&[1; 16]).is_ok());
+}
+
+#[test]
+fn what_is_not_to_be_exported_is_not_even_counted() {
+    let scene = Scene::new();
+    let options = LevelOptions {
+        exportable: false,
+        ..LevelOptions::default()
+    };
+    let label = "s3".parse().unwrap();
+    let level = scene.keystore.add_level("sealed", label, options).unwrap();
+    let before = scene.keystore.generation();
+    let recipient = [identity().recipient()];
+    let error = scene.keystore.export_level(level.id, &recipient);
+    assert!(matches!(error, Err(KeysError::NotExportable { .. })));
+    let error = scene.keystore.export_level([9; 16], &recipient);
+    assert!(matches!(error, Err(KeysError::NoSuchLevel { .. })));
+    let default = scene.keystore.level_named("default").unwrap().id;
+    let error = scene.keystore.export_level(default, &[]);
+    assert!(matches!(error, Err(KeysError::ExportNotSealed { .. })));
+    assert_eq!(scene.keystore.generation(), before);
+}
+
+#[test]
+fn an_export_for_others_or_changed_opens_nothing() {
+    let (from, to) = (Scene::new(), Scene::new());
+    let level = from.add_secret();
+    let other: ExportRecipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+        .parse()
+        .unwrap();
+    let before = to.keystore.generation();
+    let fails = |export: &[u8]| {
+        let error = to.keystore.import_level(export, &identity(), None);
+        assert!(matches!(error, Err(KeysError::ExportDidNotOpen)));
+    };
+    fails(&from.keystore.export_level(level.id, &[other]).unwrap());
+    let recipient = [identity().recipient()];
+    let export = from.keystore.export_level(level.id, &recipient).unwrap();
+    for offset in (40..export.len() - 40).step_by(53) {
+        let mut changed = export.clone();
+        changed[offset] = if changed[offset] == b'A' { b'B' } else { b'A' };
+        fails(&changed);
+    }
+    fails(&export[..export.len() / 2]);
+    fails(b"");
+    assert_eq!(to.keystore.generation(), before);
+}
+
+#[test]
+fn an_import_takes_nobody_s_place() {
+    let (from, to) = (Scene::new(), Scene::new());
+    let level = from.add_secret();
+    let recipient = [identity().recipient()];
+    let export = from.keystore.export_level(level.id, &recipient).unwrap();
+    let import = |scene: &Scene, name| scene.keystore.import_level(&export, &identity(), name);
+    let present = import(&from, Some("other")).unwrap_err();
+    assert!(matches!(present, KeysError::LevelPresent { .. }));
+    let named = import(&to, Some("default")).unwrap_err();
+    assert!(matches!(named, KeysError::LevelExists { .. }), "{named}");
+    let no_name = import(&to, Some("No Name")).unwrap_err();
+    assert!(matches!(no_name, KeysError::LevelName), "{no_name}");
+    let default = to.keystore.level_named("default").unwrap().id;
+    to.keystore.add_bucket([2; 16], default).unwrap();
+    let bucket = import(&to, None).unwrap_err();
+    assert!(matches!(bucket, KeysError::BucketExists { .. }), "{bucket}");
+    assert_eq!(to.keystore.levels().len(), 1);
+}
+
+#[test]
+fn what_is_not_of_age_is_refused_without_showing_it() {
+    for text in ["", "age1", "AGE-SECRET-KEY-1QQQ", IDENTITY] {
+        assert!(matches!(
+            text.parse::<ExportRecipient>(),
+            Err(KeysError::ExportRecipient)
+        ));
+    }
+    let error = "age1qqq".parse::<ExportIdentity>().unwrap_err();
+    assert!(matches!(error, KeysError::ExportIdentity), "{error}");
+    assert_eq!(format!("{:?}", identity()), "ExportIdentity(redacted)");
+}
