@@ -51,6 +51,12 @@ pub const CHECKPOINT_FORCED_PAGES: u32 = 4 * CHECKPOINT_PAGES;
 /// are there is cheaper than new ones.
 pub const JOURNAL_KEPT_BYTES: u64 = 24 * 1_024 * 1_024;
 
+/// How often a page whose seal does not verify is looked at again before it counts as damaged.
+pub const INTEGRITY_RETRIES: usize = 2;
+
+/// How long to wait before that, for whoever may be writing the page.
+pub const INTEGRITY_PAUSE: Duration = Duration::from_millis(100);
+
 /// How long a connection waits for another process or connection to let go of a database.
 pub const BUSY_TIMEOUT_MS: u64 = 5_000;
 

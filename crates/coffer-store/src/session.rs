@@ -14,6 +14,8 @@ use crate::limits::{CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES};
 pub(crate) struct Session {
     connection: Connection,
     next_object_id: Cell<Option<i64>>,
+    /// How long the log must be for the next attempt to copy it, in pages.
+    checkpoint_at: Cell<u32>,
 }
 
 thread_local! {
@@ -32,6 +34,7 @@ impl Session {
         Ok(Self {
             connection,
             next_object_id: Cell::new(None),
+            checkpoint_at: Cell::new(CHECKPOINT_PAGES),
         })
     }
 
@@ -91,13 +94,23 @@ impl Session {
     /// Copies the log into the database when it has grown.
     pub(crate) fn checkpoint_when_due(&self) {
         let pages = LOG_PAGES.take();
-        if pages >= CHECKPOINT_FORCED_PAGES {
+        if pages < self.checkpoint_at.get() {
+            return;
+        }
+        let is_done = if pages >= CHECKPOINT_FORCED_PAGES {
             // Waits for the readers there are. Those that begin meanwhile find all pages in the
             // database and don't hold the log.
-            self.checkpoint("PRAGMA wal_checkpoint(RESTART)");
-        } else if pages >= CHECKPOINT_PAGES {
-            self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
-        }
+            self.checkpoint("PRAGMA wal_checkpoint(RESTART)")
+        } else {
+            self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)")
+        };
+        // A log that readers hold is not tried again after every commit.
+        let next = if is_done {
+            CHECKPOINT_PAGES
+        } else {
+            pages + CHECKPOINT_PAGES / 4
+        };
+        self.checkpoint_at.set(next);
     }
 
     /// Copies what can be copied, for the log can then begin anew in space that it has already.
@@ -110,14 +123,19 @@ impl Session {
         self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)");
     }
 
-    fn checkpoint(&self, sql: &str) {
-        let done = self
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_row((), |_| Ok(())));
-        if let Err(error) = done {
+    /// Whether the log was copied to its end, so that it can begin anew.
+    fn checkpoint(&self, sql: &str) -> bool {
+        let done = self.prepare_cached(sql).and_then(|mut statement| {
+            statement.query_row((), |row| {
+                let (is_busy, log_pages, copied_pages): (bool, i64, i64) = row.try_into()?;
+                Ok(!is_busy && log_pages == copied_pages)
+            })
+        });
+        done.unwrap_or_else(|error| {
             // The commits stand in the log, and it is tried again.
             tracing::warn!(%error, "a catalog's log could not be copied");
-        }
+            false
+        })
     }
 }
 

@@ -108,6 +108,7 @@ async fn a_write_that_breaks_its_transaction_fails_alone() {
         .unwrap();
     assert_eq!(page.objects.len(), 40);
     bucket.catalog.check_integrity().await.unwrap();
+    bucket.catalog.check_structure().await.unwrap();
 }
 
 #[tokio::test]

@@ -176,6 +176,43 @@ async fn pages_that_changed_places_are_found() {
     assert!(!is_all_right(bucket.dir.path(), &bucket.key).await);
 }
 
+/// Pages are written by checkpoints while others verify them, and freed pages are among them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_among_writers_finds_nothing() {
+    let bucket = std::sync::Arc::new(Bucket::in_memory().await);
+    let writers: Vec<_> = (0..4)
+        .map(|task| {
+            let bucket = bucket.clone();
+            tokio::spawn(async move {
+                for round in 0..300usize {
+                    let object = format!("{}", (task * 31 + round * 7) % 50);
+                    if round % 4 == 3 {
+                        let object = crate::fixture::name(&object);
+                        bucket
+                            .catalog
+                            .delete(&object, Precondition::None)
+                            .await
+                            .unwrap();
+                    } else {
+                        bucket.put(&object, &noise(round * 977 % 16_000)).await;
+                    }
+                }
+            })
+        })
+        .collect();
+    while !writers.iter().all(|writer| writer.is_finished()) {
+        bucket.catalog.check_integrity().await.unwrap();
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    bucket.catalog.check_structure().await.unwrap();
+    bucket.catalog.close().await;
+    let catalog = Catalog::open(bucket.dir.path(), &bucket.key).await.unwrap();
+    catalog.check_integrity().await.unwrap();
+    catalog.check_structure().await.unwrap();
+}
+
 #[tokio::test]
 async fn damage_says_in_which_bucket() {
     let id = Id(random_bytes());

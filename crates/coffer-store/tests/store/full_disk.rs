@@ -102,6 +102,7 @@ async fn a_full_disk_is_told_and_left_behind() {
     assert_eq!(count(&bucket).await, acknowledged + 2);
     assert_eq!(bucket.inline_data("late").await.unwrap(), noise(9_000));
     bucket.catalog.check_integrity().await.unwrap();
+    bucket.catalog.check_structure().await.unwrap();
     bucket.catalog.close().await;
 }
 

@@ -49,6 +49,7 @@ async fn what_was_acknowledged_survives_a_kill() {
             assert_whole(&bucket, name, &key).await;
         }
         bucket.catalog.check_integrity().await.unwrap();
+        bucket.catalog.check_structure().await.unwrap();
         assert_eq!(bucket.blobs.sweep(&bucket.catalog).await.unwrap().files, 0);
         bucket.catalog.close().await;
         dir = bucket.dir;
