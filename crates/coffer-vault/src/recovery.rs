@@ -1,8 +1,11 @@
 //! What is put in order after a start, in the background: remains of buckets whose making or
 //! deletion was interrupted, and blob files that no catalog refers to.
 
+use std::sync::{MutexGuard, PoisonError};
+
 use coffer_store::record::Id;
 use coffer_store::{Catalog, Swept};
+use tokio::task::JoinHandle;
 
 use crate::counters::add;
 use crate::error::Result;
@@ -11,10 +14,27 @@ use crate::vault::Vault;
 impl Vault {
     pub(crate) fn start_recovery(&self) {
         let this = self.clone();
-        tokio::spawn(async move {
+        let recovery = tokio::spawn(async move {
             this.remove_remains().await;
             this.sweep_all().await;
         });
+        *self.recovery() = Some(recovery);
+    }
+
+    /// Breaks off what is still being put in order: the next start does it.
+    pub(crate) async fn stop_recovery(&self) {
+        let recovery = self.recovery().take();
+        if let Some(recovery) = recovery {
+            recovery.abort();
+            let _ = recovery.await;
+        }
+    }
+
+    fn recovery(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.inner
+            .recovery
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes buckets that have a key but no row. Such a bucket is empty, for it was being made or

@@ -1,14 +1,15 @@
 //! The vault itself: opening, closing, and what every call needs.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 use coffer_keys::{FileRoot, Keystore, LevelEntry, Repair};
 use coffer_label::Clearance;
+use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use crate::bucket::{OpenBucket, OpenBuckets};
@@ -47,6 +48,8 @@ pub(crate) struct Inner {
     /// Held while buckets are made and deleted, which takes several durable steps.
     pub(crate) changing_buckets: tokio::sync::Mutex<()>,
     pub(crate) closed: AtomicBool,
+    /// What puts things in order after the start.
+    pub(crate) recovery: Mutex<Option<JoinHandle<()>>>,
     first_start: bool,
 }
 
@@ -88,6 +91,7 @@ impl Vault {
     /// Refuses further calls and closes all catalogs. Calls under way end with an error.
     pub async fn close(&self) {
         self.inner.closed.store(true, Ordering::Release);
+        self.stop_recovery().await;
         self.inner.open_buckets.close_all().await;
     }
 
@@ -197,6 +201,7 @@ impl Inner {
             etag: options.etag,
             changing_buckets: tokio::sync::Mutex::default(),
             closed: AtomicBool::new(false),
+            recovery: Mutex::default(),
             first_start,
         })
     }
