@@ -94,15 +94,22 @@ pub struct ServeArgs {
         value_delimiter = ','
     )]
     pub domain: Vec<String>,
-    /// How much to log, to standard error [default: info]
-    #[arg(long, value_name = "LEVEL", env = "COFFER_LOG", hide_env_values = true)]
+    /// How much to log to standard error: error, warn, info or debug [default: info]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "COFFER_LOG",
+        hide_env_values = true,
+        hide_possible_values = true
+    )]
     pub log: Option<LogLevel>,
-    /// How to write the log [default: text]
+    /// How to write the log: text or json, an object a line [default: text]
     #[arg(
         long,
         value_name = "FORMAT",
         env = "COFFER_LOG_FORMAT",
-        hide_env_values = true
+        hide_env_values = true,
+        hide_possible_values = true
     )]
     pub log_format: Option<LogFormat>,
 }

@@ -84,6 +84,16 @@ pub enum Error {
         /// Why the socket could not be reached.
         source: io::Error,
     },
+    /// The data folder's socket is another user's.
+    #[error(
+        "the server on {data} cannot be asked: permission denied; \
+         run this as root or as the user that the server runs as",
+        data = data.display()
+    )]
+    NotOwner {
+        /// The data folder.
+        data: PathBuf,
+    },
     /// A server holds the data folder.
     #[error(
         "a server is running on {data}: stop it first, or ask it over S3",

@@ -32,7 +32,7 @@ pub async fn verify(data: &Path, args: &VerifyArgs) -> Result<ExitCode, Error> {
         problem,
     };
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| refused(format!("the connection broke: {error}")))?;
+        let frame = frame.map_err(|_| refused("it ended before the report did".to_owned()))?;
         let Ok(bytes) = frame.into_data() else {
             continue;
         };
@@ -57,13 +57,18 @@ pub async fn verify(data: &Path, args: &VerifyArgs) -> Result<ExitCode, Error> {
             return Err(refused("its answer makes no sense".to_owned()));
         }
     }
-    Err(refused("it stopped before the end".to_owned()))
+    Err(refused("it ended before the report did".to_owned()))
 }
 
 async fn ask(data: &Path, request: VerifyRequest) -> Result<Incoming, Error> {
-    let unreachable = |source| Error::NoServer {
-        data: data.to_owned(),
-        source,
+    let unreachable = |source: io::Error| match source.kind() {
+        io::ErrorKind::PermissionDenied => Error::NotOwner {
+            data: data.to_owned(),
+        },
+        _ => Error::NoServer {
+            data: data.to_owned(),
+            source,
+        },
     };
     let refused = |problem: String| Error::VerifyRefused {
         data: data.to_owned(),

@@ -1,5 +1,7 @@
 //! The program as its user meets it: options, messages, exit codes, start and end.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
@@ -34,7 +36,7 @@ fn fails(command: &mut Command) -> (i32, String) {
 struct Server {
     process: Child,
     said: Vec<String>,
-    _out: BufReader<ChildStdout>,
+    out: Option<BufReader<ChildStdout>>,
 }
 
 fn serve(data: &Path, words: &[&str]) -> Server {
@@ -46,18 +48,23 @@ fn serve(data: &Path, words: &[&str]) -> Server {
         "127.0.0.1:0",
     ]);
     command.arg("--data").arg(data).args(words);
-    let mut process = command
+    let process = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut out = BufReader::new(process.stdout.take().unwrap());
-    let mut said = Vec::new();
+    let mut server = Server {
+        process,
+        said: Vec::new(),
+        out: None,
+    };
+    let mut out = BufReader::new(server.process.stdout.take().unwrap());
     loop {
         let mut line = String::new();
         if out.read_line(&mut line).unwrap() == 0 {
             let mut error = String::new();
-            process
+            server
+                .process
                 .stderr
                 .take()
                 .unwrap()
@@ -65,13 +72,11 @@ fn serve(data: &Path, words: &[&str]) -> Server {
                 .unwrap();
             panic!("ended before it was ready: {error}");
         }
-        said.push(line.trim_end().to_owned());
+        server.said.push(line.trim_end().to_owned());
         if line.starts_with("ready") {
-            return Server {
-                process,
-                said,
-                _out: out,
-            };
+            // Kept open: a server whose output nobody reads is another test.
+            server.out = Some(out);
+            return server;
         }
     }
 }

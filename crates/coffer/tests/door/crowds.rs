@@ -1,0 +1,73 @@
+//! More requests and connections than allowed.
+
+use std::time::Duration;
+
+use coffer::limits::Limits;
+use tokio::io::AsyncReadExt;
+use tokio::time::{sleep, timeout};
+
+use crate::server::{rest, send, short, start};
+
+#[tokio::test]
+async fn requests_beyond_the_limit_wait_and_then_are_told_to_slow_down() {
+    let server = start(Limits {
+        requests: 1,
+        ..short()
+    });
+    let mut first = server.connect().await;
+    send(
+        &mut first,
+        "GET /wait HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+    )
+    .await;
+    sleep(Duration::from_millis(200)).await;
+    let refused = server.ask("/count").await;
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(refused.contains("<Code>SlowDown</Code>"), "{refused}");
+    assert!(refused.contains("retry-after: 1"), "{refused}");
+    assert_eq!(server.traffic.snapshot().turned_away_count, 1);
+
+    let (second, ()) = tokio::join!(server.ask("/count"), async {
+        sleep(Duration::from_millis(200)).await;
+        server.go.notify_one();
+    });
+    assert!(second.starts_with("HTTP/1.1 200 "), "{second}");
+    assert!(rest(&mut first).await.ends_with("waited"));
+}
+
+#[tokio::test]
+async fn a_turn_lasts_until_the_last_byte_of_the_answer() {
+    let server = start(Limits {
+        requests: 1,
+        progress_timeout_seconds: 60,
+        ..short()
+    });
+    let mut first = server.connect().await;
+    send(
+        &mut first,
+        "GET /send/400 HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+    )
+    .await;
+    first.read_exact(&mut [0; 100]).await.unwrap();
+    assert!(server.ask("/count").await.starts_with("HTTP/1.1 503 "));
+    rest(&mut first).await;
+    assert!(server.ask("/count").await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait() {
+    let server = start(Limits {
+        connections: 1,
+        ..Limits::default()
+    });
+    let first = server.connect().await;
+    let mut later = Box::pin(server.ask("/count"));
+    assert!(
+        timeout(Duration::from_millis(300), &mut later)
+            .await
+            .is_err()
+    );
+    drop(first);
+    let answer = timeout(Duration::from_secs(10), later).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
