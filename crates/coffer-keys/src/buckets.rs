@@ -3,9 +3,11 @@
 use coffer_seal::{SecretKey, wrap_key};
 
 use crate::bucket_key::BucketKey;
-use crate::contents::{Bucket, BucketEntry, Contents, Generation, bucket_context};
+use crate::contents::{
+    Bucket, BucketEntry, Contents, FIRST_GENERATION, Generation, bucket_context,
+};
 use crate::error::KeysError;
-use crate::keystore::{FIRST_GENERATION, Keystore};
+use crate::keystore::Keystore;
 use crate::limits::BUCKET_COUNT_MAX;
 
 impl Keystore {

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use coffer_label::Label;
 use coffer_seal::limits::WRAPPED_KEY_BYTES;
-use coffer_seal::{Context, KeyKind, SecretKey, unwrap_key, wrap_key};
+use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, unwrap_key, wrap_key};
 
+use crate::clock::now_ms;
 use crate::error::KeysError;
 use crate::limits::ID_BYTES;
 use crate::root::RootKey;
@@ -68,6 +69,12 @@ pub struct BucketEntry {
     pub older_generation: Option<u32>,
 }
 
+/// The level that every keystore begins with.
+const FIRST_LEVEL_NAME: &str = "default";
+
+/// Keys begin with this generation.
+pub(crate) const FIRST_GENERATION: u32 = 1;
+
 /// Level and bucket ids.
 pub(crate) type Id = [u8; ID_BYTES];
 
@@ -122,6 +129,42 @@ impl Bucket {
 }
 
 impl Contents {
+    /// Contents with new keys of the keystore's own, and no level.
+    pub(crate) fn new(keystore_id: [u8; 16], root: &RootKey) -> Self {
+        let own = |kind| {
+            let context = Context::key(kind, &keystore_id, FIRST_GENERATION);
+            Generation {
+                number: FIRST_GENERATION,
+                wrapped: wrap_key(root.secret(), &context, &SecretKey::generate()),
+            }
+        };
+        Self {
+            system: own(KeyKind::System),
+            receipt: own(KeyKind::Receipt),
+            levels: BTreeMap::new(),
+            buckets: BTreeMap::new(),
+        }
+    }
+
+    /// Contents of a new keystore: with the level `default`, labelled `s0`.
+    pub(crate) fn first(keystore_id: [u8; 16], root: &RootKey) -> Self {
+        let level = LevelEntry {
+            id: random_bytes(),
+            name: FIRST_LEVEL_NAME.to_owned(),
+            label: Label::LOWEST,
+            options: LevelOptions::default(),
+            imported: false,
+            export_count: 0,
+            generation: FIRST_GENERATION,
+            created_ms: now_ms(),
+        };
+        let key = SecretKey::generate();
+        let wrapped = wrap_key(root.secret(), &level_context(&level), &key);
+        let mut contents = Self::new(keystore_id, root);
+        contents.levels.insert(level.id, (level, wrapped));
+        contents
+    }
+
     /// A level, and its wrapped key.
     pub(crate) fn level(&self, level_id: Id) -> Result<&(LevelEntry, Wrapped), KeysError> {
         self.levels

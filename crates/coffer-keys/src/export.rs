@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::body::is_level_name;
 use crate::contents::{Contents, LevelEntry, level_context};
 use crate::error::KeysError;
-use crate::keystore::{Keystore, new_contents};
+use crate::keystore::Keystore;
 use crate::limits::{BUCKET_COUNT_MAX, EXPORT_MAX_BYTES, LEVEL_COUNT_MAX};
 use crate::root::RootKey;
 
@@ -69,8 +69,8 @@ impl Keystore {
         })
     }
 
-    /// Takes in a level with its buckets from an export, under its own name or another. Its buckets'
-    /// folders are the caller's to copy.
+    /// Takes in a level with its buckets from an export, under its own name or another. The
+    /// buckets' folders are the caller's to copy.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Keystore {
     ) -> Zeroizing<Vec<u8>> {
         let root = RootKey::generate();
         // System and receipt key are new ones, and of no use: those of this keystore stay here.
-        let mut exported = new_contents(self.id(), &root);
+        let mut exported = Contents::new(self.id(), &root);
         let wrapped = wrap_key(root.secret(), &level_context(&level), key);
         let of_level = contents.buckets_of(level.id);
         exported.buckets = of_level.map(|(id, bucket)| (id, *bucket)).collect();

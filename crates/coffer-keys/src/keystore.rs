@@ -1,17 +1,14 @@
 //! The keystore: which levels and buckets there are, and their keys.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use coffer_label::Label;
-use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, wrap_key};
+use coffer_seal::{SecretKey, random_bytes};
 
-use crate::clock::now_ms;
-use crate::contents::{Contents, Generation, LevelEntry, LevelOptions, level_context};
+use crate::contents::{Contents, LevelEntry};
 use crate::copies::{Copies, Repair};
 use crate::error::KeysError;
 use crate::limits::SLOT_BYTES;
@@ -19,12 +16,6 @@ use crate::medium::Medium;
 use crate::new_file::NewFile;
 use crate::root::{RootKey, RootSource};
 use crate::slot::Copy;
-
-/// The level that every keystore begins with.
-const FIRST_LEVEL_NAME: &str = "default";
-
-/// Keys begin with this generation.
-pub(crate) const FIRST_GENERATION: u32 = 1;
 
 /// An open keystore.
 ///
@@ -38,7 +29,6 @@ pub(crate) const FIRST_GENERATION: u32 = 1;
 /// the old one: then no older copy opens, wherever it is, unless its root key was copied too.
 pub struct Keystore {
     id: [u8; 16],
-    source: Box<dyn RootSource>,
     system_key: SecretKey,
     writable: bool,
     state: Mutex<State>,
@@ -48,6 +38,9 @@ pub(crate) struct State {
     pub(crate) contents: Contents,
     copies: Copies,
     pub(crate) root: RootKey,
+    source: Arc<dyn RootSource>,
+    /// The source before a move, while it may hold root keys.
+    left_source: Option<Arc<dyn RootSource>>,
     /// Whether the source may hold another root key than `root`.
     is_settled: bool,
 }
@@ -116,8 +109,8 @@ impl Keystore {
     }
 
     /// Where its root key is.
-    pub fn source(&self) -> &dyn RootSource {
-        self.source.as_ref()
+    pub fn source(&self) -> Arc<dyn RootSource> {
+        self.state().source.clone()
     }
 
     /// How often it was changed, from 1.
@@ -156,6 +149,41 @@ impl Keystore {
         self.change_under_new_root(|_, _| Ok(())).map(drop)
     }
 
+    /// Moves the keystore under a new root key in another source, and destroys the root key in the
+    /// one before.
+    ///
+    /// After a power cut the keystore opens with one of the two sources, and the caller, who knows
+    /// both, has the other destroy its keys: [`RootSource::keep_only`] with `None`.
+    ///
+    /// # Errors
+    ///
+    /// [`KeysError::RootUnsettled`] when the new source holds a root key; as
+    /// [`Keystore::rotate_root`].
+    pub fn move_to(&self, source: Box<dyn RootSource>) -> Result<(), KeysError> {
+        let mut state = self.settled()?;
+        let source: Arc<dyn RootSource> = source.into();
+        if !source.candidates()?.is_empty() {
+            return Err(KeysError::RootUnsettled {
+                place: source.describe(),
+            });
+        }
+        let mut contents = state.contents.clone();
+        let new_root = source.add()?;
+        contents.rewrap(&self.id, &state.root, &new_root)?;
+        if let Err(error) = state.put(contents, new_root) {
+            // Whether the copy counts is not known: were the new root key destroyed before the
+            // copy is mended, a restart might find a keystore that nothing opens.
+            state.copies.mend()?;
+            source.keep_only(None)?;
+            return Err(error);
+        }
+        state.left_source = Some(std::mem::replace(&mut state.source, source));
+        state.is_settled = false;
+        state.settle().map_err(|source| KeysError::Unsettled {
+            source: Box::new(source),
+        })
+    }
+
     /// Completes what a failed change left behind: afterwards both copies are the same and the
     /// source holds one root key. Every change begins with it.
     ///
@@ -177,7 +205,7 @@ impl Keystore {
             None => source.add()?,
         };
         let id = random_bytes();
-        let copy = Copy::seal(&root, id, 1, &first_contents(id, &root).to_bytes());
+        let copy = Copy::seal(&root, id, 1, &Contents::first(id, &root).to_bytes());
         let mut copies = Copies::on_empty(medium, path, copy.clone());
         copies.write_staler(copy)?;
         copies.mend()?;
@@ -196,7 +224,7 @@ impl Keystore {
         // Only now that the newest copy is known to open may it replace the other, and only when
         // both open with this root key may the other root key go.
         let repair = state.copies.mend()?;
-        state.settle(keystore.source.as_ref())?;
+        state.settle()?;
         drop(state);
         if repair != Repair::None {
             tracing::warn!(?repair, "a copy of the keystore was mended from the other");
@@ -224,13 +252,14 @@ impl Keystore {
         let system_key = contents.system_key(&id, &root)?;
         Ok(Self {
             id,
-            source,
             system_key,
             writable,
             state: Mutex::new(State {
                 contents,
                 copies,
                 root,
+                source: source.into(),
+                left_source: None,
                 is_settled: false,
             }),
         })
@@ -246,7 +275,7 @@ impl Keystore {
         let outcome = apply(&mut contents, &state.root)?;
         let root = state.root.clone();
         state.put(contents, root)?;
-        state.settle(self.source.as_ref())?;
+        state.settle()?;
         Ok(outcome)
     }
 
@@ -262,10 +291,10 @@ impl Keystore {
         let outcome = apply(&mut contents, &state.root)?;
         // From here on the source may hold two keys, whatever fails.
         state.is_settled = false;
-        let new_root = self.source.add()?;
+        let new_root = state.source.add()?;
         contents.rewrap(&self.id, &state.root, &new_root)?;
         state.put(contents, new_root)?;
-        let settled = state.settle(self.source.as_ref());
+        let settled = state.settle();
         settled.map_err(|source| KeysError::Unsettled {
             source: Box::new(source),
         })?;
@@ -278,7 +307,7 @@ impl Keystore {
             return Err(KeysError::ReadOnly);
         }
         let mut state = self.state();
-        state.settle(self.source.as_ref())?;
+        state.settle()?;
         Ok(state)
     }
 
@@ -308,11 +337,15 @@ impl State {
     }
 
     /// Brings both copies to the newest, and only then destroys other root keys.
-    fn settle(&mut self, source: &dyn RootSource) -> Result<(), KeysError> {
+    fn settle(&mut self) -> Result<(), KeysError> {
         self.copies.mend()?;
         if !self.is_settled {
-            source.keep_only(Some(&self.root))?;
+            self.source.keep_only(Some(&self.root))?;
             self.is_settled = true;
+        }
+        if let Some(left) = &self.left_source {
+            left.keep_only(None)?;
+            self.left_source = None;
         }
         Ok(())
     }
@@ -334,39 +367,4 @@ fn open_file(path: &Path, options: &OpenOptions) -> Result<File, KeysError> {
         },
         _ => KeysError::io("open", path)(source),
     })
-}
-
-/// Contents with new keys of the keystore's own, and no level.
-pub(crate) fn new_contents(keystore_id: [u8; 16], root: &RootKey) -> Contents {
-    let own = |kind| {
-        let context = Context::key(kind, &keystore_id, FIRST_GENERATION);
-        Generation {
-            number: FIRST_GENERATION,
-            wrapped: wrap_key(root.secret(), &context, &SecretKey::generate()),
-        }
-    };
-    Contents {
-        system: own(KeyKind::System),
-        receipt: own(KeyKind::Receipt),
-        levels: BTreeMap::new(),
-        buckets: BTreeMap::new(),
-    }
-}
-
-fn first_contents(keystore_id: [u8; 16], root: &RootKey) -> Contents {
-    let level = LevelEntry {
-        id: random_bytes(),
-        name: FIRST_LEVEL_NAME.to_owned(),
-        label: Label::LOWEST,
-        options: LevelOptions::default(),
-        imported: false,
-        export_count: 0,
-        generation: FIRST_GENERATION,
-        created_ms: now_ms(),
-    };
-    let key = SecretKey::generate();
-    let wrapped = wrap_key(root.secret(), &level_context(&level), &key);
-    let mut contents = new_contents(keystore_id, root);
-    contents.levels.insert(level.id, (level, wrapped));
-    contents
 }

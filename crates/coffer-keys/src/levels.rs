@@ -5,9 +5,9 @@ use coffer_seal::{SecretKey, random_bytes, wrap_key};
 
 use crate::body::is_level_name;
 use crate::clock::now_ms;
-use crate::contents::{BucketEntry, LevelEntry, LevelOptions, level_context};
+use crate::contents::{BucketEntry, FIRST_GENERATION, LevelEntry, LevelOptions, level_context};
 use crate::error::KeysError;
-use crate::keystore::{FIRST_GENERATION, Keystore};
+use crate::keystore::Keystore;
 use crate::limits::{APPROVALS_MAX, LEVEL_COUNT_MAX};
 use crate::root::RootMedium;
 

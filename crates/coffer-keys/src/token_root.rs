@@ -9,11 +9,13 @@
 //!
 //! Each root key has an AES key of its own, made by the token, sensitive and not extractable. To
 //! destroy a root key, its AES key is destroyed in the token: then no copy of the file is of use.
+//! The first half of an id is random and the same for all keys of one file, so that no other
+//! keystore's keys are destroyed, whatever they are called.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coffer_seal::limits::KEY_BYTES;
 use coffer_seal::{SecretKey, random_bytes};
@@ -44,7 +46,7 @@ pub struct TokenOptions {
     pub token: String,
     /// The user's PIN.
     pub pin: Zeroizing<String>,
-    /// What the keys in the token are called (CKA_LABEL); one keystore, one name.
+    /// What the keys in the token are called (CKA_LABEL).
     pub name: String,
 }
 
@@ -52,7 +54,11 @@ pub struct TokenOptions {
 pub struct TokenRoot {
     path: PathBuf,
     options: TokenOptions,
+    /// What the ids of this file's keys begin with, once one was read or made.
+    family: Mutex<Option<Family>>,
 }
+
+type Family = [u8; 8];
 
 impl TokenRoot {
     /// The source that keeps its sealed key in this file, whether or not it exists yet.
@@ -60,6 +66,7 @@ impl TokenRoot {
         Self {
             path: path.into(),
             options,
+            family: Mutex::new(None),
         }
     }
 
@@ -124,8 +131,16 @@ impl TokenRoot {
             .map_err(failed("make a key"))
     }
 
-    /// Destroys the token's keys of this name but the one of this id, and makes sure.
+    fn family(&self) -> MutexGuard<'_, Option<Family>> {
+        // Set in one assignment, so a panic elsewhere leaves it whole.
+        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Destroys the token's keys for this file but the one of this id, and makes sure.
     fn destroy_keys(&self, kept: Option<[u8; 16]>) -> Result<(), KeysError> {
+        let Some(family) = *self.family() else {
+            return Ok(());
+        };
         let session = self.session()?;
         let others = || -> Result<Vec<ObjectHandle>, KeysError> {
             let mut others = Vec::new();
@@ -133,9 +148,11 @@ impl TokenRoot {
                 let attributes = session
                     .get_attributes(key, &[AttributeType::Id])
                     .map_err(failed("examine a key"))?;
-                let is_kept =
-                    kept.is_some_and(|kept| attributes.contains(&Attribute::Id(kept.to_vec())));
-                if !is_kept {
+                let is_other = attributes.iter().any(|attribute| match attribute {
+                    Attribute::Id(id) => id.starts_with(&family) && kept.is_none_or(|it| *id != it),
+                    _ => false,
+                });
+                if is_other {
                     others.push(key);
                 }
             }
@@ -166,7 +183,13 @@ impl RootSource for TokenRoot {
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
         let kept_id = match kept {
             Some(kept) => parse(&text_of(&self.path, self, kept)?).map(|(id, _)| id),
-            None => None,
+            None => {
+                // Only to know the family: what can't be used any more is to go as well.
+                match self.candidates() {
+                    Ok(_) | Err(KeysError::RootMalformed { .. }) => None,
+                    Err(error) => return Err(error),
+                }
+            }
         };
         // The token first: once its key is gone, what is left in the file opens nothing.
         self.destroy_keys(kept_id)?;
@@ -204,6 +227,7 @@ impl RootText for TokenRoot {
         let Some((id, sealed)) = parse(text) else {
             return Ok(None);
         };
+        *self.family() = id.first_chunk().copied();
         let session = self.session()?;
         // Destroyed in the token: a change that was interrupted, or an old copy of the file.
         let Some(key) = self.find(&session, Some(&id))?.pop() else {
@@ -225,7 +249,11 @@ impl RootText for TokenRoot {
 
     fn write(&self, root: &RootKey) -> Result<Zeroizing<Vec<u8>>, KeysError> {
         let session = self.session()?;
-        let id: [u8; 16] = random_bytes();
+        let mut id: [u8; 16] = random_bytes();
+        match &mut *self.family() {
+            Some(family) => id[..family.len()].copy_from_slice(family),
+            unknown => *unknown = id.first_chunk().copied(),
+        }
         let key = self.make_key(&session, &id)?;
         // Random, and the only one under this key.
         let nonce: [u8; NONCE_BYTES] = random_bytes();

@@ -140,6 +140,34 @@ fn tokens_conform() {
 }
 
 #[test]
+fn a_keystore_moves_from_source_to_source_without_being_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, file) = (
+        folder.path().join("keystore"),
+        FileRoot::new(folder.path().join("root.key")),
+    );
+    let keystore = Keystore::create(&path, Box::new(file.clone())).unwrap();
+    let level = keystore.levels()[0].id;
+    let key = keystore.add_bucket([1; 16], level).unwrap();
+    let memory = MemoryRoot::new();
+    keystore.move_to(Box::new(memory.clone())).unwrap();
+    assert_eq!(keystore.source().describe(), memory.describe());
+    assert!(!file.path().exists(), "the old source holds nothing");
+    keystore.erase_bucket([1; 16]).unwrap();
+    keystore.add_bucket([2; 16], level).unwrap();
+    let taken = keystore.move_to(Box::new(MemoryRoot::holding(
+        coffer_keys::RootKey::generate(),
+    )));
+    assert!(matches!(taken, Err(KeysError::RootUnsettled { .. })));
+    drop(keystore);
+
+    let (again, _) = Keystore::open(&path, Box::new(memory)).unwrap();
+    assert!(again.bucket_key(&[2; 16]).is_ok());
+    let gone = again.bucket_key(key.bucket_id());
+    assert!(matches!(gone, Err(KeysError::NoSuchBucket { .. })));
+}
+
+#[test]
 fn another_passphrase_opens_and_destroys_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("root.key");
@@ -210,6 +238,22 @@ fn with_a_token_a_full_copy_from_before_an_erase_does_not_open() {
         again.level_named("default").is_some(),
         "what survives, opens"
     );
+}
+
+#[test]
+fn keystores_that_share_a_token_and_a_name_leave_each_other_alone() {
+    if runs_in_child("keystores_that_share_a_token_and_a_name_leave_each_other_alone") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [one, two] = ["one.key", "two.key"].map(|name| folder.path().join(name));
+    let [first, second] = [&one, &two].map(|path| token(path, "shared").add().unwrap());
+    token(&one, "shared").keep_only(Some(&first)).unwrap();
+    let new = token(&one, "shared").add().unwrap();
+    token(&one, "shared").keep_only(Some(&new)).unwrap();
+    assert_eq!(token(&two, "shared").candidates().unwrap(), vec![second]);
+    token(&two, "shared").keep_only(None).unwrap();
+    assert_eq!(token(&one, "shared").candidates().unwrap(), vec![new]);
 }
 
 #[test]
