@@ -10,6 +10,7 @@ mod damage;
 mod full_disk;
 mod killed;
 mod listing;
+mod museum;
 mod objects;
 mod stopped;
 mod sweeps;
