@@ -27,7 +27,7 @@ pub enum StoreError {
         number: u32,
     },
     /// What is stored is not what was stored: altered, cut off or missing.
-    #[error("the {what} is damaged (bucket {bucket})")]
+    #[error("damaged: {what} (bucket {bucket})")]
     Damaged {
         /// What does not open: "catalog", "blob", …
         what: &'static str,
