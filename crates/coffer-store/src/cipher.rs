@@ -41,6 +41,24 @@ pub(crate) fn limit_memory(limit_bytes: u32) {
     unsafe { ffi::sqlite3_soft_heap_limit64(i64::from(limit_bytes)) };
 }
 
+/// How many pages the connection has had to read and open so far, for its cache did not have them.
+pub(crate) fn pages_opened(connection: &Connection) -> i32 {
+    let (mut count, mut highest) = (0, 0);
+    // SAFETY: the handle is that of an open connection, used by this thread alone; the function
+    // writes two integers through pointers that are valid for the call.
+    let code = unsafe {
+        ffi::sqlite3_db_status(
+            connection.handle(),
+            ffi::SQLITE_DBSTATUS_CACHE_MISS,
+            &mut count,
+            &mut highest,
+            0,
+        )
+    };
+    debug_assert_eq!(code, ffi::SQLITE_OK, "it fails for wrong arguments only");
+    count
+}
+
 /// What the system said when the connection's last call failed: an `errno`, or 0.
 pub(crate) fn system_errno(connection: &Connection) -> i32 {
     // SAFETY: the handle is that of an open connection, used by this thread alone; the function

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
+use crate::cipher;
 use crate::database::Database;
 use crate::error::{Result, StoreError};
 use crate::limits::{IDLE_READERS_MAX, LONG_READERS_MAX, POINT_READERS_MAX};
@@ -88,8 +89,11 @@ impl Shared {
         connection: Connection,
         read: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
+        let opened = cipher::pages_opened(&connection);
         let outcome = read(&connection)?;
-        Database::assure(&connection)?;
+        if cipher::pages_opened(&connection) != opened {
+            Database::assure(&connection)?;
+        }
         // After a failure a fresh connection is the safer one: those go with the `?`.
         let mut idle = self.lock_idle();
         if idle.len() < IDLE_READERS_MAX && !self.opener.is_closed() {
