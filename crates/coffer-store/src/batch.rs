@@ -23,6 +23,7 @@ use crate::error::{Result, StoreError};
 use crate::limits::{BATCH_MAX, LINGER_MAX};
 use crate::opener::Opener;
 use crate::session::Session;
+use crate::space;
 
 /// A cheap handle to the writer of one catalog.
 #[derive(Clone)]
@@ -48,6 +49,8 @@ struct Queue {
 
 /// A queued write, and who waits for its outcome.
 trait Write: Send {
+    /// Whether it adds data, and is to be refused on a disk that is nearly full.
+    fn adds(&self) -> bool;
     /// Does the work, within a transaction.
     fn run(&mut self, session: &Session) -> Ran;
     /// Tells the outcome: what `run` came to, unless the transaction failed.
@@ -64,12 +67,17 @@ enum Ran {
 }
 
 struct Queued<T, F> {
+    adds: bool,
     work: F,
     outcome: Option<Result<T>>,
     waiting: oneshot::Sender<Result<T>>,
 }
 
 impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
+    fn adds(&self) -> bool {
+        self.adds
+    }
+
     fn run(&mut self, session: &Session) -> Ran {
         let outcome = (self.work)(session).map_err(|error| session.of_system(error));
         match self.outcome.insert(outcome) {
@@ -109,15 +117,17 @@ impl Writer {
         })))
     }
 
-    /// Queues `work` and waits until it is durable. `work` should fail before its first change, if
-    /// at all, and may run twice: the first time is then undone.
-    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T>
+    /// Queues `work` and waits until it is durable. `adds`: it is refused on a disk that is nearly
+    /// full. It should fail before its first change, if at all, and may run twice: the first time
+    /// is then undone.
+    pub(crate) async fn write<T, F>(&self, adds: bool, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&Session) -> Result<T> + Send + 'static,
     {
         let (waiting, answer) = oneshot::channel();
         self.enqueue(Box::new(Queued {
+            adds,
             work,
             outcome: None,
             waiting,
@@ -173,6 +183,7 @@ impl Shared {
             if batch.is_empty() {
                 break;
             }
+            self.refuse_if_scarce(&session, &mut batch);
             self.commit_group(&mut session, &mut batch);
             if let Some(session) = &*session {
                 // After the answers: nobody waits for it but the writes that come next.
@@ -198,9 +209,32 @@ impl Shared {
         queue
     }
 
+    /// Refuses what adds data when there is hardly room.
+    fn refuse_if_scarce(&self, session: &Option<Session>, batch: &mut Vec<Box<dyn Write>>) {
+        if !batch.iter().any(|write| write.adds()) {
+            return;
+        }
+        let mut room_bytes = space::room_bytes_at(self.opener.path());
+        if let Some(session) = session
+            && room_bytes < session.log_bytes()
+        {
+            // What is in the log needs room in the database as well: now, while there is some.
+            session.make_space();
+            room_bytes = space::room_bytes_at(self.opener.path());
+        }
+        if room_bytes == 0 && !session.as_ref().is_some_and(Session::has_free_pages) {
+            for write in batch.extract_if(.., |write| write.adds()) {
+                write.answer(Some(StoreError::Full));
+            }
+        }
+    }
+
     /// Commits the writes in one transaction, or else one by one, and answers them; leaves `batch`
     /// empty.
     fn commit_group(&self, session: &mut Option<Session>, batch: &mut Vec<Box<dyn Write>>) {
+        if batch.is_empty() {
+            return;
+        }
         let mut failed = self.commit(session, batch).err();
         if let (Some(StoreError::Full), Some(session)) = (&failed, &*session) {
             // Often enough to delete something.

@@ -20,6 +20,7 @@ use crate::error::{Result, StoreError};
 use crate::limits::WRITERS_MANY;
 use crate::readers::blocking;
 use crate::record::Id;
+use crate::space;
 use crate::stalls;
 
 /// How many writers there are, in all buckets.
@@ -250,6 +251,9 @@ impl Claim {
                 Arc::new(created.map_err(|error| StoreError::io("create a blob", error))?)
             }
         };
+        if space::room_bytes_for(&file) == 0 {
+            return Err(StoreError::Full);
+        }
         file.write_all_at(sealed, offset_bytes)
             .map_err(|error| StoreError::io("write a blob", error))?;
         Ok(file)

@@ -249,16 +249,32 @@ impl Catalog {
         .await
     }
 
+    /// A write that adds data: refused when the disk is nearly full.
+    pub(crate) async fn add<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Session) -> Result<T> + Send + 'static,
+    {
+        self.commit(true, work).await
+    }
+
+    /// A write that takes data away, or changes little.
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&Session) -> Result<T> + Send + 'static,
     {
+        self.commit(false, work).await
+    }
+
+    async fn commit<T, F>(&self, adds: bool, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Session) -> Result<T> + Send + 'static,
+    {
         let writer = self.inner.writer.as_ref().ok_or(StoreError::ReadOnly)?;
-        writer
-            .write(work)
-            .await
-            .map_err(|error| error.of_bucket(self.inner.bucket))
+        let written = writer.write(adds, work).await;
+        written.map_err(|error| error.of_bucket(self.inner.bucket))
     }
 
     pub(crate) async fn point<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {

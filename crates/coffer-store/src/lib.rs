@@ -18,6 +18,7 @@ mod error;
 
 mod cipher;
 mod database;
+mod space;
 
 mod opener;
 mod session;

@@ -18,6 +18,17 @@ pub const PART_NUMBER_MAX: u32 = 10_000;
 /// few enough that nobody waits long behind others (64 × 16 KiB inline is 1 MiB to seal).
 pub const BATCH_MAX: usize = 64;
 
+/// Kept free of what adds data, in bytes, so that deletions always find room: a write-ahead log,
+/// and what it brings to the database when it is copied.
+pub const RESERVE_MAX_BYTES: u64 = 32 * 1_024 * 1_024;
+
+/// But of a small disk no more than one part in so many.
+pub const RESERVE_SHARE: u64 = 4;
+
+/// A catalog with so many free pages takes new rows on a full disk, too: room for what one commit
+/// may bring, 64 objects of 16 KiB.
+pub const FREE_PAGES_MIN: u32 = 512;
+
 /// How long a commit waits for those who were just answered to write again.
 pub const LINGER_MAX: Duration = Duration::from_micros(100);
 

@@ -34,7 +34,7 @@ impl Catalog {
     pub async fn put(&self, object: NewObject, precondition: Precondition) -> Result<PutOutcome> {
         let row = ObjectRow::new(&object)?;
         let NewObject { name, content, .. } = object;
-        self.write(move |session| put(session, &name, &row, &content, &precondition))
+        self.add(move |session| put(session, &name, &row, &content, &precondition))
             .await
     }
 

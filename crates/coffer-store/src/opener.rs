@@ -1,6 +1,6 @@
 //! How a catalog's connections come to be, for as long as it is open.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coffer_seal::SecretKey;
@@ -40,6 +40,11 @@ impl Opener {
             true => self.database.open_read_only(&self.path, &self.key()?),
             false => self.database.open_beside(&self.path, &self.key()?),
         }
+    }
+
+    /// The database's file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -8,19 +8,21 @@ use rustix::io::Errno;
 
 use crate::cipher;
 use crate::error::{Result, StoreError};
-use crate::limits::{CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES};
+use crate::limits::{CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES, FREE_PAGES_MIN, PAGE_BYTES};
 
 /// What a write works with: the connection, within a transaction, and the next free id.
 pub(crate) struct Session {
     connection: Connection,
     next_object_id: Cell<Option<i64>>,
+    /// How much of the log is not known to be in the database, in pages.
+    log_pages: Cell<u32>,
     /// How long the log must be for the next attempt to copy it, in pages.
     checkpoint_at: Cell<u32>,
 }
 
 thread_local! {
-    /// How long the log was after this thread's last commit, in pages.
-    static LOG_PAGES: Cell<u32> = const { Cell::new(0) };
+    /// How long the log was after the last commit on this thread that wrote to it, in pages.
+    static LOG_PAGES: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
 impl Session {
@@ -28,12 +30,13 @@ impl Session {
     pub(crate) fn new(connection: Connection) -> Result<Self> {
         connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
         connection.wal_hook(Some(|_, pages| {
-            LOG_PAGES.set(u32::try_from(pages).unwrap_or(0));
+            LOG_PAGES.set(u32::try_from(pages).ok());
             Ok(())
         }));
         Ok(Self {
             connection,
             next_object_id: Cell::new(None),
+            log_pages: Cell::new(0),
             checkpoint_at: Cell::new(CHECKPOINT_PAGES),
         })
     }
@@ -91,9 +94,25 @@ impl Session {
         }
     }
 
+    /// Whether deletions have left room for new rows in the database itself.
+    pub(crate) fn has_free_pages(&self) -> bool {
+        let count = self
+            .prepare_cached("PRAGMA freelist_count")
+            .and_then(|mut statement| statement.query_row((), |row| row.get::<_, u32>(0)));
+        count.is_ok_and(|count| count >= FREE_PAGES_MIN)
+    }
+
+    /// How much of the log is not known to be in the database, in bytes.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        u64::from(self.log_pages.get()) * u64::from(PAGE_BYTES)
+    }
+
     /// Copies the log into the database when it has grown.
     pub(crate) fn checkpoint_when_due(&self) {
-        let pages = LOG_PAGES.take();
+        let Some(pages) = LOG_PAGES.take() else {
+            return;
+        };
+        self.log_pages.set(pages);
         if pages < self.checkpoint_at.get() {
             return;
         }
@@ -131,11 +150,15 @@ impl Session {
                 Ok(!is_busy && log_pages == copied_pages)
             })
         });
-        done.unwrap_or_else(|error| {
+        let is_done = done.unwrap_or_else(|error| {
             // The commits stand in the log, and it is tried again.
             tracing::warn!(%error, "a catalog's log could not be copied");
             false
-        })
+        });
+        if is_done {
+            self.log_pages.set(0);
+        }
+        is_done
     }
 }
 

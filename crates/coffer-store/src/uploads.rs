@@ -21,7 +21,7 @@ use crate::session::Session;
 impl Catalog {
     /// Begins an upload. Durable when this returns.
     pub async fn create_upload(&self, upload: Upload) -> Result<()> {
-        self.write(move |session| {
+        self.add(move |session| {
             session
                 .prepare_cached(
                     "INSERT INTO upload(name, upload_id, started_ms, checksum, details, tags)
@@ -50,7 +50,7 @@ impl Catalog {
     /// # Errors
     /// [`StoreError::NoSuchUpload`].
     pub async fn put_part(&self, upload_id: Id, part: Part) -> Result<Option<Id>> {
-        self.write(move |session| {
+        self.add(move |session| {
             require_upload(session, &upload_id)?;
             let replaced = session
                 .prepare_cached("SELECT blob_id FROM part WHERE upload_id = ? AND part_number = ?")?
