@@ -192,11 +192,11 @@ fn connect(path: &Path, key: &SecretKey, access: Access) -> Result<Connection> {
     }
     connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    cipher::set_key(&connection, key)?;
     // What SQLCipher has to say goes to our errors, not to standard error.
+    connection.execute_batch("PRAGMA cipher_log_level = NONE")?;
+    cipher::set_key(&connection, key)?;
     connection.execute_batch(&format!(
-        "PRAGMA cipher_log_level = NONE;
-         PRAGMA cipher_page_size = {PAGE_BYTES};
+        "PRAGMA cipher_page_size = {PAGE_BYTES};
          PRAGMA cipher_hmac_algorithm = HMAC_SHA256;
          PRAGMA temp_store = MEMORY;
          PRAGMA synchronous = FULL;

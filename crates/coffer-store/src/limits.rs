@@ -49,7 +49,7 @@ pub const PAGE_CACHE_KIB: u32 = 8_192;
 
 /// What all databases together may hold in memory, in bytes: beyond it they give up the pages that
 /// were unused for longest, of whichever connection.
-pub const DATABASE_MEMORY_BYTES: u32 = 32 * 1_024 * 1_024;
+pub const DATABASE_MEMORY_BYTES: u32 = 64 * 1_024 * 1_024;
 
 /// The write-ahead log is copied into the database after so many pages (16 MiB).
 pub const CHECKPOINT_PAGES: u32 = 4_096;

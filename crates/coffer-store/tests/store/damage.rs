@@ -184,7 +184,7 @@ async fn a_check_among_writers_finds_nothing() {
         .map(|task| {
             let bucket = bucket.clone();
             tokio::spawn(async move {
-                for round in 0..300usize {
+                for round in 0..100usize {
                     let object = format!("{}", (task * 31 + round * 7) % 50);
                     if round % 4 == 3 {
                         let object = crate::fixture::name(&object);
