@@ -71,8 +71,11 @@ pub(crate) async fn create_bucket(
 }
 
 /// Whether a text has the shape of an AWS region, such as `eu-west-1` or `us-gov-east-1`, or is
-/// one of the two old names.
+/// one of the two old names, or what the aws CLI sends when it knows no region.
 fn is_region(text: &str) -> bool {
+    if text == "aws-global" {
+        return true;
+    }
     let mut pieces = text.split('-');
     let area = pieces.next().unwrap_or("");
     let rest: Vec<_> = pieces.collect();
@@ -307,7 +310,14 @@ mod tests {
 
     #[test]
     fn regions_have_their_shape() {
-        for region in ["eu-west-1", "us-gov-east-1", "ap-southeast-12", "EU", "US"] {
+        for region in [
+            "eu-west-1",
+            "us-gov-east-1",
+            "ap-southeast-12",
+            "EU",
+            "US",
+            "aws-global",
+        ] {
             assert!(is_region(region), "{region}");
         }
         for other in [

@@ -92,6 +92,11 @@ impl S3Service {
             .headers
             .get(header::EXPECT)
             .is_some_and(|expected| expected.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        // hyper asks for no body that is empty, and botocore takes the answer to its next request
+        // on a connection for one without an end when it had to do without "100 Continue".
+        if waits && body.is_end_stream() {
+            exchange.set_body_withheld();
+        }
         let body = RequestBody::new(body, style, waits, exchange.clone(), self.tally.clone());
         let checked = signing::check(
             &parts.method,
