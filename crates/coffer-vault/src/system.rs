@@ -83,6 +83,7 @@ impl System {
     fn load(connection: Connection) -> Result<Self> {
         let buckets = load_buckets(&connection)?;
         let subjects = load_subjects(&connection)?;
+        Database::assure(&connection)?;
         Ok(Self {
             connection: Mutex::new(connection),
             buckets: RwLock::new(buckets),
