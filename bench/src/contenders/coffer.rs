@@ -19,7 +19,7 @@ use crate::tls;
 const BUCKET: &str = "bench";
 
 /// How many connections prepare and clear, where nothing is measured.
-const CARE_CONNECTIONS: usize = 8;
+const CARE_CONNECTIONS: usize = 32;
 
 /// A running coffer with one bucket.
 pub struct Coffer {
