@@ -30,7 +30,7 @@ pub const RESERVE_SHARE: u64 = 4;
 pub const FREE_PAGES_MIN: u32 = 512;
 
 /// How long a commit waits for those who were just answered to write again.
-pub const LINGER_MAX: Duration = Duration::from_micros(100);
+pub const LINGER_MAX: Duration = Duration::from_micros(1_000);
 
 /// Connections that point reads of one catalog may use at once; opened on demand.
 pub const POINT_READERS_MAX: usize = 4;
