@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-import time
 
 import pytest
 
