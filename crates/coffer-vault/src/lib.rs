@@ -19,7 +19,11 @@ mod request;
 
 mod digest;
 
+mod roles;
+
 mod subject;
+
+mod actor;
 
 mod monitor;
 
@@ -37,7 +41,11 @@ mod body;
 
 mod vault;
 
+mod act;
+
 mod manage;
+
+mod levels;
 
 mod write;
 
@@ -55,11 +63,15 @@ pub mod offline;
 
 pub use coffer_store::record;
 
+pub use crate::act::Facts;
+pub use crate::actor::Actor;
 pub use crate::body::ObjectBody;
 pub use crate::counters::Counters;
 pub use crate::error::{BodyError, Result, VaultError};
+pub use crate::levels::NewLevel;
 pub use crate::name::BucketName;
 pub use crate::read::ObjectRead;
 pub use crate::request::*;
+pub use crate::roles::{Role, Roles};
 pub use crate::subject::Subject;
 pub use crate::vault::{Vault, VaultOptions};

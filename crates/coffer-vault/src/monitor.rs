@@ -18,11 +18,13 @@ pub(crate) fn may_write(subject: &Subject, label: &Label) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::roles::Roles;
 
     fn subject(clearance: &str) -> Subject {
         Subject {
             access_key_id: "AK".into(),
             clearance: clearance.parse().unwrap(),
+            roles: Roles::all(),
         }
     }
 

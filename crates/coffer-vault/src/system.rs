@@ -14,6 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::error::{Result, VaultError};
 use crate::name::BucketName;
+use crate::roles::Roles;
 use crate::subject::Subject;
 
 /// "cofs", which tells this database from a catalog.
@@ -31,6 +32,7 @@ CREATE TABLE subject(
     access_key_id TEXT PRIMARY KEY NOT NULL,
     secret_access_key TEXT NOT NULL,
     clearance TEXT NOT NULL,
+    roles TEXT NOT NULL,
     created_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";
@@ -160,12 +162,14 @@ impl System {
     ) -> Result<()> {
         self.connection()
             .execute(
-                "INSERT INTO subject(access_key_id, secret_access_key, clearance, created_ms)
-                 VALUES(?, ?, ?, ?)",
+                "INSERT INTO
+                 subject(access_key_id, secret_access_key, clearance, roles, created_ms)
+                 VALUES(?, ?, ?, ?, ?)",
                 params![
                     subject.access_key_id,
                     *secret_access_key,
                     subject.clearance.to_string(),
+                    subject.roles.to_string(),
                     created_ms
                 ],
             )
@@ -213,7 +217,7 @@ fn load_buckets(connection: &Connection) -> Result<BTreeMap<BucketName, Arc<Buck
 fn load_subjects(connection: &Connection) -> Result<HashMap<String, SubjectRow>> {
     let mut subjects = HashMap::new();
     let mut statement = connection
-        .prepare("SELECT access_key_id, secret_access_key, clearance FROM subject")
+        .prepare("SELECT access_key_id, secret_access_key, clearance, roles FROM subject")
         .map_err(StoreError::from)?;
     let mut rows = statement.query([]).map_err(StoreError::from)?;
     while let Some(row) = rows.next().map_err(StoreError::from)? {
@@ -221,9 +225,12 @@ fn load_subjects(connection: &Connection) -> Result<HashMap<String, SubjectRow>>
         let secret_access_key = Zeroizing::new(row.get(1).map_err(StoreError::from)?);
         let clearance: String = row.get(2).map_err(StoreError::from)?;
         let clearance: Clearance = clearance.parse().map_err(|_| VaultError::Damaged)?;
+        let roles: String = row.get(3).map_err(StoreError::from)?;
+        let roles: Roles = roles.parse().map_err(|_| VaultError::Damaged)?;
         let subject = Arc::new(Subject {
             access_key_id: access_key_id.clone(),
             clearance,
+            roles,
         });
         subjects.insert(
             access_key_id,

@@ -20,6 +20,7 @@ use crate::limits::{ACCESS_KEY_ID_CHARS, SECRET_ACCESS_KEY_CHARS};
 use crate::monitor::{may_read, may_write};
 use crate::name::BucketName;
 use crate::request::{BucketInfo, EtagStyle};
+use crate::roles::Roles;
 use crate::subject::Subject;
 use crate::system::{BucketRow, System};
 
@@ -254,6 +255,7 @@ fn make_first_subject(folder: &Folder, keystore: &Keystore, system: &System) -> 
     let subject = Subject {
         access_key_id,
         clearance,
+        roles: Roles::all(),
     };
     system.add_subject(subject, secret, now_ms())
 }

@@ -1,0 +1,40 @@
+//! Actors: who performs an administrative act.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::roles::Role;
+use crate::subject::Subject;
+
+/// Whoever asks for an administrative act, as the front door found out.
+#[derive(Clone, Debug)]
+pub enum Actor {
+    /// The owner of the data folder, or root, at the local socket: every role but that of a data
+    /// user, for whoever owns the folder can change the server itself.
+    Local {
+        /// The user's id.
+        uid: u32,
+    },
+    /// The holder of an access key: the subject's roles.
+    Subject(Arc<Subject>),
+}
+
+impl Actor {
+    /// Whether the actor has a role now.
+    pub fn has(&self, role: Role) -> bool {
+        match self {
+            Self::Local { .. } => role != Role::DataUser,
+            Self::Subject(subject) => subject.roles.has(role),
+        }
+    }
+}
+
+/// As records and receipts name the actor: an access key id, or `local:UID`.
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local { uid } => write!(f, "local:{uid}"),
+            Self::Subject(subject) => f.write_str(subject.access_key_id()),
+        }
+    }
+}
