@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.keys import format_reader
+
 ROOT = Path(__file__).resolve().parents[2]
 MUSEUM = ROOT / "crates/coffer-keys/tests/museum/format-1"
 SLOT = 4 << 20
@@ -14,13 +16,6 @@ CATALOG_KEYS = {
     (BUCKET, 1): "80aece62973a8e3aeb32b9cbfa8a7842b09c9f1bba183e5248b93382be9b5765",
     (BUCKET, 2): "4bc7ba8fd11aad31c21f3b6f07375207813d9a904274c86ace4c376bb662b059",
 }
-
-
-def reader():
-    """The program in the document's section "Keystore"."""
-    section = (ROOT / "docs/FORMAT.md").read_text().split("## Keystore\n")[1].split("\n## ")[0]
-    (block,) = section.split("```python\n")[1:]
-    return block.split("```")[0]
 
 
 @pytest.mark.parametrize("damaged", [None, 0, SLOT], ids=["whole", "copy A", "copy B"])
@@ -36,7 +31,7 @@ def test_the_reader_of_the_format_finds_all_keys(tmp_path, monkeypatch, damaged)
 
     monkeypatch.chdir(tmp_path)
     found = {}
-    exec(reader(), found)
+    exec(format_reader(), found)
     assert found["system_key"].hex() == SYSTEM_KEY
     assert {key: value.hex() for key, value in found["catalog_keys"].items()} == CATALOG_KEYS
     wrapped = (MUSEUM / "wrapped-data-key").read_bytes()

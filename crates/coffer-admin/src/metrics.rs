@@ -4,7 +4,7 @@
 
 use std::fmt::{Display, Write};
 
-use coffer_vault::Counters;
+use coffer_vault::{Counters, KeyMemory, locked_memory};
 
 use crate::process::Process;
 use crate::requests::Requests;
@@ -31,6 +31,7 @@ pub(crate) fn render(
     page.requests(requests);
     page.traffic(traffic);
     page.vault(vault);
+    page.keys(locked_memory());
     page.process(&Process::now());
     page.text
 }
@@ -110,6 +111,19 @@ impl Page {
             "coffer_s3_sent_bytes_total",
             "Bytes sent to S3 clients, on the wire.",
             t.sent_bytes,
+        );
+    }
+
+    fn keys(&mut self, memory: KeyMemory) {
+        self.gauge(
+            "coffer_key_memory_locked_bytes",
+            "Memory of keys that can not be swapped out.",
+            memory.locked_bytes,
+        );
+        self.gauge(
+            "coffer_key_memory_unlocked_bytes",
+            "Memory of keys that the system refused to lock.",
+            memory.unlocked_bytes,
         );
     }
 

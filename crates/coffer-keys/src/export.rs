@@ -171,7 +171,11 @@ fn open(export: &[u8], identity: &ExportIdentity) -> Result<(RootKey, Contents),
     let (root, body) = rest
         .split_first_chunk::<KEY_BYTES>()
         .ok_or_else(malformed)?;
-    let root = RootKey::from_secret(SecretKey::from_bytes(*root));
+    let root = SecretKey::try_filled(|out| {
+        out.copy_from_slice(root);
+        Ok::<_, KeysError>(())
+    })
+    .map(RootKey::from_secret)?;
     let contents = Contents::from_bytes(body)?;
     if contents.levels.len() != 1 {
         return Err(malformed());

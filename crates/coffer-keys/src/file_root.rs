@@ -103,7 +103,7 @@ impl RootText for BareText {
 pub(crate) fn parse(text: &[u8]) -> Option<RootKey> {
     let digits = text.strip_prefix(HEADING.as_bytes())?;
     let digits = digits.strip_suffix(b"\n").unwrap_or(digits);
-    let mut bytes = Zeroizing::new([0; KEY_BYTES]);
-    hex::decode_to_slice(digits, bytes.as_mut_slice()).ok()?;
-    Some(RootKey::from_secret(SecretKey::from_bytes(*bytes)))
+    SecretKey::try_filled(|out| hex::decode_to_slice(digits, out))
+        .ok()
+        .map(RootKey::from_secret)
 }

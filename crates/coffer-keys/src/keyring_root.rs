@@ -10,7 +10,6 @@ use coffer_seal::limits::KEY_BYTES;
 use linux_keyutils::{
     Key, KeyError, KeyPermissionsBuilder, KeyRing, KeyRingIdentifier, Permission,
 };
-use zeroize::Zeroizing;
 
 use crate::error::KeysError;
 use crate::root::{RootKey, RootMedium, RootSource, Sanitization};
@@ -130,17 +129,16 @@ fn find(ring: &KeyRing, description: &str) -> Result<Option<(Key, RootKey)>, Key
         }
         Err(source) => return Err(failed("find a key")(source)),
     };
-    // One byte more than a key has, so that what is no key shows.
-    let mut payload = Zeroizing::new([0; KEY_BYTES + 1]);
-    let mut buffer = payload.as_mut_slice();
-    let payload_bytes = key.read(&mut buffer).map_err(failed("read a key"))?;
-    match payload.first_chunk::<KEY_BYTES>() {
-        Some(bytes) if payload_bytes == KEY_BYTES => {
-            let root = RootKey::from_secret(SecretKey::from_bytes(*bytes));
-            Ok(Some((key, root)))
+    let secret = SecretKey::try_filled(|out| {
+        // The kernel tells the payload's whole length, and fills no more than there is room.
+        match key.read(&mut out.as_mut_slice()) {
+            Ok(KEY_BYTES) => Ok(()),
+            Ok(_) => Err(KeyError::InvalidArguments),
+            Err(source) => Err(source),
         }
-        _ => Err(failed("read a key")(KeyError::InvalidArguments)),
-    }
+    });
+    let root = RootKey::from_secret(secret.map_err(failed("read a key"))?);
+    Ok(Some((key, root)))
 }
 
 fn failed(op: &'static str) -> impl FnOnce(KeyError) -> KeysError {

@@ -171,11 +171,9 @@ impl Derivation {
         let failed = |source| KeysError::Derivation { source };
         let params = Params::new(self.memory_kib, self.passes, self.lanes, Some(KEY_BYTES))
             .map_err(failed)?;
-        let mut key = Zeroizing::new([0; KEY_BYTES]);
-        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-            .hash_password_into(passphrase, &self.salt, key.as_mut_slice())
-            .map_err(failed)?;
-        Ok(SecretKey::from_bytes(*key))
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        SecretKey::try_filled(|out| argon2.hash_password_into(passphrase, &self.salt, out))
+            .map_err(failed)
     }
 
     fn context(&self) -> Context {

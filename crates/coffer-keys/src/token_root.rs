@@ -13,6 +13,7 @@
 //! keystore's keys are destroyed, whatever they are called.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -240,11 +241,7 @@ impl RootText for TokenRoot {
             .decrypt(&mechanism, key, ciphertext)
             .map(Zeroizing::new)
             .map_err(failed("open the root key"))?;
-        let secret: [u8; KEY_BYTES] = match secret.as_slice().try_into() {
-            Ok(secret) => secret,
-            Err(_) => return Ok(None),
-        };
-        Ok(Some(RootKey::from_secret(SecretKey::from_bytes(secret))))
+        Ok(secret_of(&secret).map(RootKey::from_secret))
     }
 
     fn write(&self, root: &RootKey) -> Result<Zeroizing<Vec<u8>>, KeysError> {
@@ -284,6 +281,16 @@ fn parse(text: &[u8]) -> Option<([u8; 16], [u8; SEALED_BYTES])> {
     hex::decode_to_slice(id_digits, &mut id).ok()?;
     hex::decode_to_slice(digits, &mut sealed).ok()?;
     (heading == HEADING && lines.next().is_none()).then_some((id, sealed))
+}
+
+/// The key in what was opened; `None` when it is none.
+fn secret_of(opened: &[u8]) -> Option<SecretKey> {
+    let opened: &[u8; KEY_BYTES] = opened.try_into().ok()?;
+    SecretKey::try_filled(|out| {
+        out.copy_from_slice(opened);
+        Ok::<_, Infallible>(())
+    })
+    .ok()
 }
 
 fn gcm(nonce: &mut [u8]) -> Result<Mechanism<'_>, KeysError> {

@@ -26,11 +26,12 @@
 //!
 //! [spec]: https://c2sp.org/chunked-encryption
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod limits;
 
 mod error;
+mod key_memory;
 mod layout;
 mod secret;
 
@@ -51,6 +52,7 @@ mod vectors;
 
 pub use context::{Context, KeyKind};
 pub use error::{OpenError, SealError};
+pub use key_memory::{KeyMemory, locked_memory};
 pub use layout::{plaintext_bytes, sealed_bytes};
 pub use opener::Opener;
 pub use sealer::Sealer;

@@ -1,7 +1,7 @@
 //! Every cryptographic size and limit, in one place.
 //!
-//! All of them are fixed by C2SP chunked-encryption v1 instantiated as Cobblestone-256; none may
-//! change without a new format.
+//! All but the last are fixed by C2SP chunked-encryption v1 instantiated as Cobblestone-256; none
+//! of those may change without a new format.
 
 /// Plaintext of a chunk, in bytes. Only the last chunk is shorter, and it always is.
 pub const CHUNK_BYTES: usize = 16 * 1024;
@@ -53,3 +53,7 @@ const _: () = {
         "every offset within a message fits a file offset"
     );
 };
+
+/// How much memory for keys is added at a time, in bytes: room for 512 keys, which suits the least
+/// `RLIMIT_MEMLOCK` in use, of 64 KiB.
+pub const KEY_REGION_BYTES: usize = 16 * 1024;

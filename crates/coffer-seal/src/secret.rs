@@ -5,6 +5,7 @@ use std::fmt;
 use aws_lc_rs::{constant_time, hkdf, rand};
 use zeroize::Zeroizing;
 
+use crate::key_memory::KeySlot;
 use crate::limits::KEY_BYTES;
 
 /// What every info string of Cobblestone's own derivation begins with; C2SP chunked-encryption
@@ -13,25 +14,28 @@ pub(crate) const COBBLESTONE_INFO_PREFIX: &[u8] = b"c2sp.org/chunked-encryption@
 
 /// A secret of 32 uniformly random bytes.
 ///
-/// It lies on the heap, so that moving it leaves no copy behind, and is zeroized when dropped.
-/// `Debug` shows nothing of it, comparison takes the same time wherever two keys differ, and
-/// only [`SecretKey::expose`] gives the bytes out. A clone is a second copy in memory, so clone
-/// only what must outlive its owner.
+/// It lies in memory that is locked and left out of core dumps ([`locked_memory`]), where moving it
+/// leaves no copy behind, and is zeroized when dropped. `Debug` shows nothing of it, comparison
+/// takes the same time wherever two keys differ, and only [`SecretKey::expose`] gives the bytes
+/// out. A clone is a second copy in memory, so clone only what must outlive its owner.
 ///
 /// ```
 /// let key = coffer_seal::SecretKey::generate();
 /// assert_eq!(format!("{key:?}"), "SecretKey(redacted)");
 /// ```
-pub struct SecretKey(Box<Zeroizing<[u8; KEY_BYTES]>>);
+///
+/// [`locked_memory`]: crate::locked_memory
+pub struct SecretKey(KeySlot);
 
 impl SecretKey {
     /// A new key from the system's CSPRNG.
     pub fn generate() -> Self {
-        Self::filled(fill_random)
+        Self::filled(|out| fill_random(out))
     }
 
-    /// A key from bytes that are uniformly random already, such as unwrapped ones: never from a
-    /// password. The caller's own copy is the caller's to zeroize.
+    /// A key from bytes that are uniformly random already: never from a password. The caller's own
+    /// copy is the caller's to zeroize, so whatever reads or unwraps a key uses
+    /// [`SecretKey::try_filled`] instead.
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         let bytes = Zeroizing::new(bytes);
         Self::filled(|out| out.copy_from_slice(bytes.as_slice()))
@@ -39,7 +43,7 @@ impl SecretKey {
 
     /// The bytes themselves.
     pub fn expose(&self) -> &[u8; KEY_BYTES] {
-        &self.0
+        self.0.bytes()
     }
 
     /// The key that HKDF-Expand-SHA-512 (RFC 5869, section 2.3) makes with this key as the
@@ -61,17 +65,23 @@ impl SecretKey {
         Self::filled(|out| expand_sha512(self, &[label], out))
     }
 
-    /// A key whose bytes are written where they stay.
-    pub(crate) fn try_filled<E>(fill: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<Self, E> {
-        let mut bytes = Box::new(Zeroizing::new([0; KEY_BYTES]));
-        fill(bytes.as_mut_slice())?;
-        Ok(Self(bytes))
+    /// A key whose bytes are written where they stay, over zeros: no copy of them is elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// Those of `fill`, and then there is no key.
+    pub fn try_filled<E>(
+        fill: impl FnOnce(&mut [u8; KEY_BYTES]) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let mut slot = KeySlot::take();
+        fill(slot.bytes_mut())?;
+        Ok(Self(slot))
     }
 
-    fn filled(fill: impl FnOnce(&mut [u8])) -> Self {
-        let mut bytes = Box::new(Zeroizing::new([0; KEY_BYTES]));
-        fill(bytes.as_mut_slice());
-        Self(bytes)
+    fn filled(fill: impl FnOnce(&mut [u8; KEY_BYTES])) -> Self {
+        let mut slot = KeySlot::take();
+        fill(slot.bytes_mut());
+        Self(slot)
     }
 }
 

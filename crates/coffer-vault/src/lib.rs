@@ -61,6 +61,7 @@ mod verify;
 
 pub mod offline;
 
+pub use coffer_seal::{KeyMemory, locked_memory};
 pub use coffer_store::record;
 
 pub use crate::act::Facts;

@@ -4,6 +4,8 @@ use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::process::{set_dumpable_behavior, umask};
 
+use coffer_vault::{KeyMemory, locked_memory};
+
 /// No core dumps and no debugger of the same user, so that keys in memory stay there; files that
 /// only their owner can read; as many connections as the system lets us have.
 ///
@@ -24,6 +26,28 @@ pub fn harden() {
             ..files
         },
     );
+}
+
+/// Tells once what the system refused of what protects keys in memory. To be called when there are
+/// keys, for only then there is memory for them.
+pub fn warn_of_exposed_keys() {
+    let KeyMemory {
+        unlocked_bytes,
+        dumped_bytes,
+        ..
+    } = locked_memory();
+    if unlocked_bytes > 0 {
+        tracing::warn!(
+            limit_bytes = getrlimit(Resource::Memlock).current,
+            "the system refused to lock the memory of keys, so they can be swapped out: raise the \
+             limit (LimitMEMLOCK=8M in the systemd unit, or `ulimit -l 8192`), or turn swap off"
+        );
+    }
+    if dumped_bytes > 0 {
+        tracing::warn!(
+            "the system refused to leave the memory of keys out of core dumps: keep core dumps off"
+        );
+    }
 }
 
 /// How many files the process may have open.

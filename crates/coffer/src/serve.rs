@@ -17,7 +17,7 @@ use crate::certificates::Ensured;
 use crate::config::{Config, Etag};
 use crate::door::{Door, listen};
 use crate::error::Error;
-use crate::hardening::open_files_max;
+use crate::hardening::{open_files_max, warn_of_exposed_keys};
 use crate::limits::{ADMIN_CONNECTIONS, CERTIFICATE_CHECK};
 use crate::read_ahead::Pool;
 use crate::server_names::names;
@@ -43,6 +43,7 @@ pub async fn serve(config: Config) -> Result<(), Error> {
         },
     })
     .await?;
+    warn_of_exposed_keys();
     let server = match Server::start(&config, &vault, s3_listener, admin_listener) {
         Ok(server) => server,
         Err(error) => {
