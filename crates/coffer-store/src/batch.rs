@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use crate::error::{Result, StoreError};
 use crate::limits::{BATCH_MAX, LINGER_MAX};
 use crate::opener::Opener;
+use crate::readers::Readers;
 use crate::session::Session;
 use crate::space;
 
@@ -31,6 +32,8 @@ pub(crate) struct Writer(Arc<Shared>);
 
 struct Shared {
     opener: Arc<Opener>,
+    /// Who must see what is committed.
+    readers: Readers,
     queue: Mutex<Queue>,
     gathered: Condvar,
     /// `None` after a failure, until the next write opens another one, and once closed.
@@ -108,9 +111,14 @@ impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
 
 impl Writer {
     /// Takes a connection that may write; `opener` makes others like it.
-    pub(crate) fn new(opener: Arc<Opener>, connection: Connection) -> Result<Self> {
+    pub(crate) fn new(
+        opener: Arc<Opener>,
+        readers: Readers,
+        connection: Connection,
+    ) -> Result<Self> {
         Ok(Self(Arc::new(Shared {
             opener,
+            readers,
             queue: Mutex::default(),
             gathered: Condvar::new(),
             session: Mutex::new(Some(Session::new(connection)?)),
@@ -261,6 +269,8 @@ impl Shared {
             None => session.insert(Session::new(self.opener.open()?)?),
         };
         let done = current.transact(|| run_all(current, batch));
+        // Also after a failure, for a commit that could not be synced may stand.
+        self.readers.committed();
         if done
             .as_ref()
             .is_err_and(|error| !matches!(error, StoreError::Full))

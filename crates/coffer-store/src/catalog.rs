@@ -166,11 +166,11 @@ impl Catalog {
             .optional()?
             .ok_or_else(StoreError::damaged_catalog)?;
         let opener = Arc::new(Opener::new(CATALOG, path, key, !writable));
+        let readers = Readers::new(opener.clone());
         let writer = match writable {
-            true => Some(Writer::new(opener.clone(), connection)?),
+            true => Some(Writer::new(opener, readers.clone(), connection)?),
             false => None,
         };
-        let readers = Readers::new(opener);
         let bucket = bucket_of(dir);
         Ok(Self {
             inner: Arc::new(Inner {

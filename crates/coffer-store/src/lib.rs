@@ -23,8 +23,9 @@ mod space;
 mod opener;
 mod session;
 
-mod batch;
 mod readers;
+
+mod batch;
 
 mod catalog;
 mod codec;

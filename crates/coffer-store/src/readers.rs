@@ -1,5 +1,11 @@
 //! The read connections of a catalog.
+//!
+//! A read transaction costs some locks of files, which is a good part of what a point read costs.
+//! So an idle connection keeps its transaction open for the next read, as long as nothing has been
+//! committed since: a commit ends those transactions before it is acknowledged, so that nobody
+//! reads what is past, and no idle reader holds the log.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
@@ -17,10 +23,19 @@ pub(crate) struct Readers(Arc<Shared>);
 
 struct Shared {
     opener: Arc<Opener>,
-    idle: Mutex<Vec<Connection>>,
+    /// How many groups have been committed.
+    commit_count: AtomicU64,
+    idle: Mutex<Vec<Reader>>,
     /// Point reads and long ones have places of their own, so that listings can't hold up GETs.
     points: Semaphore,
     longs: Semaphore,
+}
+
+/// A connection, and the transaction that it has open.
+struct Reader {
+    connection: Connection,
+    /// How many commits the transaction is sure to see. `None` when there is no transaction.
+    sees: Option<u64>,
 }
 
 impl Readers {
@@ -28,6 +43,7 @@ impl Readers {
     pub(crate) fn new(opener: Arc<Opener>) -> Self {
         Self(Arc::new(Shared {
             opener,
+            commit_count: AtomicU64::new(0),
             idle: Mutex::default(),
             points: Semaphore::new(POINT_READERS_MAX),
             longs: Semaphore::new(LONG_READERS_MAX),
@@ -39,14 +55,21 @@ impl Readers {
     /// does the blocking pool help.
     pub(crate) async fn point<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let _place = place(self.0.points.acquire().await)?;
-        let connection = match self.0.take_idle() {
-            Some(connection) => connection,
+        let mut reader = match self.0.take_idle() {
+            Some(reader) => reader,
             None => {
                 let shared = self.0.clone();
-                blocking(move || shared.opener.open_read_only()).await?
+                blocking(move || shared.open()).await?
             }
         };
-        self.0.run(connection, read)
+        // Counted before the transaction begins, which then sees at least so many.
+        let commit_count = self.0.commit_count.load(Ordering::Acquire);
+        if reader.sees != Some(commit_count) {
+            reader.end()?;
+            reader.step("BEGIN")?;
+            reader.sees = Some(commit_count);
+        }
+        self.0.run(reader, read)
     }
 
     /// Runs a read of many rows on the blocking pool.
@@ -58,13 +81,22 @@ impl Readers {
         let _place = place(self.0.longs.acquire().await)?;
         let shared = self.0.clone();
         blocking(move || {
-            let connection = match shared.take_idle() {
-                Some(connection) => connection,
-                None => shared.opener.open_read_only()?,
+            let mut reader = match shared.take_idle() {
+                Some(reader) => reader,
+                None => shared.open()?,
             };
-            shared.run(connection, read)
+            reader.end()?;
+            shared.run(reader, read)
         })
         .await
+    }
+
+    /// Something has been committed: from now on, every read sees it. To be called before the commit
+    /// is acknowledged.
+    pub(crate) fn committed(&self) {
+        self.0.commit_count.fetch_add(1, Ordering::AcqRel);
+        // One whose transaction does not end is of no use any more.
+        self.0.lock_idle().retain_mut(|reader| reader.end().is_ok());
     }
 
     /// Lets nobody in any more, waits for those who read and lets go of all connections.
@@ -79,30 +111,52 @@ impl Readers {
     }
 }
 
+impl Reader {
+    /// Ends the transaction if there is one.
+    fn end(&mut self) -> Result<()> {
+        match self.sees.take() {
+            Some(_) => self.step("COMMIT"),
+            None => Ok(()),
+        }
+    }
+
+    fn step(&self, sql: &str) -> Result<()> {
+        self.connection.prepare_cached(sql)?.execute(())?;
+        Ok(())
+    }
+}
+
 impl Shared {
-    fn take_idle(&self) -> Option<Connection> {
+    fn open(&self) -> Result<Reader> {
+        Ok(Reader {
+            connection: self.opener.open_read_only()?,
+            sees: None,
+        })
+    }
+
+    fn take_idle(&self) -> Option<Reader> {
         self.lock_idle().pop()
     }
 
-    fn run<T>(
-        &self,
-        connection: Connection,
-        read: impl FnOnce(&Connection) -> Result<T>,
-    ) -> Result<T> {
-        let opened = cipher::pages_opened(&connection);
-        let outcome = read(&connection)?;
-        if cipher::pages_opened(&connection) != opened {
-            Database::assure(&connection)?;
+    fn run<T>(&self, mut reader: Reader, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let opened = cipher::pages_opened(&reader.connection);
+        let outcome = read(&reader.connection)?;
+        if cipher::pages_opened(&reader.connection) != opened {
+            Database::assure(&reader.connection)?;
         }
         // After a failure a fresh connection is the safer one: those go with the `?`.
         let mut idle = self.lock_idle();
         if idle.len() < IDLE_READERS_MAX && !self.opener.is_closed() {
-            idle.push(connection);
+            // Under the lock that `committed` takes too: what it did not find there ends here.
+            if reader.sees != Some(self.commit_count.load(Ordering::Acquire)) {
+                reader.end()?;
+            }
+            idle.push(reader);
         }
         Ok(outcome)
     }
 
-    fn lock_idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+    fn lock_idle(&self) -> MutexGuard<'_, Vec<Reader>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coffer_store::StoreError;
-use coffer_store::limits::{BATCH_MAX, CHECKPOINT_FORCED_PAGES, PAGE_BYTES};
+use coffer_store::limits::{BATCH_MAX, CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES, PAGE_BYTES};
 use coffer_store::record::{ListQuery, Precondition};
 use futures::future::join_all;
 
@@ -192,6 +192,26 @@ async fn the_log_stays_bounded_under_readers_that_never_pause() {
         longest = longest.max(length_of(&log));
     }
     readers.iter().for_each(|reader| reader.abort());
+    assert!(longest < bound, "the log grew to {longest} bytes");
+}
+
+/// An idle reader keeps its transaction for the next read, but not beyond the next commit.
+#[tokio::test]
+async fn a_reader_that_has_read_once_neither_reads_the_past_nor_holds_the_log() {
+    let bucket = Bucket::in_memory().await;
+    let mut longest = 0;
+    let log = bucket.dir.path().join("catalog.db-wal");
+    let page_bytes = u64::from(PAGE_BYTES + 24);
+    for number in 0..2 * CHECKPOINT_PAGES as usize {
+        let data = noise(4_000 + number % 7);
+        bucket.put("name", &data).await;
+        if number % 1_000 == 0 {
+            assert_eq!(bucket.inline_data("name").await.unwrap(), data);
+            assert_eq!(bucket.inline_data("name").await.unwrap(), data);
+        }
+        longest = longest.max(length_of(&log));
+    }
+    let bound = u64::from(2 * CHECKPOINT_PAGES) * page_bytes;
     assert!(longest < bound, "the log grew to {longest} bytes");
 }
 
