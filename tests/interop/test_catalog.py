@@ -29,7 +29,7 @@ def test_the_reader_of_the_format_finds_damage_in_a_catalog(monkeypatch):
         altered = bytearray(file)
         altered[at] ^= 1
         try:
-            found["open_catalog"](bytes(altered), found["catalog_key"])
+            found["open_catalog"](bytes(altered), found["CATALOG_KEY"])
         except ValueError as error:
             number = 1 if at < 16 else at // 4096 + 1
             assert str(error) == f"page {number} is damaged"

@@ -43,6 +43,7 @@ impl Contents {
             for generation in bucket.generations() {
                 write_generation(generation, &mut body);
             }
+            body.extend_from_slice(&bucket.catalog);
         }
         debug_assert!(body.len() <= capacity_bytes);
         body
@@ -205,6 +206,7 @@ impl Fields<'_> {
         require(ascend, "order of generations")?;
         Ok(Bucket {
             level_id,
+            catalog: self.take(WHAT)?,
             current,
             older,
         })

@@ -18,6 +18,7 @@ struct Shared {
     bucket_id: [u8; 16],
     current: (u32, SecretKey),
     older: Option<(u32, SecretKey)>,
+    catalog_key: SecretKey,
 }
 
 impl BucketKey {
@@ -25,11 +26,13 @@ impl BucketKey {
         bucket_id: [u8; 16],
         current: (u32, SecretKey),
         older: Option<(u32, SecretKey)>,
+        catalog_key: SecretKey,
     ) -> Self {
         Self(Arc::new(Shared {
             bucket_id,
             current,
             older,
+            catalog_key,
         }))
     }
 
@@ -72,31 +75,23 @@ impl BucketKey {
         unwrap_key(key, &context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)
     }
 
-    /// The key of the bucket's catalog: HKDF-Expand of the current generation with `"coffer catalog
-    /// v1" 0x00 bucket-id(16) generation(4, big-endian)`.
-    pub fn catalog_key(&self) -> SecretKey {
-        let (generation, key) = &self.0.current;
-        self.derive_catalog_key(*generation, key)
-    }
-
-    /// The key of the bucket's catalog under a given generation, for a catalog that is not yet
-    /// under the current one.
+    /// Wraps a data key that an older generation wrapped anew, under the current one.
     ///
     /// # Errors
     ///
-    /// When this generation isn't at hand.
-    pub fn catalog_key_of(&self, generation: u32) -> Result<SecretKey, KeysError> {
-        Ok(self.derive_catalog_key(generation, self.of(generation)?))
+    /// As [`BucketKey::unwrap`].
+    pub fn rewrap(
+        &self,
+        blob_id: &[u8; 16],
+        generation: u32,
+        wrapped: &[u8; WRAPPED_KEY_BYTES],
+    ) -> Result<[u8; WRAPPED_KEY_BYTES], KeysError> {
+        Ok(self.wrap(blob_id, &self.unwrap(blob_id, generation, wrapped)?))
     }
 
-    fn derive_catalog_key(&self, generation: u32, key: &SecretKey) -> SecretKey {
-        let label = [
-            b"coffer catalog v1\0".as_slice(),
-            self.bucket_id(),
-            &generation.to_be_bytes(),
-        ]
-        .concat();
-        key.derive(&label)
+    /// The key of the bucket's catalog, the same for all generations.
+    pub fn catalog_key(&self) -> SecretKey {
+        self.0.catalog_key.clone()
     }
 
     fn of(&self, generation: u32) -> Result<&SecretKey, KeysError> {

@@ -4,7 +4,7 @@ use coffer_seal::{SecretKey, wrap_key};
 
 use crate::bucket_key::BucketKey;
 use crate::contents::{
-    Bucket, BucketEntry, Contents, FIRST_GENERATION, Generation, bucket_context,
+    Bucket, BucketEntry, Contents, FIRST_GENERATION, Generation, bucket_context, catalog_context,
 };
 use crate::error::KeysError;
 use crate::keystore::Keystore;
@@ -29,7 +29,7 @@ impl Keystore {
         bucket_id: [u8; 16],
         level_id: [u8; 16],
     ) -> Result<BucketKey, KeysError> {
-        let key = SecretKey::generate();
+        let (key, catalog_key) = (SecretKey::generate(), SecretKey::generate());
         self.change(|contents, root| {
             if contents.buckets.contains_key(&bucket_id) {
                 return Err(KeysError::BucketExists { bucket_id });
@@ -40,8 +40,10 @@ impl Keystore {
             }
             let level_key = contents.level_key(root, level_id)?;
             let context = bucket_context(&bucket_id, FIRST_GENERATION);
+            let of_catalog = catalog_context(&bucket_id, FIRST_GENERATION);
             let bucket = Bucket {
                 level_id,
+                catalog: wrap_key(&key, &of_catalog, &catalog_key),
                 current: Generation {
                     number: FIRST_GENERATION,
                     wrapped: wrap_key(&level_key, &context, &key),
@@ -51,7 +53,12 @@ impl Keystore {
             contents.buckets.insert(bucket_id, bucket);
             Ok(())
         })?;
-        Ok(BucketKey::new(bucket_id, (FIRST_GENERATION, key), None))
+        Ok(BucketKey::new(
+            bucket_id,
+            (FIRST_GENERATION, key),
+            None,
+            catalog_key,
+        ))
     }
 
     /// A bucket's key, unwrapped.
@@ -68,7 +75,9 @@ impl Keystore {
             Ok::<_, KeysError>((generation.number, key))
         };
         let older = bucket.older.as_ref().map(unwrap).transpose()?;
-        Ok(BucketKey::new(*bucket_id, unwrap(&bucket.current)?, older))
+        let current = unwrap(&bucket.current)?;
+        let catalog_key = Contents::catalog_key(bucket, bucket_id, &current.1)?;
+        Ok(BucketKey::new(*bucket_id, current, older, catalog_key))
     }
 
     /// Destroys a bucket's key: when this returns, neither copy holds it. For buckets without

@@ -103,6 +103,9 @@ pub(crate) struct Generation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bucket {
     pub(crate) level_id: Id,
+    /// The key of its catalog, wrapped by the current generation: it stays for as long as the
+    /// catalog does, so that a rotation rewrites no catalog.
+    pub(crate) catalog: Wrapped,
     pub(crate) current: Generation,
     /// Lower than the current one's number.
     pub(crate) older: Option<Generation>,
@@ -222,6 +225,16 @@ impl Contents {
         unwrap(level_key, &context, &generation.wrapped)
     }
 
+    /// Unwraps the key of a bucket's catalog with the current generation of the bucket's key.
+    pub(crate) fn catalog_key(
+        bucket: &Bucket,
+        bucket_id: &Id,
+        current: &SecretKey,
+    ) -> Result<SecretKey, KeysError> {
+        let context = catalog_context(bucket_id, bucket.current.number);
+        unwrap(current, &context, &bucket.catalog)
+    }
+
     /// Wraps under a new root key what the old one wraps. Bucket keys stay as they are: level keys
     /// wrap them.
     pub(crate) fn rewrap(
@@ -272,6 +285,11 @@ pub(crate) fn level_context(level: &LevelEntry) -> Context {
 /// What binds a wrapped bucket key to its bucket.
 pub(crate) fn bucket_context(bucket_id: &Id, generation: u32) -> Context {
     Context::key(KeyKind::Bucket, bucket_id, generation)
+}
+
+/// What binds a catalog's wrapped key to its bucket.
+pub(crate) fn catalog_context(bucket_id: &Id, generation: u32) -> Context {
+    Context::key(KeyKind::Catalog, bucket_id, generation)
 }
 
 fn unwrap(

@@ -59,9 +59,10 @@ pub(crate) const BODY_FIXED_BYTES: usize = 2 + 2 * GENERATION_BYTES + 2 + 4;
 pub(crate) const LEVEL_MAX_BYTES: usize =
     ID_BYTES + 1 + LEVEL_NAME_MAX_BYTES + 1 + CATEGORIES_BYTES + 2 + 4 + 8 + GENERATION_BYTES;
 
-/// The longest bucket in the body, in bytes: id, level's id, count of generations, generations.
+/// The longest bucket in the body, in bytes: id, level's id, count of generations, generations,
+/// catalog's key.
 pub(crate) const BUCKET_MAX_BYTES: usize =
-    2 * ID_BYTES + 1 + BUCKET_GENERATION_COUNT_MAX * GENERATION_BYTES;
+    2 * ID_BYTES + 1 + BUCKET_GENERATION_COUNT_MAX * GENERATION_BYTES + WRAPPED_KEY_BYTES;
 
 /// What a slot holds beside the sealed body, in bytes: the clear header and the checksum.
 pub(crate) const FRAME_BYTES: usize = 40 + 32;

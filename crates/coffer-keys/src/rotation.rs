@@ -7,7 +7,9 @@
 use coffer_seal::{SecretKey, wrap_key};
 
 use crate::bucket_key::BucketKey;
-use crate::contents::{Generation, LevelEntry, bucket_context, level_context};
+use crate::contents::{
+    Contents, Generation, LevelEntry, bucket_context, catalog_context, level_context,
+};
 use crate::error::KeysError;
 use crate::keystore::Keystore;
 
@@ -49,7 +51,12 @@ impl Keystore {
             }
             let number = next(bucket.current.number)?;
             let context = bucket_context(&bucket_id, number);
-            let wrapped = wrap_key(&level_key, &context, &SecretKey::generate());
+            let key = SecretKey::generate();
+            let wrapped = wrap_key(&level_key, &context, &key);
+            let old_key = Contents::bucket_generation(&level_key, &bucket_id, &bucket.current)?;
+            let catalog_key = Contents::catalog_key(bucket, &bucket_id, &old_key)?;
+            let of_catalog = catalog_context(&bucket_id, number);
+            bucket.catalog = wrap_key(&key, &of_catalog, &catalog_key);
             bucket.older = Some(bucket.current);
             bucket.current = Generation { number, wrapped };
             Ok(())
@@ -58,7 +65,7 @@ impl Keystore {
     }
 
     /// Destroys the older generation of a bucket's key, as an erase does: the caller has made sure
-    /// that no data key and no catalog is under it any more.
+    /// that no data key is under it any more.
     ///
     /// # Errors
     ///

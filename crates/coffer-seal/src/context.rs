@@ -33,6 +33,9 @@ pub enum KeyKind {
     /// A root key that a passphrase wraps; the owner is the salt it is derived with, the generation
     /// 1.
     Root = 6,
+    /// The key of a bucket's catalog; the owner is the bucket, the generation that of the bucket
+    /// key.
+    Catalog = 7,
 }
 
 impl Context {

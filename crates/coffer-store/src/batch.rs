@@ -14,13 +14,15 @@
 //! page that is changed under a savepoint, and SQLCipher seals these copies.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::error::{Result, StoreError};
-use crate::limits::{BATCH_MAX, LINGER_MAX};
+use crate::limits::{BATCH_MAX, LINGER_MAX, TIDY_AFTER, TIDY_AGAIN};
 use crate::opener::Opener;
 use crate::readers::Readers;
 use crate::session::Session;
@@ -38,6 +40,8 @@ struct Shared {
     gathered: Condvar,
     /// `None` after a failure, until the next write opens another one, and once closed.
     session: Mutex<Option<Session>>,
+    /// Whether a job waits to empty the log.
+    is_tidying: AtomicBool,
 }
 
 #[derive(Default)]
@@ -122,7 +126,16 @@ impl Writer {
             queue: Mutex::default(),
             gathered: Condvar::new(),
             session: Mutex::new(Some(Session::new(connection)?)),
+            is_tidying: AtomicBool::new(false),
         })))
+    }
+
+    /// Empties the log soon, for what a killed process left in it may show what it removed.
+    pub(crate) fn tidy_soon(&self) {
+        if let Some(session) = &*self.0.session() {
+            session.note_removed();
+        }
+        self.0.tidy_after(TIDY_AFTER);
     }
 
     /// Queues `work` and waits until it is durable. `adds`: it is refused on a disk that is nearly
@@ -176,7 +189,7 @@ impl Writer {
 
 impl Shared {
     /// Commits group after group until nothing is queued.
-    fn drain(&self) {
+    fn drain(self: &Arc<Self>) {
         let mut session = self.session();
         let broken = OnPanic(self);
         let mut batch = Vec::with_capacity(BATCH_MAX);
@@ -196,9 +209,47 @@ impl Shared {
             if let Some(session) = &*session {
                 // After the answers: nobody waits for it but the writes that come next.
                 session.checkpoint_when_due();
+                if session.has_removed() {
+                    self.tidy_after(TIDY_AFTER);
+                }
             }
         }
         std::mem::forget(broken);
+    }
+
+    /// Empties the log after a while, once, however much is removed until then.
+    fn tidy_after(self: &Arc<Self>, wait: Duration) {
+        // Where there is no runtime, the catalog is being closed, which empties the log as well.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if self.is_tidying.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let shared = Arc::downgrade(self);
+        runtime.spawn(async move {
+            tokio::time::sleep(wait).await;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            let _ = tokio::task::spawn_blocking(move || shared.tidy()).await;
+        });
+    }
+
+    fn tidy(self: &Arc<Self>) {
+        let session = self.session();
+        // Before the work: what is removed after it asks for the next time.
+        self.is_tidying.store(false, Ordering::Release);
+        // Idle readers let go, and those that begin then find all pages in the database.
+        let is_left = |session: &Session| {
+            self.readers.committed();
+            session.make_space();
+            self.readers.committed();
+            session.has_removed() && !session.tidy()
+        };
+        if session.as_ref().is_some_and(is_left) {
+            self.tidy_after(TIDY_AGAIN);
+        }
     }
 
     /// Waits a moment for those who have just been answered: they are likely to write again, and

@@ -8,7 +8,8 @@ use coffer_seal::SecretKey;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::batch::Writer;
-use crate::database::Database;
+use crate::codec::decode_u64;
+use crate::database::{Database, has_log};
 use crate::error::{NO_BUCKET, Result, StoreError};
 use crate::limits::{INTEGRITY_PAUSE, INTEGRITY_RETRIES};
 use crate::opener::Opener;
@@ -95,6 +96,15 @@ pub struct Catalog {
     inner: Arc<Inner>,
 }
 
+/// How much a bucket holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Objects. Parts of uploads under way are none yet.
+    pub objects: u64,
+    /// Bytes that those have together.
+    pub bytes: u64,
+}
+
 struct Inner {
     bucket: Id,
     bucket_name: String,
@@ -167,10 +177,14 @@ impl Catalog {
             .ok_or_else(StoreError::damaged_catalog)?;
         let opener = Arc::new(Opener::new(CATALOG, path, key, !writable));
         let readers = Readers::new(opener.clone());
+        let has_log = has_log(opener.path());
         let writer = match writable {
             true => Some(Writer::new(opener, readers.clone(), connection)?),
             false => None,
         };
+        if let Some(writer) = writer.as_ref().filter(|_| has_log) {
+            writer.tidy_soon();
+        }
         let bucket = bucket_of(dir);
         Ok(Self {
             inner: Arc::new(Inner {
@@ -185,6 +199,36 @@ impl Catalog {
     /// The bucket's name, kept in here so that a stopped server's folder can tell it.
     pub fn bucket_name(&self) -> &str {
         &self.inner.bucket_name
+    }
+
+    /// How much the bucket holds, as its last commit left it. Nothing is walked over for it.
+    pub async fn totals(&self) -> Result<Totals> {
+        self.point(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT (SELECT value FROM meta WHERE name = 'object_count'),
+                        (SELECT value FROM meta WHERE name = 'object_bytes')",
+            )?;
+            let (objects, bytes): (i64, i64) =
+                statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(Totals {
+                objects: decode_u64(objects)?,
+                bytes: decode_u64(bytes)?,
+            })
+        })
+        .await
+    }
+
+    /// Gives the bucket another name, for the next time that the catalog is opened.
+    pub async fn rename_bucket(&self, name: &str) -> Result<()> {
+        let name = name.to_owned();
+        self.write(move |session| {
+            session.execute(
+                "UPDATE meta SET value = ? WHERE name = 'bucket_name'",
+                [&name],
+            )?;
+            Ok(())
+        })
+        .await
     }
 
     /// Ends what is queued, copies the log into the database and lets go of every connection and
@@ -298,7 +342,10 @@ fn schema(bucket_name: &str) -> String {
         .bytes()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    format!("{SCHEMA}INSERT INTO meta VALUES('bucket_name', CAST(x'{digits}' AS TEXT));")
+    format!(
+        "{SCHEMA}INSERT INTO meta VALUES('bucket_name', CAST(x'{digits}' AS TEXT)),
+             ('object_count', 0), ('object_bytes', 0);"
+    )
 }
 
 /// The folder of a bucket bears its id; one of another name (a copy, a test) has none to tell.

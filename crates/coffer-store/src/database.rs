@@ -221,7 +221,7 @@ fn settle(connection: &Connection) -> Result<()> {
 }
 
 /// Whether commits wait in the log that the database itself does not have yet.
-fn has_log(path: &Path) -> bool {
+pub(crate) fn has_log(path: &Path) -> bool {
     fs::metadata(with_suffix(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 

@@ -27,8 +27,9 @@ mod readers;
 
 mod batch;
 
-mod catalog;
 mod codec;
+
+mod catalog;
 mod folding;
 mod rows;
 
@@ -36,6 +37,7 @@ mod objects;
 
 mod listing;
 mod reading;
+mod rewrapping;
 mod tags;
 mod uploads;
 mod walk;
@@ -60,8 +62,9 @@ pub mod fuzzing;
 pub use blob_reader::BlobReader;
 pub use blob_writer::{BlobWriter, FinishedBlob};
 pub use blobs::{BlobStore, ReadPin};
-pub use catalog::{CATALOG, CATALOG_FILE, Catalog};
+pub use catalog::{CATALOG, CATALOG_FILE, Catalog, Totals};
 pub use database::Database;
 pub use error::{Result, StoreError};
 pub use objects::{DeleteOutcome, PutOutcome};
+pub use rewrapping::{HeldKey, KeyPlace};
 pub use sweep::Swept;

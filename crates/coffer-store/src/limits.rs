@@ -58,6 +58,18 @@ pub const CHECKPOINT_PAGES: u32 = 4_096;
 /// and the log can begin anew, so that readers that never pause can't make it grow for ever.
 pub const CHECKPOINT_FORCED_PAGES: u32 = 4 * CHECKPOINT_PAGES;
 
+/// How long after something was removed the write-ahead log is emptied, which may show it still.
+pub const TIDY_AFTER: Duration = Duration::from_secs(5);
+
+/// How long to wait for the next attempt when readers prevented it.
+pub const TIDY_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long an attempt waits for readers, in milliseconds: writers wait with it.
+pub const TIDY_BUSY_MS: u64 = 20;
+
+/// The most data keys that are rewrapped in one go.
+pub const REWRAP_MAX: usize = 256;
+
 /// What a write-ahead log keeps of its file when it begins anew, in bytes: overwriting blocks that
 /// are there is cheaper than new ones.
 pub const JOURNAL_KEPT_BYTES: u64 = 24 * 1_024 * 1_024;

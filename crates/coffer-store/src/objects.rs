@@ -82,11 +82,12 @@ pub(crate) struct There {
     id: i64,
     is_inline: bool,
     etag: String,
+    pub(crate) size_bytes: i64,
 }
 
 pub(crate) fn find(session: &Session, name: &ObjectName) -> Result<Option<There>> {
-    let mut statement =
-        session.prepare_cached("SELECT id, is_inline, etag FROM object WHERE name = ?")?;
+    let mut statement = session
+        .prepare_cached("SELECT id, is_inline, etag, size_bytes FROM object WHERE name = ?")?;
     let mut rows = statement.query([name.expose().as_bytes()])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
@@ -95,6 +96,7 @@ pub(crate) fn find(session: &Session, name: &ObjectName) -> Result<Option<There>
         id: row.get(0)?,
         is_inline: row.get(1)?,
         etag: row.get(2)?,
+        size_bytes: row.get(3)?,
     }))
 }
 
@@ -127,6 +129,17 @@ pub(crate) fn make_room(
     }
 }
 
+/// Counts an object that was put where there was this one, or none.
+pub(crate) fn count_replaced(session: &Session, there: Option<&There>, size_bytes: i64) {
+    match there {
+        Some(there) => {
+            session.count(0, size_bytes - there.size_bytes);
+            session.note_removed();
+        }
+        None => session.count(1, size_bytes),
+    }
+}
+
 fn put(
     session: &Session,
     name: &ObjectName,
@@ -142,6 +155,7 @@ fn put(
                 NewContent::Inline(data) => store_inline(session, id, data, false)?,
                 NewContent::Blob(blob) => store_blob(session, id, 0, 0, blob)?,
             }
+            session.count(1, row.size_bytes);
             return Ok(PutOutcome::default());
         }
     }
@@ -156,6 +170,7 @@ fn put(
         NewContent::Blob(blob) => store_blob(session, id, 0, 0, blob)?,
     }
     row.store(session, name, id, there.is_some())?;
+    count_replaced(session, there.as_ref(), row.size_bytes);
     Ok(PutOutcome { replaced })
 }
 
@@ -173,6 +188,8 @@ fn delete(
     session
         .prepare_cached("DELETE FROM object WHERE name = ?")?
         .execute([name.expose().as_bytes()])?;
+    session.count(-1, -there.size_bytes);
+    session.note_removed();
     Ok(DeleteOutcome {
         existed: true,
         freed,

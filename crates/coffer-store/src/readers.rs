@@ -91,8 +91,8 @@ impl Readers {
         .await
     }
 
-    /// Something has been committed: from now on, every read sees it. To be called before the commit
-    /// is acknowledged.
+    /// Something has been committed: from now on, every read sees it. To be called before the
+    /// commit is acknowledged.
     pub(crate) fn committed(&self) {
         self.0.commit_count.fetch_add(1, Ordering::AcqRel);
         // One whose transaction does not end is of no use any more.

@@ -2,13 +2,17 @@
 
 use std::cell::Cell;
 use std::ops::Deref;
+use std::time::Duration;
 
 use rusqlite::{Connection, ffi};
 use rustix::io::Errno;
 
 use crate::cipher;
 use crate::error::{Result, StoreError};
-use crate::limits::{CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES, FREE_PAGES_MIN, PAGE_BYTES};
+use crate::limits::{
+    BUSY_TIMEOUT_MS, CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES, FREE_PAGES_MIN, PAGE_BYTES,
+    TIDY_BUSY_MS,
+};
 
 /// What a write works with: the connection, within a transaction, and the next free id.
 pub(crate) struct Session {
@@ -18,7 +22,13 @@ pub(crate) struct Session {
     log_pages: Cell<u32>,
     /// How long the log must be for the next attempt to copy it, in pages.
     checkpoint_at: Cell<u32>,
+    /// By how much the transaction under way changes the count of objects, and of their bytes.
+    counted: Cell<(i64, i64)>,
+    /// Whether something was removed whose old pages may still be in the log.
+    has_removed: Cell<bool>,
 }
+
+const TRUNCATE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 thread_local! {
     /// How long the log was after the last commit on this thread that wrote to it, in pages.
@@ -38,7 +48,38 @@ impl Session {
             next_object_id: Cell::new(None),
             log_pages: Cell::new(0),
             checkpoint_at: Cell::new(CHECKPOINT_PAGES),
+            counted: Cell::new((0, 0)),
+            has_removed: Cell::new(false),
         })
+    }
+
+    /// Counts what the transaction under way adds to the objects and their bytes.
+    pub(crate) fn count(&self, objects: i64, bytes: i64) {
+        let (all, all_bytes) = self.counted.get();
+        self.counted.set((all + objects, all_bytes + bytes));
+    }
+
+    /// Remembers that something was removed which must not stay in the log for long.
+    pub(crate) fn note_removed(&self) {
+        self.has_removed.set(true);
+    }
+
+    /// Whether something was removed since the log was last emptied.
+    pub(crate) fn has_removed(&self) -> bool {
+        self.has_removed.get()
+    }
+
+    /// Copies all of the log and empties it, so that no page in it shows what was removed. Whether
+    /// it could: readers that don't end soon prevent it.
+    pub(crate) fn tidy(&self) -> bool {
+        let wait = |ms| self.busy_timeout(Duration::from_millis(ms));
+        // Writers wait meanwhile, so not for long.
+        let is_done = wait(TIDY_BUSY_MS).is_ok() && self.checkpoint(TRUNCATE);
+        let _ = wait(BUSY_TIMEOUT_MS);
+        if is_done {
+            self.has_removed.set(false);
+        }
+        is_done
     }
 
     /// An id that no object has yet. Ids rise, so that new rows go to the end of their tables; one
@@ -62,13 +103,34 @@ impl Session {
     /// SQLCipher gives zeros for a page whose seal does not verify and remembers the error; a
     /// transaction that has met one does not commit.
     pub(crate) fn transact(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.counted.set((0, 0));
         let done = self.step("BEGIN IMMEDIATE").and_then(|()| work());
+        let done = done.and_then(|()| self.write_counts());
         let done = done.and_then(|()| self.step("COMMIT"));
         if done.is_err() && !self.is_autocommit() {
             // Fails only when SQLite has rolled back by itself.
             let _ = self.execute_batch("ROLLBACK");
         }
         done
+    }
+
+    /// Keeps the catalog's counts in step with its rows, in the same transaction: so nobody has to
+    /// walk over a catalog to know how much it holds.
+    fn write_counts(&self) -> Result<()> {
+        let (objects, bytes) = self.counted.get();
+        if (objects, bytes) == (0, 0) {
+            return Ok(());
+        }
+        let done = self
+            .prepare_cached(
+                "UPDATE meta SET value = value + iif(name = 'object_count', ?1, ?2)
+                 WHERE name IN ('object_count', 'object_bytes')",
+            )
+            .and_then(|mut statement| statement.execute([objects, bytes]));
+        match done.map_err(|error| self.of_system(error.into()))? {
+            2 => Ok(()),
+            _ => Err(StoreError::damaged_catalog()),
+        }
     }
 
     fn step(&self, sql: &str) -> Result<()> {
@@ -139,7 +201,7 @@ impl Session {
 
     /// Copies all of the log and empties it, before the connection is closed.
     pub(crate) fn finish(self) {
-        self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)");
+        self.checkpoint(TRUNCATE);
     }
 
     /// Whether the log was copied to its end, so that it can begin anew.

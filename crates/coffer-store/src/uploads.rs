@@ -10,7 +10,7 @@ use crate::codec::{
 use crate::error::{Result, StoreError};
 use crate::folding::{Folding, end_of};
 use crate::limits::LIST_MAX;
-use crate::objects::{PutOutcome, check, find, make_room};
+use crate::objects::{PutOutcome, check, count_replaced, find, make_room};
 use crate::record::{CompletedObject, Id, Part, Precondition, Upload, UploadsPage, UploadsQuery};
 use crate::rows::{
     BLOB_COLUMNS, ObjectRow, blob_columns, read_blob, read_name, row_limit, store_blob,
@@ -73,6 +73,9 @@ impl Catalog {
                     part.blob.wrapped_key,
                     part.blob.checksum.as_ref().map(encode_checksum),
                 ])?;
+            if replaced.is_some() {
+                session.note_removed();
+            }
             Ok(replaced.map(Id))
         })
         .await
@@ -177,6 +180,7 @@ fn complete(
     // At most `PART_NUMBER_MAX`, for numbers ascend.
     row.part_count = u32::try_from(object.parts.len()).map_err(|_| StoreError::OutOfRange)?;
     row.store(session, &object.name, object_id, there.is_some())?;
+    count_replaced(session, there.as_ref(), size_bytes);
     Ok(PutOutcome { replaced })
 }
 
@@ -296,6 +300,7 @@ fn remove(session: &Session, id: &Id) -> Result<()> {
     session
         .prepare_cached("DELETE FROM upload WHERE upload_id = ?")?
         .execute([id.0])?;
+    session.note_removed();
     Ok(())
 }
 

@@ -61,6 +61,7 @@ pub(crate) fn contents() -> impl Strategy<Value = Contents> {
         let bucket = |(id, (level, number, older, fill)): (Id, (usize, u32, Option<u8>, u8))| {
             let bucket = Bucket {
                 level_id: ids[level % ids.len()],
+                catalog: [!fill; WRAPPED_KEY_BYTES],
                 current: generation(number + 1, fill),
                 older: older.map(|fill| generation(number, fill)),
             };
@@ -116,6 +117,7 @@ pub(crate) fn fullest() -> Contents {
     let bucket = |number| {
         let bucket = Bucket {
             level_id: id(number % LEVEL_COUNT_MAX),
+            catalog: [4; WRAPPED_KEY_BYTES],
             current: generation(u32::MAX, 2),
             older: Some(generation(u32::MAX - 1, 3)),
         };

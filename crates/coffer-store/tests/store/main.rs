@@ -12,6 +12,7 @@ mod killed;
 mod listing;
 mod museum;
 mod objects;
+mod rewrapping;
 mod stopped;
 mod sweeps;
 mod uploads;

@@ -13,7 +13,7 @@ use coffer_store::record::{
     BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, ContentHeaders,
     Details, Id, ListQuery, Part, Precondition, Upload, UploadsQuery,
 };
-use coffer_store::{BlobStore, Catalog};
+use coffer_store::{BlobStore, Catalog, Totals};
 
 use crate::fixture::{drain, in_blob, inline, name, noise, read};
 
@@ -27,8 +27,7 @@ fn bucket_key() -> SecretKey {
 }
 
 fn catalog_key() -> SecretKey {
-    let generation = GENERATION.to_be_bytes();
-    bucket_key().derive(&[b"coffer catalog v1\0", &BUCKET_ID.0[..], &generation[..]].concat())
+    SecretKey::from_bytes([0x0c; 32])
 }
 
 fn museum(format: u32) -> PathBuf {
@@ -212,6 +211,9 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
     catalog.check_integrity().await.unwrap();
     catalog.check_structure().await.unwrap();
     assert_eq!(catalog.bucket_name(), "museum");
+    let bytes = 31 + 4_096 + 40_000 + 5_300;
+    let totals = Totals { objects: 5, bytes };
+    assert_eq!(catalog.totals().await.unwrap(), totals);
     assert_eq!(catalog.bucket_tags().await.unwrap(), Some(tags()));
     let page = catalog
         .list(ListQuery {

@@ -1,0 +1,286 @@
+//! Counts that are kept, keys that are rewrapped, and what a deletion leaves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use coffer_seal::random_bytes;
+use coffer_store::limits::{REWRAP_MAX, TIDY_AFTER, TIDY_AGAIN};
+use coffer_store::record::{CompletedObject, Details, Id, Part, Precondition, Upload};
+use coffer_store::{Catalog, KeyPlace, Totals};
+use proptest::prelude::*;
+
+use crate::fixture::{Bucket, blob_ref, in_blob, inline, name};
+
+async fn totals(bucket: &Bucket) -> (u64, u64) {
+    let Totals { objects, bytes } = bucket.catalog.totals().await.unwrap();
+    (objects, bytes)
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8, usize),
+    Delete(u8),
+    Refused(u8),
+    DeleteMany(Vec<u8>),
+    Upload(u8, usize),
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..6u8, 0..3_000usize).prop_map(|(name, size)| Step::Put(name, size)),
+        2 => (0..6u8).prop_map(Step::Delete),
+        1 => (0..6u8).prop_map(Step::Refused),
+        1 => prop::collection::vec(0..6u8, 0..4).prop_map(Step::DeleteMany),
+        1 => (0..6u8, 0..9_000usize).prop_map(|(name, size)| Step::Upload(name, size)),
+        1 => Just(Step::Reopen),
+    ];
+    prop::collection::vec(step, 1..24)
+}
+
+async fn upload(bucket: &Bucket, object: &str, size: usize) {
+    let id = Id(random_bytes());
+    let upload = Upload {
+        name: name(object),
+        id,
+        started_ms: 1,
+        checksum: None,
+        details: Details::default(),
+        tags: Vec::new(),
+    };
+    bucket.catalog.create_upload(upload).await.unwrap();
+    let part = Part {
+        number: 1,
+        etag: "e".into(),
+        modified_ms: 1,
+        blob: blob_ref(size as u64),
+    };
+    let parts = vec![(1, part.blob.id)];
+    bucket.catalog.put_part(id, part).await.unwrap();
+    let object = CompletedObject {
+        name: name(object),
+        etag: "e-1".into(),
+        modified_ms: 2,
+        details: Details::default(),
+        tags: Vec::new(),
+        parts,
+    };
+    let done = bucket
+        .catalog
+        .complete_upload(&id, object, Precondition::None);
+    done.await.unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_counts_are_those_of_a_walk(steps in steps()) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let mut bucket = Bucket::in_memory().await;
+            let mut model = BTreeMap::new();
+            for step in steps {
+                match step {
+                    Step::Put(number, size) => {
+                        bucket.put(&number.to_string(), &vec![7; size]).await;
+                        model.insert(number, size as u64);
+                    }
+                    Step::Upload(number, size) => {
+                        upload(&bucket, &number.to_string(), size).await;
+                        model.insert(number, size as u64);
+                    }
+                    Step::Delete(number) => {
+                        let doomed = name(&number.to_string());
+                        bucket.catalog.delete(&doomed, Precondition::None).await.unwrap();
+                        model.remove(&number);
+                    }
+                    Step::Refused(number) => {
+                        let object = inline(&number.to_string(), b"never");
+                        let refused = Precondition::Etag("another".into());
+                        assert!(bucket.catalog.put(object, refused).await.is_err());
+                    }
+                    Step::DeleteMany(numbers) => {
+                        let doomed = numbers
+                            .iter()
+                            .map(|number| (name(&number.to_string()), Precondition::None))
+                            .collect();
+                        bucket.catalog.delete_many(doomed).await.unwrap();
+                        for number in numbers {
+                            model.remove(&number);
+                        }
+                    }
+                    Step::Reopen => bucket.reopen().await,
+                }
+                let expected = (model.len() as u64, model.values().sum());
+                assert_eq!(totals(&bucket).await, expected);
+            }
+        });
+    }
+}
+
+/// The data keys of a catalog, page by page, as the one who rewraps them meets them.
+async fn all_of_other_generations(catalog: &Catalog, generation: u32) -> usize {
+    let (mut after, mut count) = (KeyPlace::FIRST, 0);
+    loop {
+        let found = catalog
+            .keys_of_other_generations(generation, after)
+            .await
+            .unwrap();
+        let Some(last) = found.last() else {
+            return count;
+        };
+        assert!(found.len() <= REWRAP_MAX);
+        assert!(after < last.place, "it goes on");
+        (after, count) = (last.place, count + found.len());
+    }
+}
+
+#[tokio::test]
+async fn all_keys_are_met_and_replaced() {
+    let bucket = Bucket::in_memory().await;
+    for number in 0..700 {
+        let object = in_blob(&format!("{number}"), blob_ref(9));
+        bucket
+            .catalog
+            .put(object, Precondition::None)
+            .await
+            .unwrap();
+    }
+    let id = Id(random_bytes());
+    let under_way = Upload {
+        name: name("under way"),
+        id,
+        started_ms: 1,
+        checksum: None,
+        details: Details::default(),
+        tags: Vec::new(),
+    };
+    bucket.catalog.create_upload(under_way).await.unwrap();
+    for number in 1..=300 {
+        let part = Part {
+            number,
+            etag: "e".into(),
+            modified_ms: 1,
+            blob: blob_ref(5),
+        };
+        bucket.catalog.put_part(id, part).await.unwrap();
+    }
+    let catalog = &bucket.catalog;
+    assert_eq!(catalog.count_of_other_generations(4).await.unwrap(), 1_000);
+    assert_eq!(all_of_other_generations(catalog, 3).await, 0);
+    assert_eq!(all_of_other_generations(catalog, 4).await, 1_000);
+
+    let mut after = KeyPlace::FIRST;
+    loop {
+        let mut found = catalog.keys_of_other_generations(4, after).await.unwrap();
+        let Some(last) = found.last() else { break };
+        after = last.place;
+        for key in &mut found {
+            assert_eq!(key.generation, 3);
+            key.wrapped_key = [0xCC; 104];
+        }
+        catalog.replace_keys(found, 4).await.unwrap();
+    }
+    assert_eq!(catalog.count_of_other_generations(4).await.unwrap(), 0);
+    for key in catalog
+        .keys_of_other_generations(3, KeyPlace::FIRST)
+        .await
+        .unwrap()
+    {
+        assert_eq!((key.generation, key.wrapped_key), (4, [0xCC; 104]));
+    }
+}
+
+/// The plaintext of every page in database and log, as whoever has the catalog's key finds it.
+fn pages(bucket: &Bucket) -> Vec<Vec<u8>> {
+    let file = fs::read(bucket.dir.path().join("catalog.db")).unwrap();
+    let log = fs::read(bucket.dir.path().join("catalog.db-wal")).unwrap_or_default();
+    let whole = file.chunks_exact(4096);
+    let frames = log.get(32..).unwrap_or_default().chunks_exact(24 + 4096);
+    whole
+        .chain(frames.map(|frame| &frame[24..]))
+        .map(|page| decrypted(bucket.key.expose(), page))
+        .collect()
+}
+
+/// AES-256-CBC of a page, without its code; the first 16 bytes of page 1 come out as noise.
+fn decrypted(key: &[u8; 32], page: &[u8]) -> Vec<u8> {
+    use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
+    let key = UnboundCipherKey::new(&AES_256, key).unwrap();
+    let iv: [u8; 16] = page[4048..4064].try_into().unwrap();
+    let mut out = page[..4048].to_vec();
+    // Without padding: a block cipher in CBC mode, block by block, is ECB and XOR.
+    let ecb = DecryptingKey::ecb(key).unwrap();
+    let sealed = out.clone();
+    ecb.decrypt(&mut out, DecryptionContext::None).unwrap();
+    let before = iv.iter().chain(&sealed[..4032]);
+    out.iter_mut()
+        .zip(before)
+        .for_each(|(byte, mask)| *byte ^= mask);
+    out
+}
+
+fn shows(pages: &[Vec<u8>], needle: &[u8]) -> bool {
+    pages
+        .iter()
+        .any(|page| page.windows(needle.len()).any(|window| window == needle))
+}
+
+#[tokio::test]
+async fn a_deleted_object_s_key_and_name_are_gone_from_database_and_log_soon() {
+    let bucket = Bucket::in_memory().await;
+    let mut keys = Vec::new();
+    for number in 0..400u32 {
+        let mut blob = blob_ref(9);
+        blob.wrapped_key = std::array::from_fn(|_| random_bytes::<1>()[0]);
+        keys.push(blob.wrapped_key);
+        let object = in_blob(&format!("a telling name {number:05}"), blob);
+        bucket
+            .catalog
+            .put(object, Precondition::None)
+            .await
+            .unwrap();
+    }
+    let told = |number: usize| format!("a telling name {number:05}");
+    let seen = pages(&bucket);
+    assert!(
+        keys.iter().all(|key| shows(&seen, key)),
+        "the test sees keys that are there"
+    );
+
+    let doomed: Vec<usize> = (0..400).filter(|number| number % 3 != 0).collect();
+    for number in &doomed {
+        let gone = name(&told(*number));
+        bucket
+            .catalog
+            .delete(&gone, Precondition::Present)
+            .await
+            .unwrap();
+    }
+    let is_left = |seen: &[Vec<u8>]| {
+        doomed
+            .iter()
+            .any(|number| shows(seen, &keys[*number]) || shows(seen, told(*number).as_bytes()))
+    };
+    assert!(is_left(&pages(&bucket)), "the log shows them still");
+    let begun = Instant::now();
+    while is_left(&pages(&bucket)) {
+        // Readers, idle ones too, don't keep it from happening.
+        bucket.catalog.totals().await.unwrap();
+        let limit = TIDY_AFTER + TIDY_AGAIN * 5;
+        assert!(
+            begun.elapsed() < limit,
+            "still there after {:?}",
+            begun.elapsed()
+        );
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let seen = pages(&bucket);
+    assert!(
+        (0..400)
+            .step_by(3)
+            .all(|number| shows(&seen, &keys[number]))
+    );
+}
