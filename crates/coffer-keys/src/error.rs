@@ -33,6 +33,68 @@ pub enum KeysError {
         /// Its permission bits.
         mode: u32,
     },
+    /// That is no root-key source.
+    #[error("that is no root-key source: {problem}")]
+    SourceSpec {
+        /// What is wrong with it, and what would be right.
+        problem: &'static str,
+    },
+    /// The file that says where the root key is says something else.
+    #[error(
+        "{path} does not say where the root key is: restore it from a backup, or remove it and \
+         name the source at the next start (--root-key)"
+    )]
+    SourceRecord {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The keystore's root key is in another source than the one that was asked for.
+    #[error(
+        "the keystore's root key is in the source {recorded}: start without another one, and move \
+         the root key with `coffer keystore move --to SOURCE`"
+    )]
+    OtherSource {
+        /// The source that is recorded.
+        recorded: String,
+    },
+    /// The root key would have been moved to where it is.
+    #[error("the root key is there already: {place}")]
+    SameSource {
+        /// The source.
+        place: String,
+    },
+    /// The source holds a root key of something else.
+    #[error(
+        "there is a root key already, which may be that of another keystore: {place}; choose \
+         another name, or remove it"
+    )]
+    RootTaken {
+        /// The source.
+        place: String,
+    },
+    /// A passphrase is needed, and none was given.
+    #[error(
+        "a passphrase opens the root key, and none was given: give it at the terminal, by \
+         --passphrase-fd N, or as the systemd credential coffer-passphrase"
+    )]
+    PassphraseMissing,
+    /// A PIN is needed, and none was given.
+    #[error(
+        "a token's PIN is needed, and none was given: give it at the terminal, as the systemd \
+         credential coffer-pin, or in a file that pin-source names"
+    )]
+    PinMissing,
+    /// Others than the owner may read the file that the PIN is in.
+    #[error(
+        "the file with the PIN, {path}, has mode {mode:04o}, so others than its owner can read it: \
+         run chmod 600 on it, and change the PIN"
+    )]
+    PinExposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// The root-key file is not one.
     #[error(
         "{path} holds no root key that can be used: it is not a file of this kind, or the key that \

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coffer_seal::{SecretKey, random_bytes};
+use zeroize::Zeroizing;
 
 use crate::contents::{Contents, LevelEntry};
 use crate::copies::{Copies, Repair};
@@ -36,13 +37,13 @@ pub struct Keystore {
 
 pub(crate) struct State {
     pub(crate) contents: Contents,
-    copies: Copies,
+    pub(crate) copies: Copies,
     pub(crate) root: RootKey,
-    source: Arc<dyn RootSource>,
+    pub(crate) source: Arc<dyn RootSource>,
     /// The source before a move, while it may hold root keys.
-    left_source: Option<Arc<dyn RootSource>>,
+    pub(crate) left_source: Option<Arc<dyn RootSource>>,
     /// Whether the source may hold another root key than `root`.
-    is_settled: bool,
+    pub(crate) is_settled: bool,
 }
 
 impl Keystore {
@@ -84,7 +85,7 @@ impl Keystore {
     /// whole, for that would undo a destroyed key.
     pub fn open(path: &Path, source: Box<dyn RootSource>) -> Result<(Self, Repair), KeysError> {
         let file = open_file(path, OpenOptions::new().read(true).write(true))?;
-        Self::open_on(Box::new(file), path, source)
+        Self::open_on(Box::new(file), path, vec![source.into()])
     }
 
     /// Opens a keystore and changes nothing, neither a damaged copy nor the root keys.
@@ -95,7 +96,7 @@ impl Keystore {
     pub fn open_read_only(path: &Path, source: Box<dyn RootSource>) -> Result<Self, KeysError> {
         let file = open_file(path, OpenOptions::new().read(true))?;
         let copies = Copies::find(Box::new(file), path)?;
-        Self::from_copies(copies, source, false)
+        Self::from_copies(copies, vec![source.into()], false)
     }
 
     /// Whether there is a keystore at this path, or anything else.
@@ -149,41 +150,6 @@ impl Keystore {
         self.change_under_new_root(|_, _| Ok(())).map(drop)
     }
 
-    /// Moves the keystore under a new root key in another source, and destroys the root key in the
-    /// one before.
-    ///
-    /// After a power cut the keystore opens with one of the two sources, and the caller, who knows
-    /// both, has the other destroy its keys: [`RootSource::keep_only`] with `None`.
-    ///
-    /// # Errors
-    ///
-    /// [`KeysError::RootUnsettled`] when the new source holds a root key; as
-    /// [`Keystore::rotate_root`].
-    pub fn move_to(&self, source: Box<dyn RootSource>) -> Result<(), KeysError> {
-        let mut state = self.settled()?;
-        let source: Arc<dyn RootSource> = source.into();
-        if !source.candidates()?.is_empty() {
-            return Err(KeysError::RootUnsettled {
-                place: source.describe(),
-            });
-        }
-        let mut contents = state.contents.clone();
-        let new_root = source.add()?;
-        contents.rewrap(&self.id, &state.root, &new_root)?;
-        if let Err(error) = state.put(contents, new_root) {
-            // Whether the copy counts is not known: were the new root key destroyed before the
-            // copy is mended, a restart might find a keystore that nothing opens.
-            state.copies.mend()?;
-            source.keep_only(None)?;
-            return Err(error);
-        }
-        state.left_source = Some(std::mem::replace(&mut state.source, source));
-        state.is_settled = false;
-        state.settle().map_err(|source| KeysError::Unsettled {
-            source: Box::new(source),
-        })
-    }
-
     /// Completes what a failed change left behind: afterwards both copies are the same and the
     /// source holds one root key. Every change begins with it.
     ///
@@ -210,21 +176,27 @@ impl Keystore {
         copies.write_staler(copy)?;
         copies.mend()?;
         source.keep_only(Some(&root))?;
-        Self::from_copies(copies, source, true)
+        Self::from_copies(copies, vec![source.into()], true)
     }
 
     pub(crate) fn open_on(
         medium: Box<dyn Medium>,
         path: &Path,
-        source: Box<dyn RootSource>,
+        sources: Vec<Arc<dyn RootSource>>,
     ) -> Result<(Self, Repair), KeysError> {
         let copies = Copies::find(medium, path)?;
-        let keystore = Self::from_copies(copies, source, true)?;
+        let keystore = Self::from_copies(copies, sources, true)?;
         let mut state = keystore.state();
         // Only now that the newest copy is known to open may it replace the other, and only when
         // both open with this root key may the other root key go.
         let repair = state.copies.mend()?;
-        state.settle()?;
+        state.settle_source()?;
+        if let Err(error) = state.settle_left_source() {
+            tracing::warn!(
+                %error,
+                "the root key was moved, but the source that it left may hold it still"
+            );
+        }
         drop(state);
         if repair != Repair::None {
             tracing::warn!(?repair, "a copy of the keystore was mended from the other");
@@ -232,22 +204,15 @@ impl Keystore {
         Ok((keystore, repair))
     }
 
-    fn from_copies(
+    /// Opens with the first of one or two sources that can; the other is to be emptied.
+    pub(crate) fn from_copies(
         copies: Copies,
-        source: Box<dyn RootSource>,
+        mut sources: Vec<Arc<dyn RootSource>>,
         writable: bool,
     ) -> Result<Self, KeysError> {
         let id = copies.newest().keystore_id();
-        let candidates = source.candidates()?;
-        if candidates.is_empty() {
-            return Err(KeysError::RootMissing {
-                place: source.describe(),
-            });
-        }
-        let (body, root) = candidates
-            .into_iter()
-            .find_map(|root| Some((copies.newest().open(&root).ok()?, root)))
-            .ok_or(KeysError::WrongRoot)?;
+        let (body, root, index) = find_root(&copies, &sources)?;
+        let source = sources.swap_remove(index);
         let contents = Contents::from_bytes(&body)?;
         let system_key = contents.system_key(&id, &root)?;
         Ok(Self {
@@ -258,8 +223,8 @@ impl Keystore {
                 contents,
                 copies,
                 root,
-                source: source.into(),
-                left_source: None,
+                source,
+                left_source: sources.pop(),
                 is_settled: false,
             }),
         })
@@ -302,7 +267,7 @@ impl Keystore {
     }
 
     /// The state, after what a failed change left behind was completed.
-    fn settled(&self) -> Result<MutexGuard<'_, State>, KeysError> {
+    pub(crate) fn settled(&self) -> Result<MutexGuard<'_, State>, KeysError> {
         if !self.writable {
             return Err(KeysError::ReadOnly);
         }
@@ -320,7 +285,7 @@ impl Keystore {
 
 impl State {
     /// Makes contents what a restart finds. When it fails, the other copy is untouched.
-    fn put(&mut self, contents: Contents, root: RootKey) -> Result<(), KeysError> {
+    pub(crate) fn put(&mut self, contents: Contents, root: RootKey) -> Result<(), KeysError> {
         let newest = self.copies.newest();
         let generation = newest.generation() + 1;
         let copy = Copy::seal(
@@ -337,12 +302,23 @@ impl State {
     }
 
     /// Brings both copies to the newest, and only then destroys other root keys.
-    fn settle(&mut self) -> Result<(), KeysError> {
+    pub(crate) fn settle(&mut self) -> Result<(), KeysError> {
         self.copies.mend()?;
+        self.settle_source()?;
+        self.settle_left_source()
+    }
+
+    /// Destroys the source's other root keys.
+    fn settle_source(&mut self) -> Result<(), KeysError> {
         if !self.is_settled {
             self.source.keep_only(Some(&self.root))?;
             self.is_settled = true;
         }
+        Ok(())
+    }
+
+    /// Destroys all root keys of the source before a move.
+    fn settle_left_source(&mut self) -> Result<(), KeysError> {
         if let Some(left) = &self.left_source {
             left.keep_only(None)?;
             self.left_source = None;
@@ -360,7 +336,37 @@ impl fmt::Debug for Keystore {
     }
 }
 
-fn open_file(path: &Path, options: &OpenOptions) -> Result<File, KeysError> {
+/// The first root key of any source that opens the newest copy, and the source's index.
+fn find_root(
+    copies: &Copies,
+    sources: &[Arc<dyn RootSource>],
+) -> Result<(Zeroizing<Vec<u8>>, RootKey, usize), KeysError> {
+    let (mut failure, mut is_empty) = (None, true);
+    for (index, source) in sources.iter().enumerate() {
+        match source.candidates() {
+            Ok(candidates) => {
+                is_empty &= candidates.is_empty();
+                for root in candidates {
+                    if let Ok(body) = copies.newest().open(&root) {
+                        return Ok((body, root, index));
+                    }
+                }
+            }
+            // Another one may open it; if none does, this is why.
+            Err(error) => failure = Some(error),
+        }
+    }
+    let place = || sources.last().map(|source| source.describe());
+    Err(match failure {
+        Some(failure) => failure,
+        None if is_empty => KeysError::RootMissing {
+            place: place().unwrap_or_default(),
+        },
+        None => KeysError::WrongRoot,
+    })
+}
+
+pub(crate) fn open_file(path: &Path, options: &OpenOptions) -> Result<File, KeysError> {
     options.open(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => KeysError::Missing {
             path: path.to_path_buf(),

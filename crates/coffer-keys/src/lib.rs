@@ -57,6 +57,10 @@ mod memory_root;
 mod passphrase_root;
 mod token_root;
 
+mod source_spec;
+
+mod source_record;
+
 mod contents;
 
 mod body;
@@ -68,9 +72,13 @@ mod bucket_key;
 
 mod keystore;
 
+mod moving;
+
 mod buckets;
 mod levels;
 mod rotation;
+
+mod key_folder;
 
 pub mod receipt;
 
@@ -92,6 +100,7 @@ pub use copies::Repair;
 pub use error::KeysError;
 pub use export::{ExportIdentity, ExportRecipient};
 pub use file_root::FileRoot;
+pub use key_folder::{KeyFolder, SourceSecrets};
 pub use keyring_root::KeyringRoot;
 pub use keystore::Keystore;
 pub use levels::{Erased, ErasedWhat};
@@ -99,4 +108,6 @@ pub use memory_root::MemoryRoot;
 pub use passphrase_root::PassphraseRoot;
 pub use receipts::ReceiptDetails;
 pub use root::{RootKey, RootMedium, RootSource, Sanitization};
+pub use source_record::SourceRecord;
+pub use source_spec::{SourceSpec, TokenSpec};
 pub use token_root::{TokenOptions, TokenRoot};

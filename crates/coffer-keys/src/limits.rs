@@ -27,6 +27,18 @@ pub const SLOT_BYTES: usize = 4 * 1024 * 1024;
 /// one can't tear the other.
 pub const PLACE_BYTES: usize = 4096;
 
+/// The longest root-key source as text, in bytes: two paths and two labels.
+pub const SOURCE_SPEC_MAX_BYTES: usize = 12 * 1024;
+
+/// The longest record of root-key sources, in bytes: two of them, and a heading.
+pub const SOURCE_RECORD_MAX_BYTES: usize = 2 * SOURCE_SPEC_MAX_BYTES + 128;
+
+/// The longest name of a root key in the kernel's keyring, in bytes.
+pub const KEYRING_NAME_MAX_BYTES: usize = 64;
+
+/// The longest PIN of a token, in bytes.
+pub const PIN_MAX_BYTES: usize = 255;
+
 /// Memory of Argon2id for passphrases, in KiB; RFC 9106, section 4, second recommended option.
 pub const ARGON2_MEMORY_KIB: u32 = 64 * 1024;
 

@@ -1,4 +1,4 @@
-//! Files that appear complete or not at all, and replace nothing.
+//! Files that appear complete or not at all.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -63,6 +63,18 @@ impl NewFile {
         }
         sync_folder_of(&self.destination)?;
         Ok(true)
+    }
+}
+
+impl NewFile {
+    /// Makes it durable and gives it its name, which another file may have had.
+    pub(crate) fn replace(self) -> Result<(), KeysError> {
+        self.file
+            .sync_all()
+            .map_err(KeysError::io("sync", &self.temporary))?;
+        fs::rename(&self.temporary, &self.destination)
+            .map_err(KeysError::io("replace", &self.destination))?;
+        sync_folder_of(&self.destination)
     }
 }
 

@@ -74,7 +74,7 @@ impl Server {
     }
 
     fn open(&self) -> (Keystore, Repair) {
-        Keystore::open_on(self.keystore.boxed(), path(), self.source()).unwrap()
+        Keystore::open_on(self.keystore.boxed(), path(), vec![self.source().into()]).unwrap()
     }
 }
 
@@ -262,7 +262,8 @@ fn a_power_cut_while_a_change_is_completed_leaves_it_completable() {
                 let again = Server::on(server.keystore.images());
                 again.root.set_fault(Fault::PowerCut { at, seed });
                 let opened =
-                    Keystore::open_on(again.keystore.boxed(), path(), again.source()).map(drop);
+                    Keystore::open_on(again.keystore.boxed(), path(), vec![again.source().into()])
+                        .map(drop);
                 let files = again.keystore.images();
                 let seen = view_of(files);
                 assert_eq!(seen.0.0, 23, "{first} {at} {seed}: {opened:?}");

@@ -12,7 +12,15 @@ use crate::error::{Result, VaultError};
 
 /// Names that a folder without a keystore may hold and still be taken for a new one: what a first
 /// start leaves when it is interrupted, and what a file system puts at its root.
-const FIRST_START_LEAVES: [&str; 4] = ["lock", "root.key", "tls", "lost+found"];
+const FIRST_START_LEAVES: [&str; 7] = [
+    "lock",
+    "keystore.source",
+    "root.key",
+    "root.passphrase",
+    "root.token",
+    "tls",
+    "lost+found",
+];
 
 /// A data folder that this process holds.
 #[derive(Debug)]
