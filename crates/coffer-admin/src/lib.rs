@@ -1,5 +1,5 @@
-//! The administration front door: health and metrics for whoever asks, verification for whoever
-//! owns the data folder.
+//! The administration front door: health and metrics for whoever asks; the API for whoever owns
+//! the data folder, and for whoever holds an access key with a role.
 
 #![forbid(unsafe_code)]
 
@@ -19,14 +19,36 @@ mod metrics;
 
 mod report;
 
+mod instant;
+
+mod refusal;
+
+mod failures;
+
+mod admin;
+
+mod caller;
+
+mod health;
+
+mod levels;
+
+mod verification;
+
+mod openapi;
+
 mod routes;
 
 mod socket;
 
+pub use crate::admin::Admin;
+pub use crate::caller::Peer;
 pub use crate::error::AdminError;
+pub use crate::levels::{Level, LevelRequest};
+pub use crate::refusal::{ErrorBody, ErrorDetail};
 pub use crate::report::{Report, VerifyRequest};
 pub use crate::requests::Requests;
-pub use crate::routes::Admin;
+pub use crate::routes::{Routes, openapi_json};
 pub use crate::socket::{LocalSocket, connect};
 pub use crate::status::Status;
 pub use crate::traffic::{Traffic, TrafficSnapshot};

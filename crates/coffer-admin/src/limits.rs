@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Pause after the system refused us a new connection (out of files, for example).
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// Bytes of the body of a request: they are small JSON objects.
-pub const REQUEST_BYTES: usize = 4 * 1024;
+/// Bytes of the body of a request: they are JSON objects, of which a list of grants is the largest.
+pub const REQUEST_BYTES: usize = 256 * 1024;
 
 /// Connections to the local socket at once.
 pub const SOCKET_CONNECTIONS: usize = 16;
@@ -16,3 +16,12 @@ pub const VERIFICATIONS: usize = 1;
 
 /// Bytes of a path that a Unix socket can be bound to (`sun_path`, with its final zero).
 pub const SOCKET_PATH_BYTES: usize = 107;
+
+/// Failed sign-ins from one address in [`SIGN_IN_WINDOW`], after which it is not heard.
+pub const SIGN_IN_FAILURES: u32 = 10;
+
+/// How long failed sign-ins count.
+pub const SIGN_IN_WINDOW: Duration = Duration::from_secs(60);
+
+/// Addresses whose failed sign-ins are remembered; the oldest make room.
+pub const SIGN_IN_ADDRESSES: usize = 4096;

@@ -3,9 +3,10 @@
 
 use coffer_vault::VerifyEvent;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What the server is asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VerifyRequest {
     /// How many bytes a second to read at most.
@@ -13,7 +14,7 @@ pub struct VerifyRequest {
 }
 
 /// One line of the report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Report {
     /// So much has been checked.

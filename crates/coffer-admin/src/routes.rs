@@ -1,143 +1,66 @@
-//! What is answered where.
+//! What is answered where. A part of the API is a module with `routes()`, merged in [`api`].
 
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Json, State};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use bytes::Bytes;
-use coffer_vault::{Vault, VerifyEvent};
-use futures::Stream;
-use http::StatusCode;
+use axum::extract::DefaultBodyLimit;
+use axum::http::Uri;
+use axum::routing::get;
+use axum::{Extension, Router};
 use http::header::CONTENT_TYPE;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use http::{Method, StatusCode};
+use utoipa_axum::router::OpenApiRouter;
 
-use crate::limits::{REQUEST_BYTES, VERIFICATIONS};
-use crate::metrics;
-use crate::report::{Report, VerifyRequest};
-use crate::requests::Requests;
-use crate::status::Status;
-use crate::traffic::Traffic;
+use crate::admin::Admin;
+use crate::caller::Peer;
+use crate::limits::REQUEST_BYTES;
+use crate::refusal::Refusal;
+use crate::{health, levels, openapi, verification};
 
-/// What the routes answer from.
+/// All of `/v1/`.
+fn api() -> OpenApiRouter<Admin> {
+    OpenApiRouter::default()
+        .merge(levels::routes())
+        .merge(verification::routes())
+}
+
+/// The API's description: OpenAPI 3.1, JSON, as `docs/openapi.json` has it.
+pub fn openapi_json() -> String {
+    openapi::describe(api().into_openapi())
+}
+
+/// Everything that administration answers.
 #[derive(Clone)]
-pub struct Admin {
-    vault: Vault,
-    status: Status,
-    traffic: Arc<Traffic>,
-    requests: Arc<dyn Fn() -> Requests + Send + Sync>,
-    verifications: Arc<Semaphore>,
-}
+pub struct Routes(Router);
 
-impl Admin {
-    /// Answers from this vault, and from what the S3 listener and the S3 front door count.
-    pub fn new(
-        vault: Vault,
-        status: Status,
-        traffic: Arc<Traffic>,
-        requests: impl Fn() -> Requests + Send + Sync + 'static,
-    ) -> Self {
-        let verifications = Arc::new(Semaphore::new(VERIFICATIONS));
-        Self {
-            vault,
-            status,
-            traffic,
-            requests: Arc::new(requests),
-            verifications,
-        }
-    }
-
-    /// Health and metrics: what anybody who reaches the administration listener may know. It
-    /// listens on loopback unless told otherwise (`docs/decisions/0005-open-metrics.md`).
-    pub fn public_routes(&self) -> Router {
-        Router::new()
-            .route("/health/live", get(live))
-            .route("/health/ready", get(ready))
-            .route("/metrics", get(metrics))
+impl Routes {
+    /// The routes of an administration.
+    pub fn new(admin: Admin) -> Self {
+        let description = openapi_json();
+        let described = move || async { ([(CONTENT_TYPE, "application/json")], description) };
+        let router = Router::from(api())
+            .route("/v1/openapi.json", get(described))
+            .merge(health::routes())
             .fallback(nothing_here)
+            .method_not_allowed_fallback(not_so)
             .layer(DefaultBodyLimit::max(REQUEST_BYTES))
-            .with_state(self.clone())
+            .with_state(admin);
+        Self(router)
     }
 
-    /// What the owner of the data folder may do besides, over the local socket.
-    pub fn local_routes(&self) -> Router {
-        let owners = Router::new()
-            .route("/v1/verify", post(verify))
-            .with_state(self.clone());
-        self.public_routes().merge(owners)
+    /// The routes as one peer may use them.
+    pub fn for_peer(&self, peer: Peer) -> Router {
+        self.0.clone().layer(Extension(peer))
     }
 }
 
-async fn live() -> &'static str {
-    "live\n"
+async fn nothing_here(_: Uri) -> Refusal {
+    let message = "there is /health/live, /health/ready, /metrics, and what /v1/openapi.json tells";
+    Refusal::new(StatusCode::NOT_FOUND, "nothing_here", message)
 }
 
-async fn ready(State(admin): State<Admin>) -> Response {
-    let status = match admin.status.is_ready() {
-        true => StatusCode::OK,
-        false => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    (status, format!("{}\n", admin.status.word())).into_response()
-}
-
-async fn metrics(State(admin): State<Admin>) -> Response {
-    let text = metrics::render(
-        admin.status.is_ready(),
-        &admin.vault.counters(),
-        &(admin.requests)(),
-        &admin.traffic.snapshot(),
-    );
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
-}
-
-async fn nothing_here() -> (StatusCode, &'static str) {
-    (
-        StatusCode::NOT_FOUND,
-        "there is /health/live, /health/ready and /metrics\n",
+async fn not_so(method: Method) -> Refusal {
+    let message = format!("{method} is not for this path; /v1/openapi.json tells what is");
+    Refusal::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        message,
     )
-}
-
-async fn verify(State(admin): State<Admin>, Json(request): Json<VerifyRequest>) -> Response {
-    if !admin.status.is_ready() {
-        let refusal = format!("the server is {}\n", admin.status.word());
-        return (StatusCode::SERVICE_UNAVAILABLE, refusal).into_response();
-    }
-    let Ok(turn) = admin.verifications.clone().try_acquire_owned() else {
-        let refusal = "another verification is under way; wait for it to end\n";
-        return (StatusCode::CONFLICT, refusal).into_response();
-    };
-    let events = Box::pin(admin.vault.verify(request.rate));
-    let lines = Lines {
-        events,
-        _turn: turn,
-    };
-    (
-        [(CONTENT_TYPE, "application/x-ndjson")],
-        Body::from_stream(lines),
-    )
-        .into_response()
-}
-
-/// Events as lines of JSON. The verification ends when this is dropped.
-struct Lines<S> {
-    events: Pin<Box<S>>,
-    _turn: OwnedSemaphorePermit,
-}
-
-impl<S: Stream<Item = VerifyEvent>> Stream for Lines<S> {
-    type Item = Result<Bytes, serde_json::Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.events.as_mut().poll_next(cx).map(|event| {
-            event.map(|event| {
-                let mut line = serde_json::to_vec(&Report::from(event))?;
-                line.push(b'\n');
-                Ok(line.into())
-            })
-        })
-    }
 }

@@ -15,6 +15,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
+use crate::caller::Peer;
 use crate::error::AdminError;
 use crate::limits::{ACCEPT_RETRY, SOCKET_CONNECTIONS, SOCKET_PATH_BYTES};
 
@@ -53,8 +54,8 @@ impl LocalSocket {
         }
     }
 
-    /// Serves until it is dropped.
-    pub async fn serve(self, routes: Router) {
+    /// Serves until it is dropped, each connection with what `router_for` its peer gives.
+    pub async fn serve(self, router_for: impl Fn(Peer) -> Router) {
         let slots = Arc::new(Semaphore::new(SOCKET_CONNECTIONS));
         loop {
             let slot = slots
@@ -63,8 +64,12 @@ impl LocalSocket {
                 .await
                 .expect("nobody closes the semaphore");
             match self.listener.accept().await {
-                Ok((stream, _)) if is_owner(&stream) => {
-                    let service = TowerToHyperService::new(routes.clone());
+                Ok((stream, _)) => {
+                    let Some(uid) = owner(&stream) else {
+                        tracing::warn!("another user's connection to admin.sock was refused");
+                        continue;
+                    };
+                    let service = TowerToHyperService::new(router_for(Peer::Local { uid }));
                     tokio::spawn(async move {
                         let _slot = slot;
                         // An error is the peer's going away: nothing to be done about it.
@@ -74,7 +79,6 @@ impl LocalSocket {
                             .await;
                     });
                 }
-                Ok(_) => tracing::warn!("another user's connection to admin.sock was refused"),
                 Err(error) => {
                     tracing::warn!(%error, "admin.sock could not accept a connection");
                     tokio::time::sleep(ACCEPT_RETRY).await;
@@ -104,11 +108,11 @@ pub async fn connect(data: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(short).await
 }
 
-fn is_owner(stream: &UnixStream) -> bool {
-    let owner = rustix::process::geteuid().as_raw();
-    stream
-        .peer_cred()
-        .is_ok_and(|peer| peer.uid() == owner || peer.uid() == 0)
+/// The peer's user id, if it may do what the owner of the folder may: the server's or root's.
+fn owner(stream: &UnixStream) -> Option<u32> {
+    let server = rustix::process::geteuid().as_raw();
+    let uid = stream.peer_cred().ok()?.uid();
+    (uid == server || uid == 0).then_some(uid)
 }
 
 /// Socket addresses hold 107 bytes of path, and data folders may lie deeper.
@@ -146,7 +150,7 @@ mod tests {
         Ok(answer)
     }
 
-    fn routes() -> Router {
+    fn router(_: Peer) -> Router {
         Router::new().route("/", get(|| async { "well" }))
     }
 
@@ -159,7 +163,7 @@ mod tests {
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
         );
-        let server = tokio::spawn(socket.serve(routes()));
+        let server = tokio::spawn(socket.serve(router));
         assert!(ask(data.path()).await.unwrap().ends_with("\r\n\r\nwell"));
         server.abort();
         assert!(server.await.unwrap_err().is_cancelled());
@@ -180,7 +184,7 @@ mod tests {
             io::ErrorKind::ConnectionRefused
         );
         let socket = LocalSocket::bind(data.path()).unwrap();
-        tokio::spawn(socket.serve(routes()));
+        tokio::spawn(socket.serve(router));
         assert!(ask(data.path()).await.unwrap().contains("200 OK"));
     }
 
@@ -190,7 +194,7 @@ mod tests {
         let deep = data.path().join("d".repeat(150));
         fs::create_dir(&deep).unwrap();
         let socket = LocalSocket::bind(&deep).unwrap();
-        tokio::spawn(socket.serve(routes()));
+        tokio::spawn(socket.serve(router));
         assert!(ask(&deep).await.unwrap().contains("200 OK"));
     }
 }

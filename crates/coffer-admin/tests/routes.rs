@@ -5,11 +5,17 @@
 use std::path::Path;
 use std::time::Duration;
 
+use axum::body::Body;
+use base64::Engine;
 use bytes::Bytes;
-use coffer_admin::{Admin, LocalSocket, Report, Requests, Status, connect};
+use coffer_admin::{
+    Admin, ErrorBody, LocalSocket, Peer, Report, Requests, Routes, Status, connect,
+};
 use coffer_vault::record::{Details, ObjectName, Precondition, Tags};
 use coffer_vault::{BucketName, DigestPlan, EtagStyle, Incoming, PutObject, Vault, VaultOptions};
+use http::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tower_service::Service;
 
 /// A vault with one object of ten bytes, and its administration.
 struct Site {
@@ -37,6 +43,11 @@ async fn site() -> Site {
         status,
         admin,
     }
+}
+
+fn serving(admin: Admin) -> impl Fn(Peer) -> axum::Router {
+    let routes = Routes::new(admin);
+    move |peer| routes.for_peer(peer)
 }
 
 async fn store(vault: &Vault, data: &Path) {
@@ -103,7 +114,7 @@ async fn health_follows_the_status() {
     tokio::spawn(
         LocalSocket::bind(data.path())
             .unwrap()
-            .serve(admin.local_routes()),
+            .serve(serving(admin)),
     );
     let ready = get("/health/ready");
     let answer = ask(data.path(), &ready).await;
@@ -135,7 +146,7 @@ async fn metrics_count_and_name_nothing() {
     tokio::spawn(
         LocalSocket::bind(data.path())
             .unwrap()
-            .serve(admin.local_routes()),
+            .serve(serving(admin)),
     );
     let answer = ask(data.path(), &get("/metrics")).await;
     assert!(
@@ -158,22 +169,131 @@ async fn metrics_count_and_name_nothing() {
     );
 }
 
+/// One request from elsewhere: status and body.
+async fn ask_from_afar(
+    routes: &Routes,
+    authorization: Option<&str>,
+    request: http::request::Builder,
+    body: &str,
+) -> (u16, String) {
+    let address = "192.0.2.7".parse().unwrap();
+    let mut request = request.header("content-type", "application/json");
+    if let Some(pair) = authorization {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
+        request = request.header("authorization", format!("Basic {encoded}"));
+    }
+    let request = request.body(Body::from(body.to_owned())).unwrap();
+    let mut router = routes.for_peer(Peer::Remote { address });
+    let answer = router.call(request).await.unwrap();
+    let status = answer.status().as_u16();
+    let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20).await;
+    (status, String::from_utf8(bytes.unwrap().to_vec()).unwrap())
+}
+
+fn credentials(data: &Path) -> String {
+    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
+    let value = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_once(" = ").unwrap().1.to_owned()
+    };
+    format!(
+        "{}:{}",
+        value("aws_access_key_id"),
+        value("aws_secret_access_key")
+    )
+}
+
 #[tokio::test]
-async fn only_the_owner_verifies() {
+async fn from_afar_only_who_signs_in_is_heard() {
     let Site {
         data,
         status,
         admin,
     } = site().await;
     status.serves();
-    tokio::spawn(
-        LocalSocket::bind(data.path())
+    let routes = Routes::new(admin);
+    let levels = || Request::get("/v1/levels");
+    let right = credentials(data.path());
+    let (status, body) = ask_from_afar(&routes, Some(&right), levels(), "").await;
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains("\"name\":\"default\""), "{body}");
+
+    let (status, body) = ask_from_afar(&routes, None, levels(), "").await;
+    assert_eq!(status, 401);
+    assert!(body.contains("\"code\":\"sign_in_required\""), "{body}");
+    let from_other_site = levels().header("sec-fetch-site", "cross-site");
+    let (status, _) = ask_from_afar(&routes, Some(&right), from_other_site, "").await;
+    assert_eq!(status, 403);
+    let (status, _) = ask_from_afar(&routes, None, Request::get("/health/ready"), "").await;
+    assert_eq!(status, 200, "health asks nobody who it is");
+
+    let wrong = format!("{right}x");
+    for guess in [&wrong, ":", "nobody:nothing", "nobody:", &wrong] {
+        for _ in 0..2 {
+            let (status, body) = ask_from_afar(&routes, Some(guess), levels(), "").await;
+            assert_eq!(status, 401, "{guess}: {body}");
+            assert!(body.contains("sign_in_failed"), "{body}");
+        }
+    }
+    let (status, _) = ask_from_afar(&routes, Some(&right), levels(), "").await;
+    assert_eq!(status, 429, "ten failures from an address are enough");
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_as_json() {
+    let Site { status, admin, .. } = site().await;
+    status.serves();
+    let routes = Routes::new(admin);
+    let mut local = routes.for_peer(Peer::Local { uid: 0 });
+    let post = |body: &str| {
+        Request::post("/v1/levels")
+            .header("content-type", "application/json")
+            .body(Body::from(body.to_owned()))
             .unwrap()
-            .serve(admin.public_routes()),
+    };
+    let long = format!("{{\"name\":\"{}\",\"rank\":1}}", "a".repeat(1 << 20));
+    let bare = Request::post("/v1/levels").body(Body::from("{}")).unwrap();
+    let elsewhere = Request::get("/v1/nowhere").body(Body::empty()).unwrap();
+    let not_so = Request::patch("/v1/levels").body(Body::empty()).unwrap();
+    for (request, expected_status, code) in [
+        (post("nonsense"), 400, "invalid_request"),
+        (post("{\"name\":\"a\"}"), 400, "invalid_request"),
+        (post("{\"name\":\"a\",\"rank\":16}"), 400, "invalid_request"),
+        (post("{\"name\":\"A\",\"rank\":1}"), 400, "invalid_request"),
+        (
+            post("{\"name\":\"a\",\"rank\":1,\"x\":1}"),
+            400,
+            "invalid_request",
+        ),
+        (
+            post("{\"name\":\"default\",\"rank\":1}"),
+            409,
+            "level_exists",
+        ),
+        (post(&long), 413, "too_large"),
+        (bare, 415, "not_json"),
+        (elsewhere, 404, "nothing_here"),
+        (not_so, 405, "method_not_allowed"),
+    ] {
+        let told = format!("{request:?}");
+        let answer = local.call(request).await.unwrap();
+        assert_eq!(answer.status().as_u16(), expected_status, "{told}");
+        let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20).await;
+        let body: ErrorBody = serde_json::from_slice(&bytes.unwrap()).unwrap();
+        assert_eq!(body.error.code, code, "{told}");
+        assert!(!body.error.message.contains('\n'), "{told}");
+    }
+}
+
+#[test]
+fn the_committed_description_is_what_the_routes_tell() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+    let committed = std::fs::read_to_string(path).unwrap();
+    assert!(
+        committed == coffer_admin::openapi_json(),
+        "docs/openapi.json is not what the routes tell; rewrite it with\n\
+         cargo run -q -p coffer-admin --example openapi > docs/openapi.json"
     );
-    let answer = ask(data.path(), &verify("{}")).await;
-    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
-    assert!(answer.contains("/health/live"), "{answer}");
 }
 
 #[tokio::test]
@@ -187,7 +307,7 @@ async fn verification_reports_and_one_runs_at_a_time() {
     tokio::spawn(
         LocalSocket::bind(data.path())
             .unwrap()
-            .serve(admin.local_routes()),
+            .serve(serving(admin)),
     );
     let answer = ask(data.path(), &verify("{}")).await;
     assert!(

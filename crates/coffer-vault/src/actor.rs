@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use coffer_label::Label;
+
+use crate::monitor::may_read;
 use crate::roles::Role;
 use crate::subject::Subject;
 
@@ -25,6 +28,17 @@ impl Actor {
         match self {
             Self::Local { .. } => role != Role::DataUser,
             Self::Subject(subject) => subject.roles.has(role),
+        }
+    }
+
+    /// Whether the actor may know that levels and buckets of this label exist: those who look
+    /// after the server know of all, others of what they may read.
+    pub(crate) fn may_know(&self, label: &Label) -> bool {
+        let looks_after = [Role::SystemAdministrator, Role::KeyCustodian, Role::Auditor];
+        match self {
+            _ if looks_after.into_iter().any(|role| self.has(role)) => true,
+            Self::Subject(subject) => may_read(subject, label),
+            Self::Local { .. } => false,
         }
     }
 }

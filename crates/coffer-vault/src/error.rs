@@ -31,6 +31,9 @@ pub enum VaultError {
         /// How many it can hold.
         limit: usize,
     },
+    /// No access key of this id, or not its secret.
+    #[error("the access key or its secret is not right")]
+    SignInFailed,
     /// The subject's clearance does not allow it.
     #[error("access denied")]
     AccessDenied,

@@ -1,11 +1,13 @@
 //! Levels: made and listed.
 
+use std::collections::HashMap;
+
 use coffer_keys::{LevelEntry, LevelOptions};
 use coffer_label::Label;
 
 use crate::act::Facts;
 use crate::actor::Actor;
-use crate::error::Result;
+use crate::error::{Result, VaultError};
 use crate::manage::blocking;
 use crate::roles::Role;
 use crate::vault::Vault;
@@ -21,13 +23,22 @@ pub struct NewLevel {
     pub options: LevelOptions,
 }
 
+/// A level, and what it holds.
+#[derive(Clone, Debug)]
+pub struct LevelInfo {
+    /// The level.
+    pub level: LevelEntry,
+    /// Its buckets, as many as the actor may know of.
+    pub bucket_count: usize,
+}
+
 impl Vault {
     /// Makes a level and its key. A key custodian's act.
     ///
     /// # Errors
     /// [`VaultError::AccessDenied`](crate::VaultError::AccessDenied); those of
     /// [`Keystore::add_level`](coffer_keys::Keystore::add_level).
-    pub async fn create_level(&self, actor: &Actor, level: NewLevel) -> Result<LevelEntry> {
+    pub async fn create_level(&self, actor: &Actor, level: NewLevel) -> Result<LevelInfo> {
         let NewLevel {
             name,
             label,
@@ -36,7 +47,44 @@ impl Vault {
         let facts = Facts::from([("level", name.clone()), ("label", label.to_string())]);
         let inner = self.inner.clone();
         let work = blocking(move || Ok(inner.keystore.add_level(&name, label, options)?));
-        self.act(actor, Role::KeyCustodian, "level.create", facts, work)
-            .await
+        let level = self
+            .act(actor, Role::KeyCustodian, "level.create", facts, work)
+            .await?;
+        Ok(LevelInfo {
+            level,
+            bucket_count: 0,
+        })
+    }
+
+    /// The levels that the actor may know of, by rank and then by name.
+    pub async fn levels(&self, actor: &Actor) -> Result<Vec<LevelInfo>> {
+        let mut counts: HashMap<[u8; 16], usize> = HashMap::new();
+        for row in self.inner.system.buckets() {
+            *counts.entry(row.level_id).or_default() += 1;
+        }
+        let levels = self.inner.keystore.levels().into_iter();
+        let mut levels: Vec<LevelInfo> = levels
+            .filter(|level| actor.may_know(&level.label))
+            .map(|level| LevelInfo {
+                bucket_count: counts.get(&level.id).copied().unwrap_or(0),
+                level,
+            })
+            .collect();
+        let order = |info: &LevelInfo| (info.level.label.rank, info.level.name.clone());
+        levels.sort_by_key(order);
+        Ok(levels)
+    }
+
+    /// A level.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchLevel`], also for one that the actor may not know of.
+    pub async fn level(&self, actor: &Actor, name: &str) -> Result<LevelInfo> {
+        let levels = self.levels(actor).await?;
+        let named = |info: &LevelInfo| info.level.name == name;
+        levels
+            .into_iter()
+            .find(named)
+            .ok_or(VaultError::NoSuchLevel)
     }
 }

@@ -23,9 +23,9 @@ mod roles;
 
 mod subject;
 
-mod actor;
-
 mod monitor;
+
+mod actor;
 
 mod counters;
 
@@ -46,6 +46,8 @@ mod act;
 mod manage;
 
 mod levels;
+
+mod sign_in;
 
 mod write;
 
@@ -69,7 +71,7 @@ pub use crate::actor::Actor;
 pub use crate::body::ObjectBody;
 pub use crate::counters::Counters;
 pub use crate::error::{BodyError, Result, VaultError};
-pub use crate::levels::NewLevel;
+pub use crate::levels::{LevelInfo, NewLevel};
 pub use crate::name::BucketName;
 pub use crate::read::ObjectRead;
 pub use crate::request::*;

@@ -8,26 +8,42 @@ use coffer_store::record::{BlobRef, Content, ObjectName, WalkedObject, WalkedPar
 use futures::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
+use crate::act::Facts;
+use crate::actor::Actor;
 use crate::bucket::OpenBucket;
 use crate::counters::add;
 use crate::error::Result;
 use crate::limits::{VERIFY_EVENTS_WAITING, VERIFY_PAGE, VERIFY_PROGRESS_EVERY};
 use crate::name::BucketName;
 use crate::request::VerifyEvent;
+use crate::roles::Role;
 use crate::vault::Vault;
 
 impl Vault {
     /// Opens everything that is stored and tells what does not open, at `rate_bytes_per_second` at
-    /// most. It ends early when the stream is dropped. For whoever looks after the server: it tells
-    /// names of objects, but gives out no data.
-    pub fn verify(
+    /// most. It ends early when the stream is dropped. A system administrator's act: it gives out
+    /// no data, and names of objects only to the folder's owner.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`](crate::VaultError::AccessDenied).
+    pub async fn verify(
         &self,
+        actor: &Actor,
         rate_bytes_per_second: Option<u64>,
-    ) -> impl Stream<Item = VerifyEvent> + Send + Sync + use<> {
+    ) -> Result<impl Stream<Item = VerifyEvent> + Send + Sync + use<>> {
+        let (this, tells_names) = (self.clone(), matches!(actor, Actor::Local { .. }));
+        let work = async move { Ok(this.walk(rate_bytes_per_second, tells_names)) };
+        let role = Role::SystemAdministrator;
+        self.act(actor, role, "storage.verify", Facts::new(), work)
+            .await
+    }
+
+    fn walk(&self, rate_bytes_per_second: Option<u64>, tells_names: bool) -> ReceiverStream {
         let (events, receiver) = mpsc::channel(VERIFY_EVENTS_WAITING);
         let walk = Walk {
             vault: self.clone(),
             events,
+            tells_names,
             pace: Pace::new(rate_bytes_per_second),
             told: Instant::now(),
             checked_count: 0,
@@ -59,6 +75,7 @@ struct Abandoned;
 struct Walk {
     vault: Vault,
     events: mpsc::Sender<VerifyEvent>,
+    tells_names: bool,
     pace: Pace,
     told: Instant,
     checked_count: u64,
@@ -269,7 +286,7 @@ impl Walk {
         add(&self.vault.inner.tally.damage_count, 1);
         self.tell(VerifyEvent::Damage {
             bucket: bucket.clone(),
-            name,
+            name: name.filter(|_| self.tells_names),
             what,
         })
         .await

@@ -5,6 +5,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::level::LevelArgs;
+use crate::error::Error;
+use crate::remote::RemoteArgs;
+
+mod offline;
+
+mod verify;
+
+pub use self::offline::{OfflineArgs, OfflineCommand};
+pub use self::verify::VerifyArgs;
+
 /// An S3-compatible storage server that never writes a readable byte.
 #[derive(Debug, Parser)]
 #[command(
@@ -18,9 +29,25 @@ pub struct Cli {
     /// What the subcommands share.
     #[command(flatten)]
     pub place: Place,
+    /// How the subcommands that ask a running server reach it.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
     /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Refuses options that mean nothing to a command that asks no running server.
+    pub fn alone(&self, command: &str) -> Result<(), Error> {
+        if self.remote.endpoint.is_none() {
+            return Ok(());
+        }
+        Err(Error::Option {
+            option: "--endpoint",
+            problem: format!("`coffer {command}` works on the data folder of this machine"),
+        })
+    }
 }
 
 /// Where the data is.
@@ -51,6 +78,8 @@ pub struct Place {
 pub enum Command {
     /// Serve S3 over TLS
     Serve(ServeArgs),
+    /// Make and list levels
+    Level(LevelArgs),
     /// Open every stored chunk of a running server and report damage
     Verify(VerifyArgs),
     /// Read a stopped server's data with its root key
@@ -140,59 +169,6 @@ pub enum LogFormat {
     Json,
 }
 
-/// `coffer verify`.
-#[derive(Debug, Args)]
-#[command(after_help = VERIFY_EXAMPLES)]
-pub struct VerifyArgs {
-    /// Read at most this much a second, e.g. 100MB [default: as fast as it goes]
-    #[arg(long, value_name = "BYTES", value_parser = bytes_per_second)]
-    pub rate: Option<u64>,
-    /// Report as JSON, an event a line
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `coffer offline`.
-#[derive(Debug, Args)]
-#[command(after_help = OFFLINE_EXAMPLES, disable_help_subcommand = true)]
-pub struct OfflineArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: OfflineCommand,
-}
-
-/// What can be done with a stopped server's data.
-#[derive(Debug, Subcommand)]
-pub enum OfflineCommand {
-    /// List buckets, or the objects of a bucket
-    #[command(after_help = OFFLINE_EXAMPLES)]
-    Ls {
-        /// Bucket whose objects to list
-        bucket: Option<String>,
-        /// Only names that begin so
-        prefix: Option<String>,
-        /// Exact names and more, as JSON, an object a line
-        #[arg(long)]
-        json: bool,
-    },
-    /// Write an object to standard output
-    #[command(after_help = OFFLINE_EXAMPLES)]
-    Cat {
-        /// Bucket
-        bucket: String,
-        /// Object name
-        name: String,
-    },
-    /// Print the files and keys of an object, for any Cobblestone-256 implementation
-    #[command(after_help = KEYS_EXAMPLES)]
-    Keys {
-        /// Bucket
-        bucket: String,
-        /// Object name
-        name: String,
-    },
-}
-
 fn address(text: &str) -> Result<SocketAddr, String> {
     let text = text
         .strip_prefix("localhost:")
@@ -208,39 +184,11 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     address(text)
 }
 
-/// `100MB`, `1.5GiB`, `64k`, `1000000`, each with or without `/s`.
-fn bytes_per_second(text: &str) -> Result<u64, String> {
-    let advice = || "write a number of bytes a second such as 100MB, 1.5GiB or 500000".to_owned();
-    let text = text.trim();
-    let text = text.strip_suffix("/s").unwrap_or(text);
-    let split = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let number: f64 = number.parse().map_err(|_| advice())?;
-    let factor = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "k" | "kb" => 1e3,
-        "m" | "mb" => 1e6,
-        "g" | "gb" => 1e9,
-        "kib" => 1024.0,
-        "mib" => 1024.0 * 1024.0,
-        "gib" => 1024.0 * 1024.0 * 1024.0,
-        _ => return Err(advice()),
-    };
-    let rate = number * factor;
-    // The cast is exact enough below 2^53, far above any disk.
-    if (1.0..9e15).contains(&rate) {
-        Ok(rate as u64)
-    } else {
-        Err(advice())
-    }
-}
-
 const TOP_EXAMPLES: &str = "\
 Examples:
   coffer serve                              data in ./coffer-data, https://127.0.0.1:9000
   coffer serve --data /srv/coffer --listen 0.0.0.0:9000
+  coffer level create secret --rank 2       keep data of rank 2 apart, under a key of its own
   coffer verify --data /srv/coffer          while the server runs
   coffer offline ls --data /srv/coffer      while it does not";
 
@@ -263,31 +211,6 @@ A configuration file (TOML) has the options as keys, and two more (docs/CONFIGUR
 
 The first start makes keys, a certificate and DATA/credentials. A line that begins with
 `ready` on standard output says that the server serves. SIGTERM lets requests end.";
-
-const VERIFY_EXAMPLES: &str = "\
-Ends with 0 when all is sound, 1 when something is damaged, 2 when it could not look.
-
-Examples:
-  coffer verify
-  coffer verify --data /srv/coffer --rate 100MB
-  coffer verify --json > report.ndjson";
-
-const OFFLINE_EXAMPLES: &str = "\
-Needs the data folder with its root key, and that no server uses it. Changes nothing.
-
-Examples:
-  coffer offline ls --data /srv/coffer
-  coffer offline ls --data /srv/coffer photos 2026/
-  coffer offline cat --data /srv/coffer photos 2026/a.jpg > a.jpg
-  coffer offline keys --data /srv/coffer photos 2026/a.jpg";
-
-const KEYS_EXAMPLES: &str = "\
-Prints a JSON list, an element a blob in order: blob_file (relative to the data folder),
-context_hex, data_key_hex, plaintext_bytes. WHOEVER HAS THIS LIST CAN READ THE OBJECT.
-An object of at most 16 KiB lies in its bucket's catalog and has no blob: use `offline cat`.
-
-Examples:
-  coffer offline keys --data /srv/coffer photos 2026/a.jpg > keys.json";
 
 #[cfg(test)]
 mod tests {
@@ -330,39 +253,13 @@ mod tests {
             "coffer offline ls --data /d bucket prefix",
             "coffer offline cat --data /d bucket name",
             "coffer offline keys bucket name --data /d",
+            "coffer --data /d level list",
+            "coffer level --data /d list --json",
+            "coffer level create secret --rank 2 --data /d",
         ] {
             let cli =
                 Cli::try_parse_from(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"));
             assert_eq!(cli.place.data, Some(PathBuf::from("/d")), "{line}");
-        }
-    }
-
-    #[test]
-    fn rates() {
-        for (text, rate) in [
-            ("100MB", 100_000_000),
-            ("100MB/s", 100_000_000),
-            ("1.5GiB", 3 * 512 * 1024 * 1024),
-            ("64k", 64_000),
-            ("1", 1),
-            ("2 mib", 2 * 1024 * 1024),
-        ] {
-            assert_eq!(bytes_per_second(text), Ok(rate), "{text}");
-        }
-        for text in [
-            "",
-            "MB",
-            "0",
-            "-1",
-            "1e9",
-            "10XB",
-            "nan",
-            "inf",
-            "0.1",
-            "99999999999GB",
-            "1.2.3",
-        ] {
-            assert!(bytes_per_second(text).is_err(), "{text}");
         }
     }
 

@@ -75,10 +75,11 @@ pub struct Door {
 }
 
 impl Door {
-    /// Serves connections until the end; returns when the last one has ended.
-    pub async fn serve<S, B>(self, listener: TcpListener, service: S)
+    /// Serves connections until the end, each with what `service_for` its peer gives; returns when
+    /// the last one has ended.
+    pub async fn serve<S, B>(self, listener: TcpListener, service_for: impl Fn(SocketAddr) -> S)
     where
-        S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
         S::Future: Send + 'static,
         S::Error: Into<Box<dyn StdError + Send + Sync>>,
         B: Body + Send + 'static,
@@ -95,8 +96,8 @@ impl Door {
                 () = stop.reached(Phase::Drain) => break,
                 accepted = door.accept(&listener, &slots) => accepted,
             };
-            let (slot, tcp) = accepted;
-            let (door, service) = (door.clone(), service.clone());
+            let (slot, tcp, peer) = accepted;
+            let (door, service) = (door.clone(), service_for(peer));
             door.traffic.accepted();
             tokio::spawn(async move {
                 door.connection(tcp, service).await;
@@ -115,7 +116,7 @@ impl Door {
         &self,
         listener: &TcpListener,
         slots: &Arc<Semaphore>,
-    ) -> (tokio::sync::OwnedSemaphorePermit, TcpStream) {
+    ) -> (tokio::sync::OwnedSemaphorePermit, TcpStream, SocketAddr) {
         if slots.available_permits() == 0 {
             tracing::warn!(
                 listener = self.name,
@@ -130,7 +131,7 @@ impl Door {
             .expect("nobody closes the semaphore");
         loop {
             match listener.accept().await {
-                Ok((tcp, _)) => return (slot, tcp),
+                Ok((tcp, peer)) => return (slot, tcp, peer),
                 Err(error) => {
                     tracing::warn!(listener = self.name, %error, "could not accept a connection");
                     sleep(ACCEPT_RETRY).await;

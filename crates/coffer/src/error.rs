@@ -115,13 +115,37 @@ pub enum Error {
     /// The local socket could not be made.
     #[error(transparent)]
     Admin(#[from] AdminError),
-    /// The running server did not do what it was asked.
-    #[error("the server on {data} could not verify: {problem}", data = data.display())]
-    VerifyRefused {
-        /// The data folder.
-        data: PathBuf,
-        /// What it said.
+    /// A file with an access key, or the environment, does not say what it should.
+    #[error("{place}: {problem}")]
+    Credentials {
+        /// Where the access key was looked for.
+        place: String,
+        /// What is wrong, and what to do.
         problem: String,
+    },
+    /// A server could not be reached over the network.
+    #[error("{endpoint} cannot be reached: {problem}")]
+    Unreachable {
+        /// Where it should be.
+        endpoint: String,
+        /// Why not.
+        problem: String,
+    },
+    /// A server answered, but not in this version's language.
+    #[error("the server on {place} {problem}; is it of the same version as this program?")]
+    Answer {
+        /// Data folder or endpoint.
+        place: String,
+        /// What it did.
+        problem: String,
+    },
+    /// The server said no.
+    #[error("{message}")]
+    Refused {
+        /// For programs: a word that stays the same.
+        code: String,
+        /// The server's words.
+        message: String,
     },
 }
 

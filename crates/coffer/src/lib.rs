@@ -6,9 +6,17 @@ pub mod pace;
 
 pub mod limits;
 
-pub mod cli;
-
 pub mod error;
+
+pub mod printable;
+
+pub mod credentials;
+
+pub mod remote;
+
+pub mod commands;
+
+pub mod cli;
 
 pub mod config;
 
@@ -41,8 +49,6 @@ pub mod door;
 pub mod welcome;
 
 pub mod serve;
-
-pub mod printable;
 
 pub mod verify;
 

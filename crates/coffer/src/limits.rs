@@ -65,6 +65,12 @@ pub const AUTHORITY_DAYS: u64 = 20 * 365;
 /// Bytes of one line of the verify report.
 pub const REPORT_LINE_BYTES: usize = 64 * 1024;
 
+/// Bytes of one answer of the administration API.
+pub const ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long it may take to reach a server elsewhere.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Limits that a configuration file can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]

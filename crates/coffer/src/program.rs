@@ -6,45 +6,52 @@ use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::cli::{Cli, Command, LogFormat, LogLevel};
+use crate::commands::level::level;
 use crate::config::{self, Config};
 use crate::error::Error;
 use crate::hardening::harden;
 use crate::limits::{BLOCKING_THREADS, END_WAIT};
 use crate::logging;
 use crate::offline::offline;
+use crate::remote::Remote;
 use crate::serve::serve;
 use crate::verify::verify;
 
 /// Runs what the command line says. An error is one line on standard error.
 pub fn run() -> ExitCode {
     harden();
-    let Cli { place, command } = Cli::parse();
-    let (outcome, failure) = match &command {
-        Command::Serve(args) => {
-            let outcome = Config::for_serve(&place, args).and_then(|config| {
-                logging::start(config.log, config.log_format);
-                block_on(serve(config)).map(|()| ExitCode::SUCCESS)
-            });
-            (outcome, None)
-        }
-        // 1 says that something is damaged, so all else is 2.
-        Command::Verify(args) => {
-            let outcome =
-                config::data(&place).and_then(|data| block_on(async { verify(&data, args).await }));
-            (outcome, Some(ExitCode::from(2)))
-        }
-        Command::Offline(args) => {
+    let cli = Cli::parse();
+    let outcome = match &cli.command {
+        Command::Serve(args) => cli.alone("serve").and_then(|()| {
+            let config = Config::for_serve(&cli.place, args)?;
+            logging::start(config.log, config.log_format);
+            block_on(serve(config)).map(|()| ExitCode::SUCCESS)
+        }),
+        Command::Offline(args) => cli.alone("offline").and_then(|()| {
             logging::start(LogLevel::Warn, LogFormat::Text);
-            let outcome = config::data(&place).and_then(|data| {
-                block_on(async { offline(&data, &args.command).await }).map(|()| ExitCode::SUCCESS)
-            });
-            (outcome, None)
-        }
+            let data = config::data(&cli.place)?;
+            block_on(async { offline(&data, &args.command).await }).map(|()| ExitCode::SUCCESS)
+        }),
+        asking => config::data(&cli.place)
+            .and_then(|data| Remote::new(data, &cli.remote))
+            .and_then(|remote| block_on(ask(&remote, asking))),
     };
+    // For `verify`, 1 says that something is damaged, so all else is 2.
+    let failure = matches!(cli.command, Command::Verify(_)).then(|| ExitCode::from(2));
     outcome.unwrap_or_else(|error| {
         eprintln!("error: {error}");
         failure.unwrap_or_else(|| error.exit_code())
     })
+}
+
+/// The commands that ask a running server.
+async fn ask(remote: &Remote, command: &Command) -> Result<ExitCode, Error> {
+    match command {
+        Command::Level(args) => level(remote, &args.command).await?,
+        Command::Verify(args) => return verify(remote, args).await,
+        Command::Serve(_) | Command::Offline(_) => {}
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// As many workers as there are processors to run on; tokio asks the system, which knows about

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use coffer_admin::{Admin, LocalSocket, Requests, Status, Traffic};
+use coffer_admin::{Admin, LocalSocket, Peer, Requests, Routes, Status, Traffic};
 use coffer_s3::{RequestCount, S3Options, S3Service};
 use coffer_vault::{EtagStyle, Vault, VaultOptions};
 use hyper_util::service::TowerToHyperService;
@@ -127,13 +127,18 @@ impl Server {
             pool: Arc::default(),
         };
         let s3_service = Turnstile::new(service, &config.limits, traffic);
-        let admin_service = TowerToHyperService::new(admin.public_routes());
+        let routes = Routes::new(admin);
+        let remote_routes = routes.clone();
+        let admin_service = move |peer: SocketAddr| {
+            let address = peer.ip();
+            TowerToHyperService::new(remote_routes.for_peer(Peer::Remote { address }))
+        };
         let aside = vec![
             tokio::spawn(admin_door.serve(admin_listener, admin_service)),
-            tokio::spawn(socket.serve(admin.local_routes())),
+            tokio::spawn(socket.serve(move |peer| routes.for_peer(peer))),
             tokio::spawn(watch_certificate(certificate)),
         ];
-        let s3 = tokio::spawn(s3_door.serve(s3_listener, s3_service));
+        let s3 = tokio::spawn(s3_door.serve(s3_listener, move |_| s3_service.clone()));
         Ok(Self {
             welcome,
             status,

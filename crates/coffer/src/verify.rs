@@ -1,45 +1,41 @@
 //! `coffer verify`: asks the running server to open all that is stored, and reports.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
-use coffer_admin::{Report, VerifyRequest, connect};
-use http::header::{CONTENT_TYPE, HOST};
-use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
+use coffer_admin::{Report, VerifyRequest};
+use http::Method;
+use http_body_util::BodyExt;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::VerifyArgs;
 use crate::error::Error;
 use crate::limits::REPORT_LINE_BYTES;
 use crate::printable::{printable, size};
+use crate::remote::Remote;
 
 /// The exit code when something is damaged.
 const DAMAGED: u8 = 1;
 
 /// Verifies; damage is listed on standard output. Progress is drawn on standard error if that is a
 /// terminal.
-pub async fn verify(data: &Path, args: &VerifyArgs) -> Result<ExitCode, Error> {
-    let mut body = ask(data, VerifyRequest { rate: args.rate }).await?;
+pub async fn verify(remote: &Remote, args: &VerifyArgs) -> Result<ExitCode, Error> {
+    let request = VerifyRequest { rate: args.rate };
+    let mut body = remote
+        .open(Method::POST, "/v1/verify", Some(&request))
+        .await?;
     let mut console = Console::new(args.json);
     let mut lines = Lines::default();
-    let refused = |problem: String| Error::VerifyRefused {
-        data: data.to_owned(),
-        problem,
-    };
+    let early = || remote.nonsense("ended before its report did");
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| refused("it ended before the report did".to_owned()))?;
+        let frame = frame.map_err(|_| early())?;
         let Ok(bytes) = frame.into_data() else {
             continue;
         };
         lines.push(&bytes);
         while let Some(line) = lines.next() {
             let report = serde_json::from_slice(&line)
-                .map_err(|_| refused("it does not speak this version's language".to_owned()))?;
+                .map_err(|_| remote.nonsense("gave an unknown answer"))?;
             let done = console
                 .show(&line, report)
                 .map_err(|source| Error::System {
@@ -54,54 +50,10 @@ pub async fn verify(data: &Path, args: &VerifyArgs) -> Result<ExitCode, Error> {
             }
         }
         if lines.is_too_long() {
-            return Err(refused("its answer makes no sense".to_owned()));
+            return Err(remote.nonsense("gave an answer without an end"));
         }
     }
-    Err(refused("it ended before the report did".to_owned()))
-}
-
-async fn ask(data: &Path, request: VerifyRequest) -> Result<Incoming, Error> {
-    let unreachable = |source: io::Error| match source.kind() {
-        io::ErrorKind::PermissionDenied => Error::NotOwner {
-            data: data.to_owned(),
-        },
-        _ => Error::NoServer {
-            data: data.to_owned(),
-            source,
-        },
-    };
-    let refused = |problem: String| Error::VerifyRefused {
-        data: data.to_owned(),
-        problem,
-    };
-    let stream = connect(data).await.map_err(unreachable)?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| refused(error.to_string()))?;
-    tokio::spawn(connection);
-    let body = serde_json::to_vec(&request).expect("a number makes JSON");
-    let request = Request::post("/v1/verify")
-        .header(HOST, "coffer")
-        .header(CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(body)))
-        .expect("these parts make a request");
-    let answer = sender
-        .send_request(request)
-        .await
-        .map_err(|error| refused(error.to_string()))?;
-    let status = answer.status();
-    let body = answer.into_body();
-    if status == StatusCode::OK {
-        return Ok(body);
-    }
-    let reason = Limited::new(body, REPORT_LINE_BYTES).collect().await;
-    let reason = reason.map(|reason| reason.to_bytes()).unwrap_or_default();
-    let reason = String::from_utf8_lossy(&reason).trim().replace('\n', " ");
-    Err(refused(if reason.is_empty() {
-        status.to_string()
-    } else {
-        reason
-    }))
+    Err(early())
 }
 
 /// Puts lines together from frames.

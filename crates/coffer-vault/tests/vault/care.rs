@@ -6,6 +6,11 @@ use futures::{StreamExt, TryStreamExt};
 
 use crate::door::{blob_files, bytes, door, eventually, name};
 
+async fn walked(vault: &Vault) -> Vec<VerifyEvent> {
+    let owner = Actor::Local { uid: 0 };
+    vault.verify(&owner, None).await.unwrap().collect().await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn damage_is_an_error_counted_and_named_by_verify() {
     let data = tempfile::tempdir().unwrap();
@@ -52,7 +57,7 @@ async fn damage_is_an_error_counted_and_named_by_verify() {
         .read_object(&door.subject, &door.bucket, &bad, at_once);
     assert!(matches!(read.await.err(), Some(VaultError::Damaged)));
 
-    let events: Vec<_> = door.vault.verify(None).collect().await;
+    let events = walked(&door.vault).await;
     let damaged: Vec<_> = events
         .iter()
         .filter_map(|event| match event {

@@ -128,8 +128,8 @@ pub(crate) fn start(limits: Limits) -> Running {
         stop: shutdown.stop(),
         pool: Arc::default(),
     };
-    let task =
-        tokio::spawn(door.serve(listener, Turnstile::new(answers, &limits, traffic.clone())));
+    let service = Turnstile::new(answers, &limits, traffic.clone());
+    let task = tokio::spawn(door.serve(listener, move |_| service.clone()));
     let client = TlsConnector::from(Arc::new(config));
     Running {
         address,

@@ -1,0 +1,42 @@
+//! What the routes answer from.
+
+use std::sync::Arc;
+
+use coffer_vault::Vault;
+use tokio::sync::Semaphore;
+
+use crate::failures::Failures;
+use crate::limits::VERIFICATIONS;
+use crate::requests::Requests;
+use crate::status::Status;
+use crate::traffic::Traffic;
+
+/// What the routes answer from.
+#[derive(Clone)]
+pub struct Admin {
+    pub(crate) vault: Vault,
+    pub(crate) status: Status,
+    pub(crate) traffic: Arc<Traffic>,
+    pub(crate) requests: Arc<dyn Fn() -> Requests + Send + Sync>,
+    pub(crate) verifications: Arc<Semaphore>,
+    pub(crate) failures: Arc<Failures>,
+}
+
+impl Admin {
+    /// Answers from this vault, and from what the S3 listener and the S3 front door count.
+    pub fn new(
+        vault: Vault,
+        status: Status,
+        traffic: Arc<Traffic>,
+        requests: impl Fn() -> Requests + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            vault,
+            status,
+            traffic,
+            requests: Arc::new(requests),
+            verifications: Arc::new(Semaphore::new(VERIFICATIONS)),
+            failures: Arc::default(),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Health and metrics: what anybody who reaches the administration listener may know. It listens
+//! on loopback unless told otherwise (`docs/decisions/0005-open-metrics.md`).
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+
+use crate::admin::Admin;
+use crate::metrics;
+
+pub(crate) fn routes() -> Router<Admin> {
+    Router::new()
+        .route("/health/live", get(live))
+        .route("/health/ready", get(ready))
+        .route("/metrics", get(metrics))
+}
+
+async fn live() -> &'static str {
+    "live\n"
+}
+
+async fn ready(State(admin): State<Admin>) -> Response {
+    let status = match admin.status.is_ready() {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (status, format!("{}\n", admin.status.word())).into_response()
+}
+
+async fn metrics(State(admin): State<Admin>) -> Response {
+    let text = metrics::render(
+        admin.status.is_ready(),
+        &admin.vault.counters(),
+        &(admin.requests)(),
+        &admin.traffic.snapshot(),
+    );
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
+}

@@ -1,0 +1,181 @@
+//! Refusals: every error of the API, as JSON with a status that fits.
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::response::{IntoResponse, Response};
+use coffer_keys::KeysError;
+use coffer_vault::VaultError;
+use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, StatusCode};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::limits::SIGN_IN_WINDOW;
+
+/// The body of every answer that is an error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ErrorBody {
+    /// What happened.
+    pub error: ErrorDetail,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ErrorDetail {
+    /// For programs: a word that stays the same.
+    #[schema(example = "no_such_level")]
+    pub code: String,
+    /// For people: one line.
+    #[schema(example = "there is no level of this name")]
+    pub message: String,
+}
+
+/// Why a request of the API is not done.
+#[derive(Debug)]
+pub struct Refusal {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+impl Refusal {
+    /// A refusal with a code for programs and a message, one line, for people.
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// The request makes no sense.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+    }
+
+    /// Somebody must say who it is.
+    pub(crate) fn sign_in_required() -> Self {
+        let message = "sign in with an access key id and its secret (HTTP Basic)";
+        Self::new(StatusCode::UNAUTHORIZED, "sign_in_required", message)
+    }
+
+    /// Too many failures from one address.
+    pub(crate) fn too_many_failures() -> Self {
+        let message = "too many sign-ins failed from this address: wait a minute";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_failures", message)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let Self {
+            status,
+            code,
+            message,
+        } = self;
+        let mut headers = HeaderMap::new();
+        if status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Basic realm=\"coffer\", charset=\"UTF-8\"");
+            headers.insert(WWW_AUTHENTICATE, scheme);
+        }
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            headers.insert(RETRY_AFTER, SIGN_IN_WINDOW.as_secs().into());
+        }
+        let error = ErrorDetail {
+            code: code.to_owned(),
+            message,
+        };
+        (status, headers, Json(ErrorBody { error })).into_response()
+    }
+}
+
+impl From<JsonRejection> for Refusal {
+    fn from(rejection: JsonRejection) -> Self {
+        match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                let message = "the request's body is larger than is allowed";
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+            }
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                let message = "the request's body must be JSON, with content-type application/json";
+                Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message)
+            }
+            _ => Self::invalid(one_line(&rejection.body_text())),
+        }
+    }
+}
+
+impl From<PathRejection> for Refusal {
+    fn from(rejection: PathRejection) -> Self {
+        Self::invalid(one_line(&rejection.body_text()))
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split(['\n', '\r']).collect::<Vec<_>>().join(" ")
+}
+
+impl From<VaultError> for Refusal {
+    fn from(error: VaultError) -> Self {
+        use StatusCode as S;
+        let (status, code) = match &error {
+            VaultError::NoSuchLevel => (S::NOT_FOUND, "no_such_level"),
+            VaultError::NoSuchBucket => (S::NOT_FOUND, "no_such_bucket"),
+            VaultError::BucketAlreadyOwnedByYou => (S::CONFLICT, "bucket_exists"),
+            VaultError::BucketNotEmpty => (S::CONFLICT, "bucket_not_empty"),
+            VaultError::TooManyBuckets { .. } => (S::CONFLICT, "too_many_buckets"),
+            VaultError::AccessDenied => (S::FORBIDDEN, "access_denied"),
+            VaultError::SignInFailed => (S::UNAUTHORIZED, "sign_in_failed"),
+            VaultError::Invalid { .. } => (S::BAD_REQUEST, "invalid_request"),
+            VaultError::StorageFull => (S::INSUFFICIENT_STORAGE, "storage_full"),
+            VaultError::Damaged => (S::INTERNAL_SERVER_ERROR, "damaged"),
+            VaultError::ShuttingDown => (S::SERVICE_UNAVAILABLE, "not_ready"),
+            VaultError::Keys(error) => of_keys(error),
+            _ => (S::INTERNAL_SERVER_ERROR, "internal"),
+        };
+        if status == S::INTERNAL_SERVER_ERROR {
+            tracing::error!(%error, "an administrative request failed");
+        }
+        Self::new(status, code, one_line(&error.to_string()))
+    }
+}
+
+fn of_keys(error: &KeysError) -> (StatusCode, &'static str) {
+    use StatusCode as S;
+    match error {
+        KeysError::LevelName | KeysError::Approvals { .. } => (S::BAD_REQUEST, "invalid_request"),
+        KeysError::LevelExists { .. } => (S::CONFLICT, "level_exists"),
+        KeysError::TooManyLevels { .. } => (S::CONFLICT, "too_many_levels"),
+        KeysError::TooManyBuckets { .. } => (S::CONFLICT, "too_many_buckets"),
+        KeysError::NoSuchLevel { .. } => (S::NOT_FOUND, "no_such_level"),
+        KeysError::NoSuchBucket { .. } => (S::NOT_FOUND, "no_such_bucket"),
+        _ => (S::INTERNAL_SERVER_ERROR, "internal"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_vault_have_fitting_statuses() {
+        let level_exists = KeysError::LevelExists {
+            name: "a".to_owned(),
+        };
+        for (error, status, code) in [
+            (VaultError::NoSuchLevel, 404, "no_such_level"),
+            (VaultError::AccessDenied, 403, "access_denied"),
+            (VaultError::Keys(level_exists), 409, "level_exists"),
+            (
+                VaultError::Keys(KeysError::LevelName),
+                400,
+                "invalid_request",
+            ),
+            (VaultError::Keys(KeysError::WrongRoot), 500, "internal"),
+            (VaultError::ShuttingDown, 503, "not_ready"),
+        ] {
+            let refusal = Refusal::from(error);
+            assert_eq!((refusal.status.as_u16(), refusal.code), (status, code));
+        }
+    }
+}

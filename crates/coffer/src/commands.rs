@@ -1,0 +1,6 @@
+//! What commands ask of a running server, a module for each noun: how it is typed, what is asked,
+//! how the answer is shown.
+
+pub mod table;
+
+pub mod level;

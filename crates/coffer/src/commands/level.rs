@@ -1,0 +1,158 @@
+//! `coffer level`.
+
+use clap::{Args, Subcommand};
+use coffer_admin::{Level, LevelRequest};
+use http::Method;
+
+use crate::commands::table::{Flush, moment, or_dash, sheet, show, table, yes_no};
+use crate::error::Error;
+use crate::remote::{Remote, segment};
+
+/// `coffer level`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct LevelArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LevelCommand,
+}
+
+/// What can be done with levels.
+#[derive(Debug, Subcommand)]
+pub enum LevelCommand {
+    /// Make a level, with a key of its own; none of what is said here can be changed later
+    #[command(after_help = CREATE_EXAMPLES)]
+    Create(CreateArgs),
+    /// List levels
+    #[command(after_help = EXAMPLES)]
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a level
+    #[command(after_help = EXAMPLES)]
+    Show {
+        /// Level
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `coffer level create`.
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// Name: 1 to 63 of a to z, 0 to 9 and `-`
+    pub name: String,
+    /// How sensitive its data is, from 0 to 15
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=15))]
+    pub rank: u8,
+    /// What its data is about: any of c0 to c1023 [default: none]
+    #[arg(
+        long,
+        value_name = "c1.c3,c7",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub categories: String,
+    /// Never let its key be exported
+    #[arg(long)]
+    pub no_export: bool,
+    /// How many custodians an erase or an export takes
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub approvals: u8,
+    /// Record reads and writes of its objects in the audit log
+    #[arg(long)]
+    pub audit_data: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Asks, and shows the answer.
+pub async fn level(remote: &Remote, command: &LevelCommand) -> Result<(), Error> {
+    match command {
+        LevelCommand::Create(args) => {
+            let request = LevelRequest {
+                name: args.name.clone(),
+                rank: args.rank,
+                categories: args.categories.clone(),
+                no_export: args.no_export,
+                approvals: args.approvals,
+                audit_data: args.audit_data,
+            };
+            let made: Level = remote
+                .call(Method::POST, "/v1/levels", Some(&request))
+                .await?;
+            show(args.json, &made, one)
+        }
+        LevelCommand::List { json } => {
+            let levels: Vec<Level> = remote.get("/v1/levels").await?;
+            show(*json, &levels, |levels| many(levels))
+        }
+        LevelCommand::Show { name, json } => {
+            let path = format!("/v1/levels/{}", segment(name));
+            show(*json, &remote.get::<Level>(&path).await?, one)
+        }
+    }
+}
+
+fn many(levels: &[Level]) -> String {
+    let columns = [
+        ("LEVEL", Flush::Left),
+        ("LABEL", Flush::Left),
+        ("BUCKETS", Flush::Right),
+        ("GENERATION", Flush::Right),
+        ("EXPORTS", Flush::Right),
+        ("CREATED (UTC)", Flush::Left),
+    ];
+    let row = |level: &Level| {
+        vec![
+            level.name.clone(),
+            level.label.clone(),
+            level.bucket_count.to_string(),
+            level.generation.to_string(),
+            level.export_count.to_string(),
+            moment(&level.created_at),
+        ]
+    };
+    table(&columns, levels.iter().map(row))
+}
+
+fn one(level: &Level) -> String {
+    sheet([
+        ("level", level.name.clone()),
+        ("label", level.label.clone()),
+        ("rank", level.rank.to_string()),
+        ("categories", or_dash(&level.categories)),
+        ("buckets", level.bucket_count.to_string()),
+        ("key generation", level.generation.to_string()),
+        ("key exports", level.export_count.to_string()),
+        ("may be exported", yes_no(!level.no_export)),
+        ("key came from another server", yes_no(level.imported)),
+        (
+            "custodians for erase and export",
+            level.approvals.to_string(),
+        ),
+        ("reads and writes are audited", yes_no(level.audit_data)),
+        ("created (UTC)", moment(&level.created_at)),
+    ])
+}
+
+const EXAMPLES: &str = "\
+A level is a name, a rank from 0 to 15 and a set of categories. Each has a key of its own; every
+bucket belongs to one. The level `default` has rank 0 and is there from the start.
+
+Examples:
+  coffer level create secret --rank 2
+  coffer level list
+  coffer level show secret --json
+  coffer level list --endpoint https://coffer.example.org:9001 --credentials custodian.ini";
+
+const CREATE_EXAMPLES: &str = "\
+Examples:
+  coffer level create secret --rank 2
+  coffer level create tenant-a --rank 1 --categories c1
+  coffer level create ward --rank 3 --categories c1.c3,c7 --no-export --approvals 2 --audit-data";
