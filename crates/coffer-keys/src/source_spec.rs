@@ -102,7 +102,7 @@ impl FromStr for SourceSpec {
                 Ok(Self::Keyring(Some(name.to_owned())))
             }
             ("keyring", Some(_)) => Err(malformed(
-                "a name in the keyring is 1 to 64 of the characters a to z, A to Z, 0 to 9, - and _",
+                "a name in the keyring is 1 to 64 of a to z, A to Z, 0 to 9, - and _",
             )),
             ("pkcs11", Some(rest)) => token(rest).map(Self::Token),
             _ => Err(malformed(

@@ -10,6 +10,8 @@ pub mod error;
 
 pub mod printable;
 
+pub mod passphrase;
+
 pub mod credentials;
 
 pub mod remote;

@@ -30,6 +30,12 @@ pub const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 /// headers there may be 100: hyper's own limit, which costs an allocation a request to change.
 pub const HEADER_BYTES: usize = 32 * 1024;
 
+/// The longest passphrase or PIN, in bytes.
+pub const PASSPHRASE_MAX_BYTES: usize = 1024;
+
+/// The shortest passphrase that is taken for a new one, in bytes.
+pub const PASSPHRASE_MIN_BYTES: usize = 8;
+
 /// Connections that the kernel keeps waiting for us to accept, a listener.
 pub const ACCEPT_BACKLOG: u32 = 1024;
 

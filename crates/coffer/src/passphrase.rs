@@ -1,0 +1,261 @@
+//! What opens a root-key source, from whoever starts the program: a passphrase, or a token's PIN.
+//!
+//! Never from an argument or an environment variable, which others can read. In this order: the
+//! file descriptor that `--passphrase-fd` names, a credential of systemd (`LoadCredential=` puts
+//! it into `$CREDENTIALS_DIRECTORY`), the terminal.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use crate::error::Error;
+use crate::limits::{PASSPHRASE_MAX_BYTES, PASSPHRASE_MIN_BYTES};
+
+/// The credential of systemd that the passphrase is in.
+const PASSPHRASE_CREDENTIAL: &str = "coffer-passphrase";
+
+/// The credential of systemd that a token's PIN is in.
+const PIN_CREDENTIAL: &str = "coffer-pin";
+
+/// Options of every command that may need a passphrase.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct PassphraseArgs {
+    /// Read the passphrase of the root key from this file descriptor: its first line
+    #[arg(long, value_name = "N")]
+    pub passphrase_fd: Option<u32>,
+}
+
+/// What a passphrase is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It opens what there is.
+    Open,
+    /// It will open what is made now: at a terminal it is asked for twice, and a short one is
+    /// refused.
+    Choose,
+}
+
+impl PassphraseArgs {
+    /// The passphrase of a root-key source.
+    ///
+    /// # Errors
+    /// When nobody gives one, or one that is none.
+    pub fn passphrase(&self, purpose: Purpose) -> Result<Zeroizing<Vec<u8>>, Error> {
+        Input::of_program().passphrase(self.passphrase_fd, purpose)
+    }
+}
+
+/// The PIN of a token, for a source that names no file for it.
+///
+/// # Errors
+/// When nobody gives one, or one that is no text.
+pub fn pin() -> Result<Zeroizing<String>, Error> {
+    Input::of_program().pin()
+}
+
+/// Where secrets come from, beside descriptors.
+struct Input {
+    credentials: Option<PathBuf>,
+    ask: fn(&str) -> io::Result<String>,
+}
+
+impl Input {
+    fn of_program() -> Self {
+        Self {
+            credentials: std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from),
+            ask: |prompt| rpassword::prompt_password(prompt),
+        }
+    }
+
+    fn passphrase(
+        &self,
+        descriptor: Option<u32>,
+        purpose: Purpose,
+    ) -> Result<Zeroizing<Vec<u8>>, Error> {
+        const OPTION: &str = "--passphrase-fd";
+        let passphrase = if let Some(number) = descriptor {
+            // The kernel opens anew what the descriptor refers to: a pipe or a file, by then.
+            let path = PathBuf::from(format!("/dev/fd/{number}"));
+            first_line(&path).map_err(|error| refused(OPTION, &error))?
+        } else if let Some(path) = self.credential(PASSPHRASE_CREDENTIAL) {
+            first_line(&path).map_err(|error| refused(PASSPHRASE_CREDENTIAL, &error))?
+        } else {
+            self.ask_passphrase(purpose)?
+        };
+        let problem = match passphrase.len() {
+            0 => "the passphrase is empty".to_owned(),
+            length if purpose == Purpose::Choose && length < PASSPHRASE_MIN_BYTES => format!(
+                "a passphrase has at least {PASSPHRASE_MIN_BYTES} characters, better six random \
+                 words: whoever has a copy of the data folder may try as many as they like"
+            ),
+            _ => return Ok(passphrase),
+        };
+        Err(Error::Option {
+            option: "passphrase",
+            problem,
+        })
+    }
+
+    fn ask_passphrase(&self, purpose: Purpose) -> Result<Zeroizing<Vec<u8>>, Error> {
+        const NAME: &str = "passphrase";
+        let prompt = match purpose {
+            Purpose::Open => "Passphrase of the root key: ",
+            Purpose::Choose => "New passphrase of the root key: ",
+        };
+        let given = self.ask(NAME, prompt)?;
+        if purpose == Purpose::Choose && given != self.ask(NAME, "The same again: ")? {
+            return Err(Error::Option {
+                option: NAME,
+                problem: "the two are not the same; nothing was changed".to_owned(),
+            });
+        }
+        Ok(Zeroizing::new(given.as_bytes().to_vec()))
+    }
+
+    fn pin(&self) -> Result<Zeroizing<String>, Error> {
+        let Some(path) = self.credential(PIN_CREDENTIAL) else {
+            return self.ask("PIN", "PIN of the token: ");
+        };
+        let line = first_line(&path).map_err(|error| refused(PIN_CREDENTIAL, &error))?;
+        let text = std::str::from_utf8(&line).map_err(|_| Error::Option {
+            option: PIN_CREDENTIAL,
+            problem: "it is not text".to_owned(),
+        })?;
+        Ok(Zeroizing::new(text.to_owned()))
+    }
+
+    fn credential(&self, name: &str) -> Option<PathBuf> {
+        let path = self.credentials.as_ref()?.join(name);
+        path.exists().then_some(path)
+    }
+
+    fn ask(&self, option: &'static str, prompt: &str) -> Result<Zeroizing<String>, Error> {
+        (self.ask)(prompt)
+            .map(Zeroizing::new)
+            .map_err(|error| Error::Option {
+                option,
+                problem: format!(
+                    "there is no terminal to ask at ({error}): use --passphrase-fd N, or \
+                     LoadCredential={PASSPHRASE_CREDENTIAL}:/PATH (a PIN: {PIN_CREDENTIAL}) in \
+                     the systemd unit"
+                ),
+            })
+    }
+}
+
+/// What a file begins with, up to its first line end.
+fn first_line(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+    let file = File::open(path)?;
+    // Enough from the beginning, so that no outgrown buffer is given back unzeroized.
+    let mut line = Zeroizing::new(vec![0; PASSPHRASE_MAX_BYTES + 2]);
+    let mut filled_bytes = 0;
+    let mut rest = file.take(line.len() as u64);
+    loop {
+        match rest.read(&mut line[filled_bytes..])? {
+            0 => break,
+            read_bytes => filled_bytes += read_bytes,
+        }
+    }
+    line.truncate(filled_bytes);
+    let end = line.iter().position(|byte| *byte == b'\n');
+    line.truncate(end.unwrap_or(filled_bytes));
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    if line.len() > PASSPHRASE_MAX_BYTES {
+        let problem = format!("the first line is longer than {PASSPHRASE_MAX_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
+    Ok(line)
+}
+
+fn refused(option: &'static str, error: &io::Error) -> Error {
+    Error::Option {
+        option,
+        problem: format!("it could not be read: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::{Seek, SeekFrom, Write};
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    const NO_TERMINAL: fn(&str) -> io::Result<String> = |_| Err(io::Error::other("no tty"));
+
+    fn input(credentials: Option<&Path>, ask: fn(&str) -> io::Result<String>) -> Input {
+        Input {
+            credentials: credentials.map(Path::to_path_buf),
+            ask,
+        }
+    }
+
+    fn given(input: &Input, purpose: Purpose) -> Result<String, String> {
+        let given = input.passphrase(None, purpose);
+        given
+            .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_descriptor_comes_first_and_gives_one_line() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"six random words\r\nand more").unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        let number = u32::try_from(file.as_raw_fd()).unwrap();
+        let read = input(None, NO_TERMINAL).passphrase(Some(number), Purpose::Open);
+        assert_eq!(read.unwrap().as_slice(), b"six random words");
+        let closed = input(None, NO_TERMINAL).passphrase(Some(9_999), Purpose::Open);
+        let error = closed.unwrap_err().to_string();
+        assert!(error.contains("--passphrase-fd"), "{error}");
+    }
+
+    #[test]
+    fn a_credential_comes_before_the_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        let asked = input(Some(folder.path()), |_| Ok("from the terminal".to_owned()));
+        assert_eq!(given(&asked, Purpose::Open).unwrap(), "from the terminal");
+        fs::write(folder.path().join("coffer-passphrase"), "from systemd\n").unwrap();
+        fs::write(folder.path().join("coffer-pin"), "648219\n").unwrap();
+        assert_eq!(given(&asked, Purpose::Open).unwrap(), "from systemd");
+        assert_eq!(asked.pin().unwrap().as_str(), "648219");
+    }
+
+    #[test]
+    fn a_new_one_is_asked_for_twice_and_must_not_be_short() {
+        let same = input(None, |_| Ok("long enough".to_owned()));
+        assert_eq!(given(&same, Purpose::Choose).unwrap(), "long enough");
+        let differs = input(None, |prompt| Ok(prompt.to_owned()));
+        let error = given(&differs, Purpose::Choose).unwrap_err();
+        assert!(error.contains("not the same"), "{error}");
+        assert!(given(&differs, Purpose::Open).is_ok());
+        let short = input(None, |_| Ok("short".to_owned()));
+        let error = given(&short, Purpose::Choose).unwrap_err();
+        assert!(error.contains("at least 8"), "{error}");
+        assert_eq!(given(&short, Purpose::Open).unwrap(), "short");
+        let empty = input(None, |_| Ok(String::new()));
+        assert!(given(&empty, Purpose::Open).is_err());
+    }
+
+    #[test]
+    fn without_any_of_them_the_error_says_what_to_do() {
+        let error = given(&input(None, NO_TERMINAL), Purpose::Open).unwrap_err();
+        assert!(error.contains("--passphrase-fd"), "{error}");
+        assert!(error.contains("LoadCredential"), "{error}");
+    }
+
+    #[test]
+    fn a_line_too_long_is_refused_rather_than_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long");
+        fs::write(&path, vec![b'x'; PASSPHRASE_MAX_BYTES]).unwrap();
+        assert_eq!(first_line(&path).unwrap().len(), PASSPHRASE_MAX_BYTES);
+        fs::write(&path, vec![b'x'; PASSPHRASE_MAX_BYTES + 1]).unwrap();
+        assert!(first_line(&path).is_err());
+    }
+}
