@@ -60,6 +60,19 @@ impl Context {
         )
     }
 
+    /// A record of the audit log: `"coffer audit v1" 0x00 keystore-id(16) sequence(8, big-endian)`.
+    pub fn audit(keystore_id: &[u8; 16], sequence: u64) -> Self {
+        Self::of(
+            b"coffer audit v1\0",
+            &[keystore_id, &sequence.to_be_bytes()],
+        )
+    }
+
+    /// The audit log's head: `"coffer audit head v1" 0x00 keystore-id(16)`.
+    pub fn audit_head(keystore_id: &[u8; 16]) -> Self {
+        Self::of(b"coffer audit head v1\0", &[keystore_id])
+    }
+
     /// Any bytes: for messages that are not coffer's, such as test vectors.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
@@ -97,6 +110,19 @@ mod tests {
                 &[1, 2, 3, 4, 5, 6, 7, 8]
             ]
             .concat()
+        );
+        assert_eq!(
+            Context::audit(&[5; 16], 0x0102_0304_0506_0708).as_bytes(),
+            [
+                &b"coffer audit v1\0"[..],
+                &[5; 16],
+                &[1, 2, 3, 4, 5, 6, 7, 8]
+            ]
+            .concat()
+        );
+        assert_eq!(
+            Context::audit_head(&[6; 16]).as_bytes(),
+            [&b"coffer audit head v1\0"[..], &[6; 16]].concat()
         );
     }
 }

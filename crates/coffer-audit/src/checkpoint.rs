@@ -1,0 +1,105 @@
+//! Checkpoints: signed statements of number and hash of a record.
+
+use std::fmt;
+
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use coffer_seal::SecretKey;
+
+use crate::event::{CHECKPOINT, Event};
+use crate::record::{Hash, Recorded};
+
+/// An Ed25519 public key, in bytes.
+pub const PUBLIC_KEY_BYTES: usize = 32;
+
+/// An Ed25519 signature, in bytes.
+pub const SIGNATURE_BYTES: usize = 64;
+
+/// What the signed bytes begin with, so that no other signature can be taken for a checkpoint's.
+const SIGNED_PREFIX: &[u8] = b"coffer audit checkpoint v1\0";
+
+/// What signs checkpoints: the keystore's receipt key, wherever that is kept.
+pub trait CheckpointSigner: Send + Sync {
+    /// An Ed25519 signature (RFC 8032) over the message.
+    fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES];
+
+    /// The key that verifies it.
+    fn public_key(&self) -> [u8; PUBLIC_KEY_BYTES];
+}
+
+/// A signing key in memory.
+pub struct CheckpointKey(Ed25519KeyPair);
+
+impl CheckpointKey {
+    /// The signing key of this seed (RFC 8032, section 5.1.5).
+    pub fn from_seed(seed: &SecretKey) -> Self {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose());
+        Self(pair.expect("any 32 bytes are the seed of an Ed25519 key"))
+    }
+
+    /// The key that verifies what this one signs.
+    pub fn public_key(&self) -> [u8; PUBLIC_KEY_BYTES] {
+        let key = KeyPair::public_key(&self.0).as_ref();
+        key.try_into().expect("an Ed25519 public key has 32 bytes")
+    }
+}
+
+impl CheckpointSigner for CheckpointKey {
+    fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        let signature = self.0.sign(message);
+        let signature = signature.as_ref().try_into();
+        signature.expect("an Ed25519 signature has 64 bytes")
+    }
+
+    fn public_key(&self) -> [u8; PUBLIC_KEY_BYTES] {
+        Self::public_key(self)
+    }
+}
+
+impl fmt::Debug for CheckpointKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CheckpointKey(redacted)")
+    }
+}
+
+/// The event that says that `last` is the last record before it.
+pub(crate) fn checkpoint(
+    signer: &dyn CheckpointSigner,
+    keystore_id: &[u8; 16],
+    last: &Recorded,
+) -> Event {
+    let signature = signer.sign(&signed_bytes(keystore_id, last));
+    Event::of_log(CHECKPOINT)
+        .with("sequence", last.sequence)
+        .with("hash", last.hash)
+        .with("public_key", hex::encode(signer.public_key()))
+        .with("signature", hex::encode(signature))
+}
+
+/// Whether the event is a checkpoint of `last`, signed by this key.
+pub(crate) fn is_signed(
+    event: &Event,
+    keystore_id: &[u8; 16],
+    last: &Recorded,
+    public_key: &[u8; PUBLIC_KEY_BYTES],
+) -> bool {
+    let detail = |name| event.details.get(name).map_or("", String::as_str);
+    let names_last = detail("sequence") == last.sequence.to_string()
+        && Hash::from_hex(detail("hash")) == Some(last.hash);
+    let mut signature = [0; SIGNATURE_BYTES];
+    names_last
+        && detail("public_key") == hex::encode(public_key)
+        && hex::decode_to_slice(detail("signature"), &mut signature).is_ok()
+        && UnparsedPublicKey::new(&ED25519, public_key)
+            .verify(&signed_bytes(keystore_id, last), &signature)
+            .is_ok()
+}
+
+fn signed_bytes(keystore_id: &[u8; 16], last: &Recorded) -> Vec<u8> {
+    [
+        SIGNED_PREFIX,
+        keystore_id,
+        &last.sequence.to_be_bytes(),
+        &last.hash.0,
+    ]
+    .concat()
+}

@@ -1,0 +1,173 @@
+//! Bodies of the fuzz targets: the bytes of segments and of the head.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::checkpoint::CheckpointSigner;
+use crate::disk::Disk;
+use crate::head::{HEAD_NAME, HeadState, parse_head};
+use crate::opening::open_on;
+use crate::reader::Reader;
+use crate::record::{AuditKey, Recorded, write_frame};
+use crate::segment::{Header, SegmentHeader, segment_name};
+use crate::verify::verify_on;
+use crate::writer::Options;
+
+/// Files in memory.
+#[derive(Clone)]
+struct Files(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+
+impl Files {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, name: &str, look: impl FnOnce(&mut Vec<u8>) -> T) -> io::Result<T> {
+        match self.all().get_mut(name) {
+            Some(bytes) => Ok(look(bytes)),
+            None => Err(io::Error::from(io::ErrorKind::NotFound)),
+        }
+    }
+}
+
+impl Disk for Files {
+    fn names(&self) -> io::Result<Vec<String>> {
+        Ok(self.all().keys().cloned().collect())
+    }
+
+    fn length_bytes(&self, name: &str) -> io::Result<u64> {
+        self.with(name, |bytes| bytes.len() as u64)
+    }
+
+    fn read(&self, name: &str, offset_bytes: u64, length_bytes: usize) -> io::Result<Vec<u8>> {
+        self.with(name, |bytes| {
+            let start = bytes.len().min(offset_bytes as usize);
+            let end = bytes.len().min(start + length_bytes);
+            bytes[start..end].to_vec()
+        })
+    }
+
+    fn write(&mut self, name: &str, offset_bytes: u64, written: &[u8]) -> io::Result<()> {
+        self.with(name, |bytes| {
+            let end = offset_bytes as usize + written.len();
+            bytes.resize(bytes.len().max(end), 0);
+            bytes[offset_bytes as usize..end].copy_from_slice(written);
+        })
+    }
+
+    fn truncate(&mut self, name: &str, length_bytes: u64) -> io::Result<()> {
+        self.with(name, |bytes| bytes.truncate(length_bytes as usize))
+    }
+
+    fn sync(&mut self, _name: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn place(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.all().insert(name.to_owned(), bytes.to_vec());
+        Ok(())
+    }
+}
+
+struct NoSigner;
+
+impl CheckpointSigner for NoSigner {
+    fn sign(&self, _message: &[u8]) -> [u8; 64] {
+        [0; 64]
+    }
+
+    fn public_key(&self) -> [u8; 32] {
+        [0; 32]
+    }
+}
+
+/// Any bytes as a segment, as what follows the records of one, and as the head: verified, read and
+/// opened for going on.
+///
+/// # Panics
+///
+/// When bytes of others pass for records, or a log can't go on: what the fuzzer looks for.
+pub fn fuzz_audit(data: &[u8]) {
+    let key = AuditKey::new(coffer_seal::SecretKey::from_bytes([0xF1; 32]), [0xF2; 16]);
+    let head = parse_head(&key, Some(data));
+    assert!(!matches!(head, HeadState::Found { .. }), "a forgery opened");
+    if let Header::Whole(header) = Header::parse(data) {
+        assert!(
+            data.starts_with(&header.to_bytes()),
+            "one way only to write it"
+        );
+    }
+
+    let header = SegmentHeader {
+        keystore_id: *key.keystore_id(),
+        number: 1,
+        before: Recorded::NONE,
+    };
+    let mut segment = header.to_bytes();
+    let event = br#"{"time_ms":0,"act":"a","actor":"","outcome":"done"}"#;
+    write_frame(&key, &Recorded::NONE, event, &mut segment);
+    segment.extend(data);
+    let name = segment_name(1);
+    for (files, record_count) in [
+        (vec![(name.clone(), data.to_vec())], 0),
+        (vec![(HEAD_NAME.to_owned(), data.to_vec())], 0),
+        (vec![(name, segment)], 1),
+    ] {
+        let files = Files(Arc::new(Mutex::new(files.into_iter().collect())));
+        let Ok(report) = verify_on(&files, &key, &[0; 32], None, None) else {
+            continue; // of a newer version
+        };
+        assert_eq!(report.record_count, record_count, "{report:?}");
+        assert!(!report.is_sound(), "there is no head, or a forged one");
+        go_on(files, &key, record_count);
+    }
+}
+
+/// Opens the log, adds a record, and reads all of it.
+fn go_on(files: Files, key: &AuditKey, record_count: u64) {
+    let disk = Box::new(files.clone());
+    let signer = Box::new(NoSigner);
+    let Ok((mut writer, _)) = open_on(disk, key.clone(), signer, Options::default()) else {
+        return; // of a newer version
+    };
+    let event = br#"{"time_ms":0,"act":"b","actor":"","outcome":"done"}"#.to_vec();
+    let recorded = writer.write(&[event]).expect("memory refuses nothing");
+    let mut reader = Reader::new(Box::new(files), key.clone(), 1, None);
+    let mut found = Vec::new();
+    for _ in 0..10 {
+        if let Ok(Some(record)) = reader.next() {
+            found.push(record.sequence);
+        }
+    }
+    assert!(found.len() as u64 > record_count);
+    assert_eq!(found.last(), Some(&recorded[0].sequence));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trial;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..600)) {
+            fuzz_audit(&bytes);
+        }
+
+        #[test]
+        fn records_of_another_log_are_not_believed(
+            place in any::<prop::sample::Index>(), mask in any::<u8>(),
+        ) {
+            let mut bytes = Vec::new();
+            let last = write_frame(&trial::key(), &Recorded::NONE, &trial::event(1), &mut bytes);
+            write_frame(&trial::key(), &last, &trial::event(2), &mut bytes);
+            let offset = place.index(bytes.len());
+            bytes[offset] ^= mask;
+            fuzz_audit(&bytes);
+        }
+    }
+}

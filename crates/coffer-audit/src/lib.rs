@@ -1,0 +1,91 @@
+//! The audit log: append-only, sealed, chained by hash, with signed checkpoints.
+//!
+//! ```text
+//! audit/
+//!   00000001.log   a segment: header, then records; each one a sealed message that knows the hash
+//!   00000002.log   of the record before it. Full segments stay as they are.
+//!   head           the last durable record, sealed: what a log that was cut off is found by
+//! ```
+//!
+//! What [`AuditLog::append`] has returned for is durable, and so is the head that names it. One
+//! thread writes and syncs for all who wait. The format is in `docs/FORMAT.md`, "Audit log".
+//!
+//! ```
+//! use coffer_audit::{AuditKey, AuditLog, CheckpointKey, Event, Options, Outcome, verify};
+//! use coffer_seal::SecretKey;
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! let secret = SecretKey::generate();
+//! let signer = CheckpointKey::from_seed(&SecretKey::generate());
+//! let (public_key, keystore_id) = (signer.public_key(), [7; 16]);
+//! let key = || AuditKey::new(secret.clone(), keystore_id);
+//!
+//! let (log, _) = AuditLog::open(folder.path(), key(), Box::new(signer), Options::default())?;
+//! let event = Event::new("level.create", "COFFERADMIN", Outcome::Done).with("level", "secret");
+//! let recorded = log.append(event)?;
+//! log.close()?;
+//!
+//! let report = verify(folder.path(), &key(), &public_key, Some(&recorded))?;
+//! assert!(report.is_sound());
+//! # Ok::<(), coffer_audit::AuditError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod limits;
+
+mod clock;
+mod error;
+
+mod event;
+
+mod record;
+mod segment;
+
+mod checkpoint;
+mod head;
+
+mod disk;
+mod folder;
+
+mod walk;
+
+mod writer;
+
+mod tail;
+
+mod opening;
+
+mod finding;
+
+mod diagnosis;
+
+mod verify;
+
+mod reader;
+
+mod queue;
+
+mod log;
+
+#[cfg(test)]
+mod trial;
+
+#[doc(hidden)]
+pub mod fuzzing;
+
+#[cfg(test)]
+mod failing_disk;
+#[cfg(test)]
+mod power_cuts;
+
+pub use checkpoint::{CheckpointKey, CheckpointSigner, PUBLIC_KEY_BYTES, SIGNATURE_BYTES};
+pub use error::AuditError;
+pub use event::{Event, Outcome};
+pub use finding::{Finding, Report, Wrong};
+pub use log::AuditLog;
+pub use opening::Opened;
+pub use reader::Reader;
+pub use record::{AuditKey, Hash, Record, Recorded};
+pub use verify::verify;
+pub use writer::Options;

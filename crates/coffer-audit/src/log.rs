@@ -1,0 +1,275 @@
+//! The log as others use it: from many threads, with one that writes.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use crate::checkpoint::{CheckpointSigner, PUBLIC_KEY_BYTES};
+use crate::clock::now_ms;
+use crate::error::AuditError;
+use crate::event::Event;
+use crate::finding::Report;
+use crate::folder::Folder;
+use crate::opening::{Opened, open_on};
+use crate::queue::{Answer, Batch, Queue};
+use crate::reader::Reader;
+use crate::record::{AuditKey, Recorded};
+use crate::verify::verify_on;
+use crate::writer::{End, Options, Writer};
+
+/// An open audit log. One process has it open at a time: its caller holds the data folder's lock.
+pub struct AuditLog {
+    folder: PathBuf,
+    key: AuditKey,
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<Result<(), AuditError>>>>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    pushed: Condvar,
+    /// Where the log ends, as far as it is durable.
+    end: Arc<Mutex<End>>,
+    /// Why the last group could not be written.
+    failure: Mutex<Option<AuditError>>,
+}
+
+impl AuditLog {
+    /// Opens the log in a folder, which is made if it is not there, and begins a log if there is
+    /// none. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// When a file can't be read or written, or is of a later version. Damage is no error: the log
+    /// goes on in a new segment, and [`Opened::damage`] says what was found.
+    pub fn open(
+        folder: &Path,
+        key: AuditKey,
+        signer: Box<dyn CheckpointSigner>,
+        options: Options,
+    ) -> Result<(Self, Opened), AuditError> {
+        let disk = Folder::create(folder).map_err(AuditError::io("make", "the folder"))?;
+        let (writer, opened) = open_on(Box::new(disk), key.clone(), signer, options)?;
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            pushed: Condvar::new(),
+            end: Arc::new(Mutex::new(writer.end())),
+            failure: Mutex::default(),
+        });
+        let writing = shared.clone();
+        let thread = thread::Builder::new()
+            .name("coffer-audit".to_owned())
+            .spawn(move || writing.write_all(writer))
+            .map_err(AuditError::io("start", "the writing thread"))?;
+        let log = Self {
+            folder: folder.to_path_buf(),
+            key,
+            shared,
+            thread: Mutex::new(Some(thread)),
+        };
+        Ok((log, opened))
+    }
+
+    /// Records an event, and returns when it is durable. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// When it couldn't be written, is no event, or the log is closed. The next call tries again.
+    pub fn append(&self, event: Event) -> Result<Recorded, AuditError> {
+        let (told, outcome) = sync_channel(1);
+        // Nobody listening is no reason to fail.
+        self.append_then(event, move |recorded| drop(told.send(recorded)))?;
+        outcome.recv().unwrap_or(Err(AuditError::Closed))
+    }
+
+    /// Queues an event, and calls `then` from another thread when it is durable, or couldn't be
+    /// written; `then` must not block. It is dropped uncalled if the writing thread breaks off.
+    ///
+    /// # Errors
+    ///
+    /// When it is no event, too many wait, or the log is closed; `then` is not called.
+    pub fn append_then(
+        &self,
+        event: Event,
+        then: impl FnOnce(Result<Recorded, AuditError>) + Send + 'static,
+    ) -> Result<(), AuditError> {
+        let event = event.encode(now_ms())?;
+        let answer: Answer = Box::new(then);
+        self.shared.queue().push(event, answer)?;
+        self.shared.pushed.notify_one();
+        Ok(())
+    }
+
+    /// Records an event that need not be waited for: within a second. When too many wait it is
+    /// dropped, and their count recorded. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// When it is no event.
+    pub fn note(&self, event: Event) -> Result<(), AuditError> {
+        let event = event.encode(now_ms())?;
+        self.shared.queue().push_note(event);
+        self.shared.pushed.notify_one();
+        Ok(())
+    }
+
+    /// The last durable record.
+    pub fn last(&self) -> Recorded {
+        self.shared.end().last
+    }
+
+    /// Why the last group could not be written; `None` when it could.
+    pub fn failure(&self) -> Option<AuditError> {
+        self.shared.failure().clone()
+    }
+
+    /// Reads from record `from` on, as far as the log is durable by then.
+    pub fn reader(&self, from: u64) -> Reader {
+        let disk = Box::new(Folder::new(&self.folder));
+        Reader::new(disk, self.key.clone(), from, Some(self.shared.end.clone()))
+    }
+
+    /// As [`verify`](crate::verify()), up to where the log is durable now. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`verify`](crate::verify()).
+    pub fn verify(
+        &self,
+        public_key: &[u8; PUBLIC_KEY_BYTES],
+        wanted: Option<&Recorded>,
+    ) -> Result<Report, AuditError> {
+        let end = *self.shared.end();
+        let disk = Folder::new(&self.folder);
+        verify_on(&disk, &self.key, public_key, wanted, Some(&end))
+    }
+
+    /// Takes no more events, writes those that wait and a last checkpoint. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// When that couldn't be written; the log is closed all the same.
+    pub fn close(&self) -> Result<(), AuditError> {
+        self.shared.queue().is_closed = true;
+        self.shared.pushed.notify_one();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match thread.map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(closed)) => closed,
+            Some(Err(_panicked)) => Err(AuditError::Closed),
+        }
+    }
+}
+
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        // Who wants to know calls `close`.
+        let _ = self.close();
+    }
+}
+
+impl Shared {
+    /// Writes group after group, until the log is closed.
+    fn write_all(&self, mut writer: Writer) -> Result<(), AuditError> {
+        let closing = CloseOnPanic(self);
+        while let Some(batch) = self.next_batch() {
+            let outcome = writer.write(&batch.events);
+            *self.end() = writer.end();
+            self.answer(batch, outcome);
+        }
+        let closed = writer.close();
+        *self.end() = writer.end();
+        std::mem::forget(closing);
+        closed
+    }
+
+    /// Waits for something to write; `None` when there is nothing and the log is closed.
+    fn next_batch(&self) -> Option<Batch> {
+        let mut queue = self.queue();
+        loop {
+            let now = Instant::now();
+            if queue.is_due(now) {
+                return Some(queue.take());
+            }
+            if queue.is_closed {
+                return None;
+            }
+            queue = match queue.notes_due() {
+                None => self
+                    .pushed
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(due) => {
+                    let waited = self
+                        .pushed
+                        .wait_timeout(queue, due.saturating_duration_since(now));
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    fn answer(&self, mut batch: Batch, outcome: Result<Vec<Recorded>, AuditError>) {
+        let failure = outcome.as_ref().err().cloned();
+        if let Some(error) = &failure {
+            let mut queue = self.queue();
+            if queue.is_closed {
+                tracing::error!(%error, "the last notes were not written");
+            } else {
+                queue.take_back(&mut batch);
+            }
+        }
+        let has_failed = failure.is_some();
+        if let (Some(error), None) = (&failure, &*self.failure()) {
+            tracing::error!(%error, "the audit log can't be written: what needs it is refused");
+        }
+        if std::mem::replace(&mut *self.failure(), failure).is_some() && !has_failed {
+            tracing::info!("the audit log can be written again");
+        }
+        match outcome {
+            Ok(recorded) => {
+                for (answer, recorded) in batch.answers.into_iter().zip(recorded) {
+                    answer(Ok(recorded));
+                }
+            }
+            Err(error) => {
+                for answer in batch.answers {
+                    answer(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    // Only whole steps are made under these locks.
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self) -> MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<AuditError>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Should writing panic, nobody waits for what is never written.
+struct CloseOnPanic<'a>(&'a Shared);
+
+impl Drop for CloseOnPanic<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue();
+        queue.is_closed = true;
+        while queue.is_due(Instant::now()) {
+            drop(queue.take());
+        }
+    }
+}

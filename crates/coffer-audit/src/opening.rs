@@ -1,0 +1,187 @@
+//! Opening a log: finding its end, and what happened to it since it was closed.
+//!
+//! | found | what is done |
+//! |---|---|
+//! | no log | one is begun |
+//! | records behind the head, whole | a crash came before the head was written: they count |
+//! | anything else behind the head | a crash tore what nobody was told of: it is cut off |
+//! | anything else | damage: a new segment is begun, whose first record says so |
+//!
+//! Behind the head lies no more than one group, or else it is damage as well. What is damaged stays
+//! as it was found. Only the segments from the head on are read here; `verify` reads all.
+
+use crate::checkpoint::CheckpointSigner;
+use crate::clock::now_ms;
+use crate::disk::Disk;
+use crate::error::AuditError;
+use crate::event::{CUT, DAMAGE, Event, Outcome};
+use crate::head::{HEAD_NAME, HeadState};
+use crate::record::AuditKey;
+use crate::segment::{FIRST_FRAME, next_number, segment_name};
+use crate::tail::{Tail, find_tail, read_head, segments};
+use crate::writer::{End, Options, Writer, place_segment};
+
+/// What opening a log found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// There was none: it was begun.
+    pub is_new: bool,
+    /// Bytes that a crash left at the end, of records that nobody was told of, and that were cut
+    /// off. A record says so.
+    pub cut_bytes: u64,
+    /// Damage: what was found. A record says so, and the log goes on in a new segment.
+    pub damage: Option<String>,
+}
+
+/// Opens the log on a disk, or begins one.
+pub(crate) fn open_on(
+    mut disk: Box<dyn Disk>,
+    key: AuditKey,
+    signer: Box<dyn CheckpointSigner>,
+    options: Options,
+) -> Result<(Writer, Opened), AuditError> {
+    let head = read_head(&*disk, &key)?;
+    if let HeadState::Newer(found) = head {
+        let file = HEAD_NAME.to_owned();
+        return Err(AuditError::NewerFormat { file, found });
+    }
+    let numbers = segments(&*disk)?;
+    let mut opened = Opened::default();
+    let mut own_events = Vec::new();
+
+    if is_unbegun(&*disk, head, &numbers)? {
+        let end = End::OF_NONE;
+        begin(&mut *disk, &key, &end)?;
+        if options.must_exist {
+            let what = "the log is gone: there was one in this folder".to_owned();
+            own_events.push(damage_event(&what));
+            opened.damage = Some(what);
+        }
+        opened.is_new = true;
+        let mut writer = Writer::new(disk, key, signer, options, end, 0);
+        write_own(&mut writer, own_events)?;
+        return Ok((writer, opened));
+    }
+
+    let (end, place, is_signed) = match find_tail(&*disk, &key, head, &numbers)? {
+        Tail::Whole {
+            end,
+            torn_bytes,
+            beyond,
+            is_signed,
+        } => {
+            let place = settle(&mut *disk, &key, head, &end, torn_bytes, beyond)?;
+            if torn_bytes > 0 {
+                opened.cut_bytes = torn_bytes;
+                own_events.push(Event::of_log(CUT).with("bytes", torn_bytes));
+            }
+            if let Some(what) = gap(&numbers) {
+                own_events.push(damage_event(&what));
+                opened.damage = Some(what);
+            }
+            (end, place, is_signed)
+        }
+        Tail::Damaged { what, last } => {
+            let end = End {
+                last,
+                segment: next_number(highest(head, &numbers))?,
+                offset_bytes: FIRST_FRAME,
+            };
+            begin(&mut *disk, &key, &end)?;
+            own_events.push(damage_event(&what));
+            opened.damage = Some(what);
+            (end, 0, true)
+        }
+    };
+    let mut writer = Writer::new(disk, key, signer, options, end, place);
+    if !is_signed {
+        writer.assume_unsigned();
+        writer.sign()?;
+    }
+    write_own(&mut writer, own_events)?;
+    Ok((writer, opened))
+}
+
+/// The first segment may be there, without a record, when a crash came before the head.
+fn is_unbegun(disk: &dyn Disk, head: HeadState, numbers: &[u32]) -> Result<bool, AuditError> {
+    Ok(match (head, numbers) {
+        (HeadState::Missing, []) => true,
+        (HeadState::Missing, [1]) => {
+            let name = segment_name(1);
+            let length_bytes = disk.length_bytes(&name);
+            length_bytes.map_err(AuditError::io("read", &name))? <= FIRST_FRAME
+        }
+        _ => false,
+    })
+}
+
+/// Begins a segment and then the head, so that the head never names one that is not there.
+fn begin(disk: &mut dyn Disk, key: &AuditKey, end: &End) -> Result<(), AuditError> {
+    place_segment(disk, key, end.segment, end.last)?;
+    place_head(disk, key, end)
+}
+
+fn place_head(disk: &mut dyn Disk, key: &AuditKey, end: &End) -> Result<(), AuditError> {
+    disk.place(HEAD_NAME, &end.head().to_file(key))
+        .map_err(AuditError::io("replace", HEAD_NAME))
+}
+
+/// Cuts off what is torn and brings the head up; gives back the place of the head to write next.
+fn settle(
+    disk: &mut dyn Disk,
+    key: &AuditKey,
+    head: HeadState,
+    end: &End,
+    torn_bytes: u64,
+    beyond: bool,
+) -> Result<usize, AuditError> {
+    let name = segment_name(end.segment);
+    if torn_bytes > 0 {
+        disk.truncate(&name, end.offset_bytes)
+            .map_err(AuditError::io("cut off the end of", &name))?;
+    }
+    if torn_bytes > 0 || beyond {
+        // What was read may have been in memory only.
+        disk.sync(&name).map_err(AuditError::io("sync", &name))?;
+    }
+    match head {
+        HeadState::Found {
+            place,
+            is_torn: false,
+            ..
+        } if !beyond => Ok(1 - place),
+        _ => {
+            place_head(disk, key, end)?;
+            Ok(0)
+        }
+    }
+}
+
+fn damage_event(what: &str) -> Event {
+    let mut event = Event::of_log(DAMAGE).with("found", what);
+    event.outcome = Outcome::Failed;
+    event
+}
+
+fn write_own(writer: &mut Writer, events: Vec<Event>) -> Result<(), AuditError> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let encode = |event: Event| event.encode_own(now_ms());
+    let events: Vec<_> = events.into_iter().map(encode).collect::<Result<_, _>>()?;
+    writer.write(&events).map(drop)
+}
+
+/// What is said when a segment is missing; at each start, for it stays missing.
+fn gap(numbers: &[u32]) -> Option<String> {
+    let (missing, _) = (1..).zip(numbers).find(|(want, have)| want != *have)?;
+    Some(format!("{} is missing", segment_name(missing)))
+}
+
+fn highest(head: HeadState, numbers: &[u32]) -> u32 {
+    let last = numbers.last().copied().unwrap_or(0);
+    match head {
+        HeadState::Found { head, .. } => last.max(head.segment),
+        _ => last,
+    }
+}

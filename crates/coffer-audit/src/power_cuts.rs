@@ -1,0 +1,153 @@
+//! What a log must survive on a disk that fails: what was acknowledged is in it, and a log that
+//! nobody altered verifies.
+
+use std::collections::BTreeMap;
+
+use crate::failing_disk::{FailingDisk, Fault, Image};
+use crate::opening::open_on;
+use crate::record::Recorded;
+use crate::trial::{self, SMALL, event, key, number, records, signer};
+
+/// What a test knows of a log.
+#[derive(Default)]
+struct Story {
+    image: Image,
+    /// Acknowledged, by number.
+    acknowledged: BTreeMap<usize, Recorded>,
+    attempted_count: usize,
+    closed_count: usize,
+}
+
+impl Story {
+    /// Opens the log, writes ten groups, and closes it, if the disk lets it; then cuts the power.
+    fn go_on(&mut self, faults: &[Fault], seed: u64) -> usize {
+        let disk = FailingDisk::new(std::mem::take(&mut self.image), faults, seed);
+        self.write(&disk, seed);
+        self.image = disk.cut_power();
+        disk.operation_count()
+    }
+
+    fn write(&mut self, disk: &FailingDisk, seed: u64) {
+        let Ok((mut writer, opened)) = open_on(disk.boxed(), key(), Box::new(signer()), SMALL)
+        else {
+            return;
+        };
+        assert_eq!(opened.damage, None);
+        for group in 0..10 {
+            let count = 1 + (seed as usize + group * 5) % 7;
+            let numbers = self.attempted_count..self.attempted_count + count;
+            self.attempted_count += count;
+            let events: Vec<_> = numbers.clone().map(event).collect();
+            if let Ok(recorded) = writer.write(&events) {
+                self.acknowledged.extend(numbers.zip(recorded));
+            }
+        }
+        if writer.close().is_ok() {
+            self.closed_count += 1;
+        }
+    }
+
+    /// What a restart finds, without any fault.
+    fn check(&mut self) {
+        let disk = FailingDisk::new(std::mem::take(&mut self.image), &[], 0);
+        let (mut writer, opened) = trial::open(disk.boxed());
+        assert_eq!(opened.damage, None);
+        writer.write(&[event(usize::MAX)]).unwrap();
+        writer.close().unwrap();
+        self.image = disk.image();
+
+        let report = trial::verify(&disk);
+        assert!(report.is_sound(), "{report:?}");
+        assert_eq!(report.torn_bytes, 0);
+        let mut found = BTreeMap::new();
+        for record in records(disk.boxed()) {
+            if let Some(number) = number(&record).filter(|number| *number != usize::MAX) {
+                let recorded = Recorded {
+                    sequence: record.sequence,
+                    hash: record.hash,
+                };
+                assert_eq!(found.insert(number, recorded), None, "it is there once");
+            }
+        }
+        for (number, recorded) in &self.acknowledged {
+            assert_eq!(found.get(number), Some(recorded), "what was acknowledged");
+        }
+        let is_attempted = |number: &usize| *number < self.attempted_count;
+        assert!(found.keys().all(is_attempted), "nothing else");
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_operation_loses_nothing_acknowledged() {
+    let operation_count = Story::default().go_on(&[], 3);
+    assert!(operation_count > 40, "{operation_count}");
+    for at in 0..operation_count {
+        for seed in 0..30 {
+            let mut story = Story::default();
+            // The operations are the same ones up to the fault.
+            story.go_on(&[Fault::PowerCut { at }], 3 + 7 * seed);
+            assert_eq!(story.closed_count, 0);
+            story.check();
+        }
+    }
+}
+
+#[test]
+fn a_refusal_at_any_operation_loses_nothing_acknowledged() {
+    let operation_count = Story::default().go_on(&[], 3);
+    for at in 0..operation_count {
+        for seed in 0..10 {
+            let mut story = Story::default();
+            story.go_on(&[Fault::Refusal { at }], 3 + 7 * seed);
+            story.check();
+            if at > 16 && at + 2 < operation_count {
+                assert_eq!(story.closed_count, 1, "it went on");
+                let refused = story.attempted_count - story.acknowledged.len();
+                assert!(refused <= 7, "one group at most was refused, not {refused}");
+            }
+        }
+    }
+}
+
+#[test]
+fn many_refusals_and_power_cuts_lose_nothing_acknowledged() {
+    let mut acknowledged_count = 0;
+    for seed in 0..3_000 {
+        let mut state: u64 = seed + 1;
+        let mut random = |below: u64| {
+            // Marsaglia's xorshift64.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            ((state >> 20) % below) as usize
+        };
+        let mut story = Story::default();
+        for round in 0..4 {
+            let mut faults: Vec<_> = (0..random(6))
+                .map(|_| Fault::Refusal { at: random(70) })
+                .collect();
+            if random(3) > 0 {
+                faults.push(Fault::PowerCut { at: random(80) });
+            }
+            story.go_on(&faults, seed * 4 + round);
+        }
+        story.check();
+        acknowledged_count += story.acknowledged.len();
+    }
+    assert!(acknowledged_count > 100_000, "{acknowledged_count}");
+}
+
+#[test]
+fn a_disk_that_refuses_for_long_fills_no_folder() {
+    let faults: Vec<_> = (20..400).map(|at| Fault::Refusal { at }).collect();
+    let disk = FailingDisk::new(Image::new(), &faults, 1);
+    let (mut writer, _) = trial::open(disk.boxed());
+    let mut refused_count = 0;
+    while disk.operation_count() < 420 {
+        refused_count += usize::from(writer.write(&[event(0)]).is_err());
+    }
+    assert!(refused_count > 100, "{refused_count}");
+    writer.close().unwrap();
+    assert!(disk.image().len() < 12, "{:?}", disk.image().keys());
+    assert!(trial::verify(&disk).is_sound());
+}

@@ -1,0 +1,290 @@
+//! The one writer: it adds groups of records, and knows where the log is whole.
+//!
+//! A group is written and synced, then the head that names its last record; only then it counts as
+//! recorded. What fails is undone before anything else is written:
+//!
+//! - A write that failed: the segment is cut back to where it was whole.
+//! - A sync that failed: as well, and the segment is left for a new one. The system says only once
+//!   that it lost what was written, and takes the pages for clean from then on, so another sync of
+//!   the same file proves nothing.
+//! - A head that failed: its file is made anew. The group stays where it is, for the head may be
+//!   durable all the same.
+
+use crate::checkpoint::{CheckpointSigner, checkpoint};
+use crate::clock::now_ms;
+use crate::disk::Disk;
+use crate::error::AuditError;
+use crate::head::{HEAD_NAME, Head, place_offset};
+use crate::limits::{CHECKPOINT_EVERY, GROUP_COUNT_MAX, GROUP_MAX_BYTES, SEGMENT_BYTES};
+use crate::record::{AuditKey, Recorded, write_frame};
+use crate::segment::{FIRST_FRAME, SegmentHeader, next_number, segment_name};
+
+/// What can be chosen about a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// A segment ends with the group that brings it to this length, in bytes.
+    pub segment_bytes: u64,
+    /// A checkpoint follows this many records at the latest.
+    pub checkpoint_every: u32,
+    /// There was a log here before: finding none is damage.
+    pub must_exist: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: SEGMENT_BYTES,
+            checkpoint_every: CHECKPOINT_EVERY,
+            must_exist: false,
+        }
+    }
+}
+
+/// Where the log ends, as far as it is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) last: Recorded,
+    pub(crate) segment: u32,
+    /// Where the next record goes, in bytes.
+    pub(crate) offset_bytes: u64,
+}
+
+impl End {
+    /// Of a log without records.
+    pub(crate) const OF_NONE: Self = Self {
+        last: Recorded::NONE,
+        segment: 1,
+        offset_bytes: FIRST_FRAME,
+    };
+
+    pub(crate) fn head(&self) -> Head {
+        Head {
+            last: self.last,
+            segment: self.segment,
+        }
+    }
+}
+
+/// What must be done before anything is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Nothing,
+    /// Cutting off what a write that failed left.
+    Cut,
+    /// That, and going on in another segment.
+    Leave,
+    /// Making the head anew.
+    Head,
+}
+
+pub(crate) struct Writer {
+    disk: Box<dyn Disk>,
+    key: AuditKey,
+    signer: Box<dyn CheckpointSigner>,
+    options: Options,
+    end: End,
+    /// Records since the last checkpoint.
+    unsigned_count: u32,
+    /// The place of the head that is written next.
+    head_place: usize,
+    due: Due,
+}
+
+/// Bytes of a group that is being put together.
+struct Group {
+    bytes: Vec<u8>,
+    last: Recorded,
+    unsigned_count: u32,
+}
+
+impl Writer {
+    /// Goes on at `end`, which is whole, durable, and named by the head in the other place than
+    /// `head_place`.
+    pub(crate) fn new(
+        disk: Box<dyn Disk>,
+        key: AuditKey,
+        signer: Box<dyn CheckpointSigner>,
+        options: Options,
+        end: End,
+        head_place: usize,
+    ) -> Self {
+        Self {
+            disk,
+            key,
+            signer,
+            options,
+            end,
+            unsigned_count: 0,
+            head_place,
+            due: Due::Nothing,
+        }
+    }
+
+    pub(crate) fn end(&self) -> End {
+        self.end
+    }
+
+    /// Records these events, of which there are [`GROUP_COUNT_MAX`] at most; all of them, or as far
+    /// as anybody is told none.
+    pub(crate) fn write(&mut self, events: &[Vec<u8>]) -> Result<Vec<Recorded>, AuditError> {
+        debug_assert!(events.len() <= GROUP_COUNT_MAX);
+        self.recover()?;
+        if self.end.offset_bytes > FIRST_FRAME
+            && self.end.offset_bytes >= self.options.segment_bytes
+        {
+            self.begin_segment()?;
+        }
+        let mut group = self.group();
+        let mut recorded = Vec::with_capacity(events.len());
+        for event in events {
+            recorded.push(self.add(&mut group, event));
+            if group.unsigned_count >= self.options.checkpoint_every {
+                self.add_checkpoint(&mut group);
+            }
+        }
+        let length_bytes = self.end.offset_bytes + group.bytes.len() as u64;
+        if length_bytes >= self.options.segment_bytes {
+            self.add_checkpoint(&mut group);
+        }
+        self.commit(group)?;
+        Ok(recorded)
+    }
+
+    /// Records a checkpoint, unless the last record is covered by one.
+    pub(crate) fn sign(&mut self) -> Result<(), AuditError> {
+        self.recover()?;
+        let mut group = self.group();
+        self.add_checkpoint(&mut group);
+        if group.bytes.is_empty() {
+            return Ok(());
+        }
+        self.commit(group)
+    }
+
+    /// The last checkpoint, and the head in both places: nothing is left that could be torn.
+    pub(crate) fn close(&mut self) -> Result<(), AuditError> {
+        self.sign()?;
+        self.write_head()
+    }
+
+    /// What comes next must be preceded by a checkpoint.
+    pub(crate) fn assume_unsigned(&mut self) {
+        self.unsigned_count = 1;
+    }
+
+    fn group(&self) -> Group {
+        Group {
+            bytes: Vec::new(),
+            last: self.end.last,
+            unsigned_count: self.unsigned_count,
+        }
+    }
+
+    fn add(&self, group: &mut Group, event: &[u8]) -> Recorded {
+        group.last = write_frame(&self.key, &group.last, event, &mut group.bytes);
+        group.unsigned_count += 1;
+        group.last
+    }
+
+    fn add_checkpoint(&self, group: &mut Group) {
+        if group.unsigned_count == 0 {
+            return;
+        }
+        let event = checkpoint(&*self.signer, self.key.keystore_id(), &group.last);
+        let event = event.encode_own(now_ms());
+        self.add(group, &event.expect("a checkpoint is a few hundred bytes"));
+        group.unsigned_count = 0;
+    }
+
+    fn commit(&mut self, group: Group) -> Result<(), AuditError> {
+        debug_assert!(group.bytes.len() as u64 <= GROUP_MAX_BYTES);
+        let name = segment_name(self.end.segment);
+        self.due = Due::Cut;
+        self.disk
+            .write(&name, self.end.offset_bytes, &group.bytes)
+            .map_err(AuditError::io("write", &name))?;
+        self.due = Due::Leave;
+        self.disk
+            .sync(&name)
+            .map_err(AuditError::io("sync", &name))?;
+        self.end.offset_bytes += group.bytes.len() as u64;
+        self.end.last = group.last;
+        self.unsigned_count = group.unsigned_count;
+        self.write_head()
+    }
+
+    fn write_head(&mut self) -> Result<(), AuditError> {
+        self.due = Due::Head;
+        let bytes = self.end.head().to_bytes(&self.key);
+        self.disk
+            .write(HEAD_NAME, place_offset(self.head_place), &bytes)
+            .map_err(AuditError::io("write", HEAD_NAME))?;
+        self.disk
+            .sync(HEAD_NAME)
+            .map_err(AuditError::io("sync", HEAD_NAME))?;
+        self.head_place = 1 - self.head_place;
+        self.due = Due::Nothing;
+        Ok(())
+    }
+
+    /// Does what is due. After an error it stays due.
+    fn recover(&mut self) -> Result<(), AuditError> {
+        match self.due {
+            Due::Nothing => {}
+            Due::Cut | Due::Leave if self.end.offset_bytes == FIRST_FRAME => {
+                // Nothing is in it yet that would have to be kept.
+                self.place_segment(self.end.segment)?;
+            }
+            Due::Cut => self.cut()?,
+            Due::Leave => {
+                self.cut()?;
+                self.begin_segment()?;
+            }
+            Due::Head => {
+                let bytes = self.end.head().to_file(&self.key);
+                self.disk
+                    .place(HEAD_NAME, &bytes)
+                    .map_err(AuditError::io("replace", HEAD_NAME))?;
+            }
+        }
+        self.due = Due::Nothing;
+        Ok(())
+    }
+
+    fn cut(&mut self) -> Result<(), AuditError> {
+        let name = segment_name(self.end.segment);
+        self.disk
+            .truncate(&name, self.end.offset_bytes)
+            .map_err(AuditError::io("cut off the end of", &name))?;
+        self.disk.sync(&name).map_err(AuditError::io("sync", &name))
+    }
+
+    fn begin_segment(&mut self) -> Result<(), AuditError> {
+        let number = next_number(self.end.segment)?;
+        self.place_segment(number)?;
+        self.end.segment = number;
+        self.end.offset_bytes = FIRST_FRAME;
+        Ok(())
+    }
+
+    fn place_segment(&mut self, number: u32) -> Result<(), AuditError> {
+        place_segment(&mut *self.disk, &self.key, number, self.end.last)
+    }
+}
+
+/// Begins a segment after the record `before`.
+pub(crate) fn place_segment(
+    disk: &mut dyn Disk,
+    key: &AuditKey,
+    number: u32,
+    before: Recorded,
+) -> Result<(), AuditError> {
+    let header = SegmentHeader {
+        keystore_id: *key.keystore_id(),
+        number,
+        before,
+    };
+    let name = segment_name(number);
+    disk.place(&name, &header.to_bytes())
+        .map_err(AuditError::io("create", &name))
+}
