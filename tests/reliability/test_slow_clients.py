@@ -112,6 +112,30 @@ def test_a_slow_body_leaves_no_bytes(server):
     assert s3_client(server).list_objects_v2(Bucket=BUCKET)["KeyCount"] == 0
 
 
+def test_a_body_that_stops_is_told_so(server):
+    with raw.connect(server) as connection:
+        connection.sendall(put_head(server, "stops", MIB) + content(100_000))
+        said, _ = closed_after(connection, 4 * PATIENCE_SECONDS + 1)
+    assert said.startswith(b"HTTP/1.1 400 "), said[:200]
+    assert b"<Code>RequestTimeout</Code>" in said
+
+
+def test_one_too_many_is_told_to_slow_down(own_server):
+    """One request at a time: a second one waits for its turn, and then gets S3's answer."""
+    limits = "[limits]\nrequests = 1\nrequest-wait-seconds = 1\n"
+    server = own_server(config=limits).start()
+    s3_client(server).create_bucket(Bucket=BUCKET)
+    with raw.connect(server) as connection:
+        connection.sendall(put_head(server, "first", MIB) + content(100_000))
+        wait_for(lambda: raw.metric(server, "coffer_s3_requests_in_flight") == 1)
+        status, headers, body = raw.send(server, "GET", f"/{BUCKET}")
+    assert status == 503
+    assert headers["retry-after"] == "1"
+    assert b"<Code>SlowDown</Code>" in body
+    request_id = headers["x-amz-request-id"]
+    assert f"<RequestId>{request_id}</RequestId>".encode() in body
+
+
 def test_a_slow_reader(server):
     s3 = s3_client(server)
     s3.put_object(Bucket=BUCKET, Key="big", Body=bytes(64 * MIB))

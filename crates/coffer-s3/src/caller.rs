@@ -109,9 +109,12 @@ pub(crate) fn trailers<T>(request: &S3Request<T>) -> Option<TrailingHeaders> {
 fn body_error(fault: Option<BodyFault>, cause: &BodyError) -> S3Error {
     match fault {
         Some(BodyFault::Disconnected) => {
+            return s3_error!(IncompleteBody, "The connection ended before the body did");
+        }
+        Some(BodyFault::TooSlow) => {
             return s3_error!(
-                IncompleteBody,
-                "The connection ended before the body did, or was too slow"
+                RequestTimeout,
+                "Your socket connection to the server was not written to fast enough"
             );
         }
         Some(BodyFault::Malformed) => return malformed_chunks(),
@@ -181,6 +184,7 @@ mod tests {
             assert_eq!(code(None, text), expected, "{text}");
         }
         assert_eq!(code(Some(BodyFault::Disconnected), "any"), "IncompleteBody");
+        assert_eq!(code(Some(BodyFault::TooSlow), "any"), "RequestTimeout");
         assert_eq!(
             code(Some(BodyFault::ChunkTooLarge), "any"),
             "InvalidRequest"

@@ -17,6 +17,9 @@ pub(crate) enum BodyFault {
     /// The connection ended or broke.
     #[error("the connection ended before the body did")]
     Disconnected,
+    /// The client sent too little in the time that it is allowed.
+    #[error("the client was too slow")]
+    TooSlow,
     /// The aws-chunked framing is none.
     #[error("the aws-chunked body is malformed")]
     Malformed,

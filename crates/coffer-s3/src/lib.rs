@@ -82,4 +82,5 @@ mod service;
 pub mod fuzzing;
 
 pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters};
+pub use crate::request_body::BrokenOff;
 pub use crate::service::{AnswerBody, S3Options, S3Service, service};

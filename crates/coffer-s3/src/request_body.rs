@@ -2,6 +2,7 @@
 //! nobody wants it any more.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,6 +14,25 @@ use crate::chunks::{ChunkGuard, ChunkStyle};
 use crate::counters::Tally;
 use crate::exchange::{BodyFault, Exchange};
 use crate::limits::{DRAIN_MAX_BYTES, DRAIN_TIME};
+
+/// Why the connection's side of a body broke off, as far as an answer can tell.
+pub trait BrokenOff {
+    /// Whether the client was cut off because it sent too little in the time that it is allowed.
+    fn is_too_slow(&self) -> bool;
+}
+
+/// Bodies that are in memory already don't break off.
+impl BrokenOff for Infallible {
+    fn is_too_slow(&self) -> bool {
+        match *self {}
+    }
+}
+
+impl BrokenOff for std::io::Error {
+    fn is_too_slow(&self) -> bool {
+        self.kind() == std::io::ErrorKind::TimedOut
+    }
+}
 
 /// The body of one request. When it is dropped before its end, because the request was answered
 /// early, it is drained in the background.
@@ -47,14 +67,17 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody<B> {
     fn fail(&mut self, fault: BodyFault) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
         self.exchange.set_fault(fault);
         self.queue.clear();
-        if fault == BodyFault::Disconnected {
+        if matches!(fault, BodyFault::Disconnected | BodyFault::TooSlow) {
             self.inner = None;
         }
         Poll::Ready(Some(Err(fault)))
     }
 }
 
-impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Body for RequestBody<B> {
+impl<B> Body for RequestBody<B>
+where
+    B: Body<Data = Bytes, Error: BrokenOff> + Send + Unpin + 'static,
+{
     type Data = Bytes;
     type Error = BodyFault;
 
@@ -76,6 +99,7 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Body for RequestBody<B> {
                     Ok(bytes) => bytes,
                     Err(_trailers) => continue, // HTTP's own; aws-chunked has them in its data
                 },
+                Some(Err(error)) if error.is_too_slow() => return this.fail(BodyFault::TooSlow),
                 Some(Err(_)) => return this.fail(BodyFault::Disconnected),
                 None => {
                     this.inner = None;
@@ -147,6 +171,12 @@ mod tests {
 
     use super::*;
 
+    impl BrokenOff for BodyFault {
+        fn is_too_slow(&self) -> bool {
+            *self == BodyFault::TooSlow
+        }
+    }
+
     /// Frames, an error at the end perhaps, and a count of how many were taken.
     struct Frames(VecDeque<Result<Bytes, BodyFault>>, Arc<AtomicUsize>);
 
@@ -190,6 +220,14 @@ mod tests {
         assert_eq!(next(&mut body).await, Some(Err(BodyFault::Disconnected)));
         assert_eq!(next(&mut body).await, None);
         assert_eq!(exchange.fault(), Some(BodyFault::Disconnected));
+    }
+
+    #[tokio::test]
+    async fn slowness_is_told_from_a_broken_connection() {
+        let (mut body, exchange, _) = body(&[Ok(b"ab"), Err(BodyFault::TooSlow)], false);
+        next(&mut body).await;
+        assert_eq!(next(&mut body).await, Some(Err(BodyFault::TooSlow)));
+        assert_eq!(exchange.fault(), Some(BodyFault::TooSlow));
     }
 
     #[tokio::test]

@@ -7,11 +7,11 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use coffer_vault::Vault;
-use http::{HeaderMap, Request, Response, header};
+use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body::{Body, Frame, SizeHint};
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
-use s3s::{HttpError, HttpResponse, S3Result};
+use s3s::{HttpError, HttpResponse, S3Result, s3_error};
 
 use crate::answers;
 use crate::auth::{Doorkeeper, Secrets};
@@ -22,7 +22,7 @@ use crate::hosts::Domains;
 use crate::lenience::Lenience;
 use crate::limits::{CLOCK_SKEW_MAX_SECONDS, XML_BODY_MAX_BYTES};
 use crate::operations::Operations;
-use crate::request_body::RequestBody;
+use crate::request_body::{BrokenOff, RequestBody};
 use crate::signing;
 
 /// How to serve S3.
@@ -82,7 +82,7 @@ impl S3Service {
     /// When no answer could be written at all; the connection is to be ended then.
     pub async fn handle<B>(&self, request: Request<B>) -> Result<Response<AnswerBody>, HttpError>
     where
-        B: Body<Data = Bytes> + Send + Sync + Unpin + 'static,
+        B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
     {
         let exchange = Arc::new(Exchange::new());
         let in_flight = InFlight::new(self.tally.clone());
@@ -118,6 +118,26 @@ impl S3Service {
             tally: self.tally.clone(),
             _in_flight: in_flight,
         }))
+    }
+
+    /// The answer for a request that finds no turn to be served: S3's clients try again on it.
+    pub fn slow_down(&self) -> Response<AnswerBody> {
+        let exchange = Exchange::new();
+        let refusal = s3_error!(
+            SlowDown,
+            "The server has as many requests under way as it may. Please try again."
+        );
+        let mut response = refused(Err(refusal)).unwrap_or_default();
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        let code = answers::complete(&mut response, &exchange);
+        self.note(&response, &exchange, code.as_deref());
+        response.map(|body| AnswerBody {
+            body,
+            tally: self.tally.clone(),
+            _in_flight: InFlight::new(self.tally.clone()),
+        })
     }
 
     /// Counts and logs an answer. Names of objects stand in neither.
@@ -169,7 +189,7 @@ fn chunk_style(headers: &HeaderMap) -> Option<ChunkStyle> {
 
 impl<B> hyper::service::Service<Request<B>> for S3Service
 where
-    B: Body<Data = Bytes> + Send + Sync + Unpin + 'static,
+    B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
 {
     type Response = Response<AnswerBody>;
     type Error = HttpError;

@@ -30,6 +30,12 @@ pub enum BodyError<E> {
     TooSlow(#[from] TooSlow),
 }
 
+impl<E> coffer_s3::BrokenOff for BodyError<E> {
+    fn is_too_slow(&self) -> bool {
+        matches!(self, Self::TooSlow(_))
+    }
+}
+
 impl<B> PacedBody<B> {
     /// Watches `inner`.
     pub fn new(inner: B, minimum: Minimum, traffic: Arc<Traffic>) -> Self {

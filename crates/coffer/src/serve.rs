@@ -97,7 +97,6 @@ impl Server {
             admin: local_address(&admin_listener)?,
             first_start: vault.first_start(),
         };
-
         let service = coffer_s3::service(
             vault.clone(),
             S3Options {
@@ -126,12 +125,13 @@ impl Server {
             stop: aside_shutdown.stop(),
             pool: Arc::default(),
         };
-        let s3_service = Turnstile::new(service, &config.limits, traffic);
+        let busy = service.clone();
+        let refuse = move || busy.slow_down();
+        let s3_service = Turnstile::new(service, refuse, &config.limits, traffic);
         let routes = Routes::new(admin);
-        let remote_routes = routes.clone();
+        let remote = routes.clone();
         let admin_service = move |peer: SocketAddr| {
-            let address = peer.ip();
-            TowerToHyperService::new(remote_routes.for_peer(Peer::Remote { address }))
+            TowerToHyperService::new(remote.for_peer(Peer::Remote { address: peer.ip() }))
         };
         let aside = vec![
             tokio::spawn(admin_door.serve(admin_listener, admin_service)),

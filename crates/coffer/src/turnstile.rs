@@ -10,8 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use coffer_admin::Traffic;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::service::Service;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -22,19 +21,22 @@ use crate::request_body::PacedBody;
 
 /// A service that lets only so many requests through to another.
 #[derive(Debug, Clone)]
-pub struct Turnstile<S> {
+pub struct Turnstile<S, R> {
     inner: S,
+    /// Makes the answer for those that found no turn.
+    refuse: R,
     turns: Arc<Semaphore>,
     wait: Duration,
     minimum: Minimum,
     traffic: Arc<Traffic>,
 }
 
-impl<S> Turnstile<S> {
-    /// Stands before `inner`.
-    pub fn new(inner: S, limits: &Limits, traffic: Arc<Traffic>) -> Self {
+impl<S, R> Turnstile<S, R> {
+    /// Stands before `inner`; `refuse` answers who finds no turn.
+    pub fn new(inner: S, refuse: R, limits: &Limits, traffic: Arc<Traffic>) -> Self {
         Self {
             inner,
+            refuse,
             turns: Arc::new(Semaphore::new(limits.requests)),
             wait: Duration::from_secs(limits.request_wait_seconds),
             minimum: limits.minimum(),
@@ -52,8 +54,9 @@ impl<S> Turnstile<S> {
     }
 }
 
-impl<S, B> Service<Request<Incoming>> for Turnstile<S>
+impl<S, R, B> Service<Request<Incoming>> for Turnstile<S, R>
 where
+    R: Fn() -> Response<B> + Clone + Send + Sync + 'static,
     S: Service<Request<PacedBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
     S::Future: Send + 'static,
     B: Send + 'static,
@@ -67,43 +70,23 @@ where
         Box::pin(async move {
             let Some(turn) = this.turn().await else {
                 this.traffic.turned_away();
-                return Ok(slow_down());
+                return Ok((this.refuse)().map(|body| AnswerBody { body, _turn: None }));
             };
             let traffic = this.traffic.clone();
             let request = request.map(|body| PacedBody::new(body, this.minimum, traffic));
             let answer = this.inner.call(request).await?;
-            Ok(answer.map(|body| AnswerBody::Granted { body, _turn: turn }))
+            let turn = Some(turn);
+            Ok(answer.map(|body| AnswerBody { body, _turn: turn }))
         })
     }
 }
 
-fn slow_down<B>() -> Response<AnswerBody<B>> {
-    const TEXT: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>SlowDown</Code>\
-        <Message>The server has as many requests under way as it may. Please try again.</Message>\
-        </Error>";
-    let mut answer = Response::new(AnswerBody::Refused(Bytes::from_static(TEXT.as_bytes())));
-    *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-    answer
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
-    answer
-        .headers_mut()
-        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    answer
-}
-
 /// The body of an answer.
 #[derive(Debug)]
-pub enum AnswerBody<B> {
-    /// That of the service, which keeps its turn.
-    Granted {
-        /// The body.
-        body: B,
-        /// Given back when the body is dropped.
-        _turn: OwnedSemaphorePermit,
-    },
-    /// The refusal; empty when it has been sent.
-    Refused(Bytes),
+pub struct AnswerBody<B> {
+    body: B,
+    /// Given back when the body is dropped.
+    _turn: Option<OwnedSemaphorePermit>,
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for AnswerBody<B> {
@@ -111,27 +94,17 @@ impl<B: Body<Data = Bytes> + Unpin> Body for AnswerBody<B> {
     type Error = B::Error;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        match self.get_mut() {
-            Self::Granted { body, .. } => Pin::new(body).poll_frame(cx),
-            Self::Refused(text) if text.is_empty() => Poll::Ready(None),
-            Self::Refused(text) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(text))))),
-        }
+        Pin::new(&mut self.body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Granted { body, .. } => body.is_end_stream(),
-            Self::Refused(text) => text.is_empty(),
-        }
+        self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Granted { body, .. } => body.size_hint(),
-            Self::Refused(text) => SizeHint::with_exact(text.len() as u64),
-        }
+        self.body.size_hint()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use coffer_s3::{S3Options, S3Service};
+use coffer_s3::{BrokenOff, S3Options, S3Service};
 use coffer_vault::{EtagStyle, Vault, VaultOptions};
 use http::{HeaderMap, Request};
 use http_body::Body;
@@ -139,7 +139,7 @@ impl Ask<'_> {
     /// Sends another body than the one that is signed and counted.
     pub(crate) async fn send_body<B>(self, body: B) -> Answer
     where
-        B: Body<Data = Bytes> + Send + Sync + Unpin + 'static,
+        B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
     {
         let (request, _) = self.signed();
         self.dispatch(request, body).await
@@ -247,7 +247,7 @@ impl Ask<'_> {
 
     async fn dispatch<B>(self, request: http::request::Builder, body: B) -> Answer
     where
-        B: Body<Data = Bytes> + Send + Sync + Unpin + 'static,
+        B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
     {
         let response = self
             .front

@@ -17,7 +17,7 @@ use coffer::tls_folder::Files;
 use coffer::turnstile::Turnstile;
 use coffer_admin::Traffic;
 use futures::stream;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
@@ -128,7 +128,12 @@ pub(crate) fn start(limits: Limits) -> Running {
         stop: shutdown.stop(),
         pool: Arc::default(),
     };
-    let service = Turnstile::new(answers, &limits, traffic.clone());
+    let busy = || {
+        let mut refused = Response::new(UnsyncBoxBody::new(Full::new(Bytes::from("busy"))));
+        *refused.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        refused
+    };
+    let service = Turnstile::new(answers, busy, &limits, traffic.clone());
     let task = tokio::spawn(door.serve(listener, move |_| service.clone()));
     let client = TlsConnector::from(Arc::new(config));
     Running {
