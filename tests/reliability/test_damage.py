@@ -329,6 +329,9 @@ def test_a_damaged_copy_of_the_keystore_is_mended(own_server, stopped, offset):
         )
         assert refusal is None, refusal
         assert answers(server) == 0
+        copy = "CopyB" if slot_bytes else "CopyA"
+        told = [line for line in server.log().splitlines() if "has been repaired" in line]
+        assert len(told) == 1 and copy in told[0], server.log()
         assert server.stop() == 0
         mended = (server.data / "keystore").read_bytes()
         assert mended[:100] == mended[4 << 20 : (4 << 20) + 100], "both copies are whole again"
@@ -343,6 +346,7 @@ def test_two_damaged_copies_are_refused(own_server, stopped):
     _, refusal = serve_copy(own_server, stopped, "both", damage)
     assert refusal is not None
     assert "keystore" in refusal.log and "panicked" not in refusal.log
+    assert "coffer key import" in refusal.log, "the way back through an export"
 
 
 def test_a_changed_root_key_is_refused(own_server, stopped):

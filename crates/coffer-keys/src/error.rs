@@ -86,8 +86,8 @@ pub enum KeysError {
     PinMissing,
     /// Others than the owner may read the file that the PIN is in.
     #[error(
-        "the file with the PIN, {path}, has mode {mode:04o}, so others than its owner can read it: \
-         run chmod 600 on it, and change the PIN"
+        "the file with the PIN, {path}, has mode {mode:04o}, so others than its owner can read \
+         it: run chmod 600 on it, and change the PIN"
     )]
     PinExposed {
         /// The file.
@@ -154,7 +154,11 @@ pub enum KeysError {
         path: PathBuf,
     },
     /// Neither copy is intact.
-    #[error("both copies in {path} are damaged, or it is not a keystore: restore it from a backup")]
+    #[error(
+        "both copies in {path} are damaged, or it is not a keystore: restore it from a backup, with \
+         the root key of then; without one, a level whose key was exported comes back in a new \
+         data folder, by `coffer key import` and the folders of its buckets"
+    )]
     Damaged {
         /// The keystore file.
         path: PathBuf,

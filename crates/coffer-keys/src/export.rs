@@ -164,8 +164,16 @@ fn seal(encryptor: Encryptor, plaintext: &[u8]) -> io::Result<Vec<u8>> {
     writer.finish()?.finish()
 }
 
-fn open(export: &[u8], identity: &ExportIdentity) -> Result<(RootKey, Contents), KeysError> {
+pub(crate) fn open(
+    export: &[u8],
+    identity: &ExportIdentity,
+) -> Result<(RootKey, Contents), KeysError> {
     let plaintext = decrypt(export, identity).ok_or(KeysError::ExportDidNotOpen)?;
+    read_plaintext(&plaintext)
+}
+
+/// What was sealed: an export's root key, and a keystore's body of one level.
+pub(crate) fn read_plaintext(plaintext: &[u8]) -> Result<(RootKey, Contents), KeysError> {
     let malformed = || KeysError::Malformed { what: "export" };
     let rest = plaintext.strip_prefix(HEADING).ok_or_else(malformed)?;
     let (root, body) = rest

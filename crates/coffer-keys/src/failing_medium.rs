@@ -1,4 +1,4 @@
-//! A disk with two files that fails: at a chosen operation the power goes, or a write is refused,
+//! A disk with a few files that fails: at a chosen operation the power goes, or a write is refused,
 //! or it lands as zeros.
 
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) enum Fault {
 }
 
 struct Disk {
-    files: [Vec<u8>; 2],
+    files: Vec<Vec<u8>>,
     unsynced: Vec<Unsynced>,
     fault: Fault,
     operation_count: usize,
@@ -40,6 +40,8 @@ struct Unsynced {
 enum Change {
     Write(usize, Vec<u8>),
     Truncate(usize),
+    /// A file that appears complete or not at all.
+    Create(Vec<u8>),
 }
 
 /// A file of the disk: a handle, so that a test can look at it when its user has gone.
@@ -50,16 +52,16 @@ pub(crate) struct FailingMedium {
 }
 
 impl FailingMedium {
-    /// The two files of a disk.
-    pub(crate) fn pair(files: [Vec<u8>; 2]) -> [Self; 2] {
+    /// The files of a disk; one that is empty is not there.
+    pub(crate) fn disk<const N: usize>(files: [Vec<u8>; N]) -> [Self; N] {
         let disk = Arc::new(Mutex::new(Disk {
-            files,
+            files: files.into(),
             unsynced: Vec::new(),
             fault: Fault::None,
             operation_count: 0,
             is_off: false,
         }));
-        [0, 1].map(|file| Self {
+        std::array::from_fn(|file| Self {
             disk: disk.clone(),
             file,
         })
@@ -76,9 +78,16 @@ impl FailingMedium {
         disk.operation_count = 0;
     }
 
-    /// Both files as a restart finds them.
-    pub(crate) fn images(&self) -> [Vec<u8>; 2] {
-        self.disk.lock().unwrap().files.clone()
+    /// All files as a restart finds them.
+    pub(crate) fn images<const N: usize>(&self) -> [Vec<u8>; N] {
+        let files = self.disk.lock().unwrap().files.clone();
+        files.try_into().expect("that many files were put there")
+    }
+
+    /// Makes the file, durably.
+    pub(crate) fn create(&mut self, content: &[u8]) -> io::Result<()> {
+        self.change(Change::Create(content.to_vec()))?;
+        self.sync()
     }
 
     /// This file as a restart finds it.
@@ -106,6 +115,12 @@ impl FailingMedium {
         disk.unsynced.push(Unsynced { file, change });
         match fault {
             Fault::Refusal { .. } => {
+                if matches!(
+                    disk.unsynced.last().map(|it| &it.change),
+                    Some(Change::Create(_))
+                ) {
+                    disk.unsynced.pop();
+                }
                 disk.sync(file);
                 Err(io::Error::from(io::ErrorKind::StorageFull))
             }
@@ -149,6 +164,7 @@ impl Disk {
                 content[offset..offset + bytes.len()].copy_from_slice(&bytes);
             }
             Change::Truncate(length) => content.truncate(length),
+            Change::Create(bytes) => *content = bytes,
         }
     }
 

@@ -198,9 +198,6 @@ impl Keystore {
             );
         }
         drop(state);
-        if repair != Repair::None {
-            tracing::warn!(?repair, "a copy of the keystore was mended from the other");
-        }
         Ok((keystore, repair))
     }
 

@@ -92,6 +92,10 @@ pub mod fuzzing;
 #[cfg(test)]
 mod failing_medium;
 #[cfg(test)]
+mod failing_source;
+#[cfg(test)]
+mod move_cuts;
+#[cfg(test)]
 mod power_cuts;
 
 pub use bucket_key::BucketKey;

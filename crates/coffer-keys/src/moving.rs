@@ -33,7 +33,11 @@ impl Keystore {
             });
         }
         let mut contents = state.contents.clone();
-        let new_root = source.add()?;
+        let new_root = source.add().inspect_err(|_| {
+            // It may have been made all the same. What is left is in nobody's way but the next
+            // move's, whose caller recorded this one.
+            let _ = source.keep_only(None);
+        })?;
         let put = contents
             .rewrap(&self.id(), &state.root, &new_root)
             .and_then(|()| state.put(contents, new_root));

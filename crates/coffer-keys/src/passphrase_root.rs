@@ -38,7 +38,7 @@ pub struct PassphraseRoot {
 
 /// How a passphrase becomes a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Derivation {
+pub(crate) struct Derivation {
     memory_kib: u32,
     passes: u32,
     lanes: u32,
@@ -53,6 +53,22 @@ impl PassphraseRoot {
             passphrase,
             derived: Mutex::new(None),
         }
+    }
+
+    /// As [`PassphraseRoot::new`], with a derivation that costs nothing.
+    #[cfg(test)]
+    pub(crate) fn cheap(path: &Path, passphrase: &[u8]) -> Self {
+        let source = Self::new(path, Zeroizing::new(passphrase.to_vec()));
+        let derivation = Derivation {
+            memory_kib: 64,
+            passes: 1,
+            lanes: 1,
+            salt: [7; SALT_BYTES],
+        };
+        source
+            .wrapping_key(derivation)
+            .expect("it takes no memory to speak of");
+        source
     }
 
     /// The file.
@@ -189,7 +205,7 @@ impl fmt::Debug for PassphraseRoot {
     }
 }
 
-fn parse(text: &[u8]) -> Option<(Derivation, [u8; WRAPPED_KEY_BYTES])> {
+pub(crate) fn parse(text: &[u8]) -> Option<(Derivation, [u8; WRAPPED_KEY_BYTES])> {
     let mut lines = std::str::from_utf8(text).ok()?.lines();
     let (heading, parameters, digits) = (lines.next()?, lines.next()?, lines.next()?);
     if heading != HEADING || lines.next().is_some() {

@@ -50,7 +50,7 @@ struct Server {
 
 impl Server {
     fn on(files: [Vec<u8>; 2]) -> Self {
-        let [keystore, root] = FailingMedium::pair(files);
+        let [keystore, root] = FailingMedium::disk(files);
         Self { keystore, root }
     }
 

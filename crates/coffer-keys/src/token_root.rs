@@ -274,7 +274,7 @@ impl fmt::Debug for TokenRoot {
     }
 }
 
-fn parse(text: &[u8]) -> Option<([u8; 16], [u8; SEALED_BYTES])> {
+pub(crate) fn parse(text: &[u8]) -> Option<([u8; 16], [u8; SEALED_BYTES])> {
     let mut lines = std::str::from_utf8(text).ok()?.lines();
     let (heading, id_digits, digits) = (lines.next()?, lines.next()?, lines.next()?);
     let (mut id, mut sealed) = ([0; 16], [0; SEALED_BYTES]);

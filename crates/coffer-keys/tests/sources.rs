@@ -256,6 +256,46 @@ fn keystores_that_share_a_token_and_a_name_leave_each_other_alone() {
     assert_eq!(token(&one, "shared").candidates().unwrap(), vec![new]);
 }
 
+/// Stopped between its steps, a change in a token has either not begun or is completed by the next
+/// call: whatever the file says of a key that is not in the token, or the other way about.
+#[test]
+fn a_change_in_a_token_that_stopped_half_way_is_completed() {
+    if runs_in_child("a_change_in_a_token_that_stopped_half_way_is_completed") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("root.key");
+    let source = || token(&path, "half-way");
+    let first = source().add().unwrap();
+    let text_of_first = fs::read(&path).unwrap();
+    let second = source().add().unwrap();
+    let text_of_both = fs::read(&path).unwrap();
+
+    // The second key was made in the token, and the power went before the file had it.
+    fs::write(&path, &text_of_first).unwrap();
+    assert_eq!(source().candidates().unwrap(), vec![first.clone()]);
+    source().keep_only(Some(&first)).unwrap();
+    fs::write(&path, &text_of_both).unwrap();
+    let gone = source().keep_only(Some(&second)).unwrap_err();
+    assert!(matches!(gone, KeysError::RootMissing { .. }), "{gone}");
+    assert_eq!(source().candidates().unwrap(), vec![first.clone()]);
+
+    // The first key was destroyed in the token, and the power went before its text was.
+    let third = source().add().unwrap();
+    let text_of_both = fs::read(&path).unwrap();
+    source().keep_only(Some(&third)).unwrap();
+    fs::write(&path, &text_of_both).unwrap();
+    assert_eq!(source().candidates().unwrap(), vec![third.clone()]);
+    source().keep_only(Some(&third)).unwrap();
+    assert_eq!(
+        fs::read(&path).unwrap().len(),
+        text_of_first.len(),
+        "at rest"
+    );
+    source().keep_only(None).unwrap();
+    assert!(!path.exists());
+}
+
 #[test]
 fn a_token_that_is_not_there_or_not_ours_is_an_error_that_says_so() {
     if runs_in_child("a_token_that_is_not_there_or_not_ours_is_an_error_that_says_so") {
