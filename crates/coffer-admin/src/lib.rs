@@ -33,6 +33,10 @@ mod health;
 
 mod levels;
 
+mod buckets;
+
+mod subjects;
+
 mod verification;
 
 mod openapi;
@@ -42,6 +46,7 @@ mod routes;
 mod socket;
 
 pub use crate::admin::Admin;
+pub use crate::buckets::{Bucket, BucketRequest};
 pub use crate::caller::Peer;
 pub use crate::error::AdminError;
 pub use crate::levels::{Level, LevelRequest};
@@ -51,4 +56,5 @@ pub use crate::requests::Requests;
 pub use crate::routes::{Routes, openapi_json};
 pub use crate::socket::{LocalSocket, connect};
 pub use crate::status::Status;
+pub use crate::subjects::{Grant, MadeSubject, Secret, Subject, SubjectChanges, SubjectRequest};
 pub use crate::traffic::{Traffic, TrafficSnapshot};

@@ -12,12 +12,14 @@ use crate::admin::Admin;
 use crate::caller::Peer;
 use crate::limits::REQUEST_BYTES;
 use crate::refusal::Refusal;
-use crate::{health, levels, openapi, verification};
+use crate::{buckets, health, levels, openapi, subjects, verification};
 
 /// All of `/v1/`.
 fn api() -> OpenApiRouter<Admin> {
     OpenApiRouter::default()
         .merge(levels::routes())
+        .merge(buckets::routes())
+        .merge(subjects::routes())
         .merge(verification::routes())
 }
 

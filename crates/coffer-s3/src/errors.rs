@@ -31,6 +31,11 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
             BucketAlreadyOwnedByYou,
             "Your previous request to create the named bucket succeeded and you already own it."
         ),
+        VaultError::BucketAlreadyExists => s3_error!(
+            BucketAlreadyExists,
+            "The requested bucket name is not available. The bucket namespace is shared by all \
+             users of the system. Please select a different name and try again."
+        ),
         VaultError::BucketNotEmpty => s3_error!(
             BucketNotEmpty,
             "The bucket you tried to delete is not empty: delete its objects and abort its \

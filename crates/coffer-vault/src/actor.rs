@@ -31,12 +31,17 @@ impl Actor {
         }
     }
 
-    /// Whether the actor may know that levels and buckets of this label exist: those who look
-    /// after the server know of all, others of what they may read.
+    /// Whether the actor has a duty beside data, and so knows of all levels and buckets.
+    pub(crate) fn looks_after(&self) -> bool {
+        let duties = [Role::SystemAdministrator, Role::KeyCustodian, Role::Auditor];
+        duties.into_iter().any(|role| self.has(role))
+    }
+
+    /// Whether the actor may know that levels of this label exist: those who look after the server
+    /// know of all, others of what they may read.
     pub(crate) fn may_know(&self, label: &Label) -> bool {
-        let looks_after = [Role::SystemAdministrator, Role::KeyCustodian, Role::Auditor];
         match self {
-            _ if looks_after.into_iter().any(|role| self.has(role)) => true,
+            _ if self.looks_after() => true,
             Self::Subject(subject) => may_read(subject, label),
             Self::Local { .. } => false,
         }

@@ -12,6 +12,7 @@ use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
 use crate::multipart::{DEFAULT_CHECKSUM, find_upload};
 use crate::name::BucketName;
 use crate::request::{CompleteUpload, CompletedPart, EtagStyle, Stored};
+use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault, now_ms};
 use crate::write::{committed, hex, reclaim};
@@ -28,7 +29,7 @@ impl Vault {
         bucket: &BucketName,
         complete: CompleteUpload,
     ) -> Result<Stored> {
-        let Granted { bucket, level } = self.writable(subject, bucket).await?;
+        let Granted { bucket, level } = self.usable(subject, bucket, Right::Write).await?;
         let upload = find_upload(&bucket, complete.upload, &complete.name).await?;
         let stored = all_parts(&bucket, upload.id).await?;
         let parts = match_parts(&complete.parts, &stored)?;

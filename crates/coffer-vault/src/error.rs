@@ -22,6 +22,21 @@ pub enum VaultError {
     /// The bucket is there already.
     #[error("the bucket exists already")]
     BucketAlreadyOwnedByYou,
+    /// Another bucket, which the subject may not know of, has the name.
+    #[error("the name is taken: choose another")]
+    BucketAlreadyExists,
+    /// No subject of this name, or none that the actor may know of.
+    #[error("there is no subject of this name")]
+    NoSuchSubject,
+    /// Another subject has this name.
+    #[error("there is a subject of this name already")]
+    SubjectExists,
+    /// The server holds as many subjects as it can.
+    #[error("the server holds {limit} subjects, as many as it can")]
+    TooManySubjects {
+        /// How many it can hold.
+        limit: usize,
+    },
     /// A bucket must be empty to be deleted.
     #[error("the bucket is not empty: delete its objects and abort its multipart uploads first")]
     BucketNotEmpty,

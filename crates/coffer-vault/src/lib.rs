@@ -15,11 +15,17 @@ mod name;
 
 mod error;
 
+mod access_key;
+
 mod request;
 
 mod digest;
 
 mod roles;
+
+mod rights;
+
+mod standing;
 
 mod subject;
 
@@ -47,6 +53,10 @@ mod manage;
 
 mod levels;
 
+mod subjects;
+
+mod expiry;
+
 mod sign_in;
 
 mod write;
@@ -64,7 +74,7 @@ mod verify;
 pub mod offline;
 
 pub use coffer_seal::{KeyMemory, locked_memory};
-pub use coffer_store::record;
+pub use coffer_store::{Totals, record};
 
 pub use crate::act::Facts;
 pub use crate::actor::Actor;
@@ -75,6 +85,8 @@ pub use crate::levels::{LevelInfo, NewLevel};
 pub use crate::name::BucketName;
 pub use crate::read::ObjectRead;
 pub use crate::request::*;
+pub use crate::rights::{Right, Rights};
 pub use crate::roles::{Role, Roles};
 pub use crate::subject::Subject;
+pub use crate::subjects::{NewSubject, SubjectChange, SubjectInfo};
 pub use crate::vault::{Vault, VaultOptions};

@@ -38,3 +38,15 @@ pub const VERIFY_EVENTS_WAITING: usize = 64;
 
 /// How often `verify` tells how far it is.
 pub const VERIFY_PROGRESS_EVERY: std::time::Duration = std::time::Duration::from_millis(200);
+
+/// Longest name of a subject, in bytes.
+pub const SUBJECT_NAME_BYTES: usize = 63;
+
+/// Most subjects on one server. All are held in memory.
+pub const SUBJECT_COUNT_MAX: usize = 10_000;
+
+/// Most buckets that one subject may be granted something in.
+pub const GRANT_COUNT_MAX: usize = 1_000;
+
+/// Access keys that expire are looked for at least so often, should the clock be set meanwhile.
+pub const EXPIRY_LOOK: std::time::Duration = std::time::Duration::from_secs(30);

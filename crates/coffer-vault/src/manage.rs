@@ -7,50 +7,111 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use coffer_keys::LevelEntry;
 use coffer_store::record::{Id, Tags};
-use coffer_store::{BlobStore, Catalog};
+use coffer_store::{BlobStore, Catalog, Totals};
 
+use crate::act::Facts;
+use crate::actor::Actor;
 use crate::bucket::OpenBucket;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::folder::{failed, sync_folder};
 use crate::limits::BUCKET_COUNT_MAX;
-use crate::monitor::{may_read, may_write};
+use crate::monitor::{may_know, may_write};
 use crate::name::BucketName;
-use crate::request::BucketInfo;
+use crate::request::{BucketInfo, BucketSummary};
+use crate::rights::Right;
+use crate::roles::Role;
 use crate::subject::Subject;
 use crate::system::BucketRow;
 use crate::vault::{DEFAULT_LEVEL, Inner, Vault, info, now_ms};
 
 impl Vault {
-    /// Makes a bucket in a level, or in `default`.
+    /// Makes a bucket in a level, or in `default`, for a data user.
     ///
     /// # Errors
-    /// [`VaultError::BucketAlreadyOwnedByYou`], [`VaultError::NoSuchLevel`] also for a level that
-    /// the subject may not write, [`VaultError::TooManyBuckets`].
+    /// [`VaultError::BucketAlreadyOwnedByYou`], or [`VaultError::BucketAlreadyExists`] for one that
+    /// the subject may not know of: names are shared by all levels, as they are by all accounts
+    /// in S3. [`VaultError::NoSuchLevel`] also for a level that the subject may not write,
+    /// [`VaultError::TooManyBuckets`]; [`VaultError::AccessDenied`] for one whose grants name the
+    /// buckets that it may use.
     pub async fn create_bucket(
         &self,
-        subject: &Subject,
+        subject: &Arc<Subject>,
         name: &BucketName,
         level: Option<&str>,
     ) -> Result<BucketInfo> {
-        let level_name = level.unwrap_or(DEFAULT_LEVEL);
-        let levels = self.inner.keystore.levels();
-        let level = levels
-            .into_iter()
-            .find(|level| level.name == level_name && may_write(subject, &level.label));
-        let Some(level) = level else {
+        let actor = Actor::Subject(subject.clone());
+        let may_make = |level: &LevelEntry| may_write(subject, &level.label);
+        let level = self.level_for_bucket(level, may_make)?;
+        if subject.grants.is_some() || subject.standing.is_cut() {
             add(&self.inner.tally.denied_count, 1);
-            return Err(VaultError::NoSuchLevel);
+            return Err(VaultError::AccessDenied);
+        }
+        let made = self.make_bucket_as(&actor, Role::DataUser, name, level);
+        made.await.map_err(|error| match error {
+            VaultError::BucketAlreadyOwnedByYou if self.known(subject, name).is_err() => {
+                VaultError::BucketAlreadyExists
+            }
+            error => error,
+        })
+    }
+
+    /// Makes a bucket in a level, or in `default`. A system administrator's act, which takes no
+    /// access to its data.
+    ///
+    /// # Errors
+    /// As [`create_bucket`](Self::create_bucket), but no level is hidden.
+    pub async fn provide_bucket(
+        &self,
+        actor: &Actor,
+        name: &BucketName,
+        level: Option<&str>,
+    ) -> Result<BucketSummary> {
+        let level = self.level_for_bucket(level, |level| actor.may_know(&level.label))?;
+        let label = level.label;
+        let bucket = self
+            .make_bucket_as(actor, Role::SystemAdministrator, name, level)
+            .await?;
+        Ok(BucketSummary {
+            bucket,
+            label,
+            totals: Some(Totals::default()),
+        })
+    }
+
+    fn level_for_bucket(
+        &self,
+        name: Option<&str>,
+        may_make: impl FnOnce(&LevelEntry) -> bool,
+    ) -> Result<LevelEntry> {
+        let level = self
+            .inner
+            .keystore
+            .level_named(name.unwrap_or(DEFAULT_LEVEL));
+        level.filter(may_make).ok_or_else(|| {
+            add(&self.inner.tally.denied_count, 1);
+            VaultError::NoSuchLevel
+        })
+    }
+
+    async fn make_bucket_as(
+        &self,
+        actor: &Actor,
+        role: Role,
+        name: &BucketName,
+        level: LevelEntry,
+    ) -> Result<BucketInfo> {
+        let facts = Facts::from([("bucket", name.to_string()), ("level", level.name.clone())]);
+        let (this, name) = (self.clone(), name.clone());
+        let work = async move {
+            let row = this.make_bucket(name, level.id).await?;
+            Ok(info(&row, this.inner.tag(&row)?))
         };
-        let (this, row_name) = (self.clone(), name.clone());
-        let level_id = level.id;
-        // A task of its own: the steps go on when the client does not wait for them.
-        let made = tokio::spawn(async move { this.make_bucket(row_name, level_id).await });
-        let row = made.await.map_err(|_| VaultError::ShuttingDown)??;
-        Ok(info(&row, level))
+        self.act(actor, role, "bucket.create", facts, work).await
     }
 
     async fn make_bucket(&self, name: BucketName, level_id: [u8; 16]) -> Result<BucketRow> {
@@ -78,6 +139,7 @@ impl Vault {
             name,
             level_id,
             created_ms: now_ms(),
+            level: OnceLock::new(),
         };
         let (inner, new_row) = (self.inner.clone(), row.clone());
         blocking(move || {
@@ -91,23 +153,84 @@ impl Vault {
         Ok(row)
     }
 
-    /// Deletes an empty bucket, its key included.
+    /// Deletes an empty bucket, its key included, for a data user.
     ///
     /// # Errors
     /// [`VaultError::BucketNotEmpty`] while it holds objects or multipart uploads.
-    pub async fn delete_bucket(&self, subject: &Subject, name: &BucketName) -> Result<()> {
-        let granted = self.writable(subject, name).await?;
-        let (this, name) = (self.clone(), name.clone());
-        let deleted = tokio::spawn(async move {
+    pub async fn delete_bucket(&self, subject: &Arc<Subject>, name: &BucketName) -> Result<()> {
+        let row = self.usable_row(subject, name, Right::Delete)?;
+        let actor = Actor::Subject(subject.clone());
+        self.delete_bucket_as(&actor, Role::DataUser, row).await
+    }
+
+    /// Deletes an empty bucket, its key included. A system administrator's act.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`], [`VaultError::BucketNotEmpty`].
+    pub async fn withdraw_bucket(&self, actor: &Actor, name: &BucketName) -> Result<()> {
+        let found = self.inner.system.bucket(name);
+        let row = found.filter(|row| self.may_look_after(actor, row));
+        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        self.delete_bucket_as(actor, Role::SystemAdministrator, row)
+            .await
+    }
+
+    async fn delete_bucket_as(&self, actor: &Actor, role: Role, row: Arc<BucketRow>) -> Result<()> {
+        let facts = Facts::from([("bucket", row.name.to_string())]);
+        let this = self.clone();
+        let work = async move {
+            let granted = this.grant(&row).await?;
             let _changing = this.inner.changing_buckets.lock().await;
             granted.bucket.delete_if_empty().await?;
-            let id = granted.bucket.id;
-            let inner = this.inner.clone();
-            blocking(move || inner.system.remove_bucket(&name)).await?;
+            let (inner, row) = (this.inner.clone(), row.clone());
+            let id = row.id;
+            blocking(move || inner.system.remove_bucket(&row.name)).await?;
             this.inner.open_buckets.close(id).await;
             this.remove_bucket_remains(id).await
-        });
-        deleted.await.map_err(|_| VaultError::ShuttingDown)?
+        };
+        self.act(actor, role, "bucket.delete", facts, work).await
+    }
+
+    fn may_look_after(&self, actor: &Actor, row: &BucketRow) -> bool {
+        let label = self.inner.label(row);
+        label.is_ok_and(|label| match actor {
+            Actor::Subject(subject) if !actor.looks_after() => {
+                subject.roles.has(Role::DataUser) && may_know(subject, row.id, label)
+            }
+            _ => true,
+        })
+    }
+
+    /// All buckets that the actor may know of, by name: those who look after the server know of
+    /// all.
+    pub async fn buckets_known_to(&self, actor: &Actor) -> Vec<BucketSummary> {
+        let mut summaries = Vec::new();
+        for row in self.inner.system.buckets() {
+            if self.may_look_after(actor, &row) {
+                summaries.extend(self.summary(&row).await);
+            }
+        }
+        summaries
+    }
+
+    /// A bucket that the actor may know of.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`].
+    pub async fn bucket_known_to(&self, actor: &Actor, name: &BucketName) -> Result<BucketSummary> {
+        let found = self.inner.system.bucket(name);
+        let row = found.filter(|row| self.may_look_after(actor, row));
+        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        self.summary(&row).await
+    }
+
+    async fn summary(&self, row: &BucketRow) -> Result<BucketSummary> {
+        let tag = self.inner.tag(row)?;
+        Ok(BucketSummary {
+            bucket: info(row, tag),
+            label: tag.label,
+            totals: None,
+        })
     }
 
     /// Destroys the key and the folder of a bucket that has no row any more.
@@ -128,25 +251,27 @@ impl Vault {
 
     /// A bucket.
     pub async fn bucket(&self, subject: &Subject, name: &BucketName) -> Result<BucketInfo> {
-        let (row, level) = self.known(subject, name)?;
-        Ok(info(&row, level))
+        let row = self.known(subject, name)?;
+        Ok(info(&row, self.inner.tag(&row)?))
     }
 
     /// All buckets that the subject may read, by name.
     pub async fn buckets(&self, subject: &Subject) -> Result<Vec<BucketInfo>> {
-        let Inner {
-            system, keystore, ..
-        } = &*self.inner;
-        let readable = |row: Arc<BucketRow>| {
-            let level = keystore.level(&row.level_id)?;
-            may_read(subject, &level.label).then(|| info(&row, level))
+        if !subject.roles.has(Role::DataUser) || subject.standing.is_cut() {
+            add(&self.inner.tally.denied_count, 1);
+            return Err(VaultError::AccessDenied);
+        }
+        let known = |row: Arc<BucketRow>| {
+            let tag = self.inner.tag(&row).ok()?;
+            may_know(subject, row.id, &tag.label).then(|| info(&row, tag))
         };
-        Ok(system.buckets().into_iter().filter_map(readable).collect())
+        let rows = self.inner.system.buckets().into_iter();
+        Ok(rows.filter_map(known).collect())
     }
 
     /// The bucket's tags, if it has any.
     pub async fn bucket_tags(&self, subject: &Subject, name: &BucketName) -> Result<Option<Tags>> {
-        let granted = self.readable(subject, name).await?;
+        let granted = self.usable(subject, name, Right::Read).await?;
         Ok(granted.bucket.catalog.bucket_tags().await?)
     }
 
@@ -157,7 +282,7 @@ impl Vault {
         name: &BucketName,
         tags: Option<Tags>,
     ) -> Result<()> {
-        let granted = self.writable(subject, name).await?;
+        let granted = self.usable(subject, name, Right::Write).await?;
         let _guard = granted.bucket.commit_guard().await?;
         Ok(granted.bucket.catalog.set_bucket_tags(tags).await?)
     }

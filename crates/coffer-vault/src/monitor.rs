@@ -1,7 +1,10 @@
-//! The two questions of the reference monitor (Bell and LaPadula: no read up, no write down).
+//! The questions of the reference monitor (Bell and LaPadula: no read up, no write down), and what
+//! a subject's grants narrow them to. Nothing else decides about data.
 
 use coffer_label::Label;
+use coffer_store::record::Id;
 
+use crate::rights::Right;
 use crate::subject::Subject;
 
 /// Whether `subject` may read what is labelled `label`: its high label dominates it.
@@ -15,16 +18,48 @@ pub(crate) fn may_write(subject: &Subject, label: &Label) -> bool {
     subject.clearance.contains(label)
 }
 
+/// Whether `subject` may know that a bucket exists: it may read its label, and is granted something
+/// in it, unless its grants name no buckets.
+pub(crate) fn may_know(subject: &Subject, bucket: Id, label: &Label) -> bool {
+    let granted = |grants: &crate::subject::Grants| grants.contains_key(&bucket);
+    may_read(subject, label) && subject.grants.as_ref().is_none_or(granted)
+}
+
+/// Whether `subject` may use `right` in a bucket that it may know of.
+pub(crate) fn may_use(subject: &Subject, bucket: Id, label: &Label, right: Right) -> bool {
+    let by_label = match right.changes() {
+        true => may_write(subject, label),
+        false => may_read(subject, label),
+    };
+    let rights = |grants: &crate::subject::Grants| {
+        grants.get(&bucket).is_some_and(|rights| rights.has(right))
+    };
+    by_label && subject.grants.as_ref().is_none_or(rights)
+}
+
+/// Whether what is labelled `from` may be copied to where `to` stands: never downwards, also
+/// within a clearance that holds both.
+pub(crate) fn may_copy(from: &Label, to: &Label) -> bool {
+    to.dominates(from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rights::Rights;
     use crate::roles::Roles;
 
     fn subject(clearance: &str) -> Subject {
         Subject {
             access_key_id: "AK".into(),
+            name: "subject".into(),
             clearance: clearance.parse().unwrap(),
             roles: Roles::all(),
+            grants: None,
+            is_disabled: false,
+            expires_ms: None,
+            created_ms: 0,
+            standing: Default::default(),
         }
     }
 
@@ -43,5 +78,30 @@ mod tests {
             assert_eq!(may_read(&subject, &label), read, "read {label}");
             assert_eq!(may_write(&subject, &label), write, "write {label}");
         }
+    }
+
+    #[test]
+    fn grants_narrow_and_never_widen() {
+        let [one, other] = [[1; 16], [2; 16]].map(Id);
+        let mut subject = subject("s1");
+        let rights: Rights = "read,delete".parse().unwrap();
+        subject.grants = Some([(one, rights)].into());
+        let own: Label = "s1".parse().unwrap();
+        let lower: Label = "s0".parse().unwrap();
+        let higher: Label = "s2".parse().unwrap();
+        let used = |bucket, label: &Label| {
+            let used = |right: &Right| may_use(&subject, bucket, label, *right);
+            Right::ALL
+                .into_iter()
+                .filter(used)
+                .collect::<Rights>()
+                .to_string()
+        };
+        assert_eq!(used(one, &own), "read,delete");
+        assert_eq!(used(one, &lower), "read");
+        assert_eq!(used(one, &higher), "");
+        assert_eq!(used(other, &own), "");
+        assert!(may_know(&subject, one, &lower));
+        assert!(!may_know(&subject, one, &higher) && !may_know(&subject, other, &own));
     }
 }

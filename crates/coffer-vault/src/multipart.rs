@@ -17,6 +17,7 @@ use crate::request::{
     CopyPart, CopySource, DigestPlan, NewUpload, PartsPage, PutPart, ReadOptions, StartedUpload,
     Stored,
 };
+use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault, now_ms};
 use crate::write::{as_precondition, committed, incoming_copy, reclaim, settle};
@@ -33,7 +34,7 @@ impl Vault {
         bucket: &BucketName,
         new: NewUpload,
     ) -> Result<StartedUpload> {
-        let Granted { bucket, level } = self.writable(subject, bucket).await?;
+        let Granted { bucket, level } = self.usable(subject, bucket, Right::Write).await?;
         let NewUpload {
             name,
             details,
@@ -67,7 +68,7 @@ impl Vault {
                 what: "a part number is from 1 to 10,000",
             });
         }
-        let Granted { bucket, level } = self.writable(subject, bucket).await?;
+        let Granted { bucket, level } = self.usable(subject, bucket, Right::Write).await?;
         let upload = find_upload(&bucket, put.upload, &put.name).await?;
         let mut incoming = put.incoming;
         incoming.digests = self.plan(part_plan(&upload, incoming.digests)?);
@@ -120,7 +121,7 @@ impl Vault {
         bucket: &BucketName,
         copy: CopyPart,
     ) -> Result<Stored> {
-        self.known(subject, bucket)?;
+        self.copyable(subject, &source.bucket, bucket)?;
         let CopySource {
             bucket: from,
             name,
@@ -159,7 +160,7 @@ impl Vault {
         after: u32,
         limit: usize,
     ) -> Result<PartsPage> {
-        let Granted { bucket, level } = self.readable(subject, bucket).await?;
+        let Granted { bucket, level } = self.usable(subject, bucket, Right::List).await?;
         let found = find_upload(&bucket, upload, name).await?;
         let limit = limit.min(LIST_MAX);
         let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;
@@ -181,7 +182,7 @@ impl Vault {
         bucket: &BucketName,
         query: UploadsQuery,
     ) -> Result<UploadsPage> {
-        let granted = self.readable(subject, bucket).await?;
+        let granted = self.usable(subject, bucket, Right::List).await?;
         Ok(granted.bucket.catalog.uploads(query).await?)
     }
 
@@ -193,7 +194,7 @@ impl Vault {
         name: &ObjectName,
         upload: Id,
     ) -> Result<()> {
-        let Granted { bucket, .. } = self.writable(subject, bucket).await?;
+        let Granted { bucket, .. } = self.usable(subject, bucket, Right::Write).await?;
         find_upload(&bucket, upload, name).await?;
         let tally = self.inner.tally.clone();
         committed(&tally, async move {

@@ -9,6 +9,7 @@ use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::name::BucketName;
 use crate::request::{Conditions, EtagMatch, ObjectInfo, RangeRequest, ReadOptions};
+use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault};
 
@@ -34,7 +35,7 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectRead> {
-        let Granted { bucket, level } = self.readable(subject, bucket).await?;
+        let Granted { bucket, level } = self.usable(subject, bucket, Right::Read).await?;
         let part = part_range(&bucket.catalog, name, options.range).await?;
         let pin = bucket.blobs.pin();
         let choose = |head: &ObjectHead| choose(head, &options, part.clone());
@@ -62,7 +63,7 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectInfo> {
-        let Granted { bucket, level } = self.readable(subject, bucket).await?;
+        let Granted { bucket, level } = self.usable(subject, bucket, Right::Read).await?;
         let part = part_range(&bucket.catalog, name, options.range).await?;
         let head = bucket
             .catalog
@@ -80,7 +81,7 @@ impl Vault {
         bucket: &BucketName,
         query: ListQuery,
     ) -> Result<ListPage> {
-        let granted = self.readable(subject, bucket).await?;
+        let granted = self.usable(subject, bucket, Right::List).await?;
         Ok(granted.bucket.catalog.list(query).await?)
     }
 
@@ -91,7 +92,7 @@ impl Vault {
         bucket: &BucketName,
         name: &ObjectName,
     ) -> Result<Tags> {
-        let granted = self.readable(subject, bucket).await?;
+        let granted = self.usable(subject, bucket, Right::Read).await?;
         granted
             .bucket
             .catalog

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::pin::Pin;
 
 use bytes::Bytes;
+use coffer_label::Label;
+use coffer_store::Totals;
 use coffer_store::record::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Details, Id, ObjectHead, ObjectName, Part,
     Precondition, Tags, Upload,
@@ -291,6 +293,17 @@ pub struct BucketInfo {
     pub level: String,
     /// When it was made, in milliseconds since 1970.
     pub created_ms: i64,
+}
+
+/// A bucket as those see it who look after the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketSummary {
+    /// The bucket.
+    pub bucket: BucketInfo,
+    /// Label of its level.
+    pub label: Label,
+    /// How much it holds, where that is known without opening it.
+    pub totals: Option<Totals>,
 }
 
 /// How entity tags are formed.

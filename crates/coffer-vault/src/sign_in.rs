@@ -23,10 +23,11 @@ impl Vault {
         let equal = verify_slices_are_equal(expected.as_bytes(), secret.as_bytes()).is_ok();
         match self.subject(access_key_id) {
             Some(subject) if equal => Ok(Actor::Subject(subject)),
-            subject => {
+            _ => {
                 add(&self.inner.tally.denied_count, 1);
                 // What was sent for an id may be a secret in the wrong place.
-                let known = subject.as_ref().map(|subject| subject.access_key_id());
+                let is_known = self.inner.system.knows_access_key(access_key_id);
+                let known = is_known.then_some(access_key_id);
                 tracing::warn!(%from, access_key_id = known, "a sign-in failed");
                 Err(VaultError::SignInFailed)
             }

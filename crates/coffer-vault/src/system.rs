@@ -1,21 +1,22 @@
 //! `system.db`: which buckets and subjects there are. Small, so all of it is held in memory; every
 //! change is committed before it shows there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use coffer_label::Clearance;
+use coffer_label::Label;
 use coffer_seal::SecretKey;
 use coffer_store::record::Id;
 use coffer_store::{Database, StoreError};
 use rusqlite::{Connection, params};
-use zeroize::Zeroizing;
 
 use crate::error::{Result, VaultError};
 use crate::name::BucketName;
-use crate::roles::Roles;
-use crate::subject::Subject;
+
+mod subjects;
+
+use self::subjects::Subjects;
 
 /// "cofs", which tells this database from a catalog.
 const APPLICATION_ID: i32 = 0x636f_6673;
@@ -31,31 +32,45 @@ CREATE TABLE bucket(
 CREATE TABLE subject(
     access_key_id TEXT PRIMARY KEY NOT NULL,
     secret_access_key TEXT NOT NULL,
+    name TEXT NOT NULL UNIQUE,
     clearance TEXT NOT NULL,
     roles TEXT NOT NULL,
+    is_narrowed INTEGER NOT NULL,
+    is_disabled INTEGER NOT NULL,
+    expires_ms INTEGER,
     created_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE bucket_grant(
+    access_key_id TEXT NOT NULL,
+    bucket_id BLOB NOT NULL,
+    rights TEXT NOT NULL,
+    PRIMARY KEY(access_key_id, bucket_id)
 ) STRICT, WITHOUT ROWID;
 ";
 
 /// A bucket as the system knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct BucketRow {
     pub(crate) id: Id,
     pub(crate) name: BucketName,
     pub(crate) level_id: [u8; 16],
     pub(crate) created_ms: i64,
+    /// Looked up when first needed.
+    pub(crate) level: OnceLock<LevelTag>,
 }
 
-struct SubjectRow {
-    subject: Arc<Subject>,
-    secret_access_key: Zeroizing<String>,
+/// What never changes of a level.
+#[derive(Clone, Debug)]
+pub(crate) struct LevelTag {
+    pub(crate) name: String,
+    pub(crate) label: Label,
 }
 
 /// The system database and what it holds.
 pub(crate) struct System {
     connection: Mutex<Connection>,
     buckets: RwLock<BTreeMap<BucketName, Arc<BucketRow>>>,
-    subjects: RwLock<HashMap<String, SubjectRow>>,
+    subjects: RwLock<Subjects>,
 }
 
 impl System {
@@ -84,7 +99,7 @@ impl System {
 
     fn load(connection: Connection) -> Result<Self> {
         let buckets = load_buckets(&connection)?;
-        let subjects = load_subjects(&connection)?;
+        let subjects = Subjects::load(&connection)?;
         Database::assure(&connection)?;
         Ok(Self {
             connection: Mutex::new(connection),
@@ -124,65 +139,21 @@ impl System {
     }
 
     pub(crate) fn remove_bucket(&self, name: &BucketName) -> Result<()> {
-        self.connection()
-            .execute("DELETE FROM bucket WHERE name = ?", params![name.as_str()])
-            .map_err(StoreError::from)?;
+        let remove = |connection: &mut Connection| {
+            let transaction = connection.transaction()?;
+            transaction.execute(
+                "DELETE FROM bucket_grant
+                 WHERE bucket_id = (SELECT id FROM bucket WHERE name = ?)",
+                params![name.as_str()],
+            )?;
+            transaction.execute("DELETE FROM bucket WHERE name = ?", params![name.as_str()])?;
+            transaction.commit()
+        };
+        remove(&mut self.connection()).map_err(StoreError::from)?;
         self.buckets
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(name);
-        Ok(())
-    }
-
-    pub(crate) fn has_subjects(&self) -> bool {
-        !self
-            .subjects
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_empty()
-    }
-
-    pub(crate) fn subject(&self, access_key_id: &str) -> Option<Arc<Subject>> {
-        let subjects = self.subjects.read().unwrap_or_else(PoisonError::into_inner);
-        subjects.get(access_key_id).map(|row| row.subject.clone())
-    }
-
-    pub(crate) fn secret_access_key(&self, access_key_id: &str) -> Option<Zeroizing<String>> {
-        let subjects = self.subjects.read().unwrap_or_else(PoisonError::into_inner);
-        subjects
-            .get(access_key_id)
-            .map(|row| row.secret_access_key.clone())
-    }
-
-    pub(crate) fn add_subject(
-        &self,
-        subject: Subject,
-        secret_access_key: Zeroizing<String>,
-        created_ms: i64,
-    ) -> Result<()> {
-        self.connection()
-            .execute(
-                "INSERT INTO
-                 subject(access_key_id, secret_access_key, clearance, roles, created_ms)
-                 VALUES(?, ?, ?, ?, ?)",
-                params![
-                    subject.access_key_id,
-                    *secret_access_key,
-                    subject.clearance.to_string(),
-                    subject.roles.to_string(),
-                    created_ms
-                ],
-            )
-            .map_err(StoreError::from)?;
-        let id = subject.access_key_id.clone();
-        let row = SubjectRow {
-            subject: Arc::new(subject),
-            secret_access_key,
-        };
-        self.subjects
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id, row);
         Ok(())
     }
 
@@ -208,37 +179,9 @@ fn load_buckets(connection: &Connection) -> Result<BTreeMap<BucketName, Arc<Buck
             name: name.clone(),
             level_id: row.get(2).map_err(StoreError::from)?,
             created_ms: row.get(3).map_err(StoreError::from)?,
+            level: OnceLock::new(),
         };
         buckets.insert(name, Arc::new(row));
     }
     Ok(buckets)
-}
-
-fn load_subjects(connection: &Connection) -> Result<HashMap<String, SubjectRow>> {
-    let mut subjects = HashMap::new();
-    let mut statement = connection
-        .prepare("SELECT access_key_id, secret_access_key, clearance, roles FROM subject")
-        .map_err(StoreError::from)?;
-    let mut rows = statement.query([]).map_err(StoreError::from)?;
-    while let Some(row) = rows.next().map_err(StoreError::from)? {
-        let access_key_id: String = row.get(0).map_err(StoreError::from)?;
-        let secret_access_key = Zeroizing::new(row.get(1).map_err(StoreError::from)?);
-        let clearance: String = row.get(2).map_err(StoreError::from)?;
-        let clearance: Clearance = clearance.parse().map_err(|_| VaultError::Damaged)?;
-        let roles: String = row.get(3).map_err(StoreError::from)?;
-        let roles: Roles = roles.parse().map_err(|_| VaultError::Damaged)?;
-        let subject = Arc::new(Subject {
-            access_key_id: access_key_id.clone(),
-            clearance,
-            roles,
-        });
-        subjects.insert(
-            access_key_id,
-            SubjectRow {
-                subject,
-                secret_access_key,
-            },
-        );
-    }
-    Ok(subjects)
 }

@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 use coffer_keys::{FileRoot, Keystore, LevelEntry, Repair};
-use coffer_label::Clearance;
+use coffer_label::{Clearance, Label};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
+use crate::access_key::{random_access_key_id, random_secret_access_key};
 use crate::bucket::{OpenBucket, OpenBuckets};
 use crate::counters::{Counters, Tally, add};
 use crate::error::{Result, VaultError};
 use crate::folder::{Folder, write_private};
-use crate::limits::{ACCESS_KEY_ID_CHARS, SECRET_ACCESS_KEY_CHARS};
-use crate::monitor::{may_read, may_write};
+use crate::monitor::{may_copy, may_know, may_use};
 use crate::name::BucketName;
 use crate::request::{BucketInfo, EtagStyle};
-use crate::roles::Roles;
+use crate::rights::Right;
+use crate::roles::{Role, Roles};
 use crate::subject::Subject;
-use crate::system::{BucketRow, System};
+use crate::system::{BucketRow, LevelTag, System};
 
 /// How to open a vault.
 #[derive(Clone, Debug)]
@@ -48,6 +48,8 @@ pub(crate) struct Inner {
     pub(crate) etag: EtagStyle,
     /// Held while buckets are made and deleted, which takes several durable steps.
     pub(crate) changing_buckets: tokio::sync::Mutex<()>,
+    /// Told when the times at which access keys expire may have changed.
+    pub(crate) expiries_changed: Arc<Notify>,
     pub(crate) closed: AtomicBool,
     /// What puts things in order after the start.
     pub(crate) recovery: Mutex<Option<JoinHandle<()>>>,
@@ -76,6 +78,7 @@ impl Vault {
             inner: Arc::new(inner),
         };
         vault.start_recovery();
+        vault.watch_expiries();
         Ok(vault)
     }
 
@@ -98,12 +101,12 @@ impl Vault {
 
     /// The secret that belongs to an access key, to check a signature with.
     pub fn secret_access_key(&self, access_key_id: &str) -> Option<Zeroizing<String>> {
-        self.inner.system.secret_access_key(access_key_id)
+        self.inner.system.secret_access_key(access_key_id, now_ms)
     }
 
-    /// Whoever holds an access key.
+    /// Whoever holds an access key that is neither disabled nor expired.
     pub fn subject(&self, access_key_id: &str) -> Option<Arc<Subject>> {
-        self.inner.system.subject(access_key_id)
+        self.inner.system.subject(access_key_id, now_ms)
     }
 
     /// What has been counted since the vault was opened.
@@ -111,49 +114,70 @@ impl Vault {
         self.inner.tally.snapshot(self.inner.open_buckets.count())
     }
 
-    /// The bucket, if the subject may read it.
-    pub(crate) async fn readable(&self, subject: &Subject, name: &BucketName) -> Result<Granted> {
-        let (row, level) = self.known(subject, name)?;
-        self.grant(&row, level).await
-    }
-
-    /// The bucket, if the subject may write it. One that it may not even read does not exist.
-    pub(crate) async fn writable(&self, subject: &Subject, name: &BucketName) -> Result<Granted> {
-        let (row, level) = self.known(subject, name)?;
-        if !may_write(subject, &level.label) {
-            add(&self.inner.tally.denied_count, 1);
-            return Err(VaultError::AccessDenied);
-        }
-        self.grant(&row, level).await
-    }
-
-    /// Row and level of a bucket that the subject may know of.
-    pub(crate) fn known(
+    /// The bucket, if the subject may use this right in it. One that it may not know of does not
+    /// exist.
+    pub(crate) async fn usable(
         &self,
         subject: &Subject,
         name: &BucketName,
-    ) -> Result<(Arc<BucketRow>, LevelEntry)> {
+        right: Right,
+    ) -> Result<Granted> {
+        let row = self.usable_row(subject, name, right)?;
+        self.grant(&row).await
+    }
+
+    /// As [`usable`](Self::usable), without opening the bucket.
+    pub(crate) fn usable_row(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        right: Right,
+    ) -> Result<Arc<BucketRow>> {
+        let row = self.known(subject, name)?;
+        if !may_use(subject, row.id, self.inner.label(&row)?, right) {
+            add(&self.inner.tally.denied_count, 1);
+            return Err(VaultError::AccessDenied);
+        }
+        Ok(row)
+    }
+
+    /// Whether the subject may copy from one bucket to another: read the one, write the other, and
+    /// carry nothing downwards. A missing target is told before a missing source.
+    pub(crate) fn copyable(
+        &self,
+        subject: &Subject,
+        from: &BucketName,
+        to: &BucketName,
+    ) -> Result<()> {
+        let to = self.usable_row(subject, to, Right::Write)?;
+        let from = self.usable_row(subject, from, Right::Read)?;
+        if may_copy(self.inner.label(&from)?, self.inner.label(&to)?) {
+            return Ok(());
+        }
+        add(&self.inner.tally.denied_count, 1);
+        Err(VaultError::AccessDenied)
+    }
+
+    /// A bucket that the subject may know of. Whoever uses no data knows of none: that is said
+    /// before the bucket is looked for, so it tells nothing of the bucket.
+    pub(crate) fn known(&self, subject: &Subject, name: &BucketName) -> Result<Arc<BucketRow>> {
         if self.inner.closed.load(Ordering::Acquire) {
             return Err(VaultError::ShuttingDown);
         }
-        let row = self
-            .inner
-            .system
-            .bucket(name)
-            .ok_or(VaultError::NoSuchBucket)?;
-        let level = self
-            .inner
-            .keystore
-            .level(&row.level_id)
-            .ok_or(VaultError::NoSuchBucket)?;
-        if !may_read(subject, &level.label) {
+        if !subject.roles.has(Role::DataUser) || subject.standing.is_cut() {
+            add(&self.inner.tally.denied_count, 1);
+            return Err(VaultError::AccessDenied);
+        }
+        let found = self.inner.system.bucket(name);
+        let row = found.ok_or(VaultError::NoSuchBucket)?;
+        if !may_know(subject, row.id, self.inner.label(&row)?) {
             add(&self.inner.tally.denied_count, 1);
             return Err(VaultError::NoSuchBucket);
         }
-        Ok((row, level))
+        Ok(row)
     }
 
-    async fn grant(&self, row: &BucketRow, level: LevelEntry) -> Result<Granted> {
+    pub(crate) async fn grant(&self, row: &BucketRow) -> Result<Granted> {
         let Inner {
             folder,
             keystore,
@@ -163,12 +187,12 @@ impl Vault {
         let bucket = open_buckets.open(folder, keystore, row.id).await?;
         Ok(Granted {
             bucket,
-            level: level.name,
+            level: self.inner.tag(row)?.name.clone(),
         })
     }
 }
 
-pub(crate) fn info(row: &BucketRow, level: LevelEntry) -> BucketInfo {
+pub(crate) fn info(row: &BucketRow, level: &LevelTag) -> BucketInfo {
     let BucketRow {
         id,
         name,
@@ -178,12 +202,28 @@ pub(crate) fn info(row: &BucketRow, level: LevelEntry) -> BucketInfo {
     BucketInfo {
         name: name.clone(),
         id: *id,
-        level: level.name,
+        level: level.name.clone(),
         created_ms: *created_ms,
     }
 }
 
 impl Inner {
+    /// What never changes of a bucket's level: looked up in the keystore once, for the keystore
+    /// may be busy with a change that takes a while.
+    pub(crate) fn tag<'a>(&self, row: &'a BucketRow) -> Result<&'a LevelTag> {
+        if let Some(tag) = row.level.get() {
+            return Ok(tag);
+        }
+        let level = self.keystore.level(&row.level_id);
+        let LevelEntry { name, label, .. } = level.ok_or(VaultError::NoSuchBucket)?;
+        Ok(row.level.get_or_init(|| LevelTag { name, label }))
+    }
+
+    /// The label of a bucket's level.
+    pub(crate) fn label<'a>(&self, row: &'a BucketRow) -> Result<&'a Label> {
+        Ok(&self.tag(row)?.label)
+    }
+
     fn open(options: &VaultOptions) -> Result<Self> {
         let folder = Folder::open(&options.data)?;
         let keystore = open_keystore(&folder)?;
@@ -201,6 +241,7 @@ impl Inner {
             tally: Arc::default(),
             etag: options.etag,
             changing_buckets: tokio::sync::Mutex::default(),
+            expiries_changed: Arc::default(),
             closed: AtomicBool::new(false),
             recovery: Mutex::default(),
             first_start,
@@ -254,31 +295,23 @@ fn make_first_subject(folder: &Folder, keystore: &Keystore, system: &System) -> 
     let clearance = Clearance::new(label, label).map_err(|_| VaultError::Damaged)?;
     let subject = Subject {
         access_key_id,
+        name: FIRST_SUBJECT.to_owned(),
         clearance,
         roles: Roles::all(),
+        grants: None,
+        is_disabled: false,
+        expires_ms: None,
+        created_ms: now_ms(),
+        standing: Arc::default(),
     };
-    system.add_subject(subject, secret, now_ms())
+    system.add_subject(subject, secret)
 }
+
+/// The name of the subject that the first start makes; it has every role.
+const FIRST_SUBJECT: &str = "first";
 
 /// The level that every keystore begins with.
 pub(crate) const DEFAULT_LEVEL: &str = "default";
-
-/// 20 characters as AWS forms them, of the Base32 alphabet (RFC 4648), beginning with `CF`.
-fn random_access_key_id() -> String {
-    const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-    let random: [u8; ACCESS_KEY_ID_CHARS] = coffer_seal::random_bytes();
-    let tail = random[2..]
-        .iter()
-        .map(|byte| char::from(ALPHABET[usize::from(byte & 31)]));
-    "CF".chars().chain(tail).collect()
-}
-
-/// 40 characters of Base64 that hold 240 random bits.
-fn random_secret_access_key() -> Zeroizing<String> {
-    let random: Zeroizing<[u8; SECRET_ACCESS_KEY_CHARS / 4 * 3]> =
-        Zeroizing::new(coffer_seal::random_bytes());
-    Zeroizing::new(BASE64.encode(*random))
-}
 
 /// Now, in milliseconds since 1970.
 pub(crate) fn now_ms() -> i64 {

@@ -21,6 +21,7 @@ use crate::request::{
     CopySource, CopyTarget, DigestPlan, Digests, EtagStyle, Incoming, PutObject, RangeRequest,
     ReadOptions, Stored,
 };
+use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault, now_ms};
 
@@ -37,7 +38,7 @@ impl Vault {
         bucket: &BucketName,
         put: PutObject,
     ) -> Result<Stored> {
-        let Granted { bucket, level } = self.writable(subject, bucket).await?;
+        let Granted { bucket, level } = self.usable(subject, bucket, Right::Write).await?;
         let PutObject {
             name,
             mut details,
@@ -88,7 +89,8 @@ impl Vault {
         })
     }
 
-    /// Copies an object, which is opened and sealed anew under a data key of its own.
+    /// Copies an object, which is opened and sealed anew under a data key of its own. Never to a
+    /// bucket whose label doesn't dominate that of the source's.
     pub async fn copy_object(
         &self,
         subject: &Subject,
@@ -96,7 +98,7 @@ impl Vault {
         bucket: &BucketName,
         target: CopyTarget,
     ) -> Result<Stored> {
-        self.known(subject, bucket)?; // a missing target is told before the source is read
+        self.copyable(subject, &source.bucket, bucket)?;
         let CopySource {
             bucket: from,
             name,
@@ -163,7 +165,7 @@ impl Vault {
                 what: "at most 1,000 objects in one deletion",
             });
         }
-        let Granted { bucket, .. } = self.writable(subject, bucket).await?;
+        let Granted { bucket, .. } = self.usable(subject, bucket, Right::Delete).await?;
         let tally = self.inner.tally.clone();
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
@@ -191,7 +193,7 @@ impl Vault {
         name: &ObjectName,
         tags: Tags,
     ) -> Result<()> {
-        let Granted { bucket, .. } = self.writable(subject, bucket).await?;
+        let Granted { bucket, .. } = self.usable(subject, bucket, Right::Write).await?;
         let _guard = bucket.commit_guard().await?;
         match bucket.catalog.set_object_tags(name, tags).await? {
             true => Ok(()),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::bucket::BucketArgs;
 use crate::commands::level::LevelArgs;
+use crate::commands::subject_args::SubjectArgs;
 use crate::error::Error;
 use crate::remote::RemoteArgs;
 
@@ -80,6 +82,10 @@ pub enum Command {
     Serve(ServeArgs),
     /// Make and list levels
     Level(LevelArgs),
+    /// Make, list and delete buckets
+    Bucket(BucketArgs),
+    /// Make, list and change subjects and their access keys
+    Subject(SubjectArgs),
     /// Open every stored chunk of a running server and report damage
     Verify(VerifyArgs),
     /// Read a stopped server's data with its root key
@@ -189,6 +195,7 @@ Examples:
   coffer serve                              data in ./coffer-data, https://127.0.0.1:9000
   coffer serve --data /srv/coffer --listen 0.0.0.0:9000
   coffer level create secret --rank 2       keep data of rank 2 apart, under a key of its own
+  coffer subject create ann --clearance default..secret
   coffer verify --data /srv/coffer          while the server runs
   coffer offline ls --data /srv/coffer      while it does not";
 
@@ -256,6 +263,10 @@ mod tests {
             "coffer --data /d level list",
             "coffer level --data /d list --json",
             "coffer level create secret --rank 2 --data /d",
+            "coffer --data /d bucket create b --level secret",
+            "coffer bucket list --data /d",
+            "coffer --data /d subject create ann --clearance default..secret --json",
+            "coffer subject --data /d set ann --grant b=read --revoke c",
         ] {
             let cli =
                 Cli::try_parse_from(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"));

@@ -4,3 +4,9 @@
 pub mod table;
 
 pub mod level;
+
+pub mod bucket;
+
+pub mod subject_args;
+
+pub mod subject;

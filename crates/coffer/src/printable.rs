@@ -1,5 +1,7 @@
 //! Text for a terminal.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 /// A name with its control characters escaped, so that no stored name can move a terminal's
 /// cursor or fake a line.
 pub fn printable(name: &str) -> String {
@@ -38,6 +40,14 @@ pub fn date(modified_ms: i64) -> String {
     let (hour, minute, second) = time.to_hms();
     let month = u8::from(month);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// A moment as RFC 3339 writes it, to the second, UTC; none beyond the year 9999.
+pub fn rfc3339(at: SystemTime) -> Option<String> {
+    let since = at.duration_since(UNIX_EPOCH).ok()?;
+    let text = date(i64::try_from(since.as_millis()).ok()?);
+    let moment = text.replace(' ', "T") + "Z";
+    (text.len() == "2026-12-31 00:00:00".len()).then_some(moment)
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::cli::{Cli, Command, LogFormat, LogLevel};
+use crate::commands::bucket::bucket;
 use crate::commands::level::level;
+use crate::commands::subject::subject;
 use crate::config::{self, Config};
 use crate::error::Error;
 use crate::hardening::harden;
@@ -48,6 +50,8 @@ pub fn run() -> ExitCode {
 async fn ask(remote: &Remote, command: &Command) -> Result<ExitCode, Error> {
     match command {
         Command::Level(args) => level(remote, &args.command).await?,
+        Command::Bucket(args) => bucket(remote, &args.command).await?,
+        Command::Subject(args) => subject(remote, &args.command).await?,
         Command::Verify(args) => return verify(remote, args).await,
         Command::Serve(_) | Command::Offline(_) => {}
     }

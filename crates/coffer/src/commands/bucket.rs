@@ -1,0 +1,134 @@
+//! `coffer bucket`.
+
+use clap::{Args, Subcommand};
+use coffer_admin::{Bucket, BucketRequest};
+use http::Method;
+
+use crate::commands::table::{Flush, moment, sheet, show, table};
+use crate::error::Error;
+use crate::printable::size;
+use crate::remote::{Remote, segment};
+
+/// `coffer bucket`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct BucketArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: BucketCommand,
+}
+
+/// What can be done with buckets.
+#[derive(Debug, Subcommand)]
+pub enum BucketCommand {
+    /// Make a bucket in a level, for good
+    #[command(after_help = EXAMPLES)]
+    Create {
+        /// Name, by S3's rules
+        name: String,
+        /// Its level
+        #[arg(long, default_value = "default")]
+        level: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List buckets
+    #[command(after_help = EXAMPLES)]
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a bucket
+    #[command(after_help = EXAMPLES)]
+    Show {
+        /// Bucket
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete an empty bucket
+    #[command(after_help = EXAMPLES)]
+    Delete {
+        /// Bucket
+        name: String,
+    },
+}
+
+/// Asks, and shows the answer.
+pub async fn bucket(remote: &Remote, command: &BucketCommand) -> Result<(), Error> {
+    let path = |name: &str| format!("/v1/buckets/{}", segment(name));
+    match command {
+        BucketCommand::Create { name, level, json } => {
+            let request = BucketRequest {
+                name: name.clone(),
+                level: level.clone(),
+            };
+            let made: Bucket = remote
+                .call(Method::POST, "/v1/buckets", Some(&request))
+                .await?;
+            show(*json, &made, one)
+        }
+        BucketCommand::List { json } => {
+            let buckets: Vec<Bucket> = remote.get("/v1/buckets").await?;
+            show(*json, &buckets, |buckets| many(buckets))
+        }
+        BucketCommand::Show { name, json } => {
+            show(*json, &remote.get::<Bucket>(&path(name)).await?, one)
+        }
+        BucketCommand::Delete { name } => {
+            remote.call(Method::DELETE, &path(name), None::<&()>).await
+        }
+    }
+}
+
+fn many(buckets: &[Bucket]) -> String {
+    let columns = [
+        ("BUCKET", Flush::Left),
+        ("LEVEL", Flush::Left),
+        ("LABEL", Flush::Left),
+        ("OBJECTS", Flush::Right),
+        ("SIZE", Flush::Right),
+        ("CREATED (UTC)", Flush::Left),
+    ];
+    let row = |bucket: &Bucket| {
+        vec![
+            bucket.name.clone(),
+            bucket.level.clone(),
+            bucket.label.clone(),
+            bucket
+                .object_count
+                .map_or("-".to_owned(), |n| n.to_string()),
+            bucket.object_bytes.map_or("-".to_owned(), size),
+            moment(&bucket.created_at),
+        ]
+    };
+    table(&columns, buckets.iter().map(row))
+}
+
+fn one(bucket: &Bucket) -> String {
+    let unknown = || "not known while it is closed".to_owned();
+    sheet([
+        ("bucket", bucket.name.clone()),
+        ("level", bucket.level.clone()),
+        ("label", bucket.label.clone()),
+        ("folder", format!("buckets/{}", bucket.id)),
+        (
+            "objects",
+            bucket.object_count.map_or_else(unknown, |n| n.to_string()),
+        ),
+        ("size", bucket.object_bytes.map_or_else(unknown, size)),
+        ("created (UTC)", moment(&bucket.created_at)),
+    ])
+}
+
+const EXAMPLES: &str = "\
+A bucket stays in its level for good. S3 clients name the level as LocationConstraint.
+
+Examples:
+  coffer bucket create evidence --level secret
+  coffer bucket list --json
+  coffer bucket show evidence
+  coffer bucket delete evidence";
