@@ -18,7 +18,7 @@ def s3_client(server, *, credentials=None, endpoint=None, validate=True, **confi
     access_key_id, secret_access_key = credentials or server.credentials()
     settings = {
         "region_name": REGION,
-        # boto3 still presigns by version 2 where the region is us-east-1.
+        # boto3 presigns by version 2 otherwise; tests/s3/test_signatures.py does both.
         "signature_version": "s3v4",
         "retries": {"total_max_attempts": 1},
         "connect_timeout": 10,

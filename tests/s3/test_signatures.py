@@ -61,13 +61,62 @@ def test_presigned_urls_are_good_for_one_thing(s3, bucket, server):
     assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"a"
 
 
-def test_version_2_is_refused_in_words(server, bucket):
+def test_version_2_in_headers_is_refused_in_words(server, bucket):
     old = s3_client(server, signature_version="s3")
     with refused("InvalidRequest", 400) as error:
         old.list_objects_v2(Bucket=bucket)
     assert "AWS4-HMAC-SHA256" in error.message
-    status, _, body = fetch(server, "GET", presign(old, "get_object", Bucket=bucket, Key="a"))
-    assert status == 400 and b"AWS4-HMAC-SHA256" in body
+
+
+@pytest.mark.parametrize("name", ["plain", "späced näme+&?/x"])
+def test_boto3_presigns_without_settings(server, bucket, name):
+    """What boto3 makes by default: URLs of version 2."""
+    s3 = s3_client(server, signature_version=None)
+    url = presign(s3, "put_object", Bucket=bucket, Key=name, Metadata={"who": "me"})
+    assert "X-Amz-Signature" not in url
+    meta = {"x-amz-meta-who": "me"}
+    assert fetch(server, "PUT", url, b"presigned", headers=meta)[0] == 200
+    over = {"ResponseContentType": "text/x-over"}
+    url = presign(s3, "get_object", Bucket=bucket, Key=name, **over)
+    status, headers, body = fetch(server, "GET", url)
+    assert (status, body) == (200, b"presigned")
+    assert (headers["content-type"], headers["x-amz-meta-who"]) == ("text/x-over", "me")
+    url = presign(s3, "head_object", Bucket=bucket, Key=name)
+    assert fetch(server, "HEAD", url)[0] == 200
+    upload_id = s3.create_multipart_upload(Bucket=bucket, Key=name)["UploadId"]
+    part = {"UploadId": upload_id, "PartNumber": 1}
+    url = presign(s3, "upload_part", Bucket=bucket, Key=name, **part)
+    assert fetch(server, "PUT", url, b"a part")[0] == 200
+    url = presign(s3, "abort_multipart_upload", Bucket=bucket, Key=name, UploadId=upload_id)
+    assert fetch(server, "DELETE", url)[0] == 204
+    url = presign(s3, "delete_object", Bucket=bucket, Key=name)
+    assert fetch(server, "DELETE", url)[0] == 204
+
+
+def test_version_2_urls_are_good_for_one_thing(server, bucket):
+    s3 = s3_client(server, signature_version=None)
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging="hidden=1")
+    url = presign(s3, "get_object", Bucket=bucket, Key="a")
+    assert fetch(server, "GET", url)[0] == 200
+    for changed in (
+        url.replace("/a?", "/b?"),
+        url.replace("Expires=1", "Expires=2"),
+        url + "&response-content-type=text%2Fhtml",
+        url + "&tagging",
+        url + "&tagging&tagging",
+        url + "&attributes",
+    ):
+        status, _, body = fetch(server, "GET", changed)
+        assert status == 403 and b"hidden" not in body, changed
+    assert fetch(server, "PUT", url, b"x")[0] == 403
+    copied = {"x-amz-copy-source": f"{bucket}/a"}
+    put = presign(s3, "put_object", Bucket=bucket, Key="b")
+    assert fetch(server, "PUT", put, b"", headers=copied)[0] == 403
+    expired = s3.generate_presigned_url(
+        "get_object", Params={"Bucket": bucket, "Key": "a"}, ExpiresIn=-1
+    )
+    status, _, body = fetch(server, "GET", expired)
+    assert status == 403 and b"expired" in body
 
 
 def test_presigned_urls_expire(s3, bucket, server):

@@ -2,12 +2,19 @@
 //!
 //! s3s takes headers that the signature does not cover. Whoever holds a presigned URL could then
 //! add `x-amz-copy-source` to it and read any object as the signer. S3 wants `host` and every
-//! `x-amz-` header signed, and so do we. Signature version 2 and HTML forms are refused: the one
-//! covers too little and never expires, the other is held in memory whole.
+//! `x-amz-` header signed, and so do we.
+//!
+//! boto3 presigns by version 2 unless it is told otherwise, so URLs of that version are good, too,
+//! within bounds that it does not have by itself: they live as long as others, and carry nothing
+//! that selects another operation without being signed. Requests signed by version 2 in headers
+//! are refused, for no client of today makes them; and so are HTML forms, which s3s holds in
+//! memory whole.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use s3s::region::Region;
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 
 use crate::errors::not_implemented;
 use crate::limits::PRESIGNED_MAX_SECONDS;
@@ -16,6 +23,47 @@ use crate::percent::form_pairs;
 /// Not covered by every signature: the payload's hash is part of what is signed in any case, and
 /// content delivery networks add the other.
 const UNSIGNED_HEADERS: [&str; 2] = ["x-amz-content-sha256", "x-amz-cf-id"];
+
+/// What the query of a URL presigned by version 2 may hold: the signature itself, what it covers
+/// (Amazon S3 User Guide, "Signing and authenticating REST requests", `CanonicalizedResource`), and
+/// the parameters of listings, which it does not cover and which select no operation.
+const VERSION_2_QUERY: [&str; 35] = [
+    "AWSAccessKeyId",
+    "Expires",
+    "Signature",
+    "acl",
+    "continuation-token",
+    "cors",
+    "delete",
+    "delimiter",
+    "encoding-type",
+    "fetch-owner",
+    "key-marker",
+    "lifecycle",
+    "list-type",
+    "location",
+    "logging",
+    "marker",
+    "max-keys",
+    "max-parts",
+    "max-uploads",
+    "notification",
+    "part-number-marker",
+    "partNumber",
+    "policy",
+    "prefix",
+    "response-cache-control",
+    "response-content-disposition",
+    "response-content-encoding",
+    "response-content-language",
+    "response-content-type",
+    "response-expires",
+    "start-after",
+    "tagging",
+    "upload-id-marker",
+    "uploadId",
+    "uploads",
+];
 
 /// What this server calls its region, where a client wants to know.
 pub(crate) const REGION: &str = "us-east-1";
@@ -33,10 +81,15 @@ pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Resu
         let pair = pairs.iter().find(|(key, _)| key == name);
         pair.map(|(_, value)| value.as_str())
     };
+    let authorization = authorization(headers)?;
     if of_query("Signature").is_some() {
-        return Err(version_2());
+        let is_alone = authorization.is_none() && of_query("X-Amz-Signature").is_none();
+        return match is_alone {
+            true => check_version_2(&pairs, headers, now_seconds()),
+            false => Err(two_signatures()),
+        };
     }
-    match (authorization(headers)?, of_query("X-Amz-Signature")) {
+    match (authorization, of_query("X-Amz-Signature")) {
         (None, None) => Ok(()), // anonymous: refused once the operation is known
         (Some(text), None) => {
             check_region(field(text, "Credential="))?;
@@ -47,12 +100,57 @@ pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Resu
             check_life(of_query("X-Amz-Expires").unwrap_or(""))?;
             covers(of_query("X-Amz-SignedHeaders").unwrap_or(""), headers)
         }
-        (Some(_), Some(_)) => Err(s3_error!(
-            InvalidArgument,
-            "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter or the \
-             Authorization header should be specified"
-        )),
+        (Some(_), Some(_)) => Err(two_signatures()),
     }
+}
+
+fn two_signatures() -> S3Error {
+    s3_error!(
+        InvalidArgument,
+        "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, the Signature \
+         query parameter or the Authorization header should be specified"
+    )
+}
+
+/// What must be true of a URL presigned by version 2, besides that it is signed and has not
+/// expired, which s3s checks.
+fn check_version_2(pairs: &[(String, String)], headers: &HeaderMap, now_seconds: u64) -> S3Result {
+    for (place, (name, value)) in pairs.iter().enumerate() {
+        // boto3 repeats in the query what headers it has signed.
+        let is_covered = VERSION_2_QUERY.contains(&name.as_str())
+            || headers.get(name).is_some_and(|header| header == value);
+        // What stands there twice is not covered.
+        if !is_covered || pairs[..place].iter().any(|(other, _)| other == name) {
+            return Err(s3_error!(
+                AccessDenied,
+                "A URL presigned by version 2 can't have this parameter, or not twice, or not \
+                 without a header of the same name and value: {name}. Please use AWS4-HMAC-SHA256."
+            ));
+        }
+        let expires = value.parse::<u64>().unwrap_or(0);
+        if name == "Expires" && expires > now_seconds.saturating_add(PRESIGNED_MAX_SECONDS) {
+            return Err(s3_error!(
+                AccessDenied,
+                "Expires must be less than a week from now"
+            ));
+        }
+    }
+    // s3s decodes no chunks without a signature that says how they are signed.
+    let content_sha256 = headers
+        .get("x-amz-content-sha256")
+        .map(HeaderValue::as_bytes);
+    match content_sha256.is_some_and(|hash| hash.starts_with(b"STREAMING-")) {
+        true => Err(s3_error!(
+            InvalidRequest,
+            "A URL presigned by version 2 can't be sent a body in aws-chunked encoding"
+        )),
+        false => Ok(()),
+    }
+}
+
+fn now_seconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }
 
 fn refuse_forms(method: &Method, headers: &HeaderMap) -> S3Result {
@@ -82,7 +180,11 @@ fn authorization(headers: &HeaderMap) -> S3Result<Option<&str>> {
         .get(..4)
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case("AWS "))
     {
-        true => Err(version_2()),
+        true => Err(s3_error!(
+            InvalidRequest,
+            "The authorization mechanism you have provided is not supported. Please use \
+             AWS4-HMAC-SHA256."
+        )),
         false => Ok(Some(text)),
     }
 }
@@ -137,14 +239,6 @@ fn covers(signed: &str, headers: &HeaderMap) -> S3Result {
         }
     }
     Ok(())
-}
-
-fn version_2() -> s3s::S3Error {
-    s3_error!(
-        InvalidRequest,
-        "The authorization mechanism you have provided is not supported. Please use \
-         AWS4-HMAC-SHA256."
-    )
 }
 
 #[cfg(test)]
@@ -238,10 +332,6 @@ mod tests {
             code(Method::GET, "", &[("authorization", "AWS AK:sig")]),
             invalid
         );
-        assert_eq!(
-            code(Method::GET, "AWSAccessKeyId=A&Signatur%65=x&Expires=1", &[]),
-            invalid
-        );
         let form = ("content-type", "multipart/form-data; boundary=x");
         assert_eq!(
             code(Method::POST, "", &[form]).as_deref(),
@@ -253,5 +343,42 @@ mod tests {
             &[("authorization", SIGNED)],
         );
         assert_eq!(both.as_deref(), Some("InvalidArgument"));
+        let both = code(Method::GET, "Signatur%65=x&X-Amz-Signature=0", &[]);
+        assert_eq!(both.as_deref(), Some("InvalidArgument"));
+    }
+
+    #[test]
+    fn version_2_carries_only_what_it_covers_and_for_a_week_at_most() {
+        let check = |query: &str, pairs: &[(&'static str, &'static str)]| {
+            let header = |&(name, value)| {
+                let value = HeaderValue::from_static(value);
+                (HeaderName::from_static(name), value)
+            };
+            let headers = pairs.iter().map(header).collect();
+            check_version_2(&form_pairs(query).unwrap(), &headers, 1_000)
+                .err()
+                .map(|error| error.code().as_str().to_owned())
+        };
+        let url = |rest: &str| format!("AWSAccessKeyId=A&Signature=x&Expires={rest}");
+        for good in [
+            "0",
+            "605800",
+            "2000&uploadId=u&partNumber=1",
+            "2000&list-type=2&prefix=p",
+        ] {
+            assert_eq!(check(&url(good), &[]), None, "{good}");
+        }
+        let denied = Some("AccessDenied".to_owned());
+        for bad in [
+            "605801",
+            "2000&attributes",
+            "2000&tagging&tagging",
+            "2000&Expires=3000",
+        ] {
+            assert_eq!(check(&url(bad), &[]), denied, "{bad}");
+        }
+        let chunked = [("x-amz-content-sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER")];
+        let error = check(&url("2000"), &chunked);
+        assert_eq!(error.as_deref(), Some("InvalidRequest"));
     }
 }
