@@ -11,7 +11,7 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-tools test-style test-rust test-fuzz test-server test-large \
-  fuzz bench
+  test-lab fuzz bench lab
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -26,7 +26,7 @@ run: build ## install what is missing, build, and serve S3 at https://127.0.0.1:
 	@exec target/release/coffer serve $(ARGS)
 
 # Each step of `make test` can be run by itself.
-test: test-tools test-style test-rust test-server test-fuzz ## run all tests that CI runs
+test: test-tools test-style test-rust test-server test-lab test-fuzz ## run all tests that CI runs
 
 test-tools: deps
 	$(call TIMED,scripts/install-test-tools)
@@ -43,6 +43,12 @@ test-server: test-tools
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)
 	$(call TIMED,.venv/bin/pytest --durations 10 tests)
 
+# The lab's own checks: who can run here, and that all contenders agree before they are timed.
+test-lab: deps
+	$(call TIMED,$(CARGO) build --locked --release -p coffer-lab)
+	$(call TIMED,target/release/coffer-lab list)
+	$(call TIMED,target/release/coffer-lab raw --quick --rounds 1)
+
 test-fuzz: test-tools
 	$(call TIMED,scripts/fuzz 5)
 
@@ -57,3 +63,7 @@ bench: deps ## measure against peers; see bench/README.md
 	@scripts/install-bench-peers
 	$(CARGO) build --release --locked -p coffer -p coffer-bench
 	target/release/coffer-bench $(BENCH_ARGS)
+
+lab: deps ## build the lab and say who can run here; see lab/README.md
+	$(CARGO) build --release --locked -p coffer-lab
+	target/release/coffer-lab list

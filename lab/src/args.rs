@@ -1,0 +1,67 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Where should encryption run, on this machine: in user space, in the kernel or at the client?
+#[derive(Debug, Parser)]
+#[command(name = "coffer-lab", version, after_help = EXAMPLES)]
+pub struct CommandLine {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  coffer-lab list                          who can run here, and what the others would need
+  coffer-lab raw --quick                   a first look, in less than a minute
+  coffer-lab all --json here.json          every sample, to keep and to compare
+  coffer-lab compare here.json there.json  two machines, or two kernels, side by side
+
+Speeds are in MB/s of 1,000,000 bytes, medians with the interval that holds the true median with
+95 % confidence. A contender that can't run here is listed with the reason, never with a zero.";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List all contenders, whether they can run here, and if not, why and what would help
+    List,
+    /// Measure calculation alone: AES in CBC, CTR, GCM and XTS, by size and by threads
+    Raw(Measuring),
+    /// Measure all of the above
+    All(Measuring),
+    /// Set two records side by side that --json has written
+    Compare {
+        /// One record
+        first: PathBuf,
+        /// The other
+        second: PathBuf,
+    },
+}
+
+/// How to measure.
+#[derive(Debug, Args)]
+pub struct Measuring {
+    /// Fewer sizes and shorter runs, in less than a minute for each experiment
+    #[arg(long)]
+    pub quick: bool,
+    /// Interleaved rounds; six at least for a confidence of 95 % [default: 9; quick: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub rounds: Option<u16>,
+    /// Write every sample to a file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        CommandLine::command().debug_assert();
+    }
+}

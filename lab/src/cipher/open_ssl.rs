@@ -1,0 +1,194 @@
+//! The system's OpenSSL, through its C functions: `EVP_CipherInit_ex`, `EVP_CipherUpdate`,
+//! `EVP_CipherFinal`.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use foreign_types::ForeignType;
+use openssl::cipher::{Cipher as EvpCipher, CipherRef};
+use openssl::cipher_ctx::CipherCtx;
+use openssl::error::ErrorStack;
+
+use crate::algorithm::{Algorithm, TAG_BYTES};
+use crate::cipher::{Cipher, Tag};
+use crate::contender::{Contender, Placement};
+use crate::error::{LabError, Result};
+
+const NAME: &str = "OpenSSL";
+
+pub(super) fn contender() -> Contender {
+    Contender::new(NAME, Placement::User, openssl::version::version())
+        .set("libcrypto of the system, EVP_CipherUpdate in place")
+        .set("a context a direction, key set once, EVP_CipherInit_ex for each IV")
+}
+
+fn evp(algorithm: Algorithm) -> &'static CipherRef {
+    match algorithm {
+        Algorithm::Cbc256 => EvpCipher::aes_256_cbc(),
+        Algorithm::Ctr128 => EvpCipher::aes_128_ctr(),
+        Algorithm::Ctr256 => EvpCipher::aes_256_ctr(),
+        Algorithm::Gcm256 => EvpCipher::aes_256_gcm(),
+        Algorithm::Xts256 => EvpCipher::aes_256_xts(),
+    }
+}
+
+fn refused(what: &'static str) -> impl Fn(ErrorStack) -> LabError {
+    move |error| LabError::Cipher {
+        contender: NAME.into(),
+        what: format!("{what}: {error}"),
+    }
+}
+
+struct OpenSsl {
+    algorithm: Algorithm,
+    encrypting: CipherCtx,
+    decrypting: CipherCtx,
+}
+
+fn open(algorithm: Algorithm, key: &[u8]) -> Result<OpenSsl> {
+    let wrong_key = LabError::Cipher {
+        contender: NAME.into(),
+        what: "a key of another length".into(),
+    };
+    if key.len() != algorithm.key_bytes() {
+        return Err(wrong_key);
+    }
+    let set_up = || -> std::result::Result<OpenSsl, ErrorStack> {
+        let (mut encrypting, mut decrypting) = (CipherCtx::new()?, CipherCtx::new()?);
+        encrypting.encrypt_init(Some(evp(algorithm)), Some(key), None)?;
+        decrypting.decrypt_init(Some(evp(algorithm)), Some(key), None)?;
+        encrypting.set_padding(false);
+        decrypting.set_padding(false);
+        Ok(OpenSsl {
+            algorithm,
+            encrypting,
+            decrypting,
+        })
+    };
+    set_up().map_err(refused("setting up"))
+}
+
+pub(super) fn expand(algorithm: Algorithm, key: &[u8]) -> Result<Box<dyn Cipher>> {
+    Ok(Box::new(open(algorithm, key)?))
+}
+
+/// Transforms `data` in place and says whether OpenSSL did, and all of it.
+fn update(context: &mut CipherCtx, data: &mut [u8]) -> bool {
+    let Ok(count) = c_int::try_from(data.len()) else {
+        return false;
+    };
+    let mut written: c_int = 0;
+    // SAFETY: EVP_CipherUpdate may work in place (EVP_EncryptInit(3)). Without padding, and with
+    // whole blocks for the modes that want them, it writes as many bytes as it reads. The safe
+    // wrapper asks for a block more than that.
+    let status = unsafe {
+        openssl_sys::EVP_CipherUpdate(
+            context.as_ptr(),
+            data.as_mut_ptr(),
+            &mut written,
+            data.as_ptr(),
+            count,
+        )
+    };
+    status == 1 && written == count
+}
+
+fn finish(context: &mut CipherCtx) -> bool {
+    let mut none = [0; TAG_BYTES];
+    let mut written: c_int = 0;
+    let room = none.as_mut_ptr();
+    // SAFETY: the room is a block, the most that it writes; without padding it writes nothing.
+    let status = unsafe { openssl_sys::EVP_CipherFinal(context.as_ptr(), room, &mut written) };
+    status == 1 && written == 0
+}
+
+fn feed(context: &mut CipherCtx, aad: &[u8]) -> bool {
+    let Ok(count) = c_int::try_from(aad.len()) else {
+        return false;
+    };
+    let mut written: c_int = 0;
+    // SAFETY: without a place to write to, `aad` is only read, by its length.
+    let status = unsafe {
+        openssl_sys::EVP_CipherUpdate(
+            context.as_ptr(),
+            ptr::null_mut(),
+            &mut written,
+            aad.as_ptr(),
+            count,
+        )
+    };
+    status == 1
+}
+
+fn failed() -> LabError {
+    LabError::Cipher {
+        contender: NAME.into(),
+        what: "EVP_CipherUpdate failed".into(),
+    }
+}
+
+impl OpenSsl {
+    fn check(&self, iv: &[u8], data: &[u8]) -> Result<()> {
+        let fits = iv.len() == self.algorithm.iv_bytes() && self.algorithm.takes(data.len());
+        if fits { Ok(()) } else { Err(failed()) }
+    }
+}
+
+impl Cipher for OpenSsl {
+    fn encrypt(&mut self, iv: &[u8], aad: &[u8], data: &mut [u8], tag: &mut Tag) -> Result<()> {
+        self.check(iv, data)?;
+        let context = &mut self.encrypting;
+        context
+            .encrypt_init(None, None, Some(iv))
+            .map_err(refused("the IV"))?;
+        let authenticates = self.algorithm.authenticates();
+        let fed = !authenticates || aad.is_empty() || feed(context, aad);
+        let done = fed && update(context, data);
+        if !done || (authenticates && !finish(context)) {
+            return Err(failed());
+        }
+        if authenticates {
+            context.tag(tag).map_err(refused("the tag"))?;
+        }
+        Ok(())
+    }
+
+    fn decrypt(&mut self, iv: &[u8], aad: &[u8], data: &mut [u8], tag: &Tag) -> Result<()> {
+        self.check(iv, data)?;
+        let context = &mut self.decrypting;
+        context
+            .decrypt_init(None, None, Some(iv))
+            .map_err(refused("the IV"))?;
+        if !self.algorithm.authenticates() {
+            return if update(context, data) {
+                Ok(())
+            } else {
+                Err(failed())
+            };
+        }
+        context.set_tag(tag).map_err(refused("the tag"))?;
+        let fed = aad.is_empty() || feed(context, aad);
+        if !fed || !update(context, data) {
+            return Err(failed());
+        }
+        if finish(context) {
+            Ok(())
+        } else {
+            Err(LabError::Tag)
+        }
+    }
+}
+
+/// A stream under one counter: each call goes on where the last one ended.
+pub fn stream(key: &[u8], iv: &[u8]) -> Result<impl FnMut(&mut [u8]) -> Result<()> + use<>> {
+    let mut cipher = open(Algorithm::Ctr128, key)?;
+    let begun = cipher.encrypting.encrypt_init(None, None, Some(iv));
+    begun.map_err(refused("the IV"))?;
+    Ok(move |data: &mut [u8]| {
+        if update(&mut cipher.encrypting, data) {
+            Ok(())
+        } else {
+            Err(failed())
+        }
+    })
+}

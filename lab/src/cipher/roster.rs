@@ -1,0 +1,138 @@
+//! Who takes part in the raw experiments, asked of this machine.
+
+use nix::errno::Errno;
+
+use crate::algorithm::Algorithm;
+use crate::cipher::af_alg::{self, KeyFrom, Missing};
+use crate::cipher::{CipherContender, Expand, aws_lc, cobblestone, open_ssl, plain_c, rust_crypto};
+use crate::contender::{Availability, Contender, Placement};
+use crate::kernel_crypto::{Config, drivers};
+
+const IN_A_VIRTUAL_MACHINE: &str =
+    "a kernel that has it, as Debian's: boot one, or run the lab in a virtual machine";
+
+/// All contenders of an algorithm, those that can't run among them.
+pub fn roster(algorithm: Algorithm) -> Vec<CipherContender> {
+    let user = |contender: Contender, expand: Expand| CipherContender {
+        contender,
+        expand,
+        own_format: false,
+    };
+    let mut all = vec![
+        user(
+            aws_lc::contender(algorithm),
+            Box::new(move |key| aws_lc::expand(algorithm, key)),
+        ),
+        user(
+            open_ssl::contender(),
+            Box::new(move |key| open_ssl::expand(algorithm, key)),
+        ),
+        user(
+            rust_crypto::contender(algorithm),
+            Box::new(move |key| rust_crypto::expand(algorithm, key)),
+        ),
+        user(
+            plain_c::contender(),
+            Box::new(move |key| plain_c::expand(algorithm, key)),
+        ),
+    ];
+    if algorithm == Algorithm::Gcm256 {
+        all.push(CipherContender {
+            contender: cobblestone::contender(),
+            expand: Box::new(cobblestone::expand),
+            own_format: true,
+        });
+    }
+    all.extend(kernel_names(algorithm).into_iter().map(|(name, from)| {
+        let contender = af_alg_contender(algorithm, &name, from);
+        user(
+            contender,
+            Box::new(move |key| af_alg::expand(algorithm, &name, from, key)),
+        )
+    }));
+    all
+}
+
+/// What AF_ALG is asked for: the algorithm, with either source of its key; then each driver.
+fn kernel_names(algorithm: Algorithm) -> Vec<(String, KeyFrom)> {
+    let name = algorithm.kernel_name();
+    // Asking makes the kernel put a template together; only then is it listed.
+    let _ = af_alg::probe(algorithm, name, KeyFrom::Program);
+    let mut names = vec![
+        (name.to_owned(), KeyFrom::Program),
+        (name.to_owned(), KeyFrom::Keyring),
+    ];
+    let listed = drivers().into_iter();
+    let fits = listed.filter(|driver| driver.algorithm == name && !driver.internal);
+    names.extend(fits.map(|driver| (driver.driver, KeyFrom::Program)));
+    names
+}
+
+fn af_alg_contender(algorithm: Algorithm, name: &str, from: KeyFrom) -> Contender {
+    let by_algorithm = name == algorithm.kernel_name();
+    let label = match (by_algorithm, from) {
+        (true, KeyFrom::Program) => format!("AF_ALG {name}"),
+        (true, KeyFrom::Keyring) => format!("AF_ALG {name}, key by serial"),
+        (false, _) => format!("AF_ALG driver {name}"),
+    };
+    let listed = drivers();
+    let taken = listed
+        .iter()
+        .filter(|driver| driver.algorithm == name || driver.driver == name)
+        .max_by_key(|driver| driver.priority);
+    let runs_on = match taken {
+        Some(driver) => format!(
+            "kernel driver {}, priority {}",
+            driver.driver, driver.priority
+        ),
+        None => "the kernel's crypto API".to_owned(),
+    };
+    Contender::new(label, Placement::Kernel, runs_on)
+        .set("sendmsg without blocking, then recvmsg, into the same buffer; sockets of 4 MiB")
+        .set(match from {
+            KeyFrom::Program => "key from the program (ALG_SET_KEY)",
+            KeyFrom::Keyring => "key from the keyring (ALG_SET_KEY_BY_KEY_SERIAL)",
+        })
+        .available(availability(algorithm, name, from))
+}
+
+fn availability(algorithm: Algorithm, name: &str, from: KeyFrom) -> Availability {
+    let missing = match af_alg::probe(algorithm, name, from) {
+        Ok(()) => return Availability::Runs,
+        Err(missing) => missing,
+    };
+    let option = if algorithm.authenticates() {
+        "CONFIG_CRYPTO_USER_API_AEAD"
+    } else {
+        "CONFIG_CRYPTO_USER_API_SKCIPHER"
+    };
+    match missing {
+        Missing::Family => Availability::cannot(
+            format!("AF_ALG: {}", Config::read().lacks(option)),
+            IN_A_VIRTUAL_MACHINE,
+        ),
+        Missing::Algorithm(Errno::EACCES | Errno::EPERM) => Availability::cannot(
+            "AF_ALG: refused to this user",
+            "run as root, or set /proc/sys/crypto/af_alg_restrict to 0",
+        ),
+        Missing::Algorithm(_) => Availability::cannot(
+            format!("AF_ALG: this kernel has no {name}, or does not give it to programs"),
+            format!("modprobe the module of {name}; or {IN_A_VIRTUAL_MACHINE}"),
+        ),
+        Missing::KeySerial(Errno::ENOPROTOOPT) => Availability::cannot(
+            "AF_ALG: keys by serial came with Linux 6.2",
+            "a newer kernel: boot one, or run the lab in a virtual machine",
+        ),
+        Missing::KeySerial(error) => Availability::cannot(
+            format!("AF_ALG: the kernel took no key from its keyring ({error})"),
+            "a kernel with CONFIG_KEYS, and a process that may add keys",
+        ),
+        Missing::Key(error) => Availability::cannot(
+            format!(
+                "AF_ALG: {name} takes no key of {} bytes ({error})",
+                algorithm.key_bytes()
+            ),
+            IN_A_VIRTUAL_MACHINE,
+        ),
+    }
+}

@@ -1,0 +1,101 @@
+//! A contender: who encrypts, where it runs, with which settings, and whether it can run here.
+
+use serde::{Deserialize, Serialize};
+
+/// Where the encryption is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Nowhere: what the others are compared with.
+    None,
+    /// In a user program on the server.
+    User,
+    /// In the server's kernel.
+    Kernel,
+    /// At the client: the server moves sealed bytes.
+    Client,
+}
+
+impl Placement {
+    /// As it stands in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::User => "user",
+            Self::Kernel => "kernel",
+            Self::Client => "client",
+        }
+    }
+}
+
+/// Whether a contender can run on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum Availability {
+    /// It runs.
+    Runs,
+    /// It does not. That is not a speed of zero: it is no figure.
+    CannotRun {
+        /// What is missing.
+        why: String,
+        /// What the operator can do about it.
+        what_would_make_it_run: String,
+    },
+}
+
+impl Availability {
+    /// It can't, and why.
+    pub fn cannot(why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::CannotRun {
+            why: why.into(),
+            what_would_make_it_run: remedy.into(),
+        }
+    }
+
+    /// Whether it can.
+    pub fn runs(&self) -> bool {
+        *self == Self::Runs
+    }
+}
+
+/// One that takes part in an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contender {
+    /// Its name, the same in all experiments.
+    pub name: String,
+    /// Where it encrypts.
+    pub placement: Placement,
+    /// The library, driver or program and its version, as found on this machine.
+    pub runs_on: String,
+    /// How it was set up, for the reader who wants to repeat it.
+    pub settings: Vec<String>,
+    /// Whether it can run here.
+    pub availability: Availability,
+}
+
+impl Contender {
+    /// One that runs, without settings.
+    pub fn new(name: impl Into<String>, placement: Placement, runs_on: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            placement,
+            runs_on: runs_on.into(),
+            settings: Vec::new(),
+            availability: Availability::Runs,
+        }
+    }
+
+    /// Adds a setting.
+    #[must_use]
+    pub fn set(mut self, setting: impl Into<String>) -> Self {
+        self.settings.push(setting.into());
+        self
+    }
+
+    /// Says whether it can run.
+    #[must_use]
+    pub fn available(mut self, availability: Availability) -> Self {
+        self.availability = availability;
+        self
+    }
+}

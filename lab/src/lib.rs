@@ -1,0 +1,29 @@
+//! The lab: where should encryption run, on this machine? See lab/README.md.
+
+pub mod algorithm;
+pub mod contender;
+pub mod cost;
+pub mod error;
+pub mod kernel_crypto;
+pub mod progress;
+pub mod stats;
+pub mod undo;
+
+pub mod machine;
+pub mod record;
+
+pub mod rounds;
+
+pub mod cipher;
+pub mod vectors;
+
+pub mod agreement;
+
+pub mod raw;
+
+pub mod published;
+pub mod table;
+
+pub mod compare;
+
+pub mod args;

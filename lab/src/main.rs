@@ -1,0 +1,92 @@
+//! `coffer-lab`: see lab/README.md.
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::process::ExitCode;
+
+use clap::Parser;
+use coffer_lab::algorithm::Algorithm;
+use coffer_lab::args::{Command, CommandLine, Measuring};
+use coffer_lab::cipher::roster::roster;
+use coffer_lab::error::{Doing, LabError, Result};
+use coffer_lab::machine::{Conditions, Machine};
+use coffer_lab::published::published;
+use coffer_lab::raw::raw;
+use coffer_lab::record::{FORMAT, Record};
+use coffer_lab::rounds::Effort;
+use coffer_lab::{compare, table, undo};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+const ROUNDS: u16 = 9;
+const QUICK_ROUNDS: u16 = 5;
+
+fn main() -> ExitCode {
+    let done = undo::on_interrupt().and_then(|()| run(&CommandLine::parse().command));
+    undo::undo_all();
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("coffer-lab: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<()> {
+    match command {
+        Command::List => {
+            let group = |algorithm: Algorithm| {
+                let contenders = roster(algorithm).into_iter().map(|one| one.contender);
+                (format!("raw, {}", algorithm.name()), contenders.collect())
+            };
+            print!("{}", table::list(&Algorithm::ALL.map(group)));
+            Ok(())
+        }
+        Command::Raw(measuring) | Command::All(measuring) => measure(measuring),
+        Command::Compare { first, second } => {
+            let (first, second) = (compare::read(first)?, compare::read(second)?);
+            print!("{}", compare::compare(&first, &second));
+            Ok(())
+        }
+    }
+}
+
+fn measure(measuring: &Measuring) -> Result<()> {
+    let rounds = if measuring.quick {
+        QUICK_ROUNDS
+    } else {
+        ROUNDS
+    };
+    let effort = Effort {
+        rounds: measuring.rounds.unwrap_or(rounds).into(),
+        quick: measuring.quick,
+    };
+    let date = OffsetDateTime::now_utc()
+        .format(&Rfc3339)
+        .unwrap_or_default();
+    let before = Conditions::look();
+    let (agreements, experiments) = raw(effort)?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let record = Record {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        date,
+        command: arguments.join(" "),
+        machine: Machine::look(),
+        before,
+        after: Conditions::look(),
+        agreements,
+        experiments,
+    };
+    if let Some(path) = &measuring.json {
+        let text = serde_json::to_string_pretty(&record).map_err(|error| LabError::Data {
+            file: path.display().to_string(),
+            what: error.to_string(),
+        })?;
+        fs::write(path, text + "\n").doing(|| format!("writing {}", path.display()))?;
+    }
+    print!("{}", table::terminal(&record, &published()?));
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! How far it is, and how much longer it takes.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar on standard error; silent when that is not a terminal.
+#[derive(Debug)]
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// Announces `steps` steps.
+    pub fn new(title: &str, steps: usize) -> Self {
+        let bar = ProgressBar::new(steps as u64);
+        let template = "{prefix} {wide_bar} {percent} % · {eta} left · {msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_prefix(title.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Self(bar)
+    }
+
+    /// Says what is being measured.
+    pub fn say(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+
+    /// One step done.
+    pub fn step(&self) {
+        self.0.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

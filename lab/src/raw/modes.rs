@@ -1,0 +1,120 @@
+//! Each mode of AES by the size of a message, and by the number of threads.
+
+use std::time::Duration;
+
+use crate::algorithm::Algorithm;
+use crate::cipher::CipherContender;
+use crate::error::Result;
+use crate::machine::core_count;
+use crate::raw::speed::{Direction, Task, measure};
+use crate::record::{Axis, Experiment};
+use crate::rounds::{Effort, Entrant, Plan, run};
+
+const BLOCKS: [usize; 9] = [16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
+const QUICK_BLOCKS: [usize; 4] = [16, 1024, 16_384, 1_048_576];
+
+/// The message by which threads are compared.
+const THREADED_BLOCK: usize = 16_384;
+
+fn duration(effort: Effort) -> Duration {
+    Duration::from_millis(if effort.quick { 8 } else { 40 })
+}
+
+/// One thread, messages from 16 B to 1 MiB, both directions.
+pub(super) fn by_block(
+    algorithm: Algorithm,
+    roster: &[CipherContender],
+    effort: Effort,
+) -> Result<Vec<Experiment>> {
+    let blocks: &[usize] = if effort.quick { &QUICK_BLOCKS } else { &BLOCKS };
+    let places: Vec<(u64, usize, usize)> = blocks
+        .iter()
+        .map(|&block| (block as u64, block, 1))
+        .collect();
+    let how = "One thread. Messages in place, in batches of 64 KiB that stay in the core's cache, \
+               one IV for all; the key is expanded once, before. What is decrypted is encrypted \
+               outside of the measured time.";
+    both_directions(algorithm, roster, effort, Axis::BlockBytes, &places, how)
+}
+
+/// Messages of 16 KiB, from one thread to all cores, both directions.
+pub(super) fn by_threads(
+    algorithm: Algorithm,
+    roster: &[CipherContender],
+    effort: Effort,
+) -> Result<Vec<Experiment>> {
+    let places: Vec<(u64, usize, usize)> = thread_counts(core_count())
+        .into_iter()
+        .map(|threads| (threads as u64, THREADED_BLOCK, threads))
+        .collect();
+    let how = "Messages of 16 KiB on so many threads at once, each with a key and a cipher of its \
+               own; the sum of their rates. Otherwise as with one thread.";
+    both_directions(algorithm, roster, effort, Axis::Threads, &places, how)
+}
+
+/// Powers of two, and all.
+fn thread_counts(cores: usize) -> Vec<usize> {
+    let mut counts: Vec<usize> = (0..usize::BITS).map(|bit| 1 << bit).collect();
+    counts.retain(|&count| count < cores);
+    counts.push(cores);
+    counts
+}
+
+fn both_directions(
+    algorithm: Algorithm,
+    roster: &[CipherContender],
+    effort: Effort,
+    axis: Axis,
+    places: &[(u64, usize, usize)],
+    how: &str,
+) -> Result<Vec<Experiment>> {
+    let (by, by_threads) = match axis {
+        Axis::Threads => ("-threads", ", 16 KiB messages on several threads"),
+        _ => ("", ""),
+    };
+    let of_direction = |direction: Direction| {
+        let entrants = places.iter().flat_map(|&(x, block_bytes, threads)| {
+            let task = Task {
+                algorithm,
+                direction,
+                block_bytes,
+                threads,
+                duration: duration(effort),
+            };
+            let runs = |one: &&CipherContender| one.contender.availability.runs();
+            let those = roster.iter().enumerate().filter(move |(_, one)| runs(one));
+            those.map(move |(contender, one)| Entrant {
+                contender,
+                x,
+                measure: Box::new(move || measure(one, task)),
+            })
+        });
+        let plan = Plan {
+            id: format!(
+                "raw/{}/{}{by}",
+                algorithm.name().to_ascii_lowercase(),
+                direction.word()
+            ),
+            title: format!("{}, {}{by_threads}", algorithm.name(), direction.word()),
+            axis,
+            how: how.to_owned(),
+            contenders: roster.iter().map(|one| one.contender.clone()).collect(),
+            entrants: entrants.collect(),
+        };
+        run(plan, effort)
+    };
+    Direction::BOTH.into_iter().map(of_direction).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_from_one_to_all() {
+        assert_eq!(thread_counts(1), [1]);
+        assert_eq!(thread_counts(2), [1, 2]);
+        assert_eq!(thread_counts(6), [1, 2, 4, 6]);
+        assert_eq!(thread_counts(8), [1, 2, 4, 8]);
+    }
+}

@@ -1,0 +1,196 @@
+//! The loop that times a cipher, on one thread or on several at once.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use coffer_seal::random_bytes;
+
+use crate::algorithm::{Algorithm, TAG_BYTES};
+use crate::cipher::{Cipher, CipherContender, Tag};
+use crate::cost::thread_cpu_seconds;
+use crate::error::Result;
+use crate::record::Sample;
+
+/// Messages are worked on in batches of about this many bytes, which stay in a core's own cache;
+/// the clock is read once a batch.
+const BATCH_BYTES: usize = 64 << 10;
+
+/// To or from the sealed form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Encrypt,
+    Decrypt,
+}
+
+impl Direction {
+    pub(super) const BOTH: [Self; 2] = [Self::Encrypt, Self::Decrypt];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Encrypt => "encrypt",
+            Self::Decrypt => "decrypt",
+        }
+    }
+}
+
+/// What is measured at one place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Task {
+    pub(super) algorithm: Algorithm,
+    pub(super) direction: Direction,
+    pub(super) block_bytes: usize,
+    pub(super) threads: usize,
+    pub(super) duration: Duration,
+}
+
+/// Measures once.
+pub(super) fn measure(contender: &CipherContender, task: Task) -> Result<Sample> {
+    let barrier = Barrier::new(task.threads);
+    let one = || -> Result<Sample> {
+        let key = random_bytes::<64>();
+        let cipher = (contender.expand)(&key[..task.algorithm.key_bytes()]);
+        // Also those that fail wait, or the others would for ever.
+        let mut bench = cipher.map(|cipher| Bench::new(cipher, task));
+        barrier.wait();
+        match &mut bench {
+            Ok(bench) => bench.run(task),
+            Err(_) => bench.map(|_| Sample {
+                bytes: 0,
+                wall_seconds: 1.0,
+                cpu_seconds: 0.0,
+            }),
+        }
+    };
+    if task.threads == 1 {
+        return one();
+    }
+    let samples: Result<Vec<Sample>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..task.threads).map(|_| scope.spawn(one)).collect();
+        let joined = threads.into_iter().map(|thread| match thread.join() {
+            Ok(sample) => sample,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        joined.collect()
+    });
+    Ok(together(&samples?))
+}
+
+/// The sum of what threads did at the same time: their rates add up.
+fn together(samples: &[Sample]) -> Sample {
+    let bytes: u64 = samples.iter().map(|sample| sample.bytes).sum();
+    let rate: f64 = samples
+        .iter()
+        .map(|s| s.bytes as f64 / s.wall_seconds)
+        .sum();
+    Sample {
+        bytes,
+        wall_seconds: bytes as f64 / rate,
+        cpu_seconds: samples.iter().map(|sample| sample.cpu_seconds).sum(),
+    }
+}
+
+/// A cipher with its batch of messages.
+struct Bench {
+    cipher: Box<dyn Cipher>,
+    iv: Vec<u8>,
+    block_bytes: usize,
+    data: Vec<u8>,
+    tags: Vec<Tag>,
+}
+
+impl Bench {
+    fn new(cipher: Box<dyn Cipher>, task: Task) -> Self {
+        let count = (BATCH_BYTES / task.block_bytes).max(1);
+        Self {
+            cipher,
+            iv: random_bytes::<16>()[..task.algorithm.iv_bytes()].to_vec(),
+            block_bytes: task.block_bytes,
+            data: vec![0x5a; count * task.block_bytes],
+            tags: vec![[0; TAG_BYTES]; count],
+        }
+    }
+
+    fn encrypt(&mut self) -> Result<()> {
+        let messages = self.data.chunks_exact_mut(self.block_bytes);
+        for (message, tag) in messages.zip(&mut self.tags) {
+            self.cipher.encrypt(&self.iv, &[], message, tag)?;
+        }
+        Ok(())
+    }
+
+    fn decrypt(&mut self) -> Result<()> {
+        let messages = self.data.chunks_exact_mut(self.block_bytes);
+        for (message, tag) in messages.zip(&self.tags) {
+            self.cipher.decrypt(&self.iv, &[], message, tag)?;
+        }
+        Ok(())
+    }
+
+    /// Only the wanted direction is timed. What is decrypted must have been encrypted before, or
+    /// its tag would be wrong; the CPU time of that is taken off by its share of the wall time.
+    fn run(&mut self, task: Task) -> Result<Sample> {
+        let (begin, cpu) = (Instant::now(), thread_cpu_seconds());
+        let mut timed = Duration::ZERO;
+        let mut bytes = 0_u64;
+        while timed < task.duration {
+            if task.direction == Direction::Decrypt {
+                self.encrypt()?;
+            }
+            let start = Instant::now();
+            match task.direction {
+                Direction::Encrypt => self.encrypt()?,
+                Direction::Decrypt => self.decrypt()?,
+            }
+            timed += start.elapsed();
+            bytes += self.data.len() as u64;
+        }
+        let share = timed.as_secs_f64() / begin.elapsed().as_secs_f64();
+        Ok(Sample {
+            bytes,
+            wall_seconds: timed.as_secs_f64(),
+            cpu_seconds: (thread_cpu_seconds() - cpu) * share,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cipher::roster::roster;
+
+    #[test]
+    fn rates_of_threads_add_up() {
+        let sample = |bytes, wall_seconds| Sample {
+            bytes,
+            wall_seconds,
+            cpu_seconds: 1.0,
+        };
+        let sum = together(&[sample(100, 1.0), sample(300, 1.0)]);
+        assert_eq!(
+            (sum.bytes, sum.wall_seconds, sum.cpu_seconds),
+            (400, 1.0, 2.0)
+        );
+        let uneven = together(&[sample(100, 1.0), sample(100, 2.0)]);
+        assert!((uneven.bytes as f64 / uneven.wall_seconds - 150.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn both_directions_and_several_threads_are_measured() {
+        for direction in Direction::BOTH {
+            let task = Task {
+                algorithm: Algorithm::Gcm256,
+                direction,
+                block_bytes: 1024,
+                threads: 2,
+                duration: Duration::from_millis(5),
+            };
+            for contender in roster(Algorithm::Gcm256) {
+                if contender.contender.availability.runs() {
+                    let sample = measure(&contender, task).unwrap();
+                    assert!(sample.bytes > 0 && sample.wall_seconds > 0.0);
+                }
+            }
+        }
+    }
+}

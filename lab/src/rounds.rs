@@ -1,0 +1,166 @@
+//! Interleaved rounds: A B C, A B C, … so that what the machine goes through falls on all alike.
+
+use crate::contender::Contender;
+use crate::cost::{MachineTime, Watch, process_cpu_seconds};
+use crate::error::Result;
+use crate::machine::core_count;
+use crate::progress::Progress;
+use crate::record::{Axis, Experiment, Noise, Point, Sample, Series, Unit};
+
+/// How much effort is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// How many rounds.
+    pub rounds: usize,
+    /// Fewer places and shorter runs.
+    pub quick: bool,
+}
+
+/// Measures once.
+pub type Measure<'a> = Box<dyn FnMut() -> Result<Sample> + 'a>;
+
+/// A contender at one place of the axis.
+pub struct Entrant<'a> {
+    /// Which of the contenders of its experiment.
+    pub contender: usize,
+    /// Where on the axis.
+    pub x: u64,
+    /// Measures once.
+    pub measure: Measure<'a>,
+}
+
+/// An experiment before it has run.
+pub struct Plan<'a> {
+    /// See [`Experiment`].
+    pub id: String,
+    /// See [`Experiment`].
+    pub title: String,
+    /// See [`Experiment`].
+    pub axis: Axis,
+    /// See [`Experiment`].
+    pub how: String,
+    /// All contenders, also those that can't run.
+    pub contenders: Vec<Contender>,
+    /// What is measured, in this order, in each round.
+    pub entrants: Vec<Entrant<'a>>,
+}
+
+/// Runs an experiment: a round that is not counted, to warm up, then the others.
+pub fn run(mut plan: Plan<'_>, effort: Effort) -> Result<Experiment> {
+    let progress = Progress::new(&plan.title, plan.entrants.len() * (effort.rounds + 1));
+    let mut samples = vec![Vec::new(); plan.entrants.len()];
+    let mut others = Others::default();
+    for round in 0..=effort.rounds {
+        for (entrant, samples) in plan.entrants.iter_mut().zip(&mut samples) {
+            progress.say(&plan.contenders[entrant.contender].name);
+            let (watch, own) = (Watch::new(), process_cpu_seconds());
+            let sample = (entrant.measure)()?;
+            let own = process_cpu_seconds() - own;
+            others.add(&watch, own.max(sample.cpu_seconds));
+            if round > 0 {
+                samples.push(sample);
+            }
+            progress.step();
+        }
+    }
+    let noise = others.noise();
+    let mut series: Vec<Series> = plan.contenders.into_iter().map(without_points).collect();
+    for (entrant, samples) in plan.entrants.iter().zip(samples) {
+        let point = Point {
+            x: entrant.x,
+            samples,
+        };
+        series[entrant.contender].points.push(point);
+    }
+    Ok(Experiment {
+        id: plan.id,
+        title: plan.title,
+        axis: plan.axis,
+        unit: Unit::MegabytesPerSecond,
+        how: plan.how,
+        series,
+        noise,
+    })
+}
+
+fn without_points(contender: Contender) -> Series {
+    Series {
+        contender,
+        points: Vec::new(),
+    }
+}
+
+/// What others did on this machine meanwhile.
+#[derive(Default)]
+struct Others {
+    wall_seconds: f64,
+    own_seconds: f64,
+    machine: MachineTime,
+}
+
+impl Others {
+    fn add(&mut self, watch: &Watch, own_seconds: f64) {
+        let machine = watch.machine();
+        self.wall_seconds += watch.wall_seconds();
+        self.own_seconds += own_seconds;
+        self.machine.busy_seconds += machine.busy_seconds;
+        self.machine.stolen_seconds += machine.stolen_seconds;
+    }
+
+    fn noise(&self) -> Noise {
+        let capacity = self.wall_seconds * core_count() as f64;
+        if capacity <= 0.0 {
+            return Noise::default();
+        }
+        // Ticks of 10 ms may make the difference negative in short runs.
+        let others = (self.machine.busy_seconds - self.own_seconds).max(0.0);
+        Noise {
+            others_share: others / capacity,
+            stolen_share: self.machine.stolen_seconds / capacity,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::{Availability, Placement};
+    use std::cell::RefCell;
+
+    #[test]
+    fn rounds_are_interleaved_after_a_warm_up_and_nobody_disappears() {
+        let order = RefCell::new(Vec::new());
+        let log = &order;
+        let entrant = |contender: usize| Entrant {
+            contender,
+            x: 0,
+            measure: Box::new(move || {
+                log.borrow_mut().push(contender);
+                Ok(Sample {
+                    bytes: 1,
+                    wall_seconds: 1.0,
+                    cpu_seconds: 0.0,
+                })
+            }),
+        };
+        let contender = |name: &str| Contender::new(name, Placement::User, "");
+        let cannot = contender("c").available(Availability::cannot("why", "what"));
+        let plan = Plan {
+            id: "t".into(),
+            title: "t".into(),
+            axis: Axis::Single,
+            how: String::new(),
+            contenders: vec![contender("a"), contender("b"), cannot],
+            entrants: vec![entrant(0), entrant(1)],
+        };
+        let effort = Effort {
+            rounds: 2,
+            quick: true,
+        };
+        let experiment = run(plan, effort).unwrap();
+        assert_eq!(*order.borrow(), [0, 1, 0, 1, 0, 1]);
+        assert_eq!(experiment.series[0].points[0].samples.len(), 2);
+        assert_eq!(experiment.series.len(), 3);
+        assert!(experiment.series[2].points.is_empty());
+    }
+}

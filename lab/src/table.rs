@@ -1,0 +1,264 @@
+//! Tables for the terminal.
+
+use crate::contender::{Availability, Contender};
+use crate::published::{Published, of_experiment};
+use crate::record::{Axis, Experiment, Record, Series};
+
+/// Half of an interval's width, as a share of the median, from which a figure is called uncertain.
+pub const UNCERTAIN: f64 = 0.10;
+
+/// Shares of the machine that others may use before a warning is given.
+pub const OTHERS_SHARE_MAX: f64 = 0.10;
+
+/// The same of what the host takes away.
+pub const STOLEN_SHARE_MAX: f64 = 0.02;
+
+/// A place of an axis, for people: `16 KiB`, `2 threads`.
+pub fn place(axis: Axis, x: u64) -> String {
+    match axis {
+        Axis::BlockBytes | Axis::FileBytes => bytes(x),
+        Axis::Threads => format!("{x} thr."),
+        Axis::Clients => format!("{x} cl."),
+        Axis::Single => String::new(),
+    }
+}
+
+/// Bytes in powers of 1,024, and of 1,000 where they are such.
+pub fn bytes(count: u64) -> String {
+    const BINARY: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    const DECIMAL: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
+    let fits = |&&(unit, _): &&(u64, &str)| count >= unit && count.is_multiple_of(unit);
+    let found = DECIMAL
+        .iter()
+        .find(fits)
+        .or_else(|| BINARY.iter().find(fits));
+    match found {
+        Some((unit, name)) => format!("{} {name}", count / unit),
+        None => format!("{count} B"),
+    }
+}
+
+/// A figure with as many digits as mean something.
+pub fn figure(value: f64) -> String {
+    match value {
+        v if v >= 99.5 => thousands(v.round() as u64),
+        v if v >= 9.95 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Why the figures of an experiment are to be taken with care; empty when the machine was calm.
+pub fn warnings(experiment: &Experiment) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let noise = experiment.noise;
+    if noise.others_share > OTHERS_SHARE_MAX {
+        let share = percent(noise.others_share);
+        warnings.push(format!(
+            "other programs used {share} of the machine meanwhile"
+        ));
+    }
+    if noise.stolen_share > STOLEN_SHARE_MAX {
+        let share = percent(noise.stolen_share);
+        warnings.push(format!("the host took {share} of the machine away"));
+    }
+    let points = experiment.series.iter().flat_map(|series| &series.points);
+    let estimates: Vec<_> = points.filter_map(|p| p.estimate(experiment.unit)).collect();
+    let uncertain = estimates
+        .iter()
+        .filter(|e| e.uncertainty() > UNCERTAIN)
+        .count();
+    if uncertain > 0 {
+        let (of, limit) = (estimates.len(), percent(UNCERTAIN));
+        warnings.push(format!(
+            "{uncertain} of {of} figures are less sure than ±{limit}"
+        ));
+    }
+    warnings
+}
+
+/// The whole record.
+pub fn terminal(record: &Record, published: &[Published]) -> String {
+    let mut text = format!("{}\n", record.machine.line());
+    let loads: Vec<String> = [&record.before, &record.after]
+        .iter()
+        .map(|c| {
+            c.load
+                .first()
+                .map_or("?".into(), |load| format!("{load:.2}"))
+        })
+        .collect();
+    text += &format!("load {} before, {} after\n", loads[0], loads[1]);
+    for agreement in &record.agreements {
+        text += &format!(
+            "{}: {} contenders agree on {} vectors and {} random messages\n",
+            agreement.algorithm,
+            agreement.contenders.len(),
+            agreement.vector_count,
+            agreement.random_count
+        );
+    }
+    for experiment in &record.experiments {
+        text += &format!(
+            "\n{}",
+            one(experiment, &of_experiment(published, &experiment.id))
+        );
+    }
+    text
+}
+
+fn one(experiment: &Experiment, published: &[&Published]) -> String {
+    let places = experiment.places();
+    let mut rows = vec![header(experiment, &places)];
+    rows.extend(
+        experiment
+            .series
+            .iter()
+            .map(|series| row(experiment, &places, series)),
+    );
+    let mut text = format!("{} · {}\n", experiment.title, experiment.unit.name());
+    text += &align(&rows);
+    for published in published {
+        let (source, label) = (&published.source, published.label());
+        let value = figure(published.megabytes_per_second);
+        text += &format!("  published ({source}): {label}: {value}\n");
+    }
+    for warning in warnings(experiment) {
+        text += &format!("  ! {warning}\n");
+    }
+    text
+}
+
+fn header(experiment: &Experiment, places: &[u64]) -> Vec<String> {
+    let mut cells = vec!["contender".to_owned(), "where".to_owned()];
+    if experiment.axis == Axis::Single {
+        cells.extend(["MB/s", "interval", "CPU s/GB"].map(str::to_owned));
+    } else {
+        cells.extend(places.iter().map(|&x| place(experiment.axis, x)));
+    }
+    cells
+}
+
+fn row(experiment: &Experiment, places: &[u64], series: &Series) -> Vec<String> {
+    let contender = &series.contender;
+    let mut cells = vec![
+        contender.name.clone(),
+        contender.placement.word().to_owned(),
+    ];
+    if let Availability::CannotRun { why, .. } = &contender.availability {
+        cells.push(format!("can't run here: {why}"));
+        return cells;
+    }
+    let estimate = |x| {
+        series
+            .at(x)
+            .and_then(|point| point.estimate(experiment.unit))
+    };
+    if experiment.axis == Axis::Single {
+        let Some(found) = estimate(0) else {
+            return cells;
+        };
+        let cpu = series.at(0).and_then(crate::record::Point::cpu);
+        cells.push(figure(found.median));
+        cells.push(format!("{}–{}", figure(found.low), figure(found.high)));
+        cells.push(cpu.map_or("?".into(), |cpu| figure(cpu.median)));
+        return cells;
+    }
+    for &x in places {
+        cells.push(estimate(x).map_or("–".into(), |found| figure(found.median)));
+    }
+    cells
+}
+
+/// Columns side by side; the first two to the left, figures to the right. A last cell that is a
+/// sentence may be as long as it likes.
+fn align(rows: &[Vec<String>]) -> String {
+    let full = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = rows
+            .iter()
+            .filter(|row| row.len() == full)
+            .map(|row| &row[column]);
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let names = rows
+        .iter()
+        .map(|row| row[0].chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        let mut line = format!("  {:<names$}  {:<6}", row[0], row[1]);
+        for (column, cell) in row.iter().enumerate().skip(2) {
+            let wide = if row.len() == full { width(column) } else { 0 };
+            line += &format!("  {cell:>wide$}");
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// The list of contenders: who can run here, and what would make the others run.
+pub fn list(groups: &[(String, Vec<Contender>)]) -> String {
+    let names = groups.iter().flat_map(|(_, contenders)| contenders);
+    let wide = names.map(|one| one.name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (group, contenders) in groups {
+        text += &format!("{group}\n");
+        for one in contenders {
+            text += &format!("  {:<wide$}  {:<6}  ", one.name, one.placement.word());
+            match &one.availability {
+                Availability::Runs => text += &format!("runs: {}\n", one.runs_on),
+                Availability::CannotRun {
+                    why,
+                    what_would_make_it_run,
+                } => {
+                    text += &format!("can't run here: {why}\n");
+                    text += &format!("  {:wide$}  {:6}  would need: ", "", "");
+                    text += &format!("{what_would_make_it_run}\n");
+                }
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_and_sizes_read_well() {
+        assert_eq!(figure(12_345.6), "12,346");
+        assert_eq!(
+            (figure(99.96), figure(9.96), figure(0.123)),
+            ("100".into(), "10.0".into(), "0.12".into())
+        );
+        assert_eq!(bytes(16_384), "16 KiB");
+        assert_eq!(
+            (bytes(1_000_000), bytes(1 << 20), bytes(15)),
+            ("1 MB".into(), "1 MiB".into(), "15 B".into())
+        );
+    }
+
+    #[test]
+    fn one_that_cannot_run_stays_in_the_list() {
+        let one = Contender::new("AF_ALG x", crate::contender::Placement::Kernel, "")
+            .available(Availability::cannot("no x", "an x"));
+        let text = list(&[("g".into(), vec![one])]);
+        assert!(text.contains("AF_ALG x") && text.contains("no x") && text.contains("an x"));
+    }
+}
