@@ -132,6 +132,8 @@ impl From<VaultError> for Refusal {
             VaultError::Invalid { .. } => (S::BAD_REQUEST, "invalid_request"),
             VaultError::StorageFull => (S::INSUFFICIENT_STORAGE, "storage_full"),
             VaultError::Damaged => (S::INTERNAL_SERVER_ERROR, "damaged"),
+            VaultError::AuditUnavailable(_) => (S::SERVICE_UNAVAILABLE, "audit_unavailable"),
+            VaultError::EndNotRecorded(_) => (S::INTERNAL_SERVER_ERROR, "end_not_recorded"),
             VaultError::ShuttingDown => (S::SERVICE_UNAVAILABLE, "not_ready"),
             VaultError::Keys(error) => of_keys(error),
             _ => (S::INTERNAL_SERVER_ERROR, "internal"),

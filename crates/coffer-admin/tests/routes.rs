@@ -241,7 +241,11 @@ async fn from_afar_only_who_signs_in_is_heard() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused_as_json() {
-    let Site { status, admin, .. } = site().await;
+    let Site {
+        data: _kept,
+        status,
+        admin,
+    } = site().await;
     status.serves();
     let routes = Routes::new(admin);
     let mut local = routes.for_peer(Peer::Local { uid: 0 });

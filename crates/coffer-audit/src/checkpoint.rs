@@ -5,6 +5,7 @@ use std::fmt;
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use coffer_seal::SecretKey;
 
+use crate::error::AuditError;
 use crate::event::{CHECKPOINT, Event};
 use crate::record::{Hash, Recorded};
 
@@ -19,8 +20,8 @@ const SIGNED_PREFIX: &[u8] = b"coffer audit checkpoint v1\0";
 
 /// What signs checkpoints: the keystore's receipt key, wherever that is kept.
 pub trait CheckpointSigner: Send + Sync {
-    /// An Ed25519 signature (RFC 8032) over the message.
-    fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES];
+    /// An Ed25519 signature (RFC 8032) over the message; `None` when the key can't be used now.
+    fn sign(&self, message: &[u8]) -> Option<[u8; SIGNATURE_BYTES]>;
 
     /// The key that verifies it.
     fn public_key(&self) -> [u8; PUBLIC_KEY_BYTES];
@@ -44,10 +45,8 @@ impl CheckpointKey {
 }
 
 impl CheckpointSigner for CheckpointKey {
-    fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
-        let signature = self.0.sign(message);
-        let signature = signature.as_ref().try_into();
-        signature.expect("an Ed25519 signature has 64 bytes")
+    fn sign(&self, message: &[u8]) -> Option<[u8; SIGNATURE_BYTES]> {
+        self.0.sign(message).as_ref().try_into().ok()
     }
 
     fn public_key(&self) -> [u8; PUBLIC_KEY_BYTES] {
@@ -66,13 +65,14 @@ pub(crate) fn checkpoint(
     signer: &dyn CheckpointSigner,
     keystore_id: &[u8; 16],
     last: &Recorded,
-) -> Event {
+) -> Result<Event, AuditError> {
     let signature = signer.sign(&signed_bytes(keystore_id, last));
-    Event::of_log(CHECKPOINT)
+    let signature = signature.ok_or(AuditError::NotSigned)?;
+    Ok(Event::of_log(CHECKPOINT)
         .with("sequence", last.sequence)
         .with("hash", last.hash)
         .with("public_key", hex::encode(signer.public_key()))
-        .with("signature", hex::encode(signature))
+        .with("signature", hex::encode(signature)))
 }
 
 /// Whether the event is a checkpoint of `last`, signed by this key.

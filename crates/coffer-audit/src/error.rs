@@ -35,6 +35,9 @@ pub enum AuditError {
     /// The log holds as much as can be numbered.
     #[error("the audit log has as many segments as can be counted")]
     Exhausted,
+    /// A checkpoint could not be signed.
+    #[error("a checkpoint of the audit log could not be signed: its key can't be used")]
+    NotSigned,
     /// A record that was to be read does not open: `verify` says more.
     #[error("record {sequence} of the audit log, in {file}, can't be read: {what}")]
     Unreadable {

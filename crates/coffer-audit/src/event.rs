@@ -52,6 +52,8 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
+    /// It is allowed, and about to be done: how it ended is in a later record.
+    Begun,
     /// It was done.
     Done,
     /// It was not allowed.
@@ -61,9 +63,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// As it is written: `done`, `denied` or `failed`.
+    /// As it is written: `begun`, `done`, `denied` or `failed`.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Begun => "begun",
             Self::Done => "done",
             Self::Denied => "denied",
             Self::Failed => "failed",

@@ -52,7 +52,7 @@ pub(crate) fn open_on(
     if is_unbegun(&*disk, head, &numbers)? {
         let end = End::OF_NONE;
         begin(&mut *disk, &key, &end)?;
-        if options.must_exist {
+        if options.known.is_some() {
             let what = "the log is gone: there was one in this folder".to_owned();
             own_events.push(damage_event(&what));
             opened.damage = Some(what);
@@ -63,36 +63,37 @@ pub(crate) fn open_on(
         return Ok((writer, opened));
     }
 
-    let (end, place, is_signed) = match find_tail(&*disk, &key, head, &numbers)? {
-        Tail::Whole {
-            end,
-            torn_bytes,
-            beyond,
-            is_signed,
-        } => {
-            let place = settle(&mut *disk, &key, head, &end, torn_bytes, beyond)?;
-            if torn_bytes > 0 {
-                opened.cut_bytes = torn_bytes;
-                own_events.push(Event::of_log(CUT).with("bytes", torn_bytes));
+    let (end, place, is_signed) =
+        match find_tail(&*disk, &key, head, &numbers)?.knowing(options.known) {
+            Tail::Whole {
+                end,
+                torn_bytes,
+                beyond,
+                is_signed,
+            } => {
+                let place = settle(&mut *disk, &key, head, &end, torn_bytes, beyond)?;
+                if torn_bytes > 0 {
+                    opened.cut_bytes = torn_bytes;
+                    own_events.push(Event::of_log(CUT).with("bytes", torn_bytes));
+                }
+                if let Some(what) = gap(&numbers) {
+                    own_events.push(damage_event(&what));
+                    opened.damage = Some(what);
+                }
+                (end, place, is_signed)
             }
-            if let Some(what) = gap(&numbers) {
+            Tail::Damaged { what, last } => {
+                let end = End {
+                    last,
+                    segment: next_number(highest(head, &numbers))?,
+                    offset_bytes: FIRST_FRAME,
+                };
+                begin(&mut *disk, &key, &end)?;
                 own_events.push(damage_event(&what));
                 opened.damage = Some(what);
+                (end, 0, true)
             }
-            (end, place, is_signed)
-        }
-        Tail::Damaged { what, last } => {
-            let end = End {
-                last,
-                segment: next_number(highest(head, &numbers))?,
-                offset_bytes: FIRST_FRAME,
-            };
-            begin(&mut *disk, &key, &end)?;
-            own_events.push(damage_event(&what));
-            opened.damage = Some(what);
-            (end, 0, true)
-        }
-    };
+        };
     let mut writer = Writer::new(disk, key, signer, options, end, place);
     if !is_signed {
         writer.assume_unsigned();

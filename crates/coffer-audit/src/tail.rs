@@ -49,6 +49,25 @@ pub(crate) fn segments(disk: &dyn Disk) -> Result<Vec<u32>, AuditError> {
     Ok(numbers)
 }
 
+impl Tail {
+    /// Judges it by a record that the log is known to hold.
+    pub(crate) fn knowing(self, known: Option<Recorded>) -> Self {
+        match (self, known) {
+            (Self::Whole { end, .. }, Some(known)) if end.last.sequence < known.sequence => {
+                let what = format!(
+                    "the log is an older copy: it lacks record {}",
+                    known.sequence
+                );
+                Self::Damaged { what, last: known }
+            }
+            (Self::Damaged { what, last }, Some(known)) if last.sequence < known.sequence => {
+                Self::Damaged { what, last: known }
+            }
+            (tail, _) => tail,
+        }
+    }
+}
+
 /// Looks for the end.
 pub(crate) fn find_tail(
     disk: &dyn Disk,

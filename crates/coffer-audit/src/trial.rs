@@ -16,7 +16,7 @@ use crate::writer::{Options, Writer};
 pub(crate) const SMALL: Options = Options {
     segment_bytes: 2_500,
     checkpoint_every: 4,
-    must_exist: false,
+    known: None,
 };
 
 pub(crate) fn key() -> AuditKey {

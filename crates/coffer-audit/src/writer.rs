@@ -26,8 +26,8 @@ pub struct Options {
     pub segment_bytes: u64,
     /// A checkpoint follows this many records at the latest.
     pub checkpoint_every: u32,
-    /// There was a log here before: finding none is damage.
-    pub must_exist: bool,
+    /// A record that the log is known to hold: without it, the log was replaced, which is damage.
+    pub known: Option<Recorded>,
 }
 
 impl Default for Options {
@@ -35,7 +35,7 @@ impl Default for Options {
         Self {
             segment_bytes: SEGMENT_BYTES,
             checkpoint_every: CHECKPOINT_EVERY,
-            must_exist: false,
+            known: None,
         }
     }
 }
@@ -139,12 +139,12 @@ impl Writer {
         for event in events {
             recorded.push(self.add(&mut group, event));
             if group.unsigned_count >= self.options.checkpoint_every {
-                self.add_checkpoint(&mut group);
+                self.add_checkpoint(&mut group)?;
             }
         }
         let length_bytes = self.end.offset_bytes + group.bytes.len() as u64;
         if length_bytes >= self.options.segment_bytes {
-            self.add_checkpoint(&mut group);
+            self.add_checkpoint(&mut group)?;
         }
         self.commit(group)?;
         Ok(recorded)
@@ -154,7 +154,7 @@ impl Writer {
     pub(crate) fn sign(&mut self) -> Result<(), AuditError> {
         self.recover()?;
         let mut group = self.group();
-        self.add_checkpoint(&mut group);
+        self.add_checkpoint(&mut group)?;
         if group.bytes.is_empty() {
             return Ok(());
         }
@@ -186,14 +186,14 @@ impl Writer {
         group.last
     }
 
-    fn add_checkpoint(&self, group: &mut Group) {
+    fn add_checkpoint(&self, group: &mut Group) -> Result<(), AuditError> {
         if group.unsigned_count == 0 {
-            return;
+            return Ok(());
         }
-        let event = checkpoint(&*self.signer, self.key.keystore_id(), &group.last);
-        let event = event.encode_own(now_ms());
-        self.add(group, &event.expect("a checkpoint is a few hundred bytes"));
+        let event = checkpoint(&*self.signer, self.key.keystore_id(), &group.last)?;
+        self.add(group, &event.encode_own(now_ms())?);
         group.unsigned_count = 0;
+        Ok(())
     }
 
     fn commit(&mut self, group: Group) -> Result<(), AuditError> {

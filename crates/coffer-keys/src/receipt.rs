@@ -25,6 +25,9 @@ pub const RECEIPT_FORMAT: &str = "coffer receipt v1";
 /// What the signed bytes begin with, so that no other signature can be taken for a receipt's.
 const SIGNED_PREFIX: &[u8] = b"coffer receipt v1\0";
 
+/// What the bytes of a checkpoint of the audit log begin with, which the same key signs.
+const CHECKPOINT_PREFIX: &[u8] = b"coffer audit checkpoint v1\0";
+
 /// A signed receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -280,9 +283,29 @@ impl ReceiptSigner {
     }
 }
 
+impl ReceiptSigner {
+    /// Signs a checkpoint of the audit log, and panics at anything else.
+    pub(crate) fn sign_checkpoint(&self, message: &[u8]) -> [u8; 64] {
+        assert!(
+            message.starts_with(CHECKPOINT_PREFIX),
+            "only checkpoints are signed this way"
+        );
+        let signature = self.0.sign(message);
+        let signature = signature.as_ref().try_into();
+        signature.expect("an Ed25519 signature has 64 bytes")
+    }
+}
+
 impl fmt::Debug for ReceiptSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ReceiptSigner(redacted)")
+    }
+}
+
+impl ReceiptPublicKey {
+    /// The Ed25519 public key (RFC 8032, section 5.1.5).
+    pub fn to_bytes(self) -> [u8; 32] {
+        self.0
     }
 }
 

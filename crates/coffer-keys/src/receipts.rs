@@ -87,6 +87,21 @@ impl Keystore {
         Ok(receipt.sign(&signer))
     }
 
+    /// Signs a checkpoint of the audit log (`docs/FORMAT.md`, "Own records") with the key that
+    /// signs receipts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Keystore::receipt_public_key`].
+    ///
+    /// # Panics
+    ///
+    /// When the message does not begin as those of checkpoints do: nothing else may ever be signed
+    /// this way.
+    pub fn sign_checkpoint(&self, message: &[u8]) -> Result<[u8; 64], KeysError> {
+        Ok(self.receipt_signer()?.sign_checkpoint(message))
+    }
+
     fn receipt_signer(&self) -> Result<ReceiptSigner, KeysError> {
         let state = self.state();
         let seed = state.contents.receipt_seed(&self.id(), &state.root)?;

@@ -104,6 +104,11 @@ fn from_writing(error: VaultError) -> S3Error {
             "What is stored did not open: it was damaged or altered. Ask the operator to run \
              coffer verify."
         ),
+        VaultError::AuditUnavailable(_) => s3_error!(
+            ServiceUnavailable,
+            "This must be recorded in the audit log, which can't be written at the moment: nothing \
+             was done. Ask the operator."
+        ),
         VaultError::ShuttingDown => {
             s3_error!(
                 ServiceUnavailable,

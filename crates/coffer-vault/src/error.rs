@@ -1,5 +1,6 @@
 //! What can go wrong at the only door to data.
 
+use coffer_audit::AuditError;
 use coffer_keys::KeysError;
 use coffer_store::StoreError;
 
@@ -119,6 +120,14 @@ pub enum VaultError {
     /// What is stored did not open: it was altered or damaged.
     #[error("stored data is damaged")]
     Damaged,
+    /// The act must be recorded, and can't be: it was not done.
+    #[error("this must be recorded, and the audit log can't be written: {0}")]
+    AuditUnavailable(#[source] AuditError),
+    /// The act was done, but that it was could not be recorded.
+    #[error(
+        "this was done, but the audit log, which has that it began, can't be written any more: {0}"
+    )]
+    EndNotRecorded(#[source] AuditError),
     /// The vault has been closed.
     #[error("the server is shutting down")]
     ShuttingDown,

@@ -95,6 +95,10 @@ impl Folder {
         self.path.join("credentials")
     }
 
+    pub(crate) fn audit(&self) -> PathBuf {
+        self.path.join("audit")
+    }
+
     pub(crate) fn buckets(&self) -> PathBuf {
         self.path.join("buckets")
     }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use coffer_keys::{LevelEntry, LevelOptions};
 use coffer_label::Label;
 
-use crate::act::Facts;
 use crate::actor::Actor;
 use crate::error::{Result, VaultError};
 use crate::manage::blocking;
+use crate::recording::Facts;
 use crate::roles::Role;
 use crate::vault::Vault;
 

@@ -39,6 +39,10 @@ mod folder;
 
 mod system;
 
+mod repeats;
+
+mod audit;
+
 mod bucket;
 
 mod ingest;
@@ -46,6 +50,8 @@ mod ingest;
 mod body;
 
 mod vault;
+
+mod recording;
 
 mod act;
 
@@ -76,7 +82,6 @@ pub mod offline;
 pub use coffer_seal::{KeyMemory, locked_memory};
 pub use coffer_store::{Totals, record};
 
-pub use crate::act::Facts;
 pub use crate::actor::Actor;
 pub use crate::body::ObjectBody;
 pub use crate::counters::Counters;
@@ -84,6 +89,7 @@ pub use crate::error::{BodyError, Result, VaultError};
 pub use crate::levels::{LevelInfo, NewLevel};
 pub use crate::name::BucketName;
 pub use crate::read::ObjectRead;
+pub use crate::recording::Facts;
 pub use crate::request::*;
 pub use crate::rights::{Right, Rights};
 pub use crate::roles::{Role, Roles};

@@ -36,6 +36,18 @@ pub const SECRET_ACCESS_KEY_CHARS: usize = 40;
 /// How many events of `verify` may wait for whoever listens.
 pub const VERIFY_EVENTS_WAITING: usize = 64;
 
+/// How long what repeats is only counted in the audit log.
+pub const REPEATS_WINDOW: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// How many kinds of events are watched for repeating at once.
+pub const REPEATS_KEPT: usize = 4_096;
+
+/// The most of a fact that is recorded, in bytes.
+pub const FACT_MAX_BYTES: usize = 1_024;
+
+/// How often repeats are looked at, and the audit log's last record is kept in `system.db`.
+pub const AUDIT_TICK: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// How often `verify` tells how far it is.
 pub const VERIFY_PROGRESS_EVERY: std::time::Duration = std::time::Duration::from_millis(200);
 

@@ -13,7 +13,6 @@ use coffer_keys::LevelEntry;
 use coffer_store::record::{Id, Tags};
 use coffer_store::{BlobStore, Catalog, Totals};
 
-use crate::act::Facts;
 use crate::actor::Actor;
 use crate::bucket::OpenBucket;
 use crate::counters::add;
@@ -22,6 +21,7 @@ use crate::folder::{failed, sync_folder};
 use crate::limits::BUCKET_COUNT_MAX;
 use crate::monitor::{may_know, may_write};
 use crate::name::BucketName;
+use crate::recording::Facts;
 use crate::request::{BucketInfo, BucketSummary};
 use crate::rights::Right;
 use crate::roles::Role;

@@ -6,12 +6,12 @@ use coffer_label::{Clearance, Label};
 use zeroize::Zeroizing;
 
 use crate::access_key::{random_access_key_id, random_secret_access_key};
-use crate::act::Facts;
 use crate::actor::Actor;
 use crate::error::{Result, VaultError};
 use crate::limits::{GRANT_COUNT_MAX, SUBJECT_NAME_BYTES};
 use crate::manage::blocking;
 use crate::name::BucketName;
+use crate::recording::Facts;
 use crate::rights::Rights;
 use crate::roles::{Role, Roles};
 use crate::subject::{Grants, Subject};

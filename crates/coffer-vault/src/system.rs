@@ -14,6 +14,8 @@ use rusqlite::{Connection, params};
 use crate::error::{Result, VaultError};
 use crate::name::BucketName;
 
+mod anchor;
+
 mod subjects;
 
 use self::subjects::Subjects;
@@ -45,6 +47,11 @@ CREATE TABLE bucket_grant(
     bucket_id BLOB NOT NULL,
     rights TEXT NOT NULL,
     PRIMARY KEY(access_key_id, bucket_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE audit_anchor(
+    only INTEGER PRIMARY KEY NOT NULL CHECK(only = 1),
+    sequence INTEGER NOT NULL,
+    hash BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";
 

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use crate::access_key::{random_access_key_id, random_secret_access_key};
+use crate::audit::Audit;
 use crate::bucket::{OpenBucket, OpenBuckets};
 use crate::counters::{Counters, Tally, add};
 use crate::error::{Result, VaultError};
@@ -41,7 +42,8 @@ pub struct Vault {
 
 pub(crate) struct Inner {
     pub(crate) folder: Folder,
-    pub(crate) keystore: Keystore,
+    pub(crate) keystore: Arc<Keystore>,
+    pub(crate) audit: Arc<Audit>,
     pub(crate) system: System,
     pub(crate) open_buckets: OpenBuckets,
     pub(crate) tally: Arc<Tally>,
@@ -79,6 +81,7 @@ impl Vault {
         };
         vault.start_recovery();
         vault.watch_expiries();
+        vault.start_audit_clock();
         Ok(vault)
     }
 
@@ -97,6 +100,7 @@ impl Vault {
         self.inner.closed.store(true, Ordering::Release);
         self.stop_recovery().await;
         self.inner.open_buckets.close_all().await;
+        self.close_audit().await;
     }
 
     /// The secret that belongs to an access key, to check a signature with.
@@ -226,14 +230,16 @@ impl Inner {
 
     fn open(options: &VaultOptions) -> Result<Self> {
         let folder = Folder::open(&options.data)?;
-        let keystore = open_keystore(&folder)?;
+        let keystore = Arc::new(open_keystore(&folder)?);
         refuse_lost_system(&folder, &keystore)?;
         let system = System::open(&folder.system_db(), &keystore.system_key())?;
         let first_start = !system.has_subjects();
         if first_start {
             make_first_subject(&folder, &keystore, &system)?;
         }
+        let audit = Audit::open(folder.audit(), keystore.clone(), &system)?;
         Ok(Self {
+            audit: Arc::new(audit),
             folder,
             keystore,
             system,

@@ -8,13 +8,13 @@ use coffer_store::record::{BlobRef, Content, ObjectName, WalkedObject, WalkedPar
 use futures::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
-use crate::act::Facts;
 use crate::actor::Actor;
 use crate::bucket::OpenBucket;
 use crate::counters::add;
 use crate::error::Result;
 use crate::limits::{VERIFY_EVENTS_WAITING, VERIFY_PAGE, VERIFY_PROGRESS_EVERY};
 use crate::name::BucketName;
+use crate::recording::Facts;
 use crate::request::VerifyEvent;
 use crate::roles::Role;
 use crate::vault::Vault;
@@ -284,6 +284,8 @@ impl Walk {
     ) -> Result<(), Abandoned> {
         self.damage_count += 1;
         add(&self.vault.inner.tally.damage_count, 1);
+        let facts = Facts::from([("bucket", bucket.to_string()), ("what", what.clone())]);
+        self.vault.damage_found(&facts);
         self.tell(VerifyEvent::Damage {
             bucket: bucket.clone(),
             name: name.filter(|_| self.tells_names),

@@ -261,16 +261,34 @@ fn a_damaged_log_goes_on_and_stays_damaged() {
 }
 
 #[test]
-fn a_log_that_is_gone_is_missed() {
+fn a_log_that_was_replaced_is_missed() {
     let folder = tempfile::tempdir().unwrap();
+    let (log, _) = open(folder.path());
+    append(&log, 3);
+    log.close().unwrap();
+    let old = load(folder.path());
+    let (log, _) = open(folder.path());
+    let known = append(&log, 3);
+    log.close().unwrap();
+
     let options = Options {
-        must_exist: true,
+        known: Some(known),
         ..SMALL
     };
-    let (log, opened) = AuditLog::open(folder.path(), key(), Box::new(signer()), options).unwrap();
-    assert!(opened.is_new && opened.damage.is_some());
-    log.close().unwrap();
-    assert!(!verify_in(folder.path()).is_sound());
+    let reopen = |folder: &Path| {
+        let (log, opened) = AuditLog::open(folder, key(), Box::new(signer()), options).unwrap();
+        assert!(append(&log, 1).sequence > known.sequence || opened.is_new);
+        log.close().unwrap();
+        opened
+    };
+    assert_eq!(reopen(folder.path()).damage, None);
+    for (files, is_gone) in [(old, false), (Files::new(), true)] {
+        let folder = store(&files);
+        let opened = reopen(folder.path());
+        assert!(opened.damage.is_some());
+        assert_eq!(opened.is_new, is_gone);
+        assert!(!verify_in(folder.path()).is_sound());
+    }
 }
 
 #[test]

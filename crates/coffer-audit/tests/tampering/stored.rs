@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub(crate) const SMALL: Options = Options {
     segment_bytes: 2_500,
     checkpoint_every: 5,
-    must_exist: false,
+    known: None,
 };
 
 pub(crate) const HEADER_BYTES: usize = 72;

@@ -1,0 +1,212 @@
+//! The vault's audit log: opened with the vault, opened again when that failed, and closed with it.
+//!
+//! A log that can't be opened (a full disk, say) does not keep the server from giving out data.
+//! What must be recorded is refused until it can be, and each such act tries again.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use coffer_audit::{
+    AuditError, AuditKey, AuditLog, CheckpointSigner, Event, Options, Outcome, Recorded,
+};
+use coffer_keys::Keystore;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::error::{Result, VaultError};
+use crate::repeats::Repeats;
+use crate::system::System;
+
+/// What the audit key is derived with from the keystore's system key.
+const KEY_LABEL: &[u8] = b"coffer audit key v1\0";
+
+/// Who acts when nobody asked for it.
+pub(crate) const SERVER: &str = "server";
+
+pub(crate) struct Audit {
+    folder: PathBuf,
+    keystore: Arc<Keystore>,
+    public_key: [u8; 32],
+    /// A record that the log must hold.
+    known: Option<Recorded>,
+    log: OnceLock<AuditLog>,
+    opening: Mutex<()>,
+    /// The record that `system.db` has.
+    anchor: Mutex<Option<Recorded>>,
+    pub(crate) repeats: Repeats,
+    /// What tells of repeats, minute by minute.
+    pub(crate) clock: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// The keystore's receipt key, which never stays in memory.
+struct KeystoreSigner {
+    keystore: Arc<Keystore>,
+    public_key: [u8; 32],
+}
+
+impl CheckpointSigner for KeystoreSigner {
+    fn sign(&self, message: &[u8]) -> Option<[u8; 64]> {
+        self.keystore.sign_checkpoint(message).ok()
+    }
+
+    fn public_key(&self) -> [u8; 32] {
+        self.public_key
+    }
+}
+
+/// The key of a keystore's audit log.
+pub(crate) fn audit_key(keystore: &Keystore) -> AuditKey {
+    AuditKey::new(keystore.system_key().derive(KEY_LABEL), keystore.id())
+}
+
+impl Audit {
+    /// Opens the log in `folder`, or leaves that for later. Blocks.
+    pub(crate) fn open(folder: PathBuf, keystore: Arc<Keystore>, system: &System) -> Result<Self> {
+        let public_key = keystore.receipt_public_key().map_err(VaultError::Keys)?;
+        let known = system.audit_anchor()?;
+        let audit = Self {
+            folder,
+            public_key: public_key.to_bytes(),
+            keystore,
+            known,
+            anchor: Mutex::new(known),
+            log: OnceLock::new(),
+            opening: Mutex::new(()),
+            repeats: Repeats::default(),
+            clock: Mutex::default(),
+        };
+        match audit.log_or_open() {
+            Ok(_) => audit.move_anchor(system)?,
+            Err(VaultError::AuditUnavailable(
+                error @ (AuditError::NewerFormat { .. } | AuditError::Exhausted),
+            )) => return Err(VaultError::AuditUnavailable(error)),
+            Err(error) => tracing::error!(%error, "acts that must be recorded are refused for now"),
+        }
+        Ok(audit)
+    }
+
+    /// The log, if it is open.
+    pub(crate) fn log(&self) -> Option<&AuditLog> {
+        self.log.get()
+    }
+
+    /// The log; opens it where that failed before. Blocks then.
+    pub(crate) fn log_or_open(&self) -> Result<&AuditLog> {
+        if let Some(log) = self.log.get() {
+            return Ok(log);
+        }
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(log) = self.log.get() {
+            return Ok(log);
+        }
+        let signer = KeystoreSigner {
+            keystore: self.keystore.clone(),
+            public_key: self.public_key,
+        };
+        let options = Options {
+            known: self.known,
+            ..Options::default()
+        };
+        let key = audit_key(&self.keystore);
+        let (log, opened) = AuditLog::open(&self.folder, key, Box::new(signer), options)
+            .map_err(VaultError::AuditUnavailable)?;
+        if let Some(found) = &opened.damage {
+            tracing::error!(
+                found,
+                "THE AUDIT LOG IS DAMAGED: it goes on in a new segment, and `coffer audit verify` \
+                 tells of it from now on"
+            );
+        }
+        if opened.cut_bytes > 0 {
+            tracing::warn!(
+                bytes = opened.cut_bytes,
+                "cut off what a crash left unfinished in the audit log"
+            );
+        }
+        let start = Event::new("server.start", SERVER, Outcome::Done)
+            .with("version", env!("CARGO_PKG_VERSION"));
+        if let Err(error) = log.append(start.clone()) {
+            tracing::error!(%error, "the start could not be recorded yet");
+            let _ = log.note(start);
+        }
+        Ok(self.log.get_or_init(|| log))
+    }
+
+    /// Records an event; durable when this returns.
+    pub(crate) async fn record(self: &Arc<Self>, event: Event) -> Result<Recorded> {
+        if self.log().is_none() {
+            let this = self.clone();
+            tokio::task::spawn_blocking(move || this.log_or_open().map(drop))
+                .await
+                .map_err(|_| VaultError::ShuttingDown)??;
+        }
+        let log = self.log().ok_or(VaultError::ShuttingDown)?;
+        let (told, recorded) = oneshot::channel();
+        // Whoever asked may have gone.
+        log.append_then(event, move |recorded| drop(told.send(recorded)))
+            .map_err(unavailable)?;
+        recorded
+            .await
+            .map_err(|_| VaultError::ShuttingDown)?
+            .map_err(unavailable)
+    }
+
+    /// Records an event within a second, if the log can be written.
+    pub(crate) fn note(&self, event: Event) {
+        if let Some(log) = self.log()
+            && let Err(error) = log.note(event)
+        {
+            tracing::error!(%error, "an event could not be recorded");
+        }
+    }
+
+    /// As [`Audit::note`], but when it has just happened it is only counted.
+    pub(crate) fn note_repeated(&self, event: Event) {
+        if let Some(event) = self.repeats.take(event, Instant::now()) {
+            self.note(event);
+        }
+    }
+
+    /// Tells of what has repeated, and moves the anchor up. Blocks.
+    pub(crate) fn tick(&self, system: &System, all: bool) {
+        for event in self.repeats.due(Instant::now(), all) {
+            self.note(event);
+        }
+        if let Err(error) = self.move_anchor(system) {
+            tracing::warn!(%error, "could not keep the audit log's last record in system.db");
+        }
+    }
+
+    fn move_anchor(&self, system: &System) -> Result<()> {
+        let Some(log) = self.log() else { return Ok(()) };
+        let last = log.last();
+        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        if *anchor != Some(last) && last.sequence > 0 {
+            system.set_audit_anchor(&last)?;
+            *anchor = Some(last);
+        }
+        Ok(())
+    }
+
+    /// Records the stop, and closes the log. Blocks.
+    pub(crate) fn close(&self, system: &System) {
+        for event in self.repeats.due(Instant::now(), true) {
+            self.note(event);
+        }
+        let Some(log) = self.log() else { return };
+        let stop = Event::new("server.stop", SERVER, Outcome::Done);
+        match log.append(stop).map(drop).and_then(|()| log.close()) {
+            Ok(()) | Err(AuditError::Closed) => {}
+            Err(error) => tracing::error!(%error, "the stop could not be recorded"),
+        }
+        self.tick(system, true);
+    }
+}
+
+fn unavailable(error: AuditError) -> VaultError {
+    match error {
+        AuditError::Closed => VaultError::ShuttingDown,
+        error => VaultError::AuditUnavailable(error),
+    }
+}
