@@ -26,10 +26,7 @@ struct Site {
 
 async fn site() -> Site {
     let data = tempfile::tempdir().unwrap();
-    let options = VaultOptions {
-        data: data.path().to_owned(),
-        etag: EtagStyle::Random,
-    };
+    let options = VaultOptions::new(data.path().to_owned());
     let vault = Vault::open(options).await.unwrap();
     store(&vault, data.path()).await;
     let status = Status::default();

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use coffer_label::Label;
 use coffer_seal::limits::WRAPPED_KEY_BYTES;
 use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, unwrap_key, wrap_key};
+use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ms;
 use crate::error::KeysError;
@@ -14,7 +15,7 @@ use crate::limits::ID_BYTES;
 use crate::root::RootKey;
 
 /// A level, as the keystore knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelEntry {
     /// Its id.
     pub id: [u8; 16],
@@ -36,7 +37,7 @@ pub struct LevelEntry {
 }
 
 /// What is chosen for a level when it is made, for good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelOptions {
     /// Whether its key may be exported.
     pub exportable: bool,
@@ -57,7 +58,7 @@ impl Default for LevelOptions {
 }
 
 /// A bucket, as the keystore knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketEntry {
     /// Its id.
     pub id: [u8; 16],

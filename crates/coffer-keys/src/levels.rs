@@ -2,6 +2,7 @@
 
 use coffer_label::Label;
 use coffer_seal::{SecretKey, random_bytes, wrap_key};
+use serde::{Deserialize, Serialize};
 
 use crate::body::is_level_name;
 use crate::clock::now_ms;
@@ -31,7 +32,7 @@ pub struct Erased {
 }
 
 /// What was erased.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErasedWhat {
     /// A level with all of its buckets.
     Level,

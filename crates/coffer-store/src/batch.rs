@@ -187,6 +187,20 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// Refuses what is queued and lets go of the connection, after the commit under way. Blocks.
+    pub(crate) fn abandon(&self) {
+        let mut queue = self.0.queue();
+        queue.closed = true;
+        queue.waiting.clear();
+        drop(queue);
+        self.0.opener.close();
+        if let Some(session) = self.0.session().take() {
+            session.abandon();
+        }
+    }
+}
+
 impl Shared {
     /// Commits group after group until nothing is queued.
     fn drain(self: &Arc<Self>) {

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ffi};
 use rustix::io::Errno;
 
@@ -202,6 +203,13 @@ impl Session {
     /// Copies all of the log and empties it, before the connection is closed.
     pub(crate) fn finish(self) {
         self.checkpoint(TRUNCATE);
+    }
+
+    /// Lets go of the connection without copying the log.
+    pub(crate) fn abandon(self) {
+        // It only saves time: should it fail, closing copies the log.
+        let no_copy = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        let _ = self.set_db_config(no_copy, true);
     }
 
     /// Whether the log was copied to its end, so that it can begin anew.

@@ -54,4 +54,17 @@ impl Vault {
         });
         acting.await.map_err(|_| VaultError::ShuttingDown)?
     }
+
+    /// Refuses a key custodian's act before anything about it is looked up.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`].
+    pub(crate) fn refuse_without(&self, actor: &Actor, name: &'static str) -> Result<()> {
+        if actor.has(Role::KeyCustodian) {
+            return Ok(());
+        }
+        add(&self.inner.tally.denied_count, 1);
+        self.denied(name, actor, &Facts::new());
+        Err(VaultError::AccessDenied)
+    }
 }

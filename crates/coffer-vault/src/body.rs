@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use coffer_store::record::{BlobRef, Content};
+use coffer_keys::BucketKey;
+use coffer_seal::SecretKey;
+use coffer_store::record::{BlobRef, Content, Id};
 use coffer_store::{BlobReader, ReadPin, StoreError};
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::task::JoinHandle;
@@ -33,11 +35,41 @@ enum Source {
 /// replaces the object.
 struct Blobs {
     bucket: Arc<OpenBucket>,
+    keys: Keys,
     /// What was opened before the body was given out.
     first: Option<Bytes>,
     reader: Reader,
     later: VecDeque<(BlobRef, Range<u64>)>,
     _pin: ReadPin,
+}
+
+/// The bucket's key before and after the object was looked up. Should it be rotated meanwhile, one
+/// of the two has the generation that wrapped each data key; and they stay what they are for
+/// however long the body is read.
+#[derive(Clone)]
+pub(crate) struct Keys {
+    before: BucketKey,
+    after: BucketKey,
+}
+
+impl Keys {
+    /// `before` is what [`OpenBucket::key`] gave before the catalog was asked; to be called after.
+    pub(crate) fn around(before: BucketKey, bucket: &OpenBucket) -> Self {
+        let after = bucket.key();
+        Self { before, after }
+    }
+
+    /// Unwraps a blob's data key.
+    pub(crate) fn unwrap(&self, bucket: Id, blob: &BlobRef) -> Result<SecretKey, StoreError> {
+        let unwrap =
+            |key: &BucketKey| key.unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key);
+        let unwrapped = unwrap(&self.after).or_else(|_| unwrap(&self.before));
+        unwrapped.map_err(|_| StoreError::Damaged {
+            what: "data key",
+            bucket,
+            blob: Some(blob.id),
+        })
+    }
 }
 
 enum Reader {
@@ -53,6 +85,7 @@ impl ObjectBody {
     /// what is missing or altered there is an answer, not a broken connection.
     pub(crate) async fn new(
         bucket: Arc<OpenBucket>,
+        keys: Keys,
         pin: ReadPin,
         content: Content,
         range: Range<u64>,
@@ -74,7 +107,9 @@ impl ObjectBody {
                 blobs,
             } => {
                 let later = select(first_offset_bytes, blobs, &range)?;
-                Source::Blobs(Box::new(Blobs::begin(bucket, later, pin, &tally).await?))
+                Source::Blobs(Box::new(
+                    Blobs::begin(bucket, keys, later, pin, &tally).await?,
+                ))
             }
         };
         Ok(Self {
@@ -120,19 +155,13 @@ fn select(
 
 async fn open(
     bucket: &OpenBucket,
+    keys: &Keys,
     blob: &BlobRef,
     within: Range<u64>,
     tally: &Tally,
 ) -> Result<BlobReader> {
     let open = async {
-        let data_key = bucket
-            .key
-            .unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key)
-            .map_err(|_| StoreError::Damaged {
-                what: "data key",
-                bucket: bucket.id,
-                blob: Some(blob.id),
-            })?;
+        let data_key = keys.unwrap(bucket.id, blob)?;
         let mut reader = bucket
             .blobs
             .open(blob.id, &data_key, blob.plaintext_bytes)
@@ -159,13 +188,14 @@ pub(crate) fn count_damage(error: StoreError, tally: &Tally) -> VaultError {
 impl Blobs {
     async fn begin(
         bucket: Arc<OpenBucket>,
+        keys: Keys,
         mut later: VecDeque<(BlobRef, Range<u64>)>,
         pin: ReadPin,
         tally: &Tally,
     ) -> Result<Self> {
         let (reader, first) = match later.pop_front() {
             Some((blob, within)) => {
-                let mut reader = open(&bucket, &blob, within, tally).await?;
+                let mut reader = open(&bucket, &keys, &blob, within, tally).await?;
                 let first = reader.next().await.transpose();
                 let first = first.map_err(|error| count_damage(error, tally))?;
                 (Reader::Reading(reader), first)
@@ -174,6 +204,7 @@ impl Blobs {
         };
         Ok(Self {
             bucket,
+            keys,
             first,
             reader,
             later,
@@ -186,6 +217,10 @@ impl Blobs {
         cx: &mut Context<'_>,
         tally: &Arc<Tally>,
     ) -> Poll<Option<Result<Bytes>>> {
+        if self.bucket.is_cut() && !matches!(self.reader, Reader::Ended) {
+            self.end();
+            return Poll::Ready(Some(Err(VaultError::NoSuchBucket)));
+        }
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(Ok(first)));
         }
@@ -194,8 +229,7 @@ impl Blobs {
                 Reader::Reading(reader) => match ready!(reader.poll_next_unpin(cx)) {
                     Some(Ok(bytes)) => return Poll::Ready(Some(Ok(bytes))),
                     Some(Err(error)) => {
-                        self.reader = Reader::Ended;
-                        self.later.clear();
+                        self.end();
                         return Poll::Ready(Some(Err(count_damage(error, tally))));
                     }
                     None => self.reader = self.open_next(tally),
@@ -205,8 +239,7 @@ impl Blobs {
                     match opened.unwrap_or(Err(VaultError::ShuttingDown)) {
                         Ok(reader) => self.reader = Reader::Reading(reader),
                         Err(error) => {
-                            self.reader = Reader::Ended;
-                            self.later.clear();
+                            self.end();
                             return Poll::Ready(Some(Err(error)));
                         }
                     }
@@ -216,13 +249,19 @@ impl Blobs {
         }
     }
 
+    fn end(&mut self) {
+        self.first = None;
+        self.reader = Reader::Ended;
+        self.later.clear();
+    }
+
     fn open_next(&mut self, tally: &Arc<Tally>) -> Reader {
         let Some((blob, within)) = self.later.pop_front() else {
             return Reader::Ended;
         };
-        let (bucket, tally) = (self.bucket.clone(), tally.clone());
+        let (bucket, keys, tally) = (self.bucket.clone(), self.keys.clone(), tally.clone());
         Reader::Opening(tokio::spawn(async move {
-            open(&bucket, &blob, within, &tally).await
+            open(&bucket, &keys, &blob, within, &tally).await
         }))
     }
 }

@@ -171,6 +171,32 @@ pub enum VaultError {
         /// Why not.
         source: std::io::Error,
     },
+    /// An erase has begun and could not be completed yet.
+    #[error(
+        "the keys can't be destroyed everywhere yet: {source}; nobody can use them. Put that right \
+         and ask for the erase again, or restart the server: it completes it"
+    )]
+    EraseUnsettled {
+        /// What failed.
+        source: KeysError,
+    },
+    /// No request of this id waits for an approval.
+    #[error("no such request waits for an approval; it may have been withdrawn, or have expired")]
+    NoSuchRequest,
+    /// A second person is needed.
+    #[error(
+        "who asked for it, or has approved it already, can't approve it: another custodian must"
+    )]
+    AnotherPersonNeeded,
+    /// Too many requests wait.
+    #[error("{limit} requests wait for an approval, as many as there may be; withdraw one first")]
+    TooManyRequests {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// No receipt of this id.
+    #[error("there is no receipt of this id")]
+    NoSuchReceipt,
     /// The keystore refused.
     #[error(transparent)]
     Keys(#[from] KeysError),

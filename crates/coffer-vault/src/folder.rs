@@ -79,14 +79,6 @@ impl Folder {
         &self.path
     }
 
-    pub(crate) fn keystore(&self) -> PathBuf {
-        self.path.join("keystore")
-    }
-
-    pub(crate) fn root_key(&self) -> PathBuf {
-        self.path.join("root.key")
-    }
-
     pub(crate) fn system_db(&self) -> PathBuf {
         self.path.join("system.db")
     }

@@ -2,6 +2,7 @@
 //! but in memory, and there at most `INLINE_MAX_BYTES` of it.
 
 use bytes::{Bytes, BytesMut};
+use coffer_keys::BucketKey;
 use coffer_seal::SecretKey;
 use coffer_store::limits::INLINE_MAX_BYTES;
 use coffer_store::record::{BlobRef, NewContent};
@@ -21,6 +22,8 @@ pub(crate) struct Ingested {
     pub(crate) blob: Option<FinishedBlob>,
     pub(crate) size_bytes: u64,
     pub(crate) digests: Digests,
+    /// The bucket's key that wrapped the blob's data key.
+    pub(crate) wrapped_by: BucketKey,
 }
 
 /// Where the bytes are to go.
@@ -50,6 +53,7 @@ pub(crate) async fn ingest(
         });
     }
     let mut receiver = Receiver {
+        bucket,
         body,
         digester: Digester::new(digests),
         declared_bytes,
@@ -76,10 +80,21 @@ pub(crate) async fn ingest(
                 blob: None,
                 size_bytes,
                 digests,
+                wrapped_by: bucket.key(),
             });
         }
     }
 
+    seal_into_blob(bucket, receiver, early, check).await
+}
+
+/// Receives the rest of a body, after `early`, into a blob.
+async fn seal_into_blob(
+    bucket: &OpenBucket,
+    mut receiver: Receiver<'_>,
+    early: BytesMut,
+    check: crate::request::CheckDigests,
+) -> Result<Ingested> {
     let data_key = SecretKey::generate();
     let mut writer = bucket.blobs.create(&data_key)?;
     if !early.is_empty() {
@@ -88,11 +103,12 @@ pub(crate) async fn ingest(
     receive_into(&mut receiver, &mut writer).await?;
     let (size_bytes, digests) = receiver.finish(check)?;
     let blob = writer.finish().await?;
+    let wrapped_by = bucket.key();
     let reference = BlobRef {
         id: blob.id(),
         plaintext_bytes: size_bytes,
-        key_generation: bucket.key.generation(),
-        wrapped_key: bucket.key.wrap(&blob.id().0, &data_key),
+        key_generation: wrapped_by.generation(),
+        wrapped_key: wrapped_by.wrap(&blob.id().0, &data_key),
         checksum: digests.checksum.clone(),
     };
     Ok(Ingested {
@@ -100,26 +116,49 @@ pub(crate) async fn ingest(
         blob: Some(blob),
         size_bytes,
         digests,
+        wrapped_by,
     })
 }
 
-async fn receive_into(receiver: &mut Receiver, writer: &mut BlobWriter) -> Result<()> {
+/// Wraps the data key of what is about to be committed anew, if the bucket's key was rotated while
+/// it arrived. To be called under the commit's guard.
+pub(crate) fn keep_current(
+    bucket: &OpenBucket,
+    wrapped_by: &BucketKey,
+    blob: &mut BlobRef,
+) -> Result<()> {
+    let key = bucket.key();
+    if blob.key_generation != key.generation() {
+        let data_key = wrapped_by.unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key)?;
+        blob.key_generation = key.generation();
+        blob.wrapped_key = key.wrap(&blob.id.0, &data_key);
+    }
+    Ok(())
+}
+
+async fn receive_into(receiver: &mut Receiver<'_>, writer: &mut BlobWriter) -> Result<()> {
     while let Some(bytes) = receiver.next().await? {
         writer.write(bytes).await?;
     }
     Ok(())
 }
 
-struct Receiver {
+struct Receiver<'a> {
+    bucket: &'a OpenBucket,
     body: Body,
     digester: Digester,
     declared_bytes: Option<u64>,
     size_bytes: u64,
 }
 
-impl Receiver {
+impl Receiver<'_> {
     async fn next(&mut self) -> Result<Option<Bytes>> {
-        let Some(received) = self.body.next().await else {
+        let received = tokio::select! {
+            biased;
+            () = self.bucket.cut_off() => return Err(VaultError::NoSuchBucket),
+            received = self.body.next() => received,
+        };
+        let Some(received) = received else {
             return Ok(None);
         };
         let bytes = received.map_err(|error| match error.0.downcast::<VaultError>() {

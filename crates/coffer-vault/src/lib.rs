@@ -11,6 +11,8 @@
 
 pub mod limits;
 
+mod clock;
+
 mod name;
 
 mod error;
@@ -39,11 +41,19 @@ mod folder;
 
 mod system;
 
+mod ledger;
+
 mod repeats;
 
 mod audit;
 
+mod draft;
+
+mod lifeline;
+
 mod bucket;
+
+mod progress;
 
 mod ingest;
 
@@ -56,6 +66,8 @@ mod recording;
 mod act;
 
 mod manage;
+
+mod erase;
 
 mod levels;
 
@@ -73,11 +85,26 @@ mod multipart;
 
 mod completion;
 
+mod wanted;
+
+mod requests;
+
+mod receipts;
+
+mod rotation;
+
+mod keystore_acts;
+
+mod exports;
+
 mod recovery;
 
 mod verify;
 
 pub mod offline;
+
+#[cfg(test)]
+mod interruptions;
 
 pub use coffer_seal::{KeyMemory, locked_memory};
 pub use coffer_store::{Totals, record};
@@ -86,8 +113,13 @@ pub use crate::actor::Actor;
 pub use crate::body::ObjectBody;
 pub use crate::counters::Counters;
 pub use crate::error::{BodyError, Result, VaultError};
+pub use crate::exports::{Adoption, Imported};
+pub use crate::keystore_acts::KeystoreStatus;
+pub use crate::ledger::ReceiptSummary;
 pub use crate::levels::{LevelInfo, NewLevel};
+pub use crate::lifeline::Lifeline;
 pub use crate::name::BucketName;
+pub use crate::progress::Rotation;
 pub use crate::read::ObjectRead;
 pub use crate::recording::Facts;
 pub use crate::request::*;
@@ -96,3 +128,4 @@ pub use crate::roles::{Role, Roles};
 pub use crate::subject::Subject;
 pub use crate::subjects::{NewSubject, SubjectChange, SubjectInfo};
 pub use crate::vault::{Vault, VaultOptions};
+pub use crate::wanted::{ApprovalRequest, Asked, Wanted};

@@ -24,6 +24,42 @@ pub const DELETE_MANY_MAX: usize = 1_000;
 /// How many catalogs stay open at once; the one unused for longest is closed for the next.
 pub const OPEN_BUCKETS_MAX: usize = 256;
 
+/// So many lifelines of connections a bucket notes before it sorts out those that have ended.
+pub const LIFELINES_KEPT_MIN: usize = 256;
+
+/// How long an erase waits for what it has cut to be gone.
+pub const CUT_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// How long an erase waits for commits under way, to count what they bring.
+pub const COMMIT_WAIT: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// So many buckets that were not counted since the start an erase opens to count them.
+pub const COUNTED_BY_OPENING_MAX: usize = 8;
+
+/// How long to wait, in milliseconds, before each further attempt to destroy an old root key.
+pub const SETTLE_PAUSES: [u64; 5] = [5, 20, 100, 400, 1_000];
+
+/// How often it looks meanwhile.
+pub const CUT_LOOK: std::time::Duration = std::time::Duration::from_micros(500);
+
+/// How long a request waits for its approvals, in milliseconds: a day.
+pub const REQUEST_LIFE_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// The most requests that wait for approvals at once.
+pub const REQUESTS_MAX: usize = 100;
+
+/// The most recipients of one export.
+pub const EXPORT_RECIPIENTS_MAX: usize = 20;
+
+/// How many receipts a page holds.
+pub const RECEIPTS_PAGE: usize = 1_000;
+
+/// How often a rotation walks over a catalog for data keys that were moved meanwhile.
+pub const REWRAP_PASSES_MAX: usize = 10;
+
+/// How many rotations are told of.
+pub const ROTATIONS_TOLD_MAX: usize = 1_000;
+
 /// How many names `verify` takes from a catalog at a time.
 pub const VERIFY_PAGE: usize = 100;
 

@@ -10,7 +10,7 @@ use coffer_store::record::{
 use crate::bucket::OpenBucket;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
-use crate::ingest::{Ingested, Placing, ingest};
+use crate::ingest::{Ingested, Placing, ingest, keep_current};
 use crate::limits::PART_NUMBER_MAX;
 use crate::name::BucketName;
 use crate::request::{
@@ -80,12 +80,13 @@ impl Vault {
             blob,
             size_bytes,
             digests,
+            wrapped_by,
         } = ingested;
         let NewContent::Blob(reference) = content else {
             return Err(VaultError::Damaged);
         };
         let (etag, modified_ms) = (self.etag_of(&digests), now_ms());
-        let part = Part {
+        let mut part = Part {
             number: put.number,
             etag: etag.clone(),
             modified_ms,
@@ -96,6 +97,7 @@ impl Vault {
         let upload = put.upload;
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
+            keep_current(&bucket, &wrapped_by, &mut part.blob)?;
             let outcome = bucket.catalog.put_part(upload, part).await;
             let replaced = settle(blob, outcome)?;
             reclaim(&bucket, replaced.into_iter().collect());

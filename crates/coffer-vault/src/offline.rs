@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coffer_keys::{BucketKey, FileRoot, Keystore};
+use coffer_keys::{BucketKey, KeyFolder, Keystore, SourceSecrets};
 use coffer_seal::{Context, SecretKey};
 use coffer_store::record::{Content, Id, ListPage, ListQuery, ObjectHead, ObjectName};
 use coffer_store::{BlobStore, Catalog};
 
-use crate::body::ObjectBody;
+use crate::body::{Keys, ObjectBody};
 use crate::bucket::OpenBucket;
 use crate::counters::Tally;
 use crate::error::{Result, VaultError};
@@ -64,14 +64,14 @@ pub struct BlobKey {
 }
 
 impl Offline {
-    /// Opens the data folder of a server that is not running.
+    /// Opens the data folder of a server that is not running. `secrets` open its root-key source,
+    /// as far as that needs any.
     ///
     /// # Errors
     /// [`VaultError::FolderInUse`] while it is running; and when the keystore can't be opened.
-    pub fn open(data: &Path) -> Result<Self> {
+    pub fn open(data: &Path, secrets: &SourceSecrets) -> Result<Self> {
         let folder = Folder::open_existing(data)?;
-        let root = Box::new(FileRoot::new(folder.root_key()));
-        let keystore = Keystore::open_read_only(&folder.keystore(), root)?;
+        let keystore = KeyFolder::new(data).open_read_only(None, secrets)?;
         let names = match System::open_read_only(&folder.system_db(), &keystore.system_key()) {
             Ok(system) => system
                 .buckets()
@@ -120,7 +120,9 @@ impl Offline {
         let pin = bucket.blobs.pin();
         let (head, content) = whole(&bucket.catalog, name).await?;
         let range = 0..head.size_bytes;
-        let body = ObjectBody::new(bucket, pin, content, range, Arc::<Tally>::default()).await?;
+        let keys = Keys::around(bucket.key(), &bucket);
+        let body =
+            ObjectBody::new(bucket, keys, pin, content, range, Arc::<Tally>::default()).await?;
         Ok((head, body))
     }
 
@@ -136,11 +138,10 @@ impl Offline {
             }
             Content::Blobs { blobs, .. } => blobs,
         };
+        let key = bucket.key();
         let key_of = |blob: coffer_store::record::BlobRef| {
             let path = bucket.blobs.path(blob.id);
-            let data_key = bucket
-                .key
-                .unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key)?;
+            let data_key = key.unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key)?;
             Ok(BlobKey {
                 blob_file: path
                     .strip_prefix(self.folder.path())

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use coffer_store::record::{Content, ListPage, ListQuery, ObjectHead, ObjectName, Tags};
 
-use crate::body::ObjectBody;
+use crate::body::{Keys, ObjectBody};
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::name::BucketName;
@@ -38,6 +38,7 @@ impl Vault {
         let Granted { bucket, level } = self.usable(subject, bucket, Right::Read).await?;
         let part = part_range(&bucket.catalog, name, options.range).await?;
         let pin = bucket.blobs.pin();
+        let before = bucket.key();
         let choose = |head: &ObjectHead| choose(head, &options, part.clone());
         let read = bucket
             .catalog
@@ -47,7 +48,8 @@ impl Vault {
         let (head, range, content): (ObjectHead, Range<u64>, Content) = read?;
         add(&self.inner.tally.read_count, 1);
         let tally = self.inner.tally.clone();
-        let body = ObjectBody::new(bucket, pin, content, range.clone(), tally).await?;
+        let keys = Keys::around(before, &bucket);
+        let body = ObjectBody::new(bucket, keys, pin, content, range.clone(), tally).await?;
         Ok(ObjectRead {
             info: ObjectInfo { head, range, level },
             body,

@@ -15,7 +15,10 @@ impl Vault {
     pub(crate) fn start_recovery(&self) {
         let this = self.clone();
         let recovery = tokio::spawn(async move {
+            this.remove_doomed_folders_soon();
+            this.adopt_waiting().await;
             this.remove_remains().await;
+            this.count_all().await;
             this.sweep_all().await;
         });
         *self.recovery() = Some(recovery);
@@ -41,11 +44,16 @@ impl Vault {
     /// deleted; one that is not empty is kept whatever it takes, since then it is `system.db` that
     /// must have lost the row.
     async fn remove_remains(&self) {
-        let _changing = self.inner.changing_buckets.lock().await;
         let rows = self.inner.system.buckets();
         for entry in self.inner.keystore.buckets() {
             let id = Id(entry.id);
-            if rows.iter().any(|row| row.id == id) {
+            // That of an imported bucket may still be on its way here.
+            if rows.iter().any(|row| row.id == id) || self.is_imported(id) {
+                continue;
+            }
+            // Bucket by bucket, so that nobody who makes, deletes or erases waits for long.
+            let _changing = self.inner.changing_buckets.lock().await;
+            if self.is_known_now(id) {
                 continue;
             }
             match self.is_remains(id).await {
@@ -66,6 +74,16 @@ impl Vault {
         }
     }
 
+    fn is_known_now(&self, id: Id) -> bool {
+        let inner = &self.inner;
+        inner.system.buckets().iter().any(|row| row.id == id)
+            || !inner
+                .keystore
+                .buckets()
+                .iter()
+                .any(|entry| entry.id == id.0)
+    }
+
     async fn is_remains(&self, id: Id) -> Result<bool> {
         let dir = self.inner.folder.bucket(id);
         if !dir.join("catalog.db").exists() {
@@ -78,6 +96,18 @@ impl Vault {
         let empty = catalog.is_empty().await;
         catalog.close().await;
         Ok(empty?)
+    }
+
+    /// Opens every catalog once: from then on what each holds is known, open or closed.
+    async fn count_all(&self) {
+        let inner = &self.inner;
+        for row in inner.system.buckets() {
+            let opened = inner
+                .open_buckets
+                .open(&inner.folder, &inner.keystore, row.id)
+                .await;
+            drop(opened); // one that doesn't open is told of by those who need it
+        }
     }
 
     async fn sweep_all(&self) {
@@ -94,7 +124,10 @@ impl Vault {
             .open_buckets
             .open(&inner.folder, &inner.keystore, id)
             .await?;
-        let swept = bucket.blobs.sweep(&bucket.catalog).await?;
+        let swept = tokio::select! {
+            () = bucket.cut_off() => return Ok(()),
+            swept = bucket.blobs.sweep(&bucket.catalog) => swept?,
+        };
         if swept.files > 0 {
             add(&inner.tally.reclaimed_count, swept.files);
             let Swept { files, bytes } = swept;

@@ -1,7 +1,7 @@
 //! `system.db`: which buckets and subjects there are. Small, so all of it is held in memory; every
 //! change is committed before it shows there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
@@ -52,6 +52,15 @@ CREATE TABLE audit_anchor(
     only INTEGER PRIMARY KEY NOT NULL CHECK(only = 1),
     sequence INTEGER NOT NULL,
     hash BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE erase(id BLOB PRIMARY KEY NOT NULL, document TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE request(id BLOB PRIMARY KEY NOT NULL, document TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE rotation(id BLOB PRIMARY KEY NOT NULL, document TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE doomed(bucket_id BLOB PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE receipt(
+    id TEXT PRIMARY KEY NOT NULL,
+    signed_ms INTEGER NOT NULL,
+    document TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";
 
@@ -164,7 +173,21 @@ impl System {
         Ok(())
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    /// Takes buckets out of sight, and returns them. Their rows stay until the erase is finished.
+    pub(crate) fn hide(&self, ids: &[Id]) -> Vec<Arc<BucketRow>> {
+        let ids: HashSet<Id> = ids.iter().copied().collect();
+        let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
+        let hidden = buckets.extract_if(.., |_, row| ids.contains(&row.id));
+        hidden.map(|(_, row)| row).collect()
+    }
+
+    /// Shows hidden buckets again.
+    pub(crate) fn show(&self, hidden: Vec<Arc<BucketRow>>) {
+        let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
+        buckets.extend(hidden.into_iter().map(|row| (row.name.clone(), row)));
+    }
+
+    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
         // A panic under the lock leaves SQLite's transaction to be rolled back, nothing half done.
         self.connection
             .lock()

@@ -3,22 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use coffer_keys::{FileRoot, Keystore, LevelEntry, Repair};
+use coffer_keys::{KeyFolder, Keystore, LevelEntry, Repair, SourceSecrets, SourceSpec};
 use coffer_label::{Clearance, Label};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
+pub(crate) use crate::clock::now_ms;
+
 use crate::access_key::{random_access_key_id, random_secret_access_key};
 use crate::audit::Audit;
 use crate::bucket::{OpenBucket, OpenBuckets};
 use crate::counters::{Counters, Tally, add};
+use crate::draft::settle_drafts;
 use crate::error::{Result, VaultError};
 use crate::folder::{Folder, write_private};
 use crate::monitor::{may_copy, may_know, may_use};
 use crate::name::BucketName;
+use crate::progress::Rotations;
 use crate::request::{BucketInfo, EtagStyle};
 use crate::rights::Right;
 use crate::roles::{Role, Roles};
@@ -32,6 +35,22 @@ pub struct VaultOptions {
     pub data: PathBuf,
     /// How entity tags are formed.
     pub etag: EtagStyle,
+    /// Where the root key of a new folder is to be, and where it is in one that lost its record.
+    pub source: Option<SourceSpec>,
+    /// What opens the source, as far as it needs anything.
+    pub secrets: SourceSecrets,
+}
+
+impl VaultOptions {
+    /// Options for this data folder: the root key in a file, or where the folder's record says.
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            etag: EtagStyle::Random,
+            source: None,
+            secrets: SourceSecrets::default(),
+        }
+    }
 }
 
 /// The reference monitor over one data folder. Cheap to clone: all clones are the same vault.
@@ -42,6 +61,7 @@ pub struct Vault {
 
 pub(crate) struct Inner {
     pub(crate) folder: Folder,
+    pub(crate) keys: KeyFolder,
     pub(crate) keystore: Arc<Keystore>,
     pub(crate) audit: Arc<Audit>,
     pub(crate) system: System,
@@ -55,7 +75,14 @@ pub(crate) struct Inner {
     pub(crate) closed: AtomicBool,
     /// What puts things in order after the start.
     pub(crate) recovery: Mutex<Option<JoinHandle<()>>>,
+    /// Rotations rewrap one after the other.
+    pub(crate) one_rotation: tokio::sync::Mutex<()>,
+    pub(crate) rotations: Mutex<Rotations>,
+    pub(crate) rotation_tasks: Mutex<Vec<JoinHandle<()>>>,
     first_start: bool,
+    /// Told of the steps of an erase, so that a test can look at the disk between them.
+    #[cfg(test)]
+    pub(crate) probe: Mutex<Option<Probe>>,
 }
 
 /// A bucket that the monitor lets a subject use.
@@ -82,6 +109,7 @@ impl Vault {
         vault.start_recovery();
         vault.watch_expiries();
         vault.start_audit_clock();
+        vault.resume_rotations();
         Ok(vault)
     }
 
@@ -99,6 +127,7 @@ impl Vault {
     pub async fn close(&self) {
         self.inner.closed.store(true, Ordering::Release);
         self.stop_recovery().await;
+        self.stop_rotations().await;
         self.inner.open_buckets.close_all().await;
         self.close_audit().await;
     }
@@ -185,10 +214,18 @@ impl Vault {
         let Inner {
             folder,
             keystore,
+            system,
             open_buckets,
             ..
         } = &*self.inner;
         let bucket = open_buckets.open(folder, keystore, row.id).await?;
+        bucket.note_caller()?;
+        // An erase that began while the catalog was being opened has not met it.
+        let known = system.bucket(&row.name);
+        if known.is_none_or(|known| known.id != row.id) {
+            open_buckets.close(row.id).await;
+            return Err(VaultError::NoSuchBucket);
+        }
         Ok(Granted {
             bucket,
             level: self.inner.tag(row)?.name.clone(),
@@ -211,6 +248,9 @@ pub(crate) fn info(row: &BucketRow, level: &LevelTag) -> BucketInfo {
     }
 }
 
+#[cfg(test)]
+type Probe = Box<dyn Fn(&'static str) + Send>;
+
 impl Inner {
     /// What never changes of a bucket's level: looked up in the keystore once, for the keystore
     /// may be busy with a change that takes a while.
@@ -227,10 +267,20 @@ impl Inner {
     pub(crate) fn label<'a>(&self, row: &'a BucketRow) -> Result<&'a Label> {
         Ok(&self.tag(row)?.label)
     }
+    #[cfg(test)]
+    pub(crate) fn at(&self, step: &'static str) {
+        if let Some(probe) = &*self.probe.lock().unwrap() {
+            probe(step);
+        }
+    }
+
+    #[cfg(not(test))]
+    pub(crate) fn at(&self, _: &'static str) {}
 
     fn open(options: &VaultOptions) -> Result<Self> {
         let folder = Folder::open(&options.data)?;
-        let keystore = Arc::new(open_keystore(&folder)?);
+        let keys = KeyFolder::new(folder.path());
+        let keystore = Arc::new(open_keystore(&keys, options)?);
         refuse_lost_system(&folder, &keystore)?;
         let system = System::open(&folder.system_db(), &keystore.system_key())?;
         let first_start = !system.has_subjects();
@@ -238,9 +288,11 @@ impl Inner {
             make_first_subject(&folder, &keystore, &system)?;
         }
         let audit = Audit::open(folder.audit(), keystore.clone(), &system)?;
+        settle_drafts(&system, &keystore, &audit)?;
         Ok(Self {
             audit: Arc::new(audit),
             folder,
+            keys,
             keystore,
             system,
             open_buckets: OpenBuckets::default(),
@@ -250,18 +302,24 @@ impl Inner {
             expiries_changed: Arc::default(),
             closed: AtomicBool::new(false),
             recovery: Mutex::default(),
+            one_rotation: tokio::sync::Mutex::default(),
+            rotations: Mutex::default(),
+            rotation_tasks: Mutex::default(),
             first_start,
+            #[cfg(test)]
+            probe: Mutex::default(),
         })
     }
 }
 
-fn open_keystore(folder: &Folder) -> Result<Keystore> {
-    let root_source = Box::new(FileRoot::new(folder.root_key()));
-    let path = folder.keystore();
-    if !path.exists() {
-        return Ok(Keystore::create(&path, root_source)?);
+fn open_keystore(keys: &KeyFolder, options: &VaultOptions) -> Result<Keystore> {
+    let VaultOptions {
+        source, secrets, ..
+    } = options;
+    if !keys.keystore().exists() {
+        return Ok(keys.create(source.as_ref(), secrets)?);
     }
-    let (keystore, repair) = Keystore::open(&path, root_source)?;
+    let (keystore, repair) = keys.open(source.as_ref(), secrets)?;
     if repair != Repair::None {
         tracing::warn!(
             ?repair,
@@ -318,11 +376,3 @@ const FIRST_SUBJECT: &str = "first";
 
 /// The level that every keystore begins with.
 pub(crate) const DEFAULT_LEVEL: &str = "default";
-
-/// Now, in milliseconds since 1970.
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}

@@ -9,6 +9,7 @@ use futures::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
 use crate::actor::Actor;
+use crate::body::Keys;
 use crate::bucket::OpenBucket;
 use crate::counters::add;
 use crate::error::Result;
@@ -97,7 +98,8 @@ impl Walk {
             {
                 Ok(bucket) => {
                     self.total_bytes += bucket.catalog.total_bytes().await.unwrap_or(0);
-                    buckets.push((row.name.clone(), bucket));
+                    // Held only while it is verified: others may want it closed.
+                    buckets.push(row);
                 }
                 // Deleted since the rows were read, or truly damaged.
                 Err(_) if inner.system.bucket(&row.name).is_none() => {}
@@ -109,8 +111,14 @@ impl Walk {
                 }
             }
         }
-        for (name, bucket) in buckets {
-            if self.bucket(&name, &bucket).await.is_err() {
+        for row in buckets {
+            let inner = &self.vault.inner;
+            let opened = inner
+                .open_buckets
+                .open(&inner.folder, &inner.keystore, row.id)
+                .await;
+            let Ok(bucket) = opened else { continue };
+            if self.bucket(&row.name, &bucket).await.is_err() {
                 return;
             }
         }
@@ -133,18 +141,22 @@ impl Walk {
         name: &BucketName,
         bucket: &Arc<OpenBucket>,
     ) -> Result<(), Abandoned> {
-        if let Err(error) = bucket.catalog.check_integrity().await {
+        if let Err(error) = bucket.catalog.check_integrity().await
+            && !bucket.is_cut()
+        {
             self.damage(name, None, format!("the catalog: {error}"))
                 .await?;
         }
         let mut after = None;
         loop {
+            let before = bucket.key();
             let page = match bucket
                 .catalog
                 .objects_after(after.as_ref(), VERIFY_PAGE)
                 .await
             {
                 Ok(page) => page,
+                Err(_) if bucket.is_cut() => return Ok(()),
                 Err(error) => {
                     let what = format!("the catalog can't be read further: {error}");
                     self.damage(name, None, what).await?;
@@ -153,13 +165,14 @@ impl Walk {
             };
             let Some(last) = page.last() else { break };
             after = Some(last.name.clone());
+            let keys = Keys::around(before, bucket);
             for WalkedObject {
                 name: object,
                 content,
                 ..
             } in page
             {
-                self.item(name, bucket, object, content).await?;
+                self.item(name, (bucket, &keys), object, content).await?;
             }
         }
         self.uploads(name, bucket).await
@@ -173,8 +186,10 @@ impl Walk {
     ) -> Result<(), Abandoned> {
         let mut after = None;
         loop {
+            let before = bucket.key();
             let page = match bucket.catalog.parts_after(after, VERIFY_PAGE).await {
                 Ok(page) => page,
+                Err(_) if bucket.is_cut() => return Ok(()),
                 Err(error) => {
                     let what = format!("the catalog's uploads can't be read further: {error}");
                     return self.damage(name, None, what).await;
@@ -184,6 +199,7 @@ impl Walk {
                 return Ok(());
             };
             after = Some((last.upload_id, last.part.number));
+            let keys = Keys::around(before, bucket);
             for WalkedPart {
                 name: object, part, ..
             } in page
@@ -192,7 +208,7 @@ impl Walk {
                     first_offset_bytes: 0,
                     blobs: vec![part.blob],
                 };
-                self.item(name, bucket, object, content).await?;
+                self.item(name, (bucket, &keys), object, content).await?;
             }
         }
     }
@@ -200,7 +216,7 @@ impl Walk {
     async fn item(
         &mut self,
         bucket_name: &BucketName,
-        bucket: &Arc<OpenBucket>,
+        (bucket, keys): (&Arc<OpenBucket>, &Keys),
         name: ObjectName,
         content: Content,
     ) -> Result<(), Abandoned> {
@@ -208,9 +224,10 @@ impl Walk {
             Content::Inline(bytes) => self.checked(bytes.len() as u64).await?,
             Content::Blobs { blobs, .. } => {
                 for blob in blobs {
-                    if let Err(error) = self.blob(bucket, &blob).await? {
-                        // Deleted or replaced while it was being read is no damage.
-                        if !matches!(bucket.catalog.contains_blob(&blob.id).await, Ok(false)) {
+                    if let Err(error) = self.blob(bucket, keys, &blob).await? {
+                        // Deleted, replaced or erased while it was being read is no damage.
+                        let is_there = bucket.catalog.contains_blob(&blob.id).await;
+                        if !matches!(is_there, Ok(false)) && !bucket.is_cut() {
                             let what = format!("blob {}: {error}", blob.id);
                             self.damage(bucket_name, Some(name.clone()), what).await?;
                         }
@@ -225,18 +242,12 @@ impl Walk {
     async fn blob(
         &mut self,
         bucket: &OpenBucket,
+        keys: &Keys,
         blob: &BlobRef,
     ) -> Result<Result<(), StoreError>, Abandoned> {
-        let damaged = |what| StoreError::Damaged {
-            what,
-            bucket: bucket.id,
-            blob: Some(blob.id),
-        };
-        let unwrapped = bucket
-            .key
-            .unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key);
-        let Ok(data_key) = unwrapped else {
-            return Ok(Err(damaged("data key")));
+        let data_key = match keys.unwrap(bucket.id, blob) {
+            Ok(data_key) => data_key,
+            Err(error) => return Ok(Err(error)),
         };
         let mut reader = match bucket
             .blobs
@@ -248,6 +259,7 @@ impl Walk {
         };
         while let Some(read) = reader.next().await {
             match read {
+                _ if bucket.is_cut() => return Ok(Ok(())),
                 Ok(bytes) => self.checked(bytes.len() as u64).await?,
                 Err(error) => return Ok(Err(error)),
             }

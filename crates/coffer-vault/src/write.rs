@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use coffer_store::record::{
-    ChecksumAlgorithm, Details, Id, NewObject, ObjectName, Precondition, Tags,
+    ChecksumAlgorithm, Details, Id, NewContent, NewObject, ObjectName, Precondition, Tags,
 };
 use coffer_store::{FinishedBlob, StoreError};
 
 use crate::bucket::OpenBucket;
 use crate::counters::{Tally, add};
 use crate::error::{BodyError, Result, VaultError};
-use crate::ingest::{Ingested, Placing, ingest};
+use crate::ingest::{Ingested, Placing, ingest, keep_current};
 use crate::limits::DELETE_MANY_MAX;
 use crate::name::BucketName;
 use crate::request::{
@@ -55,12 +55,13 @@ impl Vault {
             blob,
             size_bytes,
             digests,
+            wrapped_by,
         } = ingested;
         let etag = self.etag_of(&digests);
         let checksum = digests.checksum;
         details.checksum = checksum.clone();
         let modified_ms = now_ms();
-        let object = NewObject {
+        let mut object = NewObject {
             name,
             etag: etag.clone(),
             modified_ms,
@@ -72,6 +73,9 @@ impl Vault {
         let tally = self.inner.tally.clone();
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
+            if let NewContent::Blob(reference) = &mut object.content {
+                keep_current(&bucket, &wrapped_by, reference)?;
+            }
             let outcome = bucket.catalog.put(object, precondition).await;
             let replaced = settle(blob, outcome)?.replaced;
             reclaim(&bucket, replaced);

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use coffer_keys::SourceSpec;
 
 use crate::commands::bucket::BucketArgs;
 use crate::commands::level::LevelArgs;
 use crate::commands::subject_args::SubjectArgs;
 use crate::error::Error;
+use crate::passphrase::PassphraseArgs;
 use crate::remote::RemoteArgs;
 
 mod offline;
@@ -120,6 +122,17 @@ pub struct ServeArgs {
         hide_env_values = true
     )]
     pub tls_key: Option<PathBuf>,
+    /// Where the root key is made at the first start: file, passphrase, keyring, or a PKCS#11 URI
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        env = "COFFER_ROOT_KEY",
+        hide_env_values = true
+    )]
+    pub root_key: Option<SourceSpec>,
+    /// Where the passphrase of the root key comes from.
+    #[command(flatten)]
+    pub passphrase: PassphraseArgs,
     /// Serve BUCKET.NAME as well as NAME/BUCKET; may be repeated
     #[arg(
         long,
@@ -206,6 +219,7 @@ Examples:
   coffer serve
   coffer serve --data /srv/coffer --listen 0.0.0.0:9000 --domain s3.example.org
   coffer serve --tls-cert chain.pem --tls-key key.pem
+  coffer serve --root-key keyring           at the first start; later `coffer keystore move`
   coffer serve --config coffer.toml
 
 A configuration file (TOML) has the options as keys, and two more (docs/CONFIGURATION.md):

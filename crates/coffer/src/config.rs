@@ -4,6 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use coffer_keys::SourceSpec;
 use serde::{Deserialize, Deserializer};
 
 use crate::cli::{LogFormat, LogLevel, Place, ServeArgs, parse_address};
@@ -28,6 +29,8 @@ pub struct Config {
     pub admin_listen: SocketAddr,
     /// The operator's own certificate; without one, a local authority makes it.
     pub tls: Option<TlsFiles>,
+    /// Where the root key is made at the first start.
+    pub root_key: Option<SourceSpec>,
     /// Domains of virtual-host style, lower case.
     pub domains: Vec<String>,
     /// How ETags come about.
@@ -71,6 +74,8 @@ struct File {
     admin_listen: Option<SocketAddr>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
+    #[serde(deserialize_with = "source")]
+    root_key: Option<SourceSpec>,
     domain: Vec<String>,
     etag: Etag,
     log: Option<LogLevel>,
@@ -104,6 +109,7 @@ impl Config {
                 .or(file.admin_listen)
                 .unwrap_or_else(|| fixed(ADMIN_LISTEN_DEFAULT)),
             tls,
+            root_key: args.root_key.clone().or(file.root_key),
             domains: domains
                 .iter()
                 .map(|name| domain(name))
@@ -175,6 +181,11 @@ fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAdd
     parse_address(&text)
         .map(Some)
         .map_err(serde::de::Error::custom)
+}
+
+fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SourceSpec>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 impl File {

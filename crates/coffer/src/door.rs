@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use coffer_admin::Traffic;
+use coffer_vault::Lifeline;
 use http::{Request, Response};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -24,6 +25,7 @@ use crate::limits::{
 };
 use crate::paced::Paced;
 use crate::read_ahead::{Pool, ReadAhead};
+use crate::severed::{OnLifeline, Severable};
 use crate::shutdown::{Phase, Stop};
 
 /// Takes an address, before anything else is done. Connections wait until [`Door::serve`].
@@ -148,7 +150,11 @@ impl Door {
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
         let mut stop = self.stop.clone();
-        let handshake = timeout(self.limits.handshake_timeout(), self.handshake(tcp));
+        let lifeline = Lifeline::default();
+        let handshake = timeout(
+            self.limits.handshake_timeout(),
+            self.handshake(tcp, &lifeline),
+        );
         let tls = tokio::select! {
             tls = handshake => tls,
             () = stop.reached(Phase::Drain) => return,
@@ -163,7 +169,10 @@ impl Door {
             .max_header_size(HEADER_BYTES)
             .max_buf_size(HTTP_BUFFER_BYTES)
             .writev(true)
-            .serve_connection(TokioIo::new(Gathered::new(tls)), service);
+            .serve_connection(
+                TokioIo::new(Gathered::new(tls)),
+                OnLifeline::new(service, lifeline.clone()),
+            );
         let mut connection = std::pin::pin!(connection);
         let mut phase = Phase::Drain;
         loop {
@@ -174,6 +183,8 @@ impl Door {
                     }
                     return;
                 }
+                // What it carried has been erased.
+                () = lifeline.cut_off() => return,
                 () = stop.reached(phase) => match phase {
                     Phase::Drain => {
                         connection.as_mut().graceful_shutdown();
@@ -188,9 +199,11 @@ impl Door {
     async fn handshake(
         &self,
         tcp: TcpStream,
-    ) -> io::Result<tokio_rustls::server::TlsStream<ReadAhead<Paced<TcpStream>>>> {
+        lifeline: &Lifeline,
+    ) -> io::Result<tokio_rustls::server::TlsStream<ReadAhead<Paced<Severable>>>> {
         tcp.set_nodelay(true)?;
-        let paced = Paced::new(tcp, self.limits.minimum(), self.traffic.clone());
+        let socket = Severable::new(tcp, lifeline.clone());
+        let paced = Paced::new(socket, self.limits.minimum(), self.traffic.clone());
         let stream = ReadAhead::new(paced, self.pool.clone());
         let mut tls = TlsAcceptor::from(self.tls.clone()).accept(stream).await?;
         tls.get_mut().1.set_buffer_limit(Some(TLS_WRITE_BYTES));

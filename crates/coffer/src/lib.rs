@@ -12,6 +12,8 @@ pub mod printable;
 
 pub mod passphrase;
 
+pub mod root_source;
+
 pub mod credentials;
 
 pub mod remote;
@@ -45,6 +47,8 @@ pub mod request_body;
 pub mod turnstile;
 
 pub mod shutdown;
+
+pub mod severed;
 
 pub mod door;
 

@@ -10,14 +10,17 @@ use futures::StreamExt;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::cli::OfflineCommand;
+use crate::cli::{OfflineArgs, OfflineCommand};
 use crate::error::Error;
 use crate::limits::OFFLINE_PAGE;
 use crate::printable::{date, printable};
+use crate::root_source::secrets_of;
 
 /// Runs one of the commands; what was asked for goes to standard output.
-pub async fn offline(data: &Path, command: &OfflineCommand) -> Result<(), Error> {
-    let offline = Offline::open(data).map_err(|error| match error {
+pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
+    let command = &args.command;
+    let secrets = secrets_of(data, None, &args.passphrase)?;
+    let offline = Offline::open(data, &secrets).map_err(|error| match error {
         VaultError::FolderInUse { .. } => Error::ServerRunning {
             data: data.to_owned(),
         },

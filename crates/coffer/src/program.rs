@@ -16,6 +16,7 @@ use crate::limits::{BLOCKING_THREADS, END_WAIT};
 use crate::logging;
 use crate::offline::offline;
 use crate::remote::Remote;
+use crate::root_source::secrets_of;
 use crate::serve::serve;
 use crate::verify::verify;
 
@@ -27,12 +28,13 @@ pub fn run() -> ExitCode {
         Command::Serve(args) => cli.alone("serve").and_then(|()| {
             let config = Config::for_serve(&cli.place, args)?;
             logging::start(config.log, config.log_format);
-            block_on(serve(config)).map(|()| ExitCode::SUCCESS)
+            let secrets = secrets_of(&config.data, config.root_key.as_ref(), &args.passphrase)?;
+            block_on(serve(config, secrets)).map(|()| ExitCode::SUCCESS)
         }),
         Command::Offline(args) => cli.alone("offline").and_then(|()| {
             logging::start(LogLevel::Warn, LogFormat::Text);
             let data = config::data(&cli.place)?;
-            block_on(async { offline(&data, &args.command).await }).map(|()| ExitCode::SUCCESS)
+            block_on(async { offline(&data, args).await }).map(|()| ExitCode::SUCCESS)
         }),
         asking => config::data(&cli.place)
             .and_then(|data| Remote::new(data, &cli.remote))

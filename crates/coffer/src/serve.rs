@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_admin::{Admin, LocalSocket, Peer, Requests, Routes, Status, Traffic};
+use coffer_keys::SourceSecrets;
 use coffer_s3::{RequestCount, S3Options, S3Service};
 use coffer_vault::{EtagStyle, Vault, VaultOptions};
 use hyper_util::service::TowerToHyperService;
@@ -31,7 +32,7 @@ use crate::welcome::Welcome;
 ///
 /// Addresses are taken first: a start that fails there has not made a data folder. The vault comes
 /// next, for it holds the folder's lock under which all else in the folder is made.
-pub async fn serve(config: Config) -> Result<(), Error> {
+pub async fn serve(config: Config, secrets: SourceSecrets) -> Result<(), Error> {
     let mut signals = Signals::catch()?;
     let s3_listener = listen(config.listen)?;
     let admin_listener = listen(config.admin_listen)?;
@@ -41,6 +42,8 @@ pub async fn serve(config: Config) -> Result<(), Error> {
             Etag::Random => EtagStyle::Random,
             Etag::Md5 => EtagStyle::Md5,
         },
+        source: config.root_key.clone(),
+        secrets,
     })
     .await?;
     warn_of_exposed_keys();

@@ -25,10 +25,7 @@ impl Front {
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        let options = VaultOptions {
-            data: data.clone(),
-            etag: EtagStyle::Random,
-        };
+        let options = VaultOptions::new(data.clone());
         let vault = Vault::open(options).await.unwrap();
         let credentials = std::fs::read_to_string(data.join("credentials")).unwrap();
         let value = |name: &str| {

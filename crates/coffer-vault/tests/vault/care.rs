@@ -112,10 +112,7 @@ async fn a_lost_system_database_is_not_made_anew() {
     let data = tempfile::tempdir().unwrap();
     door(data.path()).await.vault.close().await;
     std::fs::remove_file(data.path().join("system.db")).unwrap();
-    let options = VaultOptions {
-        data: data.path().to_owned(),
-        etag: EtagStyle::Random,
-    };
+    let options = VaultOptions::new(data.path().to_owned());
     let opened = Vault::open(options).await;
     assert!(matches!(
         opened.err(),
@@ -132,7 +129,7 @@ async fn a_stopped_servers_data_opens_offline_even_without_the_system_database()
         let door = door(data.path()).await;
         door.put("large", &content).await.unwrap();
         door.put("small", &bytes(100)).await.unwrap();
-        let held = offline::Offline::open(data.path());
+        let held = offline::Offline::open(data.path(), &Default::default());
         assert!(matches!(held.err(), Some(VaultError::FolderInUse { .. })));
         door.vault.close().await;
     }
@@ -140,7 +137,7 @@ async fn a_stopped_servers_data_opens_offline_even_without_the_system_database()
         if damage {
             std::fs::write(data.path().join("system.db"), b"not a database at all").unwrap();
         }
-        let offline = offline::Offline::open(data.path()).unwrap();
+        let offline = offline::Offline::open(data.path(), &Default::default()).unwrap();
         let buckets = offline.buckets().await;
         assert_eq!(buckets[0].name.as_deref(), Some("bucket"));
         let (head, body) = offline.read("bucket", &name("large")).await.unwrap();

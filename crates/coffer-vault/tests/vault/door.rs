@@ -15,12 +15,7 @@ pub(crate) struct Door {
 }
 
 pub(crate) async fn open(data: &Path) -> Vault {
-    Vault::open(VaultOptions {
-        data: data.to_owned(),
-        etag: EtagStyle::Random,
-    })
-    .await
-    .unwrap()
+    Vault::open(VaultOptions::new(data)).await.unwrap()
 }
 
 pub(crate) fn access_key_id(data: &Path) -> String {

@@ -5,4 +5,6 @@
 mod door;
 
 mod care;
+mod erase;
+mod exports;
 mod objects;

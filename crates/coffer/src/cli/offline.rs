@@ -2,10 +2,15 @@
 
 use clap::{Args, Subcommand};
 
+use crate::passphrase::PassphraseArgs;
+
 /// `coffer offline`.
 #[derive(Debug, Args)]
 #[command(after_help = OFFLINE_EXAMPLES, disable_help_subcommand = true)]
 pub struct OfflineArgs {
+    /// Where the passphrase of the root key comes from.
+    #[command(flatten)]
+    pub passphrase: PassphraseArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: OfflineCommand,

@@ -1,0 +1,212 @@
+//! What `system.db` keeps of erases, requests and rotations: drafts of what is under way, so that a
+//! restart can complete it, and receipts, which stay.
+//!
+//! Each is a JSON document under an id. They are few and small, and read when they are asked for.
+
+use coffer_keys::receipt::Receipt;
+use coffer_store::StoreError;
+use coffer_store::record::Id;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Result, VaultError};
+use crate::system::System;
+
+/// A kind of documents: its table.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// Erases that have begun, by the id of the level or bucket.
+    Erase,
+    /// Requests that wait for an approval.
+    Request,
+    /// Rotations under way, by the id of the level or bucket.
+    Rotation,
+}
+
+impl Kind {
+    fn table(self) -> &'static str {
+        match self {
+            Self::Erase => "erase",
+            Self::Request => "request",
+            Self::Rotation => "rotation",
+        }
+    }
+}
+
+/// What is told of a receipt in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReceiptSummary {
+    /// The receipt's id.
+    pub id: String,
+    /// When it was signed, in milliseconds since 1970.
+    pub signed_ms: i64,
+    /// "level" or "bucket".
+    pub what: String,
+    /// The level's name.
+    pub level: String,
+    /// How many objects were covered.
+    pub objects: u64,
+    /// How many bytes those had.
+    pub bytes: u64,
+}
+
+impl System {
+    /// Keeps a document in place of what is there under its id. Durable when this returns.
+    pub(crate) fn keep<T: Serialize>(&self, kind: Kind, id: &[u8; 16], document: &T) -> Result<()> {
+        let sql = format!(
+            "INSERT OR REPLACE INTO {}(id, document) VALUES(?, ?)",
+            kind.table()
+        );
+        let connection = self.connection();
+        connection
+            .execute(&sql, params![id, to_json(document)?])
+            .map_err(StoreError::from)?;
+        Ok(())
+    }
+
+    /// Drops a document. Whether it was there.
+    pub(crate) fn drop_document(&self, kind: Kind, id: &[u8; 16]) -> Result<bool> {
+        let sql = format!("DELETE FROM {} WHERE id = ?", kind.table());
+        let dropped = self.connection().execute(&sql, [id]);
+        Ok(dropped.map_err(StoreError::from)? > 0)
+    }
+
+    /// A document.
+    pub(crate) fn document<T: DeserializeOwned>(
+        &self,
+        kind: Kind,
+        id: &[u8; 16],
+    ) -> Result<Option<T>> {
+        let sql = format!("SELECT document FROM {} WHERE id = ?", kind.table());
+        let found: Option<String> = self
+            .connection()
+            .query_row(&sql, [id], |row| row.get(0))
+            .optional()
+            .map_err(StoreError::from)?;
+        found.map(|json| from_json(&json)).transpose()
+    }
+
+    /// All documents of a kind, by id.
+    pub(crate) fn documents<T: DeserializeOwned>(&self, kind: Kind) -> Result<Vec<T>> {
+        let sql = format!("SELECT document FROM {} ORDER BY id", kind.table());
+        let connection = self.connection();
+        let mut statement = connection.prepare(&sql).map_err(StoreError::from)?;
+        let rows = statement
+            .query_map((), |row| row.get::<_, String>(0))
+            .map_err(StoreError::from)?;
+        rows.map(|json| from_json(&json.map_err(StoreError::from)?))
+            .collect()
+    }
+
+    /// Ends an erase, in one transaction: the rows of the buckets go, the receipt comes, the draft
+    /// is dropped, and the buckets' folders are doomed.
+    pub(crate) fn finish_erase(
+        &self,
+        draft_id: &[u8; 16],
+        buckets: &[Id],
+        receipt: &Receipt,
+        signed_ms: i64,
+    ) -> Result<()> {
+        let json = receipt.to_json();
+        let finish = |connection: &Connection| -> rusqlite::Result<()> {
+            let transaction = connection.unchecked_transaction()?;
+            {
+                let mut forget = transaction.prepare("DELETE FROM bucket WHERE id = ?")?;
+                let mut doom =
+                    transaction.prepare("INSERT OR IGNORE INTO doomed(bucket_id) VALUES(?)")?;
+                for id in buckets {
+                    forget.execute([id.0])?;
+                    doom.execute([id.0])?;
+                }
+            }
+            transaction.execute(
+                "DELETE FROM bucket_grant WHERE bucket_id NOT IN (SELECT id FROM bucket)",
+                (),
+            )?;
+            transaction.execute(
+                "INSERT INTO receipt(id, signed_ms, document) VALUES(?, ?, ?)",
+                params![receipt.id, signed_ms, json],
+            )?;
+            for table in ["erase", "rotation"] {
+                let sql = format!("DELETE FROM {table} WHERE id = ?");
+                transaction.execute(&sql, [draft_id])?;
+            }
+            transaction.commit()
+        };
+        finish(&self.connection()).map_err(StoreError::from)?;
+        self.hide(buckets);
+        Ok(())
+    }
+
+    /// The buckets whose folders are still to be removed.
+    pub(crate) fn doomed(&self) -> Result<Vec<Id>> {
+        let connection = self.connection();
+        let mut statement = connection
+            .prepare("SELECT bucket_id FROM doomed")
+            .map_err(StoreError::from)?;
+        let rows = statement
+            .query_map((), |row| row.get(0).map(Id))
+            .map_err(StoreError::from)?;
+        rows.map(|id| Ok(id.map_err(StoreError::from)?)).collect()
+    }
+
+    /// A doomed folder is gone.
+    pub(crate) fn forget_doomed(&self, id: Id) -> Result<()> {
+        self.connection()
+            .execute("DELETE FROM doomed WHERE bucket_id = ?", [id.0])
+            .map_err(StoreError::from)?;
+        Ok(())
+    }
+
+    /// A page of receipts, the newest first, signed before `before_ms`.
+    pub(crate) fn receipts(&self, before_ms: i64, limit: usize) -> Result<Vec<ReceiptSummary>> {
+        let connection = self.connection();
+        let mut statement = connection
+            .prepare(
+                "SELECT id, signed_ms, document ->> '$.erased.what',
+                     document ->> '$.erased.level.name', document ->> '$.erased.objects',
+                     document ->> '$.erased.bytes'
+                 FROM receipt WHERE signed_ms < ? ORDER BY signed_ms DESC, id LIMIT ?",
+            )
+            .map_err(StoreError::from)?;
+        let count = |row: &rusqlite::Row<'_>, column| -> rusqlite::Result<u64> {
+            let count: i64 = row.get(column)?;
+            Ok(count.unsigned_abs())
+        };
+        let rows = statement
+            .query_map(params![before_ms, limit as i64], |row| {
+                Ok(ReceiptSummary {
+                    id: row.get(0)?,
+                    signed_ms: row.get(1)?,
+                    what: row.get(2)?,
+                    level: row.get(3)?,
+                    objects: count(row, 4)?,
+                    bytes: count(row, 5)?,
+                })
+            })
+            .map_err(StoreError::from)?;
+        rows.map(|row| Ok(row.map_err(StoreError::from)?)).collect()
+    }
+
+    /// A receipt.
+    pub(crate) fn receipt(&self, id: &str) -> Result<Option<Receipt>> {
+        let found: Option<String> = self
+            .connection()
+            .query_row("SELECT document FROM receipt WHERE id = ?", [id], |row| {
+                row.get(0)
+            })
+            .optional()
+            .map_err(StoreError::from)?;
+        let receipt = found.map(|json| Receipt::from_json(&json)).transpose();
+        Ok(receipt?)
+    }
+}
+
+fn to_json<T: Serialize>(document: &T) -> Result<String> {
+    serde_json::to_string(document).map_err(|_| VaultError::Damaged)
+}
+
+fn from_json<T: DeserializeOwned>(json: &str) -> Result<T> {
+    serde_json::from_str(json).map_err(|_| VaultError::Damaged)
+}

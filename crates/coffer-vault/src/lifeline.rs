@@ -1,0 +1,206 @@
+//! Lifelines: how whatever carries plaintext is cut off at once.
+//!
+//! A front door gives each connection a [`Lifeline`] and serves its requests within
+//! [`Lifeline::scope`]. Every bucket that such a request is granted notes the lifeline. When the
+//! bucket's key is destroyed, all lifelines that it has noted are cut: the front door then drops
+//! the connection with whatever waits to be sent. So nothing that was opened leaves after the
+//! erase was acknowledged, not even what lay in a buffer of the kernel's.
+//!
+//! A connection that once was granted the bucket is cut as well when it is idle by then: its
+//! client connects anew.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::Notify;
+use tokio::task::futures::TaskLocalFuture;
+
+use crate::limits::LIFELINES_KEPT_MIN;
+
+tokio::task_local! {
+    static CURRENT: Lifeline;
+}
+
+/// Numbers for lifelines and for what notes them, none twice.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// What a connection hangs on. Clones are the same lifeline.
+#[derive(Clone, Debug)]
+pub struct Lifeline(Arc<Line>);
+
+#[derive(Debug)]
+struct Line {
+    number: u64,
+    cut: Signal,
+    /// The number of what noted it last, which then need not note it again.
+    noted_by: AtomicU64,
+}
+
+/// Something that happens once.
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    is_given: AtomicBool,
+    waiting: Notify,
+}
+
+impl Signal {
+    pub(crate) fn give(&self) {
+        self.is_given.store(true, Ordering::SeqCst);
+        self.waiting.notify_waiters();
+    }
+
+    pub(crate) fn is_given(&self) -> bool {
+        self.is_given.load(Ordering::SeqCst)
+    }
+
+    pub(crate) async fn given(&self) {
+        let waiting = self.waiting.notified();
+        tokio::pin!(waiting);
+        // First the place in the queue, then the look: so it can't be missed.
+        waiting.as_mut().enable();
+        if !self.is_given() {
+            waiting.await;
+        }
+    }
+}
+
+impl Default for Lifeline {
+    fn default() -> Self {
+        Self(Arc::new(Line {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            cut: Signal::default(),
+            noted_by: AtomicU64::new(0),
+        }))
+    }
+}
+
+impl Lifeline {
+    /// Serves a request of the connection: what it is granted notes the lifeline.
+    pub fn scope<F: Future>(&self, work: F) -> TaskLocalFuture<Self, F> {
+        CURRENT.scope(self.clone(), work)
+    }
+
+    /// Whether it has been cut.
+    pub fn is_cut(&self) -> bool {
+        self.0.cut.is_given()
+    }
+
+    /// Waits until it is cut. The connection must be dropped then, without sending anything more.
+    pub async fn cut_off(&self) {
+        self.0.cut.given().await;
+    }
+
+    fn cut(&self) {
+        self.0.cut.give();
+    }
+}
+
+/// The lifelines that one bucket has noted.
+#[derive(Debug)]
+pub(crate) struct Lifelines {
+    number: u64,
+    noted: Mutex<Noted>,
+}
+
+#[derive(Debug)]
+struct Noted {
+    lines: HashMap<u64, Weak<Line>>,
+    /// How many there may be before those of ended connections are sorted out.
+    sort_out_at: usize,
+}
+
+impl Default for Lifelines {
+    fn default() -> Self {
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            noted: Mutex::new(Noted {
+                lines: HashMap::new(),
+                sort_out_at: LIFELINES_KEPT_MIN,
+            }),
+        }
+    }
+}
+
+impl Lifelines {
+    /// Notes the lifeline of the request that is being served, if it has one.
+    pub(crate) fn note(&self) {
+        // Most connections ask for the same bucket again and again.
+        let _ = CURRENT.try_with(|Lifeline(line)| {
+            if line.noted_by.swap(self.number, Ordering::Relaxed) != self.number {
+                self.noted().add(line);
+            }
+        });
+    }
+
+    /// Cuts all that were noted. Whoever holds them drops them soon after.
+    pub(crate) fn cut(&self) {
+        for line in self.noted().lines.values().filter_map(Weak::upgrade) {
+            Lifeline(line).cut();
+        }
+    }
+
+    /// How many of them there are.
+    pub(crate) fn count(&self) -> usize {
+        let noted = self.noted();
+        let lines = noted.lines.values();
+        lines.filter(|line| line.strong_count() > 0).count()
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Noted {
+    fn add(&mut self, line: &Arc<Line>) {
+        if self.lines.len() >= self.sort_out_at {
+            self.lines.retain(|_, line| line.strong_count() > 0);
+            self.sort_out_at = LIFELINES_KEPT_MIN.max(2 * self.lines.len());
+        }
+        self.lines.insert(line.number, Arc::downgrade(line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_noted_is_cut_and_nothing_else() {
+        let (bucket, other) = (Lifelines::default(), Lifelines::default());
+        let (reader, stranger) = (Lifeline::default(), Lifeline::default());
+        reader
+            .scope(async {
+                bucket.note();
+                other.note();
+                bucket.note();
+            })
+            .await;
+        stranger.scope(async { other.note() }).await;
+        bucket.note(); // outside of any connection
+        let waits = tokio::spawn({
+            let reader = reader.clone();
+            async move { reader.cut_off().await }
+        });
+        tokio::task::yield_now().await;
+        bucket.cut();
+        waits.await.unwrap();
+        reader.cut_off().await;
+        assert!(reader.is_cut() && !stranger.is_cut());
+        assert_eq!(bucket.count(), 1);
+        drop(reader);
+        assert_eq!(bucket.count(), 0);
+    }
+
+    #[test]
+    fn lifelines_of_ended_connections_are_sorted_out() {
+        let bucket = Lifelines::default();
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.build().unwrap();
+        for _ in 0..10 * LIFELINES_KEPT_MIN {
+            runtime.block_on(Lifeline::default().scope(async { bucket.note() }));
+        }
+        assert!(bucket.noted().lines.len() <= LIFELINES_KEPT_MIN + 1);
+    }
+}
