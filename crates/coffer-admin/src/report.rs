@@ -11,6 +11,8 @@ use utoipa::ToSchema;
 pub struct VerifyRequest {
     /// How many bytes a second to read at most.
     pub rate: Option<u64>,
+    /// Check of each blob no more than its length and its commitment to its key.
+    pub commitments_only: bool,
 }
 
 /// One line of the report.

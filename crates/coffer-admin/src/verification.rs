@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use coffer_vault::VerifyEvent;
+use coffer_vault::{VerifyDepth, VerifyEvent};
 use futures::Stream;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -50,8 +50,12 @@ async fn verify(
         let message = "another verification is under way; wait for it to end";
         Refusal::new(StatusCode::CONFLICT, "verification_under_way", message)
     })?;
+    let depth = match request.commitments_only {
+        true => VerifyDepth::Commitments,
+        false => VerifyDepth::Everything,
+    };
     let lines = Lines {
-        events: Box::pin(admin.vault.verify(&actor, request.rate).await?),
+        events: Box::pin(admin.vault.verify(&actor, depth, request.rate).await?),
         _turn: turn,
     };
     let headers = [(CONTENT_TYPE, "application/x-ndjson")];

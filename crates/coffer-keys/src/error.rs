@@ -155,9 +155,9 @@ pub enum KeysError {
     },
     /// Neither copy is intact.
     #[error(
-        "both copies in {path} are damaged, or it is not a keystore: restore it from a backup, with \
-         the root key of then; without one, a level whose key was exported comes back in a new \
-         data folder, by `coffer key import` and the folders of its buckets"
+        "both copies in {path} are damaged, or it is not a keystore: restore it from a backup, \
+         with the root key of then; without one, a level whose key was exported comes back in a \
+         new data folder, by `coffer key import` and the folders of its buckets"
     )]
     Damaged {
         /// The keystore file.

@@ -78,6 +78,7 @@ mod buckets;
 mod levels;
 mod rotation;
 
+mod inspection;
 mod key_folder;
 
 pub mod receipt;
@@ -104,6 +105,7 @@ pub use copies::Repair;
 pub use error::KeysError;
 pub use export::{ExportIdentity, ExportRecipient};
 pub use file_root::FileRoot;
+pub use inspection::{CopyView, inspect_keystore};
 pub use key_folder::{KeyFolder, SourceSecrets};
 pub use keyring_root::KeyringRoot;
 pub use keystore::Keystore;

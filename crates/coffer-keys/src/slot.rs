@@ -23,7 +23,7 @@ pub(crate) const FORMAT: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"cofferKS";
 
-const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + 4;
+pub(crate) const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + 4;
 
 const _: () = assert!(HEADER_BYTES + SHA256_OUTPUT_LEN == FRAME_BYTES);
 

@@ -103,6 +103,8 @@ mod verify;
 
 pub mod offline;
 
+mod commitments;
+
 #[cfg(test)]
 mod interruptions;
 
@@ -111,6 +113,7 @@ pub use coffer_store::{Totals, record};
 
 pub use crate::actor::Actor;
 pub use crate::body::ObjectBody;
+pub use crate::commitments::{CommitmentsChecked, WrongBlob};
 pub use crate::counters::Counters;
 pub use crate::error::{BodyError, Result, VaultError};
 pub use crate::exports::{Adoption, Imported};

@@ -98,3 +98,6 @@ pub const GRANT_COUNT_MAX: usize = 1_000;
 
 /// Access keys that expire are looked for at least so often, should the clock be set meanwhile.
 pub const EXPIRY_LOOK: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// How many blobs that are wrong are told one by one.
+pub const WRONG_BLOBS_MAX: usize = 1_000;

@@ -22,8 +22,8 @@ use crate::system::System;
 
 /// A stopped server's data folder.
 pub struct Offline {
-    folder: Folder,
-    keystore: Keystore,
+    pub(crate) folder: Folder,
+    pub(crate) keystore: Keystore,
     names: HashMap<Id, String>,
 }
 
@@ -173,7 +173,7 @@ impl Offline {
             .await
     }
 
-    async fn open_id(&self, id: Id) -> Result<OpenBucket> {
+    pub(crate) async fn open_id(&self, id: Id) -> Result<OpenBucket> {
         let key: BucketKey = self.keystore.bucket_key(&id.0)?;
         let dir = self.folder.bucket(id);
         let catalog = Catalog::open_read_only(&dir, &key.catalog_key()).await?;

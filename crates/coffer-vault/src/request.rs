@@ -316,6 +316,17 @@ pub enum EtagStyle {
     Md5,
 }
 
+/// How deep a verification looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VerifyDepth {
+    /// Every page of every catalog, every chunk of every blob.
+    #[default]
+    Everything,
+    /// That each blob begins with the commitment to its key, and has its length: a blob's bytes
+    /// count as checked then, though only its header was read.
+    Commitments,
+}
+
 /// What `verify` reports as it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerifyEvent {

@@ -15,9 +15,12 @@ use crate::remote::RemoteArgs;
 
 mod offline;
 
+mod prove;
+
 mod verify;
 
 pub use self::offline::{OfflineArgs, OfflineCommand};
+pub use self::prove::ProveArgs;
 pub use self::verify::VerifyArgs;
 
 /// An S3-compatible storage server that never writes a readable byte.
@@ -90,6 +93,8 @@ pub enum Command {
     Subject(SubjectArgs),
     /// Open every stored chunk of a running server and report damage
     Verify(VerifyArgs),
+    /// Show from outside that nothing in a data folder is readable
+    Prove(ProveArgs),
     /// Read a stopped server's data with its root key
     Offline(OfflineArgs),
 }
@@ -210,6 +215,7 @@ Examples:
   coffer level create secret --rank 2       keep data of rank 2 apart, under a key of its own
   coffer subject create ann --clearance default..secret
   coffer verify --data /srv/coffer          while the server runs
+  coffer prove --data /srv/coffer           shows that nothing there is readable
   coffer offline ls --data /srv/coffer      while it does not";
 
 const SERVE_EXAMPLES: &str = "\

@@ -127,6 +127,18 @@ pub fn data(place: &Place) -> Result<PathBuf, Error> {
     Ok(data_folder(place, File::of(place)?.data))
 }
 
+/// The port of the S3 service, as far as the environment or the configuration file tells.
+pub fn listen_port(place: &Place) -> Result<u16, Error> {
+    let in_environment = std::env::var("COFFER_LISTEN").ok();
+    let address = match in_environment.and_then(|text| parse_address(&text).ok()) {
+        Some(address) => address,
+        None => File::of(place)?
+            .listen
+            .unwrap_or_else(|| fixed(LISTEN_DEFAULT)),
+    };
+    Ok(address.port())
+}
+
 fn data_folder(place: &Place, in_file: Option<PathBuf>) -> PathBuf {
     place
         .data

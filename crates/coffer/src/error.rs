@@ -84,6 +84,15 @@ pub enum Error {
         /// Why the socket could not be reached.
         source: io::Error,
     },
+    /// The folder is no data folder.
+    #[error(
+        "there is no keystore in {data}: name a data folder with --data",
+        data = data.display()
+    )]
+    NoKeystore {
+        /// The folder.
+        data: PathBuf,
+    },
     /// The data folder's socket is another user's.
     #[error(
         "the server on {data} cannot be asked: permission denied; \

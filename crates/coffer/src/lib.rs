@@ -18,6 +18,8 @@ pub mod credentials;
 
 pub mod remote;
 
+pub mod lines;
+
 pub mod commands;
 
 pub mod cli;
@@ -57,6 +59,8 @@ pub mod welcome;
 pub mod serve;
 
 pub mod verify;
+
+pub mod prove;
 
 pub mod offline;
 

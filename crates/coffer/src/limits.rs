@@ -30,6 +30,22 @@ pub const HTTP_BUFFER_BYTES: usize = 64 * 1024;
 /// headers there may be 100: hyper's own limit, which costs an allocation a request to change.
 pub const HEADER_BYTES: usize = 32 * 1024;
 
+/// Findings that `coffer prove` tells one by one.
+pub const FINDINGS_MAX: usize = 1_000;
+
+/// How long ago a blob of odd length was written last, if it may be uploaded right now: an upload
+/// that does not progress is cut off much earlier.
+pub const UNFINISHED_UPLOAD: Duration = Duration::from_secs(600);
+
+/// A canary that lies in a catalog, in bytes.
+pub const CANARY_SMALL_BYTES: usize = 5_000;
+
+/// A canary that lies in a blob, in bytes.
+pub const CANARY_LARGE_BYTES: usize = 1 << 20;
+
+/// The longest answer to a canary's requests, in bytes.
+pub const CANARY_ANSWER_BYTES: usize = 2 << 20;
+
 /// The longest passphrase or PIN, in bytes.
 pub const PASSPHRASE_MAX_BYTES: usize = 1024;
 

@@ -15,6 +15,7 @@ use crate::hardening::harden;
 use crate::limits::{BLOCKING_THREADS, END_WAIT};
 use crate::logging;
 use crate::offline::offline;
+use crate::prove::prove;
 use crate::remote::Remote;
 use crate::root_source::secrets_of;
 use crate::serve::serve;
@@ -36,12 +37,17 @@ pub fn run() -> ExitCode {
             let data = config::data(&cli.place)?;
             block_on(async { offline(&data, args).await }).map(|()| ExitCode::SUCCESS)
         }),
+        Command::Prove(args) => cli.alone("prove").and_then(|()| {
+            logging::start(LogLevel::Error, LogFormat::Text);
+            block_on(prove(&cli.place, &cli.remote, args))
+        }),
         asking => config::data(&cli.place)
             .and_then(|data| Remote::new(data, &cli.remote))
             .and_then(|remote| block_on(ask(&remote, asking))),
     };
-    // For `verify`, 1 says that something is damaged, so all else is 2.
-    let failure = matches!(cli.command, Command::Verify(_)).then(|| ExitCode::from(2));
+    // For these, 1 says that something was found, so all else is 2.
+    let failure =
+        matches!(cli.command, Command::Verify(_) | Command::Prove(_)).then(|| ExitCode::from(2));
     outcome.unwrap_or_else(|error| {
         eprintln!("error: {error}");
         failure.unwrap_or_else(|| error.exit_code())
@@ -55,7 +61,7 @@ async fn ask(remote: &Remote, command: &Command) -> Result<ExitCode, Error> {
         Command::Bucket(args) => bucket(remote, &args.command).await?,
         Command::Subject(args) => subject(remote, &args.command).await?,
         Command::Verify(args) => return verify(remote, args).await,
-        Command::Serve(_) | Command::Offline(_) => {}
+        Command::Serve(_) | Command::Offline(_) | Command::Prove(_) => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! The running server, as commands ask it: over the socket in its data folder, or over HTTPS.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine;
@@ -229,7 +229,7 @@ impl Endpoint {
             host,
             name,
             authorization: authorization(&credentials),
-            tls: connector(args)?,
+            tls: connector(args.ca.as_deref())?,
         })
     }
 
@@ -264,8 +264,10 @@ fn authorization(credentials: &Credentials) -> HeaderValue {
     value
 }
 
-fn connector(args: &RemoteArgs) -> Result<TlsConnector, Error> {
-    let path = args.ca.clone().unwrap_or_else(|| SYSTEM_AUTHORITIES.into());
+/// Makes TLS connections to servers that an authority vouches for: the one in this file, or those
+/// that the system trusts.
+pub fn connector(ca: Option<&Path>) -> Result<TlsConnector, Error> {
+    let path = ca.unwrap_or(Path::new(SYSTEM_AUTHORITIES)).to_owned();
     let unusable = |problem: String| Error::Certificate {
         path: path.clone(),
         problem,

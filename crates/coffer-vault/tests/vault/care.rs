@@ -8,7 +8,12 @@ use crate::door::{blob_files, bytes, door, eventually, name};
 
 async fn walked(vault: &Vault) -> Vec<VerifyEvent> {
     let owner = Actor::Local { uid: 0 };
-    vault.verify(&owner, None).await.unwrap().collect().await
+    vault
+        .verify(&owner, VerifyDepth::Everything, None)
+        .await
+        .unwrap()
+        .collect()
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread")]

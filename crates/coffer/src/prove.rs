@@ -1,0 +1,227 @@
+//! `coffer prove`: shows from outside that nothing in a data folder is readable.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use coffer_admin::{Report, VerifyRequest};
+use coffer_keys::{KeyFolder, SourceSpec};
+use coffer_vault::VaultError;
+use coffer_vault::offline::Offline;
+use http::Method;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::{Place, ProveArgs};
+use crate::config;
+use crate::credentials::Credentials;
+use crate::error::Error;
+use crate::lines::Lines;
+use crate::remote::{Remote, RemoteArgs, connector};
+
+pub mod kind;
+
+pub mod statistic;
+
+pub mod sealed;
+
+pub mod report;
+
+pub mod walk;
+
+pub mod needles;
+
+pub mod s3;
+
+pub mod canary;
+
+use self::report::{Commitments, Proof};
+use self::s3::S3;
+use self::walk::Walk;
+
+/// The exit code when something was found.
+const FOUND: u8 = 1;
+
+/// Proves, and reports on standard output. Progress is drawn on standard error if that is a
+/// terminal.
+pub async fn prove(
+    place: &Place,
+    remote: &RemoteArgs,
+    args: &ProveArgs,
+) -> Result<ExitCode, Error> {
+    let data = config::data(place)?;
+    if !data.join("keystore").exists() {
+        return Err(Error::NoKeystore { data });
+    }
+    let bar = bar(args.json);
+    let mut proof = Proof::default();
+    let server = Remote::Local { data: data.clone() };
+    let is_running = match server.get::<serde_json::Value>("/health/ready").await {
+        Ok(_) | Err(Error::Answer { .. } | Error::Refused { .. }) => true,
+        Err(Error::NotOwner { data }) => return Err(Error::NotOwner { data }),
+        Err(_) => false,
+    };
+
+    bar.set_message("looking at files");
+    look(&data, is_running, &bar, &mut proof)?;
+    bar.set_message("comparing commitments");
+    if is_running {
+        ask_commitments(&server, &bar, &mut proof).await?;
+    } else {
+        compare_commitments(&data, &bar, &mut proof).await;
+    }
+    if args.no_canary {
+        proof.leave_out("whether a canary is found: --no-canary");
+    } else if !is_running {
+        proof.leave_out("whether a canary is found: no server runs, so none could be stored");
+    } else {
+        bar.set_message("planting a canary");
+        let endpoint = match &args.s3 {
+            Some(endpoint) => endpoint.clone(),
+            None => format!("https://127.0.0.1:{}", config::listen_port(place)?),
+        };
+        if let Err(problem) = plant(&data, remote, &endpoint, &mut proof).await {
+            proof.leave_out(format!("whether a canary is found: {endpoint}: {problem}"));
+        }
+    }
+    bar.finish_and_clear();
+    tell(&mut proof, args.json)
+}
+
+fn tell(proof: &mut Proof, json: bool) -> Result<ExitCode, Error> {
+    proof.proven = proof.finding_count == 0;
+    let mut out = io::stdout().lock();
+    let written = match json {
+        true => proof.write_json(&mut out),
+        false => proof.write_text(&mut out),
+    };
+    written.map_err(|source| Error::System {
+        doing: "writing the report",
+        source,
+    })?;
+    Ok(match proof.proven {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(FOUND),
+    })
+}
+
+fn bar(is_hidden: bool) -> ProgressBar {
+    // Draws on standard error, and only if that is a terminal.
+    let bar = match is_hidden {
+        true => ProgressBar::hidden(),
+        false => ProgressBar::new_spinner(),
+    };
+    let template = "{spinner} {msg}: {pos} in {elapsed}";
+    bar.set_style(ProgressStyle::with_template(template).expect("a template that parses"));
+    bar
+}
+
+fn look(data: &Path, is_running: bool, bar: &ProgressBar, proof: &mut Proof) -> Result<(), Error> {
+    let source = match KeyFolder::new(data).record() {
+        Ok(record) => {
+            // During a move, a readable root key is where it may be.
+            let moves_to_file = record.next() == Some(&SourceSpec::File(None));
+            (!moves_to_file).then(|| record.current().clone())
+        }
+        Err(error) => {
+            proof.find(Path::new("keystore.source"), error.to_string());
+            None
+        }
+    };
+    tokio::task::block_in_place(|| {
+        Walk {
+            data,
+            is_running,
+            source: source.as_ref(),
+            told: &|count| bar.set_position(count),
+        }
+        .run(proof)
+    })
+}
+
+/// Has the running server compare every blob's commitment.
+async fn ask_commitments(
+    server: &Remote,
+    bar: &ProgressBar,
+    proof: &mut Proof,
+) -> Result<(), Error> {
+    let request = VerifyRequest {
+        rate: None,
+        commitments_only: true,
+    };
+    let body = match server
+        .open(Method::POST, "/v1/verify", Some(&request))
+        .await
+    {
+        Ok(body) => body,
+        Err(error @ Error::Refused { .. }) => {
+            proof.leave_out(format!("commitments: {error}"));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let mut lines = Lines::new(body);
+    while let Some(line) = lines.next(server).await? {
+        let report =
+            serde_json::from_slice(&line).map_err(|_| server.nonsense("gave an unknown answer"))?;
+        match report {
+            Report::Progress { checked_count, .. } => bar.set_position(checked_count),
+            // Names of objects stay where they are.
+            Report::Damage { bucket, what, .. } => {
+                proof.find(Path::new(""), format!("bucket {bucket}: {what}"));
+            }
+            Report::Done { checked_count, .. } => {
+                proof.commitments = Some(Commitments {
+                    by: "the running server",
+                    checked_count,
+                });
+                return Ok(());
+            }
+        }
+    }
+    Err(server.nonsense("ended before its report did"))
+}
+
+/// Compares them here, if the root key can be had without asking anybody.
+async fn compare_commitments(data: &Path, bar: &ProgressBar, proof: &mut Proof) {
+    let offline = match Offline::open(data) {
+        Ok(offline) => offline,
+        Err(VaultError::FolderInUse { .. }) => {
+            proof.leave_out(
+                "commitments: a server holds the folder, but its socket does not answer",
+            );
+            return;
+        }
+        Err(error) => {
+            proof.leave_out(format!("commitments: the keystore was not opened: {error}"));
+            return;
+        }
+    };
+    let checked = offline
+        .check_commitments(|count| bar.set_position(count))
+        .await;
+    for wrong in &checked.wrong {
+        proof.find(&wrong.file, wrong.what.clone());
+    }
+    proof.finding_count += checked.wrong_count - checked.wrong.len() as u64;
+    proof.commitments = Some(Commitments {
+        by: "this command, with the root key",
+        checked_count: checked.blob_count,
+    });
+}
+
+async fn plant(
+    data: &Path,
+    remote: &RemoteArgs,
+    endpoint: &str,
+    proof: &mut Proof,
+) -> Result<(), String> {
+    let made = data.join("credentials");
+    let credentials = Credentials::find(made.exists().then_some(made.as_path()))
+        .map_err(|_| "an access key is needed: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")?;
+    let own = data.join("tls/ca.pem");
+    let ca: Option<PathBuf> = remote.ca.clone().or_else(|| own.exists().then_some(own));
+    let tls = connector(ca.as_deref()).map_err(|error| error.to_string())?;
+    let s3 = S3::new(endpoint, tls, credentials)
+        .ok_or("write an address such as https://127.0.0.1:9000 (--s3)")?;
+    canary::canary(&s3, endpoint, data, proof).await
+}

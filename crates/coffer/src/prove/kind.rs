@@ -1,0 +1,218 @@
+//! What may lie where in a data folder; `docs/FORMAT.md`, "Data folder".
+
+use std::path::{Component, Path};
+
+/// What a file or folder of a data folder is, by its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A folder that belongs there.
+    Folder,
+    /// All keys above the data keys, sealed.
+    Keystore,
+    /// Which root-key source: not secret.
+    SourceRecord,
+    /// The root key, readable by its owner.
+    PlainRootKey,
+    /// The root key under a passphrase or a token.
+    SealedRootKey,
+    /// A SQLCipher database: `system.db`, or a bucket's catalog.
+    Database,
+    /// The write-ahead log of one.
+    DatabaseLog,
+    /// The index of such a log: numbers of pages.
+    DatabaseLogIndex,
+    /// What an interrupted creation left: it counts for nothing.
+    Unfinished,
+    /// A sealed message.
+    Blob,
+    /// A segment of the audit log, sealed.
+    AuditSegment,
+    /// Where the audit log ends, sealed.
+    AuditHead,
+    /// Certificates: public.
+    Certificate,
+    /// A certificate's key, readable by its owner.
+    TlsKey,
+    /// The first access key, readable by its owner.
+    Credentials,
+    /// Empty, or a socket.
+    Empty,
+}
+
+impl Kind {
+    /// What a path, relative to the data folder, must be; `None`: nothing of ours is there.
+    pub fn of(relative: &Path, is_folder: bool) -> Option<Self> {
+        let mut names = Vec::with_capacity(5);
+        for component in relative.components() {
+            let Component::Normal(name) = component else {
+                return None;
+            };
+            names.push(name.to_str()?);
+        }
+        if is_folder {
+            return is_known_folder(&names).then_some(Self::Folder);
+        }
+        match names[..] {
+            [name] => top(name),
+            ["tls", name] => tls(name),
+            ["audit", name] => audit(name),
+            ["buckets", id, name] if is_hex(id, 32) => database(name, "catalog"),
+            ["buckets", id, "blobs", folder, file]
+                if is_hex(id, 32) && is_hex(folder, 2) && is_hex(file, 30) =>
+            {
+                Some(Self::Blob)
+            }
+            _ => None,
+        }
+    }
+
+    /// In a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Folder => "folders",
+            Self::Keystore => "keystore",
+            Self::SourceRecord => "root-key source record",
+            Self::PlainRootKey => "readable root key",
+            Self::SealedRootKey => "sealed root key",
+            Self::Database => "databases",
+            Self::DatabaseLog => "write-ahead logs",
+            Self::DatabaseLogIndex => "log indexes",
+            Self::Unfinished => "left by an interrupted start",
+            Self::Blob => "blobs",
+            Self::AuditSegment => "audit segments",
+            Self::AuditHead => "audit head",
+            Self::Certificate => "certificates",
+            Self::TlsKey => "TLS keys",
+            Self::Credentials => "credentials",
+            Self::Empty => "lock and socket",
+        }
+    }
+
+    /// Whether it holds a secret in the clear, which is so by design and told.
+    pub fn is_readable_secret(self) -> bool {
+        matches!(self, Self::PlainRootKey | Self::TlsKey | Self::Credentials)
+    }
+}
+
+fn is_known_folder(names: &[&str]) -> bool {
+    match names {
+        [] | ["tls" | "audit" | "buckets" | "lost+found"] => true,
+        ["buckets", id] | ["buckets", id, "blobs"] => is_hex(id, 32),
+        ["buckets", id, "blobs", folder] => is_hex(id, 32) && is_hex(folder, 2),
+        _ => false,
+    }
+}
+
+fn top(name: &str) -> Option<Kind> {
+    // A file under construction has `.new` behind, and takes the place of the other.
+    match name.strip_suffix(".new").unwrap_or(name) {
+        "lock" | "admin.sock" => Some(Kind::Empty),
+        "keystore" => Some(Kind::Keystore),
+        "keystore.source" => Some(Kind::SourceRecord),
+        "root.key" => Some(Kind::PlainRootKey),
+        "root.passphrase" | "root-2.passphrase" | "root.token" | "root-2.token" => {
+            Some(Kind::SealedRootKey)
+        }
+        "credentials" => Some(Kind::Credentials),
+        other => database(other, "system"),
+    }
+}
+
+fn tls(name: &str) -> Option<Kind> {
+    match name {
+        "ca.pem" | "server.pem" => Some(Kind::Certificate),
+        // `ca.new` is a key or a certificate, so it is to be as private as a key.
+        "ca.key" | "server.key" | "ca.new" | "server.new" => Some(Kind::TlsKey),
+        _ => None,
+    }
+}
+
+fn audit(name: &str) -> Option<Kind> {
+    let is_number = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    match name.strip_suffix(".new").unwrap_or(name) {
+        "head" => Some(Kind::AuditHead),
+        name if name.strip_suffix(".log").is_some_and(is_number) => Some(Kind::AuditSegment),
+        _ => None,
+    }
+}
+
+fn database(name: &str, stem: &str) -> Option<Kind> {
+    match name.strip_prefix(stem)? {
+        ".db" => Some(Kind::Database),
+        ".db-wal" => Some(Kind::DatabaseLog),
+        ".db-shm" => Some(Kind::DatabaseLogIndex),
+        ".unfinished" | ".unfinished-journal" | ".db-journal" => Some(Kind::Unfinished),
+        _ => None,
+    }
+}
+
+fn is_hex(text: &str, digits: usize) -> bool {
+    text.len() == digits
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str) -> Option<Kind> {
+        Kind::of(Path::new(path), false)
+    }
+
+    #[test]
+    fn what_the_server_makes_is_known() {
+        let bucket = "buckets/00112233445566778899aabbccddeeff";
+        for (path, kind) in [
+            ("lock", Kind::Empty),
+            ("admin.sock", Kind::Empty),
+            ("keystore", Kind::Keystore),
+            ("keystore.source", Kind::SourceRecord),
+            ("root.key", Kind::PlainRootKey),
+            ("root-2.passphrase", Kind::SealedRootKey),
+            ("system.db", Kind::Database),
+            ("system.db-wal", Kind::DatabaseLog),
+            ("system.unfinished-journal", Kind::Unfinished),
+            ("credentials.new", Kind::Credentials),
+            ("tls/ca.pem", Kind::Certificate),
+            ("tls/server.key", Kind::TlsKey),
+            ("audit/head", Kind::AuditHead),
+            ("audit/00000001.log", Kind::AuditSegment),
+        ] {
+            assert_eq!(file(path), Some(kind), "{path}");
+        }
+        assert_eq!(file(&format!("{bucket}/catalog.db")), Some(Kind::Database));
+        let blob = format!("{bucket}/blobs/ab/{}", "c".repeat(30));
+        assert_eq!(file(&blob), Some(Kind::Blob));
+        for folder in ["", "tls", "buckets", bucket, &format!("{bucket}/blobs/ab")] {
+            assert_eq!(
+                Kind::of(Path::new(folder), true),
+                Some(Kind::Folder),
+                "{folder}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_it_does_not_make_is_not() {
+        let bucket = "buckets/00112233445566778899aabbccddeeff";
+        for path in [
+            "notes.txt".to_owned(),
+            "keystore.bak".to_owned(),
+            "system.db2".to_owned(),
+            "tls/extra.pem".to_owned(),
+            "audit/1.log".to_owned(),
+            "buckets/x".to_owned(),
+            "buckets/0123/catalog.db".to_owned(),
+            format!("{bucket}/system.db"),
+            format!("{bucket}/blobs/ab/{}", "C".repeat(30)),
+            format!("{bucket}/blobs/{}", "c".repeat(32)),
+            "lost+found/00001".to_owned(),
+        ] {
+            assert_eq!(file(&path), None, "{path}");
+        }
+        assert_eq!(Kind::of(Path::new("cache"), true), None);
+        assert_eq!(Kind::of(Path::new("keystore"), true), None);
+    }
+}

@@ -1,0 +1,214 @@
+//! A walk over a data folder: every file of a known kind, private, and sealed where it must be.
+
+use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use coffer_keys::SourceSpec;
+
+use crate::error::Error;
+use crate::limits::UNFINISHED_UPLOAD;
+use crate::prove::kind::Kind;
+use crate::prove::report::Proof;
+use crate::prove::sealed::{self, Look};
+
+/// What the walk needs to know.
+pub struct Walk<'a> {
+    /// The data folder.
+    pub data: &'a Path,
+    /// Whether a server is writing there meanwhile.
+    pub is_running: bool,
+    /// The root-key source that is recorded.
+    pub source: Option<&'a SourceSpec>,
+    /// Told how many files were looked at.
+    pub told: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Walk<'_> {
+    /// Looks at everything.
+    ///
+    /// # Errors
+    /// When the data folder itself can't be read.
+    pub fn run(&self, proof: &mut Proof) -> Result<(), Error> {
+        let unreadable = |source| Error::System {
+            doing: "reading the data folder",
+            source,
+        };
+        let owner = fs::metadata(self.data).map_err(unreadable)?.uid();
+        let mut looked_count = 0;
+        let mut visit = |relative: &Path, metadata: &Metadata| {
+            looked_count += 1;
+            (self.told)(looked_count);
+            self.look(relative, metadata, owner, proof)
+        };
+        each(self.data, &mut visit).map_err(unreadable)
+    }
+
+    /// Looks at one file or folder. `false`: what is below a folder is not to be looked at.
+    fn look(&self, relative: &Path, metadata: &Metadata, owner: u32, proof: &mut Proof) -> bool {
+        let file_type = metadata.file_type();
+        if file_type.is_symlink() {
+            proof.find(
+                relative,
+                "it leads elsewhere: what is there was not looked at",
+            );
+            return false;
+        }
+        let Some(kind) = Kind::of(relative, file_type.is_dir()) else {
+            proof.find(
+                relative,
+                "coffer makes no such file: nobody knows what it holds",
+            );
+            return false;
+        };
+        if relative == Path::new("lost+found") {
+            return false;
+        }
+        if kind != Kind::Folder {
+            proof.count(kind);
+        }
+        check_permissions(relative, metadata, kind, owner, proof);
+        self.check_place(relative, kind, proof);
+        let is_odd = !file_type.is_dir() && !file_type.is_file() && !file_type.is_socket();
+        if is_odd || file_type.is_socket() != (relative == Path::new("admin.sock")) {
+            proof.find(relative, "it is not an ordinary file");
+            return false;
+        }
+        match self.content(relative, metadata, kind) {
+            Ok(Look { wrong, page_count }) => {
+                proof.page_count += page_count;
+                if let Some(wrong) = wrong {
+                    self.wrong(relative, metadata, kind, wrong, proof);
+                }
+            }
+            // Removed since its name was read.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => proof.leave_out(format!("{}: {error}", relative.display())),
+        }
+        true
+    }
+
+    fn content(&self, relative: &Path, metadata: &Metadata, kind: Kind) -> io::Result<Look> {
+        let path = self.data.join(relative);
+        // Under construction, none has its form yet.
+        if path.extension().is_some_and(|extension| extension == "new") {
+            return Ok(Look::default());
+        }
+        match kind {
+            Kind::Blob => sealed::blob(&path),
+            Kind::Database => sealed::database(&path),
+            Kind::DatabaseLog => sealed::database_log(&path),
+            Kind::Keystore => sealed::keystore(&path),
+            Kind::AuditSegment => sealed::audit_segment(&path),
+            Kind::Empty if metadata.len() > 0 && metadata.is_file() => Ok(Look {
+                wrong: Some("it is not empty".to_owned()),
+                page_count: 0,
+            }),
+            _ => Ok(Look::default()),
+        }
+    }
+
+    /// A blob that is being uploaded has no message's length yet.
+    fn wrong(
+        &self,
+        relative: &Path,
+        metadata: &Metadata,
+        kind: Kind,
+        wrong: String,
+        proof: &mut Proof,
+    ) {
+        let age = metadata
+            .modified()
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
+        let is_young = age.is_none_or(|age| age < UNFINISHED_UPLOAD);
+        if kind == Kind::Blob && self.is_running && is_young && wrong.contains("length") {
+            proof.leave_out(format!(
+                "{}: it may be uploaded right now",
+                relative.display()
+            ));
+        } else {
+            proof.find(relative, wrong);
+        }
+    }
+
+    /// Whether something that is readable by design is there for a reason.
+    fn check_place(&self, relative: &Path, kind: Kind, proof: &mut Proof) {
+        if !kind.is_readable_secret() {
+            return;
+        }
+        let is_wanted = kind != Kind::PlainRootKey
+            || self
+                .source
+                .is_none_or(|source| *source == SourceSpec::File(None));
+        if is_wanted {
+            proof
+                .readable_by_design
+                .push(relative.display().to_string());
+        } else {
+            proof.find(
+                relative,
+                "a readable root key, though the keystore's is elsewhere (keystore.source)",
+            );
+        }
+    }
+}
+
+/// For the owner alone, who is the folder's; certificates are public.
+fn check_permissions(
+    relative: &Path,
+    metadata: &Metadata,
+    kind: Kind,
+    owner: u32,
+    proof: &mut Proof,
+) {
+    let mode = metadata.mode() & 0o7777;
+    let forbidden = if kind == Kind::Certificate {
+        0o022
+    } else {
+        0o077
+    };
+    if mode & forbidden != 0 {
+        let right = if metadata.is_dir() { "0700" } else { "0600" };
+        proof.find(
+            relative,
+            format!("others than its owner may use it: its mode is {mode:04o}, not {right}"),
+        );
+    }
+    if metadata.uid() != owner {
+        proof.find(
+            relative,
+            format!(
+                "it belongs to user {}, the data folder to user {owner}",
+                metadata.uid()
+            ),
+        );
+    }
+}
+
+/// Visits everything below a folder, the folder itself first, with paths relative to it. What
+/// vanishes meanwhile is left out.
+pub fn each(root: &Path, visit: &mut dyn FnMut(&Path, &Metadata) -> bool) -> io::Result<()> {
+    visit(Path::new(""), &fs::metadata(root)?);
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let entries = match fs::read_dir(root.join(&folder)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let relative = folder.join(entry.file_name());
+            let metadata = match entry.metadata() {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                metadata => metadata?,
+            };
+            if visit(&relative, &metadata) && metadata.is_dir() {
+                folders.push(relative);
+            }
+        }
+    }
+    Ok(())
+}
