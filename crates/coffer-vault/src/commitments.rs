@@ -91,7 +91,7 @@ impl Offline {
     ) {
         checked.blob_count += 1;
         let key = bucket
-            .key
+            .key()
             .unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key);
         let what = match key {
             Err(_) => "its wrapped data key does not open".to_owned(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coffer_admin::{Report, VerifyRequest};
-use coffer_keys::{KeyFolder, SourceSpec};
+use coffer_keys::{KeyFolder, SourceSecrets, SourceSpec};
 use coffer_vault::VaultError;
 use coffer_vault::offline::Offline;
 use http::Method;
@@ -16,6 +16,7 @@ use crate::config;
 use crate::credentials::Credentials;
 use crate::error::Error;
 use crate::lines::Lines;
+use crate::passphrase::Purpose;
 use crate::remote::{Remote, RemoteArgs, connector};
 
 pub mod kind;
@@ -67,7 +68,14 @@ pub async fn prove(
     if is_running {
         ask_commitments(&server, &bar, &mut proof).await?;
     } else {
-        compare_commitments(&data, &bar, &mut proof).await;
+        let secrets = SourceSecrets {
+            passphrase: match args.passphrase.passphrase_fd {
+                Some(_) => Some(args.passphrase.passphrase(Purpose::Open)?),
+                None => None,
+            },
+            pin: None,
+        };
+        compare_commitments(&data, &secrets, &bar, &mut proof).await;
     }
     if args.no_canary {
         proof.leave_out("whether a canary is found: --no-canary");
@@ -182,8 +190,13 @@ async fn ask_commitments(
 }
 
 /// Compares them here, if the root key can be had without asking anybody.
-async fn compare_commitments(data: &Path, bar: &ProgressBar, proof: &mut Proof) {
-    let offline = match Offline::open(data) {
+async fn compare_commitments(
+    data: &Path,
+    secrets: &SourceSecrets,
+    bar: &ProgressBar,
+    proof: &mut Proof,
+) {
+    let offline = match Offline::open(data, secrets) {
         Ok(offline) => offline,
         Err(VaultError::FolderInUse { .. }) => {
             proof.leave_out(

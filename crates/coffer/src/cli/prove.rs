@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use crate::passphrase::PassphraseArgs;
+
 /// `coffer prove`.
 #[derive(Debug, Args)]
 #[command(after_help = PROVE_EXAMPLES)]
@@ -12,6 +14,9 @@ pub struct ProveArgs {
     /// Plant no canary
     #[arg(long, conflicts_with = "s3")]
     pub no_canary: bool,
+    /// What opens the root key of a stopped server, if a passphrase does.
+    #[command(flatten)]
+    pub passphrase: PassphraseArgs,
     /// Report as JSON: one object
     #[arg(long)]
     pub json: bool,
@@ -31,4 +36,5 @@ it could not look.
 Examples:
   coffer prove
   coffer prove --data /srv/coffer --s3 https://coffer.example.org:9000
+  coffer prove --data /srv/coffer --passphrase-fd 3 3< passphrase
   coffer prove --data /srv/coffer --json | jq .proven";
