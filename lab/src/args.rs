@@ -17,7 +17,9 @@ const EXAMPLES: &str = "\
 Examples:
   coffer-lab list                          who can run here, and what the others would need
   coffer-lab raw --quick                   a first look, in less than a minute
+  coffer-lab raw --report report.html      plots and advice, to look at
   coffer-lab all --json here.json          every sample, to keep and to compare
+  coffer-lab report here.json report.html  the report of what was kept
   coffer-lab compare here.json there.json  two machines, or two kernels, side by side
 
 Speeds are in MB/s of 1,000,000 bytes, medians with the interval that holds the true median with
@@ -32,6 +34,13 @@ pub enum Command {
     Raw(Measuring),
     /// Measure all of the above
     All(Measuring),
+    /// Make the report of a record that --json has written
+    Report {
+        /// The record
+        record: PathBuf,
+        /// The page to write
+        page: PathBuf,
+    },
     /// Set two records side by side that --json has written
     Compare {
         /// One record
@@ -53,6 +62,9 @@ pub struct Measuring {
     /// Write every sample to a file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write the report to look at: one HTML file that needs nothing else
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -24,6 +24,11 @@ pub mod raw;
 pub mod published;
 pub mod table;
 
+pub mod advice;
+pub mod plot;
+
+pub mod report;
+
 pub mod compare;
 
 pub mod args;

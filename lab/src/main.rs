@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -11,11 +12,11 @@ use coffer_lab::args::{Command, CommandLine, Measuring};
 use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
 use coffer_lab::machine::{Conditions, Machine};
-use coffer_lab::published::published;
+use coffer_lab::published::{Published, published};
 use coffer_lab::raw::raw;
 use coffer_lab::record::{FORMAT, Record};
 use coffer_lab::rounds::Effort;
-use coffer_lab::{compare, table, undo};
+use coffer_lab::{compare, report, table, undo};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -45,6 +46,9 @@ fn run(command: &Command) -> Result<()> {
             Ok(())
         }
         Command::Raw(measuring) | Command::All(measuring) => measure(measuring),
+        Command::Report { record, page } => {
+            write_report(page, &compare::read(record)?, &published()?)
+        }
         Command::Compare { first, second } => {
             let (first, second) = (compare::read(first)?, compare::read(second)?);
             print!("{}", compare::compare(&first, &second));
@@ -87,6 +91,15 @@ fn measure(measuring: &Measuring) -> Result<()> {
         })?;
         fs::write(path, text + "\n").doing(|| format!("writing {}", path.display()))?;
     }
-    print!("{}", table::terminal(&record, &published()?));
+    let published = published()?;
+    if let Some(path) = &measuring.report {
+        write_report(path, &record, &published)?;
+    }
+    print!("{}", table::terminal(&record, &published));
     Ok(())
+}
+
+fn write_report(path: &Path, record: &Record, published: &[Published]) -> Result<()> {
+    let page = report::page(record, published);
+    fs::write(path, page).doing(|| format!("writing {}", path.display()))
 }

@@ -18,6 +18,9 @@ pub struct Published {
     /// What was measured, where one experiment has several figures.
     #[serde(default)]
     pub what: String,
+    /// Where on the experiment's axis; none where the experiment has no axis, or it is not told.
+    #[serde(default)]
+    pub x: Option<u64>,
     /// In MB/s.
     pub megabytes_per_second: f64,
     /// Which of [`SOURCES`].

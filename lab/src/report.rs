@@ -1,0 +1,128 @@
+//! The report: one HTML file that needs nothing else. People look at the plots; every figure also
+//! stands in a table.
+
+mod experiments;
+
+mod advice_cards;
+mod machine_facts;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::advice::advice;
+use crate::published::{Published, SOURCES};
+use crate::record::{Agreement, Record};
+use crate::table::warnings;
+
+const STYLE: &str = include_str!("report/style.css");
+
+/// The whole page.
+pub fn page(record: &Record, published: &[Published]) -> String {
+    let groups = experiments::groups(record);
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Where should encryption run? · coffer-lab" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    p.overline { "coffer-lab " (record.version) }
+                    h1 { "Where should encryption run, on this machine?" }
+                    p.machine { (record.machine.line()) }
+                    p.quiet {
+                        "Measured " (day(&record.date)) " by "
+                        code { "coffer-lab " (record.command) }
+                    }
+                    (noise(record))
+                }
+                main {
+                    (advice_cards::cards(&advice(record)))
+                    nav aria-label="Experiments" {
+                        @for group in &groups {
+                            a href=(format!("#{}", group.anchor)) { (group.title) }
+                        }
+                        a href="#machine" { "The machine" }
+                        a href="#method" { "Method" }
+                    }
+                    @for group in &groups { (experiments::section(group, published)) }
+                    (machine_facts::section(record))
+                    (method(record))
+                }
+                footer { p { "Sources of published figures" } (sources()) }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+fn day(date: &str) -> &str {
+    date.split('T').next().unwrap_or(date)
+}
+
+/// One banner for all experiments that were disturbed.
+fn noise(record: &Record) -> Markup {
+    let disturbed = record
+        .experiments
+        .iter()
+        .filter(|one| !warnings(one).is_empty());
+    let (disturbed, all) = (disturbed.count(), record.experiments.len());
+    let shares = record.experiments.iter().map(|one| one.noise.others_share);
+    let worst = shares.fold(0.0, f64::max) * 100.0;
+    html! {
+        @if disturbed > 0 {
+            p.warning role="note" {
+                strong { "The machine was not quiet. " }
+                (disturbed) " of " (all) " experiments carry a warning; other programs used up to "
+                (format!("{worst:.0} %")) " of the machine. Compare nothing closely: run again on a "
+                "quiet one."
+            }
+        }
+    }
+}
+
+fn method(record: &Record) -> Markup {
+    html! {
+        section #method {
+            h2 { "Method" }
+            ul {
+                li {
+                    "First the bytes, then the speed: contenders were held against published "
+                    "vectors and against each other."
+                    @for one in &record.agreements { br; span.quiet { (agreement(one)) } }
+                }
+                li {
+                    "Rounds are interleaved, after one that warms up and is not counted. Points "
+                    "are medians; whiskers hold the true median with 95 % probability from six "
+                    "rounds on, and are all samples with fewer."
+                }
+                li {
+                    "Where two intervals overlap the page says “no difference”. What can’t run "
+                    "here is named with its reason and never counts as zero."
+                }
+                li {
+                    "MB/s are 1,000,000 bytes a second. CPU seconds are user and system together."
+                }
+            }
+        }
+    }
+}
+
+fn agreement(one: &Agreement) -> String {
+    format!(
+        "{}: {} contenders agree on {} vectors and {} random messages.",
+        one.algorithm,
+        one.contenders.len(),
+        one.vector_count,
+        one.random_count
+    )
+}
+
+fn sources() -> Markup {
+    html! {
+        ul { @for (letter, source) in SOURCES { li { strong { (letter) } " " (source) } } }
+    }
+}

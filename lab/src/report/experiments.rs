@@ -1,0 +1,280 @@
+//! The experiments: a plot each, its legend, its figures, its method.
+
+use maud::{Markup, html};
+
+use crate::contender::{Availability, Placement};
+use crate::plot::{Bar, Line, Mark, bars, colour, lines};
+use crate::published::{Published, of_experiment};
+use crate::record::{Axis, Experiment, Point, Record, Series};
+use crate::table::{figure, place, warnings};
+
+/// Experiments that belong together: the same contenders, other directions.
+pub(super) struct Group<'a> {
+    pub(super) anchor: String,
+    pub(super) title: String,
+    experiments: Vec<&'a Experiment>,
+}
+
+pub(super) fn groups(record: &Record) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for experiment in &record.experiments {
+        let anchor = anchor(&experiment.id);
+        match groups.iter_mut().find(|group| group.anchor == anchor) {
+            Some(group) => group.experiments.push(experiment),
+            None => groups.push(Group {
+                title: experiment
+                    .title
+                    .split([',', ':'])
+                    .next()
+                    .unwrap_or("")
+                    .to_owned(),
+                anchor,
+                experiments: vec![experiment],
+            }),
+        }
+    }
+    groups
+}
+
+/// The section of an experiment: `raw/aes-256-gcm/encrypt` stands in `raw-aes-256-gcm`.
+pub(super) fn anchor(id: &str) -> String {
+    id.split('/').take(2).collect::<Vec<_>>().join("-")
+}
+
+pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
+    html! {
+        section id=(group.anchor) {
+            h2 { (group.title) }
+            div.plots {
+                @for experiment in &group.experiments {
+                    (one(experiment, &of_experiment(published, &experiment.id)))
+                }
+            }
+            @if let Some(first) = group.experiments.first() { (contenders(&first.series)) }
+        }
+    }
+}
+
+fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
+    let drawing = if experiment.axis == Axis::Single || experiment.places().len() < 2 {
+        bars(
+            &experiment.title,
+            experiment.unit.name(),
+            &rows(experiment, published),
+        )
+    } else {
+        as_lines(experiment, published)
+    };
+    html! {
+        figure {
+            figcaption { h3 { (experiment.title) } }
+            @match drawing {
+                Some(drawing) => { (drawing) }
+                None => { p.empty { "Not measured here: nobody could run this." } }
+            }
+            @let marked = published.iter().any(|figure| figure.x.is_some());
+            @if experiment.axis != Axis::Single { (legend(experiment, marked)) }
+            @let cautions = warnings(experiment).join("; ");
+            @if !cautions.is_empty() { p.warning role="note" { (cautions) } }
+            details {
+                summary { "Figures" }
+                div.scroll { (figures(experiment)) }
+                (published_table(published))
+                p.quiet { (experiment.how) }
+            }
+        }
+    }
+}
+
+fn as_lines(experiment: &Experiment, published: &[&Published]) -> Option<Markup> {
+    let line = |(index, series): (usize, &Series)| Line {
+        colour: index,
+        dashed: series.contender.placement == Placement::Kernel,
+        points: series
+            .points
+            .iter()
+            .filter_map(|point| Some((point.x, point.estimate(experiment.unit)?)))
+            .collect(),
+    };
+    let drawn: Vec<Line> = experiment.series.iter().enumerate().map(line).collect();
+    let mark = |figure: &&Published| {
+        Some(Mark {
+            x: figure.x?,
+            value: figure.megabytes_per_second,
+        })
+    };
+    let marks: Vec<Mark> = published.iter().filter_map(mark).collect();
+    let name = |x| place(experiment.axis, x);
+    lines(
+        &experiment.title,
+        experiment.unit.name(),
+        &experiment.places(),
+        name,
+        &drawn,
+        &marks,
+    )
+}
+
+fn rows(experiment: &Experiment, published: &[&Published]) -> Vec<Bar> {
+    let mut rows = Vec::new();
+    for (index, series) in experiment.series.iter().enumerate() {
+        let name = format!(
+            "{} · {}",
+            series.contender.name,
+            series.contender.placement.word()
+        );
+        let point = series.points.first();
+        rows.push(
+            match point.and_then(|point| point.estimate(experiment.unit)) {
+                Some(estimate) => Bar::Measured {
+                    name,
+                    colour: index,
+                    estimate,
+                },
+                None => Bar::Absent { name },
+            },
+        );
+    }
+    rows.extend(published.iter().map(|figure| Bar::Published {
+        name: format!("{}: {}", figure.source, figure.label()),
+        value: figure.megabytes_per_second,
+    }));
+    rows
+}
+
+fn legend(experiment: &Experiment, published: bool) -> Markup {
+    let absent = experiment
+        .series
+        .iter()
+        .filter(|one| !one.contender.availability.runs());
+    let absent: Vec<&str> = absent.map(|one| one.contender.name.as_str()).collect();
+    html! {
+        ul.legend {
+            @for (index, series) in experiment.series.iter().enumerate() {
+                @if series.contender.availability.runs() {
+                    li class=(colour(index)) {
+                        span.swatch.dashed[series.contender.placement == Placement::Kernel] {}
+                        (series.contender.name)
+                    }
+                }
+            }
+        }
+        @if published {
+            p.absentees { "◇ published, see the figures" }
+        }
+        @if !absent.is_empty() {
+            p.absentees { "Can’t run here: " (absent.join(" · ")) }
+        }
+    }
+}
+
+fn figures(experiment: &Experiment) -> Markup {
+    html! {
+        table {
+            caption { (experiment.title) ", " (experiment.unit.name()) }
+            thead {
+                tr {
+                    th scope="col" { "contender" }
+                    @if experiment.axis != Axis::Single { th scope="col" { "at" } }
+                    th scope="col" { "median" }
+                    th scope="col" { "interval" }
+                    th scope="col" { "sure" }
+                    th scope="col" { "CPU s/GB" }
+                }
+            }
+            tbody {
+                @for series in &experiment.series {
+                    @for point in &series.points { (figures_row(experiment, series, point)) }
+                    @if series.points.is_empty() {
+                        tr.absent {
+                            th scope="row" { (series.contender.name) }
+                            td.words colspan="5" { (why(series)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Markup {
+    html! {
+        @if let (Some(found), Some(cpu)) = (point.estimate(experiment.unit), point.cpu()) {
+            tr {
+                th scope="row" { (series.contender.name) }
+                @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
+                td { (figure(found.median)) }
+                td { (figure(found.low)) "–" (figure(found.high)) }
+                td { (format!("{:.0} %", found.confidence * 100.0)) }
+                td { (figure(cpu.median)) }
+            }
+        }
+    }
+}
+
+fn why(series: &Series) -> String {
+    match &series.contender.availability {
+        Availability::Runs => "gave no figure".to_owned(),
+        Availability::CannotRun { why, .. } => format!("can’t run here: {why}"),
+    }
+}
+
+fn published_table(published: &[&Published]) -> Markup {
+    html! {
+        @if !published.is_empty() {
+            div.scroll {
+                table {
+                    caption { "Published, MB/s" }
+                    tbody {
+                        @for figure in published {
+                            tr {
+                                th scope="row" { (figure.label()) }
+                                td { (self::figure(figure.megabytes_per_second)) }
+                                td { "source " (figure.source) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Who took part, with which settings, and what the others would need.
+fn contenders(series: &[Series]) -> Markup {
+    html! {
+        details.contenders {
+            summary { "Contenders and their settings" }
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "contender" }
+                            th scope="col" { "where" }
+                            th scope="col" { "runs on" }
+                            th scope="col" { "settings" }
+                        }
+                    }
+                    tbody {
+                        @for one in series.iter().map(|series| &series.contender) {
+                            tr {
+                                th scope="row" { (one.name) }
+                                td.words { (one.placement.word()) }
+                                @if let Availability::CannotRun { why, what_would_make_it_run }
+                                    = &one.availability {
+                                    td.words colspan="2" {
+                                        "Can’t run here: " (why) ". It would need: "
+                                        (what_would_make_it_run) "."
+                                    }
+                                } @else {
+                                    td.words { (one.runs_on) }
+                                    td.words { (one.settings.join("; ")) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

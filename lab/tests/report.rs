@@ -1,0 +1,74 @@
+//! The report of a real, very short run: complete, self-contained, and nobody disappears.
+
+use std::process::Command;
+
+fn lab(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
+        .args(arguments)
+        .output();
+    let output = output.expect("the lab can be started");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_run_becomes_a_page_that_needs_nothing_else() {
+    let folder = std::env::temp_dir().join(format!("coffer-lab-report-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (json, page, again) = (path("run.json"), path("run.html"), path("again.html"));
+
+    let printed = lab(&[
+        "raw", "--quick", "--rounds", "1", "--json", &json, "--report", &page,
+    ]);
+    lab(&["report", &json, &again]);
+    let compared = lab(&["compare", &json, &json]);
+    let html = std::fs::read_to_string(&page).unwrap();
+    let from_json = std::fs::read_to_string(&again).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    assert_eq!(html, from_json, "JSON holds all that the page shows");
+    for outside in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(
+            !html.contains(outside),
+            "the page asks for something: {outside}"
+        );
+    }
+    assert!(html.contains("prefers-color-scheme: dark") && html.contains("width=device-width"));
+    assert!(!html.contains("NaN"));
+    for name in [
+        "AF_ALG cbc(aes)",
+        "AES in plain C",
+        "Cobblestone-256",
+        "openssl speed",
+    ] {
+        assert!(
+            html.contains(name) && printed.contains(name),
+            "{name} disappeared"
+        );
+    }
+    assert_eq!(html.matches("<article").count(), 5, "advice for five jobs");
+    // The same run on both sides can't differ.
+    assert!(compared.contains("no difference") && !compared.contains("times B"));
+}
+
+#[test]
+fn a_list_says_why_and_what_would_help() {
+    let list = lab(&["list"]);
+    assert!(list.contains("runs: OpenSSL"));
+    let missing = list.matches("can't run here").count();
+    assert_eq!(missing, list.matches("would need").count());
+    assert!(missing >= 1, "aws-lc-rs has no XTS anywhere");
+}
+
+#[test]
+fn what_is_no_record_is_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
+        .args(["compare", "Cargo.toml", "Cargo.toml"])
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("is no record of the lab"), "{said}");
+}
