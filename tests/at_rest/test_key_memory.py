@@ -59,6 +59,20 @@ def test_keys_are_in_locked_memory_only(own_server):
     assert raw.metric(server, "coffer_key_memory_unlocked_bytes") == 0
 
 
+def test_a_passphrase_is_forgotten_when_it_has_opened_the_root_key(
+    own_server, tmp_path, monkeypatch
+):
+    passphrase = b"lantern-gravel-uncle-seventeen-otters"
+    (tmp_path / "coffer-passphrase").write_bytes(passphrase)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    server = own_server(arguments=["--root-key", "passphrase"]).start()
+    server.restart()
+    use(server)
+    assert not (server.data / "root.key").exists()
+    time.sleep(1)
+    assert search(server.pid, {"passphrase": passphrase}) == ([], [])
+
+
 def test_the_search_finds_a_key_in_ordinary_memory(own_server):
     """The same search on a process that holds a key without care: this one."""
     server = own_server().start()

@@ -31,9 +31,14 @@ const SALT_BYTES: usize = 16;
 /// random: so the root key changes with every erase, and the passphrase stays.
 pub struct PassphraseRoot {
     path: PathBuf,
-    passphrase: Zeroizing<Vec<u8>>,
-    /// What Argon2id made of the passphrase last: an erase has no time to run it.
-    derived: Mutex<Option<(Derivation, SecretKey)>>,
+    opens: Mutex<Opens>,
+}
+
+/// What wraps root keys. The passphrase is forgotten as soon as its key is known: that lies in locked
+/// memory, and an erase has no time to run Argon2id again.
+enum Opens {
+    Passphrase(Zeroizing<Vec<u8>>),
+    Derived(Derivation, SecretKey),
 }
 
 /// How a passphrase becomes a key.
@@ -50,8 +55,7 @@ impl PassphraseRoot {
     pub fn new(path: impl Into<PathBuf>, passphrase: Zeroizing<Vec<u8>>) -> Self {
         Self {
             path: path.into(),
-            passphrase,
-            derived: Mutex::new(None),
+            opens: Mutex::new(Opens::Passphrase(passphrase)),
         }
     }
 
@@ -86,20 +90,26 @@ impl PassphraseRoot {
     /// The key that wraps root keys, derived once.
     fn wrapping_key(&self, derivation: Derivation) -> Result<SecretKey, KeysError> {
         // Set in one assignment, so a panic elsewhere leaves it whole.
-        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        match derived.as_ref() {
-            Some((known, key)) if *known == derivation => Ok(key.clone()),
-            _ => {
-                let key = derivation.run(&self.passphrase)?;
-                *derived = Some((derivation, key.clone()));
+        let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*opens {
+            Opens::Derived(known, key) if *known == derivation => Ok(key.clone()),
+            // Somebody put another file in its place.
+            Opens::Derived(..) => Err(KeysError::WrongPassphrase {
+                path: self.path.clone(),
+            }),
+            Opens::Passphrase(passphrase) => {
+                let key = derivation.run(passphrase)?;
+                *opens = Opens::Derived(derivation, key.clone());
                 Ok(key)
             }
         }
     }
 
     fn last_derivation(&self) -> Option<Derivation> {
-        let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        derived.as_ref().map(|(derivation, _)| *derivation)
+        match &*self.opens.lock().unwrap_or_else(PoisonError::into_inner) {
+            Opens::Derived(derivation, _) => Some(*derivation),
+            Opens::Passphrase(_) => None,
+        }
     }
 }
 
