@@ -37,6 +37,16 @@ mod buckets;
 
 mod subjects;
 
+mod approvals;
+
+mod rotations;
+
+mod imports;
+
+mod keystore;
+
+mod receipts;
+
 mod verification;
 
 mod openapi;
@@ -46,13 +56,18 @@ mod routes;
 mod socket;
 
 pub use crate::admin::Admin;
+pub use crate::approvals::{ExportRequest, Outcome, PendingRequest};
 pub use crate::buckets::{Bucket, BucketRequest};
 pub use crate::caller::Peer;
 pub use crate::error::AdminError;
+pub use crate::imports::{AdoptRequest, Import, ImportRequest, ImportedBucket};
+pub use crate::keystore::{Keystore, MoveRequest};
 pub use crate::levels::{Level, LevelRequest};
+pub use crate::receipts::{ReceiptEntry, ReceiptKey};
 pub use crate::refusal::{ErrorBody, ErrorDetail};
 pub use crate::report::{Report, VerifyRequest};
 pub use crate::requests::Requests;
+pub use crate::rotations::Rotation;
 pub use crate::routes::{Routes, openapi_json};
 pub use crate::socket::{LocalSocket, connect};
 pub use crate::status::Status;

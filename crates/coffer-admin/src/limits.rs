@@ -8,6 +8,9 @@ pub const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// Bytes of the body of a request: they are JSON objects, of which a list of grants is the largest.
 pub const REQUEST_BYTES: usize = 256 * 1024;
 
+/// Bytes of the body of an import: an export of the longest kind, and what is around it in JSON.
+pub const IMPORT_BYTES: usize = coffer_keys::limits::EXPORT_MAX_BYTES + 1024 * 1024;
+
 /// Connections to the local socket at once.
 pub const SOCKET_CONNECTIONS: usize = 16;
 

@@ -130,6 +130,11 @@ impl From<VaultError> for Refusal {
             VaultError::AccessDenied => (S::FORBIDDEN, "access_denied"),
             VaultError::SignInFailed => (S::UNAUTHORIZED, "sign_in_failed"),
             VaultError::Invalid { .. } => (S::BAD_REQUEST, "invalid_request"),
+            VaultError::NoSuchRequest => (S::NOT_FOUND, "no_such_request"),
+            VaultError::NoSuchReceipt => (S::NOT_FOUND, "no_such_receipt"),
+            VaultError::AnotherPersonNeeded => (S::FORBIDDEN, "another_person_needed"),
+            VaultError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
+            VaultError::EraseUnsettled { .. } => (S::INTERNAL_SERVER_ERROR, "erase_unsettled"),
             VaultError::StorageFull => (S::INSUFFICIENT_STORAGE, "storage_full"),
             VaultError::Damaged => (S::INTERNAL_SERVER_ERROR, "damaged"),
             VaultError::AuditUnavailable(_) => (S::SERVICE_UNAVAILABLE, "audit_unavailable"),
@@ -149,6 +154,17 @@ fn of_keys(error: &KeysError) -> (StatusCode, &'static str) {
     use StatusCode as S;
     match error {
         KeysError::LevelName | KeysError::Approvals { .. } => (S::BAD_REQUEST, "invalid_request"),
+        KeysError::NotExportable { .. } => (S::FORBIDDEN, "not_exportable"),
+        KeysError::ExportDidNotOpen | KeysError::Malformed { what: "export" } => {
+            (S::BAD_REQUEST, "export_does_not_open")
+        }
+        KeysError::LevelPresent { .. } | KeysError::BucketExists { .. } => {
+            (S::CONFLICT, "level_exists")
+        }
+        KeysError::SameSource { .. }
+        | KeysError::RootTaken { .. }
+        | KeysError::PassphraseMissing
+        | KeysError::PinMissing => (S::BAD_REQUEST, "source_refused"),
         KeysError::LevelExists { .. } => (S::CONFLICT, "level_exists"),
         KeysError::TooManyLevels { .. } => (S::CONFLICT, "too_many_levels"),
         KeysError::TooManyBuckets { .. } => (S::CONFLICT, "too_many_buckets"),

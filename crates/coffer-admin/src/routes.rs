@@ -12,12 +12,20 @@ use crate::admin::Admin;
 use crate::caller::Peer;
 use crate::limits::REQUEST_BYTES;
 use crate::refusal::Refusal;
-use crate::{buckets, health, levels, openapi, subjects, verification};
+use crate::{
+    approvals, buckets, health, imports, keystore, levels, openapi, receipts, rotations, subjects,
+    verification,
+};
 
 /// All of `/v1/`.
 fn api() -> OpenApiRouter<Admin> {
     OpenApiRouter::default()
         .merge(levels::routes())
+        .merge(approvals::routes())
+        .merge(rotations::routes())
+        .merge(imports::routes())
+        .merge(keystore::routes())
+        .merge(receipts::routes())
         .merge(buckets::routes())
         .merge(subjects::routes())
         .merge(verification::routes())

@@ -12,7 +12,7 @@ use coffer_admin::{
     Admin, ErrorBody, LocalSocket, Peer, Report, Requests, Routes, Status, connect,
 };
 use coffer_vault::record::{Details, ObjectName, Precondition, Tags};
-use coffer_vault::{BucketName, DigestPlan, EtagStyle, Incoming, PutObject, Vault, VaultOptions};
+use coffer_vault::{BucketName, DigestPlan, Incoming, PutObject, Vault, VaultOptions};
 use http::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower_service::Service;

@@ -16,7 +16,6 @@ use crate::ledger::Kind;
 use crate::limits::{EXPORT_RECIPIENTS_MAX, REQUEST_LIFE_MS, REQUESTS_MAX};
 use crate::manage::blocking;
 use crate::name::BucketName;
-use crate::recording::Facts;
 use crate::roles::Role;
 use crate::vault::{Vault, now_ms};
 use crate::wanted::{ApprovalRequest, Asked, Wanted, request_key};

@@ -7,7 +7,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use coffer_keys::SourceSpec;
 
 use crate::commands::bucket::BucketArgs;
+use crate::commands::key::KeyArgs;
+use crate::commands::keystore::KeystoreArgs;
 use crate::commands::level::LevelArgs;
+use crate::commands::receipt::ReceiptArgs;
+use crate::commands::request::RequestArgs;
 use crate::commands::subject_args::SubjectArgs;
 use crate::error::Error;
 use crate::passphrase::PassphraseArgs;
@@ -91,6 +95,14 @@ pub enum Command {
     Bucket(BucketArgs),
     /// Make, list and change subjects and their access keys
     Subject(SubjectArgs),
+    /// Export and import levels' keys
+    Key(KeyArgs),
+    /// List, approve and withdraw what takes more than one custodian
+    Request(RequestArgs),
+    /// Look after the keystore and its root key
+    Keystore(KeystoreArgs),
+    /// List, show and verify the receipts of erases
+    Receipt(ReceiptArgs),
     /// Open every stored chunk of a running server and report damage
     Verify(VerifyArgs),
     /// Show from outside that nothing in a data folder is readable

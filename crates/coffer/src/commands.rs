@@ -3,6 +3,10 @@
 
 pub mod table;
 
+pub mod asked;
+
+pub mod rotation;
+
 pub mod level;
 
 pub mod bucket;
@@ -10,3 +14,11 @@ pub mod bucket;
 pub mod subject_args;
 
 pub mod subject;
+
+pub mod key;
+
+pub mod request;
+
+pub mod keystore;
+
+pub mod receipt;

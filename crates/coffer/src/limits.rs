@@ -87,6 +87,15 @@ pub const AUTHORITY_DAYS: u64 = 20 * 365;
 /// Bytes of one line of the verify report.
 pub const REPORT_LINE_BYTES: usize = 64 * 1024;
 
+/// How often a command looks how far a rotation is.
+pub const ROTATION_LOOK: Duration = Duration::from_millis(200);
+
+/// Bytes of an export that is read from a file.
+pub const EXPORT_FILE_BYTES: u64 = coffer_keys::limits::EXPORT_MAX_BYTES as u64;
+
+/// Bytes of a receipt that is read from a file; one of 10,000 buckets has 2 MB.
+pub const RECEIPT_BYTES: u64 = 16 * 1024 * 1024;
+
 /// Bytes of one answer of the administration API.
 pub const ANSWER_BYTES: usize = 64 * 1024 * 1024;
 

@@ -7,7 +7,11 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::cli::{Cli, Command, LogFormat, LogLevel};
 use crate::commands::bucket::bucket;
+use crate::commands::key::key;
+use crate::commands::keystore::keystore;
 use crate::commands::level::level;
+use crate::commands::receipt::{ReceiptArgs, ReceiptCommand, receipt, verify as verify_receipt};
+use crate::commands::request::request;
 use crate::commands::subject::subject;
 use crate::config::{self, Config};
 use crate::error::Error;
@@ -41,6 +45,11 @@ pub fn run() -> ExitCode {
             logging::start(LogLevel::Error, LogFormat::Text);
             block_on(prove(&cli.place, &cli.remote, args))
         }),
+        Command::Receipt(ReceiptArgs {
+            command: ReceiptCommand::Verify(args),
+        }) => cli
+            .alone("receipt verify")
+            .and_then(|()| verify_receipt(args)),
         asking => config::data(&cli.place)
             .and_then(|data| Remote::new(data, &cli.remote))
             .and_then(|remote| block_on(ask(&remote, asking))),
@@ -60,6 +69,10 @@ async fn ask(remote: &Remote, command: &Command) -> Result<ExitCode, Error> {
         Command::Level(args) => level(remote, &args.command).await?,
         Command::Bucket(args) => bucket(remote, &args.command).await?,
         Command::Subject(args) => subject(remote, &args.command).await?,
+        Command::Key(args) => key(remote, &args.command).await?,
+        Command::Request(args) => request(remote, &args.command).await?,
+        Command::Keystore(args) => keystore(remote, &args.command).await?,
+        Command::Receipt(args) => receipt(remote, &args.command).await?,
         Command::Verify(args) => return verify(remote, args).await,
         Command::Serve(_) | Command::Offline(_) | Command::Prove(_) => {}
     }

@@ -1,9 +1,11 @@
 //! `coffer bucket`.
 
 use clap::{Args, Subcommand};
-use coffer_admin::{Bucket, BucketRequest};
+use coffer_admin::{Bucket, BucketRequest, Outcome};
 use http::Method;
 
+use crate::commands::asked::{confirm, show_outcome};
+use crate::commands::rotation::rotate;
 use crate::commands::table::{Flush, moment, sheet, show, table};
 use crate::error::Error;
 use crate::printable::size;
@@ -49,6 +51,27 @@ pub enum BucketCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Erase a bucket with all that it holds: destroy its keys, at once and for good
+    #[command(after_help = EXAMPLES)]
+    Erase {
+        /// Bucket
+        name: String,
+        /// Don't ask for its name to be typed
+        #[arg(long)]
+        yes: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a bucket a new key, while it is in use
+    #[command(after_help = EXAMPLES)]
+    Rotate {
+        /// Bucket
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Delete an empty bucket
     #[command(after_help = EXAMPLES)]
     Delete {
@@ -77,6 +100,15 @@ pub async fn bucket(remote: &Remote, command: &BucketCommand) -> Result<(), Erro
         }
         BucketCommand::Show { name, json } => {
             show(*json, &remote.get::<Bucket>(&path(name)).await?, one)
+        }
+        BucketCommand::Erase { name, yes, json } => {
+            confirm("bucket", name, *yes)?;
+            let path = format!("{}/erase", path(name));
+            let outcome: Outcome = remote.call(Method::POST, &path, None::<&()>).await?;
+            show_outcome(*json, &outcome)
+        }
+        BucketCommand::Rotate { name, json } => {
+            rotate(remote, &format!("{}/rotate", path(name)), *json).await
         }
         BucketCommand::Delete { name } => {
             remote.call(Method::DELETE, &path(name), None::<&()>).await
@@ -131,4 +163,6 @@ Examples:
   coffer bucket create evidence --level secret
   coffer bucket list --json
   coffer bucket show evidence
+  coffer bucket rotate evidence
+  coffer bucket erase evidence
   coffer bucket delete evidence";

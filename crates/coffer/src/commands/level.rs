@@ -1,9 +1,11 @@
 //! `coffer level`.
 
 use clap::{Args, Subcommand};
-use coffer_admin::{Level, LevelRequest};
+use coffer_admin::{Level, LevelRequest, Outcome};
 use http::Method;
 
+use crate::commands::asked::{confirm, show_outcome};
+use crate::commands::rotation::rotate;
 use crate::commands::table::{Flush, moment, or_dash, sheet, show, table, yes_no};
 use crate::error::Error;
 use crate::remote::{Remote, segment};
@@ -26,6 +28,27 @@ pub enum LevelCommand {
     /// List levels
     #[command(after_help = EXAMPLES)]
     List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Erase a level: destroy its key and those of its buckets, at once and for good
+    #[command(after_help = ERASE_EXAMPLES)]
+    Erase {
+        /// Level
+        name: String,
+        /// Don't ask for its name to be typed
+        #[arg(long)]
+        yes: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a level and its buckets new keys, while they are in use
+    #[command(after_help = ERASE_EXAMPLES)]
+    Rotate {
+        /// Level
+        name: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -92,6 +115,20 @@ pub async fn level(remote: &Remote, command: &LevelCommand) -> Result<(), Error>
             let levels: Vec<Level> = remote.get("/v1/levels").await?;
             show(*json, &levels, |levels| many(levels))
         }
+        LevelCommand::Erase { name, yes, json } => {
+            confirm("level", name, *yes)?;
+            let path = format!("/v1/levels/{}/erase", segment(name));
+            let outcome: Outcome = remote.call(Method::POST, &path, None::<&()>).await?;
+            show_outcome(*json, &outcome)
+        }
+        LevelCommand::Rotate { name, json } => {
+            rotate(
+                remote,
+                &format!("/v1/levels/{}/rotate", segment(name)),
+                *json,
+            )
+            .await
+        }
         LevelCommand::Show { name, json } => {
             let path = format!("/v1/levels/{}", segment(name));
             show(*json, &remote.get::<Level>(&path).await?, one)
@@ -150,6 +187,15 @@ Examples:
   coffer level list
   coffer level show secret --json
   coffer level list --endpoint https://coffer.example.org:9001 --credentials custodian.ini";
+
+const ERASE_EXAMPLES: &str = "\
+Erasing takes as long for a terabyte as for a byte, and prints a signed receipt. Rotating rewraps
+keys and leaves data as it is; a server that is stopped meanwhile goes on with it.
+
+Examples:
+  coffer level erase secret
+  coffer level erase secret --yes --json > receipt.json
+  coffer level rotate secret";
 
 const CREATE_EXAMPLES: &str = "\
 Examples:

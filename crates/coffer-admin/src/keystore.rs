@@ -1,0 +1,147 @@
+//! `/v1/keystore`: its state, its root key, and where that is.
+
+use axum::Json;
+use axum::extract::State;
+use coffer_keys::{KeysError, SourceSecrets, SourceSpec};
+use coffer_vault::KeystoreStatus;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use zeroize::Zeroizing;
+
+use crate::admin::Admin;
+use crate::caller::{Caller, Input};
+use crate::refusal::Refusal;
+use crate::subjects::Secret;
+
+/// What there is to know of the keystore.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Keystore {
+    /// Its id: 32 hexadecimal digits.
+    pub id: String,
+    /// How often it was changed.
+    pub generation: u64,
+    /// Where the root key is: such as `file`, `passphrase`, `keyring:NAME` or a PKCS#11 URI.
+    pub source: String,
+    /// What holds the root key.
+    pub holder: String,
+    /// How a root key is destroyed there.
+    pub destruction: String,
+    /// What NIST SP 800-88 calls that: `Clear` or `Purge`.
+    pub category: String,
+    /// What old copies may still allow after an erase.
+    pub remaining: String,
+    /// Whether the source that the root key was moved away from may hold keys still.
+    pub is_moving: bool,
+    /// How many levels there are.
+    pub level_count: u64,
+    /// How many buckets.
+    pub bucket_count: u64,
+    /// How many buckets have an older generation of their key, for they are being rotated.
+    pub rotating_bucket_count: u64,
+}
+
+/// Where to move the root key.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveRequest {
+    /// `file`, `file:/PATH`, `passphrase`, `keyring`, `keyring:NAME`, or a PKCS#11 URI.
+    pub to: String,
+    /// For the source `passphrase`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub passphrase: Option<Secret>,
+    /// For a token, if no file holds its PIN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub pin: Option<Secret>,
+}
+
+impl From<KeystoreStatus> for Keystore {
+    fn from(status: KeystoreStatus) -> Self {
+        let category = serde_json::to_value(status.category);
+        let category = category
+            .ok()
+            .and_then(|text| Some(text.as_str()?.to_owned()));
+        Self {
+            id: status.id,
+            generation: status.generation,
+            source: status.source,
+            holder: status.holder,
+            destruction: status.destruction,
+            category: category.unwrap_or_default(),
+            remaining: status.remaining,
+            is_moving: status.is_moving,
+            level_count: status.level_count as u64,
+            bucket_count: status.bucket_count as u64,
+            rotating_bucket_count: status.rotating_bucket_count as u64,
+        }
+    }
+}
+
+pub(crate) fn routes() -> OpenApiRouter<Admin> {
+    OpenApiRouter::default()
+        .routes(routes!(show_keystore))
+        .routes(routes!(rotate_root))
+        .routes(routes!(move_keystore))
+}
+
+/// Show the state of the keystore
+#[utoipa::path(
+    get,
+    path = "/v1/keystore",
+    tag = "keystore",
+    responses((status = OK, description = "No secret is among it", body = Keystore))
+)]
+async fn show_keystore(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+) -> Result<Json<Keystore>, Refusal> {
+    Ok(Json(admin.vault.keystore_status(&actor).await?.into()))
+}
+
+/// Rotate the root key
+///
+/// A key custodian's. The old one is destroyed when this answers.
+#[utoipa::path(
+    post,
+    path = "/v1/keystore/rotate",
+    tag = "keystore",
+    responses((status = NO_CONTENT, description = "It is rotated"))
+)]
+async fn rotate_root(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+) -> Result<StatusCode, Refusal> {
+    admin.vault.rotate_root(&actor).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Move the root key into another source
+///
+/// A key custodian's. A new root key is made there, and the old one destroyed.
+#[utoipa::path(
+    post,
+    path = "/v1/keystore/move",
+    tag = "keystore",
+    request_body = MoveRequest,
+    responses((status = OK, description = "The keystore as it is now", body = Keystore))
+)]
+async fn move_keystore(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    Input(request): Input<MoveRequest>,
+) -> Result<Json<Keystore>, Refusal> {
+    let to = request.to.parse::<SourceSpec>();
+    let to = to.map_err(|error: KeysError| Refusal::invalid(error.to_string()))?;
+    let secrets = SourceSecrets {
+        passphrase: request
+            .passphrase
+            .map(|text| Zeroizing::new(text.0.as_bytes().to_vec())),
+        pin: request.pin.map(|text| Zeroizing::new(text.0.clone())),
+    };
+    admin.vault.move_keystore(&actor, to, secrets).await?;
+    Ok(Json(admin.vault.keystore_status(&actor).await?.into()))
+}

@@ -1,0 +1,192 @@
+//! `coffer key`.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use coffer_admin::{
+    AdoptRequest, ExportRequest, Import, ImportRequest, ImportedBucket, Outcome, Secret,
+};
+use http::Method;
+
+use crate::commands::asked::show_outcome;
+use crate::commands::table::{Flush, or_dash, show, table};
+use crate::error::Error;
+use crate::limits::EXPORT_FILE_BYTES;
+use crate::remote::{Remote, segment};
+
+/// `coffer key`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct KeyArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: KeyCommand,
+}
+
+/// What can be done with levels' keys.
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Seal a level's key for recipients of age: its backup, or the way to another server
+    #[command(after_help = EXAMPLES)]
+    Export {
+        /// Level
+        level: String,
+        /// Who can open it: a recipient of age; may be repeated
+        #[arg(long, value_name = "AGE-RECIPIENT", required = true, num_args = 1..)]
+        to: Vec<String>,
+        /// Where to write it [default: standard output]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Take in a level from an export, with the buckets whose folders have been copied
+    #[command(after_help = EXAMPLES)]
+    Import {
+        /// The export
+        file: PathBuf,
+        /// File with the identity of age that opens it
+        #[arg(long, value_name = "FILE")]
+        identity: PathBuf,
+        /// Another name for the level
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Adopt a bucket of an imported level whose folder has been copied since
+    #[command(after_help = EXAMPLES)]
+    Adopt {
+        /// The bucket's id: its folder's name
+        id: String,
+        /// Another name for the bucket
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Asks, and shows the answer.
+pub async fn key(remote: &Remote, command: &KeyCommand) -> Result<(), Error> {
+    match command {
+        KeyCommand::Export { level, to, out } => {
+            let path = format!("/v1/levels/{}/export", segment(level));
+            let request = ExportRequest {
+                recipients: to.clone(),
+            };
+            let outcome: Outcome = remote.call(Method::POST, &path, Some(&request)).await?;
+            match &outcome.export {
+                Some(export) => save_export(export, out.as_deref()),
+                None => show_outcome(false, &outcome),
+            }
+        }
+        KeyCommand::Import {
+            file,
+            identity,
+            name,
+            json,
+        } => {
+            let request = ImportRequest {
+                export: read(file)?,
+                identity: Secret(identity_line(identity)?),
+                name: name.clone(),
+            };
+            let import: Import = remote
+                .call(Method::POST, "/v1/imports", Some(&request))
+                .await?;
+            show(*json, &import, |import| {
+                format!("level {}\n{}", import.level, many(&import.buckets))
+            })
+        }
+        KeyCommand::Adopt { id, name, json } => {
+            let request = AdoptRequest {
+                id: id.clone(),
+                name: name.clone(),
+            };
+            let bucket: ImportedBucket = remote
+                .call(Method::POST, "/v1/adoptions", Some(&request))
+                .await?;
+            show(*json, &bucket, |bucket| many(std::slice::from_ref(bucket)))
+        }
+    }
+}
+
+/// Writes an export where it was asked for; a file is made, readable for its owner, never
+/// overwritten.
+pub fn save_export(export: &str, out: Option<&Path>) -> Result<(), Error> {
+    let failed = |source| Error::System {
+        doing: "writing the export",
+        source,
+    };
+    match out {
+        None => io::stdout().write_all(export.as_bytes()).map_err(failed),
+        Some(path) => {
+            let mut file = OpenOptions::new()
+                .create_new(true)
+                .write(true)
+                .mode(0o600)
+                .open(path)
+                .map_err(failed)?;
+            file.write_all(export.as_bytes())
+                .and_then(|()| file.sync_all())
+                .map_err(failed)
+        }
+    }
+}
+
+/// The identity in a file as `age-keygen` writes it: comments begin with `#`.
+fn identity_line(path: &Path) -> Result<String, Error> {
+    let text = zeroize::Zeroizing::new(read(path)?);
+    let mut lines = text.lines().map(str::trim);
+    let identity = lines.find(|line| line.starts_with("AGE-SECRET-KEY-"));
+    identity.map(str::to_owned).ok_or_else(|| Error::Option {
+        option: "--identity",
+        problem: format!("{} holds no AGE-SECRET-KEY-…", path.display()),
+    })
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    use std::io::Read;
+    let failed = |error: io::Error| Error::Option {
+        option: "FILE",
+        problem: format!("{} can't be read: {error}", path.display()),
+    };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut text = String::new();
+    file.take(EXPORT_FILE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    Ok(text)
+}
+
+fn many(buckets: &[ImportedBucket]) -> String {
+    let columns = [
+        ("BUCKET", Flush::Left),
+        ("STATE", Flush::Left),
+        ("FOLDER", Flush::Left),
+        ("PROBLEM", Flush::Left),
+    ];
+    let row = |bucket: &ImportedBucket| {
+        vec![
+            or_dash(bucket.name.as_deref().unwrap_or_default()),
+            bucket.state.clone(),
+            format!("buckets/{}", bucket.id),
+            or_dash(bucket.problem.as_deref().unwrap_or_default()),
+        ]
+    };
+    table(&columns, buckets.iter().map(row))
+}
+
+const EXAMPLES: &str = "\
+Whoever can open an export can open what the level holds, for ever. Exports are counted, and the
+receipt of an erase tells how many there were. A level made with --no-export has none.
+
+Examples:
+  coffer key export secret --to age1qyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqs3290gq \\
+    --out secret.age
+  coffer key import secret.age --identity key.txt --as secret-2
+  coffer key adopt 00112233445566778899aabbccddeeff --as evidence-2";

@@ -1,0 +1,130 @@
+//! `coffer keystore`.
+
+use clap::{Args, Subcommand};
+use coffer_admin::{Keystore, MoveRequest, Rotation, Secret};
+use coffer_keys::SourceSpec;
+use http::Method;
+
+use crate::commands::rotation::rotations_table;
+use crate::commands::table::{sheet, show, yes_no};
+use crate::error::Error;
+use crate::passphrase::PassphraseArgs;
+use crate::remote::Remote;
+use crate::root_source::secrets_for;
+
+/// `coffer keystore`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct KeystoreArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: KeystoreCommand,
+}
+
+/// What can be done with the keystore.
+#[derive(Debug, Subcommand)]
+pub enum KeystoreCommand {
+    /// Show where the root key is, what destroying it there proves, and what is being rotated
+    #[command(after_help = EXAMPLES)]
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put everything under a new root key, and destroy the old one
+    #[command(after_help = EXAMPLES)]
+    Rotate,
+    /// Move the root key into another source, without a stop, and destroy the old one
+    #[command(after_help = EXAMPLES)]
+    Move {
+        /// file, file:/PATH, passphrase, keyring, keyring:NAME, or a PKCS#11 URI
+        #[arg(long, value_name = "SOURCE")]
+        to: SourceSpec,
+        /// Where the new passphrase comes from.
+        #[command(flatten)]
+        passphrase: PassphraseArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Asks, and shows the answer.
+pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<(), Error> {
+    match command {
+        KeystoreCommand::Status { json } => {
+            let keystore: Keystore = remote.get("/v1/keystore").await?;
+            show(*json, &keystore, one)?;
+            let rotations: Vec<Rotation> = remote.get("/v1/rotations").await?;
+            match *json || rotations.is_empty() {
+                true => Ok(()),
+                false => show(false, &rotations, |rotations| {
+                    format!("\n{}", rotations_table(rotations))
+                }),
+            }
+        }
+        KeystoreCommand::Rotate => {
+            remote
+                .call(Method::POST, "/v1/keystore/rotate", None::<&()>)
+                .await
+        }
+        KeystoreCommand::Move {
+            to,
+            passphrase,
+            json,
+        } => {
+            let secrets = secrets_for(to, passphrase)?;
+            let text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+                Ok(text) => Ok(Secret(text.to_owned())),
+                Err(_) => Err(Error::Option {
+                    option: "passphrase",
+                    problem: "it is not text in UTF-8".to_owned(),
+                }),
+            };
+            let request = MoveRequest {
+                to: to.to_string(),
+                passphrase: secrets
+                    .passphrase
+                    .as_deref()
+                    .map(|it| text(it))
+                    .transpose()?,
+                pin: secrets.pin.as_ref().map(|pin| Secret(pin.to_string())),
+            };
+            let moved: Keystore = remote
+                .call(Method::POST, "/v1/keystore/move", Some(&request))
+                .await?;
+            show(*json, &moved, one)
+        }
+    }
+}
+
+fn one(keystore: &Keystore) -> String {
+    sheet([
+        ("keystore", keystore.id.clone()),
+        ("generation", keystore.generation.to_string()),
+        ("root key in", keystore.source.clone()),
+        ("held by", keystore.holder.clone()),
+        ("destroyed by", keystore.destruction.clone()),
+        ("which is", keystore.category.clone()),
+        ("may remain", keystore.remaining.clone()),
+        ("move to be completed", yes_no(keystore.is_moving)),
+        ("levels", keystore.level_count.to_string()),
+        ("buckets", keystore.bucket_count.to_string()),
+        (
+            "buckets being rotated",
+            keystore.rotating_bucket_count.to_string(),
+        ),
+    ])
+}
+
+const EXAMPLES: &str = "\
+The root key opens the keystore, which holds all other keys. Where it lies decides what an old
+copy of the disk is worth after an erase: nothing, when it was in a token.
+
+Examples:
+  coffer keystore status
+  coffer keystore rotate
+  coffer keystore move --to passphrase
+  coffer keystore move --to keyring
+  coffer keystore move \\
+    --to 'pkcs11:token=coffer?module-path=/usr/lib/softhsm.so&pin-source=file:/run/pin'";

@@ -1,0 +1,75 @@
+//! Rotations under way, as `level rotate` and `bucket rotate` follow them.
+
+use coffer_admin::Rotation;
+use http::Method;
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::time::sleep;
+
+use crate::commands::table::{Flush, moment, or_dash, show, table};
+use crate::error::Error;
+use crate::limits::ROTATION_LOOK;
+use crate::remote::Remote;
+
+/// Begins a rotation at `path` and follows it to its end, with a bar at a terminal.
+pub async fn rotate(remote: &Remote, path: &str, json: bool) -> Result<(), Error> {
+    let mut rotation: Rotation = remote.call(Method::POST, path, None::<&()>).await?;
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} keys {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(0).with_style(style);
+    while rotation.ended_at.is_none() {
+        bar.set_length(rotation.key_count);
+        bar.set_position(rotation.keys_done);
+        bar.set_message(format!(
+            "{} of {} buckets",
+            rotation.buckets_done, rotation.bucket_count
+        ));
+        sleep(ROTATION_LOOK).await;
+        let all: Vec<Rotation> = remote.get("/v1/rotations").await?;
+        let is_ours = |other: &Rotation| {
+            (&other.level, &other.bucket, &other.begun_at)
+                == (&rotation.level, &rotation.bucket, &rotation.begun_at)
+        };
+        let Some(now) = all.into_iter().find(is_ours) else {
+            return Err(remote.nonsense("does not know of the rotation any more"));
+        };
+        rotation = now;
+    }
+    bar.finish_and_clear();
+    show(json, &rotation, |rotation| {
+        rotations_table(std::slice::from_ref(rotation))
+    })?;
+    match &rotation.failure {
+        Some(problem) => Err(Error::Refused {
+            code: "rotation_failed".to_owned(),
+            message: format!("{problem}; the next start of the server goes on with it"),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Rotations, for people.
+pub fn rotations_table(rotations: &[Rotation]) -> String {
+    let columns = [
+        ("ROTATED", Flush::Left),
+        ("BUCKETS", Flush::Right),
+        ("KEYS", Flush::Right),
+        ("BEGUN (UTC)", Flush::Left),
+        ("ENDED (UTC)", Flush::Left),
+        ("PROBLEM", Flush::Left),
+    ];
+    let row = |rotation: &Rotation| {
+        let what = match &rotation.bucket {
+            Some(bucket) => format!("bucket {bucket}"),
+            None => format!("level {}", rotation.level),
+        };
+        vec![
+            what,
+            format!("{}/{}", rotation.buckets_done, rotation.bucket_count),
+            format!("{}/{}", rotation.keys_done, rotation.key_count),
+            moment(&rotation.begun_at),
+            or_dash(&rotation.ended_at.as_deref().map(moment).unwrap_or_default()),
+            or_dash(rotation.failure.as_deref().unwrap_or_default()),
+        ]
+    };
+    table(&columns, rotations.iter().map(row))
+}
