@@ -23,7 +23,7 @@ const PIN_CREDENTIAL: &str = "coffer-pin";
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct PassphraseArgs {
     /// Read the passphrase of the root key from this file descriptor: its first line
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", global = true)]
     pub passphrase_fd: Option<u32>,
 }
 
