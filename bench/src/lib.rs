@@ -32,6 +32,7 @@ pub mod commits;
 pub mod sealing;
 pub mod transfers;
 
+pub mod custody;
 pub mod memory;
 pub mod small;
 

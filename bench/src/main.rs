@@ -12,7 +12,7 @@ use coffer_bench::bench::{Bench, Effort};
 use coffer_bench::contenders::receiver;
 use coffer_bench::error::{Doing, Result};
 use coffer_bench::report::Report;
-use coffer_bench::{circumstances, memory, pinning, sealing, small, table, transfers};
+use coffer_bench::{circumstances, custody, memory, pinning, sealing, small, table, transfers};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -70,12 +70,13 @@ fn prepare(args: &Args) -> Result<Bench> {
 
 fn measure(args: &Args, bench: &Bench) -> Result<Report> {
     type Measure = fn(&Bench) -> Result<Vec<coffer_bench::report::Work>>;
-    let measures: [(WorkName, Measure); 5] = [
+    let measures: [(WorkName, Measure); 6] = [
         (WorkName::Seal, sealing::seal_and_open),
         (WorkName::Get, transfers::get),
         (WorkName::Put, transfers::put),
         (WorkName::Small, small::small),
         (WorkName::Memory, memory::memory),
+        (WorkName::Rotation, custody::rotation),
     ];
     let now = OffsetDateTime::now_utc();
     let mut report = Report {

@@ -10,6 +10,8 @@ use crate::stats::{self, Spread};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
+    /// Seconds.
+    Seconds,
     /// CPU seconds of the server, user and system, for 10^9 bytes of bodies.
     ServerCpuSecondsPerGigabyte,
     /// Requests answered, or rows committed, in a second.
@@ -35,6 +37,7 @@ impl Quantity {
     /// As it stands behind a value.
     pub fn unit(self) -> &'static str {
         match self {
+            Self::Seconds => "s",
             Self::ServerCpuSecondsPerGigabyte => "CPU s/GB",
             Self::PerSecond => "/s",
             Self::ServerCpuMicrosecondsPerRequest => "CPU µs each",
@@ -55,6 +58,7 @@ impl Quantity {
             }
             Self::ServerCpuSecondsPerGigabyte => format!("{value:.3}"),
             Self::P50Milliseconds | Self::P99Milliseconds => format!("{value:.2}"),
+            Self::Seconds => format!("{value:.3}"),
             _ => format!("{value:.1}"),
         }
     }
@@ -117,7 +121,7 @@ impl std::fmt::Display for Target {
         match self {
             Self::RatioAtMost(most) => write!(f, "≤ {most:.2} ×"),
             Self::RatioAtLeast(least) => write!(f, "≥ {least:.2} ×"),
-            Self::ValueAtMost(most) => write!(f, "≤ {most:.0}"),
+            Self::ValueAtMost(most) => write!(f, "≤ {most}"),
         }
     }
 }

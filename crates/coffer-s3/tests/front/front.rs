@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use coffer_s3::{BrokenOff, S3Options, S3Service};
-use coffer_vault::{EtagStyle, Vault, VaultOptions};
+use coffer_vault::{Vault, VaultOptions};
 use http::{HeaderMap, Request};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};

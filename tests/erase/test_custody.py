@@ -1,0 +1,271 @@
+"""Two custodians, exports to another server, rotation under load, and root keys that move."""
+
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+from harness.clients import refused, s3_client
+from harness.content import content
+from harness.custodian import ask, ask_as, run, subject, with_input
+from harness.server import coffer
+
+# An identity of age for tests, and its recipient.
+IDENTITY = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
+PIN = "648219"
+
+
+@pytest.fixture
+def running(own_server):
+    server = own_server().start()
+    return server, s3_client(server)
+
+
+def recipient():
+    """The recipient of `IDENTITY`: X25519 of its bytes, in Bech32 (BIP 173)."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    charset = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+
+    def regroup(values, width, into):
+        number, bits, out = 0, 0, []
+        for value in values:
+            number, bits = (number << width) | value, bits + width
+            while bits >= into:
+                bits -= into
+                out.append((number >> bits) & ((1 << into) - 1))
+        return out + ([(number << (into - bits)) & ((1 << into) - 1)] if bits and into == 5 else [])
+
+    def polymod(values):
+        check = 1
+        for value in values:
+            top = check >> 25
+            check = (check & 0x1FFFFFF) << 5 ^ value
+            for bit, generator in enumerate(
+                (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
+            ):
+                check ^= generator if (top >> bit) & 1 else 0
+        return check
+
+    digits = [charset.index(letter) for letter in IDENTITY.lower().rsplit("1", 1)[1]][:-6]
+    secret = bytes(regroup(digits, 5, 8)[:32])
+    public = X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+    data = regroup(public, 8, 5)
+    expanded = [ord(letter) >> 5 for letter in "age"] + [0] + [ord(letter) & 31 for letter in "age"]
+    check = polymod(expanded + data + [0] * 6) ^ 1
+    return "age1" + "".join(
+        charset[value] for value in data + [(check >> 5 * (5 - place)) & 31 for place in range(6)]
+    )
+
+
+def two_custodians(server):
+    return [subject(server, name, roles=("key-custodian",)) for name in ("ada", "grace")]
+
+
+def test_a_level_of_two_custodians_is_erased_by_two(running):
+    server, s3 = running
+    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "2")
+    ask(server, "bucket", "create", "of-secret", "--level", "secret")
+    s3.put_object(Bucket="of-secret", Key="object", Body=b"goes")
+    ada, grace = two_custodians(server)
+    nobody = subject(server, "nobody")
+    denied = ask_as(server, nobody, "level", "erase", "secret", "--yes", "--json", expect=1)
+    assert "access denied" in denied
+    request = ask_as(server, ada, "level", "erase", "secret", "--yes", "--json")
+    assert request["wants"] == "level.erase" and request["approvals"] == 2
+    assert s3.get_object(Bucket="of-secret", Key="object")["Body"].read() == b"goes"
+    listed = ask_as(server, grace, "request", "list", "--json")
+    assert [row["id"] for row in listed] == [request["id"]]
+    own = ask_as(server, ada, "request", "approve", request["id"], "--json", expect=1)
+    assert "another custodian" in own
+    ask_as(server, grace, "request", "withdraw", request["id"])
+    late = ask_as(server, grace, "request", "approve", request["id"], "--json", expect=1)
+    assert "no such request" in late
+    request = ask_as(server, ada, "level", "erase", "secret", "--yes", "--json")
+    server.restart()
+    receipt = ask_as(server, grace, "request", "approve", request["id"], "--json")
+    people = [(person["name"], person["role"]) for person in receipt["performed_by"]]
+    assert people == [(ada[0], "requested"), (grace[0], "approved")]
+    with refused("NoSuchBucket"):
+        s3_client(server).get_object(Bucket="of-secret", Key="object")
+
+
+def test_exports_of_such_a_level_take_two_as_well(running, tmp_path):
+    server, _ = running
+    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "2")
+    ada, grace = two_custodians(server)
+    out = tmp_path / "secret.age"
+    reach = ("--endpoint", server.admin_endpoint, "--ca", server.ca)
+    ask_as(server, ada, "request", "list", "--json")  # writes ada's profile
+    profile = ("--credentials", server.folder / f"{ada[0]}.ini")
+    asked = coffer("key", "export", "secret", "--to", recipient(), "--out", out, *reach, *profile)
+    assert asked.returncode == 0 and not out.exists(), asked.stderr
+    (request,) = ask_as(server, grace, "request", "list", "--json")
+    ask_as(server, grace, "request", "approve", request["id"], "--out", out)
+    assert out.read_bytes().startswith(b"-----BEGIN AGE ENCRYPTED FILE-----")
+    assert ask(server, "level", "show", "secret")["export_count"] == 1
+
+
+def test_a_level_moves_to_another_server_with_its_bucket(own_server, tmp_path):
+    here, there = own_server("here").start(), own_server("there").start()
+    s3 = s3_client(here)
+    ask(here, "level", "create", "moving", "--rank", "0")
+    ask(here, "bucket", "create", "of-moving", "--level", "moving")
+    body = content(300_000, "moving")
+    s3.put_object(Bucket="of-moving", Key="large", Body=body)
+    s3.put_object(Bucket="of-moving", Key="small", Body=b"small")
+    run(here, "key", "export", "moving", "--to", recipient(), "--out", tmp_path / "moving.age")
+    folder = ask(here, "bucket", "show", "of-moving")["id"]
+    here.stop()
+    shutil.copytree(here.data / "buckets" / folder, there.data / "buckets" / folder)
+    identity = tmp_path / "identity"
+    identity.write_text(f"# a comment\n{IDENTITY}\n")
+    imported = ask(
+        there, "key", "import", tmp_path / "moving.age", "--identity", identity, "--as", "arrived"
+    )
+    assert imported["level"] == "arrived"
+    assert [(row["name"], row["state"]) for row in imported["buckets"]] == [
+        ("of-moving", "adopted")
+    ]
+    s3 = s3_client(there)
+    assert s3.get_object(Bucket="of-moving", Key="large")["Body"].read() == body
+    there.restart()
+    assert s3_client(there).get_object(Bucket="of-moving", Key="small")["Body"].read() == b"small"
+    assert ask(there, "level", "show", "arrived")["imported"]
+
+
+def test_a_level_that_is_never_exported_is_not(running):
+    server, _ = running
+    ask(server, "level", "create", "fixed", "--rank", "0", "--no-export")
+    done = coffer("--data", server.data, "key", "export", "fixed", "--to", recipient())
+    assert done.returncode != 0 and b"fixed" in done.stderr and done.stdout == b""
+
+
+class Load:
+    """Puts and gets, beside whatever a test does, and sees to it that nothing fails."""
+
+    def __init__(self, server, bucket):
+        self.server, self.bucket, self.failures, self.count = server, bucket, [], 0
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self._run, args=(n,)) for n in range(2)]
+
+    def _run(self, number):
+        s3 = s3_client(self.server)
+        stored = {}
+        try:
+            while not self.stop.is_set():
+                name = f"load-{number}-{len(stored) % 40}"
+                stored[name] = content(20_000 + len(stored), name + str(len(stored)))
+                s3.put_object(Bucket=self.bucket, Key=name, Body=stored[name])
+                for known in list(stored)[-3:]:
+                    got = s3.get_object(Bucket=self.bucket, Key=known)["Body"].read()
+                    assert got == stored[known]
+                self.count += 1
+            for known, body in stored.items():
+                assert s3.get_object(Bucket=self.bucket, Key=known)["Body"].read() == body
+        except Exception as error:  # noqa: BLE001 - told when the load ends
+            self.failures.append(error)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        time.sleep(0.3)
+        return self
+
+    def __exit__(self, *_):
+        time.sleep(0.3)
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+        assert not self.failures, self.failures[0]
+        assert self.count > 5
+
+
+def test_keys_rotate_under_load(running):
+    server, s3 = running
+    s3.create_bucket(Bucket="busy")
+    for number in range(300):
+        s3.put_object(Bucket="busy", Key=f"old-{number}", Body=content(17_000, str(number)))
+    with Load(server, "busy"):
+        rotation = ask(server, "level", "rotate", "default")
+        assert rotation["keys_done"] >= 300 and rotation["buckets_done"] == 1
+        run(server, "keystore", "rotate")
+        ask(server, "bucket", "rotate", "busy")
+    assert ask(server, "level", "show", "default")["generation"] == 2
+    assert ask(server, "keystore", "status")["rotating_bucket_count"] == 0
+    for number in range(0, 300, 29):
+        body = s3.get_object(Bucket="busy", Key=f"old-{number}")["Body"].read()
+        assert body == content(17_000, str(number))
+    assert coffer("--data", server.data, "verify").returncode == 0
+
+
+@pytest.fixture
+def token(tmp_path, monkeypatch):
+    """A token of SoftHSM2; the URI that names it."""
+    modules = ("/usr/lib/softhsm/libsofthsm2.so", "/usr/lib64/pkcs11/libsofthsm2.so")
+    from pathlib import Path
+
+    module = next(path for path in modules if Path(path).exists())
+    (tmp_path / "tokens").mkdir()
+    configuration = tmp_path / "softhsm2.conf"
+    configuration.write_text(f"directories.tokendir = {tmp_path / 'tokens'}\n")
+    monkeypatch.setenv("SOFTHSM2_CONF", str(configuration))
+    subprocess.run(
+        ["softhsm2-util", "--init-token", "--free", "--label", "vault"]
+        + ["--pin", PIN, "--so-pin", PIN],
+        check=True,
+        capture_output=True,
+    )
+    pin = tmp_path / "pin"
+    pin.write_text(PIN)
+    pin.chmod(0o600)
+    return f"pkcs11:token=vault?module-path={module}&pin-source=file:{pin}"
+
+
+def test_the_root_key_moves_from_source_to_source_under_load(token, running):
+    server, s3 = running
+    s3.create_bucket(Bucket="busy")
+    s3.put_object(Bucket="busy", Key="object", Body=b"stays")
+    with Load(server, "busy"):
+        with_input(
+            server, b"correct horse battery staple\n", "keystore", "move", "--to", "passphrase"
+        )
+        assert ask(server, "keystore", "status")["source"] == "passphrase"
+        ask(server, "keystore", "move", "--to", token)
+        assert ask(server, "keystore", "status")["category"] == "Purge"
+        ask(server, "keystore", "move", "--to", f"keyring:test-{server.port}")
+        assert not (server.data / "root.key").exists()
+        ask(server, "keystore", "move", "--to", "file")
+    server.restart()
+    assert s3_client(server).get_object(Bucket="busy", Key="object")["Body"].read() == b"stays"
+    same = coffer("--data", server.data, "keystore", "move", "--to", "file")
+    assert same.returncode != 0
+
+
+def test_with_a_token_a_copy_from_before_the_erase_opens_no_more(own_server, token, tmp_path):
+    server = own_server(arguments=["--root-key", token]).start()
+    s3 = s3_client(server)
+    ask(server, "level", "create", "secret", "--rank", "0")
+    ask(server, "bucket", "create", "of-secret", "--level", "secret")
+    s3.create_bucket(Bucket="kept")
+    for bucket in ("of-secret", "kept"):
+        s3.put_object(Bucket=bucket, Key="object", Body=content(40_000, bucket))
+    server.stop()
+    backup = tmp_path / "backup"
+    shutil.copytree(server.data, backup, ignore=shutil.ignore_patterns("admin.sock"))
+    read = coffer("--data", backup, "offline", "cat", "of-secret", "object")
+    assert read.stdout == content(40_000, "of-secret"), "before the erase the copy opens"
+
+    server.start()
+    receipt = ask(server, "level", "erase", "secret", "--yes")
+    assert receipt["method"]["category"] == "Purge"
+    server.stop()
+    for bucket in ("of-secret", "kept"):
+        read = coffer("--data", backup, "offline", "cat", bucket, "object")
+        assert read.returncode != 0 and read.stdout == b"", "the copy opens no more"
+    read = coffer("--data", server.data, "offline", "cat", "kept", "object")
+    assert read.stdout == content(40_000, "kept")
+    server.start()
+    got = s3_client(server).get_object(Bucket="kept", Key="object")["Body"].read()
+    assert got == content(40_000, "kept")

@@ -1,0 +1,273 @@
+"""Levels and buckets are erased at once, whatever they hold, and a receipt proves it."""
+
+import contextlib
+import json
+import random
+import shutil
+import threading
+import time
+
+import pytest
+from cryptography.cobblestone import Cobblestone256Decryptor
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from harness.clients import refused, s3_client
+from harness.content import content
+from harness.custodian import ask, fill, run
+from harness.raw import connect, request_head, signed_headers
+from harness.server import coffer
+
+ACKNOWLEDGED_SECONDS = 0.1
+SLOT = 4 << 20
+
+
+def level_with_bucket(server, s3, level, bucket):
+    ask(server, "level", "create", level, "--rank", "0")
+    ask(server, "bucket", "create", bucket, "--level", level)
+    return s3
+
+
+def verified(receipt, public_key):
+    """Verifies as docs/FORMAT.md says, with Python alone."""
+    receipt = dict(receipt)
+    signature = bytes.fromhex(receipt.pop("signature"))
+    canonical = json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    message = b"coffer receipt v1\0" + canonical.encode()
+    assert receipt["public_key"] == public_key
+    Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(signature, message)
+    return True
+
+
+def erase_seconds(server, *what):
+    """How long the server takes to acknowledge, with a connection that stands already."""
+    import http.client
+    import socket
+
+    class OverSocket(http.client.HTTPConnection):
+        def connect(self):
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.connect(str(server.data / "admin.sock"))
+
+    connection = OverSocket("coffer")
+    connection.connect()
+    kind, name = what
+    began = time.perf_counter()
+    connection.request("POST", f"/v1/{kind}s/{name}/erase")
+    answer = connection.getresponse()
+    body = json.loads(answer.read())
+    took = time.perf_counter() - began
+    connection.close()
+    assert answer.status == 200, body
+    return took, body["receipt"]
+
+
+def test_an_erased_level_is_gone_with_its_names_and_others_stay(server, s3, tmp_path):
+    level_with_bucket(server, s3, "secret", "of-secret")
+    s3.create_bucket(Bucket="kept")
+    small, large = content(100, "small"), content(100_000, "large")
+    for bucket in ("of-secret", "kept"):
+        s3.put_object(Bucket=bucket, Key="a telling name", Body=small)
+        s3.put_object(Bucket=bucket, Key="large", Body=large)
+    folders = {row["name"]: row["id"] for row in ask(server, "bucket", "list")}
+
+    receipt = ask(server, "level", "erase", "secret", "--yes")
+    assert receipt["erased"]["what"] == "level"
+    assert receipt["erased"]["level"]["name"] == "secret"
+    assert [row["name"] for row in receipt["erased"]["buckets"]] == ["of-secret"]
+    assert (receipt["erased"]["objects"], receipt["erased"]["bytes"]) == (2, 100_100)
+    assert receipt["performed_by"][0]["name"] == "local"
+    assert receipt["last_audit_record"]["number"] > 0
+    assert any("root.key" in line or "both" in line for line in receipt["remaining"])
+    key = run(server, "receipt", "key").strip()
+    assert verified(receipt, key)
+
+    with refused("NoSuchBucket"):
+        s3.get_object(Bucket="of-secret", Key="large")
+    assert "of-secret" not in [row["Name"] for row in s3.list_buckets()["Buckets"]]
+    assert s3.get_object(Bucket="kept", Key="large")["Body"].read() == large
+    with refused():
+        s3.create_bucket(Bucket="again", CreateBucketConfiguration={"LocationConstraint": "secret"})
+    gone = server.data / "buckets" / folders["of-secret"]
+    deadline = time.monotonic() + 10
+    while gone.exists():
+        assert time.monotonic() < deadline, "the folder stays"
+        time.sleep(0.05)
+
+    file = tmp_path / "receipt.json"
+    file.write_text(json.dumps(receipt))
+    (tmp_path / "key").write_text(key + "\n")
+    for given in (key, tmp_path / "key"):
+        assert coffer("receipt", "verify", file, "--key", given).returncode == 0
+    receipt["erased"]["objects"] -= 1
+    file.write_text(json.dumps(receipt))
+    forged = coffer("receipt", "verify", file, "--key", key)
+    assert forged.returncode == 1 and b"NOT GENUINE" in forged.stderr
+    listed = ask(server, "receipt", "list")
+    assert listed[0]["id"] == receipt["id"]
+    assert ask(server, "receipt", "show", receipt["id"])["erased"]["objects"] == 2
+
+
+def test_erasing_asks_for_the_level_s_name(server, s3):
+    ask(server, "level", "create", "asked", "--rank", "0")
+    for typed in (b"", b"yes\n", b"Asked\n"):
+        done = coffer("--data", server.data, "level", "erase", "asked", input=typed)
+        assert done.returncode != 0 and b"nothing was erased" in done.stderr
+    done = coffer("--data", server.data, "level", "erase", "asked", input=b"asked\n")
+    assert done.returncode == 0, done.stderr
+    missing = coffer("--data", server.data, "level", "erase", "asked", "--yes")
+    assert missing.returncode != 0
+
+
+@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.large)])
+def test_an_erase_is_acknowledged_in_a_moment_whatever_it_covers(own_server, count):
+    server = own_server().start()
+    s3 = s3_client(server)
+    seconds = []
+    for kind in ("level", "bucket"):
+        level_with_bucket(server, s3, f"level-{kind}", f"bucket-{kind}")
+        fill(server, f"bucket-{kind}", count)
+        name = f"{kind}-{kind}"
+        took, receipt = erase_seconds(server, kind, name)
+        seconds.append(took)
+        assert (receipt["erased"]["objects"], receipt["erased"]["bytes"]) == (count, 5 * count)
+    print(f"{count} objects: level {seconds[0] * 1e3:.1f} ms, bucket {seconds[1] * 1e3:.1f} ms")
+    assert max(seconds) < ACKNOWLEDGED_SECONDS
+
+
+def test_a_slow_reader_gets_nothing_after_the_acknowledgement(own_server):
+    server = own_server().start()
+    s3 = s3_client(server)
+    level_with_bucket(server, s3, "secret", "of-secret")
+    size = 32 << 20
+    s3.put_object(Bucket="of-secret", Key="large", Body=bytes(size))
+    s3.create_bucket(Bucket="kept")
+    s3.put_object(Bucket="kept", Key="large", Body=bytes(size))
+
+    def begin(bucket):
+        connection = connect(server)
+        headers = signed_headers(server, "GET", f"/{bucket}/large")
+        connection.sendall(request_head("GET", f"/{bucket}/large", headers))
+        return connection, len(connection.recv(10_000))
+
+    doomed, _ = begin("of-secret")
+    kept, seen = begin("kept")
+    time.sleep(0.5)  # the server fills what buffers there are and waits
+    took, _ = erase_seconds(server, "level", "secret")
+    assert took < ACKNOWLEDGED_SECONDS * 5, f"{took} s with a reader to cut off"
+    # What had left the server lies in this machine's receiving buffer; nothing follows it.
+    got = 0
+    with pytest.raises((ConnectionError, OSError)):
+        while piece := doomed.recv(1 << 20):
+            got += len(piece)
+        raise ConnectionResetError
+    assert got < size // 2
+    while seen < size:
+        piece = kept.recv(1 << 20)
+        assert piece, "others are not cut off"
+        seen += len(piece)
+
+
+def test_uploads_under_way_are_cut_off(own_server):
+    server = own_server().start()
+    s3 = s3_client(server)
+    level_with_bucket(server, s3, "secret", "of-secret")
+    connection = connect(server)
+    headers = signed_headers(
+        server, "PUT", "/of-secret/stalled", headers={"content-length": str(1 << 20)}
+    )
+    connection.sendall(request_head("PUT", "/of-secret/stalled", headers) + bytes(100_000))
+    time.sleep(0.3)
+    erase_seconds(server, "level", "secret")
+    connection.settimeout(5)
+    try:
+        answer = connection.recv(1000)
+        assert b"200 OK" not in answer
+    except OSError:
+        pass  # reset
+
+
+def keystore_opens(keystore, root_key):
+    """Whether a keystore's newest copy opens with the root key of a file, with Python alone."""
+    root = bytes.fromhex(root_key.split(b"\n")[1].decode())
+    slots = (keystore[:SLOT], keystore[SLOT:])
+    copy = max(slots, key=lambda slot: slot[28:36])
+    end = 40 + int.from_bytes(copy[36:40])
+    context = b"coffer keystore v1\0" + copy[12:28] + copy[28:36]
+    opener = Cobblestone256Decryptor(root, context)
+    try:
+        return opener.update(copy[40:end]) + opener.finalize()
+    except (InvalidTag, ValueError):
+        return None
+
+
+@pytest.mark.timeout(600)
+def test_killed_around_an_erase_it_has_not_begun_or_is_complete(own_server, request):
+    dice = random.Random(4)
+    server = own_server().start()
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="kept")
+    s3.put_object(Bucket="kept", Key="object", Body=b"stays")
+    outcomes = {"not begun": 0, "complete": 0, "acknowledged": 0}
+    for number in range(30):
+        level, bucket = f"level-{number}", f"bucket-{number}"
+        level_with_bucket(server, s3, level, bucket)
+        s3.put_object(Bucket=bucket, Key="object", Body=b"goes")
+        before = (server.data / "keystore").read_bytes(), (server.data / "root.key").read_bytes()
+        acknowledged = []
+
+        def erase(level=level, acknowledged=acknowledged):
+            with contextlib.suppress(OSError):
+                acknowledged.append(erase_seconds(server, "level", level)[1])
+
+        thread = threading.Thread(target=erase)
+        thread.start()
+        time.sleep(dice.uniform(0, 0.06))
+        server.kill()
+        thread.join()
+        if acknowledged:
+            now = (server.data / "keystore").read_bytes(), (server.data / "root.key").read_bytes()
+            assert keystore_opens(before[0], before[1]) is not None
+            assert keystore_opens(before[0], now[1]) is None, "an old copy opens with the new key"
+            assert keystore_opens(now[0], before[1]) is None
+            assert keystore_opens(now[0], now[1]) is not None
+            assert now[1].count(b"coffer root key v1") == 1
+        server.start()
+        s3 = s3_client(server)
+        assert s3.get_object(Bucket="kept", Key="object")["Body"].read() == b"stays"
+        levels = [row["name"] for row in ask(server, "level", "list")]
+        receipts = [row["level"] for row in ask(server, "receipt", "list")]
+        if level in levels:
+            assert not acknowledged, "acknowledged, and there after the restart"
+            assert level not in receipts
+            assert s3.get_object(Bucket=bucket, Key="object")["Body"].read() == b"goes"
+            outcomes["not begun"] += 1
+            erase_seconds(server, "level", level)
+        else:
+            assert receipts.count(level) == 1
+            with refused("NoSuchBucket"):
+                s3.get_object(Bucket=bucket, Key="object")
+            outcomes["acknowledged" if acknowledged else "complete"] += 1
+    print(outcomes)
+
+
+def test_the_receipt_says_what_old_copies_of_both_files_still_allow(own_server, tmp_path):
+    server = own_server().start()
+    s3 = s3_client(server)
+    level_with_bucket(server, s3, "secret", "of-secret")
+    s3.put_object(Bucket="of-secret", Key="object", Body=b"goes")
+    server.stop()
+    backup = tmp_path / "backup"
+    shutil.copytree(server.data, backup, ignore=shutil.ignore_patterns("admin.sock"))
+    server.start()
+    _, receipt = erase_seconds(server, "level", "secret")
+    told = " ".join(receipt["remaining"])
+    assert "copies of both" in told, told
+    assert receipt["method"]["category"] == "Clear"
+    server.stop()
+    # It is true: with both files of old, the old folder opens.
+    read = coffer("--data", backup, "offline", "cat", "of-secret", "object")
+    assert read.stdout == b"goes"
+    # And with the present root key it does not.
+    shutil.copy2(server.data / "root.key", backup / "root.key")
+    read = coffer("--data", backup, "offline", "cat", "of-secret", "object")
+    assert read.returncode != 0 and read.stdout == b""
