@@ -65,5 +65,6 @@ bench: deps ## measure against peers; see bench/README.md
 	target/release/coffer-bench $(BENCH_ARGS)
 
 lab: deps ## build the lab and say who can run here; see lab/README.md
-	$(CARGO) build --release --locked -p coffer-lab
+	@scripts/install-lab-peers
+	$(CARGO) build --release --locked -p coffer -p coffer-lab
 	target/release/coffer-lab list

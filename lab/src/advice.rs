@@ -10,18 +10,25 @@ struct Job {
     name: &'static str,
     about: &'static str,
     evidence: &'static [(&'static str, u64)],
+    /// Only these are for the job; all, when it is empty.
+    only: &'static [&'static str],
 }
+
+/// Below any program: what the others write needs a program of its own to be read.
+const TRANSPARENT: [&str; 4] = ["fscrypt", "dm-crypt", "gocryptfs", "encfs"];
 
 const JOBS: [Job; 5] = [
     Job {
         name: "Many small objects",
         about: "authenticated, 1 KiB each",
         evidence: &[("raw/aes-256-gcm/encrypt", 1024)],
+        only: &[],
     },
     Job {
         name: "Large streams",
         about: "authenticated, 1 MiB at a time",
         evidence: &[("sendfile/100-mb", 0), ("raw/aes-256-gcm/decrypt", 1 << 20)],
+        only: &[],
     },
     Job {
         name: "Block device",
@@ -30,18 +37,27 @@ const JOBS: [Job; 5] = [
             ("raw/aes-256-xts/encrypt", 4096),
             ("raw/aes-256-xts/encrypt", 1024),
         ],
+        only: &[],
     },
     Job {
         name: "Whole disk",
         about: "files below any program",
         evidence: &[("file/write", 0)],
+        only: &TRANSPARENT,
     },
     Job {
         name: "Link between two sites",
         about: "all that goes over a wire",
         evidence: &[("net/stream", 0)],
+        only: &[],
     },
 ];
+
+impl Job {
+    fn takes(&self, contender: &str) -> bool {
+        self.only.is_empty() || self.only.contains(&contender)
+    }
+}
 
 /// The best that a placement has to offer.
 #[derive(Debug, Clone)]
@@ -117,7 +133,8 @@ fn judge(job: &Job, experiment: &Experiment, x: u64) -> Advice {
             .at(x)
             .and_then(|point| point.estimate(experiment.unit));
         let placement = series.contender.placement;
-        let Some(estimate) = estimate.filter(|_| placement != Placement::None) else {
+        let wanted = placement != Placement::None && job.takes(&series.contender.name);
+        let Some(estimate) = estimate.filter(|_| wanted) else {
             continue;
         };
         let own = Best {

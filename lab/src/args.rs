@@ -17,6 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   coffer-lab list                          who can run here, and what the others would need
   coffer-lab raw --quick                   a first look, in less than a minute
+  coffer-lab file --folder /srv            1 GB through each kind of encrypted file
   coffer-lab raw --report report.html      plots and advice, to look at
   coffer-lab all --json here.json          every sample, to keep and to compare
   coffer-lab report here.json report.html  the report of what was kept
@@ -32,6 +33,8 @@ pub enum Command {
     List,
     /// Measure calculation alone: AES in CBC, CTR, GCM and XTS, by size and by threads
     Raw(Measuring),
+    /// Measure files: none, fscrypt, dm-crypt, gocryptfs, encfs, openssl enc, age, coffer
+    File(Measuring),
     /// Measure all of the above
     All(Measuring),
     /// Make the report of a record that --json has written
@@ -59,6 +62,9 @@ pub struct Measuring {
     /// Interleaved rounds; six at least for a confidence of 95 % [default: 9; quick: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: Option<u16>,
+    /// Where to put files, on the disk that matters; all is removed at the end [default: /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
     /// Write every sample to a file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

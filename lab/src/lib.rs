@@ -21,6 +21,10 @@ pub mod agreement;
 
 pub mod raw;
 
+pub mod programs;
+
+pub mod file;
+
 pub mod published;
 pub mod table;
 

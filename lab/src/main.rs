@@ -14,18 +14,21 @@ use coffer_lab::error::{Doing, LabError, Result};
 use coffer_lab::machine::{Conditions, Machine};
 use coffer_lab::published::{Published, published};
 use coffer_lab::raw::raw;
-use coffer_lab::record::{FORMAT, Record};
+use coffer_lab::record::{Agreement, Experiment, FORMAT, Record};
 use coffer_lab::rounds::Effort;
-use coffer_lab::{compare, report, table, undo};
+use coffer_lab::{compare, file, report, table, undo};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 const ROUNDS: u16 = 9;
 const QUICK_ROUNDS: u16 = 5;
 
+/// Where files are written: on a disk, while /tmp may be memory.
+const FOLDER: &str = "/var/tmp";
+
 fn main() -> ExitCode {
     let done = undo::on_interrupt().and_then(|()| run(&CommandLine::parse().command));
-    undo::undo_all();
+    undo::before_the_end();
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -38,14 +41,18 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<()> {
     match command {
         Command::List => {
-            let group = |algorithm: Algorithm| {
+            let raw = |algorithm: Algorithm| {
                 let contenders = roster(algorithm).into_iter().map(|one| one.contender);
                 (format!("raw, {}", algorithm.name()), contenders.collect())
             };
-            print!("{}", table::list(&Algorithm::ALL.map(group)));
+            let mut groups = Algorithm::ALL.map(raw).to_vec();
+            groups.push(("file".to_owned(), file::contenders()));
+            print!("{}", table::list(&groups));
             Ok(())
         }
-        Command::Raw(measuring) | Command::All(measuring) => measure(measuring),
+        Command::Raw(measuring) => measure(measuring, &[raw_experiments]),
+        Command::File(measuring) => measure(measuring, &[file_experiments]),
+        Command::All(measuring) => measure(measuring, &[raw_experiments, file_experiments]),
         Command::Report { record, page } => {
             write_report(page, &compare::read(record)?, &published()?)
         }
@@ -57,7 +64,21 @@ fn run(command: &Command) -> Result<()> {
     }
 }
 
-fn measure(measuring: &Measuring) -> Result<()> {
+type Experiments = fn(&Measuring, Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)>;
+
+fn raw_experiments(_: &Measuring, effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
+    raw(effort)
+}
+
+fn file_experiments(
+    measuring: &Measuring,
+    effort: Effort,
+) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
+    let folder = measuring.folder.as_deref().unwrap_or(Path::new(FOLDER));
+    Ok((Vec::new(), file::file(effort, folder)?))
+}
+
+fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {
     let rounds = if measuring.quick {
         QUICK_ROUNDS
     } else {
@@ -71,7 +92,12 @@ fn measure(measuring: &Measuring) -> Result<()> {
         .format(&Rfc3339)
         .unwrap_or_default();
     let before = Conditions::look();
-    let (agreements, experiments) = raw(effort)?;
+    let (mut agreements, mut experiments) = (Vec::new(), Vec::new());
+    for one in all {
+        let (agreed, measured) = one(measuring, effort)?;
+        agreements.extend(agreed);
+        experiments.extend(measured);
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let record = Record {
         format: FORMAT,

@@ -77,8 +77,8 @@ fn noise(record: &Record) -> Markup {
             p.warning role="note" {
                 strong { "The machine was not quiet. " }
                 (disturbed) " of " (all) " experiments carry a warning; other programs used up to "
-                (format!("{worst:.0} %")) " of the machine. Compare nothing closely: run again on a "
-                "quiet one."
+                (format!("{worst:.0} %")) " of the machine. Compare nothing closely: run again "
+                "on a quiet one."
             }
         }
     }

@@ -1,11 +1,16 @@
 //! Interleaved rounds: A B C, A B C, … so that what the machine goes through falls on all alike.
 
+use std::time::Duration;
+
 use crate::contender::Contender;
 use crate::cost::{MachineTime, Watch, process_cpu_seconds};
 use crate::error::Result;
 use crate::machine::core_count;
 use crate::progress::Progress;
 use crate::record::{Axis, Experiment, Noise, Point, Sample, Series, Unit};
+
+/// A pause in which others are looked at.
+const PAUSE: Duration = Duration::from_millis(300);
 
 /// How much effort is made.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +48,9 @@ pub struct Plan<'a> {
     pub contenders: Vec<Contender>,
     /// What is measured, in this order, in each round.
     pub entrants: Vec<Entrant<'a>>,
+    /// Samples count the CPU time of the whole machine: what others do can't be told from it, and
+    /// is looked at in a pause before and after.
+    pub whole_machine: bool,
 }
 
 /// Runs an experiment: a round that is not counted, to warm up, then the others.
@@ -50,18 +58,26 @@ pub fn run(mut plan: Plan<'_>, effort: Effort) -> Result<Experiment> {
     let progress = Progress::new(&plan.title, plan.entrants.len() * (effort.rounds + 1));
     let mut samples = vec![Vec::new(); plan.entrants.len()];
     let mut others = Others::default();
+    if plan.whole_machine {
+        others.add_pause();
+    }
     for round in 0..=effort.rounds {
         for (entrant, samples) in plan.entrants.iter_mut().zip(&mut samples) {
             progress.say(&plan.contenders[entrant.contender].name);
             let (watch, own) = (Watch::new(), process_cpu_seconds());
             let sample = (entrant.measure)()?;
             let own = process_cpu_seconds() - own;
-            others.add(&watch, own.max(sample.cpu_seconds));
+            if !plan.whole_machine {
+                others.add(&watch, own.max(sample.cpu_seconds));
+            }
             if round > 0 {
                 samples.push(sample);
             }
             progress.step();
         }
+    }
+    if plan.whole_machine {
+        others.add_pause();
     }
     let noise = others.noise();
     let mut series: Vec<Series> = plan.contenders.into_iter().map(without_points).collect();
@@ -105,6 +121,12 @@ impl Others {
         self.own_seconds += own_seconds;
         self.machine.busy_seconds += machine.busy_seconds;
         self.machine.stolen_seconds += machine.stolen_seconds;
+    }
+
+    fn add_pause(&mut self) {
+        let (watch, own) = (Watch::new(), process_cpu_seconds());
+        std::thread::sleep(PAUSE);
+        self.add(&watch, process_cpu_seconds() - own);
     }
 
     fn noise(&self) -> Noise {
@@ -152,6 +174,7 @@ mod tests {
             how: String::new(),
             contenders: vec![contender("a"), contender("b"), cannot],
             entrants: vec![entrant(0), entrant(1)],
+            whole_machine: false,
         };
         let effort = Effort {
             rounds: 2,

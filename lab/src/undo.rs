@@ -3,8 +3,9 @@
 //! Each mount, namespace, loop device, folder and process that the lab makes is registered before
 //! it is used. Those that are left are undone newest first.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use crate::error::{Doing, Result};
 
@@ -12,6 +13,9 @@ type Action = Box<dyn FnOnce() + Send>;
 
 static LEFT: Mutex<Vec<(u64, Action)>> = Mutex::new(Vec::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Set while holding `LEFT`, once the program is being interrupted.
+static STOPPING: AtomicBool = AtomicBool::new(false);
 
 /// The exit status of a program that Ctrl-C ended (128 + SIGINT).
 const INTERRUPTED: i32 = 130;
@@ -26,6 +30,12 @@ impl Undo {
     pub fn by(action: impl FnOnce() + Send + 'static) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        if STOPPING.load(Ordering::Relaxed) {
+            // Made in the very moment of the interruption: undone at once, and no more is made.
+            drop(left);
+            action();
+            wait_for_the_end();
+        }
         left.push((number, Box::new(action)));
         Self(number)
     }
@@ -59,6 +69,9 @@ pub fn undo_all() {
 /// Lets Ctrl-C, and a request to terminate, undo all and end the program.
 pub fn on_interrupt() -> Result<()> {
     let handler = || {
+        let left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        STOPPING.store(true, Ordering::Relaxed);
+        drop(left);
         eprintln!("\ncoffer-lab: interrupted; cleaning up");
         undo_all();
         std::process::exit(INTERRUPTED);
@@ -66,6 +79,21 @@ pub fn on_interrupt() -> Result<()> {
     ctrlc::set_handler(handler)
         .map_err(std::io::Error::other)
         .doing(|| "listening for Ctrl-C".into())
+}
+
+/// To be called before the program ends by itself: what was pulled away under its feet by an
+/// interruption may look like an error, but only the one who cleans up may end the program.
+pub fn before_the_end() {
+    if STOPPING.load(Ordering::Relaxed) {
+        wait_for_the_end();
+    }
+    undo_all();
+}
+
+fn wait_for_the_end() -> ! {
+    loop {
+        thread::park();
+    }
 }
 
 #[cfg(test)]

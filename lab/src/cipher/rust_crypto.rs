@@ -21,6 +21,7 @@ pub(super) fn contender(algorithm: Algorithm) -> Contender {
     };
     Contender::new("RustCrypto", Placement::User, crates)
         .set("instructions found at run time, key expanded once, in place")
+        .set("built as the workspace's release profile says: one unit, thin LTO; much slower else")
 }
 
 fn refused(what: &str) -> LabError {

@@ -47,6 +47,7 @@ pub(super) fn chunked(effort: Effort) -> Result<Experiment> {
     });
     let entrants = entrants.collect();
     let plan = Plan {
+        whole_machine: false,
         id: "raw/chunked-ctr".into(),
         title: "The experiment of C: one stream of AES-128-CTR in chunks, encrypt".into(),
         axis: Axis::BlockBytes,

@@ -90,6 +90,7 @@ fn both_directions(
             })
         });
         let plan = Plan {
+            whole_machine: false,
             id: format!(
                 "raw/{}/{}{by}",
                 algorithm.name().to_ascii_lowercase(),

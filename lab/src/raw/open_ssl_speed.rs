@@ -42,6 +42,7 @@ pub(super) fn open_ssl_speed(effort: Effort) -> Result<Experiment> {
         Vec::new()
     };
     let plan = Plan {
+        whole_machine: true,
         id: "raw/openssl-speed".into(),
         title: "openssl speed: AES-256-CBC, 1 KB blocks, encrypt".into(),
         axis: Axis::Threads,

@@ -24,6 +24,7 @@ pub(super) fn loop_of_a(roster: &[CipherContender], effort: Effort) -> Result<Ex
     let runs = |one: &&CipherContender| one.contender.availability.runs();
     let those = roster.iter().enumerate().filter(|(_, one)| runs(one));
     let plan = Plan {
+        whole_machine: false,
         id: "raw/table-a-loop".into(),
         title: "The loop of A: AES-256-CBC, 1 KB as two calls of 512 B, there and back".into(),
         axis: Axis::Single,

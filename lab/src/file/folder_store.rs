@@ -1,0 +1,75 @@
+//! A file in a folder, which may be the mount point of something that encrypts.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Doing, Result};
+use crate::file::content::{Content, Sink};
+use crate::file::store::{READ_BYTES, Store, evict, files_below};
+use crate::undo::Undo;
+
+/// A file in a folder.
+pub(super) struct FolderStore {
+    file: PathBuf,
+    /// Where the bytes lie below the mount point: a file or a folder.
+    below: PathBuf,
+    /// Undone in this order.
+    _mounts: Vec<Undo>,
+}
+
+impl FolderStore {
+    /// A file in `folder` whose bytes lie in `below`; `mounts` are undone in their
+    /// order when this goes.
+    pub(super) fn new(folder: &Path, below: &Path, mounts: Vec<Undo>) -> Self {
+        Self {
+            file: folder.join("file"),
+            below: below.to_owned(),
+            _mounts: mounts,
+        }
+    }
+}
+
+/// Makes a file's bytes and its name durable.
+pub(super) fn sync(file: &File, path: &Path) -> Result<()> {
+    file.sync_all()
+        .doing(|| format!("syncing {}", path.display()))?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.doing(|| format!("syncing {}", folder.display()))
+}
+
+impl Store for FolderStore {
+    fn write(&mut self, content: &mut Content) -> Result<()> {
+        let doing = || format!("writing {}", self.file.display());
+        if self.file.exists() {
+            fs::remove_file(&self.file).doing(doing)?;
+        }
+        let mut file = File::create(&self.file).doing(doing)?;
+        while let Some(block) = content.next() {
+            file.write_all(block).doing(doing)?;
+        }
+        sync(&file, &self.file)
+    }
+
+    fn read(&mut self, sink: &mut Sink) -> Result<()> {
+        let doing = || format!("reading {}", self.file.display());
+        let mut file = File::open(&self.file).doing(doing)?;
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            match file.read(&mut buffer).doing(doing)? {
+                0 => return Ok(()),
+                count => sink.take(&buffer[..count]),
+            }
+        }
+    }
+
+    fn evict(&mut self) -> Result<()> {
+        evict(&self.file)?;
+        evict(&self.below)
+    }
+
+    fn at_rest(&self) -> Vec<PathBuf> {
+        files_below(&self.below).unwrap_or_default()
+    }
+}

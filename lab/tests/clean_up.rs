@@ -1,0 +1,82 @@
+//! Ctrl-C in the middle of a run: nothing mounted, no folder, no process is left.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long a run may take to get going, and to clean up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !there() {
+        assert!(start.elapsed() < PATIENCE, "waited too long for {what}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn mounts(folder: &str) -> usize {
+    let all = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    all.lines().filter(|line| line.contains(folder)).count()
+}
+
+/// Processes whose command line names the folder, but for the lab itself.
+fn processes(folder: &str, but: u32) -> Vec<String> {
+    let lines = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+            (pid != but && line.contains(folder)).then(|| line.replace('\0', " "))
+        });
+    lines.collect()
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let folder =
+        std::env::temp_dir().join(format!("coffer-lab-interrupted-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let name = folder.to_str().expect("a path in UTF-8").to_owned();
+    let is_root = fs::metadata("/proc/self").is_ok_and(|me| {
+        use std::os::unix::fs::MetadataExt;
+        me.uid() == 0
+    });
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
+        .args(["file", "--rounds", "100", "--folder", &name])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the lab");
+    let entries = || fs::read_dir(&folder).map_or(0, Iterator::count);
+    // As root it mounts images; otherwise it has at least its folder.
+    wait_for("something to clean up", || {
+        if is_root {
+            mounts(&name) >= 2
+        } else {
+            entries() > 0
+        }
+    });
+    sleep(Duration::from_millis(300));
+    let pid = lab.id().to_string();
+    Command::new("kill")
+        .args(["-INT", &pid])
+        .status()
+        .expect("kill");
+    let mut status = None;
+    wait_for("the end", || {
+        status = lab.try_wait().expect("a status");
+        status.is_some()
+    });
+    let left = (mounts(&name), entries());
+    // A FUSE program ends when the kernel tells it that its mount is gone.
+    wait_for("all processes to end", || {
+        processes(&name, lab.id()).is_empty()
+    });
+    fs::remove_dir_all(Path::new(&name)).expect("an empty folder");
+    assert_eq!(status.and_then(|status| status.code()), Some(130));
+    assert_eq!(left, (0, 0), "mounts and files that were left");
+}
