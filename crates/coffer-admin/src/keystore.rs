@@ -35,6 +35,10 @@ pub struct Keystore {
     pub remaining: String,
     /// Whether the source that the root key was moved away from may hold keys still.
     pub is_moving: bool,
+    /// How much memory of keys is locked, so that it can't be swapped out, in bytes.
+    pub locked_key_bytes: u64,
+    /// How much of it the system refused to lock, in bytes.
+    pub unlocked_key_bytes: u64,
     /// How many levels there are.
     pub level_count: u64,
     /// How many buckets.
@@ -74,6 +78,8 @@ impl From<KeystoreStatus> for Keystore {
             category: category.unwrap_or_default(),
             remaining: status.remaining,
             is_moving: status.is_moving,
+            locked_key_bytes: status.key_memory.locked_bytes as u64,
+            unlocked_key_bytes: status.key_memory.unlocked_bytes as u64,
             level_count: status.level_count as u64,
             bucket_count: status.bucket_count as u64,
             rotating_bucket_count: status.rotating_bucket_count as u64,

@@ -194,7 +194,7 @@ impl KeyFolder {
         let SourceRecord { current: one, next } = self.record()?;
         for other in [Some(one), next].into_iter().flatten() {
             if other != from {
-                other.open(&self.path, secrets)?.keep_only(None)?;
+                other.open_to_empty(&self.path, secrets)?.keep_only(None)?;
             }
         }
         let next = PlacedSource::apart_from(to.clone(), Some(&from));
@@ -264,6 +264,19 @@ fn chosen(
 }
 
 impl PlacedSource {
+    /// The source, to have it destroy all its keys: that takes no passphrase.
+    fn open_to_empty(
+        &self,
+        folder: &Path,
+        secrets: &SourceSecrets,
+    ) -> Result<Box<dyn RootSource>, KeysError> {
+        let secrets = SourceSecrets {
+            passphrase: Some(Zeroizing::new(b"none is needed".to_vec())),
+            pin: secrets.pin.clone(),
+        };
+        self.open(folder, &secrets)
+    }
+
     /// The source itself.
     fn open(
         &self,

@@ -34,8 +34,8 @@ pub struct PassphraseRoot {
     opens: Mutex<Opens>,
 }
 
-/// What wraps root keys. The passphrase is forgotten as soon as its key is known: that lies in locked
-/// memory, and an erase has no time to run Argon2id again.
+/// What wraps root keys. The passphrase is forgotten as soon as its key is known: that lies in
+/// locked memory, and an erase has no time to run Argon2id again.
 enum Opens {
     Passphrase(Zeroizing<Vec<u8>>),
     Derived(Derivation, SecretKey),

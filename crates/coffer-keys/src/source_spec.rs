@@ -77,6 +77,11 @@ impl SourceSpec {
         matches!(self, Self::Passphrase)
     }
 
+    /// Whether it names files of the machine that the server runs on: not for everyone to choose.
+    pub fn names_files(&self) -> bool {
+        matches!(self, Self::File(Some(_)) | Self::Token(_))
+    }
+
     /// Whether a PIN opens it, which no file holds.
     pub fn needs_pin(&self) -> bool {
         matches!(self, Self::Token(token) if token.pin_source.is_none())

@@ -1,10 +1,11 @@
 //! The keystore as custodians look after it: its state, its root key, and where that is.
 
 use coffer_keys::{SourceSecrets, SourceSpec};
+use coffer_seal::{KeyMemory, locked_memory};
 use serde::Serialize;
 
 use crate::actor::Actor;
-use crate::error::Result;
+use crate::error::{Result, VaultError};
 use crate::manage::blocking;
 use crate::recording::Facts;
 use crate::roles::Role;
@@ -30,6 +31,9 @@ pub struct KeystoreStatus {
     pub remaining: String,
     /// Whether the source before a move may hold keys still.
     pub is_moving: bool,
+    /// How the memory is that all keys lie in.
+    #[serde(skip)]
+    pub key_memory: KeyMemory,
     /// How many levels there are.
     pub level_count: usize,
     /// How many buckets.
@@ -61,6 +65,7 @@ impl Vault {
                 category: medium.category,
                 remaining: medium.remaining,
                 is_moving: keystore.is_moving(),
+                key_memory: locked_memory(),
                 level_count: keystore.levels().len(),
                 bucket_count: buckets.len(),
                 rotating_bucket_count: buckets.iter().filter(is_rotating).count(),
@@ -95,7 +100,15 @@ impl Vault {
             ("from", from.unwrap_or_else(|| "unknown".to_owned())),
         ]);
         let inner = self.inner.clone();
+        let is_here = matches!(actor, Actor::Local { .. });
         let work = blocking(move || {
+            // Who signs in from elsewhere may be no user of this machine.
+            if to.names_files() && !is_here {
+                return Err(VaultError::Invalid {
+                    what: "a source that names files of the server's machine (file:/PATH, \
+                           pkcs11:) can only be chosen there, at the socket in its data folder",
+                });
+            }
             let moved = inner.keys.move_root(&inner.keystore, &to, &secrets);
             settled(&inner.keystore, moved)
         });

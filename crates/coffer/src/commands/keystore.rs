@@ -108,6 +108,7 @@ fn one(keystore: &Keystore) -> String {
         ("which is", keystore.category.clone()),
         ("may remain", keystore.remaining.clone()),
         ("move to be completed", yes_no(keystore.is_moving)),
+        ("memory of keys", key_memory(keystore)),
         ("levels", keystore.level_count.to_string()),
         ("buckets", keystore.bucket_count.to_string()),
         (
@@ -115,6 +116,13 @@ fn one(keystore: &Keystore) -> String {
             keystore.rotating_bucket_count.to_string(),
         ),
     ])
+}
+
+fn key_memory(keystore: &Keystore) -> String {
+    match keystore.unlocked_key_bytes {
+        0 => "locked: it can not be swapped out".to_owned(),
+        _ => "NOT LOCKED: raise LimitMEMLOCK (systemd) or `ulimit -l`, or turn swap off".to_owned(),
+    }
 }
 
 const EXAMPLES: &str = "\

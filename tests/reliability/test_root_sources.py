@@ -1,0 +1,184 @@
+"""Root keys move from source to source while the server serves, and survive kill -9 as they do."""
+
+import json
+import random
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.clients import s3_client
+from harness.content import content
+from harness.server import coffer
+
+PASSPHRASE = "lantern-gravel-uncle-seventeen-otters"
+PIN = "648219"
+SOFTHSM = Path("/usr/lib/softhsm/libsofthsm2.so")
+KILLS = 12
+
+NAMES = {"small": 3_000, "large": 400_000}
+
+
+@pytest.fixture
+def secrets(tmp_path, monkeypatch):
+    """What opens every source, where systemd would put it."""
+    folder = tmp_path / "credentials of systemd"
+    folder.mkdir()
+    (folder / "coffer-passphrase").write_text(PASSPHRASE)
+    (folder / "coffer-pin").write_text(PIN)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+    return folder
+
+
+@pytest.fixture
+def token(tmp_path, monkeypatch):
+    """A token of SoftHSM2, as a PKCS#11 URI."""
+    if not SOFTHSM.exists() or not shutil.which("softhsm2-util"):
+        pytest.fail("softhsm2 is missing: scripts/install-test-tools")
+    tokens = tmp_path / "tokens"
+    tokens.mkdir()
+    configuration = tmp_path / "softhsm2.conf"
+    configuration.write_text(f"directories.tokendir = {tokens}\n")
+    monkeypatch.setenv("SOFTHSM2_CONF", str(configuration))
+    command = ["softhsm2-util", "--init-token", "--free", "--label", "coffer"]
+    subprocess.run([*command, "--pin", PIN, "--so-pin", PIN], check=True, capture_output=True)
+    return f"pkcs11:token=coffer?module-path={SOFTHSM}"
+
+
+def move(server, source):
+    return coffer("--data", server.data, "keystore", "move", "--to", source, "--json")
+
+
+def status(server):
+    shown = coffer("--data", server.data, "keystore", "status", "--json")
+    assert shown.returncode == 0, shown.stderr
+    return json.loads(shown.stdout)
+
+
+def fill(server):
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="mine")
+    for name, size_bytes in NAMES.items():
+        s3.put_object(Bucket="mine", Key=name, Body=content(size_bytes, name))
+
+
+def is_whole(server):
+    s3 = s3_client(server)
+    for name, size_bytes in NAMES.items():
+        read = s3.get_object(Bucket="mine", Key=name)["Body"].read()
+        if read != content(size_bytes, name):
+            return False
+    s3.put_object(Bucket="mine", Key="another", Body=b"written as well")
+    return True
+
+
+def root_files(server):
+    return sorted(path.name for path in server.data.glob("root*"))
+
+
+def test_from_source_to_source(own_server, secrets, token):
+    server = own_server().start()
+    fill(server)
+    (before,) = server.data.glob("keystore")
+    old = before.read_bytes()
+    assert status(server)["source"] == "file"
+    for source, files in (
+        ("passphrase", ["root.passphrase"]),
+        ("passphrase", ["root-2.passphrase"]),
+        ("keyring", []),
+        (token, ["root.token"]),
+        (f"file:{server.folder / 'my root.key'}", []),
+        ("file", ["root.key"]),
+    ):
+        moved = move(server, source)
+        assert moved.returncode == 0, moved.stderr
+        shown = json.loads(moved.stdout)
+        assert shown["source"].split(":")[0] == source.split(":")[0] and not shown["is_moving"]
+        assert shown["unlocked_key_bytes"] == 0 and shown["locked_key_bytes"] > 0
+        assert root_files(server) == files
+        assert is_whole(server)
+        assert server.stop() == 0
+        server.start()
+        assert status(server)["source"] == shown["source"]
+        assert is_whole(server)
+    assert not (server.folder / "my root.key").exists()
+    assert "panicked" not in server.log()
+    server.stop()
+    (server.data / "keystore").write_bytes(old)
+    shown = coffer("offline", "ls", "--data", server.data)
+    assert shown.returncode != 0, "under none of the later root keys the old keystore opens"
+
+
+def test_requests_go_on_meanwhile(own_server, secrets):
+    server = own_server().start()
+    fill(server)
+    stop, failures, done = threading.Event(), [], []
+
+    def work(number):
+        s3 = s3_client(server)
+        while not stop.is_set():
+            try:
+                s3.put_object(Bucket="mine", Key=f"{number}", Body=content(50_000, f"{number}"))
+                read = s3.get_object(Bucket="mine", Key=f"{number}")["Body"].read()
+                assert read == content(50_000, f"{number}")
+                done.append(number)
+            except Exception as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for source in ("passphrase", "keyring", "file"):
+            assert move(server, source).returncode == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert failures == [] and len(done) > 20
+
+
+def test_a_move_that_can_not_be(own_server, secrets):
+    server = own_server().start()
+    fill(server)
+    for source, problem in (
+        ("file", "already"),
+        ("file:/nowhere/at/all/root.key", "could not"),
+        ("pkcs11:token=coffer?module-path=/nowhere.so", "token"),
+    ):
+        refused = move(server, source)
+        assert refused.returncode != 0 and problem in refused.stderr.decode(), refused.stderr
+        assert status(server)["source"] == "file" and root_files(server) == ["root.key"]
+    assert is_whole(server)
+    server.restart()
+    assert is_whole(server)
+    assert move(server, "passphrase").returncode == 0
+
+
+def test_killed_while_it_moves(own_server, secrets):
+    """Wherever it is killed, one source opens the keystore, and the other holds nothing."""
+    server = own_server().start()
+    fill(server)
+    seen = set()
+    for number in range(KILLS):
+        before = status(server)["source"]
+        after = {"file": "passphrase", "passphrase": "file"}[before]
+        moving = threading.Thread(target=lambda to=after: move(server, to))
+        moving.start()
+        # The first before anything happened, the last after everything did.
+        time.sleep({0: 0, KILLS - 1: 5}.get(number, random.Random(number).uniform(0.02, 0.5)))
+        server.kill()
+        moving.join()
+        server.start()
+        now = status(server)
+        assert now["source"] in (before, after) and not now["is_moving"]
+        seen.add(now["source"] == after)
+        expected = "root.key" if now["source"] == "file" else "passphrase"
+        (name,) = root_files(server)
+        assert expected in name
+        assert is_whole(server)
+    assert "panicked" not in server.log()
+    assert seen == {False, True}, "some moves were completed, some had not begun"
