@@ -1,0 +1,192 @@
+"""The commands themselves: what scripts rely on, tables, errors, and both ways to the server."""
+
+import base64
+import http.client
+import json
+import re
+import ssl
+
+import pytest
+
+from harness.administration import ask, from_afar, make_subject, refused, run
+from harness.clients import s3_client
+from harness.server import coffer
+
+MOMENT = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+
+
+def output(*words, **options):
+    done = coffer(*words, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def test_pinned_commands(own_server):
+    """Word for word as scripts use them."""
+    server = own_server().start()
+    folder = server.data
+    output("--data", folder, "level", "create", "secret", "--rank", "2")
+    levels = json.loads(output("--data", folder, "level", "list", "--json"))
+    assert [(level["name"], level["rank"]) for level in levels] == [("default", 0), ("secret", 2)]
+    output("--data", folder, "bucket", "create", "bbb", "--level", "secret")
+    made = json.loads(
+        output("--data", folder, "subject", "create", "NAME", "--clearance", "default..secret",
+               "--json")
+    )  # fmt: skip
+    credentials = made["access_key_id"], made["secret_access_key"]
+    client = s3_client(server, credentials=credentials)
+    client.put_object(Bucket="bbb", Key="a", Body=b"b")
+    assert client.get_object(Bucket="bbb", Key="a")["Body"].read() == b"b"
+
+
+def test_json_of_levels(server):
+    made = ask(server, "level", "create", "vault", "--rank", "3", "--categories", "c7,c1.c3",
+               "--no-export", "--approvals", "2", "--audit-data")  # fmt: skip
+    assert MOMENT.match(made.pop("created_at"))
+    assert made == {
+        "name": "vault", "label": "s3:c1.c3,c7", "rank": 3, "categories": "c1.c3,c7",
+        "no_export": True, "approvals": 2, "audit_data": True, "imported": False,
+        "generation": 1, "export_count": 0, "bucket_count": 0,
+    }  # fmt: skip
+    run(server, "bucket", "create", "in-the-vault", "--level", "vault")
+    shown = ask(server, "level", "show", "vault")
+    assert shown["bucket_count"] == 1
+    assert shown in ask(server, "level", "list")
+
+
+def test_json_of_buckets(server):
+    made = ask(server, "bucket", "create", "json-bucket")
+    assert re.fullmatch("[0-9a-f]{32}", made.pop("id")) and MOMENT.match(made.pop("created_at"))
+    assert made == {
+        "name": "json-bucket", "level": "default", "label": "s0", "object_count": 0,
+        "object_bytes": 0,
+    }  # fmt: skip
+    client = s3_client(server)
+    client.put_object(Bucket="json-bucket", Key="a", Body=b"abc")
+    assert "not empty" in refused(server, "bucket", "delete", "json-bucket")
+    client.delete_object(Bucket="json-bucket", Key="a")
+    run(server, "bucket", "delete", "json-bucket")
+    assert "does not exist" in refused(server, "bucket", "show", "json-bucket")
+
+
+def test_json_of_subjects(server):
+    made = ask(server, "subject", "create", "json.subject")
+    secret = made.pop("secret_access_key")
+    assert len(secret) == 40 and re.fullmatch("CF[A-Z2-7]{18}", made["access_key_id"])
+    shown = ask(server, "subject", "show", "json.subject")
+    assert shown == made and secret not in run(server, "subject", "list", "--json")
+    assert made.pop("access_key_id") and MOMENT.match(made.pop("created_at"))
+    assert made == {
+        "name": "json.subject", "clearance": "s0", "roles": ["data-user"], "all_buckets": True,
+        "grants": [], "disabled": False,
+    }  # fmt: skip
+
+
+def test_secrets_are_in_no_log(server):
+    _, secret = make_subject(server, "unlogged", "default")
+    assert secret not in server.log()
+
+
+def test_tables(server):
+    run(server, "level", "create", "tabled", "--rank", "4")
+    lines = run(server, "level", "list").splitlines()
+    assert lines[0].split() == ["LEVEL", "LABEL", "BUCKETS", "GENERATION", "EXPORTS", "CREATED",
+                                "(UTC)"]  # fmt: skip
+    row = next(line for line in lines if line.startswith("tabled"))
+    assert row.split()[1:5] == ["s4", "0", "1", "0"]
+    assert row.index("s4") == lines[0].index("LABEL")
+    text = run(server, "subject", "create", "tabled")
+    assert "secret access key" in text and "not shown again" in text
+    assert "tabled" in run(server, "subject", "list")
+    assert "LEVEL" in run(server, "bucket", "list")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["level", "create", "default", "--rank", "1"], "already"),
+        (["level", "create", "Bad", "--rank", "1"], "a level's name"),
+        (["level", "create", "x", "--rank", "1", "--approvals", "0"], "approvals"),
+        (["level", "create", "x", "--rank", "1", "--categories", "c1024"], "c0 to c1023"),
+        (["level", "show", "../../etc"], "no level"),
+        (["bucket", "create", "Bad"], "bucket's name"),
+        (["bucket", "create", "good", "--level", "nowhere"], "no level"),
+        (["subject", "create", "bad name"], "subject's name"),
+        (["subject", "create", "x", "--clearance", "nowhere"], "clearance"),
+        (["subject", "create", "x", "--clearance", "s2..s1"], "dominate"),
+        (["subject", "create", "x", "--roles", "king"], "role"),
+        (["subject", "create", "x", "--grant", "of-nothing=read"], "bucket"),
+        (["subject", "create", "first"], "already"),
+        (["subject", "delete", "nobody"], "no subject"),
+        (["subject", "set", "first", "--revoke", "of-nothing"], ""),
+    ],
+)
+def test_errors_are_one_line(server, words, told):
+    assert told in refused(server, *words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["level", "create", "x"],
+        ["level", "create", "x", "--rank", "16"],
+        ["subject", "create", "x", "--grant", "bucket"],
+        ["subject", "create", "x", "--expires", "soon"],
+        ["subject", "set", "first"],
+        ["serve", "--endpoint", "https://127.0.0.1:1"],
+        ["level", "list", "--endpoint", "http://127.0.0.1:1"],
+    ],
+)
+def test_what_was_typed_wrong_is_told_before_anybody_is_asked(server, words):
+    done = coffer("--data", server.data, *words)
+    assert done.returncode == 2 and done.stderr.startswith(b"error: "), done.stderr
+
+
+def test_without_a_server(tmp_path):
+    done = coffer("--data", tmp_path, "level", "list")
+    assert done.returncode == 1 and b"no server runs on" in done.stderr
+
+
+def test_the_same_over_https(server, tmp_path):
+    credentials = server.credentials()
+    done = from_afar(server, credentials, "level", "list", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ask(server, "level", "list")
+    done = from_afar(server, credentials, "verify", "--json", folder=tmp_path)
+    assert done.returncode == 0 and b'"event":"done"' in done.stdout, done.stderr
+
+
+def test_over_https_without_right_or_reach(server, tmp_path):
+    access_key_id, secret = make_subject(server, "reach", "default")
+    done = from_afar(server, (access_key_id, secret), "subject", "list", "--json", folder=tmp_path)
+    assert [subject["name"] for subject in json.loads(done.stdout)] == ["reach"]
+    place = ["--endpoint", server.admin_endpoint, "--credentials", tmp_path / "profile"]
+    done = coffer(*place, "level", "list")
+    assert done.returncode == 1 and b"cannot be reached" in done.stderr, done.stderr
+    done = coffer("--endpoint", server.admin_endpoint, "--ca", server.ca, "level", "list")
+    assert done.returncode != 0 and b"needs an access key" in done.stderr, done.stderr
+    done = from_afar(server, (access_key_id, secret + "x"), "level", "list", folder=tmp_path)
+    assert done.returncode == 1 and b"not right" in done.stderr, done.stderr
+
+
+def test_guessing_is_slowed_down(own_server):
+    server = own_server().start()
+    context = ssl.create_default_context(cafile=str(server.ca))
+
+    def status(user, password):
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", server.admin_port, context=context, timeout=10
+        )
+        pair = base64.b64encode(f"{user}:{password}".encode()).decode()
+        connection.request("GET", "/v1/levels", headers={"Authorization": f"Basic {pair}"})
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        return answer.status
+
+    user, password = server.credentials()
+    assert status(user, password) == 200
+    assert [status(user, "my guess") for _ in range(10)] == [401] * 10
+    assert status(user, password) == 429
+    assert ask(server, "level", "list"), "the socket is not shut"
+    assert "my guess" not in server.log() and "a sign-in failed" in server.log()
