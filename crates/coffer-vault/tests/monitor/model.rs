@@ -1,0 +1,387 @@
+//! The model: what Bell and LaPadula's rules, roles and grants come to, in as few words as
+//! possible, with sets instead of bits and nothing of the vault's code.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use crate::operations::{BUCKETS, LEVELS, Operation, Outcome, SUBJECTS, Wish};
+
+pub(crate) const DATA_USER: usize = 0;
+pub(crate) const ADMINISTRATOR: usize = 1;
+pub(crate) const CUSTODIAN: usize = 2;
+pub(crate) const AUDITOR: usize = 3;
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+const LIST: usize = 2;
+const DELETE: usize = 3;
+
+/// Rank and categories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    pub(crate) rank: u8,
+    pub(crate) categories: BTreeSet<u16>,
+}
+
+impl Label {
+    pub(crate) fn dominates(&self, other: &Self) -> bool {
+        self.rank >= other.rank && self.categories.is_superset(&other.categories)
+    }
+}
+
+/// What a world begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub(crate) levels: Vec<Label>,
+    pub(crate) subjects: Vec<Subject>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) low: Label,
+    pub(crate) high: Label,
+    pub(crate) roles: BTreeSet<usize>,
+    /// Rights by bucket.
+    pub(crate) grants: Option<BTreeMap<usize, BTreeSet<usize>>>,
+    pub(crate) disabled: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Bucket {
+    level: usize,
+    /// Contents by object.
+    objects: BTreeMap<usize, String>,
+    has_uploads: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Model {
+    levels: Vec<Label>,
+    pub(crate) subjects: Vec<Subject>,
+    buckets: BTreeMap<usize, Bucket>,
+}
+
+fn label() -> impl Strategy<Value = Label> {
+    let categories = prop::collection::btree_set(prop_oneof![Just(0u16), Just(63), Just(64)], 0..3);
+    (0..3u8, categories).prop_map(|(rank, categories)| Label { rank, categories })
+}
+
+pub(crate) fn start() -> impl Strategy<Value = Start> {
+    let roles = prop_oneof![
+        3 => Just([DATA_USER].into()),
+        2 => Just([DATA_USER, ADMINISTRATOR, CUSTODIAN, AUDITOR].into()),
+        1 => prop::collection::btree_set(0..4usize, 0..3),
+    ];
+    let low = prop_oneof![
+        Just(Label {
+            rank: 0,
+            categories: BTreeSet::new()
+        }),
+        label(),
+    ];
+    let subject = (low, label(), roles).prop_map(|(low, other, roles)| {
+        let categories = low.categories.union(&other.categories).copied().collect();
+        let rank = low.rank.max(other.rank);
+        Subject {
+            high: Label { rank, categories },
+            low,
+            roles,
+            grants: None,
+            disabled: false,
+        }
+    });
+    let levels = prop::collection::vec(label(), LEVELS - 1);
+    let subjects = prop::collection::vec(subject, SUBJECTS);
+    (levels, subjects).prop_map(|(levels, mut subjects)| {
+        subjects[0].roles = [DATA_USER, ADMINISTRATOR, CUSTODIAN, AUDITOR].into();
+        Start { levels, subjects }
+    })
+}
+
+/// What object 0 of each bucket holds at the start; bucket and level have the same number.
+pub(crate) fn first_content(bucket: usize) -> String {
+    format!("{bucket}/0 from the start")
+}
+
+/// The rights, unless the subject may not know of the bucket.
+struct Knows {
+    rights: BTreeSet<usize>,
+}
+
+impl Model {
+    pub(crate) fn new(start: &Start) -> Self {
+        let default = Label {
+            rank: 0,
+            categories: BTreeSet::new(),
+        };
+        let levels = [default].into_iter().chain(start.levels.clone()).collect();
+        let bucket = |level| Bucket {
+            level,
+            objects: [(0, first_content(level))].into(),
+            has_uploads: false,
+        };
+        Self {
+            levels,
+            subjects: start.subjects.clone(),
+            buckets: (0..LEVELS).map(|level| (level, bucket(level))).collect(),
+        }
+    }
+
+    fn label_of(&self, bucket: &Bucket) -> &Label {
+        &self.levels[bucket.level]
+    }
+
+    /// What the subject may do in a bucket, if it may know of it.
+    fn knows(&self, subject: usize, number: usize) -> Option<Knows> {
+        let (subject, bucket) = (&self.subjects[subject], self.buckets.get(&number)?);
+        let label = self.label_of(bucket);
+        let all: BTreeSet<usize> = [READ, WRITE, LIST, DELETE].into();
+        let granted = match &subject.grants {
+            None => all,
+            Some(grants) => grants.get(&number)?.clone(),
+        };
+        let reads = subject.high.dominates(label);
+        let writes = reads && label.dominates(&subject.low);
+        let by_label = |right: &usize| match *right {
+            WRITE | DELETE => writes,
+            _ => reads,
+        };
+        let rights = granted.into_iter().filter(by_label).collect();
+        reads.then_some(Knows { rights })
+    }
+
+    /// Whether a data user has a right in a bucket; otherwise why not.
+    fn use_right(&self, subject: usize, bucket: usize, right: usize) -> Result<(), Outcome> {
+        if !self.subjects[subject].roles.contains(&DATA_USER) {
+            return Err(Outcome::Denied);
+        }
+        let knows = self.knows(subject, bucket).ok_or(Outcome::NoSuchBucket)?;
+        match knows.rights.contains(&right) {
+            true => Ok(()),
+            false => Err(Outcome::Denied),
+        }
+    }
+
+    /// What should come of an operation; what it changes is changed here.
+    pub(crate) fn outcome(&mut self, operation: &Operation) -> Outcome {
+        let Operation { subject, wish } = operation;
+        if self.subjects[*subject].disabled {
+            return Outcome::NoSuchAccessKey;
+        }
+        let outcome = match wish {
+            Wish::Grant { .. }
+            | Wish::Revoke { .. }
+            | Wish::AllBuckets { .. }
+            | Wish::Roles { .. }
+            | Wish::Clearance { .. }
+            | Wish::Switch { .. } => self.on_subject(*subject, wish),
+            Wish::CreateBucket { .. }
+            | Wish::DeleteBucket { .. }
+            | Wish::HeadBucket { .. }
+            | Wish::ListBuckets
+            | Wish::ProvideBucket { .. }
+            | Wish::WithdrawBucket { .. }
+            | Wish::CreateLevel => self.on_bucket(*subject, wish),
+            _ => self.on_data(*subject, wish),
+        };
+        outcome.unwrap_or_else(|refusal| refusal)
+    }
+
+    fn on_data(&mut self, subject: usize, wish: &Wish) -> Result<Outcome, Outcome> {
+        match *wish {
+            Wish::Put { bucket, object } => {
+                self.use_right(subject, bucket, WRITE)?;
+                let content = format!("{bucket}/{object} by {subject}");
+                self.objects(bucket).insert(object, content);
+            }
+            Wish::Get { bucket, object } => {
+                self.use_right(subject, bucket, READ)?;
+                return self.content(bucket, object).map(Outcome::Content);
+            }
+            Wish::Head { bucket, object } => {
+                self.use_right(subject, bucket, READ)?;
+                self.content(bucket, object)?;
+            }
+            Wish::Delete { bucket, object } => {
+                self.use_right(subject, bucket, DELETE)?;
+                self.objects(bucket).remove(&object);
+            }
+            Wish::List { bucket } => {
+                self.use_right(subject, bucket, LIST)?;
+                let names = self.objects(bucket).keys().copied().collect();
+                return Ok(Outcome::Objects(names));
+            }
+            Wish::Copy {
+                from,
+                object,
+                to,
+                name,
+            } => {
+                self.use_right(subject, to, WRITE)?;
+                self.use_right(subject, from, READ)?;
+                let [from_label, to_label] =
+                    [from, to].map(|bucket| self.label_of(&self.buckets[&bucket]));
+                if !to_label.dominates(from_label) {
+                    return Err(Outcome::Denied);
+                }
+                let content = self.content(from, object)?;
+                self.objects(to).insert(name, content);
+            }
+            Wish::SetTags { bucket, object } => {
+                self.use_right(subject, bucket, WRITE)?;
+                self.content(bucket, object)?;
+            }
+            Wish::Upload { bucket } => {
+                self.use_right(subject, bucket, WRITE)?;
+                self.buckets.get_mut(&bucket).unwrap().has_uploads = true;
+            }
+            Wish::ListUploads { bucket } => self.use_right(subject, bucket, LIST)?,
+            _ => unreachable!("not on data"),
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn objects(&mut self, bucket: usize) -> &mut BTreeMap<usize, String> {
+        &mut self.buckets.get_mut(&bucket).unwrap().objects
+    }
+
+    fn content(&self, bucket: usize, object: usize) -> Result<String, Outcome> {
+        let found = self.buckets[&bucket].objects.get(&object);
+        found.cloned().ok_or(Outcome::NoSuchObject)
+    }
+
+    fn on_bucket(&mut self, number: usize, wish: &Wish) -> Result<Outcome, Outcome> {
+        let subject = self.subjects[number].clone();
+        let has = |role| match subject.roles.contains(&role) {
+            true => Ok(()),
+            false => Err(Outcome::Denied),
+        };
+        let looks_after = [ADMINISTRATOR, CUSTODIAN, AUDITOR];
+        let looks_after = looks_after.iter().any(|role| subject.roles.contains(role));
+        match *wish {
+            Wish::CreateBucket { bucket, level } => {
+                let label = &self.levels[level];
+                if !subject.high.dominates(label) || !label.dominates(&subject.low) {
+                    return Err(Outcome::NoSuchLevel);
+                }
+                if subject.grants.is_some() {
+                    return Err(Outcome::Denied);
+                }
+                has(DATA_USER)?;
+                let known = self.knows(number, bucket).is_some();
+                self.make(
+                    bucket,
+                    level,
+                    if known {
+                        Outcome::OwnedByYou
+                    } else {
+                        Outcome::Exists
+                    },
+                )
+            }
+            Wish::ProvideBucket { bucket, level } => {
+                if !looks_after && !subject.high.dominates(&self.levels[level]) {
+                    return Err(Outcome::NoSuchLevel);
+                }
+                has(ADMINISTRATOR)?;
+                self.make(bucket, level, Outcome::OwnedByYou)
+            }
+            Wish::DeleteBucket { bucket } => {
+                self.use_right(number, bucket, DELETE)?;
+                self.remove(bucket)
+            }
+            Wish::WithdrawBucket { bucket } => {
+                let knows = looks_after
+                    || subject.roles.contains(&DATA_USER) && self.knows(number, bucket).is_some();
+                if !knows || !self.buckets.contains_key(&bucket) {
+                    return Err(Outcome::NoSuchBucket);
+                }
+                has(ADMINISTRATOR)?;
+                self.remove(bucket)
+            }
+            Wish::HeadBucket { bucket } => {
+                has(DATA_USER)?;
+                let knows = self.knows(number, bucket);
+                knows.map(|_| Outcome::Done).ok_or(Outcome::NoSuchBucket)
+            }
+            Wish::ListBuckets => {
+                has(DATA_USER)?;
+                let known = (0..BUCKETS).filter(|bucket| self.knows(number, *bucket).is_some());
+                Ok(Outcome::Buckets(known.collect()))
+            }
+            Wish::CreateLevel => has(CUSTODIAN).map(|()| Outcome::Done),
+            _ => unreachable!("not on buckets"),
+        }
+    }
+
+    fn make(&mut self, bucket: usize, level: usize, taken: Outcome) -> Result<Outcome, Outcome> {
+        if self.buckets.contains_key(&bucket) {
+            return Err(taken);
+        }
+        let made = Bucket {
+            level,
+            objects: BTreeMap::new(),
+            has_uploads: false,
+        };
+        self.buckets.insert(bucket, made);
+        Ok(Outcome::Done)
+    }
+
+    fn remove(&mut self, bucket: usize) -> Result<Outcome, Outcome> {
+        let found = &self.buckets[&bucket];
+        if found.has_uploads || !found.objects.is_empty() {
+            return Err(Outcome::NotEmpty);
+        }
+        self.buckets.remove(&bucket);
+        for subject in &mut self.subjects {
+            subject.grants.as_mut().map(|grants| grants.remove(&bucket));
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn on_subject(&mut self, number: usize, wish: &Wish) -> Result<Outcome, Outcome> {
+        if !self.subjects[number].roles.contains(&ADMINISTRATOR) {
+            return Err(Outcome::Denied);
+        }
+        match wish {
+            Wish::Grant {
+                whom,
+                bucket,
+                rights,
+            } => {
+                if !self.buckets.contains_key(bucket) {
+                    return Err(Outcome::NoSuchBucket);
+                }
+                if rights.is_empty() {
+                    return Err(Outcome::Invalid);
+                }
+                let grants = &mut self.subjects[*whom].grants;
+                grants
+                    .get_or_insert_default()
+                    .insert(*bucket, rights.clone());
+            }
+            Wish::Revoke { whom, bucket } => {
+                let grants = self.subjects[*whom].grants.as_mut();
+                let grants = grants.ok_or(Outcome::Invalid)?;
+                if !self.buckets.contains_key(bucket) {
+                    return Err(Outcome::NoSuchBucket);
+                }
+                grants.remove(bucket);
+            }
+            Wish::AllBuckets { whom } => self.subjects[*whom].grants = None,
+            Wish::Roles { whom, roles } => self.subjects[*whom].roles = roles.clone(),
+            Wish::Clearance { whom, low, high } => {
+                let (low, high) = (self.levels[*low].clone(), self.levels[*high].clone());
+                if !high.dominates(&low) {
+                    return Err(Outcome::Invalid);
+                }
+                let subject = &mut self.subjects[*whom];
+                (subject.low, subject.high) = (low, high);
+            }
+            Wish::Switch { whom, disabled } => self.subjects[*whom].disabled = *disabled,
+            _ => unreachable!("not on subjects"),
+        }
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,383 @@
+//! A real vault with the levels and subjects of a model.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coffer_label::{Categories, Category, Rank};
+use coffer_vault::record::{Details, ListQuery, ObjectName, Precondition, Tags, UploadsQuery};
+use coffer_vault::*;
+use futures::{TryStreamExt, stream};
+
+use crate::model::{Label, Model, Start, first_content};
+use crate::operations::{Operation, Outcome, Wish};
+
+pub(crate) struct World {
+    pub(crate) vault: Vault,
+    pub(crate) model: Model,
+    access_key_ids: Vec<String>,
+    made_levels: usize,
+    _data: tempfile::TempDir,
+}
+
+const OWNER: Actor = Actor::Local { uid: 0 };
+
+fn level_name(level: usize) -> String {
+    if level == 0 {
+        "default".into()
+    } else {
+        format!("level-{level}")
+    }
+}
+
+fn bucket_name(bucket: usize) -> BucketName {
+    BucketName::new(&format!("bucket-{bucket}")).unwrap()
+}
+
+fn subject_name(subject: usize) -> String {
+    format!("subject-{subject}")
+}
+
+fn object_name(object: usize) -> ObjectName {
+    ObjectName::new(&format!("object-{object}")).unwrap()
+}
+
+fn label(label: &Label) -> coffer_label::Label {
+    let mut categories = Categories::NONE;
+    for number in &label.categories {
+        categories.insert(Category::new(*number).unwrap());
+    }
+    coffer_label::Label {
+        rank: Rank::new(label.rank).unwrap(),
+        categories,
+    }
+}
+
+fn roles(roles: &BTreeSet<usize>) -> Roles {
+    roles.iter().map(|role| Role::ALL[*role]).collect()
+}
+
+fn rights(rights: &BTreeSet<usize>) -> Rights {
+    rights.iter().map(|right| Right::ALL[*right]).collect()
+}
+
+fn put(name: usize, content: String) -> PutObject {
+    let content = Bytes::from(content);
+    PutObject {
+        name: object_name(name),
+        details: Details::default(),
+        tags: Tags::new(),
+        precondition: Precondition::None,
+        incoming: Incoming {
+            declared_bytes: Some(content.len() as u64),
+            digests: DigestPlan::default(),
+            body: Box::pin(stream::iter([Ok(content)])),
+            check: Box::new(|_| Ok(())),
+        },
+    }
+}
+
+fn number(name: &str) -> usize {
+    name.rsplit('-').next().unwrap().parse().unwrap()
+}
+
+fn refusal(error: VaultError) -> Outcome {
+    match error {
+        VaultError::AccessDenied => Outcome::Denied,
+        VaultError::NoSuchBucket => Outcome::NoSuchBucket,
+        VaultError::NoSuchObject => Outcome::NoSuchObject,
+        VaultError::NoSuchLevel => Outcome::NoSuchLevel,
+        VaultError::BucketAlreadyOwnedByYou => Outcome::OwnedByYou,
+        VaultError::BucketAlreadyExists => Outcome::Exists,
+        VaultError::BucketNotEmpty => Outcome::NotEmpty,
+        VaultError::Invalid { .. } => Outcome::Invalid,
+        other => panic!("{other}"),
+    }
+}
+
+/// Makes a bucket in each level and puts an object into it.
+async fn fill(vault: &Vault, start: &Start) {
+    let labels = start.levels.iter().map(label);
+    let labels = [coffer_label::Label::LOWEST].into_iter().chain(labels);
+    for (number, label) in labels.enumerate() {
+        let level = level_name(number);
+        let name = bucket_name(number);
+        vault
+            .provide_bucket(&OWNER, &name, Some(&level))
+            .await
+            .unwrap();
+        let new = NewSubject {
+            name: format!("filler-{number}"),
+            clearance: label.to_string(),
+            roles: [Role::DataUser].into_iter().collect(),
+            expires_ms: None,
+            grants: None,
+        };
+        let (filler, _) = vault.create_subject(&OWNER, new).await.unwrap();
+        let first = put(0, first_content(number));
+        vault
+            .put_object(&filler.subject, &name, first)
+            .await
+            .unwrap();
+    }
+}
+
+impl World {
+    pub(crate) async fn new(start: &Start) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let options = VaultOptions {
+            data: data.path().to_owned(),
+            etag: EtagStyle::Random,
+        };
+        let vault = Vault::open(options).await.unwrap();
+        for (place, level) in start.levels.iter().enumerate() {
+            let new = NewLevel {
+                name: level_name(place + 1),
+                label: label(level),
+                options: Default::default(),
+            };
+            vault.create_level(&OWNER, new).await.unwrap();
+        }
+        fill(&vault, start).await;
+        let mut access_key_ids = Vec::new();
+        for (place, subject) in start.subjects.iter().enumerate() {
+            let new = NewSubject {
+                name: subject_name(place),
+                clearance: format!("{}-{}", label(&subject.low), label(&subject.high)),
+                roles: roles(&subject.roles),
+                expires_ms: None,
+                grants: None,
+            };
+            let (made, _) = vault.create_subject(&OWNER, new).await.unwrap();
+            access_key_ids.push(made.subject.access_key_id().to_owned());
+        }
+        Self {
+            vault,
+            model: Model::new(start),
+            access_key_ids,
+            made_levels: 0,
+            _data: data,
+        }
+    }
+
+    /// Does it as a front door does: the access key first.
+    pub(crate) async fn perform(&mut self, operation: &Operation) -> Outcome {
+        let Operation { subject, wish } = operation;
+        let Some(asking) = self.vault.subject(&self.access_key_ids[*subject]) else {
+            return Outcome::NoSuchAccessKey;
+        };
+        let actor = Actor::Subject(asking.clone());
+        let outcome = match wish {
+            Wish::Put { .. }
+            | Wish::Get { .. }
+            | Wish::Head { .. }
+            | Wish::Delete { .. }
+            | Wish::List { .. }
+            | Wish::Copy { .. }
+            | Wish::SetTags { .. }
+            | Wish::Upload { .. }
+            | Wish::ListUploads { .. } => self.on_data(*subject, &asking, wish).await,
+            Wish::CreateBucket { .. }
+            | Wish::DeleteBucket { .. }
+            | Wish::HeadBucket { .. }
+            | Wish::ListBuckets => self.on_bucket(&asking, wish).await,
+            _ => self.administer(&actor, wish).await,
+        };
+        outcome.unwrap_or_else(refusal)
+    }
+
+    async fn on_data(
+        &self,
+        number_of_subject: usize,
+        subject: &Subject,
+        wish: &Wish,
+    ) -> Result<Outcome> {
+        let vault = &self.vault;
+        match *wish {
+            Wish::Put { bucket, object } => {
+                let content = format!("{bucket}/{object} by {number_of_subject}");
+                let put = put(object, content);
+                vault.put_object(subject, &bucket_name(bucket), put).await?;
+            }
+            Wish::Get { bucket, object } => {
+                let options = ReadOptions::default();
+                let (bucket, name) = (bucket_name(bucket), object_name(object));
+                let read = vault.read_object(subject, &bucket, &name, options).await?;
+                let parts: Vec<Bytes> = read.body.try_collect().await?;
+                let text = String::from_utf8(parts.concat()).unwrap();
+                return Ok(Outcome::Content(text));
+            }
+            Wish::Head { bucket, object } => {
+                let options = ReadOptions::default();
+                let (bucket, name) = (bucket_name(bucket), object_name(object));
+                vault.head_object(subject, &bucket, &name, options).await?;
+            }
+            Wish::Delete { bucket, object } => {
+                let (bucket, name) = (bucket_name(bucket), object_name(object));
+                let always = Precondition::None;
+                vault.delete_object(subject, &bucket, &name, always).await?;
+            }
+            Wish::List { bucket } => {
+                let query = ListQuery {
+                    limit: 100,
+                    ..ListQuery::default()
+                };
+                let page = vault
+                    .list_objects(subject, &bucket_name(bucket), query)
+                    .await?;
+                let numbers = page.objects.iter().map(|found| number(found.name.expose()));
+                return Ok(Outcome::Objects(numbers.collect()));
+            }
+            Wish::Copy {
+                from,
+                object,
+                to,
+                name,
+            } => {
+                let source = CopySource {
+                    bucket: bucket_name(from),
+                    name: object_name(object),
+                    conditions: Conditions::default(),
+                };
+                let target = CopyTarget {
+                    name: object_name(name),
+                    details: None,
+                    tags: None,
+                    checksum: None,
+                    precondition: Precondition::None,
+                };
+                let to = bucket_name(to);
+                vault.copy_object(subject, source, &to, target).await?;
+            }
+            Wish::SetTags { bucket, object } => {
+                let (bucket, name) = (bucket_name(bucket), object_name(object));
+                let tags = Tags::new();
+                vault.set_object_tags(subject, &bucket, &name, tags).await?;
+            }
+            Wish::Upload { bucket } => {
+                let new = NewUpload {
+                    name: object_name(0),
+                    details: Details::default(),
+                    tags: Tags::new(),
+                    checksum: None,
+                };
+                vault
+                    .create_upload(subject, &bucket_name(bucket), new)
+                    .await?;
+            }
+            Wish::ListUploads { bucket } => {
+                let query = UploadsQuery::default();
+                vault
+                    .list_uploads(subject, &bucket_name(bucket), query)
+                    .await?;
+            }
+            _ => unreachable!("not on data"),
+        }
+        Ok(Outcome::Done)
+    }
+
+    async fn on_bucket(&self, subject: &Arc<Subject>, wish: &Wish) -> Result<Outcome> {
+        let vault = &self.vault;
+        match *wish {
+            Wish::CreateBucket { bucket, level } => {
+                let level = level_name(level);
+                let name = bucket_name(bucket);
+                vault.create_bucket(subject, &name, Some(&level)).await?;
+            }
+            Wish::DeleteBucket { bucket } => {
+                vault.delete_bucket(subject, &bucket_name(bucket)).await?;
+            }
+            Wish::HeadBucket { bucket } => {
+                vault.bucket(subject, &bucket_name(bucket)).await?;
+            }
+            Wish::ListBuckets => {
+                let found = vault.buckets(subject).await?;
+                let numbers = found.iter().map(|info| number(info.name.as_str()));
+                return Ok(Outcome::Buckets(numbers.collect()));
+            }
+            _ => unreachable!("not on buckets"),
+        }
+        Ok(Outcome::Done)
+    }
+
+    async fn administer(&mut self, actor: &Actor, wish: &Wish) -> Result<Outcome> {
+        let change = SubjectChange::default();
+        let (whom, change) = match wish {
+            Wish::ProvideBucket { bucket, level } => {
+                let (name, level) = (bucket_name(*bucket), level_name(*level));
+                let made = self.vault.provide_bucket(actor, &name, Some(&level)).await;
+                return made.map(|_| Outcome::Done);
+            }
+            Wish::WithdrawBucket { bucket } => {
+                let gone = self
+                    .vault
+                    .withdraw_bucket(actor, &bucket_name(*bucket))
+                    .await;
+                return gone.map(|()| Outcome::Done);
+            }
+            Wish::CreateLevel => {
+                self.made_levels += 1;
+                let new = NewLevel {
+                    name: format!("made-{}", self.made_levels),
+                    label: coffer_label::Label::LOWEST,
+                    options: Default::default(),
+                };
+                return self
+                    .vault
+                    .create_level(actor, new)
+                    .await
+                    .map(|_| Outcome::Done);
+            }
+            Wish::Grant {
+                whom,
+                bucket,
+                rights: granted,
+            } => {
+                let grant = vec![(bucket_name(*bucket), rights(granted))];
+                (whom, SubjectChange { grant, ..change })
+            }
+            Wish::Revoke { whom, bucket } => {
+                let revoke = vec![bucket_name(*bucket)];
+                (whom, SubjectChange { revoke, ..change })
+            }
+            Wish::AllBuckets { whom } => {
+                let all_buckets = true;
+                (
+                    whom,
+                    SubjectChange {
+                        all_buckets,
+                        ..change
+                    },
+                )
+            }
+            Wish::Roles { whom, roles: given } => {
+                let roles = Some(roles(given));
+                (whom, SubjectChange { roles, ..change })
+            }
+            Wish::Clearance { whom, low, high } => {
+                let clearance = Some(format!("{}..{}", level_name(*low), level_name(*high)));
+                (
+                    whom,
+                    SubjectChange {
+                        clearance,
+                        ..change
+                    },
+                )
+            }
+            Wish::Switch { whom, disabled } => {
+                let is_disabled = Some(*disabled);
+                (
+                    whom,
+                    SubjectChange {
+                        is_disabled,
+                        ..change
+                    },
+                )
+            }
+            _ => unreachable!("not administration"),
+        };
+        let name = subject_name(*whom);
+        let changed = self.vault.change_subject(actor, &name, change).await;
+        changed.map(|_| Outcome::Done)
+    }
+}
