@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use crate::bucket::OpenBucket;
 use crate::counters::{Tally, add};
 use crate::error::{Result, VaultError};
+use crate::standing::Standing;
 
 /// The selected bytes of an object, as a stream. It ends with an error before the first byte that
 /// does not open; whoever passes it on must then break off, not end well.
@@ -24,6 +25,7 @@ pub struct ObjectBody {
     remaining_bytes: u64,
     source: Source,
     tally: Arc<Tally>,
+    standing: Option<Arc<Standing>>,
 }
 
 enum Source {
@@ -116,7 +118,14 @@ impl ObjectBody {
             remaining_bytes,
             source,
             tally,
+            standing: None,
         })
+    }
+
+    /// The body, for as long as the subject that asked for it may have it.
+    pub(crate) fn while_standing(mut self, standing: Arc<Standing>) -> Self {
+        self.standing = Some(standing);
+        self
     }
 
     /// How many bytes are still to come.
@@ -271,6 +280,15 @@ impl Stream for ObjectBody {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
+        let is_cut = this
+            .standing
+            .as_ref()
+            .is_some_and(|standing| standing.is_cut());
+        if is_cut && this.remaining_bytes > 0 {
+            this.source = Source::Inline(None);
+            this.remaining_bytes = 0;
+            return Poll::Ready(Some(Err(VaultError::AccessDenied)));
+        }
         let item = match &mut this.source {
             Source::Inline(bytes) => bytes.take().map(Ok),
             Source::Blobs(blobs) => ready!(blobs.poll_next(cx, &this.tally)),

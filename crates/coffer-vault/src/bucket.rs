@@ -12,7 +12,7 @@ use tokio::sync::{OnceCell, RwLock, RwLockReadGuard};
 
 use crate::error::{Result, VaultError};
 use crate::folder::Folder;
-use crate::lifeline::{Lifelines, Signal};
+use crate::lifeline::{Holder, Lifelines, Signal};
 use crate::limits::OPEN_BUCKETS_MAX;
 
 /// A bucket whose catalog is open.
@@ -39,7 +39,7 @@ impl OpenBucket {
             blobs,
             key: std::sync::RwLock::new(key),
             deleted: RwLock::new(false),
-            lifelines: Lifelines::default(),
+            lifelines: Lifelines::new(Holder::Bucket),
             cut: Signal::default(),
         }
     }

@@ -14,6 +14,7 @@ use crate::digest::Digester;
 use crate::error::{Result, VaultError};
 use crate::limits::SINGLE_PUT_MAX_BYTES;
 use crate::request::{Body, Digests, Incoming};
+use crate::standing::Standing;
 
 /// What arrived, sealed and durable but not yet committed: dropping it leaves nothing behind.
 pub(crate) struct Ingested {
@@ -38,6 +39,7 @@ pub(crate) enum Placing {
 /// Receives a body to its end, checks its length and digests, and makes its blob durable.
 pub(crate) async fn ingest(
     bucket: &OpenBucket,
+    standing: &Standing,
     incoming: Incoming,
     placing: Placing,
 ) -> Result<Ingested> {
@@ -54,6 +56,7 @@ pub(crate) async fn ingest(
     }
     let mut receiver = Receiver {
         bucket,
+        standing,
         body,
         digester: Digester::new(digests),
         declared_bytes,
@@ -101,8 +104,10 @@ async fn seal_into_blob(
         writer.write(early.freeze()).await?;
     }
     receive_into(&mut receiver, &mut writer).await?;
+    let standing = receiver.standing;
     let (size_bytes, digests) = receiver.finish(check)?;
     let blob = writer.finish().await?;
+    standing.check()?; // it may have taken a while
     let wrapped_by = bucket.key();
     let reference = BlobRef {
         id: blob.id(),
@@ -145,6 +150,7 @@ async fn receive_into(receiver: &mut Receiver<'_>, writer: &mut BlobWriter) -> R
 
 struct Receiver<'a> {
     bucket: &'a OpenBucket,
+    standing: &'a Standing,
     body: Body,
     digester: Digester,
     declared_bytes: Option<u64>,
@@ -153,11 +159,17 @@ struct Receiver<'a> {
 
 impl Receiver<'_> {
     async fn next(&mut self) -> Result<Option<Bytes>> {
+        // Bytes that are there already are taken first: to wait for a cut costs more than to look.
         let received = tokio::select! {
             biased;
-            () = self.bucket.cut_off() => return Err(VaultError::NoSuchBucket),
             received = self.body.next() => received,
+            () = self.bucket.cut_off() => return Err(VaultError::NoSuchBucket),
+            () = self.standing.cut_off() => return Err(VaultError::AccessDenied),
         };
+        if self.bucket.is_cut() {
+            return Err(VaultError::NoSuchBucket);
+        }
+        self.standing.check()?;
         let Some(received) = received else {
             return Ok(None);
         };

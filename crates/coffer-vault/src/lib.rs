@@ -27,6 +27,8 @@ mod roles;
 
 mod rights;
 
+mod lifeline;
+
 mod standing;
 
 mod subject;
@@ -48,8 +50,6 @@ mod repeats;
 mod audit;
 
 mod draft;
-
-mod lifeline;
 
 mod bucket;
 

@@ -4,7 +4,8 @@
 //! [`Lifeline::scope`]. Every bucket that such a request is granted notes the lifeline. When the
 //! bucket's key is destroyed, all lifelines that it has noted are cut: the front door then drops
 //! the connection with whatever waits to be sent. So nothing that was opened leaves after the
-//! erase was acknowledged, not even what lay in a buffer of the kernel's.
+//! erase was acknowledged, not even what lay in a buffer of the kernel's. A subject notes the
+//! lifelines that it asks by in the same way, and they are cut when its access key is disabled.
 //!
 //! A connection that once was granted the bucket is cut as well when it is idle by then: its
 //! client connects anew.
@@ -33,8 +34,8 @@ pub struct Lifeline(Arc<Line>);
 struct Line {
     number: u64,
     cut: Signal,
-    /// The number of what noted it last, which then need not note it again.
-    noted_by: AtomicU64,
+    /// The number of what noted it last, which then need not note it again, for each [`Holder`].
+    noted_by: [AtomicU64; 2],
 }
 
 /// Something that happens once.
@@ -70,7 +71,7 @@ impl Default for Lifeline {
         Self(Arc::new(Line {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             cut: Signal::default(),
-            noted_by: AtomicU64::new(0),
+            noted_by: Default::default(),
         }))
     }
 }
@@ -96,9 +97,19 @@ impl Lifeline {
     }
 }
 
-/// The lifelines that one bucket has noted.
+/// What notes lifelines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Holder {
+    /// A bucket, of all that it was granted to.
+    Bucket,
+    /// A subject, of all that it asked by.
+    Subject,
+}
+
+/// The lifelines that one bucket or one subject has noted.
 #[derive(Debug)]
 pub(crate) struct Lifelines {
+    holder: Holder,
     number: u64,
     noted: Mutex<Noted>,
 }
@@ -110,9 +121,11 @@ struct Noted {
     sort_out_at: usize,
 }
 
-impl Default for Lifelines {
-    fn default() -> Self {
+impl Lifelines {
+    /// None noted yet.
+    pub(crate) fn new(holder: Holder) -> Self {
         Self {
+            holder,
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             noted: Mutex::new(Noted {
                 lines: HashMap::new(),
@@ -120,14 +133,14 @@ impl Default for Lifelines {
             }),
         }
     }
-}
 
-impl Lifelines {
     /// Notes the lifeline of the request that is being served, if it has one.
     pub(crate) fn note(&self) {
-        // Most connections ask for the same bucket again and again.
+        // Most connections ask for the same bucket, as the same subject, again and again.
         let _ = CURRENT.try_with(|Lifeline(line)| {
-            if line.noted_by.swap(self.number, Ordering::Relaxed) != self.number {
+            let noted_by = &line.noted_by[self.holder as usize];
+            if noted_by.load(Ordering::Relaxed) != self.number {
+                noted_by.store(self.number, Ordering::Relaxed);
                 self.noted().add(line);
             }
         });
@@ -168,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_noted_is_cut_and_nothing_else() {
-        let (bucket, other) = (Lifelines::default(), Lifelines::default());
+        let [bucket, other] = [Holder::Bucket; 2].map(Lifelines::new);
         let (reader, stranger) = (Lifeline::default(), Lifeline::default());
         reader
             .scope(async {
@@ -195,7 +208,7 @@ mod tests {
 
     #[test]
     fn lifelines_of_ended_connections_are_sorted_out() {
-        let bucket = Lifelines::default();
+        let bucket = Lifelines::new(Holder::Bucket);
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.build().unwrap();
         for _ in 0..10 * LIFELINES_KEPT_MIN {

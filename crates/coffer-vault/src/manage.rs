@@ -47,7 +47,8 @@ impl Vault {
         let actor = Actor::Subject(subject.clone());
         let may_make = |level: &LevelEntry| may_write(subject, &level.label);
         let level = self.level_for_bucket(level, may_make)?;
-        if subject.grants.is_some() || subject.standing.is_cut() {
+        subject.standing.note_caller()?;
+        if subject.grants.is_some() {
             add(&self.inner.tally.denied_count, 1);
             return Err(VaultError::AccessDenied);
         }
@@ -229,7 +230,7 @@ impl Vault {
         Ok(BucketSummary {
             bucket: info(row, tag),
             label: tag.label,
-            totals: None,
+            totals: self.inner.open_buckets.known_totals(row.id).await,
         })
     }
 
@@ -257,7 +258,8 @@ impl Vault {
 
     /// All buckets that the subject may read, by name.
     pub async fn buckets(&self, subject: &Subject) -> Result<Vec<BucketInfo>> {
-        if !subject.roles.has(Role::DataUser) || subject.standing.is_cut() {
+        subject.standing.note_caller()?;
+        if !subject.roles.has(Role::DataUser) {
             add(&self.inner.tally.denied_count, 1);
             return Err(VaultError::AccessDenied);
         }

@@ -72,7 +72,7 @@ impl Vault {
         let upload = find_upload(&bucket, put.upload, &put.name).await?;
         let mut incoming = put.incoming;
         incoming.digests = self.plan(part_plan(&upload, incoming.digests)?);
-        let ingested = ingest(&bucket, incoming, Placing::Blob)
+        let ingested = ingest(&bucket, &subject.standing, incoming, Placing::Blob)
             .await
             .map_err(|error| self.count_full(error))?;
         let Ingested {

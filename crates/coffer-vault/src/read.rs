@@ -50,6 +50,7 @@ impl Vault {
         let tally = self.inner.tally.clone();
         let keys = Keys::around(before, &bucket);
         let body = ObjectBody::new(bucket, keys, pin, content, range.clone(), tally).await?;
+        let body = body.while_standing(subject.standing.clone());
         Ok(ObjectRead {
             info: ObjectInfo { head, range, level },
             body,

@@ -1,22 +1,61 @@
 //! Whether a subject's requests may go on: taken away while they are under way when its access key
 //! is disabled, expires or is deleted, or when its access shrinks.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::error::{Result, VaultError};
+use crate::lifeline::{Holder, Lifelines, Signal};
 
 /// What requests under way hang on. All who hold the same one are cut off together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Standing {
-    is_cut: AtomicBool,
+    cut: Signal,
+    /// The connections by which the subject asked.
+    lifelines: Lifelines,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self {
+            cut: Signal::default(),
+            lifelines: Lifelines::new(Holder::Subject),
+        }
+    }
 }
 
 impl Standing {
+    /// Notes the connection that the request came by.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`] when it has been cut.
+    pub(crate) fn note_caller(&self) -> Result<()> {
+        self.lifelines.note();
+        // After the note: a cut in between has met it, or is seen here.
+        self.check()
+    }
+
+    /// Whether what it stands for may go on.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`] when it has been cut.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.is_cut() {
+            true => Err(VaultError::AccessDenied),
+            false => Ok(()),
+        }
+    }
+
     /// Cuts off whoever holds it, for good.
     pub(crate) fn cut(&self) {
-        self.is_cut.store(true, Ordering::SeqCst);
+        self.cut.give();
+        self.lifelines.cut();
     }
 
     /// Whether it has been cut.
     pub(crate) fn is_cut(&self) -> bool {
-        self.is_cut.load(Ordering::SeqCst)
+        self.cut.is_given()
+    }
+
+    /// Waits until it is.
+    pub(crate) async fn cut_off(&self) {
+        self.cut.given().await;
     }
 }

@@ -197,7 +197,8 @@ impl Vault {
         if self.inner.closed.load(Ordering::Acquire) {
             return Err(VaultError::ShuttingDown);
         }
-        if !subject.roles.has(Role::DataUser) || subject.standing.is_cut() {
+        subject.standing.note_caller()?;
+        if !subject.roles.has(Role::DataUser) {
             add(&self.inner.tally.denied_count, 1);
             return Err(VaultError::AccessDenied);
         }

@@ -18,6 +18,7 @@ use crate::name::BucketName;
 use crate::recording::Facts;
 use crate::request::{VerifyDepth, VerifyEvent};
 use crate::roles::Role;
+use crate::standing::Standing;
 use crate::vault::Vault;
 
 impl Vault {
@@ -33,8 +34,8 @@ impl Vault {
         depth: VerifyDepth,
         rate_bytes_per_second: Option<u64>,
     ) -> Result<impl Stream<Item = VerifyEvent> + Send + Sync + use<>> {
-        let (this, tells_names) = (self.clone(), matches!(actor, Actor::Local { .. }));
-        let work = async move { Ok(this.walk(depth, rate_bytes_per_second, tells_names)) };
+        let (this, asking) = (self.clone(), actor.clone());
+        let work = async move { Ok(this.walk(depth, rate_bytes_per_second, &asking)) };
         let role = Role::SystemAdministrator;
         self.act(actor, role, "storage.verify", Facts::new(), work)
             .await
@@ -44,14 +45,18 @@ impl Vault {
         &self,
         depth: VerifyDepth,
         rate_bytes_per_second: Option<u64>,
-        tells_names: bool,
+        asking: &Actor,
     ) -> ReceiverStream {
         let (events, receiver) = mpsc::channel(VERIFY_EVENTS_WAITING);
         let walk = Walk {
             vault: self.clone(),
             events,
             depth,
-            tells_names,
+            tells_names: matches!(asking, Actor::Local { .. }),
+            standing: match asking {
+                Actor::Subject(subject) => Some(subject.standing.clone()),
+                Actor::Local { .. } => None,
+            },
             pace: Pace::new(rate_bytes_per_second),
             told: Instant::now(),
             checked_count: 0,
@@ -85,6 +90,8 @@ struct Walk {
     events: mpsc::Sender<VerifyEvent>,
     depth: VerifyDepth,
     tells_names: bool,
+    /// Of the subject that asked.
+    standing: Option<Arc<Standing>>,
     pace: Pace,
     told: Instant,
     checked_count: u64,
@@ -320,6 +327,13 @@ impl Walk {
     }
 
     async fn tell(&self, event: VerifyEvent) -> Result<(), Abandoned> {
+        if self
+            .standing
+            .as_ref()
+            .is_some_and(|standing| standing.is_cut())
+        {
+            return Err(Abandoned);
+        }
         self.events.send(event).await.map_err(|_| Abandoned)
     }
 }

@@ -47,7 +47,7 @@ impl Vault {
             mut incoming,
         } = put;
         incoming.digests = self.plan(incoming.digests);
-        let ingested = ingest(&bucket, incoming, Placing::InlineIfSmall)
+        let ingested = ingest(&bucket, &subject.standing, incoming, Placing::InlineIfSmall)
             .await
             .map_err(|error| self.count_full(error))?;
         let Ingested {
