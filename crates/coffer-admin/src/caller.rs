@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use crate::admin::Admin;
+use crate::objects::Object;
 use crate::refusal::Refusal;
 
 /// The other end of a connection. The listener says it, once a connection.
@@ -99,14 +100,14 @@ fn basic_credentials(headers: &HeaderMap) -> Option<Zeroizing<String>> {
     Some(Zeroizing::new(String::from_utf8(bytes).ok()?))
 }
 
-/// Takes a request's body, JSON.
+/// Takes a request's body, an object of JSON.
 pub(crate) struct Input<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Input<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
-        let Json(value) = Json::<T>::from_request(request, state).await?;
+        let Json(Object(value)) = Json::<Object<T>>::from_request(request, state).await?;
         Ok(Self(value))
     }
 }

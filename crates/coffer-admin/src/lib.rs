@@ -23,6 +23,8 @@ mod instant;
 
 mod refusal;
 
+mod objects;
+
 mod failures;
 
 mod admin;

@@ -28,3 +28,7 @@ pub const SIGN_IN_WINDOW: Duration = Duration::from_secs(60);
 
 /// Addresses whose failed sign-ins are remembered; the oldest make room.
 pub const SIGN_IN_ADDRESSES: usize = 4096;
+
+/// Fastest rate of a verification that can be asked for, in bytes a second: JSON's numbers are
+/// exact up to it.
+pub const RATE_MAX: u64 = (1 << 53) - 1;

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 #[serde(default, deny_unknown_fields)]
 pub struct VerifyRequest {
     /// How many bytes a second to read at most.
+    #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     pub rate: Option<u64>,
     /// Check of each blob no more than its length and its commitment to its key.
     pub commitments_only: bool,

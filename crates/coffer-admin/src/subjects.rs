@@ -15,6 +15,7 @@ use crate::admin::Admin;
 use crate::buckets::bucket_name;
 use crate::caller::{Caller, InPath, Input};
 use crate::instant::{from_rfc3339, rfc3339};
+use crate::objects;
 use crate::refusal::Refusal;
 
 /// A subject: whoever holds an access key.
@@ -104,7 +105,7 @@ pub struct SubjectRequest {
     pub expires_at: Option<String>,
     /// What it may do in which buckets; absent or null: everything in every bucket that its
     /// clearance allows.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects::optional_list")]
     pub grants: Option<Vec<Grant>>,
 }
 
@@ -133,6 +134,7 @@ pub struct SubjectChanges {
     /// Take all grants away first: everything in every bucket that its clearance allows.
     pub all_buckets: bool,
     /// Rights to grant, instead of those granted in these buckets before.
+    #[serde(deserialize_with = "objects::list")]
     pub grant: Vec<Grant>,
     /// Buckets to grant nothing in any more.
     pub revoke: Vec<String>,

@@ -17,6 +17,7 @@ use utoipa_axum::routes;
 
 use crate::admin::Admin;
 use crate::caller::{Caller, Input};
+use crate::limits::RATE_MAX;
 use crate::refusal::Refusal;
 use crate::report::{Report, VerifyRequest};
 
@@ -45,6 +46,13 @@ async fn verify(
     State(admin): State<Admin>,
     Input(request): Input<VerifyRequest>,
 ) -> Result<Response, Refusal> {
+    if request
+        .rate
+        .is_some_and(|rate| !(1..=RATE_MAX).contains(&rate))
+    {
+        let message = format!("a rate is from 1 to {RATE_MAX} bytes a second");
+        return Err(Refusal::invalid(message));
+    }
     let turn = admin.verifications.clone().try_acquire_owned();
     let turn = turn.map_err(|_| {
         let message = "another verification is under way; wait for it to end";

@@ -1,0 +1,54 @@
+"""The administration API is what its description says, whatever it is sent."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from harness import raw
+from harness.administration import make_subject
+from harness.server import ROOT, clean_environment
+
+SECONDS = 30
+
+CHECKS = [
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+    "unsupported_method",
+    "allow_header_conformance",
+]
+
+
+def test_the_description_is_served(server):
+    status, text = raw.get_admin(server, "/v1/openapi.json")
+    assert status == 200
+    assert text == (ROOT / "docs/openapi.json").read_text()
+    assert json.loads(text)["openapi"].startswith("3.1")
+
+
+def test_schemathesis_finds_nothing(own_server, tmp_path):
+    """Half a minute of requests that follow the description, and of ones that do not."""
+    server = own_server().start()
+    access_key_id, secret = make_subject(
+        server, "schemathesis", "default", "--roles",
+        "data-user,system-administrator,key-custodian,auditor",
+    )  # fmt: skip
+    command = [
+        Path(sys.executable).parent / "schemathesis", "run",
+        f"{server.admin_endpoint}/v1/openapi.json",
+        "--auth", f"{access_key_id}:{secret}", "--tls-verify", server.ca,
+        "--checks", ",".join(CHECKS), "--max-time", str(SECONDS), "--max-failures", "3",
+        "--max-examples", "40", "--seed", "3", "--request-timeout", "10", "--workers", "1",
+        "--no-color", "--generation-with-security-parameters", "false",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=clean_environment(), cwd=tmp_path, capture_output=True, text=True,
+        timeout=4 * SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert "panicked" not in server.log()
