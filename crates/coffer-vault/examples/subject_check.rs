@@ -63,11 +63,16 @@ async fn main() {
         vault.create_level(&OWNER, new).await.unwrap();
     }
     for number in 0..BUCKETS {
-        let made = vault.provide_bucket(&OWNER, &name(number), Some("secret")).await;
+        let made = vault
+            .provide_bucket(&OWNER, &name(number), Some("secret"))
+            .await;
         made.unwrap();
     }
     let hidden = name(9_999);
-    vault.provide_bucket(&OWNER, &hidden, Some("top")).await.unwrap();
+    vault
+        .provide_bucket(&OWNER, &hidden, Some("top"))
+        .await
+        .unwrap();
     let free = subject(&vault, "free", None).await;
     let narrowed = subject(&vault, "narrowed", Some(100)).await;
     let names: Vec<BucketName> = (0..100).map(name).collect();
@@ -84,7 +89,10 @@ async fn main() {
         });
         println!("check, {title:22} {:6.0} ns", decided.await);
     }
-    for (title, name) in [("hidden bucket", &hidden), ("no such bucket", &self::name(8_888))] {
+    for (title, name) in [
+        ("hidden bucket", &hidden),
+        ("no such bucket", &self::name(8_888)),
+    ] {
         let refused = median(async |_| {
             black_box(vault.bucket(&free, name).await).unwrap_err();
         });

@@ -125,10 +125,7 @@ async fn fill(vault: &Vault, start: &Start) {
 impl World {
     pub(crate) async fn new(start: &Start) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let options = VaultOptions {
-            data: data.path().to_owned(),
-            etag: EtagStyle::Random,
-        };
+        let options = VaultOptions::new(data.path());
         let vault = Vault::open(options).await.unwrap();
         for (place, level) in start.levels.iter().enumerate() {
             let new = NewLevel {
@@ -217,6 +214,14 @@ impl World {
                 let always = Precondition::None;
                 vault.delete_object(subject, &bucket, &name, always).await?;
             }
+            _ => return self.on_listings_and_copies(subject, wish).await,
+        }
+        Ok(Outcome::Done)
+    }
+
+    async fn on_listings_and_copies(&self, subject: &Subject, wish: &Wish) -> Result<Outcome> {
+        let vault = &self.vault;
+        match *wish {
             Wish::List { bucket } => {
                 let query = ListQuery {
                     limit: 100,
@@ -303,30 +308,8 @@ impl World {
     async fn administer(&mut self, actor: &Actor, wish: &Wish) -> Result<Outcome> {
         let change = SubjectChange::default();
         let (whom, change) = match wish {
-            Wish::ProvideBucket { bucket, level } => {
-                let (name, level) = (bucket_name(*bucket), level_name(*level));
-                let made = self.vault.provide_bucket(actor, &name, Some(&level)).await;
-                return made.map(|_| Outcome::Done);
-            }
-            Wish::WithdrawBucket { bucket } => {
-                let gone = self
-                    .vault
-                    .withdraw_bucket(actor, &bucket_name(*bucket))
-                    .await;
-                return gone.map(|()| Outcome::Done);
-            }
-            Wish::CreateLevel => {
-                self.made_levels += 1;
-                let new = NewLevel {
-                    name: format!("made-{}", self.made_levels),
-                    label: coffer_label::Label::LOWEST,
-                    options: Default::default(),
-                };
-                return self
-                    .vault
-                    .create_level(actor, new)
-                    .await
-                    .map(|_| Outcome::Done);
+            Wish::ProvideBucket { .. } | Wish::WithdrawBucket { .. } | Wish::CreateLevel => {
+                return self.provide(actor, wish).await;
             }
             Wish::Grant {
                 whom,
@@ -379,5 +362,36 @@ impl World {
         let name = subject_name(*whom);
         let changed = self.vault.change_subject(actor, &name, change).await;
         changed.map(|_| Outcome::Done)
+    }
+
+    async fn provide(&mut self, actor: &Actor, wish: &Wish) -> Result<Outcome> {
+        match wish {
+            Wish::ProvideBucket { bucket, level } => {
+                let (name, level) = (bucket_name(*bucket), level_name(*level));
+                let made = self.vault.provide_bucket(actor, &name, Some(&level)).await;
+                return made.map(|_| Outcome::Done);
+            }
+            Wish::WithdrawBucket { bucket } => {
+                let gone = self
+                    .vault
+                    .withdraw_bucket(actor, &bucket_name(*bucket))
+                    .await;
+                return gone.map(|()| Outcome::Done);
+            }
+            Wish::CreateLevel => {
+                self.made_levels += 1;
+                let new = NewLevel {
+                    name: format!("made-{}", self.made_levels),
+                    label: coffer_label::Label::LOWEST,
+                    options: Default::default(),
+                };
+                return self
+                    .vault
+                    .create_level(actor, new)
+                    .await
+                    .map(|_| Outcome::Done);
+            }
+            _ => unreachable!("not for everybody"),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Erases as whoever reads, writes or approves meets them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -114,7 +115,7 @@ async fn readers_and_writers_are_cut_off_before_the_erase_is_acknowledged() {
     nothing_is_left(vault, subject, bucket).await;
 }
 
-async fn nothing_is_left(vault: &Vault, subject: &Subject, bucket: &BucketName) {
+async fn nothing_is_left(vault: &Vault, subject: &Arc<Subject>, bucket: &BucketName) {
     let gone = vault
         .read_object(subject, bucket, &name("large"), all())
         .await;
