@@ -19,6 +19,7 @@ pub struct Admin {
     pub(crate) traffic: Arc<Traffic>,
     pub(crate) requests: Arc<dyn Fn() -> Requests + Send + Sync>,
     pub(crate) verifications: Arc<Semaphore>,
+    pub(crate) audit_verifications: Arc<Semaphore>,
     pub(crate) failures: Arc<Failures>,
 }
 
@@ -36,6 +37,7 @@ impl Admin {
             traffic,
             requests: Arc::new(requests),
             verifications: Arc::new(Semaphore::new(VERIFICATIONS)),
+            audit_verifications: Arc::new(Semaphore::new(VERIFICATIONS)),
             failures: Arc::default(),
         }
     }

@@ -49,6 +49,8 @@ mod keystore;
 
 mod receipts;
 
+mod audit;
+
 mod verification;
 
 mod openapi;
@@ -59,6 +61,7 @@ mod socket;
 
 pub use crate::admin::Admin;
 pub use crate::approvals::{ExportRequest, Outcome, PendingRequest};
+pub use crate::audit::{AuditRecord, AuditReport, AuditVerifyRequest};
 pub use crate::buckets::{Bucket, BucketRequest};
 pub use crate::caller::Peer;
 pub use crate::error::AdminError;

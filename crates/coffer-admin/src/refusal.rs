@@ -1,7 +1,7 @@
 //! Refusals: every error of the API, as JSON with a status that fits.
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::response::{IntoResponse, Response};
 use coffer_keys::KeysError;
 use coffer_vault::VaultError;
@@ -107,6 +107,12 @@ impl From<JsonRejection> for Refusal {
 
 impl From<PathRejection> for Refusal {
     fn from(rejection: PathRejection) -> Self {
+        Self::invalid(one_line(&rejection.body_text()))
+    }
+}
+
+impl From<QueryRejection> for Refusal {
+    fn from(rejection: QueryRejection) -> Self {
         Self::invalid(one_line(&rejection.body_text()))
     }
 }

@@ -13,8 +13,8 @@ use crate::caller::Peer;
 use crate::limits::REQUEST_BYTES;
 use crate::refusal::Refusal;
 use crate::{
-    approvals, buckets, health, imports, keystore, levels, openapi, receipts, rotations, subjects,
-    verification,
+    approvals, audit, buckets, health, imports, keystore, levels, openapi, receipts, rotations,
+    subjects, verification,
 };
 
 /// All of `/v1/`.
@@ -28,6 +28,7 @@ fn api() -> OpenApiRouter<Admin> {
         .merge(receipts::routes())
         .merge(buckets::routes())
         .merge(subjects::routes())
+        .merge(audit::routes())
         .merge(verification::routes())
 }
 

@@ -87,5 +87,5 @@ pub use log::AuditLog;
 pub use opening::Opened;
 pub use reader::Reader;
 pub use record::{AuditKey, Hash, Record, Recorded};
-pub use verify::verify;
+pub use verify::{last, verify};
 pub use writer::Options;

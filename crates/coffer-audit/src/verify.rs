@@ -35,6 +35,19 @@ pub fn verify(
     verify_on(&Folder::new(folder), key, public_key, wanted, None)
 }
 
+/// The last record of the log in a folder that no server has open, as its head says; `None` when
+/// the head can't be read.
+///
+/// # Errors
+///
+/// When its file can't be read.
+pub fn last(folder: &Path, key: &AuditKey) -> Result<Option<Recorded>, AuditError> {
+    Ok(match read_head(&Folder::new(folder), key)? {
+        HeadState::Found { head, .. } => Some(head.last),
+        _ => None,
+    })
+}
+
 /// As [`verify`], on any disk. `end`: where the log ends, by who is writing it; what follows is not
 /// looked at, nor is the head.
 pub(crate) fn verify_on(

@@ -73,6 +73,11 @@ impl Context {
         Self::of(b"coffer audit head v1\0", &[keystore_id])
     }
 
+    /// An object's name in a record of the audit log: `"coffer audit name v1" 0x00 bucket-id(16)`.
+    pub fn audit_name(bucket_id: &[u8; 16]) -> Self {
+        Self::of(b"coffer audit name v1\0", &[bucket_id])
+    }
+
     /// Any bytes: for messages that are not coffer's, such as test vectors.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
@@ -123,6 +128,10 @@ mod tests {
         assert_eq!(
             Context::audit_head(&[6; 16]).as_bytes(),
             [&b"coffer audit head v1\0"[..], &[6; 16]].concat()
+        );
+        assert_eq!(
+            Context::audit_name(&[7; 16]).as_bytes(),
+            [&b"coffer audit name v1\0"[..], &[7; 16]].concat()
         );
     }
 }

@@ -91,6 +91,11 @@ impl Audit {
         self.log.get()
     }
 
+    /// The key that verifies its checkpoints.
+    pub(crate) fn public_key(&self) -> &[u8; 32] {
+        &self.public_key
+    }
+
     /// The log; opens it where that failed before. Blocks then.
     pub(crate) fn log_or_open(&self) -> Result<&AuditLog> {
         if let Some(log) = self.log.get() {
@@ -161,11 +166,18 @@ impl Audit {
         }
     }
 
-    /// As [`Audit::note`], but when it has just happened it is only counted.
+    /// As [`Audit::note`], but what the same actor has just done is only counted.
     pub(crate) fn note_repeated(&self, event: Event) {
-        if let Some(event) = self.repeats.take(event, Instant::now()) {
+        let kind = format!("{} {:?} {}", event.act, event.outcome, event.actor);
+        if let Some(event) = self.repeats.take(kind, event, Instant::now()) {
             self.note(event);
         }
+    }
+
+    /// As [`Audit::note_repeated`], of a subject that was denied something in a bucket.
+    pub(crate) fn note_denied(&self, act: &'static str, subject: &str, bucket: &str) {
+        let event = Event::new(act, subject, Outcome::Denied).with("bucket", bucket);
+        self.note_repeated(event);
     }
 
     /// Tells of what has repeated, and moves the anchor up. Blocks.

@@ -15,6 +15,7 @@ use crate::request::{CompleteUpload, CompletedPart, EtagStyle, Stored};
 use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault, now_ms};
+use crate::watch::{WRITE, begin, failed};
 use crate::write::{committed, hex, reclaim};
 
 impl Vault {
@@ -29,7 +30,11 @@ impl Vault {
         bucket: &BucketName,
         complete: CompleteUpload,
     ) -> Result<Stored> {
-        let Granted { bucket, level } = self.usable(subject, bucket, Right::Write).await?;
+        let Granted {
+            bucket,
+            level,
+            watch,
+        } = self.usable(subject, bucket, Right::Write).await?;
         let upload = find_upload(&bucket, complete.upload, &complete.name).await?;
         let stored = all_parts(&bucket, upload.id).await?;
         let parts = match_parts(&complete.parts, &stored)?;
@@ -65,6 +70,7 @@ impl Vault {
         };
 
         let tally = self.inner.tally.clone();
+        let begun = begin(watch.as_ref(), WRITE, [&object.name]).await?;
         let (id, precondition) = (upload.id, complete.precondition);
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
@@ -75,7 +81,8 @@ impl Vault {
             reclaim(&bucket, outcome.replaced);
             Ok(())
         })
-        .await?;
+        .await
+        .inspect_err(|_| failed(&begun))?;
         Ok(Stored {
             etag,
             checksum,

@@ -49,6 +49,8 @@ mod repeats;
 
 mod audit;
 
+mod watch;
+
 mod draft;
 
 mod bucket;
@@ -101,6 +103,8 @@ mod recovery;
 
 mod verify;
 
+mod auditing;
+
 pub mod offline;
 
 mod commitments;
@@ -112,6 +116,7 @@ pub use coffer_seal::{KeyMemory, locked_memory};
 pub use coffer_store::{Totals, record};
 
 pub use crate::actor::Actor;
+pub use crate::auditing::{AuditItem, AuditQuery};
 pub use crate::body::ObjectBody;
 pub use crate::commitments::{CommitmentsChecked, WrongBlob};
 pub use crate::counters::Counters;

@@ -78,6 +78,15 @@ pub const REPEATS_WINDOW: std::time::Duration = std::time::Duration::from_secs(6
 /// How many kinds of events are watched for repeating at once.
 pub const REPEATS_KEPT: usize = 4_096;
 
+/// How many records of the audit log are read at a time.
+pub const AUDIT_PAGE: usize = 256;
+
+/// How many records of the audit log may wait for whoever listens.
+pub const AUDIT_RECORDS_WAITING: usize = 256;
+
+/// How often whoever follows the audit log is told of news.
+pub const AUDIT_FOLLOW_PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
+
 /// The most of a fact that is recorded, in bytes.
 pub const FACT_MAX_BYTES: usize = 1_024;
 

@@ -49,7 +49,7 @@ impl Vault {
         let level = self.level_for_bucket(level, may_make)?;
         subject.standing.note_caller()?;
         if subject.grants.is_some() {
-            add(&self.inner.tally.denied_count, 1);
+            self.refused(subject, "bucket.create", name);
             return Err(VaultError::AccessDenied);
         }
         let made = self.make_bucket_as(&actor, Role::DataUser, name, level);

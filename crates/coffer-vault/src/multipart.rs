@@ -34,7 +34,7 @@ impl Vault {
         bucket: &BucketName,
         new: NewUpload,
     ) -> Result<StartedUpload> {
-        let Granted { bucket, level } = self.usable(subject, bucket, Right::Write).await?;
+        let Granted { bucket, level, .. } = self.usable(subject, bucket, Right::Write).await?;
         let NewUpload {
             name,
             details,
@@ -68,7 +68,7 @@ impl Vault {
                 what: "a part number is from 1 to 10,000",
             });
         }
-        let Granted { bucket, level } = self.usable(subject, bucket, Right::Write).await?;
+        let Granted { bucket, level, .. } = self.usable(subject, bucket, Right::Write).await?;
         let upload = find_upload(&bucket, put.upload, &put.name).await?;
         let mut incoming = put.incoming;
         incoming.digests = self.plan(part_plan(&upload, incoming.digests)?);
@@ -162,7 +162,7 @@ impl Vault {
         after: u32,
         limit: usize,
     ) -> Result<PartsPage> {
-        let Granted { bucket, level } = self.usable(subject, bucket, Right::List).await?;
+        let Granted { bucket, level, .. } = self.usable(subject, bucket, Right::List).await?;
         let found = find_upload(&bucket, upload, name).await?;
         let limit = limit.min(LIST_MAX);
         let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;

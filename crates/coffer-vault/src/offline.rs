@@ -20,6 +20,10 @@ use crate::error::{Result, VaultError};
 use crate::folder::Folder;
 use crate::system::System;
 
+mod audit;
+
+pub use self::audit::OfflineAudit;
+
 /// A stopped server's data folder.
 pub struct Offline {
     pub(crate) folder: Folder,

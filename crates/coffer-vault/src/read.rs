@@ -35,7 +35,11 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectRead> {
-        let Granted { bucket, level } = self.usable(subject, bucket, Right::Read).await?;
+        let Granted {
+            bucket,
+            level,
+            watch,
+        } = self.usable(subject, bucket, Right::Read).await?;
         let part = part_range(&bucket.catalog, name, options.range).await?;
         let pin = bucket.blobs.pin();
         let before = bucket.key();
@@ -46,6 +50,9 @@ impl Vault {
             .await?
             .ok_or(VaultError::NoSuchObject)?;
         let (head, range, content): (ObjectHead, Range<u64>, Content) = read?;
+        if let Some(watch) = watch {
+            watch.read(name).await?;
+        }
         add(&self.inner.tally.read_count, 1);
         let tally = self.inner.tally.clone();
         let keys = Keys::around(before, &bucket);
@@ -66,7 +73,7 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectInfo> {
-        let Granted { bucket, level } = self.usable(subject, bucket, Right::Read).await?;
+        let Granted { bucket, level, .. } = self.usable(subject, bucket, Right::Read).await?;
         let part = part_range(&bucket.catalog, name, options.range).await?;
         let head = bucket
             .catalog

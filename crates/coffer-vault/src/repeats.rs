@@ -1,6 +1,6 @@
 //! What happens again and again: the first time is told at once, the rest as a count a minute.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -21,9 +21,8 @@ struct Repeated {
 
 impl Repeats {
     /// Takes an event that has happened. Gives it back when it is to be told at once: the first of
-    /// its kind within a minute. Otherwise it is counted.
-    pub(crate) fn take(&self, event: Event, now: Instant) -> Option<Event> {
-        let kind = kind(&event);
+    /// its kind within a minute. Otherwise it is counted; what is then told of all has no details.
+    pub(crate) fn take(&self, kind: String, event: Event, now: Instant) -> Option<Event> {
         let mut repeats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(repeated) = repeats.get_mut(&kind) {
             repeated.count += 1;
@@ -35,7 +34,10 @@ impl Repeats {
             let repeated = Repeated {
                 since: now,
                 count: 0,
-                event: event.clone(),
+                event: Event {
+                    details: BTreeMap::new(),
+                    ..event.clone()
+                },
             };
             repeats.insert(kind, repeated);
         }
@@ -56,13 +58,6 @@ impl Repeats {
     }
 }
 
-fn kind(event: &Event) -> String {
-    format!(
-        "{} {} {:?} {:?}",
-        event.act, event.actor, event.outcome, event.details
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use coffer_audit::Outcome;
@@ -74,16 +69,17 @@ mod tests {
         let repeats = Repeats::default();
         let denied = |who: &str| Event::new("object.read", who, Outcome::Denied);
         let now = Instant::now();
-        assert!(repeats.take(denied("a"), now).is_some());
-        assert!(repeats.take(denied("b"), now).is_some());
+        let take = |who: &str, at| repeats.take(who.to_owned(), denied(who).with("from", 1), at);
+        assert_eq!(take("a", now), Some(denied("a").with("from", 1)));
+        assert!(take("b", now).is_some());
         for _ in 0..5 {
-            assert!(repeats.take(denied("a"), now).is_none());
+            assert!(take("a", now).is_none());
         }
         assert!(repeats.due(now, false).is_empty());
         let later = now + REPEATS_WINDOW;
         let told = repeats.due(later, false);
         assert_eq!(told, [denied("a").with("repeated", 5)]);
-        assert!(repeats.take(denied("a"), later).is_some());
+        assert!(take("a", later).is_some());
         assert!(repeats.due(later, true).is_empty());
     }
 }

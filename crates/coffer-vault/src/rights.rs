@@ -32,6 +32,16 @@ impl Right {
         }
     }
 
+    /// What records call the use of it.
+    pub(crate) fn act(self) -> &'static str {
+        match self {
+            Self::Read => "object.read",
+            Self::Write => "object.write",
+            Self::List => "object.list",
+            Self::Delete => "object.delete",
+        }
+    }
+
     /// Whether it changes what it is used on, so that the rule for writing holds.
     pub(crate) fn changes(self) -> bool {
         matches!(self, Self::Write | Self::Delete)

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
+use coffer_keys::LevelEntry;
 use coffer_label::Label;
 use coffer_seal::SecretKey;
 use coffer_store::record::Id;
@@ -80,6 +81,18 @@ pub(crate) struct BucketRow {
 pub(crate) struct LevelTag {
     pub(crate) name: String,
     pub(crate) label: Label,
+    /// Whether reads and writes of its objects are recorded.
+    pub(crate) is_watched: bool,
+}
+
+impl LevelTag {
+    pub(crate) fn of(level: LevelEntry) -> Self {
+        Self {
+            name: level.name,
+            label: level.label,
+            is_watched: level.options.audit_data,
+        }
+    }
 }
 
 /// The system database and what it holds.

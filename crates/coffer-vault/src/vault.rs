@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use coffer_keys::{KeyFolder, Keystore, LevelEntry, Repair, SourceSecrets, SourceSpec};
+use coffer_keys::{KeyFolder, Keystore, Repair, SourceSecrets, SourceSpec};
 use coffer_label::{Clearance, Label};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -27,6 +27,7 @@ use crate::rights::Right;
 use crate::roles::{Role, Roles};
 use crate::subject::Subject;
 use crate::system::{BucketRow, LevelTag, System};
+use crate::watch::Watch;
 
 /// How to open a vault.
 #[derive(Clone, Debug)]
@@ -89,6 +90,8 @@ pub(crate) struct Inner {
 pub(crate) struct Granted {
     pub(crate) bucket: Arc<OpenBucket>,
     pub(crate) level: String,
+    /// What records reads and writes of objects, where the level asks for it.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl Vault {
@@ -156,7 +159,12 @@ impl Vault {
         right: Right,
     ) -> Result<Granted> {
         let row = self.usable_row(subject, name, right)?;
-        self.grant(&row).await
+        let mut granted = self.grant(&row).await?;
+        if self.inner.tag(&row)?.is_watched {
+            let (audit, key) = (self.inner.audit.clone(), granted.bucket.key());
+            granted.watch = Some(Watch::new(audit, subject, name, row.id, &key));
+        }
+        Ok(granted)
     }
 
     /// As [`usable`](Self::usable), without opening the bucket.
@@ -168,7 +176,7 @@ impl Vault {
     ) -> Result<Arc<BucketRow>> {
         let row = self.known(subject, name)?;
         if !may_use(subject, row.id, self.inner.label(&row)?, right) {
-            add(&self.inner.tally.denied_count, 1);
+            self.refused(subject, right.act(), name);
             return Err(VaultError::AccessDenied);
         }
         Ok(row)
@@ -187,8 +195,16 @@ impl Vault {
         if may_copy(self.inner.label(&from)?, self.inner.label(&to)?) {
             return Ok(());
         }
-        add(&self.inner.tally.denied_count, 1);
+        self.refused(subject, "object.copy", &from.name);
         Err(VaultError::AccessDenied)
+    }
+
+    /// Counts and notes what the monitor refuses.
+    pub(crate) fn refused(&self, subject: &Subject, act: &'static str, bucket: &BucketName) {
+        add(&self.inner.tally.denied_count, 1);
+        self.inner
+            .audit
+            .note_denied(act, subject.access_key_id(), bucket.as_str());
     }
 
     /// A bucket that the subject may know of. Whoever uses no data knows of none: that is said
@@ -199,13 +215,13 @@ impl Vault {
         }
         subject.standing.note_caller()?;
         if !subject.roles.has(Role::DataUser) {
-            add(&self.inner.tally.denied_count, 1);
+            self.refused(subject, "bucket.use", name);
             return Err(VaultError::AccessDenied);
         }
         let found = self.inner.system.bucket(name);
         let row = found.ok_or(VaultError::NoSuchBucket)?;
         if !may_know(subject, row.id, self.inner.label(&row)?) {
-            add(&self.inner.tally.denied_count, 1);
+            self.refused(subject, "bucket.use", name);
             return Err(VaultError::NoSuchBucket);
         }
         Ok(row)
@@ -230,6 +246,7 @@ impl Vault {
         Ok(Granted {
             bucket,
             level: self.inner.tag(row)?.name.clone(),
+            watch: None,
         })
     }
 }
@@ -260,8 +277,8 @@ impl Inner {
             return Ok(tag);
         }
         let level = self.keystore.level(&row.level_id);
-        let LevelEntry { name, label, .. } = level.ok_or(VaultError::NoSuchBucket)?;
-        Ok(row.level.get_or_init(|| LevelTag { name, label }))
+        let level = level.ok_or(VaultError::NoSuchBucket)?;
+        Ok(row.level.get_or_init(|| LevelTag::of(level)))
     }
 
     /// The label of a bucket's level.

@@ -24,6 +24,7 @@ use crate::request::{
 use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault, now_ms};
+use crate::watch::{DELETE, WRITE, begin, failed, failed_of};
 
 impl Vault {
     /// Puts an object: when this returns, it is durable and visible.
@@ -38,7 +39,11 @@ impl Vault {
         bucket: &BucketName,
         put: PutObject,
     ) -> Result<Stored> {
-        let Granted { bucket, level } = self.usable(subject, bucket, Right::Write).await?;
+        let Granted {
+            bucket,
+            level,
+            watch,
+        } = self.usable(subject, bucket, Right::Write).await?;
         let PutObject {
             name,
             mut details,
@@ -71,6 +76,7 @@ impl Vault {
         };
 
         let tally = self.inner.tally.clone();
+        let begun = begin(watch.as_ref(), WRITE, [&object.name]).await?;
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
             if let NewContent::Blob(reference) = &mut object.content {
@@ -81,7 +87,8 @@ impl Vault {
             reclaim(&bucket, replaced);
             Ok(())
         })
-        .await?;
+        .await
+        .inspect_err(|_| failed(&begun))?;
         add(&tally.stored_count, 1);
         add(&tally.stored_bytes, size_bytes);
         Ok(Stored {
@@ -169,8 +176,10 @@ impl Vault {
                 what: "at most 1,000 objects in one deletion",
             });
         }
-        let Granted { bucket, .. } = self.usable(subject, bucket, Right::Delete).await?;
+        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::Delete).await?;
         let tally = self.inner.tally.clone();
+        let names = doomed.iter().map(|(name, _)| name);
+        let begun = begin(watch.as_ref(), DELETE, names).await?;
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
             let outcomes = bucket.catalog.delete_many(doomed).await?;
@@ -187,6 +196,8 @@ impl Vault {
             Ok(told)
         })
         .await
+        .inspect(|told| failed_of(&begun, told))
+        .inspect_err(|_| failed(&begun))
     }
 
     /// Replaces an object's tags.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coffer_keys::SourceSpec;
 
+use crate::commands::audit::AuditArgs;
 use crate::commands::bucket::BucketArgs;
 use crate::commands::key::KeyArgs;
 use crate::commands::keystore::KeystoreArgs;
@@ -103,6 +104,8 @@ pub enum Command {
     Keystore(KeystoreArgs),
     /// List, show and verify the receipts of erases
     Receipt(ReceiptArgs),
+    /// Show, follow, verify and export the audit log
+    Audit(AuditArgs),
     /// Open every stored chunk of a running server and report damage
     Verify(VerifyArgs),
     /// Show from outside that nothing in a data folder is readable
@@ -294,6 +297,7 @@ mod tests {
             "coffer offline keys bucket name --data /d",
             "coffer --data /d level list",
             "coffer level --data /d list --json",
+            "coffer audit show --last 3 --data /d",
             "coffer level create secret --rank 2 --data /d",
             "coffer --data /d bucket create b --level secret",
             "coffer bucket list --data /d",

@@ -22,3 +22,5 @@ pub mod request;
 pub mod keystore;
 
 pub mod receipt;
+
+pub mod audit;

@@ -6,6 +6,7 @@ use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::cli::{Cli, Command, LogFormat, LogLevel};
+use crate::commands::audit::{AuditCommand, audit};
 use crate::commands::bucket::bucket;
 use crate::commands::key::key;
 use crate::commands::keystore::keystore;
@@ -55,12 +56,19 @@ pub fn run() -> ExitCode {
             .and_then(|remote| block_on(ask(&remote, asking))),
     };
     // For these, 1 says that something was found, so all else is 2.
-    let failure =
-        matches!(cli.command, Command::Verify(_) | Command::Prove(_)).then(|| ExitCode::from(2));
+    let failure = verifies(&cli.command).then(|| ExitCode::from(2));
     outcome.unwrap_or_else(|error| {
         eprintln!("error: {error}");
         failure.unwrap_or_else(|| error.exit_code())
     })
+}
+
+fn verifies(command: &Command) -> bool {
+    match command {
+        Command::Verify(_) | Command::Prove(_) => true,
+        Command::Audit(args) => matches!(args.command, AuditCommand::Verify(_)),
+        _ => false,
+    }
 }
 
 /// The commands that ask a running server.
@@ -73,6 +81,7 @@ async fn ask(remote: &Remote, command: &Command) -> Result<ExitCode, Error> {
         Command::Request(args) => request(remote, &args.command).await?,
         Command::Keystore(args) => keystore(remote, &args.command).await?,
         Command::Receipt(args) => receipt(remote, &args.command).await?,
+        Command::Audit(args) => return audit(remote, args).await,
         Command::Verify(args) => return verify(remote, args).await,
         Command::Serve(_) | Command::Offline(_) | Command::Prove(_) => {}
     }

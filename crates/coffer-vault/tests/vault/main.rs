@@ -8,3 +8,4 @@ mod care;
 mod erase;
 mod exports;
 mod objects;
+mod watched;

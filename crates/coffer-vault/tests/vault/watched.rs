@@ -1,0 +1,138 @@
+//! Levels whose objects are watched.
+
+use std::path::Path;
+
+use coffer_keys::LevelOptions;
+use coffer_label::Label;
+use coffer_vault::record::Precondition;
+use coffer_vault::*;
+use futures::StreamExt;
+
+use crate::door::{self, Door, bytes, name, put};
+
+const LOCAL: Actor = Actor::Local { uid: 0 };
+
+/// A front door with a bucket in a level that is watched.
+async fn watched(data: &Path) -> Door {
+    let mut door = door::door(data).await;
+    let level = NewLevel {
+        name: "watched".into(),
+        label: Label::LOWEST,
+        options: LevelOptions {
+            audit_data: true,
+            ..LevelOptions::default()
+        },
+    };
+    door.vault.create_level(&LOCAL, level).await.unwrap();
+    door.bucket = BucketName::new("watched").unwrap();
+    let made = door
+        .vault
+        .create_bucket(&door.subject, &door.bucket, Some("watched"));
+    made.await.unwrap();
+    door
+}
+
+/// Acts on objects: act, outcome, the object's name if it is shown.
+async fn acts(door: &Door) -> Vec<(String, &'static str, Option<String>)> {
+    let query = AuditQuery::default();
+    let items = door.vault.audit_records(&LOCAL, query).await.unwrap();
+    let of_object = |item| async move {
+        let AuditItem::Record(record) = item else {
+            panic!("the log is sound")
+        };
+        let event = record.event;
+        event.act.starts_with("object.").then(|| {
+            let object = event.details.get("object").cloned();
+            (event.act.into_owned(), event.outcome.as_str(), object)
+        })
+    };
+    items.filter_map(of_object).collect().await
+}
+
+#[tokio::test]
+async fn each_read_and_write_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = watched(folder.path()).await;
+    door.put("secret name", &bytes(10)).await.unwrap();
+    door.read("secret name", RangeRequest::All).await.unwrap();
+    let mut refused = put("secret name", &bytes(5));
+    refused.precondition = Precondition::Absent;
+    let refused = door
+        .vault
+        .put_object(&door.subject, &door.bucket, refused)
+        .await;
+    assert!(matches!(refused, Err(VaultError::PreconditionFailed)));
+    let doomed = name("secret name");
+    let gone = door
+        .vault
+        .delete_object(&door.subject, &door.bucket, &doomed, Precondition::None);
+    gone.await.unwrap();
+
+    tokio::time::sleep(std::time::Duration::from_millis(900)).await;
+    let shown = Some("secret name".to_owned());
+    let act = |act: &str, outcome| (act.to_owned(), outcome, shown.clone());
+    let expected = [
+        act("object.write", "begun"),
+        act("object.read", "done"),
+        act("object.write", "begun"),
+        act("object.delete", "begun"),
+    ];
+    let mut found = acts(&door).await;
+    // A failure is noted within a second.
+    let failed = act("object.write", "failed");
+    assert!(found.contains(&failed), "{found:?}");
+    found.retain(|found| *found != failed);
+    assert_eq!(found, expected);
+    let report = door.vault.verify_audit(&LOCAL, None).await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    door.vault.close().await;
+}
+
+#[tokio::test]
+async fn names_die_with_the_bucket() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = watched(folder.path()).await;
+    door.put("secret name", &bytes(10)).await.unwrap();
+    let shown = |acts: &[(String, &str, Option<String>)]| acts[0].2.clone();
+    assert_eq!(shown(&acts(&door).await), Some("secret name".to_owned()));
+    door.vault.erase_level(&LOCAL, "watched").await.unwrap();
+    assert_eq!(shown(&acts(&door).await), None);
+    door.vault.close().await;
+}
+
+#[tokio::test]
+async fn nothing_is_given_out_unrecorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = watched(folder.path()).await;
+    door.put("a", &bytes(10)).await.unwrap();
+    let other = BucketName::new("bucket").unwrap();
+    let free = |object| {
+        let put = put(object, &bytes(10));
+        door.vault.put_object(&door.subject, &other, put)
+    };
+    free("b").await.unwrap();
+
+    let (audit, away) = (folder.path().join("audit"), folder.path().join("away"));
+    std::fs::rename(&audit, &away).unwrap();
+    for refused in [
+        door.read("a", RangeRequest::All).await.map(drop),
+        door.put("c", &bytes(10)).await.map(drop),
+    ] {
+        assert!(matches!(refused, Err(VaultError::AuditUnavailable(_))));
+    }
+    assert_eq!(door.names().await, ["a"]);
+    free("d").await.unwrap();
+    std::fs::rename(&away, &audit).unwrap();
+    door.read("a", RangeRequest::All).await.unwrap();
+    door.vault.close().await;
+}
+
+#[tokio::test]
+async fn other_levels_leave_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = door::door(folder.path()).await;
+    door.put("a", &bytes(10)).await.unwrap();
+    door.read("a", RangeRequest::All).await.unwrap();
+    assert!(acts(&door).await.is_empty());
+    door.vault.close().await;
+}

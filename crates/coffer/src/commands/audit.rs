@@ -1,0 +1,382 @@
+//! `coffer audit`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use coffer_admin::{AuditRecord, AuditReport, AuditVerifyRequest};
+use coffer_audit::{AuditError, Hash, Recorded};
+use coffer_vault::VaultError;
+use coffer_vault::offline::OfflineAudit;
+use http::Method;
+use serde::Deserialize;
+
+use crate::commands::table::{moment, show};
+use crate::error::Error;
+use crate::lines::Lines;
+use crate::passphrase::PassphraseArgs;
+use crate::printable::printable;
+use crate::remote::Remote;
+use crate::root_source::secrets_of;
+
+/// `coffer audit`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct AuditArgs {
+    /// Where the passphrase of a stopped server's root key comes from.
+    #[command(flatten)]
+    pub passphrase: PassphraseArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: AuditCommand,
+}
+
+/// What can be done with the audit log.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Show records
+    #[command(after_help = EXAMPLES)]
+    Show {
+        /// From this record on
+        #[arg(long, value_name = "SEQUENCE")]
+        since: Option<u64>,
+        /// Only so many at the end [default: 100, unless --since is given]
+        #[arg(long, value_name = "N")]
+        last: Option<u64>,
+        /// Print JSON, an object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show records as they come, until interrupted
+    #[command(after_help = EXAMPLES)]
+    Follow {
+        /// From this record on [default: the last 10]
+        #[arg(long, value_name = "SEQUENCE")]
+        since: Option<u64>,
+        /// Print JSON, an object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Verify every record, every checkpoint, and that the end is there
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(VerifyArgs),
+    /// Print records as JSON, an object a line
+    #[command(after_help = EXAMPLES)]
+    Export {
+        /// From this record on
+        #[arg(long, value_name = "SEQUENCE")]
+        since: Option<u64>,
+    },
+}
+
+/// `coffer audit verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// A record that must be in the log: its number and its hash
+    #[arg(long, value_name = "SEQUENCE:HASH", value_parser = recorded)]
+    pub record: Option<Recorded>,
+    /// A receipt whose last audit record must be in the log
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    pub receipt: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn recorded(text: &str) -> Result<Recorded, String> {
+    let parts = text.split_once(':');
+    let parsed = parts.and_then(|(sequence, hash)| {
+        Some(Recorded {
+            sequence: sequence.parse().ok()?,
+            hash: Hash::from_hex(hash)?,
+        })
+    });
+    parsed.ok_or_else(|| "write the record's number, a colon, and 64 hexadecimal digits".to_owned())
+}
+
+/// The part of a receipt that counts here.
+#[derive(Deserialize)]
+struct Receipt {
+    last_audit_record: Option<ReceiptRecord>,
+}
+
+#[derive(Deserialize)]
+struct ReceiptRecord {
+    number: u64,
+    hash: String,
+}
+
+/// How many records `show` shows, and `follow` begins with.
+const SHOWN: u64 = 100;
+const FOLLOWED: u64 = 10;
+
+/// Asks, and shows the answer. Where no server runs on this machine's data folder, its files are
+/// read.
+pub async fn audit(remote: &Remote, args: &AuditArgs) -> Result<ExitCode, Error> {
+    let asking = Asking {
+        remote,
+        passphrase: &args.passphrase,
+    };
+    match &args.command {
+        AuditCommand::Show { since, last, json } => {
+            let last = last.or(since.is_none().then_some(SHOWN));
+            asking.records(*since, last, false, *json).await
+        }
+        AuditCommand::Follow { since, json } => {
+            let last = since.is_none().then_some(FOLLOWED);
+            asking.records(*since, last, true, *json).await
+        }
+        AuditCommand::Export { since } => asking.records(*since, None, false, true).await,
+        AuditCommand::Verify(args) => asking.verify(args).await,
+    }
+}
+
+/// Whom to ask, and how to open the files where nobody answers.
+struct Asking<'a> {
+    remote: &'a Remote,
+    passphrase: &'a PassphraseArgs,
+}
+
+impl Asking<'_> {
+    async fn records(
+        &self,
+        since: Option<u64>,
+        last: Option<u64>,
+        follow: bool,
+        json: bool,
+    ) -> Result<ExitCode, Error> {
+        let mut path = format!("/v1/audit?follow={follow}");
+        for (name, value) in [("since", since), ("last", last)] {
+            if let Some(value) = value {
+                path += &format!("&{name}={value}");
+            }
+        }
+        let mut printer = Printer { json, problems: 0 };
+        let done = match self.remote.open(Method::GET, &path, None::<&()>).await {
+            Err(Error::NoServer { data, .. }) if !follow && is_data(&data) => {
+                self.read_files(&data, since, last, &mut printer)
+            }
+            Err(error) => Err(error),
+            Ok(body) => self.print(Lines::new(body), &mut printer).await,
+        };
+        match done {
+            // Whoever reads our output has read enough.
+            Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {}
+            done => done?,
+        }
+        Ok(match printer.problems {
+            0 => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        })
+    }
+
+    async fn print(&self, mut lines: Lines, printer: &mut Printer) -> Result<(), Error> {
+        while let Some(line) = lines.next(self.remote).await? {
+            let record = serde_json::from_slice(&line)
+                .map_err(|_| self.remote.nonsense("gave an unknown answer"))?;
+            printer.print(&record)?;
+        }
+        Ok(())
+    }
+
+    fn offline(&self, data: &Path) -> Result<OfflineAudit, Error> {
+        eprintln!("no server runs on {}: its files are read", data.display());
+        let secrets = secrets_of(data, None, self.passphrase)?;
+        Ok(OfflineAudit::open(data, &secrets)?)
+    }
+
+    fn read_files(
+        &self,
+        data: &Path,
+        since: Option<u64>,
+        last: Option<u64>,
+        printer: &mut Printer,
+    ) -> Result<(), Error> {
+        let audit = self.offline(data)?;
+        let mut reader = audit.reader(since, last)?;
+        loop {
+            let record = match reader.next() {
+                Ok(None) => return Ok(()),
+                Ok(Some(record)) => AuditRecord::from(audit.shown(record)),
+                Err(error @ AuditError::Unreadable { .. }) => AuditRecord {
+                    unreadable: Some(error.to_string()),
+                    ..AuditRecord::default()
+                },
+                Err(error) => return Err(VaultError::AuditUnavailable(error).into()),
+            };
+            printer.print(&record)?;
+        }
+    }
+
+    async fn verify(&self, args: &VerifyArgs) -> Result<ExitCode, Error> {
+        let wanted = match &args.receipt {
+            Some(path) => Some(of_receipt(path)?),
+            None => args.record,
+        };
+        let request = AuditVerifyRequest {
+            sequence: wanted.map(|wanted| wanted.sequence),
+            hash: wanted.map(|wanted| wanted.hash.to_string()),
+        };
+        let asked = self
+            .remote
+            .call(Method::POST, "/v1/audit/verify", Some(&request));
+        let report: AuditReport = match asked.await {
+            Err(Error::NoServer { data, .. }) if is_data(&data) => {
+                self.offline(&data)?.verify(wanted)?.into()
+            }
+            asked => asked?,
+        };
+        show(args.json, &report, summary)?;
+        Ok(match report.sound {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(WRONG),
+        })
+    }
+}
+
+fn is_data(data: &Path) -> bool {
+    data.join("keystore").exists()
+}
+
+/// Prints records, and counts what can't be read.
+struct Printer {
+    json: bool,
+    problems: usize,
+}
+
+impl Printer {
+    fn print(&mut self, record: &AuditRecord) -> Result<(), Error> {
+        if let Some(what) = &record.unreadable {
+            self.problems += 1;
+            eprintln!("error: {what}; `coffer audit verify` says more");
+            return Ok(());
+        }
+        let line = match self.json {
+            true => serde_json::to_string(record).expect("records came as JSON"),
+            false => for_people(record),
+        };
+        let mut out = io::stdout().lock();
+        let written = writeln!(out, "{line}").and_then(|()| out.flush());
+        written.map_err(|source| Error::System {
+            doing: "writing the records",
+            source,
+        })
+    }
+}
+
+/// Number, time, outcome, who, what, details.
+fn for_people(record: &AuditRecord) -> String {
+    let text = |field: &Option<String>| printable(field.as_deref().unwrap_or("-"));
+    let mut line = format!(
+        "{:>6}  {}  {:<6}  {:<20}  {:<18}",
+        record.sequence.unwrap_or(0),
+        moment(record.time.as_deref().unwrap_or("-")),
+        text(&record.outcome),
+        text(&record.actor),
+        text(&record.act),
+    );
+    for (name, value) in &record.details {
+        // Of a checkpoint nobody reads more.
+        let is_long = ["signature", "public_key", "hash"].contains(&name.as_str());
+        if !is_long {
+            line += &format!("  {}={}", printable(name), printable(value));
+        }
+    }
+    line.trim_end().to_owned()
+}
+
+/// The exit code when something is wrong.
+const WRONG: u8 = 1;
+
+fn of_receipt(path: &Path) -> Result<Recorded, Error> {
+    let wrong = |problem: String| Error::Option {
+        option: "--receipt",
+        problem: format!("{}: {problem}", path.display()),
+    };
+    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let receipt: Receipt = serde_json::from_str(&text)
+        .map_err(|error| wrong(format!("that is no receipt: {error}")))?;
+    let record = receipt
+        .last_audit_record
+        .ok_or_else(|| wrong("it names no record of the audit log".to_owned()))?;
+    Ok(Recorded {
+        sequence: record.number,
+        hash: Hash::from_hex(&record.hash)
+            .ok_or_else(|| wrong("its audit record has no hash".to_owned()))?,
+    })
+}
+
+fn summary(report: &AuditReport) -> String {
+    let mut text = String::new();
+    for finding in &report.findings {
+        text += &format!("wrong: {}\n", printable(finding));
+    }
+    if report.more_findings > 0 {
+        text += &format!("and {} more\n", report.more_findings);
+    }
+    let result = match report.sound {
+        true => "all sound",
+        false => "NOT SOUND",
+    };
+    text += &format!(
+        "checked {} records and {} checkpoints in {} segments, up to record {}: {result}\n",
+        report.record_count, report.checkpoint_count, report.segment_count, report.last_sequence,
+    );
+    text
+}
+
+const EXAMPLES: &str = "\
+An auditor's. Where no server runs on the data folder, its files are read.
+
+Examples:
+  coffer audit show --last 20
+  coffer audit show --since 1000 --json
+  coffer audit follow
+  coffer audit verify
+  coffer audit export > audit.ndjson
+  coffer audit show --endpoint https://coffer.example.org:9001 --credentials auditor.ini";
+
+const VERIFY_EXAMPLES: &str = "\
+Ends with 0 when all is sound, 1 when something is wrong, 2 when it could not look. An older copy
+of the whole log is sound in itself: keep a record's number and hash elsewhere, or a receipt.
+
+Examples:
+  coffer audit verify
+  coffer audit verify --receipt receipt.json
+  coffer audit verify --record 1234:HASH
+  coffer audit verify --data /srv/coffer --json";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_named_by_number_and_hash() {
+        let hash = "ab".repeat(32);
+        let parsed = recorded(&format!("7:{hash}")).unwrap();
+        assert_eq!((parsed.sequence, parsed.hash.to_string()), (7, hash));
+        for wrong in ["", "7", "7:ab", ":", "x:00"] {
+            assert!(recorded(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn records_for_people_are_a_line() {
+        let record = AuditRecord {
+            sequence: Some(7),
+            time: Some("2026-11-20T18:31:03.042Z".to_owned()),
+            act: Some("level.create".to_owned()),
+            actor: Some("local:0".to_owned()),
+            outcome: Some("done".to_owned()),
+            details: [("level".to_owned(), "a\nb".to_owned())].into(),
+            ..AuditRecord::default()
+        };
+        assert_eq!(
+            for_people(&record),
+            "     7  2026-11-20 18:31:03  done    local:0               level.create        \
+             level=a\\nb"
+        );
+    }
+}

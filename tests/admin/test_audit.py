@@ -1,0 +1,292 @@
+"""The audit log, as an auditor uses it and as someone tries to fool it."""
+
+import contextlib
+import json
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from harness.content import MIB
+from harness.disks import needs_mount, small_disk
+from harness.server import BINARY, clean_environment, coffer
+
+DAMAGED = 1
+
+
+def ask(server, *arguments, code=0):
+    """Runs a command on the server's data folder."""
+    done = coffer("--data", server.data, *arguments)
+    assert done.returncode == code, (arguments, done.stdout, done.stderr)
+    return done.stdout.decode()
+
+
+def export(server, *arguments):
+    return [json.loads(line) for line in ask(server, "audit", "export", *arguments).splitlines()]
+
+
+def acts(records):
+    return [(record["act"], record["outcome"]) for record in records]
+
+
+def eventually(found, seconds=5):
+    """What `found` gives once it gives something."""
+    end = time.monotonic() + seconds
+    while not (result := found()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.1)
+    return result
+
+
+def make_level(server, name, code=0):
+    return ask(server, "level", "create", name, "--rank", 2, "--json", code=code)
+
+
+def verify(server, *arguments, code=0):
+    report = json.loads(ask(server, "audit", "verify", "--json", *arguments, code=code))
+    assert report["sound"] == (code == 0), report
+    return report
+
+
+@pytest.fixture
+def log_of_acts(own_server):
+    """A stopped server that has recorded some acts."""
+    server = own_server().start()
+    for number in range(8):
+        make_level(server, f"level-{number}")
+    assert server.stop() == 0
+    return server
+
+
+def test_acts_are_recorded_before_and_after(server):
+    make_level(server, "secret")
+    make_level(server, "secret", code=1)
+    records = export(server)
+    assert [record["sequence"] for record in records] == list(range(1, len(records) + 1))
+    assert records[0]["act"] == "server.start"
+    found = [record for record in records if record["act"] == "level.create"]
+    assert [record["outcome"] for record in found[:4]] == ["begun", "done", "begun", "failed"]
+    assert all(record["details"]["level"] == "secret" for record in found[:4])
+    assert all(record["actor"].startswith("local:") for record in found[:4])
+    assert all(record["time"].endswith("Z") and len(record["hash"]) == 64 for record in records)
+
+    shown = ask(server, "audit", "show", "--last", 4)
+    assert len(shown.splitlines()) == 4
+    assert export(server, "--since", 3)[0]["sequence"] == 3
+    report = verify(server)
+    assert report["record_count"] >= len(records)
+
+
+def test_following_shows_what_comes(server):
+    command = [BINARY, "--data", server.data, "audit", "follow", "--json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=clean_environment()
+    ) as following:
+        try:
+            first = json.loads(following.stdout.readline())
+            make_level(server, "followed")
+            names = []
+            while "followed" not in names:
+                record = json.loads(following.stdout.readline())
+                assert record["sequence"] > first["sequence"]
+                names.append(record.get("details", {}).get("level"))
+        finally:
+            following.terminate()
+
+
+def test_sign_ins_and_denials_are_recorded(server, tmp_path):
+    made = json.loads(
+        ask(server, "subject", "create", "reader", "--clearance", "default", "--json")
+    )
+    profile = tmp_path / "reader.ini"
+    profile.write_text(
+        "[default]\n"
+        f"aws_access_key_id = {made['access_key_id']}\n"
+        f"aws_secret_access_key = {made['secret_access_key']}\n"
+    )
+    remote = ["--endpoint", server.admin_endpoint, "--ca", server.ca, "--credentials", profile]
+    for _ in range(5):
+        refused = coffer("audit", "show", *remote)
+        assert refused.returncode == 1 and b"denied" in refused.stderr, refused.stderr
+    wrong = tmp_path / "wrong.ini"
+    wrong.write_text(profile.read_text().replace(made["secret_access_key"], "x" * 40))
+    remote[-1] = wrong
+    assert coffer("audit", "show", *remote).returncode == 1
+
+    def found():
+        records = [record for record in export(server) if record["actor"] == made["access_key_id"]]
+        told = acts(records)
+        sign_ins = {("server.sign-in", "done"), ("server.sign-in", "denied")}
+        wanted = sign_ins | {("audit.read", "denied")}
+        return told if wanted <= set(told) else None
+
+    told = eventually(found)
+    assert told.count(("audit.read", "denied")) == 1, "the rest is counted"
+    assert made["secret_access_key"] not in json.dumps(export(server))
+
+
+def test_an_auditor_far_away_reads_and_verifies(server, tmp_path):
+    options = ["--clearance", "default", "--roles", "auditor", "--json"]
+    made = json.loads(ask(server, "subject", "create", "auditor", *options))
+    profile = tmp_path / "auditor.ini"
+    profile.write_text(
+        "[default]\n"
+        f"aws_access_key_id = {made['access_key_id']}\n"
+        f"aws_secret_access_key = {made['secret_access_key']}\n"
+    )
+    remote = ["--endpoint", server.admin_endpoint, "--ca", server.ca, "--credentials", profile]
+    shown = coffer("audit", "export", *remote)
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout.splitlines()[0])["act"] == "server.start"
+    assert coffer("audit", "verify", *remote).returncode == 0
+    assert coffer("level", "create", "his", "--rank", "1", *remote).returncode == 1
+
+
+def test_a_stopped_server_is_verified_from_its_files(log_of_acts):
+    records = export(log_of_acts)
+    assert acts(records)[-2:] == [("server.stop", "done"), ("audit.checkpoint", "done")]
+    report = verify(log_of_acts)
+    assert report["record_count"] == len(records)
+    last = f"{report['last_sequence']}:{report['last_hash']}"
+    verify(log_of_acts, "--record", last)
+    verify(log_of_acts, "--record", f"{report['last_sequence']}:{'0' * 64}", code=DAMAGED)
+    log_of_acts.start()
+    verify(log_of_acts, "--record", last)
+
+
+def flip(path, offset):
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 1
+    path.write_bytes(content)
+
+
+def alter(audit):
+    flip(audit / "00000001.log", 1000)
+
+
+def cut(audit):
+    path = audit / "00000001.log"
+    path.write_bytes(path.read_bytes()[:-300])
+
+
+def remove_a_record(audit):
+    path = audit / "00000001.log"
+    content = path.read_bytes()
+    end = 72 + 44 + int.from_bytes(content[72:76])
+    path.write_bytes(content[:72] + content[end:])
+
+
+def remove_the_head(audit):
+    (audit / "head").unlink()
+
+
+def remove_all(audit):
+    shutil.rmtree(audit)
+
+
+@pytest.mark.parametrize("tamper", [alter, cut, remove_a_record, remove_the_head, remove_all])
+def test_tampering_is_found_and_the_server_still_starts(log_of_acts, tamper):
+    server = log_of_acts
+    tamper(server.data / "audit")
+    if tamper is not remove_all:
+        findings = verify(server, code=DAMAGED)["findings"]
+        assert "record" in findings[0] or "head" in findings[0], findings
+    server.start()
+    make_level(server, "afterwards")
+    verify(server, code=DAMAGED)
+    assert server.stop() == 0
+    verify(server, code=DAMAGED)
+    # What only `verify` reads is not noticed at the start.
+    if tamper is not alter:
+        assert "AUDIT LOG IS DAMAGED" in server.log()
+
+
+def test_an_older_copy_is_noticed(own_server, tmp_path):
+    server = own_server().start()
+    make_level(server, "one")
+    assert server.stop() == 0
+    old = tmp_path / "old"
+    shutil.copytree(server.data / "audit", old)
+    server.start()
+    make_level(server, "two")
+    assert server.stop() == 0
+    shutil.rmtree(server.data / "audit")
+    shutil.copytree(old, server.data / "audit")
+    verify(server, code=DAMAGED)
+    server.start()
+    assert "older copy" in server.log()
+    verify(server, code=DAMAGED)
+
+
+def test_acknowledged_acts_survive_a_kill(own_server):
+    server = own_server()
+    for number in range(5):
+        server.start()
+        made = f"level-{number}"
+        make_level(server, made)
+        server.kill()
+        verify(server)
+        created = [record for record in export(server) if record["act"] == "level.create"]
+        assert created[-1]["outcome"] == "done" and created[-1]["details"]["level"] == made
+
+
+def test_acts_are_refused_while_the_log_cannot_be_written(own_server, tmp_path):
+    server = own_server().start()
+    away = tmp_path / "away"
+    (server.data / "audit").rename(away)
+    done = coffer("--data", server.data, "level", "create", "refused", "--rank", "1")
+    assert done.returncode == 1
+    assert b"the audit log can't be written" in done.stderr, done.stderr
+    away.rename(server.data / "audit")
+    levels = json.loads(ask(server, "level", "list", "--json"))
+    assert [level["name"] for level in levels] == ["default"]
+    make_level(server, "taken")
+    verify(server)
+
+
+@contextlib.contextmanager
+def log_on_a_disk_of_its_own(server, folder):
+    """Moves a stopped server's audit log to a small disk."""
+    with small_disk(folder, 8 * MIB) as disk:
+        audit = server.data / "audit"
+        shutil.copytree(audit, disk / "audit")
+        shutil.rmtree(audit)
+        audit.symlink_to(disk / "audit")
+        try:
+            yield disk
+        finally:
+            server.close()
+
+
+@pytest.mark.skipif(needs_mount, reason="only root may mount")
+def test_a_full_disk_refuses_acts_and_still_gives_out_data(log_of_acts, tmp_path):
+    from harness.clients import s3_client
+
+    server = log_of_acts
+    with log_on_a_disk_of_its_own(server, tmp_path) as disk:
+        server.start()
+        s3 = s3_client(server)
+        s3.create_bucket(Bucket="kept")
+        s3.put_object(Bucket="kept", Key="a", Body=b"a")
+        filler = disk / "filler"
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(b"\0" * 4096):
+                pass
+        # The last block of the segment may have room for some records.
+        refused = next(
+            done
+            for done in (
+                coffer("--data", server.data, "level", "create", f"full-{n}", "--rank", "1")
+                for n in range(50)
+            )
+            if done.returncode != 0
+        )
+        assert b"audit log" in refused.stderr and b"space" in refused.stderr, refused.stderr
+        s3.put_object(Bucket="kept", Key="b", Body=b"b")
+        assert s3.get_object(Bucket="kept", Key="b")["Body"].read() == b"b"
+        server.restart()
+        assert s3_client(server).get_object(Bucket="kept", Key="a")["Body"].read() == b"a"
+        filler.unlink()
+        make_level(server, "room")
+        verify(server)
