@@ -84,10 +84,11 @@ enum Reader {
 
 impl ObjectBody {
     /// A body over `range` of an object whose bytes are `content`; opens the first bytes, so that
-    /// what is missing or altered there is an answer, not a broken connection.
+    /// what is missing or altered there is an answer, not a broken connection. `before` is the
+    /// bucket's key from before the object was looked up.
     pub(crate) async fn new(
         bucket: Arc<OpenBucket>,
-        keys: Keys,
+        before: BucketKey,
         pin: ReadPin,
         content: Content,
         range: Range<u64>,
@@ -108,6 +109,7 @@ impl ObjectBody {
                 first_offset_bytes,
                 blobs,
             } => {
+                let keys = Keys::around(before, &bucket);
                 let later = select(first_offset_bytes, blobs, &range)?;
                 Source::Blobs(Box::new(
                     Blobs::begin(bucket, keys, later, pin, &tally).await?,

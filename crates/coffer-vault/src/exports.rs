@@ -4,7 +4,7 @@
 //! when both are here: it gets a row, under the name that its catalog tells, or under another if
 //! that one is taken. Until then its key is kept, whatever happens.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use coffer_keys::{ExportIdentity, LevelEntry};
 use coffer_store::Catalog;
@@ -177,6 +177,7 @@ impl Vault {
             level_id: entry.ok_or(VaultError::NoSuchBucket)?.level_id,
             created_ms: now_ms(),
             level: OnceLock::new(),
+            is_hidden: Arc::default(),
         };
         let inner = self.inner.clone();
         blocking(move || inner.system.add_bucket(row)).await?;

@@ -141,6 +141,7 @@ impl Vault {
             level_id,
             created_ms: now_ms(),
             level: OnceLock::new(),
+            is_hidden: Arc::default(),
         };
         let (inner, new_row) = (self.inner.clone(), row.clone());
         blocking(move || {

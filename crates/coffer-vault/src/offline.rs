@@ -13,7 +13,7 @@ use coffer_seal::{Context, SecretKey};
 use coffer_store::record::{Content, Id, ListPage, ListQuery, ObjectHead, ObjectName};
 use coffer_store::{BlobStore, Catalog};
 
-use crate::body::{Keys, ObjectBody};
+use crate::body::ObjectBody;
 use crate::bucket::OpenBucket;
 use crate::counters::Tally;
 use crate::error::{Result, VaultError};
@@ -124,9 +124,9 @@ impl Offline {
         let pin = bucket.blobs.pin();
         let (head, content) = whole(&bucket.catalog, name).await?;
         let range = 0..head.size_bytes;
-        let keys = Keys::around(bucket.key(), &bucket);
+        let key = bucket.key();
         let body =
-            ObjectBody::new(bucket, keys, pin, content, range, Arc::<Tally>::default()).await?;
+            ObjectBody::new(bucket, key, pin, content, range, Arc::<Tally>::default()).await?;
         Ok((head, body))
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use coffer_store::record::{Content, ListPage, ListQuery, ObjectHead, ObjectName, Tags};
 
-use crate::body::{Keys, ObjectBody};
+use crate::body::ObjectBody;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::name::BucketName;
@@ -55,8 +55,7 @@ impl Vault {
         }
         add(&self.inner.tally.read_count, 1);
         let tally = self.inner.tally.clone();
-        let keys = Keys::around(before, &bucket);
-        let body = ObjectBody::new(bucket, keys, pin, content, range.clone(), tally).await?;
+        let body = ObjectBody::new(bucket, before, pin, content, range.clone(), tally).await?;
         let body = body.while_standing(subject.standing.clone());
         Ok(ObjectRead {
             info: ObjectInfo { head, range, level },

@@ -96,7 +96,15 @@ impl Vault {
         let inner = self.inner.clone();
         blocking(move || {
             let mut requests = inner.system.documents::<ApprovalRequest>(Kind::Request)?;
-            requests.retain(|request| request.expires_ms > now_ms());
+            let is_there = |wanted: &Wanted| match wanted {
+                Wanted::LevelErase { level_id, .. } | Wanted::KeyExport { level_id, .. } => {
+                    inner.keystore.level(level_id).is_some()
+                }
+                Wanted::BucketErase { bucket_id, .. } => {
+                    inner.keystore.bucket_key(bucket_id).is_ok()
+                }
+            };
+            requests.retain(|request| request.expires_ms > now_ms() && is_there(&request.wanted));
             requests.sort_by_key(|request| request.requested_ms);
             Ok(requests)
         })

@@ -13,7 +13,6 @@ use coffer_audit::Outcome;
 use coffer_keys::{BucketEntry, BucketKey, KeysError};
 use coffer_store::record::Id;
 use coffer_store::{HeldKey, KeyPlace};
-use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::audit::SERVER;
@@ -24,39 +23,12 @@ use crate::limits::{REWRAP_PASSES_MAX, ROTATIONS_TOLD_MAX};
 use crate::manage::blocking;
 use crate::name::BucketName;
 use crate::progress::{Rotation, Rotations};
-use crate::recording::Facts;
 use crate::roles::Role;
 use crate::vault::{Vault, now_ms};
 
-/// What a rotation is to do; kept until it is done.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Plan {
-    level_id: [u8; 16],
-    level: String,
-    /// The generation of the level's key that is to be replaced, if it is.
-    level_generation: Option<u32>,
-    bucket: Option<String>,
-    /// Buckets, and the generation of each one's key that is to be replaced.
-    buckets: Vec<([u8; 16], u32)>,
-    begun_ms: i64,
-}
+mod plan;
 
-impl Plan {
-    fn facts(&self) -> Facts {
-        let mut facts = Facts::from([("level", self.level.clone())]);
-        if let Some(bucket) = &self.bucket {
-            facts.insert("bucket", bucket.clone());
-        }
-        facts
-    }
-
-    fn id(&self) -> [u8; 16] {
-        match (&self.bucket, self.buckets.first()) {
-            (Some(_), Some((id, _))) => *id,
-            _ => self.level_id,
-        }
-    }
-}
+use self::plan::{Plan, to_replace};
 
 impl Vault {
     /// Rotates a level's key and those of all of its buckets. Returns when that has begun and is
@@ -69,7 +41,10 @@ impl Vault {
         let keystore = &self.inner.keystore;
         let level = keystore.level_named(name).ok_or(VaultError::NoSuchLevel)?;
         let mut buckets = keystore.buckets();
-        buckets.retain(|bucket| bucket.level_id == level.id);
+        // One whose folder is still to come from another server has nothing to rewrap yet.
+        let rows = self.inner.system.buckets();
+        let is_here = |bucket: &BucketEntry| rows.iter().any(|row| row.id.0 == bucket.id);
+        buckets.retain(|bucket| bucket.level_id == level.id && is_here(bucket));
         let plan = Plan {
             level_id: level.id,
             level: level.name,
@@ -132,25 +107,29 @@ impl Vault {
         plan: Plan,
     ) -> Result<Rotation> {
         let (this, facts) = (self.clone(), plan.facts());
-        let work =
-            async move {
-                let inner = this.inner.clone();
-                let kept = plan.clone();
-                blocking(move || {
-                let id = kept.id();
-                if inner.system.document::<Plan>(Kind::Rotation, &id)?.is_some() {
-                    return Err(VaultError::Invalid {
-                        what: "it is being rotated; `coffer keystore status` tells how far it is",
-                    });
-                }
-                inner.system.keep(Kind::Rotation, &id, &kept)
-            })
-            .await?;
-                let rotation = this.tell_begun(&plan);
-                this.rotate_in_background(plan);
-                Ok(rotation)
-            };
+        let work = async move {
+            if this.is_under_way(&plan) {
+                return Err(VaultError::Invalid {
+                    what: "it is being rotated; `coffer keystore status` tells how far it is",
+                });
+            }
+            let rotation = this.tell_begun(&plan);
+            let (inner, kept) = (this.inner.clone(), plan.clone());
+            let kept = blocking(move || inner.system.keep(Kind::Rotation, &kept.id(), &kept));
+            if let Err(error) = kept.await {
+                this.rotating().remove(&plan.id());
+                return Err(error);
+            }
+            this.rotate_in_background(plan);
+            Ok(rotation)
+        };
         self.act(actor, Role::KeyCustodian, act, facts, work).await
+    }
+
+    fn is_under_way(&self, plan: &Plan) -> bool {
+        let rotations = self.rotating();
+        let told = rotations.get(&plan.id());
+        told.is_some_and(|told| told.ended_ms.is_none())
     }
 
     fn rotate_in_background(&self, plan: Plan) {
@@ -203,10 +182,15 @@ impl Vault {
             .await?;
         }
         self.inner.at("level rotated");
+        let mut outcome = Ok(());
         for (id, generation) in &plan.buckets {
-            self.rotate_keys_of(plan, Id(*id), *generation).await?;
-            self.tell(plan, |told| told.buckets_done += 1);
+            match self.rotate_keys_of(plan, Id(*id), *generation).await {
+                Ok(()) => self.tell(plan, |told| told.buckets_done += 1),
+                // The others are done all the same; the next start tries this one again.
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
         }
+        outcome?;
         let (inner, id) = (self.inner.clone(), plan.id());
         blocking(move || inner.system.drop_document(Kind::Rotation, &id).map(drop)).await
     }
@@ -361,10 +345,6 @@ impl Vault {
         tasks.retain(|task| !task.is_finished());
         tasks
     }
-}
-
-fn to_replace(entry: &BucketEntry) -> ([u8; 16], u32) {
-    (entry.id, entry.generation)
 }
 
 fn rewrap(key: &BucketKey, mut found: Vec<HeldKey>) -> Result<Vec<HeldKey>> {

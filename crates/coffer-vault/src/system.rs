@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use coffer_keys::LevelEntry;
@@ -74,6 +75,8 @@ pub(crate) struct BucketRow {
     pub(crate) created_ms: i64,
     /// Looked up when first needed.
     pub(crate) level: OnceLock<LevelTag>,
+    /// Whether an erase has taken it out of sight, also for those who had looked it up before.
+    pub(crate) is_hidden: Arc<AtomicBool>,
 }
 
 /// What never changes of a level.
@@ -191,12 +194,18 @@ impl System {
         let ids: HashSet<Id> = ids.iter().copied().collect();
         let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
         let hidden = buckets.extract_if(.., |_, row| ids.contains(&row.id));
-        hidden.map(|(_, row)| row).collect()
+        hidden
+            .map(|(_, row)| row)
+            .inspect(|row| row.is_hidden.store(true, Ordering::SeqCst))
+            .collect()
     }
 
     /// Shows hidden buckets again.
     pub(crate) fn show(&self, hidden: Vec<Arc<BucketRow>>) {
         let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
+        for row in &hidden {
+            row.is_hidden.store(false, Ordering::SeqCst);
+        }
         buckets.extend(hidden.into_iter().map(|row| (row.name.clone(), row)));
     }
 
@@ -223,6 +232,7 @@ fn load_buckets(connection: &Connection) -> Result<BTreeMap<BucketName, Arc<Buck
             level_id: row.get(2).map_err(StoreError::from)?,
             created_ms: row.get(3).map_err(StoreError::from)?,
             level: OnceLock::new(),
+            is_hidden: Arc::default(),
         };
         buckets.insert(name, Arc::new(row));
     }

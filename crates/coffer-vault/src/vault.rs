@@ -231,15 +231,13 @@ impl Vault {
         let Inner {
             folder,
             keystore,
-            system,
             open_buckets,
             ..
         } = &*self.inner;
         let bucket = open_buckets.open(folder, keystore, row.id).await?;
         bucket.note_caller()?;
         // An erase that began while the catalog was being opened has not met it.
-        let known = system.bucket(&row.name);
-        if known.is_none_or(|known| known.id != row.id) {
+        if row.is_hidden.load(Ordering::SeqCst) {
             open_buckets.close(row.id).await;
             return Err(VaultError::NoSuchBucket);
         }

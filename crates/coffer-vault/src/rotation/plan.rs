@@ -1,0 +1,41 @@
+//! What a rotation is to do.
+
+use coffer_keys::BucketEntry;
+use serde::{Deserialize, Serialize};
+
+use crate::recording::Facts;
+
+/// What a rotation is to do; kept until it is done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) level_id: [u8; 16],
+    pub(super) level: String,
+    /// The generation of the level's key that is to be replaced, if it is.
+    pub(super) level_generation: Option<u32>,
+    pub(super) bucket: Option<String>,
+    /// Buckets, and the generation of each one's key that is to be replaced.
+    pub(super) buckets: Vec<([u8; 16], u32)>,
+    pub(super) begun_ms: i64,
+}
+
+impl Plan {
+    pub(super) fn facts(&self) -> Facts {
+        let mut facts = Facts::from([("level", self.level.clone())]);
+        if let Some(bucket) = &self.bucket {
+            facts.insert("bucket", bucket.clone());
+        }
+        facts
+    }
+
+    pub(super) fn id(&self) -> [u8; 16] {
+        match (&self.bucket, self.buckets.first()) {
+            (Some(_), Some((id, _))) => *id,
+            _ => self.level_id,
+        }
+    }
+}
+
+/// A bucket as a plan names it.
+pub(super) fn to_replace(entry: &BucketEntry) -> ([u8; 16], u32) {
+    (entry.id, entry.generation)
+}
