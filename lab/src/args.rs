@@ -18,6 +18,7 @@ Examples:
   coffer-lab list                          who can run here, and what the others would need
   coffer-lab raw --quick                   a first look, in less than a minute
   coffer-lab file --folder /srv            1 GB through each kind of encrypted file
+  coffer-lab sendfile                      from file to network; who encrypts on the way
   coffer-lab raw --report report.html      plots and advice, to look at
   coffer-lab all --json here.json          every sample, to keep and to compare
   coffer-lab report here.json report.html  the report of what was kept
@@ -35,6 +36,8 @@ pub enum Command {
     Raw(Measuring),
     /// Measure files: none, fscrypt, dm-crypt, gocryptfs, encfs, openssl enc, age, coffer
     File(Measuring),
+    /// Measure files on their way to the network: program, kernel TLS, sealed bytes by sendfile
+    Sendfile(Measuring),
     /// Measure all of the above
     All(Measuring),
     /// Make the report of a record that --json has written

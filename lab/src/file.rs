@@ -149,6 +149,7 @@ fn measure(work: Work, store: &mut dyn Store, blocks: u64) -> Result<Sample> {
         bytes: blocks * BLOCK_BYTES as u64,
         wall_seconds: watch.wall_seconds(),
         cpu_seconds: watch.machine().busy_seconds,
+        counts: None,
     })
 }
 

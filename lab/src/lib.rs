@@ -25,6 +25,13 @@ pub mod programs;
 
 pub mod file;
 
+pub mod counted;
+pub mod tls;
+
+pub mod kernel_tls;
+
+pub mod sendfile;
+
 pub mod published;
 pub mod table;
 

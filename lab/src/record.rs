@@ -91,6 +91,20 @@ pub struct Sample {
     pub wall_seconds: f64,
     /// CPU time, user and system, of what was measured.
     pub cpu_seconds: f64,
+    /// What else was counted, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+}
+
+/// What a server did for a number of transfers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// How many transfers.
+    pub transfers: u64,
+    /// Its system calls.
+    pub system_calls: u64,
+    /// How often the kernel took it off its core, or put it back after it had waited.
+    pub context_switches: u64,
 }
 
 impl Sample {
@@ -129,6 +143,16 @@ impl Point {
                 .map(|s| s.value(unit))
                 .collect::<Vec<_>>(),
         )
+    }
+
+    /// Medians of system calls and context switches of a transfer; None where none were counted.
+    pub fn counts_of_a_transfer(&self) -> Option<(f64, f64)> {
+        let counts = || self.samples.iter().filter_map(|sample| sample.counts);
+        let of = |count: fn(&Counts) -> u64| {
+            let each = counts().map(|one| count(&one) as f64 / one.transfers as f64);
+            Estimate::of(&each.collect::<Vec<_>>()).map(|estimate| estimate.median)
+        };
+        Some((of(|one| one.system_calls)?, of(|one| one.context_switches)?))
     }
 
     /// CPU seconds per gigabyte; None without samples.

@@ -162,6 +162,7 @@ mod tests {
                     bytes: 1,
                     wall_seconds: 1.0,
                     cpu_seconds: 0.0,
+                    counts: None,
                 })
             }),
         };

@@ -135,6 +135,16 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
         let value = figure(published.megabytes_per_second);
         text += &format!("  published ({source}): {label}: {value}\n");
     }
+    for series in &experiment.series {
+        for point in &series.points {
+            if let Some((calls, switches)) = point.counts_of_a_transfer() {
+                let (name, at) = (&series.contender.name, place(experiment.axis, point.x));
+                let (calls, switches) = (figure(calls), figure(switches));
+                text += &format!("  a transfer of {at} by {name}: {calls} system calls, ");
+                text += &format!("{switches} context switches\n");
+            }
+        }
+    }
     for warning in warnings(experiment) {
         text += &format!("  ! {warning}\n");
     }

@@ -123,6 +123,7 @@ fn measure(mut stream: Stream, chunk: usize, duration: Duration) -> Result<Sampl
         bytes: bytes as u64,
         wall_seconds: start.elapsed().as_secs_f64(),
         cpu_seconds: thread_cpu_seconds() - cpu,
+        counts: None,
     })
 }
 

@@ -111,6 +111,7 @@ fn measure(processes: usize) -> Result<Sample> {
         bytes: (rate * wall_seconds) as u64,
         wall_seconds,
         cpu_seconds: watch.machine().busy_seconds,
+        counts: None,
     })
 }
 

@@ -59,6 +59,7 @@ pub(super) fn measure(contender: &CipherContender, task: Task) -> Result<Sample>
                 bytes: 0,
                 wall_seconds: 1.0,
                 cpu_seconds: 0.0,
+                counts: None,
             }),
         }
     };
@@ -87,6 +88,7 @@ fn together(samples: &[Sample]) -> Sample {
         bytes,
         wall_seconds: bytes as f64 / rate,
         cpu_seconds: samples.iter().map(|sample| sample.cpu_seconds).sum(),
+        counts: None,
     }
 }
 
@@ -150,6 +152,7 @@ impl Bench {
             bytes,
             wall_seconds: timed.as_secs_f64(),
             cpu_seconds: (thread_cpu_seconds() - cpu) * share,
+            counts: None,
         })
     }
 }
@@ -165,6 +168,7 @@ mod tests {
             bytes,
             wall_seconds,
             cpu_seconds: 1.0,
+            counts: None,
         };
         let sum = together(&[sample(100, 1.0), sample(300, 1.0)]);
         assert_eq!(

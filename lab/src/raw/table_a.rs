@@ -79,5 +79,6 @@ fn measure(one: &CipherContender, duration: Duration) -> Result<Sample> {
         bytes: (turns * BUFFER_BYTES * 2) as u64,
         wall_seconds,
         cpu_seconds,
+        counts: None,
     })
 }

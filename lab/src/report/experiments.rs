@@ -169,6 +169,8 @@ fn legend(experiment: &Experiment, published: bool) -> Markup {
 }
 
 fn figures(experiment: &Experiment) -> Markup {
+    let mut points = experiment.series.iter().flat_map(|series| &series.points);
+    let counted = points.any(|point| point.counts_of_a_transfer().is_some());
     html! {
         table {
             caption { (experiment.title) ", " (experiment.unit.name()) }
@@ -180,6 +182,10 @@ fn figures(experiment: &Experiment) -> Markup {
                     th scope="col" { "interval" }
                     th scope="col" { "sure" }
                     th scope="col" { "CPU s/GB" }
+                    @if counted {
+                        th scope="col" { "calls" }
+                        th scope="col" { "switches" }
+                    }
                 }
             }
             tbody {
@@ -207,6 +213,10 @@ fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Marku
                 td { (figure(found.low)) "–" (figure(found.high)) }
                 td { (format!("{:.0} %", found.confidence * 100.0)) }
                 td { (figure(cpu.median)) }
+                @if let Some((calls, switches)) = point.counts_of_a_transfer() {
+                    td { (figure(calls)) }
+                    td { (figure(switches)) }
+                }
             }
         }
     }

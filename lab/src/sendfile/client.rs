@@ -1,0 +1,132 @@
+//! The client's side: takes what comes, opens it where that is its part, and compares it.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use coffer_seal::Opener;
+use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
+use rustls::{ClientConnection, StreamOwned};
+
+use crate::error::{Doing, LabError, Result};
+use crate::sendfile::way::{BUFFER_BYTES, Files, Keys, Way};
+use crate::tls::Tls;
+
+const TAG_BYTES: usize = 16;
+
+enum Connection {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+/// One connection.
+pub(super) struct Client {
+    way: Way,
+    connection: Connection,
+    buffer: Vec<u8>,
+}
+
+fn failed(what: impl ToString) -> LabError {
+    LabError::Cipher {
+        contender: "the client".into(),
+        what: what.to_string(),
+    }
+}
+
+impl Client {
+    /// Greets the server, where TLS wants it.
+    pub(super) fn connect(way: Way, mut stream: TcpStream, tls: &Tls) -> Result<Self> {
+        let connection = match way {
+            Way::Tls | Way::SealedTls => {
+                let connection = ClientConnection::new(tls.client.clone(), tls.name.clone());
+                let mut connection = connection.map_err(failed)?;
+                while connection.is_handshaking() {
+                    let greeted = connection.complete_io(&mut stream);
+                    greeted.doing(|| "greeting the server".into())?;
+                }
+                Connection::Tls(Box::new(StreamOwned::new(connection, stream)))
+            }
+            _ => Connection::Plain(stream),
+        };
+        Ok(Self {
+            way,
+            connection,
+            buffer: vec![0; 64 << 10],
+        })
+    }
+
+    /// Asks for the file, takes it and compares it.
+    pub(super) fn fetch(&mut self, files: &Files, keys: &Keys) -> Result<()> {
+        let asked = match &mut self.connection {
+            Connection::Plain(stream) => stream.write_all(b"?"),
+            Connection::Tls(stream) => stream.write_all(b"?").and_then(|()| stream.flush()),
+        };
+        asked.doing(|| "asking".into())?;
+        match self.way {
+            Way::Gcm => self.decrypt(files, keys),
+            Way::SealedSendFile => self.open_sealed(files, keys),
+            _ => self.take(files),
+        }
+    }
+
+    fn read_exact(&mut self, count: usize) -> Result<()> {
+        let room = &mut self.buffer[..count];
+        let read = match &mut self.connection {
+            Connection::Plain(stream) => stream.read_exact(room),
+            Connection::Tls(stream) => stream.read_exact(room),
+        };
+        read.doing(|| "receiving".into())
+    }
+
+    fn take(&mut self, files: &Files) -> Result<()> {
+        for expected in files.content.chunks(self.buffer.len()) {
+            self.read_exact(expected.len())?;
+            compare(expected, &self.buffer[..expected.len()])?;
+        }
+        Ok(())
+    }
+
+    fn decrypt(&mut self, files: &Files, keys: &Keys) -> Result<()> {
+        for (number, expected) in files.content.chunks(BUFFER_BYTES).enumerate() {
+            let count = expected.len() + TAG_BYTES;
+            self.read_exact(count)?;
+            compare(
+                expected,
+                keys.decrypt(number as u64, &mut self.buffer[..count])?,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn open_sealed(&mut self, files: &Files, keys: &Keys) -> Result<()> {
+        self.read_exact(HEADER_BYTES)?;
+        let header = self
+            .buffer
+            .first_chunk()
+            .ok_or_else(|| failed("no header"))?;
+        let opener = Opener::new(&keys.seal, &keys.context, header, files.sealed_bytes);
+        let opener = opener.map_err(failed)?;
+        let mut plain = [0; CHUNK_BYTES];
+        let mut rest = &files.content[..];
+        for index in 0..opener.chunk_count() {
+            let range = opener.chunk_range(index);
+            let count = usize::try_from(range.end - range.start).map_err(failed)?;
+            self.read_exact(count.min(SEALED_CHUNK_BYTES))?;
+            let opened = opener.open_chunk(index, &self.buffer[..count], &mut plain);
+            let opened = opened.map_err(failed)?;
+            let (expected, later) = rest.split_at(opened);
+            compare(expected, &plain[..opened])?;
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+fn compare(expected: &[u8], found: &[u8]) -> Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(LabError::Data {
+        file: "a transfer".into(),
+        what: "other bytes arrived than were sent".into(),
+    })
+}
