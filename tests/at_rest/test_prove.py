@@ -244,6 +244,43 @@ def test_a_log_of_a_database_that_is_not_sealed(damaged):
     assert "not like ciphertext" in found(prove(damaged, code=1), "system.db-wal")[0]
 
 
+def test_a_record_of_the_audit_log_that_is_not_sealed(damaged):
+    (segment,) = damaged.data.glob("audit/*.log")
+    log = bytearray(segment.read_bytes())
+    sealed_bytes = int.from_bytes(log[72:76], "big")
+    text = b'{"time_ms":1,"act":"level.erase","actor":"local:0","outcome":"done"}' * 300
+    log[84 : 84 + sealed_bytes] = text[:sealed_bytes]
+    segment.write_bytes(log)
+    assert "not like ciphertext" in found(prove(damaged, code=1), "audit/00000001.log")[0]
+
+
+def test_after_an_erase_and_under_a_passphrase(own_server, tmp_path, monkeypatch):
+    """All kinds of files that there can be, in one folder."""
+    (tmp_path / "coffer-passphrase").write_text("lantern-gravel-uncle-seventeen-otters")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    server = own_server().start()
+    fill(server)
+    for words in (
+        ("level", "create", "secret", "--rank", "2"),
+        ("bucket", "create", "doomed", "--level", "secret"),
+        ("keystore", "move", "--to", "passphrase"),
+        ("level", "erase", "secret", "--yes"),
+        ("keystore", "rotate"),
+    ):
+        done = coffer("--data", server.data, *words)
+        assert done.returncode == 0, done.stderr
+    proof = prove(server)
+    assert proof["findings"] == [] and proof["files"]["sealed root key"] == 1
+    assert "root.key" not in proof["readable_by_design"]
+    server.stop()
+    assert "passphrase" in prove(server)["not_checked"][0]
+    number = os.open(tmp_path / "coffer-passphrase", os.O_RDONLY)
+    where = ["--data", server.data, "--json", "--passphrase-fd", number]
+    opened = json.loads(coffer("prove", *where, pass_fds=[number]).stdout)
+    os.close(number)
+    assert opened["commitments"]["checked_count"] == 4
+
+
 @pytest.mark.parametrize("at", [100, SLOT_BYTES + 100, SLOT_BYTES - 9])
 def test_a_keystore_with_something_in_it(damaged, at):
     with (damaged.data / "keystore").open("r+b") as keystore:

@@ -35,6 +35,8 @@ const SEGMENT_MAX_BYTES: u64 = 128 << 20;
 pub struct Look {
     /// What is wrong with it.
     pub wrong: Option<String>,
+    /// Whether that is its length, which is another as long as it is being written.
+    pub is_length: bool,
     /// How many pages the statistic was formed of.
     pub page_count: u64,
 }
@@ -43,7 +45,7 @@ impl Look {
     fn wrong(what: impl Into<String>) -> Self {
         Self {
             wrong: Some(what.into()),
-            page_count: 0,
+            ..Self::default()
         }
     }
 }
@@ -53,9 +55,10 @@ pub fn blob(path: &Path) -> io::Result<Look> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     if plaintext_bytes(length).is_err() {
-        return Ok(Look::wrong(format!(
-            "no sealed message has its length, {length} bytes"
-        )));
+        return Ok(Look {
+            is_length: true,
+            ..Look::wrong(format!("no sealed message has its length, {length} bytes"))
+        });
     }
     pages(&file, 0..length, PAGE_BYTES, 0)
 }
@@ -139,8 +142,7 @@ pub fn audit_segment(path: &Path) -> io::Result<Look> {
         return Ok(Look::wrong("it is no segment of the audit log"));
     }
     let mut rest = &segment[SEGMENT_HEADER_BYTES..];
-    let mut look = Look::default();
-    let mut sealed = Vec::with_capacity(PAGE_BYTES as usize);
+    let mut sealed_count = 0;
     while let Some(head) = rest.first_chunk::<RECORD_HEAD_BYTES>() {
         let sealed_bytes = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
         if !RECORD_SEALED_BYTES.contains(&sealed_bytes) {
@@ -151,20 +153,16 @@ pub fn audit_segment(path: &Path) -> io::Result<Look> {
         let Some(record) = rest.get(RECORD_HEAD_BYTES..end) else {
             break;
         };
-        sealed.extend_from_slice(record);
-        if sealed.len() >= PAGE_BYTES as usize {
-            look.page_count += 1;
-            if !looks_sealed(&sealed) {
-                return Ok(readable((segment.len() - rest.len()) as u64));
-            }
-            sealed.clear();
+        if !looks_sealed(record) {
+            return Ok(readable((segment.len() - rest.len()) as u64));
         }
+        sealed_count += record.len() as u64;
         rest = &rest[end..];
     }
-    if !looks_sealed(&sealed) {
-        return Ok(readable((segment.len() - rest.len()) as u64));
-    }
-    Ok(look)
+    Ok(Look {
+        page_count: sealed_count.div_ceil(PAGE_BYTES),
+        ..Look::default()
+    })
 }
 
 /// Looks at pages of `stride` bytes in a range, leaving out what each begins with.
@@ -197,8 +195,8 @@ fn pages(file: &File, range: Range<u64>, stride: u64, skip: u64) -> io::Result<L
         }
     }
     Ok(Look {
-        wrong: None,
         page_count,
+        ..Look::default()
     })
 }
 

@@ -77,10 +77,10 @@ impl Walk<'_> {
             return false;
         }
         match self.content(relative, metadata, kind) {
-            Ok(Look { wrong, page_count }) => {
-                proof.page_count += page_count;
-                if let Some(wrong) = wrong {
-                    self.wrong(relative, metadata, kind, wrong, proof);
+            Ok(look) => {
+                proof.page_count += look.page_count;
+                if let Some(wrong) = look.wrong {
+                    self.wrong(relative, metadata, look.is_length, wrong, proof);
                 }
             }
             // Removed since its name was read.
@@ -104,7 +104,7 @@ impl Walk<'_> {
             Kind::AuditSegment => sealed::audit_segment(&path),
             Kind::Empty if metadata.len() > 0 && metadata.is_file() => Ok(Look {
                 wrong: Some("it is not empty".to_owned()),
-                page_count: 0,
+                ..Look::default()
             }),
             _ => Ok(Look::default()),
         }
@@ -115,7 +115,7 @@ impl Walk<'_> {
         &self,
         relative: &Path,
         metadata: &Metadata,
-        kind: Kind,
+        is_length: bool,
         wrong: String,
         proof: &mut Proof,
     ) {
@@ -124,7 +124,7 @@ impl Walk<'_> {
             .ok()
             .and_then(|at| SystemTime::now().duration_since(at).ok());
         let is_young = age.is_none_or(|age| age < UNFINISHED_UPLOAD);
-        if kind == Kind::Blob && self.is_running && is_young && wrong.contains("length") {
+        if is_length && self.is_running && is_young {
             proof.leave_out(format!(
                 "{}: it may be uploaded right now",
                 relative.display()
