@@ -1,8 +1,13 @@
 """Levels and labels: who may read and write what, as unmodified clients see it."""
 
+import random
+import statistics
+import time
+
 import pytest
 
-from harness.administration import ask, client_of, run
+from harness import raw
+from harness.administration import ask, client_of, make_subject, run
 from harness.clients import refused, s3_client
 from harness.content import MIB, PART_MIN_BYTES, content
 
@@ -12,6 +17,9 @@ LEVELS = {
     "tenant-a": ["--rank", "1", "--categories", "c1"],
     "tenant-b": ["--rank", "1", "--categories", "c2"],
 }
+
+PAIRS = 600
+WARM_UP = 50
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -123,6 +131,31 @@ def test_a_bucket_above_looks_like_none(server, owner):
     for number, (one, other) in enumerate(zip(hidden, missing, strict=True)):
         assert one == other, number
         assert one[0] == 404, one
+
+
+@pytest.mark.parametrize("method", ["HEAD", "GET"])
+def test_a_bucket_above_takes_as_long_as_none(server, method):
+    """Pairs of requests in random order: neither of the two is the slower one."""
+    credentials = make_subject(server, f"times.{method}", "default")
+    names = ["of-secret", "of-nobody"]
+    differences = []
+    with raw.connect(server) as connection:
+        for turn in range(PAIRS + WARM_UP):
+            taken = {}
+            for name in random.sample(names, 2):
+                headers = raw.signed_headers(server, method, f"/{name}", credentials=credentials)
+                head = raw.request_head(method, f"/{name}", headers)
+                began = time.perf_counter()
+                connection.sendall(head)
+                assert connection.recv(64 * 1024).startswith(b"HTTP/1.1 404 ")
+                taken[name] = time.perf_counter() - began
+            if turn >= WARM_UP:
+                differences.append(taken["of-secret"] - taken["of-nobody"])
+    slower = sum(difference > 0 for difference in differences) / PAIRS
+    median = statistics.median(differences)
+    # By chance, the share strays from a half by 0.02; five times that never happens.
+    assert 0.4 < slower < 0.6, (slower, median)
+    assert abs(median) < 20e-6, (slower, median)
 
 
 def test_a_name_is_taken_also_where_nobody_may_know_by_whom(server):

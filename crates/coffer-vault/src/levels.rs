@@ -59,7 +59,8 @@ impl Vault {
     /// The levels that the actor may know of, by rank and then by name.
     pub async fn levels(&self, actor: &Actor) -> Result<Vec<LevelInfo>> {
         let mut counts: HashMap<[u8; 16], usize> = HashMap::new();
-        for row in self.inner.system.buckets() {
+        let rows = self.inner.system.buckets().into_iter();
+        for row in rows.filter(|row| self.may_look_after(actor, row)) {
             *counts.entry(row.level_id).or_default() += 1;
         }
         let levels = self.inner.keystore.levels().into_iter();

@@ -193,7 +193,8 @@ impl Vault {
         self.act(actor, role, "bucket.delete", facts, work).await
     }
 
-    fn may_look_after(&self, actor: &Actor, row: &BucketRow) -> bool {
+    /// Whether the actor may know of a bucket.
+    pub(crate) fn may_look_after(&self, actor: &Actor, row: &BucketRow) -> bool {
         let label = self.inner.label(row);
         label.is_ok_and(|label| match actor {
             Actor::Subject(subject) if !actor.looks_after() => {

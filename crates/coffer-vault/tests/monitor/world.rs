@@ -39,7 +39,7 @@ fn subject_name(subject: usize) -> String {
 }
 
 fn object_name(object: usize) -> ObjectName {
-    ObjectName::new(&format!("object-{object}")).unwrap()
+    ObjectName::new(format!("object-{object}")).unwrap()
 }
 
 fn label(label: &Label) -> coffer_label::Label {
@@ -369,14 +369,14 @@ impl World {
             Wish::ProvideBucket { bucket, level } => {
                 let (name, level) = (bucket_name(*bucket), level_name(*level));
                 let made = self.vault.provide_bucket(actor, &name, Some(&level)).await;
-                return made.map(|_| Outcome::Done);
+                made.map(|_| Outcome::Done)
             }
             Wish::WithdrawBucket { bucket } => {
                 let gone = self
                     .vault
                     .withdraw_bucket(actor, &bucket_name(*bucket))
                     .await;
-                return gone.map(|()| Outcome::Done);
+                gone.map(|()| Outcome::Done)
             }
             Wish::CreateLevel => {
                 self.made_levels += 1;

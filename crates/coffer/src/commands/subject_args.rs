@@ -171,6 +171,9 @@ Examples:
   coffer subject delete ann";
 
 const CREATE_EXAMPLES: &str = "\
+Without --grant, a subject uses and makes any buckets that its clearance allows; with it, it uses
+those buckets and no others, and makes none.
+
 Examples:
   coffer subject create ann --clearance default..secret --json
   coffer subject create backup --clearance secret --grant backups=read,write,list --expires 8w
