@@ -13,6 +13,7 @@ from harness import raw
 from harness import server as harness_server
 from harness.clients import s3_client
 from harness.content import MIB
+from harness.custodian import run
 from harness.keys import keys_of
 from harness.memory import places_of, read, regions
 
@@ -57,6 +58,26 @@ def test_keys_are_in_locked_memory_only(own_server):
     assert {"root", "bucket 0", "bucket 1"} <= held, "the search finds keys where they must be"
     assert raw.metric(server, "coffer_key_memory_locked_bytes") > 0
     assert raw.metric(server, "coffer_key_memory_unlocked_bytes") == 0
+
+
+def test_erased_keys_are_nowhere(own_server):
+    """Not in locked memory either: they are zeroized before the erase is acknowledged."""
+    server = own_server().start()
+    use(server)
+    run(server, "level", "create", "doomed", "--rank", "0")
+    run(server, "bucket", "create", "three", "--level", "doomed")
+    s3 = s3_client(server)
+    for name, body in (("small", SMALL), ("large", LARGE)):
+        s3.put_object(Bucket="three", Key=name, Body=body)
+        assert s3.get_object(Bucket="three", Key=name)["Body"].read() == body
+    before = keys_of(server.data)
+    inside, outside = search(server.pid, before)
+    assert outside == [] and {"root", "bucket 2"} <= {name for _, name, *_ in inside}
+    run(server, "level", "erase", "doomed", "--yes")
+    kept = set(keys_of(server.data).values())
+    erased = {name: key for name, key in before.items() if key not in kept}
+    assert {name.split(" ")[0] for name in erased} == {"root", "level", "bucket", "catalog"}
+    assert search(server.pid, erased) == ([], [])
 
 
 def test_a_passphrase_is_forgotten_when_it_has_opened_the_root_key(
