@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from harness.clients import refused, s3_client
 from harness.content import MIB
 from harness.disks import needs_mount, small_disk
 from harness.server import BINARY, clean_environment, coffer
@@ -107,8 +108,8 @@ def test_sign_ins_and_denials_are_recorded(server, tmp_path):
     )
     remote = ["--endpoint", server.admin_endpoint, "--ca", server.ca, "--credentials", profile]
     for _ in range(5):
-        refused = coffer("audit", "show", *remote)
-        assert refused.returncode == 1 and b"denied" in refused.stderr, refused.stderr
+        done = coffer("audit", "show", *remote)
+        assert done.returncode == 1 and b"denied" in done.stderr, done.stderr
     wrong = tmp_path / "wrong.ini"
     wrong.write_text(profile.read_text().replace(made["secret_access_key"], "x" * 40))
     remote[-1] = wrong
@@ -261,8 +262,6 @@ def log_on_a_disk_of_its_own(server, folder):
 
 @pytest.mark.skipif(needs_mount, reason="only root may mount")
 def test_a_full_disk_refuses_acts_and_still_gives_out_data(log_of_acts, tmp_path):
-    from harness.clients import s3_client
-
     server = log_of_acts
     with log_on_a_disk_of_its_own(server, tmp_path) as disk:
         server.start()
@@ -274,7 +273,7 @@ def test_a_full_disk_refuses_acts_and_still_gives_out_data(log_of_acts, tmp_path
             while file.write(b"\0" * 4096):
                 pass
         # The last block of the segment may have room for some records.
-        refused = next(
+        first_refused = next(
             done
             for done in (
                 coffer("--data", server.data, "level", "create", f"full-{n}", "--rank", "1")
@@ -282,7 +281,8 @@ def test_a_full_disk_refuses_acts_and_still_gives_out_data(log_of_acts, tmp_path
             )
             if done.returncode != 0
         )
-        assert b"audit log" in refused.stderr and b"space" in refused.stderr, refused.stderr
+        said = first_refused.stderr
+        assert b"audit log" in said and b"space" in said, said
         s3.put_object(Bucket="kept", Key="b", Body=b"b")
         assert s3.get_object(Bucket="kept", Key="b")["Body"].read() == b"b"
         server.restart()
@@ -290,3 +290,60 @@ def test_a_full_disk_refuses_acts_and_still_gives_out_data(log_of_acts, tmp_path
         filler.unlink()
         make_level(server, "room")
         verify(server)
+
+
+def test_reads_and_writes_of_a_watched_level_are_recorded(server):
+    ask(server, "level", "create", "watched", "--rank", 0, "--audit-data")
+    ask(server, "bucket", "create", "watched", "--level", "watched")
+    ask(server, "bucket", "create", "free")
+    s3 = s3_client(server)
+    marker = "the name of a patient"
+    for bucket in ["watched", "free"]:
+        s3.put_object(Bucket=bucket, Key=marker, Body=b"a")
+        s3.get_object(Bucket=bucket, Key=marker)["Body"].read()
+    s3.delete_object(Bucket="watched", Key=marker)
+    told = [
+        (record["act"], record["outcome"], record["details"]["bucket"], record["details"]["object"])
+        for record in export(server)
+        if record["act"].startswith("object.")
+    ]
+    assert told == [
+        ("object.write", "begun", "watched", marker),
+        ("object.read", "done", "watched", marker),
+        ("object.delete", "begun", "watched", marker),
+    ]
+    # Its name dies with the level.
+    ask(server, "level", "erase", "watched", "--yes", "--json")
+    assert marker not in ask(server, "audit", "export")
+    verify(server)
+
+
+def test_a_receipt_names_a_record_that_the_log_has(server, tmp_path):
+    ask(server, "level", "create", "doomed", "--rank", 1)
+    receipt = tmp_path / "receipt.json"
+    receipt.write_text(ask(server, "level", "erase", "doomed", "--yes", "--json"))
+    assert json.loads(receipt.read_text())["last_audit_record"]["number"] > 0
+    verify(server, "--receipt", receipt)
+    changed = json.loads(receipt.read_text())
+    changed["last_audit_record"]["hash"] = "0" * 64
+    receipt.write_text(json.dumps(changed))
+    verify(server, "--receipt", receipt, code=DAMAGED)
+
+
+def test_denials_of_data_are_recorded_and_counted(server):
+    ask(server, "level", "create", "high", "--rank", 9)
+    ask(server, "bucket", "create", "high", "--level", "high")
+    options = ["--clearance", "default", "--roles", "data-user", "--json"]
+    made = json.loads(ask(server, "subject", "create", "low", *options))
+    key = made["access_key_id"]
+    s3 = s3_client(server, credentials=(key, made["secret_access_key"]))
+    for _ in range(10):
+        with refused("NoSuchBucket"):
+            s3.list_objects_v2(Bucket="high")
+
+    def found():
+        return [record for record in export(server) if record["actor"] == key]
+
+    (denied,) = eventually(found)
+    assert (denied["act"], denied["outcome"]) == ("bucket.use", "denied")
+    assert denied["details"]["bucket"] == "high"
