@@ -58,8 +58,8 @@ pub(crate) fn open_on(
             opened.damage = Some(what);
         }
         opened.is_new = true;
-        let mut writer = Writer::new(disk, key, signer, options, end, 0);
-        write_own(&mut writer, own_events)?;
+        let mut writer = Writer::new(disk, key, signer, options, end, Some(0));
+        writer.begin(true, encoded(own_events)?);
         return Ok((writer, opened));
     }
 
@@ -71,7 +71,7 @@ pub(crate) fn open_on(
                 beyond,
                 is_signed,
             } => {
-                let place = settle(&mut *disk, &key, head, &end, torn_bytes, beyond)?;
+                let place = settle(&mut *disk, head, &end, torn_bytes, beyond)?;
                 if torn_bytes > 0 {
                     opened.cut_bytes = torn_bytes;
                     own_events.push(Event::of_log(CUT).with("bytes", torn_bytes));
@@ -91,15 +91,11 @@ pub(crate) fn open_on(
                 begin(&mut *disk, &key, &end)?;
                 own_events.push(damage_event(&what));
                 opened.damage = Some(what);
-                (end, 0, true)
+                (end, Some(0), true)
             }
         };
     let mut writer = Writer::new(disk, key, signer, options, end, place);
-    if !is_signed {
-        writer.assume_unsigned();
-        writer.sign()?;
-    }
-    write_own(&mut writer, own_events)?;
+    writer.begin(is_signed, encoded(own_events)?);
     Ok((writer, opened))
 }
 
@@ -119,23 +115,19 @@ fn is_unbegun(disk: &dyn Disk, head: HeadState, numbers: &[u32]) -> Result<bool,
 /// Begins a segment and then the head, so that the head never names one that is not there.
 fn begin(disk: &mut dyn Disk, key: &AuditKey, end: &End) -> Result<(), AuditError> {
     place_segment(disk, key, end.segment, end.last)?;
-    place_head(disk, key, end)
-}
-
-fn place_head(disk: &mut dyn Disk, key: &AuditKey, end: &End) -> Result<(), AuditError> {
     disk.place(HEAD_NAME, &end.head().to_file(key))
         .map_err(AuditError::io("replace", HEAD_NAME))
 }
 
-/// Cuts off what is torn and brings the head up; gives back the place of the head to write next.
+/// Cuts off what is torn; gives back the place of the head to write next, if the head is whole and
+/// names the end.
 fn settle(
     disk: &mut dyn Disk,
-    key: &AuditKey,
     head: HeadState,
     end: &End,
     torn_bytes: u64,
     beyond: bool,
-) -> Result<usize, AuditError> {
+) -> Result<Option<usize>, AuditError> {
     let name = segment_name(end.segment);
     if torn_bytes > 0 {
         disk.truncate(&name, end.offset_bytes)
@@ -145,17 +137,14 @@ fn settle(
         // What was read may have been in memory only.
         disk.sync(&name).map_err(AuditError::io("sync", &name))?;
     }
-    match head {
+    Ok(match head {
         HeadState::Found {
             place,
             is_torn: false,
             ..
-        } if !beyond => Ok(1 - place),
-        _ => {
-            place_head(disk, key, end)?;
-            Ok(0)
-        }
-    }
+        } if !beyond => Some(1 - place),
+        _ => None,
+    })
 }
 
 fn damage_event(what: &str) -> Event {
@@ -164,13 +153,9 @@ fn damage_event(what: &str) -> Event {
     event
 }
 
-fn write_own(writer: &mut Writer, events: Vec<Event>) -> Result<(), AuditError> {
-    if events.is_empty() {
-        return Ok(());
-    }
+fn encoded(events: Vec<Event>) -> Result<Vec<Vec<u8>>, AuditError> {
     let encode = |event: Event| event.encode_own(now_ms());
-    let events: Vec<_> = events.into_iter().map(encode).collect::<Result<_, _>>()?;
-    writer.write(&events).map(drop)
+    events.into_iter().map(encode).collect()
 }
 
 /// What is said when a segment is missing; at each start, for it stays missing.

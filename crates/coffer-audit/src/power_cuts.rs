@@ -138,6 +138,34 @@ fn many_refusals_and_power_cuts_lose_nothing_acknowledged() {
 }
 
 #[test]
+fn a_full_disk_at_the_start_only_postpones() {
+    let mut story = Story::default();
+    // Killed after some groups: what it left is unsigned, and torn.
+    story.go_on(&[Fault::PowerCut { at: 30 }], 3);
+    let torn = b"\0\0\0\x80torn";
+    let last = story.image.keys().rfind(|name| name.ends_with(".log"));
+    let last = last.unwrap().clone();
+    story.image.get_mut(&last).unwrap().extend(torn);
+
+    // Cutting and the first write of what is to be recorded about it; no write succeeds.
+    let faults: Vec<_> = (2..40).map(|at| Fault::Refusal { at }).collect();
+    let disk = FailingDisk::new(std::mem::take(&mut story.image), &faults, 1);
+    let (mut writer, opened) = trial::open(disk.boxed());
+    assert!(opened.cut_bytes > 0);
+    while disk.operation_count() < 40 {
+        assert!(writer.write(&[event(1_000)]).is_err());
+    }
+    writer.write(&[event(1_001)]).unwrap();
+    drop(writer);
+    let acts: Vec<_> = records(disk.boxed())
+        .into_iter()
+        .map(|record| record.event.act.into_owned())
+        .collect();
+    assert!(acts.contains(&"audit.cut".to_owned()), "{acts:?}");
+    assert!(trial::verify(&disk).is_sound());
+}
+
+#[test]
 fn a_disk_that_refuses_for_long_fills_no_folder() {
     let faults: Vec<_> = (20..400).map(|at| Fault::Refusal { at }).collect();
     let disk = FailingDisk::new(Image::new(), &faults, 1);

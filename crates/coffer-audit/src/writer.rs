@@ -83,6 +83,8 @@ pub(crate) struct Writer {
     signer: Box<dyn CheckpointSigner>,
     options: Options,
     end: End,
+    /// Events of the log itself that come before any other.
+    own: Vec<Vec<u8>>,
     /// Records since the last checkpoint.
     unsigned_count: u32,
     /// The place of the head that is written next.
@@ -93,20 +95,22 @@ pub(crate) struct Writer {
 /// Bytes of a group that is being put together.
 struct Group {
     bytes: Vec<u8>,
+    /// It has the log's own events that waited.
+    has_own: bool,
     last: Recorded,
     unsigned_count: u32,
 }
 
 impl Writer {
     /// Goes on at `end`, which is whole, durable, and named by the head in the other place than
-    /// `head_place`.
+    /// `head_place`; without one, the head is made anew first.
     pub(crate) fn new(
         disk: Box<dyn Disk>,
         key: AuditKey,
         signer: Box<dyn CheckpointSigner>,
         options: Options,
         end: End,
-        head_place: usize,
+        head_place: Option<usize>,
     ) -> Self {
         Self {
             disk,
@@ -114,9 +118,10 @@ impl Writer {
             signer,
             options,
             end,
+            own: Vec::new(),
             unsigned_count: 0,
-            head_place,
-            due: Due::Nothing,
+            head_place: head_place.unwrap_or(0),
+            due: head_place.map_or(Due::Head, |_| Due::Nothing),
         }
     }
 
@@ -135,6 +140,13 @@ impl Writer {
             self.begin_segment()?;
         }
         let mut group = self.group();
+        for event in &self.own {
+            self.add(&mut group, event);
+        }
+        group.has_own = true;
+        if events.is_empty() && group.bytes.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut recorded = Vec::with_capacity(events.len());
         for event in events {
             recorded.push(self.add(&mut group, event));
@@ -167,14 +179,26 @@ impl Writer {
         self.write_head()
     }
 
-    /// What comes next must be preceded by a checkpoint.
-    pub(crate) fn assume_unsigned(&mut self) {
-        self.unsigned_count = 1;
+    /// What is there needs a checkpoint, and then come these events. They are written now if they
+    /// can be, or else before whatever comes next.
+    pub(crate) fn begin(&mut self, is_signed: bool, own: Vec<Vec<u8>>) {
+        self.own = own;
+        if !is_signed {
+            self.unsigned_count = self.options.checkpoint_every;
+        }
+        let written = match is_signed {
+            true => Ok(()),
+            false => self.sign(),
+        };
+        if let Err(error) = written.and_then(|()| self.write(&[]).map(drop)) {
+            tracing::warn!(%error, "the audit log can't be written yet");
+        }
     }
 
     fn group(&self) -> Group {
         Group {
             bytes: Vec::new(),
+            has_own: false,
             last: self.end.last,
             unsigned_count: self.unsigned_count,
         }
@@ -210,6 +234,9 @@ impl Writer {
         self.end.offset_bytes += group.bytes.len() as u64;
         self.end.last = group.last;
         self.unsigned_count = group.unsigned_count;
+        if group.has_own {
+            self.own.clear();
+        }
         self.write_head()
     }
 

@@ -77,7 +77,7 @@ impl Audit {
             clock: Mutex::default(),
         };
         match audit.log_or_open() {
-            Ok(_) => audit.move_anchor(system)?,
+            Ok(_) => audit.tick(system, false),
             Err(VaultError::AuditUnavailable(
                 error @ (AuditError::NewerFormat { .. } | AuditError::Exhausted),
             )) => return Err(VaultError::AuditUnavailable(error)),
