@@ -67,8 +67,9 @@ pub const TIDY_AGAIN: Duration = Duration::from_secs(1);
 /// How long an attempt waits for readers, in milliseconds: writers wait with it.
 pub const TIDY_BUSY_MS: u64 = 20;
 
-/// The most data keys that are rewrapped in one go.
-pub const REWRAP_MAX: usize = 256;
+/// The most data keys that are rewrapped in one go: less than a millisecond of work, so that
+/// whoever reads meanwhile waits no longer than that.
+pub const REWRAP_MAX: usize = 64;
 
 /// What a write-ahead log keeps of its file when it begins anew, in bytes: overwriting blocks that
 /// are there is cheaper than new ones.

@@ -1,6 +1,6 @@
 //! Data keys that another generation of the bucket's key is to wrap.
 //!
-//! Rows are met in the order in which they lie in their tables, a few hundred at a time, so that a
+//! Rows are met in the order in which they lie in their tables, a few dozen at a time, so that a
 //! commit changes few pages and nobody waits long behind it.
 
 use rusqlite::{Connection, params};

@@ -57,6 +57,12 @@ pub const RECEIPTS_PAGE: usize = 1_000;
 /// How often a rotation walks over a catalog for data keys that were moved meanwhile.
 pub const REWRAP_PASSES_MAX: usize = 10;
 
+/// A rotation rests so many times as long as each step took, to leave the machine to others.
+pub const REWRAP_REST: u32 = 3;
+
+/// But no longer than this: a slow disk makes it slow enough.
+pub const REWRAP_REST_MAX: std::time::Duration = std::time::Duration::from_millis(6);
+
 /// How many rotations are told of.
 pub const ROTATIONS_TOLD_MAX: usize = 1_000;
 

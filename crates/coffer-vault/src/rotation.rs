@@ -2,7 +2,7 @@
 //!
 //! A level's own key is new at once. The keys of its buckets follow one by one: the bucket gets a
 //! new generation, under which everything is wrapped from then on; the data keys that the old one
-//! wrapped are rewrapped, a few hundred a commit, with pauses in between; and when none is left,
+//! wrapped are rewrapped, a few dozen a commit, with pauses in between; and when none is left,
 //! the old generation is destroyed as an erase destroys keys. Objects are not touched, catalogs
 //! not rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
 
@@ -19,7 +19,7 @@ use crate::audit::SERVER;
 use crate::bucket::OpenBucket;
 use crate::error::{Result, VaultError};
 use crate::ledger::Kind;
-use crate::limits::{REWRAP_PASSES_MAX, ROTATIONS_TOLD_MAX};
+use crate::limits::{REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX};
 use crate::manage::blocking;
 use crate::name::BucketName;
 use crate::progress::{Rotation, Rotations};
@@ -296,8 +296,7 @@ impl Vault {
             bucket.catalog.replace_keys(rewrapped, generation).await?;
             self.inner.at("some rewrapped");
             self.tell(plan, |told| told.keys_done += count);
-            // Half of the time is for others.
-            tokio::time::sleep(begun.elapsed()).await;
+            tokio::time::sleep(REWRAP_REST_MAX.min(begun.elapsed() * REWRAP_REST)).await;
         }
     }
 
