@@ -1,7 +1,14 @@
 """The root key of a real server, found with nothing but docs/FORMAT.md and Python."""
 
+import contextlib
 import os
+import pty
+import shutil
 import stat
+import subprocess
+import tempfile
+import time
+from pathlib import Path
 
 import pytest
 from cryptography.cobblestone import Cobblestone256Decryptor
@@ -10,7 +17,7 @@ from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from harness.clients import s3_client
 from harness.keys import format_reader
-from harness.server import coffer
+from harness.server import BINARY, clean_environment, coffer
 
 PASSPHRASE = b"lantern-gravel-uncle-seventeen-otters"
 KEY_CONTEXT = b"coffer key v1\0"
@@ -72,6 +79,45 @@ def test_a_start_without_it_says_what_to_do(with_passphrase, monkeypatch):
     message = refused.stderr.decode()
     assert refused.returncode != 0
     assert "--passphrase-fd" in message and "LoadCredential" in message, message
+
+
+def test_it_is_asked_for_at_the_terminal(with_passphrase, monkeypatch):
+    with_passphrase.stop()
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(BINARY, [BINARY, "offline", "--data", with_passphrase.data, "ls"])
+    shown = b""
+    with contextlib.suppress(OSError):  # The end of a terminal is an error.
+        while piece := os.read(terminal, 1000):
+            if b"Passphrase" in piece:
+                time.sleep(0.5)  # Nobody types before the terminal has stopped to echo.
+                os.write(terminal, PASSPHRASE + b"\n")
+            shown += piece
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, shown
+    assert b"mine" in shown and PASSPHRASE not in shown
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root acts as another user")
+def test_a_pipe_of_another_user_s_will_do(with_passphrase):
+    """As when root starts the server as a user of its own."""
+    with_passphrase.stop()
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        binary = shutil.copy(BINARY, folder)
+        data = shutil.copytree(with_passphrase.data, Path(folder) / "data")
+        for path in (data, *data.rglob("*")):
+            os.chown(path, 65534, 65534)
+        shown = subprocess.run(
+            [*other, binary, "offline", "--data", data, "--passphrase-fd", "0", "ls"],
+            input=PASSPHRASE,
+            capture_output=True,
+            env=clean_environment(),
+            timeout=60,
+            check=False,
+        )
+    assert b"mine" in shown.stdout, shown.stderr
 
 
 def test_it_comes_from_a_descriptor_as_well(with_passphrase, tmp_path, monkeypatch):

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use coffer_keys::limits::SLOT_BYTES;
-use coffer_keys::{FileRoot, Keystore, LevelOptions, Repair};
+use coffer_keys::{
+    FileRoot, KeyFolder, Keystore, LevelOptions, PassphraseRoot, Repair, RootSource, SourceSecrets,
+};
 
 #[test]
 fn format_1_opens() {
@@ -59,4 +61,30 @@ fn format_1_opens() {
     let wrapped = wrapped.as_slice().try_into().unwrap();
     let data_key = bucket_key.unwrap(&[0xB2; 16], 1, wrapped).unwrap();
     assert_eq!(*data_key.expose(), std::array::from_fn(|i| i as u8));
+}
+
+/// Made by another implementation, by `docs/FORMAT.md`, for the museum's root key.
+#[test]
+fn format_1_opens_with_a_passphrase() {
+    let museum = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/museum/format-1");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("root.passphrase");
+    fs::copy(museum.join("root.passphrase"), &path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let record = "coffer root-key source v1\npassphrase root.passphrase\n";
+    fs::write(folder.path().join("keystore.source"), record).unwrap();
+    let copy = fs::read(museum.join("keystore.copy")).unwrap();
+    fs::write(folder.path().join("keystore"), copy).unwrap();
+
+    let passphrase = b"a passphrase of the museum".to_vec();
+    let source = PassphraseRoot::new(&path, passphrase.clone().into());
+    let text = fs::read_to_string(museum.join("root.key")).unwrap();
+    let digits = hex::encode(source.candidates().unwrap()[0].secret().expose());
+    assert_eq!(text.lines().nth(1), Some(digits.as_str()));
+    let secrets = SourceSecrets {
+        passphrase: Some(passphrase.into()),
+        pin: None,
+    };
+    let (keystore, repair) = KeyFolder::new(folder.path()).open(None, &secrets).unwrap();
+    assert_eq!((keystore.generation(), repair), (4, Repair::CopyB));
 }

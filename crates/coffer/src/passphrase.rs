@@ -6,8 +6,9 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use zeroize::Zeroizing;
 
 use crate::error::Error;
@@ -76,11 +77,13 @@ impl Input {
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
         const OPTION: &str = "--passphrase-fd";
         let passphrase = if let Some(number) = descriptor {
-            // The kernel opens anew what the descriptor refers to: a pipe or a file, by then.
-            let path = PathBuf::from(format!("/dev/fd/{number}"));
-            first_line(&path).map_err(|error| refused(OPTION, &error))?
+            descriptor_of(number)
+                .and_then(first_line)
+                .map_err(|error| refused(OPTION, &error))?
         } else if let Some(path) = self.credential(PASSPHRASE_CREDENTIAL) {
-            first_line(&path).map_err(|error| refused(PASSPHRASE_CREDENTIAL, &error))?
+            File::open(&path)
+                .and_then(first_line)
+                .map_err(|error| refused(PASSPHRASE_CREDENTIAL, &error))?
         } else {
             self.ask_passphrase(purpose)?
         };
@@ -118,7 +121,9 @@ impl Input {
         let Some(path) = self.credential(PIN_CREDENTIAL) else {
             return self.ask("PIN", "PIN of the token: ");
         };
-        let line = first_line(&path).map_err(|error| refused(PIN_CREDENTIAL, &error))?;
+        let line = File::open(&path)
+            .and_then(first_line)
+            .map_err(|error| refused(PIN_CREDENTIAL, &error))?;
         let text = std::str::from_utf8(&line).map_err(|_| Error::Option {
             option: PIN_CREDENTIAL,
             problem: "it is not text".to_owned(),
@@ -145,9 +150,21 @@ impl Input {
     }
 }
 
-/// What a file begins with, up to its first line end.
-fn first_line(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
-    let file = File::open(path)?;
+/// What an inherited descriptor refers to, whoever made it.
+fn descriptor_of(number: u32) -> io::Result<File> {
+    // Only the kernel knows whether the descriptor is open, so it is asked for a copy of it.
+    let copy = pidfd_open(getpid(), PidfdFlags::empty())
+        .and_then(|this| pidfd_getfd(this, number as i32, PidfdGetfdFlags::empty()));
+    match copy {
+        Ok(copy) => Ok(copy.into()),
+        // Where that may not be asked, as in some containers: what it refers to, opened anew. A
+        // pipe that another user made can't be.
+        Err(_) => File::open(format!("/dev/fd/{number}")),
+    }
+}
+
+/// What is to be read, up to its first line end.
+fn first_line(file: File) -> io::Result<Zeroizing<Vec<u8>>> {
     // Enough from the beginning, so that no outgrown buffer is given back unzeroized.
     let mut line = Zeroizing::new(vec![0; PASSPHRASE_MAX_BYTES + 2]);
     let mut filled_bytes = 0;
@@ -156,6 +173,10 @@ fn first_line(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
         match rest.read(&mut line[filled_bytes..])? {
             0 => break,
             read_bytes => filled_bytes += read_bytes,
+        }
+        // Who types it, or goes on writing, is not to be waited for.
+        if line[..filled_bytes].contains(&b'\n') {
+            break;
         }
     }
     line.truncate(filled_bytes);
@@ -183,6 +204,7 @@ mod tests {
     use std::fs;
     use std::io::{Seek, SeekFrom, Write};
     use std::os::fd::AsRawFd;
+    use std::path::Path;
 
     use super::*;
 
@@ -213,6 +235,16 @@ mod tests {
         let closed = input(None, NO_TERMINAL).passphrase(Some(9_999), Purpose::Open);
         let error = closed.unwrap_err().to_string();
         assert!(error.contains("--passphrase-fd"), "{error}");
+    }
+
+    #[test]
+    fn a_pipe_is_read_up_to_its_line_end_and_not_waited_for() {
+        let (reading, mut writing) = io::pipe().unwrap();
+        writing.write_all(b"six random words\n").unwrap();
+        let number = u32::try_from(reading.as_raw_fd()).unwrap();
+        let read = input(None, NO_TERMINAL).passphrase(Some(number), Purpose::Open);
+        assert_eq!(read.unwrap().as_slice(), b"six random words");
+        drop(writing);
     }
 
     #[test]
@@ -254,8 +286,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("long");
         fs::write(&path, vec![b'x'; PASSPHRASE_MAX_BYTES]).unwrap();
-        assert_eq!(first_line(&path).unwrap().len(), PASSPHRASE_MAX_BYTES);
+        let line = || first_line(File::open(&path).unwrap());
+        assert_eq!(line().unwrap().len(), PASSPHRASE_MAX_BYTES);
         fs::write(&path, vec![b'x'; PASSPHRASE_MAX_BYTES + 1]).unwrap();
-        assert!(first_line(&path).is_err());
+        assert!(line().is_err());
     }
 }
