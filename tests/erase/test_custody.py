@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+
 from harness.clients import refused, s3_client
 from harness.content import content
 from harness.custodian import ask, ask_as, run, subject, with_input

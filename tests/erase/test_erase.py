@@ -11,6 +11,7 @@ import pytest
 from cryptography.cobblestone import Cobblestone256Decryptor
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
 from harness.clients import refused, s3_client
 from harness.content import content
 from harness.custodian import ask, fill, run
