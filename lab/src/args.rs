@@ -38,6 +38,8 @@ pub enum Command {
     File(Measuring),
     /// Measure files on their way to the network: program, kernel TLS, sealed bytes by sendfile
     Sendfile(Measuring),
+    /// Measure links: TCP, TLS, kernel TLS, IPsec, WireGuard, SSH, between two namespaces
+    Net(Measuring),
     /// Measure all of the above
     All(Measuring),
     /// Make the report of a record that --json has written

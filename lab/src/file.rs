@@ -1,6 +1,5 @@
 //! Files: what does it cost to write and read one through each kind of encryption?
 
-mod content;
 mod store;
 
 mod folder_store;
@@ -14,9 +13,9 @@ mod roster;
 use std::path::{Path, PathBuf};
 
 use crate::contender::Contender;
+use crate::content::{BLOCK_BYTES, Content, Sink};
 use crate::cost::Watch;
 use crate::error::{Doing, Result};
-use crate::file::content::{BLOCK_BYTES, Content, Sink};
 use crate::file::roster::{Entry, entries};
 use crate::file::store::{Store, check};
 use crate::record::{Axis, Experiment, Sample};

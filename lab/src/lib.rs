@@ -23,6 +23,8 @@ pub mod raw;
 
 pub mod programs;
 
+mod content;
+
 pub mod file;
 
 pub mod counted;
@@ -31,6 +33,8 @@ pub mod tls;
 pub mod kernel_tls;
 
 pub mod sendfile;
+
+pub mod net;
 
 pub mod published;
 pub mod table;

@@ -16,7 +16,7 @@ use coffer_lab::published::{Published, published};
 use coffer_lab::raw::raw;
 use coffer_lab::record::{Agreement, Experiment, FORMAT, Record};
 use coffer_lab::rounds::Effort;
-use coffer_lab::{compare, file, report, sendfile, table, undo};
+use coffer_lab::{compare, file, net, report, sendfile, table, undo};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -48,15 +48,22 @@ fn run(command: &Command) -> Result<()> {
             let mut groups = Algorithm::ALL.map(raw).to_vec();
             groups.push(("file".to_owned(), file::contenders()));
             groups.push(("sendfile".to_owned(), sendfile::contenders()));
+            groups.push(("net".to_owned(), net::contenders()));
             print!("{}", table::list(&groups));
             Ok(())
         }
         Command::Raw(measuring) => measure(measuring, &[raw_experiments]),
         Command::File(measuring) => measure(measuring, &[file_experiments]),
         Command::Sendfile(measuring) => measure(measuring, &[sendfile_experiments]),
+        Command::Net(measuring) => measure(measuring, &[net_experiments]),
         Command::All(measuring) => measure(
             measuring,
-            &[raw_experiments, file_experiments, sendfile_experiments],
+            &[
+                raw_experiments,
+                file_experiments,
+                sendfile_experiments,
+                net_experiments,
+            ],
         ),
         Command::Report { record, page } => {
             write_report(page, &compare::read(record)?, &published()?)
@@ -89,6 +96,14 @@ fn sendfile_experiments(
 ) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
     let folder = measuring.folder.as_deref().unwrap_or(Path::new(FOLDER));
     Ok((Vec::new(), vec![sendfile::sendfile(effort, folder)?]))
+}
+
+fn net_experiments(
+    measuring: &Measuring,
+    effort: Effort,
+) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
+    let folder = measuring.folder.as_deref().unwrap_or(Path::new(FOLDER));
+    Ok((Vec::new(), net::net(effort, folder)?))
 }
 
 fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {

@@ -67,6 +67,14 @@ pub fn command(name: &str) -> Command {
     command
 }
 
+/// Shows a command the libraries of all that was unpacked, for what it starts in turn.
+pub fn show_libraries(command: &mut Command) {
+    let folders = peers().map(|peers| LIBRARY_FOLDERS.map(|folder| peers.join(folder)));
+    if let Some(folders) = folders.and_then(|folders| std::env::join_paths(folders).ok()) {
+        command.env("LD_LIBRARY_PATH", folders);
+    }
+}
+
 fn is_inside(command: &Command, folder: &Path) -> bool {
     Path::new(command.get_program()).starts_with(folder)
 }

@@ -12,12 +12,16 @@ use crate::error::{LabError, Result};
 pub const SETTINGS: &str = "TLS 1.3, AES-256-GCM, connected before the measurement";
 
 /// Both sides of a connection.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Tls {
     /// For the server.
     pub server: Arc<ServerConfig>,
     /// For the client, which trusts that server alone.
     pub client: Arc<ClientConfig>,
+    /// The server's certificate, DER.
+    pub certificate: Vec<u8>,
+    /// Its private key, PKCS #8, DER: made for this run, and worth nothing after it.
+    pub private_key: Vec<u8>,
     /// The server's name.
     pub name: ServerName<'static>,
 }
@@ -49,6 +53,8 @@ impl Tls {
         Ok(Self {
             server: Arc::new(server.map_err(failed)?),
             client: Arc::new(client),
+            certificate: made.cert.der().to_vec(),
+            private_key: made.signing_key.serialize_der(),
             name: ServerName::try_from("localhost").map_err(failed)?,
         })
     }

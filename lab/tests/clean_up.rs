@@ -36,47 +36,75 @@ fn processes(folder: &str, but: u32) -> Vec<String> {
     lines.collect()
 }
 
-#[test]
-fn an_interrupted_run_leaves_nothing() {
-    let folder =
-        std::env::temp_dir().join(format!("coffer-lab-interrupted-{}", std::process::id()));
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0)
+}
+
+fn namespaces(pid: u32) -> usize {
+    let all = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let own = format!("coffer-lab-{pid}-");
+    all.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own))
+        .count()
+}
+
+/// Interrupts an experiment when it is under way, and looks at what is left.
+fn interrupt(experiment: &str, under_way: impl Fn(&str, u32) -> bool) {
+    let folder = format!("coffer-lab-interrupted-{experiment}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
     fs::create_dir_all(&folder).expect("a folder");
     let name = folder.to_str().expect("a path in UTF-8").to_owned();
-    let is_root = fs::metadata("/proc/self").is_ok_and(|me| {
-        use std::os::unix::fs::MetadataExt;
-        me.uid() == 0
-    });
     let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
-        .args(["file", "--rounds", "100", "--folder", &name])
+        .args([experiment, "--rounds", "100", "--folder", &name])
         .stdout(Stdio::null())
         .spawn()
         .expect("the lab");
-    let entries = || fs::read_dir(&folder).map_or(0, Iterator::count);
-    // As root it mounts images; otherwise it has at least its folder.
-    wait_for("something to clean up", || {
-        if is_root {
-            mounts(&name) >= 2
-        } else {
-            entries() > 0
-        }
-    });
+    let pid = lab.id();
+    wait_for("something to clean up", || under_way(&name, pid));
     sleep(Duration::from_millis(300));
-    let pid = lab.id().to_string();
-    Command::new("kill")
-        .args(["-INT", &pid])
-        .status()
-        .expect("kill");
+    let interrupted = Command::new("kill")
+        .args(["-INT", &pid.to_string()])
+        .status();
+    interrupted.expect("kill");
     let mut status = None;
     wait_for("the end", || {
         status = lab.try_wait().expect("a status");
         status.is_some()
     });
-    let left = (mounts(&name), entries());
+    let files = fs::read_dir(&folder).map_or(0, Iterator::count);
+    let left = (mounts(&name), namespaces(pid), files);
     // A FUSE program ends when the kernel tells it that its mount is gone.
-    wait_for("all processes to end", || {
-        processes(&name, lab.id()).is_empty()
-    });
+    wait_for("all processes to end", || processes(&name, pid).is_empty());
     fs::remove_dir_all(Path::new(&name)).expect("an empty folder");
     assert_eq!(status.and_then(|status| status.code()), Some(130));
-    assert_eq!(left, (0, 0), "mounts and files that were left");
+    assert_eq!(
+        left,
+        (0, 0, 0),
+        "mounts, namespaces and files that were left"
+    );
+}
+
+#[test]
+fn interrupted_files_leave_nothing() {
+    // As root it mounts images; otherwise it has at least its folder.
+    interrupt("file", |folder, _| {
+        let entries = fs::read_dir(folder).map_or(0, Iterator::count);
+        if is_root() {
+            mounts(folder) >= 2
+        } else {
+            entries > 0
+        }
+    });
+}
+
+#[test]
+fn interrupted_networks_leave_nothing() {
+    interrupt("net", |folder, pid| {
+        let entries = fs::read_dir(folder).map_or(0, Iterator::count);
+        if is_root() {
+            namespaces(pid) >= 4
+        } else {
+            entries > 0
+        }
+    });
 }

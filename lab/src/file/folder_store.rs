@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::content::{Content, Sink};
 use crate::error::{Doing, Result};
-use crate::file::content::{Content, Sink};
 use crate::file::store::{READ_BYTES, Store, evict, files_below};
 use crate::undo::Undo;
 

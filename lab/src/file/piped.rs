@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::content::{Content, Sink};
 use crate::error::{Doing, Result};
-use crate::file::content::{Content, Sink};
 use crate::file::folder_store::sync;
 use crate::file::store::{READ_BYTES, Store, evict};
 use crate::programs::Running;

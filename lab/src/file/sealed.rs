@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use coffer_seal::{Context, Opener, Sealer, SecretKey};
 
+use crate::content::{Content, Sink};
 use crate::error::{Doing, LabError, Result};
-use crate::file::content::{Content, Sink};
 use crate::file::folder_store::sync;
 use crate::file::store::{Store, evict};
 

@@ -9,8 +9,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use crate::content::{Content, Sink};
 use crate::error::{Doing, LabError, Result};
-use crate::file::content::{Content, Sink};
 use crate::file::piped::receive;
 use crate::file::store::{Store, evict, files_below};
 use crate::programs::{Running, command, run};

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use crate::error::{LabError, Result};
 
 /// The experiments of 2007 wrote blocks of 1 MB.
-pub(super) const BLOCK_BYTES: usize = 1_000_000;
+pub(crate) const BLOCK_BYTES: usize = 1_000_000;
 
 /// Bytes at the beginning of each block that number it.
 const NUMBER_BYTES: usize = 8;
@@ -26,19 +26,19 @@ fn pattern() -> &'static [u8] {
 }
 
 /// A piece of every block, by which plaintext at rest is found.
-pub(super) fn marker() -> &'static [u8] {
+pub(crate) fn marker() -> &'static [u8] {
     &pattern()[100..164]
 }
 
 /// Numbered blocks, one after the other.
-pub(super) struct Content {
+pub(crate) struct Content {
     block: Vec<u8>,
     next: u64,
     count: u64,
 }
 
 impl Content {
-    pub(super) fn new(count: u64) -> Self {
+    pub(crate) fn new(count: u64) -> Self {
         Self {
             block: pattern().to_vec(),
             next: 0,
@@ -46,12 +46,12 @@ impl Content {
         }
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.count * BLOCK_BYTES as u64
     }
 
     /// The next block; None after the last.
-    pub(super) fn next(&mut self) -> Option<&[u8]> {
+    pub(crate) fn next(&mut self) -> Option<&[u8]> {
         if self.next == self.count {
             return None;
         }
@@ -62,14 +62,14 @@ impl Content {
 }
 
 /// Takes what comes back in pieces of any length, and compares it.
-pub(super) struct Sink {
+pub(crate) struct Sink {
     taken: u64,
     count: u64,
     wrong_at: Option<u64>,
 }
 
 impl Sink {
-    pub(super) fn new(count: u64) -> Self {
+    pub(crate) fn new(count: u64) -> Self {
         Self {
             taken: 0,
             count,
@@ -77,7 +77,7 @@ impl Sink {
         }
     }
 
-    pub(super) fn take(&mut self, mut piece: &[u8]) {
+    pub(crate) fn take(&mut self, mut piece: &[u8]) {
         while !piece.is_empty() {
             let (block, within) = (
                 self.taken / BLOCK_BYTES as u64,
@@ -95,7 +95,7 @@ impl Sink {
     }
 
     /// Whether all came back, and as it was.
-    pub(super) fn complete(&self) -> Result<()> {
+    pub(crate) fn complete(&self) -> Result<()> {
         let expected = self.count * BLOCK_BYTES as u64;
         let what = match self.wrong_at {
             Some(offset) => format!("other bytes came back, from offset {offset}"),
