@@ -1,5 +1,6 @@
 """What the README tells people to type does what it says."""
 
+import json
 import os
 import re
 import subprocess
@@ -95,3 +96,40 @@ def test_the_lines_for_opening_a_blob_elsewhere(folder):
         assert server.stop() == 0
         run(folder, f"python - <<'THE_END'\n{found[0]}\nTHE_END")
     assert (folder / "opened.mkv").read_bytes() == content(20 * MIB + 7)
+
+
+def test_the_tour_of_levels(folder):
+    found = blocks(section("Levels, in two minutes"))
+    assert [language for language, _ in found] == ["sh"]
+    with Server(folder, data=folder / "coffer-data") as server:
+        endpoint = f"https://127.0.0.1:{server.port}"
+        script = found[0][1].replace("https://127.0.0.1:9000", endpoint)
+        script = script.replace("coffer prove ", f"coffer prove --s3 {endpoint} ")
+        said = run(folder, script)
+        receipt = json.loads((folder / "receipt.json").read_text())
+        assert receipt["erased"]["level"]["name"] == "secret"
+        assert (receipt["erased"]["objects"], receipt["erased"]["bytes"]) == (1, 20 * MIB + 7)
+        for expected in ("genuine", "level.erase", "proven: nothing else is readable"):
+            assert expected in said, said
+        assert not (folder / "coffer-data" / "buckets").exists() or server.blob_files() == []
+
+
+OPERATING = (ROOT / "docs" / "OPERATING.md").read_text()
+
+
+def test_the_operators_guide(folder):
+    """Every command of the guide that a server of the test's own can take, in its order."""
+    lines = "\n".join(text for language, text in blocks(OPERATING) if language == "sh")
+    lines = re.sub(r"\\\n\s*", "", lines).splitlines()
+    with Server(folder, data=folder / "coffer-data") as server:
+        exports = [
+            f"export AWS_ENDPOINT_URL=https://127.0.0.1:{server.port}",
+            f"export AWS_CA_BUNDLE={server.ca} AWS_DEFAULT_REGION=us-east-1 DATA=coffer-data",
+        ]
+        script = "\n".join(exports + lines)
+        script = script.replace("https://127.0.0.1:9001", f"https://127.0.0.1:{server.admin_port}")
+        script = script.replace("--cacert DATA", "--cacert $DATA")
+        script = script.replace("coffer prove ", "coffer prove --s3 $AWS_ENDPOINT_URL ")
+        said = run(folder, script)
+    assert "all sound" in said and "proven" in said
+    assert '"Location": "/notes"' in said
