@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::server::model::Model;
+
 /// Where should encryption run, on this machine: in user space, in the kernel or at the client?
 #[derive(Debug, Parser)]
 #[command(name = "coffer-lab", version, after_help = EXAMPLES)]
@@ -40,6 +42,20 @@ pub enum Command {
     Sendfile(Measuring),
     /// Measure links: TCP, TLS, kernel TLS, IPsec, WireGuard, SSH, between two namespaces
     Net(Measuring),
+    /// Measure whole servers: a process, threads, a pool, tasks; for 1 to 100 clients
+    Server(Measuring),
+    /// Be a server that is measured
+    #[command(hide = true)]
+    ServeModel {
+        /// How it divides its work
+        model: Model,
+    },
+    /// Answer one request on standard output
+    #[command(hide = true)]
+    AnswerRequest {
+        /// How many bytes
+        bytes: usize,
+    },
     /// Measure all of the above
     All(Measuring),
     /// Make the report of a record that --json has written

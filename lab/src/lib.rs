@@ -36,6 +36,8 @@ pub mod sendfile;
 
 pub mod net;
 
+pub mod server;
+
 pub mod published;
 pub mod table;
 

@@ -16,7 +16,7 @@ use coffer_lab::published::{Published, published};
 use coffer_lab::raw::raw;
 use coffer_lab::record::{Agreement, Experiment, FORMAT, Record};
 use coffer_lab::rounds::Effort;
-use coffer_lab::{compare, file, net, report, sendfile, table, undo};
+use coffer_lab::{compare, file, net, report, sendfile, server, table, undo};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -27,7 +27,18 @@ const QUICK_ROUNDS: u16 = 5;
 const FOLDER: &str = "/var/tmp";
 
 fn main() -> ExitCode {
-    let done = undo::on_interrupt().and_then(|()| run(&CommandLine::parse().command));
+    let command = CommandLine::parse().command;
+    // A server that is measured is ended by a signal, and has nothing to clean up.
+    let cleans_up = !matches!(
+        command,
+        Command::ServeModel { .. } | Command::AnswerRequest { .. }
+    );
+    let listening = if cleans_up {
+        undo::on_interrupt()
+    } else {
+        Ok(())
+    };
+    let done = listening.and_then(|()| run(&command));
     undo::before_the_end();
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -49,6 +60,7 @@ fn run(command: &Command) -> Result<()> {
             groups.push(("file".to_owned(), file::contenders()));
             groups.push(("sendfile".to_owned(), sendfile::contenders()));
             groups.push(("net".to_owned(), net::contenders()));
+            groups.push(("server".to_owned(), server::contenders()));
             print!("{}", table::list(&groups));
             Ok(())
         }
@@ -56,6 +68,11 @@ fn run(command: &Command) -> Result<()> {
         Command::File(measuring) => measure(measuring, &[file_experiments]),
         Command::Sendfile(measuring) => measure(measuring, &[sendfile_experiments]),
         Command::Net(measuring) => measure(measuring, &[net_experiments]),
+        Command::Server(measuring) => measure(measuring, &[server_experiments]),
+        Command::ServeModel { model } => server::serve(*model).doing(|| "serving".into()),
+        Command::AnswerRequest { bytes } => {
+            server::answer_on_standard_output(*bytes).doing(|| "answering".into())
+        }
         Command::All(measuring) => measure(
             measuring,
             &[
@@ -63,6 +80,7 @@ fn run(command: &Command) -> Result<()> {
                 file_experiments,
                 sendfile_experiments,
                 net_experiments,
+                server_experiments,
             ],
         ),
         Command::Report { record, page } => {
@@ -104,6 +122,10 @@ fn net_experiments(
 ) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
     let folder = measuring.folder.as_deref().unwrap_or(Path::new(FOLDER));
     Ok((Vec::new(), net::net(effort, folder)?))
+}
+
+fn server_experiments(_: &Measuring, effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
+    Ok((Vec::new(), server::server(effort)?))
 }
 
 fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {

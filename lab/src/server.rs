@@ -1,0 +1,117 @@
+//! Whole servers: the file mover of A in several models, asked by 1 to 100 clients.
+
+pub mod model;
+
+mod protocol;
+
+mod dispatch;
+mod process;
+
+mod clients;
+
+use std::time::Duration;
+
+use crate::contender::Contender;
+use crate::error::Result;
+use crate::record::{Axis, Experiment};
+use crate::rounds::{Effort, Entrant, Plan, run};
+use crate::server::clients::measure;
+use crate::server::model::Model;
+use crate::server::process::Server;
+
+pub use dispatch::serve;
+pub use protocol::answer_on_standard_output;
+
+const CLIENTS: [usize; 4] = [1, 4, 20, 100];
+const QUICK_CLIENTS: [usize; 2] = [1, 10];
+
+/// Bytes of a request, and the experiment that asks for so many.
+const REQUESTS: [(u32, &str, &str); 3] = [
+    (1_000, "server/1-kb", "1 KB"),
+    (16_000, "server/16-kb", "16 KB"),
+    (1_000_000, "server/1-mb", "1 MB"),
+];
+
+/// Rounds, since each sample is long.
+const ROUNDS: usize = 7;
+
+/// Who takes part.
+pub fn contenders() -> Vec<Contender> {
+    Model::ALL.map(Model::contender).to_vec()
+}
+
+/// Starts a server of each model, and asks all of them in turn.
+pub fn server(effort: Effort) -> Result<Vec<Experiment>> {
+    let servers: Result<Vec<Server>> = Model::ALL.into_iter().map(Server::start).collect();
+    let servers = servers?;
+    let counts: &[usize] = if effort.quick {
+        &QUICK_CLIENTS
+    } else {
+        &CLIENTS
+    };
+    let duration = Duration::from_millis(if effort.quick { 60 } else { 500 });
+    let effort = Effort {
+        rounds: effort.rounds.min(ROUNDS),
+        ..effort
+    };
+    let mut experiments = Vec::new();
+    for (bytes, id, size) in REQUESTS {
+        let entrants = counts.iter().flat_map(|&clients| {
+            servers
+                .iter()
+                .enumerate()
+                .map(move |(contender, server)| Entrant {
+                    contender,
+                    x: clients as u64,
+                    measure: Box::new(move || measure(server, clients, bytes, duration)),
+                })
+        });
+        let plan = Plan {
+            id: id.into(),
+            title: format!("The file mover of A, asked for {size} at a time"),
+            axis: Axis::Clients,
+            how:
+                "Each client has a connection, asks again when it has been answered, and decrypts \
+                  and compares all that comes, on the same machine. The sum over all clients; with \
+                  one client it is that client's. CPU seconds are the server's processes' alone. \
+                  A wanted 40 MB/s for one client and 200 MB/s for about a hundred in all."
+                    .into(),
+            contenders: contenders(),
+            entrants: entrants.collect(),
+            whole_machine: true,
+        };
+        experiments.push(run(plan, effort)?);
+    }
+    Ok(experiments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::LabError;
+    use crate::server::clients::ask;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    /// A server that answers with the plaintext, or stops in the middle.
+    #[test]
+    fn planted_faults_are_caught() {
+        for (kept, expected) in [(16_016_usize, "tag"), (9_000, "receiving")] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let faulty = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.read_exact(&mut [0; 4]).unwrap();
+                let plain = protocol::content(16_016);
+                stream.write_all(&plain[..kept]).unwrap();
+            });
+            let error = ask(Model::Pool, address, 16_000).unwrap_err();
+            faulty.join().unwrap();
+            let text = match error {
+                LabError::Tag => "tag".to_owned(),
+                other => other.to_string(),
+            };
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Every model of a server answers, and none is left running.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+fn servers_of(lab: u32) -> usize {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let child = |entry: &fs::DirEntry| {
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let parent = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.split(' ').nth(1));
+        parent.is_some_and(|parent| parent == lab.to_string())
+    };
+    all.filter(child).count()
+}
+
+#[test]
+fn all_models_answer_and_end() {
+    let lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
+        .args(["server", "--quick", "--rounds", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the lab");
+    let pid = lab.id();
+    let output = lab.wait_with_output().expect("its output");
+    let (printed, said) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    );
+    assert!(output.status.success(), "{said}");
+    for model in [
+        "no encryption",
+        "one process",
+        "a thread for",
+        "a process for",
+        "a pool",
+        "async",
+    ] {
+        let rows = printed
+            .lines()
+            .filter(|line| line.trim().starts_with(model));
+        assert!(rows.count() >= 3, "{model} is missing in\n{printed}");
+    }
+    assert!(!printed.contains("can't run"), "{printed}");
+    assert_eq!(servers_of(pid), 0);
+}
