@@ -111,7 +111,14 @@ def test_while_it_is_written_to(own_server):
         except Exception as error:
             failures.append(error)
 
+    def rotate():
+        while not stop.is_set():
+            done = coffer("--data", server.data, "keystore", "rotate")
+            if done.returncode:
+                failures.append(done.stderr)
+
     threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    threads.append(threading.Thread(target=rotate))
     for thread in threads:
         thread.start()
     try:

@@ -37,6 +37,12 @@ pub const FINDINGS_MAX: usize = 1_000;
 /// that does not progress is cut off much earlier.
 pub const UNFINISHED_UPLOAD: Duration = Duration::from_secs(600);
 
+/// How often the keystore of a running server is looked at before a copy counts as damaged.
+pub const KEYSTORE_LOOKS: usize = 5;
+
+/// How long is waited between two looks.
+pub const KEYSTORE_PAUSE: Duration = Duration::from_millis(100);
+
 /// A canary that lies in a catalog, in bytes.
 pub const CANARY_SMALL_BYTES: usize = 5_000;
 

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use coffer_keys::SourceSpec;
 
 use crate::error::Error;
-use crate::limits::UNFINISHED_UPLOAD;
+use crate::limits::{KEYSTORE_LOOKS, KEYSTORE_PAUSE, UNFINISHED_UPLOAD};
 use crate::prove::kind::Kind;
 use crate::prove::report::Proof;
 use crate::prove::sealed::{self, Look};
@@ -100,7 +100,7 @@ impl Walk<'_> {
             Kind::Blob => sealed::blob(&path),
             Kind::Database => sealed::database(&path),
             Kind::DatabaseLog => sealed::database_log(&path),
-            Kind::Keystore => sealed::keystore(&path),
+            Kind::Keystore => self.keystore(&path),
             Kind::AuditSegment => sealed::audit_segment(&path),
             Kind::Empty if metadata.len() > 0 && metadata.is_file() => Ok(Look {
                 wrong: Some("it is not empty".to_owned()),
@@ -108,6 +108,20 @@ impl Walk<'_> {
             }),
             _ => Ok(Look::default()),
         }
+    }
+
+    /// A copy that is just being written looks damaged, but not for long.
+    fn keystore(&self, path: &Path) -> io::Result<Look> {
+        let attempts = if self.is_running { KEYSTORE_LOOKS } else { 1 };
+        let mut look = sealed::keystore(path)?;
+        for _ in 1..attempts {
+            if look.wrong.is_none() {
+                break;
+            }
+            std::thread::sleep(KEYSTORE_PAUSE);
+            look = sealed::keystore(path)?;
+        }
+        Ok(look)
     }
 
     /// A blob that is being uploaded has no message's length yet.
