@@ -9,6 +9,7 @@ import ssl
 import pytest
 
 from harness.administration import ask, from_afar, make_subject, refused, run
+from harness.clients import refused as s3_refused
 from harness.clients import s3_client
 from harness.server import coffer
 
@@ -28,15 +29,26 @@ def test_pinned_commands(own_server):
     output("--data", folder, "level", "create", "secret", "--rank", "2")
     levels = json.loads(output("--data", folder, "level", "list", "--json"))
     assert [(level["name"], level["rank"]) for level in levels] == [("default", 0), ("secret", 2)]
-    output("--data", folder, "bucket", "create", "bbb", "--level", "secret")
+    output("--data", folder, "bucket", "create", "b", "--level", "secret")
     made = json.loads(
         output("--data", folder, "subject", "create", "NAME", "--clearance", "default..secret",
                "--json")
     )  # fmt: skip
     credentials = made["access_key_id"], made["secret_access_key"]
     client = s3_client(server, credentials=credentials)
-    client.put_object(Bucket="bbb", Key="a", Body=b"b")
-    assert client.get_object(Bucket="bbb", Key="a")["Body"].read() == b"b"
+    client.put_object(Bucket="b", Key="a", Body=b"c")
+    assert client.get_object(Bucket="b", Key="a")["Body"].read() == b"c"
+    assert client.get_bucket_location(Bucket="b")["LocationConstraint"] == "secret"
+    assert [found["Name"] for found in client.list_buckets()["Buckets"]] == ["b"]
+    receipt = json.loads(
+        output("--data", folder, "level", "erase", "secret", "--yes", "--json")
+    )
+    assert receipt["erased"]["level"]["name"] == "secret"
+    with s3_refused("NoSuchBucket", 404):
+        client.get_object(Bucket="b", Key="a")
+    (server.folder / "receipt.json").write_text(json.dumps(receipt))
+    key = output("--data", folder, "receipt", "key").split()[-1]
+    output("receipt", "verify", server.folder / "receipt.json", "--key", key)
 
 
 def test_json_of_levels(server):

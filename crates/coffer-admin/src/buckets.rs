@@ -43,8 +43,8 @@ pub struct Bucket {
 #[serde(deny_unknown_fields)]
 #[schema(as = NewBucket)]
 pub struct BucketRequest {
-    /// Its name by S3's rules, unique on the server.
-    #[schema(pattern = "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    /// Its name by S3's rules, unique on the server; it may be shorter than S3 has it.
+    #[schema(pattern = "^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")]
     pub name: String,
     /// Name of its level, for good.
     #[serde(default = "default_level")]
@@ -77,7 +77,7 @@ impl From<BucketSummary> for Bucket {
 pub(crate) fn bucket_name(name: &str) -> Result<BucketName, Refusal> {
     BucketName::new(name).ok_or_else(|| {
         Refusal::invalid(
-            "a bucket's name is 3 to 63 of the characters a to z, 0 to 9, . and -, begins and ends \
+            "a bucket's name is 1 to 63 of the characters a to z, 0 to 9, . and -, begins and ends \
              with a letter or digit, and is not shaped like an IP address",
         )
     })

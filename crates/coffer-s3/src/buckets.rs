@@ -47,7 +47,7 @@ pub(crate) async fn create_bucket(
         ));
     }
     let input = request.input;
-    let bucket = names::bucket(&input.bucket)?;
+    let bucket = names::new_bucket(&input.bucket)?;
     let configuration = input.create_bucket_configuration.unwrap_or_default();
     if configuration.bucket.is_some() || configuration.location.is_some() {
         return Err(not_implemented("Making a directory bucket"));

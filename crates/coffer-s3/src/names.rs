@@ -2,12 +2,34 @@
 
 use coffer_vault::BucketName;
 use coffer_vault::record::{Id, ObjectName};
+use s3s::validation::NameValidation;
 use s3s::{S3Result, s3_error};
 
 /// A bucket's name.
 pub(crate) fn bucket(name: &str) -> S3Result<BucketName> {
     BucketName::new(name)
         .ok_or_else(|| s3_error!(InvalidBucketName, "The specified bucket is not valid."))
+}
+
+/// The name of a bucket to be made.
+pub(crate) fn new_bucket(name: &str) -> S3Result<BucketName> {
+    let name = bucket(name)?;
+    match name.is_long_enough_for_s3() {
+        true => Ok(name),
+        false => Err(s3_error!(
+            InvalidBucketName,
+            "The specified bucket is not valid."
+        )),
+    }
+}
+
+/// What s3s takes for a bucket's name.
+pub(crate) struct BucketNames;
+
+impl NameValidation for BucketNames {
+    fn validate_bucket_name(&self, name: &str) -> bool {
+        BucketName::new(name).is_some()
+    }
 }
 
 /// An object's name: any text of 1 to 1,024 bytes, as it is.

@@ -21,6 +21,7 @@ use crate::exchange::Exchange;
 use crate::hosts::Domains;
 use crate::lenience::Lenience;
 use crate::limits::{CLOCK_SKEW_MAX_SECONDS, XML_BODY_MAX_BYTES};
+use crate::names::BucketNames;
 use crate::operations::Operations;
 use crate::request_body::{BrokenOff, RequestBody};
 use crate::signing;
@@ -67,6 +68,7 @@ fn builder(vault: &Vault, domains: Domains) -> S3ServiceBuilder {
     builder.set_auth(Secrets(vault.clone()));
     builder.set_access(Doorkeeper(vault.clone()));
     builder.set_host(domains);
+    builder.set_validation(BucketNames);
     builder
 }
 

@@ -1,7 +1,11 @@
 //! Every limit of the vault, in one list.
 
-/// Longest and shortest bucket name, in bytes (S3: 3 to 63).
-pub const BUCKET_NAME_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
+/// Shortest and longest bucket name, in bytes. S3 makes none of fewer than 3, and its front door
+/// neither, but an administrator may.
+pub const BUCKET_NAME_BYTES: std::ops::RangeInclusive<usize> = 1..=63;
+
+/// Shortest bucket name that S3 makes, in bytes.
+pub const S3_BUCKET_NAME_MIN_BYTES: usize = 3;
 
 /// Most buckets on one server (the keystore has room for them).
 pub const BUCKET_COUNT_MAX: usize = 10_000;

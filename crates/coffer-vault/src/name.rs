@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::limits::BUCKET_NAME_BYTES;
+use crate::limits::{BUCKET_NAME_BYTES, S3_BUCKET_NAME_MIN_BYTES};
 
-/// A bucket's name by S3's rules: 3 to 63 of `a-z 0-9 . -`, beginning and ending with a letter or
-/// digit, no two dots together, and not shaped like an IPv4 address.
+/// A bucket's name by S3's rules, but that it may be shorter: 1 to 63 of `a-z 0-9 . -`, beginning
+/// and ending with a letter or digit, no two dots together, and not shaped like an IPv4 address.
 ///
 /// ```
 /// use coffer_vault::BucketName;
@@ -32,6 +32,11 @@ impl BucketName {
         good.then(|| Self(name.to_owned()))
     }
 
+    /// Whether S3 would make a bucket of this name.
+    pub fn is_long_enough_for_s3(&self) -> bool {
+        self.0.len() >= S3_BUCKET_NAME_MIN_BYTES
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -50,12 +55,11 @@ mod tests {
 
     #[test]
     fn names_keep_the_rules_of_s3() {
-        for good in ["abc", "a-b", "a.b", "0ab", &"a".repeat(63), "1.2.3"] {
+        for good in ["b", "abc", "a-b", "a.b", "0ab", &"a".repeat(63), "1.2.3"] {
             assert!(BucketName::new(good).is_some(), "{good}");
         }
         for bad in [
             "",
-            "ab",
             &"a".repeat(64),
             "aBc",
             "a_c",
