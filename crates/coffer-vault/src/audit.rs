@@ -35,6 +35,8 @@ pub(crate) struct Audit {
     /// The record that `system.db` has.
     anchor: Mutex<Option<Recorded>>,
     pub(crate) repeats: Repeats,
+    /// What is only made to look as if it were noted.
+    passed_over: Repeats,
     /// What tells of repeats, minute by minute.
     pub(crate) clock: Mutex<Option<JoinHandle<()>>>,
 }
@@ -74,6 +76,7 @@ impl Audit {
             log: OnceLock::new(),
             opening: Mutex::new(()),
             repeats: Repeats::default(),
+            passed_over: Repeats::default(),
             clock: Mutex::default(),
         };
         match audit.log_or_open() {
@@ -180,11 +183,20 @@ impl Audit {
         self.note_repeated(event);
     }
 
+    /// Takes as long as [`Audit::note_denied`] and records nothing: that a bucket is hidden must
+    /// not be told from that there is none, by the clock either.
+    pub(crate) fn pass_over(&self, act: &'static str, subject: &str, bucket: &str) {
+        let event = Event::new(act, subject, Outcome::Denied).with("bucket", bucket);
+        let kind = format!("{} {:?} {}", event.act, event.outcome, event.actor);
+        drop(self.passed_over.take(kind, event, Instant::now()));
+    }
+
     /// Tells of what has repeated, and moves the anchor up. Blocks.
     pub(crate) fn tick(&self, system: &System, all: bool) {
         for event in self.repeats.due(Instant::now(), all) {
             self.note(event);
         }
+        drop(self.passed_over.due(Instant::now(), all));
         if let Err(error) = self.move_anchor(system) {
             tracing::warn!(%error, "could not keep the audit log's last record in system.db");
         }

@@ -218,8 +218,11 @@ impl Vault {
             self.refused(subject, "bucket.use", name);
             return Err(VaultError::AccessDenied);
         }
-        let found = self.inner.system.bucket(name);
-        let row = found.ok_or(VaultError::NoSuchBucket)?;
+        let Some(row) = self.inner.system.bucket(name) else {
+            let audit = &self.inner.audit;
+            audit.pass_over("bucket.use", subject.access_key_id(), name.as_str());
+            return Err(VaultError::NoSuchBucket);
+        };
         if !may_know(subject, row.id, self.inner.label(&row)?) {
             self.refused(subject, "bucket.use", name);
             return Err(VaultError::NoSuchBucket);
