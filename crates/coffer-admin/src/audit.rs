@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use coffer_audit::{Hash, Record, Recorded};
-use coffer_vault::{AuditItem, AuditQuery};
+use coffer_vault::{Actor, AuditItem, AuditQuery};
 use futures::StreamExt;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -31,8 +31,16 @@ pub(crate) struct AuditRequest {
     pub since: Option<u64>,
     /// Of those, only so many at the end.
     pub last: Option<u64>,
-    /// Not only those that are there, but also those that come.
-    pub follow: Option<bool>,
+}
+
+/// Records are counted in integers as others know them, of 63 bits.
+fn counted(number: Option<u64>, least: u64, name: &str) -> Result<Option<u64>, Refusal> {
+    match number {
+        Some(number) if number < least || i64::try_from(number).is_err() => Err(Refusal::invalid(
+            format!("{name} is from {least} to 2^63 - 1"),
+        )),
+        number => Ok(number),
+    }
 }
 
 /// A line of the answer: a record, or, with `unreadable` alone, what is wrong with one.
@@ -92,7 +100,8 @@ pub struct AuditVerifyRequest {
 
 impl AuditVerifyRequest {
     fn wanted(&self) -> Result<Option<Recorded>, Refusal> {
-        let (sequence, hash) = match (self.sequence, &self.hash) {
+        let sequence = counted(self.sequence, 0, "sequence")?;
+        let (sequence, hash) = match (sequence, &self.hash) {
             (None, None) => return Ok(None),
             (Some(sequence), Some(hash)) => (sequence, Hash::from_hex(hash)),
             _ => return Err(Refusal::invalid("a record is its number and its hash")),
@@ -141,6 +150,7 @@ impl From<coffer_audit::Report> for AuditReport {
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
     OpenApiRouter::default()
         .routes(routes!(read_audit))
+        .routes(routes!(follow_audit))
         .routes(routes!(verify_audit))
 }
 
@@ -164,12 +174,45 @@ async fn read_audit(
     State(admin): State<Admin>,
     InQuery(request): InQuery<AuditRequest>,
 ) -> Result<Response, Refusal> {
+    lines(&admin, &actor, request, false).await
+}
+
+/// Follow the audit log
+///
+/// An auditor's. As reading it; then records as they come, until the server stops or who asked
+/// hangs up.
+#[utoipa::path(
+    get,
+    path = "/v1/audit/follow",
+    tag = "audit",
+    params(AuditRequest),
+    responses((
+        status = OK,
+        description = "Records in their order, a line each, without an end",
+        body = AuditRecord,
+        content_type = "application/x-ndjson",
+    ))
+)]
+async fn follow_audit(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InQuery(request): InQuery<AuditRequest>,
+) -> Result<Response, Refusal> {
+    lines(&admin, &actor, request, true).await
+}
+
+async fn lines(
+    admin: &Admin,
+    actor: &Actor,
+    request: AuditRequest,
+    follow: bool,
+) -> Result<Response, Refusal> {
     let query = AuditQuery {
-        from: request.since,
-        last: request.last,
-        follow: request.follow.unwrap_or(false),
+        from: counted(request.since, 1, "since")?,
+        last: counted(request.last, 0, "last")?,
+        follow,
     };
-    let items = admin.vault.audit_records(&actor, query).await?;
+    let items = admin.vault.audit_records(actor, query).await?;
     // A server that stops does not wait for those who follow.
     let status = admin.status.clone();
     let lines = items

@@ -147,10 +147,13 @@ impl Asking<'_> {
         follow: bool,
         json: bool,
     ) -> Result<ExitCode, Error> {
-        let mut path = format!("/v1/audit?follow={follow}");
+        let mut path = match follow {
+            true => "/v1/audit/follow?".to_owned(),
+            false => "/v1/audit?".to_owned(),
+        };
         for (name, value) in [("since", since), ("last", last)] {
             if let Some(value) = value {
-                path += &format!("&{name}={value}");
+                path += &format!("{name}={value}&");
             }
         }
         let mut printer = Printer { json, problems: 0 };
