@@ -33,6 +33,7 @@ async fn ready(State(admin): State<Admin>) -> Response {
 async fn metrics(State(admin): State<Admin>) -> Response {
     let text = metrics::render(
         admin.status.is_ready(),
+        admin.vault.audit_failure().is_none(),
         &admin.vault.counters(),
         &(admin.requests)(),
         &admin.traffic.snapshot(),

@@ -16,6 +16,7 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 /// All metrics.
 pub(crate) fn render(
     ready: bool,
+    audit_writable: bool,
     vault: &Counters,
     requests: &Requests,
     traffic: &TrafficSnapshot,
@@ -25,6 +26,11 @@ pub(crate) fn render(
         "coffer_ready",
         "Whether the server takes requests.",
         u8::from(ready),
+    );
+    page.gauge(
+        "coffer_audit_writable",
+        "Whether the audit log can be written; acts that need it are refused otherwise.",
+        u8::from(audit_writable),
     );
     page.family("coffer_info", "gauge", "Version of the program.");
     page.sample("coffer_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -246,7 +252,7 @@ mod tests {
         traffic.sent(5);
         let mut vault = Counters::default();
         vault.damage_count = 3;
-        let text = render(true, &vault, &requests, &traffic.snapshot());
+        let text = render(true, true, &vault, &requests, &traffic.snapshot());
         let mut family = String::new();
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# TYPE ") {

@@ -4,6 +4,7 @@
 //! What must be recorded is refused until it can be, and each such act tries again.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -35,6 +36,8 @@ pub(crate) struct Audit {
     /// The record that `system.db` has.
     anchor: Mutex<Option<Recorded>>,
     pub(crate) repeats: Repeats,
+    /// How much damage has been told of, as it is counted.
+    damage_told: AtomicU64,
     /// What is only made to look as if it were noted.
     passed_over: Repeats,
     /// What tells of repeats, minute by minute.
@@ -76,6 +79,7 @@ impl Audit {
             log: OnceLock::new(),
             opening: Mutex::new(()),
             repeats: Repeats::default(),
+            damage_told: AtomicU64::new(0),
             passed_over: Repeats::default(),
             clock: Mutex::default(),
         };
@@ -189,6 +193,26 @@ impl Audit {
         let event = Event::new(act, subject, Outcome::Denied).with("bucket", bucket);
         let kind = format!("{} {:?} {}", event.act, event.outcome, event.actor);
         drop(self.passed_over.take(kind, event, Instant::now()));
+    }
+
+    /// Notes that stored data did not open, which is counted as `damage_count`: what a verification
+    /// told already is not told again.
+    pub(crate) fn note_damage(&self, damage_count: u64) {
+        let told = self.damage_told.fetch_max(damage_count, Ordering::Relaxed);
+        if damage_count > told {
+            let event = Event::new("storage.damage", SERVER, Outcome::Failed)
+                .with("count", damage_count - told);
+            self.note(event);
+        }
+    }
+
+    /// A verification tells of one place that is damaged.
+    pub(crate) fn note_damaged_place(&self, bucket: &str, what: &str) {
+        self.damage_told.fetch_add(1, Ordering::Relaxed);
+        let event = Event::new("storage.damage", SERVER, Outcome::Failed)
+            .with("bucket", bucket)
+            .with("what", what);
+        self.note_repeated(event);
     }
 
     /// Tells of what has repeated, and moves the anchor up. Blocks.

@@ -45,6 +45,10 @@ pub(crate) fn add(counter: &AtomicU64, count: u64) {
 }
 
 impl Tally {
+    pub(crate) fn damage_count(&self) -> u64 {
+        self.damage_count.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn snapshot(&self, open_catalog_count: u64) -> Counters {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counters {

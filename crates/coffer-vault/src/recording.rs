@@ -11,7 +11,6 @@ use std::sync::{Arc, PoisonError};
 
 use coffer_audit::{Event, Outcome, Recorded};
 
-use crate::audit::SERVER;
 use crate::error::Result;
 use crate::limits::{AUDIT_TICK, FACT_MAX_BYTES};
 use crate::vault::Vault;
@@ -72,11 +71,6 @@ impl Vault {
         self.inner.audit.note_repeated(event);
     }
 
-    /// Records within a second that stored data did not open.
-    pub(crate) fn damage_found(&self, facts: &Facts) {
-        self.noted("storage.damage", &SERVER, Outcome::Failed, facts);
-    }
-
     /// The last durable record of the audit log, such as a receipt names; `None` when the log can't
     /// be opened.
     pub fn last_audit_record(&self) -> Option<Recorded> {
@@ -98,7 +92,10 @@ impl Vault {
             loop {
                 tokio::time::sleep(AUDIT_TICK).await;
                 let Some(inner) = inner.upgrade() else { return };
-                let tick = move || inner.audit.tick(&inner.system, false);
+                let tick = move || {
+                    inner.audit.note_damage(inner.tally.damage_count());
+                    inner.audit.tick(&inner.system, false);
+                };
                 if tokio::task::spawn_blocking(tick).await.is_err() {
                     return;
                 }
@@ -120,7 +117,10 @@ impl Vault {
             clock.abort();
         }
         let inner = self.inner.clone();
-        let closing = tokio::task::spawn_blocking(move || inner.audit.close(&inner.system));
+        let closing = tokio::task::spawn_blocking(move || {
+            inner.audit.note_damage(inner.tally.damage_count());
+            inner.audit.close(&inner.system);
+        });
         let _ = closing.await;
     }
 }

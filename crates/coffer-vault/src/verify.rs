@@ -316,8 +316,8 @@ impl Walk {
     ) -> Result<(), Abandoned> {
         self.damage_count += 1;
         add(&self.vault.inner.tally.damage_count, 1);
-        let facts = Facts::from([("bucket", bucket.to_string()), ("what", what.clone())]);
-        self.vault.damage_found(&facts);
+        let audit = &self.vault.inner.audit;
+        audit.note_damaged_place(bucket.as_str(), &what);
         self.tell(VerifyEvent::Damage {
             bucket: bucket.clone(),
             name: name.filter(|_| self.tells_names),

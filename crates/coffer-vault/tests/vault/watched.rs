@@ -122,8 +122,10 @@ async fn nothing_is_given_out_unrecorded() {
     }
     assert_eq!(door.names().await, ["a"]);
     free("d").await.unwrap();
+    assert!(door.vault.audit_failure().is_some());
     std::fs::rename(&away, &audit).unwrap();
     door.read("a", RangeRequest::All).await.unwrap();
+    assert_eq!(door.vault.audit_failure(), None);
     door.vault.close().await;
 }
 
@@ -135,4 +137,27 @@ async fn other_levels_leave_no_trace() {
     door.read("a", RangeRequest::All).await.unwrap();
     assert!(acts(&door).await.is_empty());
     door.vault.close().await;
+}
+
+#[tokio::test]
+async fn damage_that_reading_finds_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = door::door(folder.path()).await;
+    door.put("large", &bytes(100_000)).await.unwrap();
+    let blob = &door::blob_files(folder.path())[0];
+    let mut content = std::fs::read(blob).unwrap();
+    content[50_000] ^= 1;
+    std::fs::write(blob, content).unwrap();
+    assert!(door.read("large", RangeRequest::All).await.is_err());
+    door.vault.close().await;
+
+    let vault = door::open(folder.path()).await;
+    let items = vault.audit_records(&LOCAL, AuditQuery::default()).await;
+    let items: Vec<_> = items.unwrap().collect().await;
+    let tells = |item: &&AuditItem| match item {
+        AuditItem::Record(record) => record.event.act == "storage.damage",
+        _ => false,
+    };
+    assert_eq!(items.iter().filter(tells).count(), 1);
+    vault.close().await;
 }
