@@ -150,6 +150,7 @@ async fn damage_that_reading_finds_is_recorded() {
     std::fs::write(blob, content).unwrap();
     assert!(door.read("large", RangeRequest::All).await.is_err());
     door.vault.close().await;
+    drop(door);
 
     let vault = door::open(folder.path()).await;
     let items = vault.audit_records(&LOCAL, AuditQuery::default()).await;
