@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::contender::{Availability, Placement};
+use crate::contender::{Availability, Contender, Placement};
 use crate::plot::{Bar, Line, Mark, bars, colour, lines};
 use crate::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series};
@@ -22,12 +22,7 @@ pub(super) fn groups(record: &Record) -> Vec<Group<'_>> {
         match groups.iter_mut().find(|group| group.anchor == anchor) {
             Some(group) => group.experiments.push(experiment),
             None => groups.push(Group {
-                title: experiment
-                    .title
-                    .split([',', ':'])
-                    .next()
-                    .unwrap_or("")
-                    .to_owned(),
+                title: title(&anchor, experiment),
                 anchor,
                 experiments: vec![experiment],
             }),
@@ -36,9 +31,27 @@ pub(super) fn groups(record: &Record) -> Vec<Group<'_>> {
     groups
 }
 
-/// The section of an experiment: `raw/aes-256-gcm/encrypt` stands in `raw-aes-256-gcm`.
+/// The section of an experiment: `raw/aes-256-gcm/encrypt` stands in `raw-aes-256-gcm`,
+/// `raw/table-a-loop` with its likes in `raw`, `net/stream` in `net`.
 pub(super) fn anchor(id: &str) -> String {
-    id.split('/').take(2).collect::<Vec<_>>().join("-")
+    match id.split('/').collect::<Vec<_>>()[..] {
+        [first, second, _] => format!("{first}-{second}"),
+        [first, ..] => first.to_owned(),
+        [] => String::new(),
+    }
+}
+
+/// What stands above a section.
+fn title(anchor: &str, experiment: &Experiment) -> String {
+    let told = match anchor {
+        "raw" => "The published loops",
+        "file" => "Files",
+        "sendfile" => "From file to network",
+        "net" => "Links",
+        "server" => "Servers",
+        _ => experiment.title.split(',').next().unwrap_or(""),
+    };
+    told.to_owned()
 }
 
 pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
@@ -50,7 +63,7 @@ pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
                     (one(experiment, &of_experiment(published, &experiment.id)))
                 }
             }
-            @if let Some(first) = group.experiments.first() { (contenders(&first.series)) }
+            (contenders(&everybody(group)))
         }
     }
 }
@@ -250,8 +263,26 @@ fn published_table(published: &[&Published]) -> Markup {
     }
 }
 
+/// All who took part in any experiment of a group, each once.
+fn everybody<'a>(group: &Group<'a>) -> Vec<&'a Contender> {
+    let mut everybody: Vec<&Contender> = Vec::new();
+    for series in group
+        .experiments
+        .iter()
+        .flat_map(|experiment| &experiment.series)
+    {
+        if !everybody
+            .iter()
+            .any(|known| known.name == series.contender.name)
+        {
+            everybody.push(&series.contender);
+        }
+    }
+    everybody
+}
+
 /// Who took part, with which settings, and what the others would need.
-fn contenders(series: &[Series]) -> Markup {
+fn contenders(everybody: &[&Contender]) -> Markup {
     html! {
         details.contenders {
             summary { "Contenders and their settings" }
@@ -266,7 +297,7 @@ fn contenders(series: &[Series]) -> Markup {
                         }
                     }
                     tbody {
-                        @for one in series.iter().map(|series| &series.contender) {
+                        @for one in everybody {
                             tr {
                                 th scope="row" { (one.name) }
                                 td.words { (one.placement.word()) }

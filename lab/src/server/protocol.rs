@@ -32,11 +32,16 @@ fn nonce(number: usize) -> Nonce {
     Nonce::assume_unique_for_key(bytes)
 }
 
+/// The first `count` bytes of what there is to send, made anew.
+fn make_content(count: usize) -> Vec<u8> {
+    let byte = |index: u32| (index.wrapping_mul(2_654_435_761) >> 24) as u8;
+    (0..count.min(ANSWER_BYTES_MAX) as u32).map(byte).collect()
+}
+
 /// The first `count` bytes of what there is to send.
 pub(super) fn content(count: usize) -> &'static [u8] {
     static CONTENT: OnceLock<Vec<u8>> = OnceLock::new();
-    let byte = |index: u32| (index.wrapping_mul(2_654_435_761) >> 24) as u8;
-    let all = CONTENT.get_or_init(|| (0..ANSWER_BYTES_MAX as u32).map(byte).collect());
+    let all = CONTENT.get_or_init(|| make_content(ANSWER_BYTES_MAX));
     &all[..count.min(ANSWER_BYTES_MAX)]
 }
 
@@ -70,11 +75,16 @@ pub(super) fn opened_piece(number: usize, piece: &mut [u8]) -> Option<&[u8]> {
 
 /// Answers a question.
 pub(super) fn answer(stream: &mut impl Write, count: usize, encrypts: bool) -> io::Result<()> {
-    if !encrypts {
-        return stream.write_all(content(count));
+    if encrypts {
+        send_sealed(stream, content(count))
+    } else {
+        stream.write_all(content(count))
     }
+}
+
+fn send_sealed(stream: &mut impl Write, content: &[u8]) -> io::Result<()> {
     let mut piece = Vec::with_capacity(PIECE_BYTES + TAG_BYTES);
-    for (number, plain) in content(count).chunks(PIECE_BYTES).enumerate() {
+    for (number, plain) in content.chunks(PIECE_BYTES).enumerate() {
         sealed_piece(number, plain, &mut piece)?;
         stream.write_all(&piece)?;
     }
@@ -82,10 +92,10 @@ pub(super) fn answer(stream: &mut impl Write, count: usize, encrypts: bool) -> i
 }
 
 /// Answers one question on standard output, which is the client's connection: what the process that
-/// serves one request does.
+/// serves one request does. It makes no more content than it sends: others keep theirs.
 pub fn answer_on_standard_output(count: usize) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    answer(&mut out, count, true)?;
+    send_sealed(&mut out, &make_content(count))?;
     out.flush()
 }
 
