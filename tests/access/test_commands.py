@@ -40,9 +40,7 @@ def test_pinned_commands(own_server):
     assert client.get_object(Bucket="b", Key="a")["Body"].read() == b"c"
     assert client.get_bucket_location(Bucket="b")["LocationConstraint"] == "secret"
     assert [found["Name"] for found in client.list_buckets()["Buckets"]] == ["b"]
-    receipt = json.loads(
-        output("--data", folder, "level", "erase", "secret", "--yes", "--json")
-    )
+    receipt = json.loads(output("--data", folder, "level", "erase", "secret", "--yes", "--json"))
     assert receipt["erased"]["level"]["name"] == "secret"
     with s3_refused("NoSuchBucket", 404):
         client.get_object(Bucket="b", Key="a")
