@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{LabError, Result};
+
 /// Where the encryption is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,6 +51,22 @@ impl Availability {
         Self::CannotRun {
             why: why.into(),
             what_would_make_it_run: remedy.into(),
+        }
+    }
+
+    /// What looked as if it could run, but could not be set up (mounts that a container forbids,
+    /// say). A contender that is wrong is another matter: that stops the lab.
+    ///
+    /// # Errors
+    ///
+    /// The error itself, when it is not one of setting up.
+    pub fn from_failure(error: LabError) -> Result<Self> {
+        match error {
+            LabError::Io { .. } | LabError::Program { .. } => Ok(Self::cannot(
+                format!("it can't be set up here: {error}"),
+                "a machine on which that works; a container may forbid it",
+            )),
+            other => Err(other),
         }
     }
 

@@ -12,7 +12,7 @@ mod roster;
 
 use std::path::{Path, PathBuf};
 
-use crate::contender::Contender;
+use crate::contender::{Availability, Contender};
 use crate::content::{BLOCK_BYTES, Content, Sink};
 use crate::cost::Watch;
 use crate::error::{Doing, Result};
@@ -43,7 +43,7 @@ pub fn contenders() -> Vec<Contender> {
 /// Writes and reads one file through every contender that can run, below `folder`.
 pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let folder = Folder::new(folder)?;
-    let entries = entries();
+    let mut entries = entries();
     let blocks = if effort.quick { QUICK_BLOCKS } else { BLOCKS };
     let most = if effort.quick { QUICK_ROUNDS } else { ROUNDS };
     let effort = Effort {
@@ -51,11 +51,15 @@ pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
         ..effort
     };
     let mut stores: Vec<Option<Box<dyn Store>>> = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        stores.push(match entry.contender.availability.runs() {
-            true => Some(open(entry, &folder.0.join(index.to_string()), blocks)?),
-            false => None,
-        });
+    for (index, entry) in entries.iter_mut().enumerate() {
+        stores.push(None);
+        if !entry.contender.availability.runs() {
+            continue;
+        }
+        match open(entry, &folder.0.join(index.to_string()), blocks) {
+            Ok(store) => stores[index] = Some(store),
+            Err(error) => entry.contender.availability = Availability::from_failure(error)?,
+        }
     }
     let works = [
         (Work::Write, "file/write", "Writing a file, durable"),

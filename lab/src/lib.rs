@@ -1,13 +1,14 @@
 //! The lab: where should encryption run, on this machine? See lab/README.md.
 
 pub mod algorithm;
-pub mod contender;
 pub mod cost;
 pub mod error;
 pub mod kernel_crypto;
 pub mod progress;
 pub mod stats;
 pub mod undo;
+
+pub mod contender;
 
 pub mod machine;
 pub mod record;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
-use crate::contender::{Contender, Placement};
+use crate::contender::{Availability, Contender, Placement};
 use crate::content::{BLOCK_BYTES, Content, Sink};
 use crate::cost::Watch;
 use crate::error::{Doing, LabError, Result};
@@ -52,17 +52,24 @@ pub fn net(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let blocks = if effort.quick { QUICK_BLOCKS } else { BLOCKS };
     let source = folder.join("source");
     write_source(&source, blocks)?;
-    let entries = entries();
+    let mut entries = entries();
     let tls = Tls::new()?;
     let mut lines = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
+    for (index, entry) in entries.iter_mut().enumerate() {
         if !entry.contender.availability.runs() {
             continue;
         }
         let own = folder.join(index.to_string());
         std::fs::create_dir(&own).doing(|| format!("making {}", own.display()))?;
+        let link = match Link::open(entry.kind, index, &own) {
+            Ok(link) => link,
+            Err(error) => {
+                entry.contender.availability = Availability::from_failure(error)?;
+                continue;
+            }
+        };
         let line = Line {
-            link: Link::open(entry.kind, index, &own)?,
+            link,
             session: entry.session,
             tls: &tls,
             source: source.clone(),
