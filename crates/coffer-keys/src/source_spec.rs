@@ -92,29 +92,39 @@ impl FromStr for SourceSpec {
     type Err = KeysError;
 
     fn from_str(text: &str) -> Result<Self, KeysError> {
-        if text.len() > SOURCE_SPEC_MAX_BYTES {
+        let too_long = |text: &str| text.len() > SOURCE_SPEC_MAX_BYTES;
+        if too_long(text) {
             return Err(malformed("it is too long"));
         }
-        let (kind, rest) = match text.split_once(':') {
-            Some((kind, rest)) => (kind, Some(rest)),
-            None => (text, None),
-        };
-        match (kind, rest) {
-            ("file", path) => Ok(Self::File(path.map(absolute).transpose()?)),
-            ("passphrase", None) => Ok(Self::Passphrase),
-            ("keyring", None) => Ok(Self::Keyring(None)),
-            ("keyring", Some(name)) if is_keyring_name(name) => {
-                Ok(Self::Keyring(Some(name.to_owned())))
-            }
-            ("keyring", Some(_)) => Err(malformed(
-                "a name in the keyring is 1 to 64 of a to z, A to Z, 0 to 9, - and _",
-            )),
-            ("pkcs11", Some(rest)) => token(rest).map(Self::Token),
-            _ => Err(malformed(
-                "it is one of file, file:/PATH, passphrase, keyring, keyring:NAME, and \
-                 pkcs11:token=LABEL?module-path=/PATH",
-            )),
+        let spec = parse(text)?;
+        // What is recorded must be read again, and percent-encoding may lengthen it.
+        if too_long(&spec.to_string()) {
+            return Err(malformed("it is too long"));
         }
+        Ok(spec)
+    }
+}
+
+fn parse(text: &str) -> Result<SourceSpec, KeysError> {
+    let (kind, rest) = match text.split_once(':') {
+        Some((kind, rest)) => (kind, Some(rest)),
+        None => (text, None),
+    };
+    match (kind, rest) {
+        ("file", path) => Ok(SourceSpec::File(path.map(absolute).transpose()?)),
+        ("passphrase", None) => Ok(SourceSpec::Passphrase),
+        ("keyring", None) => Ok(SourceSpec::Keyring(None)),
+        ("keyring", Some(name)) if is_keyring_name(name) => {
+            Ok(SourceSpec::Keyring(Some(name.to_owned())))
+        }
+        ("keyring", Some(_)) => Err(malformed(
+            "a name in the keyring is 1 to 64 of a to z, A to Z, 0 to 9, - and _",
+        )),
+        ("pkcs11", Some(rest)) => token(rest).map(SourceSpec::Token),
+        _ => Err(malformed(
+            "it is one of file, file:/PATH, passphrase, keyring, keyring:NAME, and \
+                 pkcs11:token=LABEL?module-path=/PATH",
+        )),
     }
 }
 
@@ -281,6 +291,19 @@ mod tests {
             let error = text.parse::<SourceSpec>().unwrap_err().to_string();
             assert!(error.contains(problem), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn what_is_printed_can_be_read_again_however_long_it_becomes() {
+        for length in [SOURCE_SPEC_MAX_BYTES / 3 - 6, SOURCE_SPEC_MAX_BYTES / 2] {
+            let text = format!("file:/{}", ":".repeat(length));
+            match text.parse::<SourceSpec>() {
+                Ok(spec) => assert_eq!(spec.to_string().parse::<SourceSpec>().unwrap(), spec),
+                Err(error) => assert!(error.to_string().contains("too long"), "{error}"),
+            }
+        }
+        let long = format!("file:/{}", ":".repeat(SOURCE_SPEC_MAX_BYTES / 2));
+        assert!(long.parse::<SourceSpec>().is_err());
     }
 
     #[test]
