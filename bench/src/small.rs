@@ -2,7 +2,6 @@
 
 use crate::bench::Bench;
 use crate::commits;
-//TEMP use crate::commits;
 use crate::contenders::coffer::Coffer;
 use crate::contenders::nginx::Nginx;
 use crate::contenders::{Object, Receives, Serves};

@@ -16,7 +16,7 @@ use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault, now_ms};
 use crate::watch::{WRITE, begin, failed};
-use crate::write::{committed, hex, reclaim};
+use crate::write::{committed, reclaim};
 
 impl Vault {
     /// Makes an object of an upload's parts.
@@ -98,7 +98,7 @@ impl Vault {
             use md5::{Digest, Md5};
             let mut md5 = Md5::new();
             for part in parts {
-                md5.update(unhex(&part.etag)?);
+                md5.update(hex::decode(&part.etag).ok()?);
             }
             let digest: [u8; 16] = md5.finalize().into();
             Some(digest)
@@ -108,7 +108,7 @@ impl Vault {
             EtagStyle::Random => None,
         };
         let digest = digest.unwrap_or_else(coffer_seal::random_bytes);
-        format!("{}-{}", hex(&digest), parts.len())
+        format!("{}-{}", hex::encode(digest), parts.len())
     }
 }
 
@@ -201,10 +201,4 @@ fn check_whole(expected: Option<&str>, checksum: Option<&Checksum>) -> Result<()
         true => Ok(()),
         false => Err(VaultError::BadDigest { what: "checksum" }),
     }
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes().chunks_exact(2);
-    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    digits.map(pair).collect()
 }

@@ -57,7 +57,7 @@ impl Vault {
             let is_rotating =
                 |bucket: &&coffer_keys::BucketEntry| bucket.older_generation.is_some();
             Ok(KeystoreStatus {
-                id: crate::write::hex(&keystore.id()),
+                id: hex::encode(keystore.id()),
                 generation: keystore.generation(),
                 source: spec.unwrap_or_else(|| source.describe()),
                 holder: medium.holder,

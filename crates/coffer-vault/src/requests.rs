@@ -176,7 +176,7 @@ impl Vault {
         let approvals = self.approvals_of(&wanted);
         let requested_ms = now_ms();
         let request = ApprovalRequest {
-            id: crate::write::hex(&coffer_seal::random_bytes::<16>()),
+            id: hex::encode(coffer_seal::random_bytes::<16>()),
             wanted,
             requested_by: person(actor),
             requested_ms,

@@ -1,15 +1,19 @@
 //! Writing: put, copy, delete, tags.
 //!
 //! A put is sealed and durable before it is committed, and committed before it is acknowledged.
-//! The commit runs in a task of its own: a client that goes away while it runs must not take the
-//! blob's file along after the catalog has it.
+//! The commit runs to its end: a client that goes away while it runs must not take the blob's file
+//! along after the catalog has it.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use coffer_store::record::{
     ChecksumAlgorithm, Details, Id, NewContent, NewObject, ObjectName, Precondition, Tags,
 };
 use coffer_store::{FinishedBlob, StoreError};
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
 
 use crate::bucket::OpenBucket;
 use crate::counters::{Tally, add};
@@ -228,8 +232,8 @@ impl Vault {
     /// not sealed under a key of ours; the dash keeps clients from taking a random one for an MD5.
     pub(crate) fn etag_of(&self, digests: &Digests) -> String {
         match (self.inner.etag, digests.md5) {
-            (EtagStyle::Md5, Some(md5)) => hex(&md5),
-            _ => format!("{}-1", hex(&coffer_seal::random_bytes::<16>())),
+            (EtagStyle::Md5, Some(md5)) => hex::encode(md5),
+            _ => format!("{}-1", hex::encode(coffer_seal::random_bytes::<16>())),
         }
     }
 
@@ -272,13 +276,35 @@ pub(crate) async fn committed<T: Send + 'static>(
     tally: &Arc<Tally>,
     commit: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
-    let outcome = tokio::spawn(commit)
-        .await
-        .unwrap_or(Err(VaultError::ShuttingDown));
+    let outcome = ToItsEnd(Some(Box::pin(commit))).await;
     if matches!(outcome, Err(VaultError::StorageFull)) {
         add(&tally.storage_full_count, 1);
     }
     outcome
+}
+
+/// Work that goes on in a task of its own when whoever waits for it goes away. As long as somebody
+/// waits it needs none, and nobody else is woken for it.
+struct ToItsEnd<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+
+impl<T: Send + 'static> Future for ToItsEnd<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let work = self.0.as_mut().expect("polled after its end");
+        let outcome = ready!(work.as_mut().poll(cx));
+        self.0 = None;
+        Poll::Ready(outcome)
+    }
+}
+
+impl<T: Send + 'static> Drop for ToItsEnd<T> {
+    fn drop(&mut self) {
+        // Without a runtime the server is gone, and the next start finds what was left.
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
+    }
 }
 
 /// Decides what becomes of a blob's file, by the outcome of the commit that was to refer to it.
@@ -307,9 +333,4 @@ pub(crate) fn reclaim(bucket: &Arc<OpenBucket>, freed: Vec<Id>) {
         let bucket = bucket.clone();
         tokio::spawn(async move { bucket.blobs.remove(freed).await });
     }
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use coffer_admin::Traffic;
 use coffer_vault::Lifeline;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use http::{Request, Response};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -174,24 +177,20 @@ impl Door {
                 OnLifeline::new(service, lifeline.clone()),
             );
         let mut connection = std::pin::pin!(connection);
-        let mut phase = Phase::Drain;
+        let mut interruptions = interruptions(lifeline, stop);
         loop {
             tokio::select! {
+                biased;
+                Some(interruption) = interruptions.next() => match interruption {
+                    Interruption::Phase(Phase::Drain) => connection.as_mut().graceful_shutdown(),
+                    Interruption::Phase(_) | Interruption::Cut => return,
+                },
                 ended = connection.as_mut() => {
                     if let Err(error) = ended {
                         tracing::debug!(listener = self.name, %error, "a connection broke off");
                     }
                     return;
                 }
-                // What it carried has been erased.
-                () = lifeline.cut_off() => return,
-                () = stop.reached(phase) => match phase {
-                    Phase::Drain => {
-                        connection.as_mut().graceful_shutdown();
-                        phase = Phase::Abort;
-                    }
-                    _ => return,
-                },
             }
         }
     }
@@ -209,4 +208,31 @@ impl Door {
         tls.get_mut().1.set_buffer_limit(Some(TLS_WRITE_BYTES));
         Ok(tls)
     }
+}
+
+/// What comes between a connection and its end.
+enum Interruption {
+    /// What it carried has been erased.
+    Cut,
+    /// The server ends.
+    Phase(Phase),
+}
+
+/// The interruptions to come. Whoever waits for them is woken many times for each request, and they
+/// come once in a connection's life: so they are looked at only when one of them has come.
+fn interruptions(
+    lifeline: Lifeline,
+    stop: Stop,
+) -> FuturesUnordered<BoxFuture<'static, Interruption>> {
+    let cut = async move {
+        lifeline.cut_off().await;
+        Interruption::Cut
+    };
+    let reached = |phase: Phase, mut stop: Stop| async move {
+        stop.reached(phase).await;
+        Interruption::Phase(phase)
+    };
+    let drain = reached(Phase::Drain, stop.clone());
+    let abort = reached(Phase::Abort, stop);
+    FuturesUnordered::from_iter([cut.boxed(), drain.boxed(), abort.boxed()])
 }
