@@ -5,13 +5,15 @@ CARGO ?= cargo
 ARGS ?=
 # Options for the benchmarks, as in: make bench BENCH_ARGS="get --quick"
 BENCH_ARGS ?=
+# Options for the lab's virtual machine, as in: make lab-kernel KERNEL_ARGS="--kernel backports"
+KERNEL_ARGS ?=
 
 TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
   echo "--- $$((SECONDS - began)) s"; exit $$code'
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-tools test-style test-rust test-fuzz test-server test-large \
-  test-lab fuzz bench lab
+  test-lab fuzz bench lab lab-kernel
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -68,3 +70,9 @@ lab: deps ## build the lab and say who can run here; see lab/README.md
 	@scripts/install-lab-peers
 	$(CARGO) build --release --locked -p coffer -p coffer-lab
 	target/release/coffer-lab list
+
+lab-kernel: deps ## measure under Debian's own kernel, in a virtual machine; see lab/README.md
+	@scripts/install-lab-peers
+	$(CARGO) build --release --locked -p coffer-lab
+	$(CARGO) test --locked -p coffer-lab --test kernel -- --ignored
+	target/release/coffer-lab kernel --quick $(KERNEL_ARGS)

@@ -44,6 +44,11 @@ void aes_plain_cbc_encrypt(const struct aes_plain_key *key, const aes_u8 *iv, ae
 void aes_plain_cbc_decrypt(const struct aes_plain_key *key, const aes_u8 *iv, aes_u8 *data,
                            aes_size byte_count);
 
+/* The loop of table A: a turn encrypts the buffer in calls of `call_bytes`, all under one IV, and
+ * decrypts it again. */
+void aes_plain_loop(const struct aes_plain_key *key, const aes_u8 *iv, aes_u8 *buffer,
+                    aes_size byte_count, aes_size call_bytes, aes_u64 turns);
+
 /* Counter mode (SP 800-38A, 6.5) with a counter of 128 bits, big-endian; both directions. */
 void aes_plain_ctr(const struct aes_plain_key *key, const aes_u8 *counter, aes_u8 *data,
                    aes_size byte_count);

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::kernel::accelerator::Accelerator;
 use crate::server::model::Model;
 
 /// Where should encryption run, on this machine: in user space, in the kernel or at the client?
@@ -23,6 +24,7 @@ Examples:
   coffer-lab sendfile                      from file to network; who encrypts on the way
   coffer-lab raw --report report.html      plots and advice, to look at
   coffer-lab all --json here.json          every sample, to keep and to compare
+  coffer-lab kernel --quick                the same under Debian's kernel, in a virtual machine
   coffer-lab report here.json report.html  the report of what was kept
   coffer-lab compare here.json there.json  two machines, or two kernels, side by side
 
@@ -57,7 +59,17 @@ pub enum Command {
         bytes: usize,
     },
     /// Measure all of the above
-    All(Measuring),
+    All {
+        /// Only these
+        #[arg(long, value_name = "EXPERIMENT", value_delimiter = ',')]
+        only: Vec<Measured>,
+        /// How
+        #[command(flatten)]
+        measuring: Measuring,
+    },
+    /// Measure in a virtual machine with Debian's own kernels: AF_ALG, kernel TLS, dm-crypt, IPsec
+    /// and a kernel module, whatever this machine's kernel lacks
+    Kernel(InKernel),
     /// Make the report of a record that --json has written
     Report {
         /// The record
@@ -72,6 +84,34 @@ pub enum Command {
         /// The other
         second: PathBuf,
     },
+}
+
+/// A group of experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Measured {
+    /// Calculation alone
+    Raw,
+    /// Files
+    File,
+    /// From file to network
+    Sendfile,
+    /// Links
+    Net,
+    /// Whole servers
+    Server,
+}
+
+impl Measured {
+    /// As it stands on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::File => "file",
+            Self::Sendfile => "sendfile",
+            Self::Net => "net",
+            Self::Server => "server",
+        }
+    }
 }
 
 /// How to measure.
@@ -92,6 +132,44 @@ pub struct Measuring {
     /// Write the report to look at: one HTML file that needs nothing else
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
+    /// This machine is simulated, and its clock counts instructions
+    #[arg(long, hide = true)]
+    pub instructions: bool,
+}
+
+/// What to measure in which virtual machine.
+#[derive(Debug, Args)]
+pub struct InKernel {
+    /// Debian's kernel 6.1, the newer one of its backports, or a kernel of your own (a bzImage that
+    /// needs no modules)
+    #[arg(long, value_name = "6.1|backports|FILE", default_value = "6.1")]
+    pub kernel: String,
+    /// Who simulates the processor: KVM, or a program that counts instructions (TCG) [default: KVM
+    /// where it works]
+    #[arg(long, value_name = "ACCELERATOR")]
+    pub accelerator: Option<Accelerator>,
+    /// Only these experiments [default: raw, file, sendfile, net]
+    #[arg(long, value_name = "EXPERIMENT", value_delimiter = ',')]
+    pub only: Vec<Measured>,
+    /// Fewer sizes and shorter runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Interleaved rounds [default: 9; quick: 5; 1 where instructions are counted]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub rounds: Option<u16>,
+    /// Where to keep packages and kernels; remove it to get newer ones
+    /// [default: $XDG_CACHE_HOME/coffer-lab, or ~/.cache/coffer-lab]
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+    /// Write every sample to a file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the report to look at: one HTML file that needs nothing else
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Keep the folder of the run: the machine's files and what it said
+    #[arg(long)]
+    pub keep: bool,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod af_alg;
 mod aws_lc;
 mod cobblestone;
+mod kernel_module;
 mod open_ssl;
 mod plain_c;
 mod rust_crypto;
@@ -14,7 +15,9 @@ use crate::contender::Contender;
 use crate::error::Result;
 
 pub use af_alg::stream as af_alg_stream;
+pub use kernel_module::{KernelModule, contender as kernel_module};
 pub use open_ssl::stream as open_ssl_stream;
+pub use plain_c::PlainLoop;
 
 /// The tag of an authenticated message; zeros and ignored where the algorithm has none.
 pub type Tag = [u8; TAG_BYTES];

@@ -24,6 +24,8 @@ use crate::undo::Undo;
 
 const BLOCKS: u64 = 1000;
 const QUICK_BLOCKS: u64 = 32;
+/// Where instructions are counted: a processor that counts them is slow, and figures don't vary.
+const COUNTED_BLOCKS: u64 = 8;
 const ROUNDS: usize = 5;
 const QUICK_ROUNDS: usize = 3;
 
@@ -44,7 +46,11 @@ pub fn contenders() -> Vec<Contender> {
 pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let folder = Folder::new(folder)?;
     let mut entries = entries();
-    let blocks = if effort.quick { QUICK_BLOCKS } else { BLOCKS };
+    let blocks = match effort.quick {
+        _ if effort.counts_instructions() => COUNTED_BLOCKS,
+        true => QUICK_BLOCKS,
+        false => BLOCKS,
+    };
     let most = if effort.quick { QUICK_ROUNDS } else { ROUNDS };
     let effort = Effort {
         rounds: effort.rounds.min(most),
@@ -179,6 +185,7 @@ impl Folder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Unit;
 
     #[test]
     fn a_run_leaves_nothing_behind() {
@@ -187,6 +194,7 @@ mod tests {
         let effort = Effort {
             rounds: 1,
             quick: true,
+            unit: Unit::MegabytesPerSecond,
         };
         let experiments = file(effort, &parent).unwrap();
         assert_eq!(experiments.len(), 3);

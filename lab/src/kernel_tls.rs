@@ -36,8 +36,7 @@ pub fn availability() -> Availability {
     let Ok((client, server)) = tcp_pair() else {
         return Availability::cannot("no connection within this machine", "a loopback interface");
     };
-    let remedy = "a kernel that has it, as Debian's (modprobe tls): boot one, or run the lab in a \
-                  virtual machine";
+    let remedy = "a kernel that has it, as Debian's (modprobe tls); try coffer-lab kernel";
     match enable(&server, &client) {
         Ok(()) => Availability::Runs,
         Err(Errno::ENOENT) => Availability::cannot(

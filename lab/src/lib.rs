@@ -49,4 +49,6 @@ pub mod report;
 
 pub mod compare;
 
+pub mod kernel;
+
 pub mod args;

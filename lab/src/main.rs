@@ -6,17 +6,17 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use coffer_lab::algorithm::Algorithm;
-use coffer_lab::args::{Command, CommandLine, Measuring};
+use coffer_lab::args::{Command, CommandLine, InKernel, Measured, Measuring};
 use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
 use coffer_lab::machine::{Conditions, Machine};
 use coffer_lab::published::{Published, published};
 use coffer_lab::raw::raw;
-use coffer_lab::record::{Agreement, Experiment, FORMAT, Record};
+use coffer_lab::record::{Agreement, Experiment, FORMAT, Record, Unit};
 use coffer_lab::rounds::Effort;
-use coffer_lab::{compare, file, net, report, sendfile, server, table, undo};
+use coffer_lab::{compare, file, kernel, net, report, sendfile, server, table, undo};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -73,16 +73,16 @@ fn run(command: &Command) -> Result<()> {
         Command::AnswerRequest { bytes } => {
             server::answer_on_standard_output(*bytes).doing(|| "answering".into())
         }
-        Command::All(measuring) => measure(
-            measuring,
-            &[
-                raw_experiments,
-                file_experiments,
-                sendfile_experiments,
-                net_experiments,
-                server_experiments,
-            ],
-        ),
+        Command::All { only, measuring } => {
+            let wanted = |one: &Measured| only.is_empty() || only.contains(one);
+            let all: Vec<Experiments> = Measured::value_variants()
+                .iter()
+                .filter(|one| wanted(one))
+                .map(|one| experiments(*one))
+                .collect();
+            measure(measuring, &all)
+        }
+        Command::Kernel(wanted) => in_kernel(wanted),
         Command::Report { record, page } => {
             write_report(page, &compare::read(record)?, &published()?)
         }
@@ -92,6 +92,46 @@ fn run(command: &Command) -> Result<()> {
             Ok(())
         }
     }
+}
+
+fn experiments(one: Measured) -> Experiments {
+    match one {
+        Measured::Raw => raw_experiments,
+        Measured::File => file_experiments,
+        Measured::Sendfile => sendfile_experiments,
+        Measured::Net => net_experiments,
+        Measured::Server => server_experiments,
+    }
+}
+
+/// What a kernel has to do with.
+const IN_KERNEL: [Measured; 4] = [
+    Measured::Raw,
+    Measured::File,
+    Measured::Sendfile,
+    Measured::Net,
+];
+
+fn in_kernel(wanted: &InKernel) -> Result<()> {
+    let only = if wanted.only.is_empty() {
+        &IN_KERNEL[..]
+    } else {
+        &wanted.only
+    };
+    let request = kernel::Request {
+        kernel: wanted.kernel.clone(),
+        accelerator: wanted.accelerator,
+        experiments: only.iter().map(|one| one.word()).collect(),
+        quick: wanted.quick,
+        rounds: wanted.rounds,
+        cache: wanted.cache.clone().unwrap_or_else(kernel::default_cache),
+        keep: wanted.keep,
+        lab: std::env::current_exe().doing(|| "finding this program".into())?,
+    };
+    let mut record = kernel::measure(&request)?;
+    record.date = now();
+    record.command = arguments();
+    show(&record, wanted.json.as_deref(), wanted.report.as_deref())
 }
 
 type Experiments = fn(&Measuring, Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)>;
@@ -137,10 +177,13 @@ fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {
     let effort = Effort {
         rounds: measuring.rounds.unwrap_or(rounds).into(),
         quick: measuring.quick,
+        unit: if measuring.instructions {
+            Unit::BytesPerThousandInstructions
+        } else {
+            Unit::MegabytesPerSecond
+        },
     };
-    let date = OffsetDateTime::now_utc()
-        .format(&Rfc3339)
-        .unwrap_or_default();
+    let date = now();
     let before = Conditions::look();
     let (mut agreements, mut experiments) = (Vec::new(), Vec::new());
     for one in all {
@@ -148,30 +191,49 @@ fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {
         agreements.extend(agreed);
         experiments.extend(measured);
     }
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let record = Record {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date,
-        command: arguments.join(" "),
+        command: arguments(),
         machine: Machine::look(),
         before,
         after: Conditions::look(),
         agreements,
         experiments,
     };
-    if let Some(path) = &measuring.json {
-        let text = serde_json::to_string_pretty(&record).map_err(|error| LabError::Data {
+    show(
+        &record,
+        measuring.json.as_deref(),
+        measuring.report.as_deref(),
+    )
+}
+
+/// RFC 3339.
+fn now() -> String {
+    let now = OffsetDateTime::now_utc().format(&Rfc3339);
+    now.unwrap_or_default()
+}
+
+/// The command line, without the program.
+fn arguments() -> String {
+    std::env::args().skip(1).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes what was asked for, and prints the tables.
+fn show(record: &Record, json: Option<&Path>, page: Option<&Path>) -> Result<()> {
+    if let Some(path) = json {
+        let text = serde_json::to_string_pretty(record).map_err(|error| LabError::Data {
             file: path.display().to_string(),
             what: error.to_string(),
         })?;
         fs::write(path, text + "\n").doing(|| format!("writing {}", path.display()))?;
     }
     let published = published()?;
-    if let Some(path) = &measuring.report {
-        write_report(path, &record, &published)?;
+    if let Some(path) = page {
+        write_report(path, record, &published)?;
     }
-    print!("{}", table::terminal(&record, &published));
+    print!("{}", table::terminal(record, &published));
     Ok(())
 }
 

@@ -32,16 +32,39 @@ fn peers() -> Option<PathBuf> {
     above.find_map(|folder| Some(folder.join("lab-peers")).filter(|peers| peers.is_dir()))
 }
 
+/// Further folders of unpacked packages.
+static ROOTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Lets programs and libraries be found below `root`, as packages have them.
+pub fn look_below(root: &Path) {
+    let mut roots = ROOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !roots.iter().any(|known| known == root) {
+        roots.push(root.to_owned());
+    }
+}
+
+/// All folders of unpacked packages.
+fn roots() -> Vec<PathBuf> {
+    let further = ROOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    peers().into_iter().chain(further.iter().cloned()).collect()
+}
+
+fn library_folders() -> Option<OsString> {
+    let folders = roots()
+        .into_iter()
+        .flat_map(|root| LIBRARY_FOLDERS.map(|f| root.join(f)));
+    std::env::join_paths(folders).ok()
+}
+
 /// All folders in which programs are looked for: `PATH` first, then the unpacked packages.
 fn search_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
-    let peers = peers();
     folders.extend(
-        peers
+        roots()
             .iter()
-            .flat_map(|peers| PROGRAM_FOLDERS.map(|f| peers.join(f))),
+            .flat_map(|root| PROGRAM_FOLDERS.map(|f| root.join(f))),
     );
     std::env::join_paths(folders).unwrap_or(path)
 }
@@ -58,19 +81,15 @@ pub fn command(name: &str) -> Command {
     let mut command = Command::new(find(name).unwrap_or_else(|| name.into()));
     command.env("PATH", search_path());
     // Only what was unpacked needs its libraries shown.
-    if let Some(peers) = peers().filter(|peers| is_inside(&command, peers)) {
-        let folders = LIBRARY_FOLDERS.map(|folder| peers.join(folder));
-        if let Ok(folders) = std::env::join_paths(folders) {
-            command.env("LD_LIBRARY_PATH", folders);
-        }
+    if roots().iter().any(|root| is_inside(&command, root)) {
+        show_libraries(&mut command);
     }
     command
 }
 
 /// Shows a command the libraries of all that was unpacked, for what it starts in turn.
 pub fn show_libraries(command: &mut Command) {
-    let folders = peers().map(|peers| LIBRARY_FOLDERS.map(|folder| peers.join(folder)));
-    if let Some(folders) = folders.and_then(|folders| std::env::join_paths(folders).ok()) {
+    if let Some(folders) = library_folders().filter(|folders| !folders.is_empty()) {
         command.env("LD_LIBRARY_PATH", folders);
     }
 }

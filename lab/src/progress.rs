@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+/// When this variable is set, titles are printed as lines: for the lab that watches from outside.
+pub const TELL: &str = "COFFER_LAB_TELL";
+
 /// A bar on standard error; silent when that is not a terminal.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
@@ -14,6 +17,21 @@ impl Progress {
         let bar = ProgressBar::new(steps as u64);
         let template = "{prefix} {wide_bar} {percent} % · {eta} left · {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_prefix(title.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(500));
+        if std::env::var_os(TELL).is_some() {
+            eprintln!("{title}");
+        }
+        Self(bar)
+    }
+
+    /// Announces work of unknown length: tells only how long it has taken.
+    pub fn open(title: &str) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} {elapsed} · {wide_msg}")
+        {
             bar.set_style(style);
         }
         bar.set_prefix(title.to_owned());

@@ -80,6 +80,22 @@ impl Unit {
             Self::BytesPerThousandInstructions => "bytes per 1,000 instructions",
         }
     }
+
+    /// As it stands above a narrow column.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::MegabytesPerSecond => "MB/s",
+            Self::BytesPerThousandInstructions => "B/1,000 instr.",
+        }
+    }
+
+    /// What the processor had to do, in the same clock.
+    pub fn cost(self) -> &'static str {
+        match self {
+            Self::MegabytesPerSecond => "CPU s/GB",
+            Self::BytesPerThousandInstructions => "instr./B",
+        }
+    }
 }
 
 /// One measurement.
@@ -118,7 +134,8 @@ impl Sample {
         }
     }
 
-    /// CPU seconds for each 1,000,000,000 bytes.
+    /// CPU seconds for each 1,000,000,000 bytes; where instructions are counted: instructions for
+    /// each byte, which is the same number.
     pub fn cpu_seconds_per_gigabyte(&self) -> f64 {
         self.cpu_seconds / (self.bytes as f64 / 1e9)
     }

@@ -10,7 +10,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::advice::advice;
 use crate::published::{Published, SOURCES};
-use crate::record::{Agreement, Record};
+use crate::record::{Agreement, Experiment, Record, Unit};
 use crate::table::warnings;
 
 const STYLE: &str = include_str!("report/style.css");
@@ -37,6 +37,11 @@ pub fn page(record: &Record, published: &[Published]) -> String {
                         "Measured " (day(&record.date)) " by "
                         code { "coffer-lab " (record.command) }
                     }
+                    @if counts_instructions(record) {
+                        p.warning role="note" {
+                            strong { "Instructions, not time. " } (INSTRUCTIONS)
+                        }
+                    }
                     (noise(record))
                 }
                 main {
@@ -61,6 +66,17 @@ pub fn page(record: &Record, published: &[Published]) -> String {
 
 fn day(date: &str) -> &str {
     date.split('T').next().unwrap_or(date)
+}
+
+const INSTRUCTIONS: &str = "Bytes per 1,000 instructions are no speed. A simulated processor ran \
+     this kernel, whose clock moves on by one with each instruction, whatever that one costs \
+     on a real one: one round of AES by AES-NI counts as much as an addition. The figures are the \
+     same in every run, and tell how much work each way makes; where somebody waits, time passes \
+     without instructions.";
+
+fn counts_instructions(record: &Record) -> bool {
+    let counted = |one: &Experiment| one.unit == Unit::BytesPerThousandInstructions;
+    record.experiments.iter().any(counted)
 }
 
 /// One banner for all experiments that were disturbed.

@@ -19,6 +19,29 @@ pub struct Effort {
     pub rounds: usize,
     /// Fewer places and shorter runs.
     pub quick: bool,
+    /// What the machine's clock counts.
+    pub unit: Unit,
+}
+
+/// How much shorter a run is where instructions are counted: the processor that counts them is a
+/// program, some ten times as slow as a real one, and its figures don't vary.
+const COUNTED_SHARE: u32 = 8;
+
+impl Effort {
+    /// Whether figures are instructions, and not time.
+    pub fn counts_instructions(&self) -> bool {
+        self.unit == Unit::BytesPerThousandInstructions
+    }
+
+    /// How long a measurement takes, by the machine's clock.
+    pub fn last(&self, milliseconds: u64) -> Duration {
+        let duration = Duration::from_millis(milliseconds);
+        if self.counts_instructions() {
+            duration / COUNTED_SHARE
+        } else {
+            duration
+        }
+    }
 }
 
 /// Measures once.
@@ -79,7 +102,11 @@ pub fn run(mut plan: Plan<'_>, effort: Effort) -> Result<Experiment> {
     if plan.whole_machine {
         others.add_pause();
     }
-    let noise = others.noise();
+    let noise = match effort.unit {
+        Unit::MegabytesPerSecond => others.noise(),
+        // The machine is simulated, and holds nobody else.
+        Unit::BytesPerThousandInstructions => Noise::default(),
+    };
     let mut series: Vec<Series> = plan.contenders.into_iter().map(without_points).collect();
     for (entrant, samples) in plan.entrants.iter().zip(samples) {
         let point = Point {
@@ -92,7 +119,7 @@ pub fn run(mut plan: Plan<'_>, effort: Effort) -> Result<Experiment> {
         id: plan.id,
         title: plan.title,
         axis: plan.axis,
-        unit: Unit::MegabytesPerSecond,
+        unit: effort.unit,
         how: plan.how,
         series,
         noise,
@@ -180,6 +207,7 @@ mod tests {
         let effort = Effort {
             rounds: 2,
             quick: true,
+            unit: Unit::MegabytesPerSecond,
         };
         let experiment = run(plan, effort).unwrap();
         assert_eq!(*order.borrow(), [0, 1, 0, 1, 0, 1]);

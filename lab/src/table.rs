@@ -2,7 +2,7 @@
 
 use crate::contender::{Availability, Contender};
 use crate::published::{Published, of_experiment};
-use crate::record::{Axis, Experiment, Record, Series};
+use crate::record::{Axis, Experiment, Record, Series, Unit};
 
 /// Half of an interval's width, as a share of the median, from which a figure is called uncertain.
 pub const UNCERTAIN: f64 = 0.10;
@@ -101,6 +101,10 @@ pub fn terminal(record: &Record, published: &[Published]) -> String {
         })
         .collect();
     text += &format!("load {} before, {} after\n", loads[0], loads[1]);
+    let counted = |one: &Experiment| one.unit == Unit::BytesPerThousandInstructions;
+    if record.experiments.iter().any(counted) {
+        text += "Instructions, not time: bytes per 1,000 instructions of a simulated processor\n";
+    }
     for agreement in &record.agreements {
         text += &format!(
             "{}: {} contenders agree on {} vectors and {} random messages\n",
@@ -133,7 +137,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
     for published in published {
         let (source, label) = (&published.source, published.label());
         let value = figure(published.megabytes_per_second);
-        text += &format!("  published ({source}): {label}: {value}\n");
+        text += &format!("  published ({source}): {label}: {value} MB/s\n");
     }
     for series in &experiment.series {
         for point in &series.points {
@@ -154,7 +158,9 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
 fn header(experiment: &Experiment, places: &[u64]) -> Vec<String> {
     let mut cells = vec!["contender".to_owned(), "where".to_owned()];
     if experiment.axis == Axis::Single {
-        cells.extend(["MB/s", "interval", "CPU s/GB"].map(str::to_owned));
+        cells.extend(
+            [experiment.unit.short(), "interval", experiment.unit.cost()].map(str::to_owned),
+        );
     } else {
         cells.extend(places.iter().map(|&x| place(experiment.axis, x)));
     }

@@ -78,6 +78,14 @@ impl Undo {
     }
 }
 
+impl Undo {
+    /// Leaves it as it is.
+    pub fn forget(self) {
+        let mut left = self.registry.left();
+        left.retain(|(number, _)| *number != self.number);
+    }
+}
+
 impl Drop for Undo {
     fn drop(&mut self) {
         let mut left = self.registry.left();

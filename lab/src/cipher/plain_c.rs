@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, BLOCK_BYTES};
 use crate::cipher::{Cipher, Tag};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};
@@ -27,6 +27,14 @@ unsafe extern "C" {
     fn aes_plain_expand(key: *mut Key, bytes: *const u8, byte_count: usize);
     fn aes_plain_cbc_encrypt(key: *const Key, iv: *const u8, data: *mut u8, byte_count: usize);
     fn aes_plain_cbc_decrypt(key: *const Key, iv: *const u8, data: *mut u8, byte_count: usize);
+    fn aes_plain_loop(
+        key: *const Key,
+        iv: *const u8,
+        buffer: *mut u8,
+        byte_count: usize,
+        call_bytes: usize,
+        turns: u64,
+    );
     fn aes_plain_ctr(key: *const Key, counter: *const u8, data: *mut u8, byte_count: usize);
     fn aes_plain_xts_encrypt(
         key: *const Key,
@@ -97,8 +105,7 @@ pub(super) fn expand(algorithm: Algorithm, bytes: &[u8]) -> Result<Box<dyn Ciphe
     if bytes.len() != algorithm.key_bytes() {
         return Err(refused("a key of another length"));
     }
-    // SAFETY: fills the tables of the C code, once, before any other call.
-    PREPARED.call_once(|| unsafe { aes_plain_prepare() });
+    prepare();
     let (first, second) = match algorithm {
         Algorithm::Xts256 => bytes.split_at(32),
         _ => (bytes, bytes),
@@ -115,6 +122,38 @@ pub(super) fn expand(algorithm: Algorithm, bytes: &[u8]) -> Result<Box<dyn Ciphe
     // SAFETY: both have the layout of the header.
     unsafe { aes_plain_ghash_prepare(&mut cipher.ghash, &cipher.key) };
     Ok(Box::new(cipher))
+}
+
+/// The loop of table A in C: what the kernel module runs too.
+pub struct PlainLoop(Key);
+
+impl PlainLoop {
+    /// Expands a key of 32 bytes.
+    pub fn new(key: &[u8; 32]) -> Self {
+        prepare();
+        Self(expand_one(key))
+    }
+
+    /// Encrypts and decrypts `data` in calls of `call_bytes`, `turns` times.
+    pub fn run(&self, iv: &[u8; BLOCK_BYTES], data: &mut [u8], call_bytes: usize, turns: u64) {
+        let (key, count) = (&raw const self.0, data.len());
+        // SAFETY: the key has been expanded; the C code goes no further than the length it is told.
+        unsafe {
+            aes_plain_loop(
+                key,
+                iv.as_ptr(),
+                data.as_mut_ptr(),
+                count,
+                call_bytes,
+                turns,
+            );
+        }
+    }
+}
+
+fn prepare() {
+    // SAFETY: fills the tables of the C code, once, before any other call.
+    PREPARED.call_once(|| unsafe { aes_plain_prepare() });
 }
 
 fn refused(what: &str) -> LabError {

@@ -8,8 +8,7 @@ use crate::cipher::{CipherContender, Expand, aws_lc, cobblestone, open_ssl, plai
 use crate::contender::{Availability, Contender, Placement};
 use crate::kernel_crypto::{Config, drivers};
 
-const IN_A_VIRTUAL_MACHINE: &str =
-    "a kernel that has it, as Debian's: boot one, or run the lab in a virtual machine";
+const IN_A_VIRTUAL_MACHINE: &str = "a kernel that has it, as Debian's; try coffer-lab kernel";
 
 /// All contenders of an algorithm, those that can't run among them.
 pub fn roster(algorithm: Algorithm) -> Vec<CipherContender> {
@@ -98,7 +97,7 @@ fn af_alg_contender(algorithm: Algorithm, name: &str, from: KeyFrom) -> Contende
 
 fn availability(algorithm: Algorithm, name: &str, from: KeyFrom) -> Availability {
     let missing = match af_alg::probe(algorithm, name, from) {
-        Ok(()) => return Availability::Runs,
+        Ok(()) => return enough_room().unwrap_or(Availability::Runs),
         Err(missing) => missing,
     };
     let option = if algorithm.authenticates() {
@@ -121,7 +120,7 @@ fn availability(algorithm: Algorithm, name: &str, from: KeyFrom) -> Availability
         ),
         Missing::KeySerial(Errno::ENOPROTOOPT) => Availability::cannot(
             "AF_ALG: keys by serial came with Linux 6.2",
-            "a newer kernel: boot one, or run the lab in a virtual machine",
+            "a newer kernel; try coffer-lab kernel --kernel backports",
         ),
         Missing::KeySerial(error) => Availability::cannot(
             format!("AF_ALG: the kernel took no key from its keyring ({error})"),
@@ -135,4 +134,19 @@ fn availability(algorithm: Algorithm, name: &str, from: KeyFrom) -> Availability
             IN_A_VIRTUAL_MACHINE,
         ),
     }
+}
+
+/// What a socket may use for its lists of pages, in bytes: those of a message of 1 MiB take 20 KB,
+/// which is all that Linux gave by default before 6.7.
+const OPTION_MEMORY_BYTES: u64 = 131_072;
+
+fn enough_room() -> Option<Availability> {
+    let text = std::fs::read_to_string("/proc/sys/net/core/optmem_max").ok()?;
+    let bytes: u64 = text.trim().parse().ok()?;
+    (bytes < OPTION_MEMORY_BYTES).then(|| {
+        Availability::cannot(
+            format!("AF_ALG: no messages of 1 MiB, as net.core.optmem_max is {bytes}"),
+            format!("sysctl -w net.core.optmem_max={OPTION_MEMORY_BYTES}, as root"),
+        )
+    })
 }

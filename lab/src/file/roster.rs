@@ -110,7 +110,7 @@ fn image_contender(name: &str, placement: Placement, runs_on: &str, options: &[&
     let missing = if let Some(option) = lacking {
         Some(Availability::cannot(
             config.lacks(option),
-            "a kernel that has it, as Debian's",
+            "a kernel that has it, as Debian's; try coffer-lab kernel",
         ))
     } else if !is_root() {
         Some(Availability::cannot(

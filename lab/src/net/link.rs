@@ -59,6 +59,8 @@ pub(super) struct Link {
     target: SocketAddr,
     /// The receiver's socket, for the sender that sets kernel TLS's keys on both.
     accepted: Mutex<Option<TcpStream>>,
+    /// Set, once that is done: who reads earlier gets the records instead of what is in them.
+    keyed: Mutex<Option<()>>,
 }
 
 impl Link {
@@ -89,6 +91,7 @@ impl Link {
             _namespaces: namespaces,
             target: SocketAddr::from(([10, 99, 0, 2], PORT)),
             accepted: Mutex::new(None),
+            keyed: Mutex::new(None),
             a,
             b,
         };
@@ -134,7 +137,8 @@ impl Link {
         stream.set_nodelay(true).doing(|| "listening".into())?;
         if session == Session::KernelTls {
             let own = stream.try_clone().doing(|| "listening".into())?;
-            *self.accepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
+            put(&self.accepted, own);
+            wait_for("the keys of kernel TLS", || take(&self.keyed))?;
         }
         session.accept(stream, tls)
     }
@@ -146,13 +150,10 @@ impl Link {
         let stream = stream.doing(|| format!("connecting to {}", self.target))?;
         stream.set_nodelay(true).doing(|| "connecting".into())?;
         if session == Session::KernelTls {
-            let receiver = wait_for("the receiver", || {
-                self.accepted
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take()
-            })?;
-            kernel_tls::enable(&stream, &receiver).doing(|| "kernel TLS".into())?;
+            let receiver = wait_for("the receiver", || take(&self.accepted))?;
+            let enabled = kernel_tls::enable(&stream, &receiver);
+            put(&self.keyed, ());
+            enabled.doing(|| "kernel TLS".into())?;
         }
         session.connect(stream, tls)
     }
@@ -346,6 +347,14 @@ fn enter(namespace: &str) -> Result<()> {
     let doing = || format!("entering the network namespace {namespace}");
     let file = File::open(Path::new("/run/netns").join(namespace)).doing(doing)?;
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).doing(doing)
+}
+
+fn put<T>(place: &Mutex<Option<T>>, value: T) {
+    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+}
+
+fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 fn accept_within(listener: &TcpListener, patience: Duration) -> Result<TcpStream> {

@@ -143,7 +143,7 @@ fn missing(kind: Kind) -> Option<Availability> {
     if works_in_a_namespace(arguments) {
         return None;
     }
-    let remedy = "a kernel that has it, as Debian's: boot one, or run the lab in a virtual machine";
+    let remedy = "a kernel that has it, as Debian's; try coffer-lab kernel";
     Some(Availability::cannot(Config::read().lacks(option), remedy))
 }
 

@@ -27,7 +27,7 @@ pub(super) fn chunked(effort: Effort) -> Result<Experiment> {
     for one in contenders.iter().filter(|one| one.availability.runs()) {
         check(one, &key, &iv)?;
     }
-    let duration = Duration::from_millis(if effort.quick { 50 } else { 200 });
+    let duration = effort.last(if effort.quick { 50 } else { 200 });
     let chunks: &[usize] = if effort.quick { &QUICK_CHUNKS } else { &CHUNKS };
     let entrants = chunks.iter().flat_map(|&chunk| {
         let runs = |one: &&Contender| one.availability.runs();

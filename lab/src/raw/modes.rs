@@ -13,11 +13,29 @@ use crate::rounds::{Effort, Entrant, Plan, run};
 const BLOCKS: [usize; 9] = [16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
 const QUICK_BLOCKS: [usize; 4] = [16, 1024, 16_384, 1_048_576];
 
+/// Where instructions are counted, 1 MiB costs each driver a second and tells what 64 KiB told.
+const COUNTED_BLOCKS: [usize; 4] = [16, 1024, 4096, 65_536];
+const QUICK_COUNTED_BLOCKS: [usize; 3] = [16, 1024, 16_384];
+
+fn blocks(effort: Effort) -> &'static [usize] {
+    match (effort.counts_instructions(), effort.quick) {
+        (true, true) => &QUICK_COUNTED_BLOCKS,
+        (true, false) => &COUNTED_BLOCKS,
+        (false, true) => &QUICK_BLOCKS,
+        (false, false) => &BLOCKS,
+    }
+}
+
+/// The longest message that is measured, in bytes.
+pub(super) fn longest_block(effort: Effort) -> usize {
+    blocks(effort).iter().copied().max().unwrap_or(0)
+}
+
 /// The message by which threads are compared.
 const THREADED_BLOCK: usize = 16_384;
 
 fn duration(effort: Effort) -> Duration {
-    Duration::from_millis(if effort.quick { 8 } else { 40 })
+    effort.last(if effort.quick { 8 } else { 40 })
 }
 
 /// One thread, messages from 16 B to 1 MiB, both directions.
@@ -26,8 +44,7 @@ pub(super) fn by_block(
     roster: &[CipherContender],
     effort: Effort,
 ) -> Result<Vec<Experiment>> {
-    let blocks: &[usize] = if effort.quick { &QUICK_BLOCKS } else { &BLOCKS };
-    let places: Vec<(u64, usize, usize)> = blocks
+    let places: Vec<(u64, usize, usize)> = blocks(effort)
         .iter()
         .map(|&block| (block as u64, block, 1))
         .collect();
@@ -43,6 +60,10 @@ pub(super) fn by_threads(
     roster: &[CipherContender],
     effort: Effort,
 ) -> Result<Vec<Experiment>> {
+    // On one core it would be what stands in the other plot.
+    if core_count() == 1 {
+        return Ok(Vec::new());
+    }
     let places: Vec<(u64, usize, usize)> = thread_counts(core_count())
         .into_iter()
         .map(|threads| (threads as u64, THREADED_BLOCK, threads))

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::contender::{Availability, Contender, Placement};
 use crate::plot::{Bar, Line, Mark, bars, colour, lines};
 use crate::published::{Published, of_experiment};
-use crate::record::{Axis, Experiment, Point, Record, Series};
+use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
 use crate::table::{figure, place, warnings};
 
 /// Experiments that belong together: the same contenders, other directions.
@@ -69,23 +69,31 @@ pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
 }
 
 fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
+    // Published figures are MB/s: beside instructions they stand in the table only.
+    let comparable = experiment.unit == Unit::MegabytesPerSecond;
+    let drawn = if comparable { published } else { &[] };
     let drawing = if experiment.axis == Axis::Single || experiment.places().len() < 2 {
         bars(
             &experiment.title,
             experiment.unit.name(),
-            &rows(experiment, published),
+            &rows(experiment, drawn),
         )
     } else {
-        as_lines(experiment, published)
+        as_lines(experiment, drawn)
     };
     html! {
         figure {
-            figcaption { h3 { (experiment.title) } }
+            figcaption {
+                h3 { (experiment.title) }
+                @if experiment.unit == Unit::BytesPerThousandInstructions {
+                    p.quiet { (experiment.unit.name()) }
+                }
+            }
             @match drawing {
                 Some(drawing) => { (drawing) }
                 None => { p.empty { "Not measured here: nobody could run this." } }
             }
-            @let marked = published.iter().any(|figure| figure.x.is_some());
+            @let marked = drawn.iter().any(|figure| figure.x.is_some());
             @if experiment.axis != Axis::Single { (legend(experiment, marked)) }
             @let cautions = warnings(experiment).join("; ");
             @if !cautions.is_empty() { p.warning role="note" { (cautions) } }
@@ -194,7 +202,7 @@ fn figures(experiment: &Experiment) -> Markup {
                     th scope="col" { "median" }
                     th scope="col" { "interval" }
                     th scope="col" { "sure" }
-                    th scope="col" { "CPU s/GB" }
+                    th scope="col" { (experiment.unit.cost()) }
                     @if counted {
                         th scope="col" { "calls" }
                         th scope="col" { "switches" }

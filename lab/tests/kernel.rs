@@ -1,0 +1,79 @@
+//! The virtual machine: boots, measures, and brings back what failed inside. Each boot takes some
+//! twenty seconds of a core, and the first run fetches packages: so these run by `make lab-kernel`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use coffer_lab::kernel::{Request, default_cache, measure, run_script};
+use coffer_lab::record::{Record, Unit};
+
+fn request(experiments: Vec<&'static str>) -> Request {
+    Request {
+        kernel: "6.1".into(),
+        accelerator: None,
+        experiments,
+        quick: true,
+        rounds: Some(1),
+        cache: default_cache(),
+        keep: false,
+        lab: PathBuf::from(env!("CARGO_BIN_EXE_coffer-lab")),
+    }
+}
+
+fn runs_left() -> usize {
+    let own = format!("run-{}", std::process::id());
+    let entries = fs::read_dir(default_cache())
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(&own)).count()
+}
+
+#[test]
+#[ignore = "boots a virtual machine: make lab-kernel"]
+fn what_this_kernel_lacks_runs_inside_and_failures_come_back() {
+    let script = "coffer-lab list && test -e /proc/aestest && echo all of it";
+    let said = run_script(&request(Vec::new()), script).unwrap();
+    let runs = |name: &str| {
+        let line = said.iter().find(|line| line.trim_start().starts_with(name));
+        assert!(
+            line.is_some_and(|line| line.contains("runs: ")),
+            "{name}: {line:?}"
+        );
+    };
+    for name in [
+        "AF_ALG gcm(aes) ",
+        "AF_ALG driver cbc(aes-generic)",
+        "kernel TLS",
+        "dm-crypt",
+    ] {
+        runs(name);
+    }
+    for name in ["IPsec", "WireGuard ", "fscrypt"] {
+        runs(name);
+    }
+    assert_eq!(said.last().map(String::as_str), Some("all of it"));
+
+    let failing = run_script(&request(Vec::new()), "echo a planted failure; exit 7");
+    let error = failing.unwrap_err().to_string();
+    assert!(
+        error.contains("exit status 7") && error.contains("a planted failure"),
+        "{error}"
+    );
+    assert_eq!(runs_left(), 0);
+}
+
+/// Where instructions are counted, two boots give the same figures to the last digit.
+#[test]
+#[ignore = "boots a virtual machine: make lab-kernel"]
+fn what_is_counted_is_the_same_each_time() {
+    let both: Vec<Record> = (0..2)
+        .map(|_| measure(&request(vec!["sendfile"])).unwrap())
+        .collect();
+    let experiment = &both[0].experiments[0];
+    assert!(!experiment.places().is_empty());
+    if experiment.unit == Unit::BytesPerThousandInstructions {
+        assert_eq!(both[0].experiments, both[1].experiments);
+    }
+}
