@@ -8,25 +8,38 @@ use zeroize::Zeroizing;
 
 use crate::error::{Result, StoreError};
 
-/// `x'`, 64 hexadecimal digits, `'`: SQLCipher then takes the key as it is and derives nothing.
-const RAW_KEY_BYTES: usize = 2 + 64 + 1;
+/// `x'`, 64 hexadecimal digits of the key, 32 of the salt, `'`: SQLCipher then takes the key as it
+/// is and derives nothing. Without the salt, it takes the one that the file begins with.
+const RAW_KEY_BYTES: usize = 2 + 64 + 32 + 1;
+
+/// The length of a salt, in bytes.
+const SALT_BYTES: usize = 16;
+
+/// What a database's salt is derived with from its key.
+const SALT_LABEL: &[u8] = b"coffer database salt v1\0";
+
+/// Which salt a database has: its pages are authenticated with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Salt {
+    /// One that follows from the key. The file's first sector is written with every checkpoint that
+    /// has the first page, so a power cut may leave it in ruins; the log has the page then, which
+    /// opens only with a salt that is known from elsewhere.
+    OfKey,
+    /// The one that the file begins with: databases of before had a random one.
+    Stored,
+}
 
 /// Hands the key to SQLCipher: the first thing to be done with a connection.
 ///
 /// Through the C function, for a `PRAGMA key` would leave the key in the text of a statement,
 /// which nobody zeroizes. SQLCipher keeps its own copy masked, in locked memory.
-pub(crate) fn set_key(connection: &Connection, key: &SecretKey) -> Result<()> {
-    let raw = raw_key(key);
+pub(crate) fn set_key(connection: &Connection, key: &SecretKey, salt: Salt) -> Result<()> {
+    let raw = raw_key(key, salt);
+    let length_bytes = raw.len() as i32;
     // SAFETY: the handle is that of an open connection, which outlives the call and is used by
     // this thread alone (`&Connection` is not `Sync`). The pointer is valid for the length given;
     // SQLCipher copies the bytes before it returns.
-    let code = unsafe {
-        ffi::sqlite3_key(
-            connection.handle(),
-            raw.as_ptr().cast(),
-            RAW_KEY_BYTES as i32,
-        )
-    };
+    let code = unsafe { ffi::sqlite3_key(connection.handle(), raw.as_ptr().cast(), length_bytes) };
     if code == ffi::SQLITE_OK {
         Ok(())
     } else {
@@ -66,15 +79,22 @@ pub(crate) fn system_errno(connection: &Connection) -> i32 {
     unsafe { ffi::sqlite3_system_errno(connection.handle()) }
 }
 
-fn raw_key(key: &SecretKey) -> Zeroizing<[u8; RAW_KEY_BYTES]> {
+fn raw_key(key: &SecretKey, salt: Salt) -> Zeroizing<Vec<u8>> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut raw = Zeroizing::new([0; RAW_KEY_BYTES]);
-    raw[..2].copy_from_slice(b"x'");
-    for (pair, byte) in raw[2..66].chunks_exact_mut(2).zip(key.expose()) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
+    // At its full length at once, so that no part of it is left where it grew from.
+    let mut raw = Zeroizing::new(Vec::with_capacity(RAW_KEY_BYTES));
+    raw.extend_from_slice(b"x'");
+    let mut digits = |bytes: &[u8]| {
+        for byte in bytes {
+            raw.push(DIGITS[usize::from(byte >> 4)]);
+            raw.push(DIGITS[usize::from(byte & 15)]);
+        }
+    };
+    digits(key.expose());
+    if salt == Salt::OfKey {
+        digits(&key.derive(SALT_LABEL).expose()[..SALT_BYTES]);
     }
-    raw[66] = b'\'';
+    raw.push(b'\'');
     raw
 }
 
@@ -87,8 +107,12 @@ mod tests {
         let mut bytes = [0; 32];
         bytes[0] = 0x0f;
         bytes[31] = 0xa5;
-        let raw = raw_key(&SecretKey::from_bytes(bytes));
-        let text = std::str::from_utf8(raw.as_slice()).unwrap();
-        assert_eq!(text, format!("x'0f{}a5'", "00".repeat(30)));
+        let key = SecretKey::from_bytes(bytes);
+        let text = |salt| String::from_utf8(raw_key(&key, salt).to_vec()).unwrap();
+        let digits = format!("0f{}a5", "00".repeat(30));
+        assert_eq!(text(Salt::Stored), format!("x'{digits}'"));
+        let salted = text(Salt::OfKey);
+        assert!(salted.starts_with(&format!("x'{digits}")));
+        assert_eq!(salted.len(), RAW_KEY_BYTES);
     }
 }

@@ -13,7 +13,7 @@ use coffer_seal::SecretKey;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::cipher;
+use crate::cipher::{self, Salt};
 use crate::error::{Result, StoreError};
 use crate::limits::{
     BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, DATABASE_MEMORY_BYTES, JOURNAL_KEPT_BYTES, PAGE_BYTES,
@@ -95,8 +95,17 @@ impl Database {
         let path = absolute(path)?;
         fs::metadata(&path).map_err(|error| StoreError::io("open a database", error))?;
         // With the first page everything opens, or nothing.
-        let connection = connect(&path, key, access).map_err(foreign_if_damaged)?;
-        self.check(&connection).map_err(foreign_if_damaged)?;
+        let with = |salt| {
+            let connection = connect(&path, key, salt, access)?;
+            self.check(&connection).map(|()| connection)
+        };
+        // Without a log nobody was writing the first page: its salt is as it should be, or it was
+        // altered.
+        let salt_of_key = has_log(&path).then(|| with(Salt::OfKey));
+        let connection = match salt_of_key.and_then(Result::ok) {
+            Some(connection) => connection,
+            None => with(Salt::Stored).map_err(foreign_if_damaged)?,
+        };
         settle(&connection)?;
         Ok(connection)
     }
@@ -109,7 +118,7 @@ impl Database {
             .mode(0o600)
             .open(path)
             .map_err(|error| StoreError::io("create a database", error))?;
-        let connection = connect(path, key, Access::Write)?;
+        let connection = connect(path, key, Salt::OfKey, Access::Write)?;
         connection.execute_batch(&format!(
             "BEGIN IMMEDIATE;
              {schema}
@@ -164,7 +173,7 @@ enum Access {
 }
 
 /// Opens the file and hands it the key.
-fn connect(path: &Path, key: &SecretKey, access: Access) -> Result<Connection> {
+fn connect(path: &Path, key: &SecretKey, salt: Salt, access: Access) -> Result<Connection> {
     static LIMIT: Once = Once::new();
     LIMIT.call_once(|| cipher::limit_memory(DATABASE_MEMORY_BYTES));
     // Each connection is used by one thread at a time, so SQLite needs no mutex of its own.
@@ -194,7 +203,7 @@ fn connect(path: &Path, key: &SecretKey, access: Access) -> Result<Connection> {
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     // What SQLCipher has to say goes to our errors, not to standard error.
     connection.execute_batch("PRAGMA cipher_log_level = NONE")?;
-    cipher::set_key(&connection, key)?;
+    cipher::set_key(&connection, key, salt)?;
     connection.execute_batch(&format!(
         "PRAGMA cipher_page_size = {PAGE_BYTES};
          PRAGMA cipher_hmac_algorithm = HMAC_SHA256;

@@ -23,6 +23,7 @@ use futures::future::join_all;
 use crate::bucket::OpenBucket;
 use crate::draft::{Draft, DraftBucket, last_audit_record};
 use crate::error::{Result, VaultError};
+use crate::folder::{failed, sync_folder};
 use crate::ledger::Kind;
 use crate::limits::{COMMIT_WAIT, COUNTED_BY_OPENING_MAX, CUT_LOOK, CUT_WAIT, SETTLE_PAUSES};
 use crate::manage::blocking;
@@ -86,7 +87,6 @@ impl Vault {
         let (open, connections) = self.cut(&ids);
         let (totals, uncounted) = self.count(&ids, &open).await;
         let draft = draft(&doomed, buckets, &hidden, totals, uncounted, warrant);
-        inner.at("cut");
         let kept = {
             let (inner, draft) = (inner.clone(), draft.clone());
             blocking(move || inner.system.keep(Kind::Erase, &draft.id(), &draft)).await
@@ -96,7 +96,6 @@ impl Vault {
             inner.system.show(hidden);
             return Err(error);
         }
-        inner.at("drafted");
 
         let keys = {
             let (inner, draft) = (inner.clone(), draft.clone());
@@ -105,7 +104,6 @@ impl Vault {
         let (erased, cut_off) = tokio::join!(keys, self.wait_for_those_cut_off(&ids, open));
         match erased? {
             Destroyed::Yes(erased) => {
-                inner.at("destroyed");
                 let cut_off = CutOff {
                     connections,
                     ..cut_off
@@ -229,12 +227,10 @@ impl Vault {
         let receipt = blocking(move || {
             let last = last_audit_record(&inner.audit);
             let receipt = draft.sign(&inner.keystore, &erased, checked, left, last)?;
-            inner.at("signed");
             let ids = draft.bucket_ids();
             inner
                 .system
                 .finish_erase(&draft.id(), &ids, &receipt, now_ms())?;
-            inner.at("finished");
             Ok(receipt)
         })
         .await?;
@@ -276,9 +272,14 @@ fn remove_doomed_folders(inner: &Inner) -> Result<()> {
         let dir = inner.folder.bucket(id);
         match std::fs::remove_dir_all(&dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(crate::folder::failed("remove", &dir)(error));
+                return Err(failed("remove", &dir)(error));
             }
-            _ => inner.system.forget_doomed(id)?,
+            _ => {
+                // Or a power cut brings the folder back when nobody knows of it any more.
+                let buckets = inner.folder.buckets();
+                sync_folder(&buckets).map_err(failed("sync", &buckets))?;
+                inner.system.forget_doomed(id)?;
+            }
         }
     }
     Ok(())

@@ -109,9 +109,6 @@ pub mod offline;
 
 mod commitments;
 
-#[cfg(test)]
-mod interruptions;
-
 pub use coffer_seal::{KeyMemory, locked_memory};
 pub use coffer_store::{Totals, record};
 

@@ -61,7 +61,6 @@ pub struct Vault {
 }
 
 pub(crate) struct Inner {
-    pub(crate) folder: Folder,
     pub(crate) keys: KeyFolder,
     pub(crate) keystore: Arc<Keystore>,
     pub(crate) audit: Arc<Audit>,
@@ -81,7 +80,9 @@ pub(crate) struct Inner {
     pub(crate) rotations: Mutex<Rotations>,
     pub(crate) rotation_tasks: Mutex<Vec<JoinHandle<()>>>,
     first_start: bool,
-    /// Told of the steps of an erase, so that a test can look at the disk between them.
+    /// The last to go: whoever gets its lock next finds all files closed.
+    pub(crate) folder: Folder,
+    /// Told of the steps of a rotation, so that a test can look at the disk between them.
     #[cfg(test)]
     pub(crate) probe: Mutex<Option<Probe>>,
 }
@@ -286,6 +287,7 @@ impl Inner {
     pub(crate) fn label<'a>(&self, row: &'a BucketRow) -> Result<&'a Label> {
         Ok(&self.tag(row)?.label)
     }
+
     #[cfg(test)]
     pub(crate) fn at(&self, step: &'static str) {
         if let Some(probe) = &*self.probe.lock().unwrap() {
