@@ -72,6 +72,9 @@ impl S3Access for Doorkeeper {
                 .map(|credentials| credentials.access_key.as_str());
             let subject = subject(&self.0, access_key)?;
             cx.extensions_mut().insert(subject);
+            if let Some(exchange) = &exchange {
+                exchange.set_signed_in();
+            }
         }
         not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
         not_implemented::check_headers(cx.headers())?;

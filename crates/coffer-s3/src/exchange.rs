@@ -45,6 +45,7 @@ pub(crate) struct Exchange {
     operation: OnceLock<usize>,
     bucket: OnceLock<String>,
     fault: OnceLock<BodyFault>,
+    is_signed_in: AtomicBool,
     body_withheld: AtomicBool,
     keep_body: AtomicBool,
     kept_body: Mutex<Vec<Bytes>>,
@@ -58,6 +59,7 @@ impl Exchange {
             operation: OnceLock::new(),
             bucket: OnceLock::new(),
             fault: OnceLock::new(),
+            is_signed_in: AtomicBool::new(false),
             body_withheld: AtomicBool::new(false),
             keep_body: AtomicBool::new(false),
             kept_body: Mutex::default(),
@@ -103,6 +105,15 @@ impl Exchange {
 
     pub(crate) fn bucket(&self) -> &str {
         self.bucket.get().map_or("", String::as_str)
+    }
+
+    /// Notes that the signature was right.
+    pub(crate) fn set_signed_in(&self) {
+        self.is_signed_in.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_signed_in(&self) -> bool {
+        self.is_signed_in.load(Ordering::Relaxed)
     }
 
     /// Notes what went wrong with the body; the first fault is the cause of the others.

@@ -38,6 +38,8 @@ mod not_implemented;
 
 mod signing;
 
+mod claim;
+
 mod hosts;
 
 mod chunks;

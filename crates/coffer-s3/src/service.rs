@@ -16,6 +16,7 @@ use s3s::{HttpError, HttpResponse, S3Result, s3_error};
 use crate::answers;
 use crate::auth::{Doorkeeper, Secrets};
 use crate::chunks::ChunkStyle;
+use crate::claim::{Claim, failure};
 use crate::counters::{S3Counters, Tally};
 use crate::exchange::Exchange;
 use crate::hosts::Domains;
@@ -38,6 +39,7 @@ pub struct S3Options {
 #[derive(Clone)]
 pub struct S3Service {
     s3s: s3s::service::S3Service,
+    vault: Vault,
     tally: Arc<Tally>,
 }
 
@@ -46,9 +48,13 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
     let domains = Domains::new(&options.domains);
     let again = builder(&vault, domains.clone()).build();
     let mut builder = builder(&vault, domains);
-    builder.set_route(Lenience { vault, again });
+    builder.set_route(Lenience {
+        vault: vault.clone(),
+        again,
+    });
     S3Service {
         s3s: builder.build(),
+        vault,
         tally: Arc::default(),
     }
 }
@@ -89,6 +95,7 @@ impl S3Service {
         let exchange = Arc::new(Exchange::new());
         let in_flight = InFlight::new(self.tally.clone());
         let (parts, body) = request.into_parts();
+        let claim = Claim::of(&parts);
         let style = chunk_style(&parts.headers);
         let waits = parts
             .headers
@@ -115,6 +122,12 @@ impl S3Service {
         };
         let code = answers::complete(&mut response, &exchange);
         self.note(&response, &exchange, code.as_deref());
+        if let Some(code) = code.as_deref()
+            && let Some(failure) = failure(code, exchange.is_signed_in(), &claim)
+        {
+            let claimed = claim.access_key_id();
+            self.vault.sign_in_failed(claimed.as_deref(), failure, None);
+        }
         Ok(response.map(|body| AnswerBody {
             body,
             tally: self.tally.clone(),

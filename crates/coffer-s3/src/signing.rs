@@ -202,7 +202,7 @@ fn check_life(seconds: &str) -> S3Result {
 }
 
 /// A field of an `Authorization` header.
-fn field<'a>(authorization: &'a str, name: &str) -> &'a str {
+pub(crate) fn field<'a>(authorization: &'a str, name: &str) -> &'a str {
     let rest = authorization.split_once(name).map_or("", |(_, rest)| rest);
     rest.split_once(',').map_or(rest, |(value, _)| value)
 }

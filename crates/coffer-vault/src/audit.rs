@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::error::{Result, VaultError};
+use crate::limits::{REPEATS_KEPT, STRANGERS_TOLD};
 use crate::repeats::Repeats;
 use crate::system::System;
 
@@ -35,7 +36,9 @@ pub(crate) struct Audit {
     opening: Mutex<()>,
     /// The record that `system.db` has.
     anchor: Mutex<Option<Recorded>>,
-    pub(crate) repeats: Repeats,
+    repeats: Repeats,
+    /// Of those who claim an access key that there is not.
+    strangers: Repeats,
     /// How much damage has been told of, as it is counted.
     damage_told: AtomicU64,
     /// What is only made to look as if it were noted.
@@ -78,9 +81,10 @@ impl Audit {
             anchor: Mutex::new(known),
             log: OnceLock::new(),
             opening: Mutex::new(()),
-            repeats: Repeats::default(),
+            repeats: Repeats::new(REPEATS_KEPT),
+            strangers: Repeats::new(STRANGERS_TOLD),
             damage_told: AtomicU64::new(0),
-            passed_over: Repeats::default(),
+            passed_over: Repeats::new(REPEATS_KEPT),
             clock: Mutex::default(),
         };
         match audit.log_or_open() {
@@ -175,9 +179,19 @@ impl Audit {
 
     /// As [`Audit::note`], but what the same actor has just done is only counted.
     pub(crate) fn note_repeated(&self, event: Event) {
-        let kind = format!("{} {:?} {}", event.act, event.outcome, event.actor);
-        if let Some(event) = self.repeats.take(kind, event, Instant::now()) {
+        if let Some(event) = self.repeats.take(event, Instant::now()) {
             self.note(event);
+        }
+    }
+
+    /// As [`Audit::note_repeated`], of somebody who claims an access key that there is not. Only a
+    /// few such ids are told within a minute; all others are counted as one.
+    pub(crate) fn note_stranger(&self, event: Event, claimed: &str) {
+        let named = event.clone().with("claimed", claimed);
+        if !self.strangers.has_room_for(&named) {
+            self.note_repeated(event);
+        } else if let Some(named) = self.strangers.take(named, Instant::now()) {
+            self.note(named);
         }
     }
 
@@ -191,8 +205,7 @@ impl Audit {
     /// not be told from that there is none, by the clock either.
     pub(crate) fn pass_over(&self, act: &'static str, subject: &str, bucket: &str) {
         let event = Event::new(act, subject, Outcome::Denied).with("bucket", bucket);
-        let kind = format!("{} {:?} {}", event.act, event.outcome, event.actor);
-        drop(self.passed_over.take(kind, event, Instant::now()));
+        drop(self.passed_over.take(event, Instant::now()));
     }
 
     /// Notes that stored data did not open, which is counted as `damage_count`: what a verification
@@ -217,12 +230,18 @@ impl Audit {
 
     /// Tells of what has repeated, and moves the anchor up. Blocks.
     pub(crate) fn tick(&self, system: &System, all: bool) {
-        for event in self.repeats.due(Instant::now(), all) {
-            self.note(event);
-        }
+        self.tell_repeats(all);
         drop(self.passed_over.due(Instant::now(), all));
         if let Err(error) = self.move_anchor(system) {
             tracing::warn!(%error, "could not keep the audit log's last record in system.db");
+        }
+    }
+
+    fn tell_repeats(&self, all: bool) {
+        for repeats in [&self.repeats, &self.strangers] {
+            for event in repeats.due(Instant::now(), all) {
+                self.note(event);
+            }
         }
     }
 
@@ -239,9 +258,7 @@ impl Audit {
 
     /// Records the stop, and closes the log. Blocks.
     pub(crate) fn close(&self, system: &System) {
-        for event in self.repeats.due(Instant::now(), true) {
-            self.note(event);
-        }
+        self.tell_repeats(true);
         let Some(log) = self.log() else { return };
         let stop = Event::new("server.stop", SERVER, Outcome::Done);
         match log.append(stop).map(drop).and_then(|()| log.close()) {

@@ -130,6 +130,7 @@ pub use crate::recording::Facts;
 pub use crate::request::*;
 pub use crate::rights::{Right, Rights};
 pub use crate::roles::{Role, Roles};
+pub use crate::sign_in::SignInFailure;
 pub use crate::subject::Subject;
 pub use crate::subjects::{NewSubject, SubjectChange, SubjectInfo};
 pub use crate::vault::{Vault, VaultOptions};

@@ -88,6 +88,12 @@ pub const REPEATS_WINDOW: std::time::Duration = std::time::Duration::from_secs(6
 /// How many kinds of events are watched for repeating at once.
 pub const REPEATS_KEPT: usize = 4_096;
 
+/// How many access key ids that nobody has are told within a minute, as they were claimed.
+pub const STRANGERS_TOLD: usize = 8;
+
+/// The longest claimed access key id that is told: real ones have 20, secrets 40.
+pub const CLAIMED_ID_MAX_CHARS: usize = 32;
+
 /// How many records of the audit log are read at a time.
 pub const AUDIT_PAGE: usize = 256;
 

@@ -17,7 +17,7 @@ pub(crate) const HOST: &str = "127.0.0.1:9000";
 pub(crate) struct Front {
     pub(crate) service: S3Service,
     pub(crate) key: Key,
-    vault: Vault,
+    pub(crate) vault: Vault,
     _data: TempDir,
 }
 

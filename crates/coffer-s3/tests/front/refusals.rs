@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use futures::stream;
+use coffer_vault::{Actor, AuditItem, AuditQuery};
+use futures::{StreamExt, stream};
 use http_body::Frame;
 use http_body_util::StreamBody;
 
@@ -54,6 +55,61 @@ async fn only_whoever_signed_all_of_it_gets_in() {
         .send()
         .await
         .refused(403, "SignatureDoesNotMatch");
+    front.close().await;
+}
+
+#[tokio::test]
+async fn signatures_that_are_refused_stand_in_the_audit_log() {
+    let front = Front::with_bucket().await;
+    front.put("k", "x").await;
+    front.read("no such").await.refused(404, "NoSuchKey");
+    front
+        .ask("GET", "/buc/k")
+        .send_anonymous()
+        .await
+        .expect(403);
+    let uncovered = front.ask("GET", "/buc/k").unsigned("x-amz-meta-a", "b");
+    uncovered.send().await.expect(403);
+    let mut stranger = Front::new().await;
+    stranger.service = front.service.clone();
+    stranger.ask("GET", "/buc/k").send().await.expect(403);
+    let invented = stranger.key.id.clone();
+    stranger.key.id = front.key.id.clone();
+    stranger.ask("GET", "/buc/k").send().await.expect(403);
+    stranger.ask("HEAD", "/buc/k").send().await.expect(403);
+    stranger
+        .ask("GET", "/buc/k")
+        .send_presigned()
+        .await
+        .expect(403);
+
+    // They are noted within a second.
+    tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
+    let auditor = Actor::Local { uid: 0 };
+    let items = front.vault.audit_records(&auditor, AuditQuery::default());
+    let records = items.await.unwrap().filter_map(|item| async move {
+        match item {
+            AuditItem::Record(record) => Some(record.event),
+            _ => None,
+        }
+    });
+    let failed = records.filter_map(|event| async move {
+        let detail = |name: &str| event.details.get(name).cloned().unwrap_or_default();
+        let told = (event.actor.to_string(), detail("reason"), detail("claimed"));
+        (event.act == "server.sign-in" && event.outcome.as_str() == "denied").then_some(told)
+    });
+    let failed: Vec<_> = failed.collect().await;
+    let told = |actor: &str, reason: &str, claimed: &str| {
+        [actor, reason, claimed].map(str::to_owned).into()
+    };
+    let expected: [(String, String, String); 4] = [
+        told("unknown", "unsigned", ""),
+        told(&front.key.id, "expired or incomplete signature", ""),
+        told("unknown", "no such access key", &invented),
+        // Again and again, so it is told once, and the rest within a minute as a count.
+        told(&front.key.id, "wrong signature", ""),
+    ];
+    assert_eq!(failed, expected);
     front.close().await;
 }
 

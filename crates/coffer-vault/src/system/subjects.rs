@@ -128,9 +128,11 @@ impl System {
         counts.then(|| row.secret_access_key.clone())
     }
 
-    /// Whether there is this access key, whatever its state.
-    pub(crate) fn knows_access_key(&self, access_key_id: &str) -> bool {
-        self.subjects().by_access_key.contains_key(access_key_id)
+    /// Whoever holds this access key, whatever its state.
+    pub(crate) fn subject_of_key(&self, access_key_id: &str) -> Option<Arc<Subject>> {
+        let subjects = self.subjects();
+        let row = subjects.by_access_key.get(access_key_id)?;
+        Some(row.subject.clone())
     }
 
     /// The subject of this name, whatever its state.

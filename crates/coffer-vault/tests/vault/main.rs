@@ -8,4 +8,5 @@ mod care;
 mod erase;
 mod exports;
 mod objects;
+mod sign_ins;
 mod watched;

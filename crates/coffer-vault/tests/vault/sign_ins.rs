@@ -1,0 +1,130 @@
+//! Who fails to sign in, as the audit log tells of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use coffer_vault::*;
+use futures::StreamExt;
+
+use crate::door;
+
+const LOCAL: Actor = Actor::Local { uid: 0 };
+
+/// A record of a failed sign-in: actor, and details.
+type Told = (String, BTreeMap<String, String>);
+
+/// What the log has of failed sign-ins, after a stop, which tells of all that repeated.
+async fn told(vault: Vault, data: &Path) -> Vec<Told> {
+    vault.close().await;
+    drop(vault);
+    let vault = door::open(data).await;
+    let items = vault.audit_records(&LOCAL, AuditQuery::default()).await;
+    let of_sign_in = |item| async move {
+        let AuditItem::Record(record) = item else {
+            panic!("the log is sound")
+        };
+        let event = record.event;
+        (event.act == "server.sign-in" && event.outcome.as_str() == "denied")
+            .then(|| (event.actor.to_string(), event.details))
+    };
+    let told = items.unwrap().filter_map(of_sign_in).collect().await;
+    vault.close().await;
+    told
+}
+
+fn details<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    pairs.into_iter().map(owned).collect()
+}
+
+#[tokio::test]
+async fn refused_signatures_are_told_with_reasons_and_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = door::open(folder.path()).await;
+    let first = door::access_key_id(folder.path());
+    let new = NewSubject {
+        name: "guest".into(),
+        clearance: "default".into(),
+        roles: [Role::DataUser].into_iter().collect(),
+        expires_ms: None,
+        grants: None,
+    };
+    let (guest, _) = vault.create_subject(&LOCAL, new).await.unwrap();
+    let guest = guest.subject.access_key_id().to_owned();
+    let fails = |id: &str, failure| vault.sign_in_failed(Some(id), failure, None);
+    for _ in 0..5 {
+        fails(&first, SignInFailure::Signature);
+    }
+    fails(&first, SignInFailure::Clock);
+    let disabled = SubjectChange {
+        is_disabled: Some(true),
+        ..SubjectChange::default()
+    };
+    vault
+        .change_subject(&LOCAL, "guest", disabled)
+        .await
+        .unwrap();
+    fails(&guest, SignInFailure::AccessKey);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let soon_ms = now.unwrap().as_millis() as i64 + 1_000;
+    let expired = SubjectChange {
+        is_disabled: Some(false),
+        expires_ms: Some(Some(soon_ms)),
+        ..SubjectChange::default()
+    };
+    vault
+        .change_subject(&LOCAL, "guest", expired)
+        .await
+        .unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    fails(&guest, SignInFailure::AccessKey);
+    vault.sign_in_failed(None, SignInFailure::Unsigned, None);
+
+    let found = told(vault, folder.path()).await;
+    let expected = [
+        (&first, details([("reason", "wrong signature")])),
+        (
+            &first,
+            details([("reason", "wrong signature"), ("repeated", "4")]),
+        ),
+        (&first, details([("reason", "wrong time")])),
+        (&guest, details([("reason", "disabled access key")])),
+        (&guest, details([("reason", "expired access key")])),
+        (&"unknown".to_owned(), details([("reason", "unsigned")])),
+    ];
+    for (actor, details) in &expected {
+        let one = ((*actor).clone(), details.clone());
+        assert!(found.contains(&one), "{one:?} in {found:?}");
+    }
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+}
+
+#[tokio::test]
+async fn whoever_invents_ids_fills_neither_memory_nor_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = door::open(folder.path()).await;
+    let fails = |id: &str| vault.sign_in_failed(Some(id), SignInFailure::AccessKey, None);
+    for round in 0..2 {
+        for number in 0..20_000 {
+            fails(&format!("AKINVENTED{:010}", number * (round + 1)));
+        }
+    }
+    // What is no id is never told: it may be a secret in the wrong place.
+    fails("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY");
+    fails("line\nbreak");
+    let found = told(vault, folder.path()).await;
+    let claims = |told: &&Told| told.1.contains_key("claimed");
+    let claimed: Vec<_> = found.iter().filter(claims).collect();
+    assert!((8..=16).contains(&claimed.len()), "{claimed:?}");
+    assert!(found.len() <= 18, "{}", found.len());
+    let counted: u64 = found
+        .iter()
+        .map(|(_, details)| match details.get("repeated") {
+            Some(count) => count.parse().unwrap(),
+            None => 1,
+        })
+        .sum();
+    assert_eq!(counted, 40_002, "each is counted");
+    let text = format!("{found:?}");
+    assert!(!text.contains("wJalr") && !text.contains("break"), "{text}");
+}
