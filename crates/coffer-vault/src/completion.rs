@@ -15,7 +15,7 @@ use crate::request::{CompleteUpload, CompletedPart, EtagStyle, Stored};
 use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault, now_ms};
-use crate::watch::{WRITE, begin, failed};
+use crate::watch::{On, WRITE, begin, failed};
 use crate::write::{committed, reclaim};
 
 impl Vault {
@@ -70,7 +70,7 @@ impl Vault {
         };
 
         let tally = self.inner.tally.clone();
-        let begun = begin(watch.as_ref(), WRITE, [&object.name]).await?;
+        let begun = begin(watch.as_ref(), WRITE, [On::Object(&object.name)]).await?;
         let (id, precondition) = (upload.id, complete.precondition);
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;

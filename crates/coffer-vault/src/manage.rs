@@ -27,7 +27,8 @@ use crate::rights::Right;
 use crate::roles::Role;
 use crate::subject::Subject;
 use crate::system::BucketRow;
-use crate::vault::{DEFAULT_LEVEL, Inner, Vault, info, now_ms};
+use crate::vault::{DEFAULT_LEVEL, Granted, Inner, Vault, info, now_ms};
+use crate::watch::{self, On, READ_TAGS, WRITE_TAGS, begin, tell};
 
 impl Vault {
     /// Makes a bucket in a level, or in `default`, for a data user.
@@ -275,8 +276,9 @@ impl Vault {
 
     /// The bucket's tags, if it has any.
     pub async fn bucket_tags(&self, subject: &Subject, name: &BucketName) -> Result<Option<Tags>> {
-        let granted = self.usable(subject, name, Right::Read).await?;
-        Ok(granted.bucket.catalog.bucket_tags().await?)
+        let Granted { bucket, watch, .. } = self.usable(subject, name, Right::Read).await?;
+        tell(watch.as_ref(), READ_TAGS, On::Bucket).await?;
+        Ok(bucket.catalog.bucket_tags().await?)
     }
 
     /// Sets or removes the bucket's tags.
@@ -286,9 +288,13 @@ impl Vault {
         name: &BucketName,
         tags: Option<Tags>,
     ) -> Result<()> {
-        let granted = self.usable(subject, name, Right::Write).await?;
-        let _guard = granted.bucket.commit_guard().await?;
-        Ok(granted.bucket.catalog.set_bucket_tags(tags).await?)
+        let Granted { bucket, watch, .. } = self.usable(subject, name, Right::Write).await?;
+        let begun = begin(watch.as_ref(), WRITE_TAGS, [On::Bucket]).await?;
+        let set = async {
+            let _guard = bucket.commit_guard().await?;
+            Ok(bucket.catalog.set_bucket_tags(tags).await?)
+        };
+        set.await.inspect_err(|_| watch::failed(&begun))
     }
 }
 

@@ -20,6 +20,9 @@ use crate::request::{
 use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault, now_ms};
+use crate::watch::{
+    ABORT_UPLOAD, CREATE_UPLOAD, LIST_PARTS, LIST_UPLOADS, On, WRITE_PART, begin, failed, tell,
+};
 use crate::write::{as_precondition, committed, incoming_copy, reclaim, settle};
 
 /// What the checksum of a multipart object is formed by when the client announced none.
@@ -34,7 +37,11 @@ impl Vault {
         bucket: &BucketName,
         new: NewUpload,
     ) -> Result<StartedUpload> {
-        let Granted { bucket, level, .. } = self.usable(subject, bucket, Right::Write).await?;
+        let Granted {
+            bucket,
+            level,
+            watch,
+        } = self.usable(subject, bucket, Right::Write).await?;
         let NewUpload {
             name,
             details,
@@ -51,8 +58,13 @@ impl Vault {
             tags,
             checksum,
         };
-        let _guard = bucket.commit_guard().await?;
-        bucket.catalog.create_upload(upload).await?;
+        let begun = begin(watch.as_ref(), CREATE_UPLOAD, [On::Object(&upload.name)]).await?;
+        let create = async {
+            let _guard = bucket.commit_guard().await?;
+            let created = bucket.catalog.create_upload(upload).await;
+            created.map_err(VaultError::from)
+        };
+        create.await.inspect_err(|_| failed(&begun))?;
         Ok(StartedUpload { id, level })
     }
 
@@ -68,7 +80,11 @@ impl Vault {
                 what: "a part number is from 1 to 10,000",
             });
         }
-        let Granted { bucket, level, .. } = self.usable(subject, bucket, Right::Write).await?;
+        let Granted {
+            bucket,
+            level,
+            watch,
+        } = self.usable(subject, bucket, Right::Write).await?;
         let upload = find_upload(&bucket, put.upload, &put.name).await?;
         let mut incoming = put.incoming;
         incoming.digests = self.plan(part_plan(&upload, incoming.digests)?);
@@ -94,6 +110,8 @@ impl Vault {
         };
 
         let tally = self.inner.tally.clone();
+        let part_of = On::Part(&put.name, put.number);
+        let begun = begin(watch.as_ref(), WRITE_PART, [part_of]).await?;
         let upload = put.upload;
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
@@ -103,7 +121,8 @@ impl Vault {
             reclaim(&bucket, replaced.into_iter().collect());
             Ok(())
         })
-        .await?;
+        .await
+        .inspect_err(|_| failed(&begun))?;
         add(&tally.stored_count, 1);
         add(&tally.stored_bytes, size_bytes);
         Ok(Stored {
@@ -162,8 +181,13 @@ impl Vault {
         after: u32,
         limit: usize,
     ) -> Result<PartsPage> {
-        let Granted { bucket, level, .. } = self.usable(subject, bucket, Right::List).await?;
+        let Granted {
+            bucket,
+            level,
+            watch,
+        } = self.usable(subject, bucket, Right::List).await?;
         let found = find_upload(&bucket, upload, name).await?;
+        tell(watch.as_ref(), LIST_PARTS, On::Object(name)).await?;
         let limit = limit.min(LIST_MAX);
         let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;
         let more = parts.len() > limit;
@@ -184,8 +208,9 @@ impl Vault {
         bucket: &BucketName,
         query: UploadsQuery,
     ) -> Result<UploadsPage> {
-        let granted = self.usable(subject, bucket, Right::List).await?;
-        Ok(granted.bucket.catalog.uploads(query).await?)
+        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::List).await?;
+        tell(watch.as_ref(), LIST_UPLOADS, On::Prefix(&query.prefix)).await?;
+        Ok(bucket.catalog.uploads(query).await?)
     }
 
     /// Ends an upload and removes its parts.
@@ -196,8 +221,9 @@ impl Vault {
         name: &ObjectName,
         upload: Id,
     ) -> Result<()> {
-        let Granted { bucket, .. } = self.usable(subject, bucket, Right::Write).await?;
+        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::Write).await?;
         find_upload(&bucket, upload, name).await?;
+        let begun = begin(watch.as_ref(), ABORT_UPLOAD, [On::Object(name)]).await?;
         let tally = self.inner.tally.clone();
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
@@ -206,6 +232,7 @@ impl Vault {
             Ok(())
         })
         .await
+        .inspect_err(|_| failed(&begun))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::request::{Conditions, EtagMatch, ObjectInfo, RangeRequest, ReadOption
 use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault};
+use crate::watch::{HEAD, LIST, On, READ, READ_TAGS, tell};
 
 /// An object about to be read.
 pub struct ObjectRead {
@@ -50,9 +51,7 @@ impl Vault {
             .await?
             .ok_or(VaultError::NoSuchObject)?;
         let (head, range, content): (ObjectHead, Range<u64>, Content) = read?;
-        if let Some(watch) = watch {
-            watch.read(name).await?;
-        }
+        tell(watch.as_ref(), READ, On::Object(name)).await?;
         add(&self.inner.tally.read_count, 1);
         let tally = self.inner.tally.clone();
         let body = ObjectBody::new(bucket, before, pin, content, range.clone(), tally).await?;
@@ -72,13 +71,18 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectInfo> {
-        let Granted { bucket, level, .. } = self.usable(subject, bucket, Right::Read).await?;
+        let Granted {
+            bucket,
+            level,
+            watch,
+        } = self.usable(subject, bucket, Right::Read).await?;
         let part = part_range(&bucket.catalog, name, options.range).await?;
         let head = bucket
             .catalog
             .head(name)
             .await?
             .ok_or(VaultError::NoSuchObject)?;
+        tell(watch.as_ref(), HEAD, On::Object(name)).await?;
         let range = choose(&head, &options, part)?;
         Ok(ObjectInfo { head, range, level })
     }
@@ -90,8 +94,9 @@ impl Vault {
         bucket: &BucketName,
         query: ListQuery,
     ) -> Result<ListPage> {
-        let granted = self.usable(subject, bucket, Right::List).await?;
-        Ok(granted.bucket.catalog.list(query).await?)
+        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::List).await?;
+        tell(watch.as_ref(), LIST, On::Prefix(&query.prefix)).await?;
+        Ok(bucket.catalog.list(query).await?)
     }
 
     /// An object's tags.
@@ -101,13 +106,11 @@ impl Vault {
         bucket: &BucketName,
         name: &ObjectName,
     ) -> Result<Tags> {
-        let granted = self.usable(subject, bucket, Right::Read).await?;
-        granted
-            .bucket
-            .catalog
-            .object_tags(name)
-            .await?
-            .ok_or(VaultError::NoSuchObject)
+        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::Read).await?;
+        let tags = bucket.catalog.object_tags(name).await?;
+        let tags = tags.ok_or(VaultError::NoSuchObject)?;
+        tell(watch.as_ref(), READ_TAGS, On::Object(name)).await?;
+        Ok(tags)
     }
 }
 

@@ -1,11 +1,12 @@
-//! Levels whose objects are watched: each read and write of an object is recorded.
+//! Levels whose objects are watched: whatever tells of an object or changes one is recorded.
 //!
-//! A read is recorded before its first byte is given out; a write, or a deletion, as begun before
-//! it is committed, and should it fail, that is noted afterwards.
+//! What tells (reads, heads, tags, listings) is recorded before anything is given out; what changes
+//! (writes, deletions, tags, uploads and their parts) as begun before it is committed, and should
+//! it fail, that is noted afterwards.
 //!
-//! An object's name is as secret as its content and dies with its bucket's key. So it stands in a
-//! record only sealed, under a key derived from the bucket's catalog key; auditors are shown it as
-//! long as that key is there.
+//! An object's name is as secret as its content and dies with its bucket's key, and so does what it
+//! begins with. So they stand in a record only sealed, under a key derived from the bucket's
+//! catalog key; auditors are shown them as long as that key is there.
 
 use std::sync::Arc;
 
@@ -26,17 +27,35 @@ const NAME_KEY_LABEL: &[u8] = b"coffer audit name key v1\0";
 
 /// A detail of a record: the bucket's id.
 const BUCKET_ID: &str = "bucket_id";
-/// A detail of a record: the object's name, sealed, in Base64.
-const OBJECT_SEALED: &str = "object_sealed";
-/// What auditors are shown in its place.
-const OBJECT: &str = "object";
+/// A detail of a record: the number of a part.
+const PART: &str = "part";
+/// Details of a record that are sealed, in Base64, and what auditors are shown in their place.
+const SEALED: [(&str, &str); 2] = [("object_sealed", "object"), ("prefix_sealed", "prefix")];
 
 /// A read of an object.
 pub(crate) const READ: &str = "object.read";
+/// A look at what is known of an object.
+pub(crate) const HEAD: &str = "object.head";
+/// A page of a bucket's objects.
+pub(crate) const LIST: &str = "object.list";
 /// A write of an object, whole or completed.
 pub(crate) const WRITE: &str = "object.write";
 /// A deletion of an object.
 pub(crate) const DELETE: &str = "object.delete";
+/// A look at the tags of an object, or of the bucket.
+pub(crate) const READ_TAGS: &str = "tags.read";
+/// A change of the tags of an object, or of the bucket.
+pub(crate) const WRITE_TAGS: &str = "tags.write";
+/// The begin of a multipart upload.
+pub(crate) const CREATE_UPLOAD: &str = "upload.create";
+/// The end of one that makes no object.
+pub(crate) const ABORT_UPLOAD: &str = "upload.abort";
+/// A page of a bucket's uploads.
+pub(crate) const LIST_UPLOADS: &str = "upload.list";
+/// A write of a part.
+pub(crate) const WRITE_PART: &str = "part.write";
+/// A page of an upload's parts.
+pub(crate) const LIST_PARTS: &str = "part.list";
 
 /// A subject in a bucket whose objects are watched.
 pub(crate) struct Watch {
@@ -45,6 +64,17 @@ pub(crate) struct Watch {
     bucket: BucketName,
     bucket_id: Id,
     name_key: SecretKey,
+}
+
+/// What of a bucket an act is about.
+#[derive(Clone, Copy)]
+pub(crate) enum On<'a> {
+    Bucket,
+    /// The objects whose names begin so.
+    Prefix(&'a str),
+    Object(&'a ObjectName),
+    /// A part of an object to be.
+    Part(&'a ObjectName, u32),
 }
 
 /// Acts on objects that were recorded as begun.
@@ -71,23 +101,17 @@ impl Watch {
         }
     }
 
-    /// Records a read; durable when this returns.
-    pub(crate) async fn read(&self, object: &ObjectName) -> Result<()> {
-        let event = self.event(READ, Outcome::Done, object);
-        self.audit.record(event).await.map(drop)
-    }
-
     /// Records that acts begin; durable when this returns.
     async fn begin<'a>(
         &self,
         act: &'static str,
-        objects: impl IntoIterator<Item = &'a ObjectName>,
+        all: impl IntoIterator<Item = On<'a>>,
     ) -> Result<Begun> {
         let mut failed = Vec::new();
         let mut begun = Vec::new();
-        for object in objects {
-            failed.push(self.event(act, Outcome::Failed, object));
-            begun.push(self.event(act, Outcome::Begun, object));
+        for on in all {
+            failed.push(self.event(act, Outcome::Failed, on));
+            begun.push(self.event(act, Outcome::Begun, on));
         }
         let recording = begun.into_iter().map(|event| self.audit.record(event));
         futures::future::try_join_all(recording).await?;
@@ -97,24 +121,42 @@ impl Watch {
         })
     }
 
-    fn event(&self, act: &'static str, outcome: Outcome, object: &ObjectName) -> Event {
-        let context = Context::audit_name(&self.bucket_id.0);
-        let sealed = seal(&self.name_key, &context, object.expose().as_bytes());
-        Event::new(act, &*self.actor, outcome)
+    fn event(&self, act: &'static str, outcome: Outcome, on: On<'_>) -> Event {
+        let [(object, _), (prefix, _)] = SEALED;
+        let event = Event::new(act, &*self.actor, outcome)
             .with("bucket", &self.bucket)
-            .with(BUCKET_ID, self.bucket_id)
-            .with(OBJECT_SEALED, BASE64.encode(sealed))
+            .with(BUCKET_ID, self.bucket_id);
+        match on {
+            On::Bucket | On::Prefix("") => event,
+            On::Prefix(text) => event.with(prefix, self.sealed(text)),
+            On::Object(name) => event.with(object, self.sealed(name.expose())),
+            On::Part(name, number) => event
+                .with(object, self.sealed(name.expose()))
+                .with(PART, number),
+        }
     }
+
+    fn sealed(&self, text: &str) -> String {
+        let context = Context::audit_name(&self.bucket_id.0);
+        BASE64.encode(seal(&self.name_key, &context, text.as_bytes()))
+    }
+}
+
+/// Records what is about to be told of objects, where they are watched; durable when this returns.
+pub(crate) async fn tell(watch: Option<&Watch>, act: &'static str, on: On<'_>) -> Result<()> {
+    let Some(watch) = watch else { return Ok(()) };
+    let event = watch.event(act, Outcome::Done, on);
+    watch.audit.record(event).await.map(drop)
 }
 
 /// As [`Watch::begin`], where objects are watched.
 pub(crate) async fn begin<'a>(
     watch: Option<&Watch>,
     act: &'static str,
-    objects: impl IntoIterator<Item = &'a ObjectName>,
+    all: impl IntoIterator<Item = On<'a>>,
 ) -> Result<Option<Begun>> {
     match watch {
-        Some(watch) => watch.begin(act, objects).await.map(Some),
+        Some(watch) => watch.begin(act, all).await.map(Some),
         None => Ok(None),
     }
 }
@@ -143,18 +185,20 @@ impl Begun {
     }
 }
 
-/// Puts the object's name into a record that has it sealed, while the bucket's key is there.
+/// Puts the names that a record has sealed into it, while the bucket's key is there.
 pub(crate) fn show_name(keystore: &Keystore, record: &mut Record) {
-    if let Some(name) = opened_name(keystore, record) {
-        let details = &mut record.event.details;
-        details.remove(OBJECT_SEALED);
-        details.insert(OBJECT.to_owned(), name);
+    for (sealed, shown) in SEALED {
+        if let Some(name) = opened_name(keystore, record, sealed) {
+            let details = &mut record.event.details;
+            details.remove(sealed);
+            details.insert(shown.to_owned(), name);
+        }
     }
 }
 
-fn opened_name(keystore: &Keystore, record: &Record) -> Option<String> {
+fn opened_name(keystore: &Keystore, record: &Record, detail: &str) -> Option<String> {
     let details = &record.event.details;
-    let sealed = BASE64.decode(details.get(OBJECT_SEALED)?).ok()?;
+    let sealed = BASE64.decode(details.get(detail)?).ok()?;
     let id = u128::from_str_radix(details.get(BUCKET_ID)?, 16).ok()?;
     let id = Id(id.to_be_bytes());
     let key = keystore.bucket_key(&id.0).ok()?.catalog_key();

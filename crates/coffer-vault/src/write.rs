@@ -28,7 +28,7 @@ use crate::request::{
 use crate::rights::Right;
 use crate::subject::Subject;
 use crate::vault::{Granted, Vault, now_ms};
-use crate::watch::{DELETE, WRITE, begin, failed, failed_of};
+use crate::watch::{DELETE, On, WRITE, WRITE_TAGS, begin, failed, failed_of};
 
 impl Vault {
     /// Puts an object: when this returns, it is durable and visible.
@@ -80,7 +80,7 @@ impl Vault {
         };
 
         let tally = self.inner.tally.clone();
-        let begun = begin(watch.as_ref(), WRITE, [&object.name]).await?;
+        let begun = begin(watch.as_ref(), WRITE, [On::Object(&object.name)]).await?;
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
             if let NewContent::Blob(reference) = &mut object.content {
@@ -182,7 +182,7 @@ impl Vault {
         }
         let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::Delete).await?;
         let tally = self.inner.tally.clone();
-        let names = doomed.iter().map(|(name, _)| name);
+        let names = doomed.iter().map(|(name, _)| On::Object(name));
         let begun = begin(watch.as_ref(), DELETE, names).await?;
         committed(&tally, async move {
             let _guard = bucket.commit_guard().await?;
@@ -212,12 +212,16 @@ impl Vault {
         name: &ObjectName,
         tags: Tags,
     ) -> Result<()> {
-        let Granted { bucket, .. } = self.usable(subject, bucket, Right::Write).await?;
-        let _guard = bucket.commit_guard().await?;
-        match bucket.catalog.set_object_tags(name, tags).await? {
-            true => Ok(()),
-            false => Err(VaultError::NoSuchObject),
-        }
+        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::Write).await?;
+        let begun = begin(watch.as_ref(), WRITE_TAGS, [On::Object(name)]).await?;
+        let set = async {
+            let _guard = bucket.commit_guard().await?;
+            match bucket.catalog.set_object_tags(name, tags).await? {
+                true => Ok(()),
+                false => Err(VaultError::NoSuchObject),
+            }
+        };
+        set.await.inspect_err(|_| failed(&begun))
     }
 
     /// The digests to form for an upload outside multipart.

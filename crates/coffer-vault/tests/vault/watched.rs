@@ -4,11 +4,11 @@ use std::path::Path;
 
 use coffer_keys::LevelOptions;
 use coffer_label::Label;
-use coffer_vault::record::Precondition;
+use coffer_vault::record::{Details, ListQuery, Precondition, Tags, UploadsQuery};
 use coffer_vault::*;
 use futures::StreamExt;
 
-use crate::door::{self, Door, bytes, name, put};
+use crate::door::{self, Door, bytes, incoming, name, put};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 
@@ -88,6 +88,145 @@ async fn each_read_and_write_is_recorded() {
     door.vault.close().await;
 }
 
+/// What all records of acts in buckets tell: act, outcome, and the details shown but those of the
+/// bucket.
+async fn told(door: &Door) -> Vec<String> {
+    let query = AuditQuery::default();
+    let items = door.vault.audit_records(&LOCAL, query).await.unwrap();
+    let of_bucket = |item| async move {
+        let AuditItem::Record(record) = item else {
+            panic!("the log is sound")
+        };
+        let event = record.event;
+        event.details.get("bucket_id")?;
+        let mut told = format!("{} {}", event.act, event.outcome.as_str());
+        for (name, value) in event.details {
+            if !name.starts_with("bucket") {
+                told.push_str(&format!(" {name}={value}"));
+            }
+        }
+        Some(told)
+    };
+    items.filter_map(of_bucket).collect().await
+}
+
+#[tokio::test]
+async fn each_look_and_each_change_of_tags_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = watched(folder.path()).await;
+    let Door {
+        vault,
+        subject,
+        bucket,
+    } = &door;
+    door.put("a/b", &bytes(10)).await.unwrap();
+    let object = name("a/b");
+    let options = ReadOptions::default;
+    vault
+        .head_object(subject, bucket, &object, options())
+        .await
+        .unwrap();
+    let missing = vault
+        .head_object(subject, bucket, &name("none"), options())
+        .await;
+    assert!(missing.is_err());
+    door.names().await;
+    let query = ListQuery {
+        prefix: "a/".into(),
+        limit: 10,
+        ..ListQuery::default()
+    };
+    vault.list_objects(subject, bucket, query).await.unwrap();
+    let set = vault.set_object_tags(subject, bucket, &object, Tags::new());
+    set.await.unwrap();
+    vault.object_tags(subject, bucket, &object).await.unwrap();
+    vault.set_bucket_tags(subject, bucket, None).await.unwrap();
+    vault.bucket_tags(subject, bucket).await.unwrap();
+    let none = name("none");
+    let none = vault.set_object_tags(subject, bucket, &none, Tags::new());
+    assert!(matches!(none.await, Err(VaultError::NoSuchObject)));
+    tokio::time::sleep(std::time::Duration::from_millis(900)).await;
+    let expected = [
+        "object.write begun object=a/b",
+        "object.head done object=a/b",
+        "object.list done",
+        "object.list done prefix=a/",
+        "tags.write begun object=a/b",
+        "tags.read done object=a/b",
+        "tags.write begun",
+        "tags.read done",
+        "tags.write begun object=none",
+        "tags.write failed object=none",
+    ];
+    assert_eq!(told(&door).await, expected);
+    door.vault.close().await;
+}
+
+#[tokio::test]
+async fn each_part_and_upload_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = watched(folder.path()).await;
+    let Door {
+        vault,
+        subject,
+        bucket,
+    } = &door;
+    let object = name("parts");
+    let begin = || async {
+        let new = NewUpload {
+            name: object.clone(),
+            details: Details::default(),
+            tags: Tags::new(),
+            checksum: None,
+        };
+        vault.create_upload(subject, bucket, new).await.unwrap().id
+    };
+    let (upload, other) = (begin().await, begin().await);
+    let part = PutPart {
+        name: object.clone(),
+        upload,
+        number: 7,
+        incoming: incoming(&bytes(100), 10),
+    };
+    let etag = vault.put_part(subject, bucket, part).await.unwrap().etag;
+    let parts = vault.list_parts(subject, bucket, &object, upload, 0, 10);
+    assert_eq!(parts.await.unwrap().parts.len(), 1);
+    let query = UploadsQuery {
+        limit: 10,
+        ..UploadsQuery::default()
+    };
+    vault.list_uploads(subject, bucket, query).await.unwrap();
+    let aborted = vault.abort_upload(subject, bucket, &object, other);
+    aborted.await.unwrap();
+    let complete = CompleteUpload {
+        name: object.clone(),
+        upload,
+        parts: vec![CompletedPart {
+            number: 7,
+            etag,
+            checksum: None,
+        }],
+        checksum: None,
+        size_bytes: None,
+        precondition: Precondition::None,
+    };
+    vault
+        .complete_upload(subject, bucket, complete)
+        .await
+        .unwrap();
+    let expected = [
+        "upload.create begun object=parts",
+        "upload.create begun object=parts",
+        "part.write begun object=parts part=7",
+        "part.list done object=parts",
+        "upload.list done",
+        "upload.abort begun object=parts",
+        "object.write begun object=parts",
+    ];
+    assert_eq!(told(&door).await, expected);
+    door.vault.close().await;
+}
+
 #[tokio::test]
 async fn names_die_with_the_bucket() {
     let folder = tempfile::tempdir().unwrap();
@@ -112,6 +251,7 @@ async fn nothing_is_given_out_unrecorded() {
     };
     free("b").await.unwrap();
 
+    let a = name("a");
     let (audit, away) = (folder.path().join("audit"), folder.path().join("away"));
     std::fs::rename(&audit, &away).unwrap();
     for refused in [
@@ -120,7 +260,16 @@ async fn nothing_is_given_out_unrecorded() {
     ] {
         assert!(matches!(refused, Err(VaultError::AuditUnavailable(_))));
     }
-    assert_eq!(door.names().await, ["a"]);
+    let unrecorded = |refused: Option<VaultError>| {
+        assert!(matches!(refused, Some(VaultError::AuditUnavailable(_))));
+    };
+    let (vault, subject, bucket) = (&door.vault, &door.subject, &door.bucket);
+    let listed = vault.list_objects(subject, bucket, ListQuery::default());
+    unrecorded(listed.await.err());
+    let head = vault.head_object(subject, bucket, &a, ReadOptions::default());
+    unrecorded(head.await.err());
+    let tagged = vault.set_object_tags(subject, bucket, &a, Tags::new());
+    unrecorded(tagged.await.err());
     free("d").await.unwrap();
     assert!(door.vault.audit_failure().is_some());
     std::fs::rename(&away, &audit).unwrap();
