@@ -243,12 +243,12 @@ impl Catalog {
     }
 
     /// Lets go of every connection and of the key at once: what is queued is refused, and the log
-    /// is left as it is. For a catalog whose key has been destroyed.
+    /// is left as it is. Long reads are cut off. For a catalog whose key is being destroyed.
     pub async fn abandon(&self) {
         if let Some(writer) = self.inner.writer.clone() {
             let _ = tokio::task::spawn_blocking(move || writer.abandon()).await;
         }
-        self.inner.readers.close().await;
+        self.inner.readers.abandon().await;
     }
 
     /// Verifies the seal of every page of the database file. Others may read and write meanwhile.

@@ -123,6 +123,7 @@ impl From<rusqlite::Error> for StoreError {
         };
         match failure.code {
             ErrorCode::DiskFull => Self::Full,
+            ErrorCode::OperationInterrupted => Self::Closed,
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Self::damaged_catalog(),
             // What SQLCipher answers to whatever is asked after a page whose seal does not verify.
             ErrorCode::OutOfMemory => Self::damaged_catalog(),

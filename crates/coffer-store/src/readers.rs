@@ -5,16 +5,17 @@
 //! committed since: a commit ends those transactions before it is acknowledged, so that nobody
 //! reads what is past, and no idle reader holds the log.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, InterruptHandle};
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
 use crate::cipher;
 use crate::database::Database;
 use crate::error::{Result, StoreError};
-use crate::limits::{IDLE_READERS_MAX, LONG_READERS_MAX, POINT_READERS_MAX};
+use crate::limits::{IDLE_READERS_MAX, INTERRUPT_EVERY, LONG_READERS_MAX, POINT_READERS_MAX};
 use crate::opener::Opener;
 
 /// A cheap handle to the read connections of one catalog.
@@ -26,6 +27,8 @@ struct Shared {
     /// How many groups have been committed.
     commit_count: AtomicU64,
     idle: Mutex<Vec<Reader>>,
+    /// The long reads under way.
+    long_reads: Mutex<Vec<Arc<InterruptHandle>>>,
     /// Point reads and long ones have places of their own, so that listings can't hold up GETs.
     points: Semaphore,
     longs: Semaphore,
@@ -45,6 +48,7 @@ impl Readers {
             opener,
             commit_count: AtomicU64::new(0),
             idle: Mutex::default(),
+            long_reads: Mutex::default(),
             points: Semaphore::new(POINT_READERS_MAX),
             longs: Semaphore::new(LONG_READERS_MAX),
         }))
@@ -86,6 +90,7 @@ impl Readers {
                 None => shared.open()?,
             };
             reader.end()?;
+            let _under_way = LongRead::begin(&shared, &reader)?;
             shared.run(reader, read)
         })
         .await
@@ -108,6 +113,48 @@ impl Readers {
         self.0.longs.close();
         drop((points, longs));
         self.0.lock_idle().clear();
+    }
+
+    /// As [`close`](Self::close), but cuts long reads off.
+    pub(crate) async fn abandon(&self) {
+        let mut closing = pin!(self.close());
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut closing => return,
+                () = tokio::time::sleep(INTERRUPT_EVERY) => {}
+            }
+            // Again and again, for it does nothing to a read that is just between two statements.
+            for read in &*self.0.lock_long_reads() {
+                read.interrupt();
+            }
+        }
+    }
+}
+
+/// Makes a long read one that can be cut off, as long as it lasts.
+struct LongRead<'a> {
+    shared: &'a Shared,
+    handle: Arc<InterruptHandle>,
+}
+
+impl<'a> LongRead<'a> {
+    fn begin(shared: &'a Shared, reader: &Reader) -> Result<Self> {
+        let handle = Arc::new(reader.connection.get_interrupt_handle());
+        shared.lock_long_reads().push(handle.clone());
+        let begun = Self { shared, handle };
+        // After it can be cut off: who closes meanwhile has met it, or is seen here.
+        match shared.opener.is_closed() {
+            true => Err(StoreError::Closed),
+            false => Ok(begun),
+        }
+    }
+}
+
+impl Drop for LongRead<'_> {
+    fn drop(&mut self) {
+        let is_other = |read: &Arc<InterruptHandle>| !Arc::ptr_eq(read, &self.handle);
+        self.shared.lock_long_reads().retain(is_other);
     }
 }
 
@@ -156,6 +203,12 @@ impl Shared {
         Ok(outcome)
     }
 
+    fn lock_long_reads(&self) -> MutexGuard<'_, Vec<Arc<InterruptHandle>>> {
+        self.long_reads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock_idle(&self) -> MutexGuard<'_, Vec<Reader>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,4 +227,54 @@ where
     tokio::task::spawn_blocking(work)
         .await
         .unwrap_or(Err(StoreError::Closed))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use coffer_seal::SecretKey;
+
+    use super::*;
+
+    fn readers(dir: &std::path::Path) -> Readers {
+        let (path, key) = (dir.join("t.db"), SecretKey::generate());
+        let database = Database {
+            application_id: 1,
+            format_version: 1,
+        };
+        database.create(&path, &key, "CREATE TABLE t(x);").unwrap();
+        Readers::new(Arc::new(Opener::new(database, path, key, false)))
+    }
+
+    const ENDLESS: &str = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+        SELECT count(*) FROM n";
+    const SHORT: &str = "SELECT count(*) FROM t";
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn long_reads_are_cut_off_in_a_statement_and_between_two() {
+        for statement in [ENDLESS, SHORT] {
+            let dir = tempfile::tempdir().unwrap();
+            let readers = readers(dir.path());
+            let (began, begun) = tokio::sync::oneshot::channel();
+            let reading = readers.clone();
+            let read = tokio::spawn(async move {
+                let again_and_again = move |connection: &Connection| {
+                    began.send(()).unwrap();
+                    loop {
+                        connection.query_row(statement, (), |row| row.get::<_, i64>(0))?;
+                    }
+                };
+                let read: Result<()> = reading.long(again_and_again).await;
+                read
+            });
+            begun.await.unwrap();
+            let cut = Instant::now();
+            readers.abandon().await;
+            assert!(cut.elapsed() < Duration::from_secs(1), "{statement}");
+            assert!(matches!(read.await.unwrap(), Err(StoreError::Closed)));
+            let late = readers.long(|_| Ok(())).await;
+            assert!(matches!(late, Err(StoreError::Closed)));
+        }
+    }
 }
