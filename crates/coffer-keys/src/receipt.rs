@@ -126,7 +126,7 @@ pub struct ErasedBucket {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Person {
-    /// A subject's name, or how else they are known to the server.
+    /// An access key's id, or `local:UID` for a user of the local socket.
     pub name: String,
     /// Such as "requested" or "approved".
     pub role: String,

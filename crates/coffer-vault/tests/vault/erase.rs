@@ -177,7 +177,7 @@ async fn a_level_of_two_custodians_takes_two() {
     };
     assert_eq!(
         (request.approvals, request.requested_by.as_str()),
-        (2, "local")
+        (2, "local:0")
     );
     let Asked::Waits(same) = vault.erase_level(&other, "doomed").await.unwrap() else {
         panic!("asking twice is no approval")
@@ -208,7 +208,7 @@ async fn a_level_of_two_custodians_takes_two() {
         .iter()
         .map(|one| (&*one.name, &*one.role))
         .collect();
-    assert_eq!(people, [(&*person, "requested"), ("local", "approved")]);
+    assert_eq!(people, [(&*person, "requested"), ("local:0", "approved")]);
     assert!(vault.requests(&LOCAL).await.unwrap().is_empty());
     let subject = vault.subject(&person).unwrap();
     assert!(matches!(
