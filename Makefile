@@ -47,9 +47,10 @@ test-server: test-tools
 
 # The lab's own checks: who can run here, and that all contenders agree before they are timed.
 test-lab: deps
-	$(call TIMED,$(CARGO) build --locked --release -p coffer-lab)
+	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab)
 	$(call TIMED,target/release/coffer-lab list)
 	$(call TIMED,target/release/coffer-lab raw --quick --rounds 1)
+	$(call TIMED,target/release/coffer-lab server --quick --rounds 1)
 
 test-fuzz: test-tools
 	$(call TIMED,scripts/fuzz 5)

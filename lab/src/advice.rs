@@ -252,6 +252,7 @@ mod tests {
             points: vec![Point {
                 x: 1024,
                 samples: speeds.iter().map(sample).collect(),
+                observed: None,
             }],
         }
     }

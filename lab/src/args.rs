@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::kernel::accelerator::Accelerator;
+use crate::sendfile::way::Way;
 use crate::server::model::Model;
 
 /// Where should encryption run, on this machine: in user space, in the kernel or at the client?
@@ -57,6 +58,18 @@ pub enum Command {
     AnswerRequest {
         /// How many bytes
         bytes: usize,
+    },
+    /// Be observed while a file is transferred
+    #[command(hide = true)]
+    ObserveTransfer {
+        /// How
+        way: Way,
+        /// Of the file
+        bytes: u64,
+        /// How often
+        transfers: u64,
+        /// Where files may be made
+        folder: PathBuf,
     },
     /// Measure all of the above
     All {

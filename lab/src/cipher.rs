@@ -14,7 +14,7 @@ use crate::algorithm::TAG_BYTES;
 use crate::contender::Contender;
 use crate::error::Result;
 
-pub use af_alg::stream as af_alg_stream;
+pub use af_alg::Operation as AfAlgOperation;
 pub use kernel_module::{KernelModule, contender as kernel_module};
 pub use open_ssl::stream as open_ssl_stream;
 pub use plain_c::PlainLoop;

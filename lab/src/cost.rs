@@ -58,6 +58,35 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 
+/// What the calling thread has cost so far.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadCost {
+    /// User and system.
+    pub cpu_seconds: f64,
+    /// How often it left its core, of its own or not.
+    pub context_switches: u64,
+}
+
+impl ThreadCost {
+    /// Until now.
+    pub fn so_far() -> Self {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+        Self {
+            cpu_seconds: thread_cpu_seconds(),
+            context_switches: context_switches(&status),
+        }
+    }
+}
+
+fn context_switches(status: &str) -> u64 {
+    let fields = status
+        .lines()
+        .filter_map(|line| line.split_once("ctxt_switches:"));
+    fields
+        .filter_map(|(_, count)| count.trim().parse::<u64>().ok())
+        .sum()
+}
+
 /// A stop watch of wall time and of the machine's CPU time.
 #[derive(Debug)]
 pub struct Watch {
@@ -113,5 +142,14 @@ mod tests {
         assert!(process_cpu_seconds() - process >= 0.1);
         assert!(watch.wall_seconds() >= 0.09);
         assert!(watch.machine().busy_seconds >= 0.05);
+    }
+
+    #[test]
+    fn switches_are_counted() {
+        let status = "voluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t2\n";
+        assert_eq!(context_switches(status), 7);
+        let before = ThreadCost::so_far();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(ThreadCost::so_far().context_switches > before.context_switches);
     }
 }

@@ -10,7 +10,7 @@ mod server;
 
 mod roster;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::contender::{Availability, Contender};
 use crate::content::{BLOCK_BYTES, Content, Sink};
@@ -18,9 +18,9 @@ use crate::cost::Watch;
 use crate::error::{Doing, Result};
 use crate::file::roster::{Entry, entries};
 use crate::file::store::{Store, check};
+use crate::folder::Folder;
 use crate::record::{Axis, Experiment, Sample};
 use crate::rounds::{Effort, Entrant, Plan, run};
-use crate::undo::Undo;
 
 const BLOCKS: u64 = 1000;
 const QUICK_BLOCKS: u64 = 32;
@@ -44,7 +44,7 @@ pub fn contenders() -> Vec<Contender> {
 
 /// Writes and reads one file through every contender that can run, below `folder`.
 pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
-    let folder = Folder::new(folder)?;
+    let folder = Folder::new(folder, "file")?;
     let mut entries = entries();
     let blocks = match effort.quick {
         _ if effort.counts_instructions() => COUNTED_BLOCKS,
@@ -62,7 +62,7 @@ pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
         if !entry.contender.availability.runs() {
             continue;
         }
-        match open(entry, &folder.0.join(index.to_string()), blocks) {
+        match open(entry, &folder.path.join(index.to_string()), blocks) {
             Ok(store) => stores[index] = Some(store),
             Err(error) => entry.contender.availability = Availability::from_failure(error)?,
         }
@@ -90,7 +90,7 @@ pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
 
 /// Makes the store and tries it: what comes back is what went in, and lies there encrypted.
 fn open(entry: &Entry, folder: &Path, blocks: u64) -> Result<Box<dyn Store>> {
-    std::fs::create_dir_all(folder).doing(|| format!("making {}", folder.display()))?;
+    std::fs::create_dir(folder).doing(|| format!("making {}", folder.display()))?;
     let mut store = (entry.open)(folder, blocks * BLOCK_BYTES as u64)?;
     check(&entry.contender, store.as_mut())?;
     Ok(store)
@@ -160,26 +160,6 @@ fn measure(work: Work, store: &mut dyn Store, blocks: u64) -> Result<Sample> {
         cpu_seconds: watch.machine().busy_seconds,
         counts: None,
     })
-}
-
-/// A folder of the lab's own; removed whatever happens.
-struct Folder(
-    PathBuf,
-    #[expect(dead_code, reason = "undoes when it is dropped")] Undo,
-);
-
-impl Folder {
-    fn new(parent: &Path) -> Result<Self> {
-        let folder = parent.join(format!("coffer-lab-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).doing(|| format!("making {}", folder.display()))?;
-        let folder = folder
-            .canonicalize()
-            .doing(|| format!("finding {}", folder.display()))?;
-        let gone = folder.clone();
-        // Mounts below were registered later, so they are undone earlier.
-        let undo = Undo::by(move || drop(std::fs::remove_dir_all(gone)));
-        Ok(Self(folder, undo))
-    }
 }
 
 #[cfg(test)]

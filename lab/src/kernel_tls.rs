@@ -8,8 +8,8 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{TcpTlsRx, TcpTlsTx, TcpUlp, TlsCryptoInfo};
 
 use crate::contender::Availability;
-use crate::counted::tcp_pair;
 use crate::kernel_crypto::Config;
+use crate::loopback::tcp_pair;
 
 /// Lets the kernel seal what `server` sends and open what `client` receives. Both sides get the
 /// same random key: a handshake would take time once, which is not what is measured.

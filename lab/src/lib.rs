@@ -4,6 +4,7 @@ pub mod algorithm;
 pub mod cost;
 pub mod error;
 pub mod kernel_crypto;
+pub mod loopback;
 pub mod progress;
 pub mod stats;
 pub mod undo;
@@ -24,11 +25,15 @@ pub mod raw;
 
 pub mod programs;
 
+pub mod coffer_server;
+
+pub mod observe;
+
 mod content;
+mod folder;
 
 pub mod file;
 
-pub mod counted;
 pub mod tls;
 
 pub mod kernel_tls;

@@ -28,10 +28,12 @@ const FOLDER: &str = "/var/tmp";
 
 fn main() -> ExitCode {
     let command = CommandLine::parse().command;
-    // A server that is measured is ended by a signal, and has nothing to clean up.
+    // What is measured from outside is ended by a signal, and has nothing to clean up.
     let cleans_up = !matches!(
         command,
-        Command::ServeModel { .. } | Command::AnswerRequest { .. }
+        Command::ServeModel { .. }
+            | Command::AnswerRequest { .. }
+            | Command::ObserveTransfer { .. }
     );
     let listening = if cleans_up {
         undo::on_interrupt()
@@ -73,6 +75,12 @@ fn run(command: &Command) -> Result<()> {
         Command::AnswerRequest { bytes } => {
             server::answer_on_standard_output(*bytes).doing(|| "answering".into())
         }
+        Command::ObserveTransfer {
+            way,
+            bytes,
+            transfers,
+            folder,
+        } => sendfile::be_observed(*way, *bytes, *transfers, folder),
         Command::All { only, measuring } => {
             let wanted = |one: &Measured| only.is_empty() || only.contains(one);
             let all: Vec<Experiments> = Measured::value_variants()
@@ -164,8 +172,12 @@ fn net_experiments(
     Ok((Vec::new(), net::net(effort, folder)?))
 }
 
-fn server_experiments(_: &Measuring, effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
-    Ok((Vec::new(), server::server(effort)?))
+fn server_experiments(
+    measuring: &Measuring,
+    effort: Effort,
+) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
+    let folder = measuring.folder.as_deref().unwrap_or(Path::new(FOLDER));
+    Ok((Vec::new(), server::server(effort, folder)?))
 }
 
 fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {

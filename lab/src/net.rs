@@ -17,6 +17,7 @@ use crate::contender::{Availability, Contender, Placement};
 use crate::content::{BLOCK_BYTES, Content, Sink};
 use crate::cost::Watch;
 use crate::error::{Doing, LabError, Result};
+use crate::folder::Folder;
 use crate::net::link::Link;
 use crate::net::roster::{Entry, entries};
 use crate::net::session::Session;
@@ -24,7 +25,6 @@ use crate::net::tap::Tap;
 use crate::record::{Axis, Experiment, Sample};
 use crate::rounds::{Effort, Entrant, Plan, run};
 use crate::tls::Tls;
-use crate::undo::Undo;
 
 const BLOCKS: u64 = 500;
 const QUICK_BLOCKS: u64 = 40;
@@ -47,10 +47,8 @@ pub fn contenders() -> Vec<Contender> {
 
 /// Moves a stream and a file over every link that can be had; files lie below `folder`.
 pub fn net(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
-    let folder = folder.join(format!("coffer-lab-net-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).doing(|| format!("making {}", folder.display()))?;
-    let gone = folder.clone();
-    let _undo = Undo::by(move || drop(std::fs::remove_dir_all(gone)));
+    let own = Folder::new(folder, "net")?;
+    let folder = &own.path;
     let blocks = match effort.quick {
         _ if effort.counts_instructions() => COUNTED_BLOCKS,
         true => QUICK_BLOCKS,

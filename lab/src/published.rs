@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{LabError, Result};
+use crate::stats::Estimate;
 
 /// A figure that somebody published.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub struct Published {
     pub x: Option<u64>,
     /// In MB/s.
     pub megabytes_per_second: f64,
+    /// What was asked for, not what was measured.
+    #[serde(default)]
+    pub required: bool,
     /// Which of [`SOURCES`].
     pub source: String,
 }
@@ -50,7 +54,41 @@ impl Published {
         let parts = [&self.contender, &self.machine, &self.what];
         let told: Vec<&str> = parts.into_iter().map(String::as_str).collect();
         let told: Vec<&str> = told.into_iter().filter(|part| !part.is_empty()).collect();
-        told.join(", ")
+        let required = if self.required { "required for " } else { "" };
+        required.to_owned() + &told.join(", ")
+    }
+}
+
+/// How a contender stands to what was required.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    /// The whole interval is at or above it.
+    Yes,
+    /// The whole interval is below it.
+    No,
+    /// The interval holds it.
+    Unsure,
+}
+
+impl Reached {
+    /// By a contender whose figure is `measured`.
+    pub fn by(measured: &Estimate, required: f64) -> Self {
+        if measured.low >= required {
+            Self::Yes
+        } else if measured.high < required {
+            Self::No
+        } else {
+            Self::Unsure
+        }
+    }
+
+    /// As it stands in tables.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Yes => "reached",
+            Self::No => "not reached",
+            Self::Unsure => "can’t be told",
+        }
     }
 }
 
@@ -85,5 +123,25 @@ mod tests {
             assert!(figure.megabytes_per_second > 0.0);
         }
         assert_eq!(of_experiment(&all, "raw/table-a-loop").len(), 10);
+    }
+
+    #[test]
+    fn a_requirement_is_reached_by_the_whole_interval() {
+        let measured = Estimate {
+            median: 45.0,
+            low: 40.0,
+            high: 50.0,
+            confidence: 0.96,
+        };
+        let reached = |required| Reached::by(&measured, required);
+        assert_eq!(reached(40.0), Reached::Yes);
+        assert_eq!(reached(44.0), Reached::Unsure);
+        assert_eq!(reached(50.0), Reached::Unsure);
+        assert_eq!(reached(50.1), Reached::No);
+        let required = published().unwrap().into_iter().filter(|one| one.required);
+        let required: Vec<_> = required
+            .map(|one| (one.x, one.megabytes_per_second))
+            .collect();
+        assert_eq!(required, [(Some(1), 40.0), (Some(100), 200.0)]);
     }
 }

@@ -1,5 +1,7 @@
 //! What the lab found: every sample, in a form that `--json` writes and `compare` reads.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::contender::Contender;
@@ -117,10 +119,64 @@ pub struct Sample {
 pub struct Counts {
     /// How many transfers.
     pub transfers: u64,
-    /// Its system calls.
-    pub system_calls: u64,
     /// How often the kernel took it off its core, or put it back after it had waited.
     pub context_switches: u64,
+}
+
+/// The system calls of a server, observed from outside in a run that is not timed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    /// How many transfers.
+    pub transfers: u64,
+    /// Bytes that were delivered by all of them.
+    pub bytes: u64,
+    /// By the names of the calls.
+    pub calls: BTreeMap<String, Tally>,
+}
+
+/// What calls of one name did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// How often.
+    pub count: u64,
+    /// Bytes that they said they moved, where they move bytes; else 0.
+    pub bytes: u64,
+}
+
+impl Observed {
+    /// System calls of one transfer.
+    pub fn calls_of_a_transfer(&self) -> f64 {
+        let all: u64 = self.calls.values().map(|tally| tally.count).sum();
+        all as f64 / self.transfers as f64
+    }
+
+    /// Bytes that the kernel copied into the program or out of it, for each byte delivered.
+    pub fn copied(&self) -> f64 {
+        self.share(crossing::COPYING)
+    }
+
+    /// Bytes that calls moved from one of the kernel's places to another, for each byte delivered.
+    pub fn moved_within(&self) -> f64 {
+        self.share(crossing::WITHIN)
+    }
+
+    fn share(&self, names: &[&str]) -> f64 {
+        let tallies = names.iter().filter_map(|name| self.calls.get(*name));
+        let bytes: u64 = tallies.map(|tally| tally.bytes).sum();
+        bytes as f64 / self.bytes as f64
+    }
+}
+
+/// System calls that move bytes, by what that means (their manual pages, section 2).
+pub mod crossing {
+    /// The kernel copies between its memory and the program's.
+    pub const COPYING: &[&str] = &[
+        "read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg", "write",
+        "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg",
+    ];
+
+    /// The program gives an order, and never sees the bytes.
+    pub const WITHIN: &[&str] = &["sendfile", "splice", "tee", "copy_file_range"];
 }
 
 impl Sample {
@@ -148,6 +204,9 @@ pub struct Point {
     pub x: u64,
     /// All samples, in the order in which they were taken.
     pub samples: Vec<Sample>,
+    /// Its system calls, where they were observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
 }
 
 impl Point {
@@ -162,14 +221,11 @@ impl Point {
         )
     }
 
-    /// Medians of system calls and context switches of a transfer; None where none were counted.
-    pub fn counts_of_a_transfer(&self) -> Option<(f64, f64)> {
-        let counts = || self.samples.iter().filter_map(|sample| sample.counts);
-        let of = |count: fn(&Counts) -> u64| {
-            let each = counts().map(|one| count(&one) as f64 / one.transfers as f64);
-            Estimate::of(&each.collect::<Vec<_>>()).map(|estimate| estimate.median)
-        };
-        Some((of(|one| one.system_calls)?, of(|one| one.context_switches)?))
+    /// The median of context switches of a transfer; None where none were counted.
+    pub fn switches_of_a_transfer(&self) -> Option<f64> {
+        let counts = self.samples.iter().filter_map(|sample| sample.counts);
+        let each = counts.map(|one| one.context_switches as f64 / one.transfers as f64);
+        Some(Estimate::of(&each.collect::<Vec<_>>())?.median)
     }
 
     /// CPU seconds per gigabyte; None without samples.

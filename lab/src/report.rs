@@ -1,6 +1,9 @@
 //! The report: one HTML file that needs nothing else. People look at the plots; every figure also
 //! stands in a table.
 
+mod drawings;
+mod requirements;
+
 mod experiments;
 
 mod advice_cards;

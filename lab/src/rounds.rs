@@ -112,6 +112,7 @@ pub fn run(mut plan: Plan<'_>, effort: Effort) -> Result<Experiment> {
         let point = Point {
             x: entrant.x,
             samples,
+            observed: None,
         };
         series[entrant.contender].points.push(point);
     }

@@ -5,14 +5,20 @@ pub mod model;
 mod protocol;
 
 mod dispatch;
+
+mod client;
+mod s3;
+
 mod process;
 
 mod clients;
 
+use std::path::Path;
 use std::time::Duration;
 
-use crate::contender::Contender;
+use crate::contender::{Availability, Contender};
 use crate::error::Result;
+use crate::folder::Folder;
 use crate::record::{Axis, Experiment};
 use crate::rounds::{Effort, Entrant, Plan, run};
 use crate::server::clients::measure;
@@ -23,7 +29,7 @@ pub use dispatch::serve;
 pub use protocol::answer_on_standard_output;
 
 const CLIENTS: [usize; 4] = [1, 4, 20, 100];
-const QUICK_CLIENTS: [usize; 2] = [1, 10];
+const QUICK_CLIENTS: [usize; 2] = [1, 100];
 
 /// Bytes of a request, and the experiment that asks for so many.
 const REQUESTS: [(u32, &str, &str); 3] = [
@@ -37,13 +43,24 @@ const ROUNDS: usize = 7;
 
 /// Who takes part.
 pub fn contenders() -> Vec<Contender> {
-    Model::ALL.map(Model::contender).to_vec()
+    let models = Model::ALL.map(Model::contender);
+    models.into_iter().chain([model::coffer()]).collect()
 }
 
-/// Starts a server of each model, and asks all of them in turn.
-pub fn server(effort: Effort) -> Result<Vec<Experiment>> {
+/// Starts a server of each kind, and asks all of them in turn; coffer's data lies below `folder`.
+pub fn server(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
+    let folder = Folder::new(folder, "server")?;
+    let mut contenders = contenders();
     let servers: Result<Vec<Server>> = Model::ALL.into_iter().map(Server::start).collect();
-    let servers = servers?;
+    let mut servers = servers?;
+    if let Some(coffer) = contenders.get_mut(servers.len())
+        && coffer.availability.runs()
+    {
+        match Server::start_coffer(&folder.path.join("data")) {
+            Ok(server) => servers.push(server),
+            Err(error) => coffer.availability = Availability::from_failure(error)?,
+        }
+    }
     let counts: &[usize] = if effort.quick {
         &QUICK_CLIENTS
     } else {
@@ -72,11 +89,12 @@ pub fn server(effort: Effort) -> Result<Vec<Experiment>> {
             axis: Axis::Clients,
             how:
                 "Each client has a connection, asks again when it has been answered, and decrypts \
-                  and compares all that comes, on the same machine. The sum over all clients; with \
-                  one client it is that client's. CPU seconds are the server's processes' alone. \
-                  A wanted 40 MB/s for one client and 200 MB/s for about a hundred in all."
+                  and compares all that comes, on the same machine. The sum over all clients, and \
+                  the mean of each. CPU seconds are the server's processes' alone. The models send \
+                  from memory what they encrypt once; coffer checks a signature, opens what lies \
+                  sealed in the page cache, and speaks HTTP and TLS."
                     .into(),
-            contenders: contenders(),
+            contenders: contenders.clone(),
             entrants: entrants.collect(),
             whole_machine: true,
         };
@@ -89,7 +107,7 @@ pub fn server(effort: Effort) -> Result<Vec<Experiment>> {
 mod tests {
     use super::*;
     use crate::error::LabError;
-    use crate::server::clients::ask;
+    use crate::server::client::{Client, MoverClient};
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
@@ -105,7 +123,8 @@ mod tests {
                 let plain = protocol::content(16_016);
                 stream.write_all(&plain[..kept]).unwrap();
             });
-            let error = ask(Model::Pool, address, 16_000).unwrap_err();
+            let mut client = MoverClient::connect(Model::Pool, address).unwrap();
+            let error = client.ask(16_000).unwrap_err();
             faulty.join().unwrap();
             let text = match error {
                 LabError::Tag => "tag".to_owned(),

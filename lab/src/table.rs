@@ -1,8 +1,8 @@
 //! Tables for the terminal.
 
 use crate::contender::{Availability, Contender};
-use crate::published::{Published, of_experiment};
-use crate::record::{Axis, Experiment, Record, Series, Unit};
+use crate::published::{Published, Reached, of_experiment};
+use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
 
 /// Half of an interval's width, as a share of the median, from which a figure is called uncertain.
 pub const UNCERTAIN: f64 = 0.10;
@@ -138,21 +138,62 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
         let (source, label) = (&published.source, published.label());
         let value = figure(published.megabytes_per_second);
         text += &format!("  published ({source}): {label}: {value} MB/s\n");
+        if published.required && experiment.unit == Unit::MegabytesPerSecond {
+            text += &requirement(experiment, published);
+        }
     }
     for series in &experiment.series {
         for point in &series.points {
-            if let Some((calls, switches)) = point.counts_of_a_transfer() {
-                let (name, at) = (&series.contender.name, place(experiment.axis, point.x));
-                let (calls, switches) = (figure(calls), figure(switches));
-                text += &format!("  a transfer of {at} by {name}: {calls} system calls, ");
-                text += &format!("{switches} context switches\n");
-            }
+            let at = place(experiment.axis, point.x);
+            text += &transfer(&series.contender.name, &at, point).unwrap_or_default();
         }
     }
     for warning in warnings(experiment) {
         text += &format!("  ! {warning}\n");
     }
     text
+}
+
+/// What a transfer took besides time.
+fn transfer(name: &str, at: &str, point: &Point) -> Option<String> {
+    let switches = figure(point.switches_of_a_transfer()?);
+    let mut text = format!("  a transfer of {at} by {name}: {switches} context switches");
+    if let Some(observed) = &point.observed {
+        let calls = figure(observed.calls_of_a_transfer());
+        let (copied, within) = (figure(observed.copied()), figure(observed.moved_within()));
+        text += &format!(", {calls} system calls; of each byte {copied} copied between kernel ");
+        text += &format!("and program, {within} moved within the kernel");
+    }
+    Some(text + "\n")
+}
+
+/// Who reaches what was required, and who doesn't.
+fn requirement(experiment: &Experiment, required: &Published) -> String {
+    let Some(x) = required.x else {
+        return String::new();
+    };
+    let mut text = String::new();
+    for reached in [Reached::Yes, Reached::Unsure, Reached::No] {
+        let names = experiment.series.iter().filter_map(|series| {
+            let found = series.at(x)?.estimate(experiment.unit)?;
+            (Reached::by(&found, required.megabytes_per_second) == reached)
+                .then_some(series.contender.name.as_str())
+        });
+        let names: Vec<&str> = names.collect();
+        if !names.is_empty() {
+            text += &format!("    {}: {}\n", reached.words(), names.join(" · "));
+        }
+    }
+    text
+}
+
+/// What each of several clients gets of what all get.
+fn each(axis: Axis, x: u64, median: f64) -> String {
+    if axis == Axis::Clients && x > 1 {
+        format!(" ({} each)", figure(median / x as f64))
+    } else {
+        String::new()
+    }
 }
 
 fn header(experiment: &Experiment, places: &[u64]) -> Vec<String> {
@@ -193,7 +234,9 @@ fn row(experiment: &Experiment, places: &[u64], series: &Series) -> Vec<String> 
         return cells;
     }
     for &x in places {
-        cells.push(estimate(x).map_or("–".into(), |found| figure(found.median)));
+        cells.push(estimate(x).map_or("–".into(), |found| {
+            figure(found.median) + &each(experiment.axis, x, found.median)
+        }));
     }
     cells
 }

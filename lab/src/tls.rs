@@ -1,9 +1,11 @@
 //! TLS as all contenders speak it here: version 1.3, AES-256-GCM, a certificate made for the run.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::error::{LabError, Result};
@@ -45,19 +47,36 @@ impl Tls {
             .map_err(failed)?
             .with_no_client_auth()
             .with_single_cert(vec![made.cert.der().clone()], PrivateKeyDer::Pkcs8(key));
-        let client = ClientConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(failed)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
         Ok(Self {
             server: Arc::new(server.map_err(failed)?),
-            client: Arc::new(client),
+            client: Arc::new(client(roots)?),
             certificate: made.cert.der().to_vec(),
             private_key: made.signing_key.serialize_der(),
             name: ServerName::try_from("localhost").map_err(failed)?,
         })
     }
+}
+
+/// For a client that trusts what one PEM file holds.
+pub fn client_trusting(authority: &Path) -> Result<Arc<ClientConfig>> {
+    let unreadable = |what: String| LabError::Data {
+        file: authority.display().to_string(),
+        what,
+    };
+    let mut roots = RootCertStore::empty();
+    let found = CertificateDer::pem_file_iter(authority);
+    for certificate in found.map_err(|error| unreadable(error.to_string()))? {
+        let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
+        roots.add(certificate).map_err(failed)?;
+    }
+    Ok(Arc::new(client(roots)?))
+}
+
+fn client(roots: RootCertStore) -> Result<ClientConfig> {
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(failed)?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
 fn provider() -> Arc<CryptoProvider> {

@@ -108,3 +108,17 @@ fn interrupted_networks_leave_nothing() {
         }
     });
 }
+
+#[test]
+fn interrupted_servers_leave_nothing() {
+    interrupt("server", |folder, _| {
+        fs::read_dir(folder).map_or(0, Iterator::count) > 0
+    });
+}
+
+#[test]
+fn interrupted_transfers_leave_nothing() {
+    interrupt("sendfile", |folder, _| {
+        fs::read_dir(folder).map_or(0, Iterator::count) > 0
+    });
+}

@@ -4,7 +4,7 @@
 //! that sends more than the socket holds, and blocks, waits for ever.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use linux_keyutils::{Key, KeyRing, KeyRingIdentifier};
 use nix::errno::Errno;
@@ -275,38 +275,73 @@ impl Cipher for Aead {
     }
 }
 
-/// A stream under one counter: each call goes on where the last one ended.
-pub fn stream(
-    name: &str,
-    key: &[u8],
-    iv: &[u8],
-) -> Result<impl FnMut(&mut [u8]) -> Result<()> + use<>> {
-    let missing = |missing: Missing| LabError::Cipher {
-        contender: format!("AF_ALG {name}"),
-        what: format!("{missing:?}"),
-    };
-    let socket = connect(Algorithm::Ctr128, name, KeyFrom::Program, key).map_err(missing)?;
-    let begin = [
-        ControlMessage::AlgSetOp(&libc::ALG_OP_ENCRYPT),
-        ControlMessage::AlgSetIv(iv),
-    ];
-    let doing = || "AF_ALG ctr(aes), as a stream".to_owned();
-    send(&socket, &[], &begin, MORE).doing(doing)?;
-    Ok(move |data: &mut [u8]| {
+/// A socket of the kernel's cipher that one message after another is sent to.
+pub struct Operation {
+    socket: Socket,
+    name: String,
+}
+
+impl Operation {
+    /// For AES in counter mode, by the name of algorithm or driver.
+    pub fn new(name: &str, key: &[u8]) -> Result<Self> {
+        let missing = |missing: Missing| LabError::Cipher {
+            contender: format!("AF_ALG {name}"),
+            what: format!("{missing:?}"),
+        };
+        let socket = connect(Algorithm::Ctr256, name, KeyFrom::Program, key).map_err(missing)?;
+        Ok(Self {
+            socket,
+            name: name.to_owned(),
+        })
+    }
+
+    /// Begins a message to encrypt; its bytes follow.
+    pub fn begin_encrypting(&self, iv: &[u8]) -> Result<()> {
+        self.begin(libc::ALG_OP_ENCRYPT, iv)
+    }
+
+    /// Begins a message to decrypt; its bytes follow.
+    pub fn begin_decrypting(&self, iv: &[u8]) -> Result<()> {
+        self.begin(libc::ALG_OP_DECRYPT, iv)
+    }
+
+    fn begin(&self, operation: libc::c_int, iv: &[u8]) -> Result<()> {
+        let control = [
+            ControlMessage::AlgSetOp(&operation),
+            ControlMessage::AlgSetIv(iv),
+        ];
         // MSG_MORE says that the message goes on, so that the counter does too.
-        let sent = send(&socket, &[IoSlice::new(data)], &[], MORE).doing(doing)?;
+        let sent = send(&self.socket, &[], &control, MORE);
+        sent.map(drop).doing(|| self.doing())
+    }
+
+    /// The next bytes of a message, in place.
+    pub fn go_on(&self, data: &mut [u8]) -> Result<()> {
+        let sent = send(&self.socket, &[IoSlice::new(data)], &[], MORE);
+        let sent = sent.doing(|| self.doing())?;
         let mut received = 0;
         while received < sent {
             let room = &mut data[received..sent];
-            match receive(&socket, &mut [IoSliceMut::new(room)]).doing(doing)? {
-                0 => return Err(Errno::EIO).doing(doing),
+            let count = receive(&self.socket, &mut [IoSliceMut::new(room)]);
+            match count.doing(|| self.doing())? {
+                0 => return Err(Errno::EIO).doing(|| self.doing()),
                 count => received += count,
             }
         }
         if sent == data.len() {
             Ok(())
         } else {
-            Err(Errno::EMSGSIZE).doing(doing)
+            Err(Errno::EMSGSIZE).doing(|| self.doing())
         }
-    })
+    }
+
+    fn doing(&self) -> String {
+        format!("AF_ALG {}, as a stream", self.name)
+    }
+}
+
+impl AsFd for Operation {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.operation.as_fd()
+    }
 }

@@ -95,6 +95,11 @@ fn af_alg_contender(algorithm: Algorithm, name: &str, from: KeyFrom) -> Contende
         .available(availability(algorithm, name, from))
 }
 
+/// Whether AF_ALG has this algorithm for programs here.
+pub fn kernel_availability(algorithm: Algorithm) -> Availability {
+    availability(algorithm, algorithm.kernel_name(), KeyFrom::Program)
+}
+
 fn availability(algorithm: Algorithm, name: &str, from: KeyFrom) -> Availability {
     let missing = match af_alg::probe(algorithm, name, from) {
         Ok(()) => return enough_room().unwrap_or(Availability::Runs),

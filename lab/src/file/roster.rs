@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use coffer_seal::random_bytes;
 
+use crate::coffer_server;
 use crate::contender::{Availability, Contender, Placement};
 use crate::error::{Doing, Result};
 use crate::file::folder_store::FolderStore;
@@ -79,7 +80,7 @@ pub(super) fn entries() -> Vec<Entry> {
         entry(
             server_contender(),
             Box::new(|folder, _| {
-                let program = coffer().unwrap_or_else(|| "coffer".into());
+                let program = coffer_server::program().unwrap_or_else(|| "coffer".into());
                 Ok(Box::new(Server::new(&program, folder)?))
             }),
         ),
@@ -167,29 +168,14 @@ fn program_contender(name: &str, program: &str, argument: &str) -> Contender {
     Contender::new(name, Placement::User, runs_on).available(availability)
 }
 
-/// The server beside this program, or on the path.
-fn coffer() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    let beside = program.parent()?.join("coffer");
-    if beside.is_file() {
-        Some(beside)
-    } else {
-        find("coffer")
-    }
-}
-
 fn server_contender() -> Contender {
     let contender = Contender::new("coffer server", Placement::User, "coffer serve")
         .set("curl over TLS on 127.0.0.1, one object; durable before it is acknowledged")
         .set("reading into memory is what curl writes to a pipe");
-    let missing = match coffer() {
-        None => Some(Availability::cannot(
-            "the program coffer is not beside this one",
-            "cargo build --release -p coffer",
-        )),
-        Some(_) => needs_programs(&["curl"]),
-    };
-    contender.available(missing.unwrap_or(Availability::Runs))
+    contender.available(match coffer_server::availability() {
+        Availability::Runs => needs_programs(&["curl"]).unwrap_or(Availability::Runs),
+        missing => missing,
+    })
 }
 
 /// A random passphrase in a file.

@@ -23,6 +23,15 @@ pub enum Bar {
         /// How much.
         estimate: Estimate,
     },
+    /// What was counted once.
+    Counted {
+        /// Who.
+        name: String,
+        /// Its colour.
+        colour: usize,
+        /// How much.
+        value: f64,
+    },
     /// What was published.
     Published {
         /// Who, where and when.
@@ -41,7 +50,7 @@ impl Bar {
     fn end(&self) -> f64 {
         match self {
             Self::Measured { estimate, .. } => estimate.high,
-            Self::Published { value, .. } => *value,
+            Self::Counted { value, .. } | Self::Published { value, .. } => *value,
             Self::Absent { .. } => 0.0,
         }
     }
@@ -82,6 +91,13 @@ fn one(row: &Bar, top: f64, wide: impl Fn(f64) -> f64) -> Markup {
                 line.interval x1=(low) x2=(low) y1=(middle - 4.0) y2=(middle + 4.0) {}
                 line.interval x1=(high) x2=(high) y1=(middle - 4.0) y2=(middle + 4.0) {}
                 text.value x=(high + 6.0) y=(value_y) { (figure(estimate.median)) }
+            }
+            Bar::Counted { name, colour: index, value } => {
+                text.name x=(LEFT) y=(name_y) { (name) }
+                g class=(format!("{} bar", colour(*index))) {
+                    rect x=(LEFT) y=(bar_y) width=(wide(*value)) height=(BAR) rx="2" {}
+                }
+                text.value x=(LEFT + wide(*value) + 6.0) y=(value_y) { (figure(*value)) }
             }
             Bar::Published { name, value } => {
                 text.name.quiet x=(LEFT) y=(name_y) { (name) }

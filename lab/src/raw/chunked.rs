@@ -7,7 +7,7 @@ use coffer_seal::random_bytes;
 
 use crate::algorithm::Algorithm;
 use crate::cipher::roster::roster;
-use crate::cipher::{af_alg_stream, open_ssl_stream};
+use crate::cipher::{AfAlgOperation, open_ssl_stream};
 use crate::contender::{Contender, Placement};
 use crate::cost::thread_cpu_seconds;
 use crate::error::{LabError, Result};
@@ -80,7 +80,9 @@ fn open(one: &Contender, key: &[u8], iv: &[u8]) -> Result<Stream> {
         .name
         .trim_start_matches("AF_ALG ")
         .trim_start_matches("driver ");
-    Ok(Box::new(af_alg_stream(name, key, iv)?))
+    let operation = AfAlgOperation::new(name, key)?;
+    operation.begin_encrypting(iv)?;
+    Ok(Box::new(move |data| operation.go_on(data)))
 }
 
 /// In chunks it must come to the same as in one piece.

@@ -3,9 +3,11 @@
 use maud::{Markup, html};
 
 use crate::contender::{Availability, Contender, Placement};
-use crate::plot::{Bar, Line, Mark, bars, colour, lines};
+use crate::plot::colour;
 use crate::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
+use crate::report::drawings::drawings;
+use crate::report::requirements::requirements;
 use crate::table::{figure, place, warnings};
 
 /// Experiments that belong together: the same contenders, other directions.
@@ -72,29 +74,28 @@ fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
     // Published figures are MB/s: beside instructions they stand in the table only.
     let comparable = experiment.unit == Unit::MegabytesPerSecond;
     let drawn = if comparable { published } else { &[] };
-    let drawing = if experiment.axis == Axis::Single || experiment.places().len() < 2 {
-        bars(
-            &experiment.title,
-            experiment.unit.name(),
-            &rows(experiment, drawn),
-        )
-    } else {
-        as_lines(experiment, drawn)
-    };
+    let parts = drawings(experiment, drawn);
+    let wide = parts.len() > 1;
     html! {
-        figure {
+        figure.wide[wide] {
             figcaption {
                 h3 { (experiment.title) }
                 @if experiment.unit == Unit::BytesPerThousandInstructions {
                     p.quiet { (experiment.unit.name()) }
                 }
             }
-            @match drawing {
-                Some(drawing) => { (drawing) }
-                None => { p.empty { "Not measured here: nobody could run this." } }
+            @if parts.is_empty() { p.empty { "Not measured here: nobody could run this." } }
+            div.parts {
+                @for part in &parts {
+                    div {
+                        @if let Some(title) = &part.title { h4 { (title) } }
+                        (part.drawing)
+                    }
+                }
             }
             @let marked = drawn.iter().any(|figure| figure.x.is_some());
-            @if experiment.axis != Axis::Single { (legend(experiment, marked)) }
+            @if experiment.axis != Axis::Single && !wide { (legend(experiment, marked)) }
+            (requirements(experiment, drawn))
             @let cautions = warnings(experiment).join("; ");
             @if !cautions.is_empty() { p.warning role="note" { (cautions) } }
             details {
@@ -105,62 +106,6 @@ fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
             }
         }
     }
-}
-
-fn as_lines(experiment: &Experiment, published: &[&Published]) -> Option<Markup> {
-    let line = |(index, series): (usize, &Series)| Line {
-        colour: index,
-        dashed: series.contender.placement == Placement::Kernel,
-        points: series
-            .points
-            .iter()
-            .filter_map(|point| Some((point.x, point.estimate(experiment.unit)?)))
-            .collect(),
-    };
-    let drawn: Vec<Line> = experiment.series.iter().enumerate().map(line).collect();
-    let mark = |figure: &&Published| {
-        Some(Mark {
-            x: figure.x?,
-            value: figure.megabytes_per_second,
-        })
-    };
-    let marks: Vec<Mark> = published.iter().filter_map(mark).collect();
-    let name = |x| place(experiment.axis, x);
-    lines(
-        &experiment.title,
-        experiment.unit.name(),
-        &experiment.places(),
-        name,
-        &drawn,
-        &marks,
-    )
-}
-
-fn rows(experiment: &Experiment, published: &[&Published]) -> Vec<Bar> {
-    let mut rows = Vec::new();
-    for (index, series) in experiment.series.iter().enumerate() {
-        let name = format!(
-            "{} · {}",
-            series.contender.name,
-            series.contender.placement.word()
-        );
-        let point = series.points.first();
-        rows.push(
-            match point.and_then(|point| point.estimate(experiment.unit)) {
-                Some(estimate) => Bar::Measured {
-                    name,
-                    colour: index,
-                    estimate,
-                },
-                None => Bar::Absent { name },
-            },
-        );
-    }
-    rows.extend(published.iter().map(|figure| Bar::Published {
-        name: format!("{}: {}", figure.source, figure.label()),
-        value: figure.megabytes_per_second,
-    }));
-    rows
 }
 
 fn legend(experiment: &Experiment, published: bool) -> Markup {
@@ -191,7 +136,7 @@ fn legend(experiment: &Experiment, published: bool) -> Markup {
 
 fn figures(experiment: &Experiment) -> Markup {
     let mut points = experiment.series.iter().flat_map(|series| &series.points);
-    let counted = points.any(|point| point.counts_of_a_transfer().is_some());
+    let counted = points.any(|point| point.switches_of_a_transfer().is_some());
     html! {
         table {
             caption { (experiment.title) ", " (experiment.unit.name()) }
@@ -203,9 +148,12 @@ fn figures(experiment: &Experiment) -> Markup {
                     th scope="col" { "interval" }
                     th scope="col" { "sure" }
                     th scope="col" { (experiment.unit.cost()) }
+                    @if experiment.axis == Axis::Clients { th scope="col" { "each client" } }
                     @if counted {
-                        th scope="col" { "calls" }
                         th scope="col" { "switches" }
+                        th scope="col" { "calls" }
+                        th scope="col" { "copied" }
+                        th scope="col" { "in kernel" }
                     }
                 }
             }
@@ -234,9 +182,16 @@ fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Marku
                 td { (figure(found.low)) "–" (figure(found.high)) }
                 td { (format!("{:.0} %", found.confidence * 100.0)) }
                 td { (figure(cpu.median)) }
-                @if let Some((calls, switches)) = point.counts_of_a_transfer() {
-                    td { (figure(calls)) }
+                @if experiment.axis == Axis::Clients {
+                    td { (figure(found.median / point.x as f64)) }
+                }
+                @if let Some(switches) = point.switches_of_a_transfer() {
                     td { (figure(switches)) }
+                }
+                @if let Some(observed) = &point.observed {
+                    td { (figure(observed.calls_of_a_transfer())) }
+                    td { (figure(observed.copied())) }
+                    td { (figure(observed.moved_within())) }
                 }
             }
         }

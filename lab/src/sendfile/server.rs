@@ -9,8 +9,8 @@ use coffer_seal::Opener;
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use rustls::{ServerConnection, StreamOwned};
 
-use crate::counted::{Calls, Counted};
 use crate::error::{Doing, LabError, Result};
+use crate::sendfile::spliced::Splicer;
 use crate::sendfile::way::{BUFFER_BYTES, Files, Keys, Way};
 use crate::tls::Tls;
 
@@ -18,15 +18,15 @@ use crate::tls::Tls;
 const CHUNKS_AT_ONCE: usize = 4;
 
 enum Connection {
-    Plain(Counted<TcpStream>),
-    Tls(Box<StreamOwned<ServerConnection, Counted<TcpStream>>>),
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
+    Spliced(TcpStream, Splicer),
 }
 
 /// One connection.
-pub(super) struct Server<'a> {
+pub(super) struct Server {
     way: Way,
     connection: Connection,
-    calls: &'a Calls,
 }
 
 fn failed(what: impl ToString) -> LabError {
@@ -36,15 +36,9 @@ fn failed(what: impl ToString) -> LabError {
     }
 }
 
-impl<'a> Server<'a> {
+impl Server {
     /// Greets the client, where TLS wants it.
-    pub(super) fn connect(
-        way: Way,
-        stream: TcpStream,
-        tls: &Tls,
-        calls: &'a Calls,
-    ) -> Result<Self> {
-        let stream = Counted::new(stream, calls);
+    pub(super) fn connect(way: Way, stream: TcpStream, tls: &Tls, keys: &Keys) -> Result<Self> {
         let connection = match way {
             Way::Tls | Way::SealedTls => {
                 let connection = ServerConnection::new(tls.server.clone()).map_err(failed)?;
@@ -55,13 +49,10 @@ impl<'a> Server<'a> {
                 }
                 Connection::Tls(Box::new(stream))
             }
+            Way::AfAlg => Connection::Spliced(stream, Splicer::new(&keys.counter)?),
             _ => Connection::Plain(stream),
         };
-        Ok(Self {
-            way,
-            connection,
-            calls,
-        })
+        Ok(Self { way, connection })
     }
 
     /// Waits for a question and answers it.
@@ -76,34 +67,25 @@ impl<'a> Server<'a> {
             Way::ReadWrite | Way::Tls => self.copy(&files.plain),
             Way::Gcm => self.encrypt(&files.plain, keys),
             Way::SealedTls => self.open_sealed(files, keys),
+            Way::AfAlg => self.splice(files, keys),
         }
     }
 
     fn stream(&mut self) -> &mut dyn ReadWrite {
         match &mut self.connection {
-            Connection::Plain(stream) => stream,
+            Connection::Plain(stream) | Connection::Spliced(stream, _) => stream,
             Connection::Tls(stream) => stream.as_mut(),
         }
     }
 
-    fn open(&self, path: &Path) -> Result<Counted<File>> {
-        let file = File::open(path).doing(|| format!("opening {}", path.display()))?;
-        let file = Counted::new(file, self.calls);
-        // Opening it, and closing it in the end.
-        file.count();
-        file.count();
-        Ok(file)
-    }
-
     fn send_file(&mut self, path: &Path, bytes: u64) -> Result<()> {
-        let file = self.open(path)?;
+        let file = open(path)?;
         let Connection::Plain(stream) = &self.connection else {
             return Err(failed("sendfile needs a plain socket"));
         };
         let mut left = usize::try_from(bytes).map_err(failed)?;
         while left > 0 {
-            file.count();
-            let sent = rustix::fs::sendfile(&stream.inner, &file.inner, None, left);
+            let sent = rustix::fs::sendfile(stream, &file, None, left);
             match sent.doing(|| "sendfile".into())? {
                 0 => return Err(failed("the file is shorter than it was")),
                 count => left -= count,
@@ -112,8 +94,16 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
+    fn splice(&mut self, files: &Files, keys: &Keys) -> Result<()> {
+        let Connection::Spliced(stream, splicer) = &self.connection else {
+            return Err(failed("no pipes to splice through"));
+        };
+        let file = open(&files.counter_encrypted)?;
+        splicer.send(&file, files.bytes, &keys.counter_iv, stream)
+    }
+
     fn copy(&mut self, path: &Path) -> Result<()> {
-        let mut file = self.open(path)?;
+        let mut file = open(path)?;
         let mut buffer = [0; BUFFER_BYTES];
         loop {
             let count = file.read(&mut buffer).doing(|| "reading the file".into())?;
@@ -127,7 +117,7 @@ impl<'a> Server<'a> {
     }
 
     fn encrypt(&mut self, path: &Path, keys: &Keys) -> Result<()> {
-        let mut file = self.open(path)?;
+        let mut file = open(path)?;
         let mut piece = Vec::with_capacity(BUFFER_BYTES + 16);
         for number in 0.. {
             piece.resize(BUFFER_BYTES, 0);
@@ -143,7 +133,7 @@ impl<'a> Server<'a> {
     }
 
     fn open_sealed(&mut self, files: &Files, keys: &Keys) -> Result<()> {
-        let mut file = self.open(&files.sealed)?;
+        let mut file = open(&files.sealed)?;
         let mut header = [0; HEADER_BYTES];
         file.read_exact(&mut header)
             .doing(|| "reading the file".into())?;
@@ -169,6 +159,10 @@ impl<'a> Server<'a> {
         }
         self.stream().flush().doing(|| "sending".into())
     }
+}
+
+fn open(path: &Path) -> Result<File> {
+    File::open(path).doing(|| format!("opening {}", path.display()))
 }
 
 trait ReadWrite: Read + Write {}

@@ -4,9 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use clap::ValueEnum;
 use coffer_seal::{Context, SecretKey, random_bytes, seal};
+use openssl::symm::{Cipher, encrypt};
+use zeroize::Zeroizing;
 
-use crate::contender::{Contender, Placement};
+use crate::algorithm::Algorithm;
+use crate::cipher::roster::kernel_availability;
+use crate::contender::{Availability, Contender, Placement};
 use crate::error::{Doing, LabError, Result};
 use crate::kernel_tls;
 use crate::tls;
@@ -15,42 +20,62 @@ use crate::tls;
 pub(super) const BUFFER_BYTES: usize = 16_384;
 
 /// A way from a file to the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// A plain file, by sendfile.
     SendFile,
+    /// A plain file, through the program.
     ReadWrite,
+    /// Encrypted in the program.
     Gcm,
+    /// TLS in the program.
     Tls,
+    /// A sealed file, opened in the program, as TLS.
     SealedTls,
+    /// A plain file, by sendfile into kernel TLS.
     KernelTls,
+    /// An encrypted file, decrypted by AF_ALG, spliced into kernel TLS.
+    AfAlg,
+    /// A sealed file, by sendfile.
     SealedSendFile,
 }
 
 impl Way {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::SendFile,
         Self::ReadWrite,
         Self::Gcm,
         Self::Tls,
         Self::SealedTls,
         Self::KernelTls,
+        Self::AfAlg,
         Self::SealedSendFile,
     ];
+
+    /// As the command line calls it.
+    pub(super) fn argument(self) -> String {
+        self.to_possible_value()
+            .map_or(String::new(), |value| value.get_name().to_owned())
+    }
+
+    /// Whether the kernel seals what goes over the connection.
+    pub(super) fn through_kernel_tls(self) -> bool {
+        matches!(self, Self::KernelTls | Self::AfAlg)
+    }
 
     pub(super) fn contender(self) -> Contender {
         let one = Contender::new;
         let rustls = "rustls over aws-lc-rs";
         match self {
             Self::SendFile => one("none, sendfile", Placement::None, "sendfile(2)")
-                .set("no copy by the processor into or out of the program"),
+                .set("an order to the kernel, no byte for the program"),
             Self::ReadWrite => one("none, read and write", Placement::None, "read(2), write(2)")
-                .set("16 KiB at a time: copied into the program and out of it"),
-            Self::Gcm => one("AES-256-GCM in the program", Placement::User, "aws-lc-rs").set(
-                "read 16 KiB, encrypted in place, written: copied in and out; the way of 2001",
-            ),
+                .set("16 KiB at a time"),
+            Self::Gcm => one("AES-256-GCM in the program", Placement::User, "aws-lc-rs")
+                .set("read 16 KiB, encrypted in place, written: the way of 2001"),
             Self::Tls => one("TLS in the program", Placement::User, rustls)
                 .set(tls::SETTINGS)
-                .set("read 16 KiB at a time: copied in, encrypted into a record, copied out"),
+                .set("read 16 KiB at a time, encrypted into a record, written"),
             Self::SealedTls => one("sealed file, TLS in the program", Placement::User, rustls)
                 .set(tls::SETTINGS)
                 .set("as coffer serves: chunks of 16 KiB are opened, then encrypted into records"),
@@ -61,6 +86,15 @@ impl Way {
             )
             .set("TLS 1.3 records, AES-256-GCM, sendfile(2): nothing enters the program")
             .available(kernel_tls::availability()),
+            Self::AfAlg => one(
+                "AF_ALG spliced into kernel TLS",
+                Placement::Kernel,
+                "the kernel's crypto API and tls",
+            )
+            .set("AES-256-CTR at rest")
+            .set("file, pipe, AF_ALG, pipe, socket: splice(2), 64 KiB at a time")
+            .set("TLS 1.3 records, AES-256-GCM")
+            .available(spliced_availability()),
             Self::SealedSendFile => one(
                 "sealed file, sendfile, opened by the client",
                 Placement::Client,
@@ -68,6 +102,13 @@ impl Way {
             )
             .set("Cobblestone-256 as it lies on the disk: no cryptography on the server"),
         }
+    }
+}
+
+fn spliced_availability() -> Availability {
+    match kernel_tls::availability() {
+        Availability::Runs => kernel_availability(Algorithm::Ctr256),
+        missing => missing,
     }
 }
 
@@ -86,6 +127,10 @@ pub(super) struct Keys {
     pub(super) context: Context,
     /// Of what is encrypted on the way.
     gcm: LessSafeKey,
+    /// Of files that AF_ALG decrypts.
+    pub(super) counter: Zeroizing<[u8; 32]>,
+    /// Where their counter begins: in all alike, since these files protect nothing.
+    pub(super) counter_iv: [u8; 16],
 }
 
 impl Keys {
@@ -95,6 +140,8 @@ impl Keys {
             seal: SecretKey::generate(),
             context: Context::raw(*b"coffer-lab sendfile"),
             gcm: LessSafeKey::new(key.map_err(|_| failed("a key"))?),
+            counter: Zeroizing::new(random_bytes()),
+            counter_iv: random_bytes(),
         })
     }
 
@@ -120,7 +167,7 @@ fn nonce(number: u64) -> Nonce {
     Nonce::assume_unique_for_key(bytes)
 }
 
-/// One content, as plaintext and sealed.
+/// One content, as plaintext, sealed, and encrypted in counter mode.
 pub(super) struct Files {
     pub(super) bytes: u64,
     /// What must arrive.
@@ -128,10 +175,12 @@ pub(super) struct Files {
     pub(super) plain: PathBuf,
     pub(super) sealed: PathBuf,
     pub(super) sealed_bytes: u64,
+    /// Of so many bytes as the plaintext.
+    pub(super) counter_encrypted: PathBuf,
 }
 
 impl Files {
-    /// Writes both right before they are read, so that they lie in memory in the same way.
+    /// Writes all right before they are read, so that they lie in memory in the same way.
     pub(super) fn create(folder: &Path, bytes: u64, keys: &Keys) -> Result<Self> {
         let length = usize::try_from(bytes).map_err(failed)?;
         let mut content = Vec::with_capacity(length);
@@ -139,17 +188,21 @@ impl Files {
             content.extend_from_slice(&random_bytes::<4096>());
         }
         content.truncate(length);
+        let (iv, cipher) = (Some(&keys.counter_iv[..]), Cipher::aes_256_ctr());
+        let counted = encrypt(cipher, &*keys.counter, iv, &content).map_err(failed)?;
         let sealed_content = seal(&keys.seal, &keys.context, &content);
         let files = Self {
             bytes,
             plain: folder.join(format!("plain-{bytes}")),
             sealed: folder.join(format!("sealed-{bytes}")),
+            counter_encrypted: folder.join(format!("counter-{bytes}")),
             sealed_bytes: sealed_content.len() as u64,
             content,
         };
         for (path, content) in [
             (&files.plain, &files.content),
             (&files.sealed, &sealed_content),
+            (&files.counter_encrypted, &counted),
         ] {
             fs::write(path, content).doing(|| format!("writing {}", path.display()))?;
         }

@@ -1,7 +1,8 @@
-//! The models of a server.
+//! The models of a server, and coffer beside them.
 
 use clap::ValueEnum;
 
+use crate::coffer_server;
 use crate::contender::{Contender, Placement};
 
 /// How a server divides its work.
@@ -61,4 +62,15 @@ impl Model {
             Self::Async => user("asynchronous").set("tokio, a task for each connection"),
         }
     }
+}
+
+/// coffer, which does more than the models: it authorises each request, and what it sends lies
+/// sealed on the disk.
+pub(super) fn coffer() -> Contender {
+    Contender::new("coffer", Placement::User, "coffer serve")
+        .set(
+            "S3 over TLS 1.3, AES-256-GCM, connections kept alive; each request signed, as one URL",
+        )
+        .set("ranges of one object, opened from the page cache and encrypted again into records")
+        .available(coffer_server::availability())
 }

@@ -3,20 +3,30 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::coffer_server;
 use crate::error::{Doing, LabError, Result};
 use crate::programs::Running;
+use crate::server::client::{Client, MoverClient};
 use crate::server::model::Model;
+use crate::server::s3::S3;
 
 /// A server that is running.
-pub(super) struct Server {
-    pub(super) model: Model,
-    pub(super) address: SocketAddr,
-    running: Running,
+pub(super) enum Server {
+    /// The file mover.
+    Mover {
+        model: Model,
+        address: SocketAddr,
+        running: Running,
+    },
+    /// coffer.
+    S3(S3),
 }
 
 impl Server {
+    /// Starts the file mover.
     pub(super) fn start(model: Model) -> Result<Self> {
         let program = std::env::current_exe().doing(|| "looking for this program".into())?;
         let mut command = Command::new(program);
@@ -32,17 +42,33 @@ impl Server {
             command: format!("coffer-lab serve-model {}", model.argument()),
             what: "it told no address".into(),
         })?;
-        Ok(Self {
+        Ok(Self::Mover {
             model,
             address,
             running,
         })
     }
 
+    /// Starts coffer on an empty data folder.
+    pub(super) fn start_coffer(data: &Path) -> Result<Self> {
+        let program = coffer_server::program().unwrap_or_else(|| "coffer".into());
+        Ok(Self::S3(S3::start(&program, data)?))
+    }
+
+    pub(super) fn connect(&self) -> Result<Box<dyn Client>> {
+        Ok(match self {
+            Self::Mover { model, address, .. } => Box::new(MoverClient::connect(*model, *address)?),
+            Self::S3(s3) => Box::new(s3.connect()?),
+        })
+    }
+
     /// CPU seconds so far, of the process and of those it has started and waited for.
     pub(super) fn cpu_seconds(&self) -> f64 {
-        let path = format!("/proc/{}/stat", self.running.child.id());
-        let text = fs::read_to_string(path).unwrap_or_default();
+        let process = match self {
+            Self::Mover { running, .. } => running.child.id(),
+            Self::S3(s3) => s3.server.process_id(),
+        };
+        let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
         let ticks = cpu_ticks(&text).unwrap_or(0);
         ticks as f64 / rustix::param::clock_ticks_per_second() as f64
     }

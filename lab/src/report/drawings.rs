@@ -1,0 +1,134 @@
+//! What of an experiment is drawn, and how.
+
+use maud::Markup;
+
+use crate::contender::Placement;
+use crate::plot::{Bar, Line, Mark, bars, lines};
+use crate::published::Published;
+use crate::record::{Axis, Experiment, Observed, Series};
+use crate::table::place;
+
+/// A drawing, and what stands above it where there are several.
+pub(super) struct Part {
+    pub(super) title: Option<String>,
+    pub(super) drawing: Markup,
+}
+
+/// Lines over an axis; bars where there is none, and for files, whose sizes lie too far apart.
+pub(super) fn drawings(experiment: &Experiment, published: &[&Published]) -> Vec<Part> {
+    let places = experiment.places();
+    if experiment.axis == Axis::FileBytes {
+        return by_size(experiment, &places);
+    }
+    let drawing = if experiment.axis == Axis::Single || places.len() < 2 {
+        let mut all = rows(experiment, places.first().copied().unwrap_or(0));
+        all.extend(published_rows(published));
+        bars(&experiment.title, experiment.unit.name(), &all)
+    } else {
+        as_lines(experiment, published)
+    };
+    let part = |drawing| Part {
+        title: None,
+        drawing,
+    };
+    drawing.map(part).into_iter().collect()
+}
+
+/// Bars for each size, and what a transfer of the greatest took besides time.
+fn by_size(experiment: &Experiment, places: &[u64]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut add = |title: String, unit: &str, rows: &[Bar]| {
+        let drawing = bars(&format!("{}: {title}", experiment.title), unit, rows);
+        parts.extend(drawing.map(|drawing| Part {
+            title: Some(title),
+            drawing,
+        }));
+    };
+    for &x in places {
+        let title = place(experiment.axis, x);
+        add(title, experiment.unit.name(), &rows(experiment, x));
+    }
+    if let Some(&x) = places.last() {
+        let at = place(experiment.axis, x);
+        let copied = counted(experiment, x, Observed::copied);
+        let title = format!("Copied between kernel and program, {at}");
+        add(title, "bytes for each byte of the file", &copied);
+        let calls = counted(experiment, x, Observed::calls_of_a_transfer);
+        add(format!("System calls of the server, {at}"), "calls", &calls);
+    }
+    parts
+}
+
+fn as_lines(experiment: &Experiment, published: &[&Published]) -> Option<Markup> {
+    let line = |(index, series): (usize, &Series)| Line {
+        colour: index,
+        dashed: series.contender.placement == Placement::Kernel,
+        points: series
+            .points
+            .iter()
+            .filter_map(|point| Some((point.x, point.estimate(experiment.unit)?)))
+            .collect(),
+    };
+    let drawn: Vec<Line> = experiment.series.iter().enumerate().map(line).collect();
+    let mark = |figure: &&Published| {
+        Some(Mark {
+            x: figure.x?,
+            value: figure.megabytes_per_second,
+        })
+    };
+    let marks: Vec<Mark> = published.iter().filter_map(mark).collect();
+    let name = |x| place(experiment.axis, x);
+    lines(
+        &experiment.title,
+        experiment.unit.name(),
+        &experiment.places(),
+        name,
+        &drawn,
+        &marks,
+    )
+}
+
+fn name(series: &Series) -> String {
+    let contender = &series.contender;
+    format!("{} · {}", contender.name, contender.placement.word())
+}
+
+/// A bar for each contender, at one place of the axis.
+fn rows(experiment: &Experiment, x: u64) -> Vec<Bar> {
+    let row = |(colour, series): (usize, &Series)| {
+        let point = series.at(x);
+        match point.and_then(|point| point.estimate(experiment.unit)) {
+            Some(estimate) => Bar::Measured {
+                name: name(series),
+                colour,
+                estimate,
+            },
+            None => Bar::Absent { name: name(series) },
+        }
+    };
+    experiment.series.iter().enumerate().map(row).collect()
+}
+
+/// A bar for each contender whose system calls were observed, at one place of the axis.
+fn counted(experiment: &Experiment, x: u64, count: fn(&Observed) -> f64) -> Vec<Bar> {
+    let row = |(colour, series): (usize, &Series)| {
+        let observed = series.at(x).and_then(|point| point.observed.as_ref());
+        match observed {
+            Some(observed) => Bar::Counted {
+                name: name(series),
+                colour,
+                value: count(observed),
+            },
+            None => Bar::Absent { name: name(series) },
+        }
+    };
+    experiment.series.iter().enumerate().map(row).collect()
+}
+
+fn published_rows(published: &[&Published]) -> Vec<Bar> {
+    let row = |figure: &&Published| Bar::Published {
+        name: format!("{}: {}", figure.source, figure.label()),
+        value: figure.megabytes_per_second,
+    };
+    published.iter().map(row).collect()
+}
