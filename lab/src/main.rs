@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use coffer_lab::algorithm::Algorithm;
 use coffer_lab::args::{Command, CommandLine, InKernel, Measured, Measuring};
+use coffer_lab::cipher::kernel_module;
 use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
 use coffer_lab::machine::{Conditions, Machine};
@@ -59,6 +60,8 @@ fn run(command: &Command) -> Result<()> {
                 (format!("raw, {}", algorithm.name()), contenders.collect())
             };
             let mut groups = Algorithm::ALL.map(raw).to_vec();
+            let module = vec![kernel_module().contender];
+            groups.push(("raw, the loop of A".to_owned(), module));
             groups.push(("file".to_owned(), file::contenders()));
             groups.push(("sendfile".to_owned(), sendfile::contenders()));
             groups.push(("net".to_owned(), net::contenders()));

@@ -55,8 +55,12 @@ pub fn roster(algorithm: Algorithm) -> Vec<CipherContender> {
 /// What AF_ALG is asked for: the algorithm, with either source of its key; then each driver.
 fn kernel_names(algorithm: Algorithm) -> Vec<(String, KeyFrom)> {
     let name = algorithm.kernel_name();
-    // Asking makes the kernel put a template together; only then is it listed.
-    let _ = af_alg::probe(algorithm, name, KeyFrom::Program);
+    // Asking makes the kernel put a template together; only then is it listed. Over the plain block
+    // ciphers it does so only when they are named.
+    for block_cipher in ["aes", "aes-generic", "aes-aesni"] {
+        let asked = name.replace("(aes)", &format!("({block_cipher})"));
+        let _ = af_alg::probe(algorithm, &asked, KeyFrom::Program);
+    }
     let mut names = vec![
         (name.to_owned(), KeyFrom::Program),
         (name.to_owned(), KeyFrom::Keyring),
