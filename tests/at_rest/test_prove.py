@@ -1,5 +1,6 @@
 """`coffer prove`: finds nothing in a sound folder, and everything that is planted."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -313,15 +314,22 @@ def test_a_canary_that_a_file_holds(own_server):
     stop = threading.Event()
 
     def copy_names():
-        """Notes the names of objects that are stored, in a file of a known name."""
-        s3 = s3_client(server)
+        """Notes the names of objects that are stored, in a file of a known name.
+
+        Of every canary, for the one that it meets first may have been looked for by then; and a
+        canary's bucket may go between two requests.
+        """
+        s3, noted = s3_client(server), set()
         while not stop.is_set():
             for bucket in s3.list_buckets()["Buckets"]:
-                for entry in s3.list_objects_v2(Bucket=bucket["Name"]).get("Contents", []):
-                    if entry["Key"].startswith("canary/"):
-                        with leak.open("ab") as file:
-                            file.write(entry["Key"].encode())
-                        return
+                with contextlib.suppress(s3.exceptions.NoSuchBucket):
+                    listed = s3.list_objects_v2(Bucket=bucket["Name"]).get("Contents", [])
+                    names = {entry["Key"] for entry in listed} - noted
+                    for name in names:
+                        if name.startswith("canary/"):
+                            with leak.open("ab") as file:
+                                file.write(name.encode())
+                    noted |= names
 
     thread = threading.Thread(target=copy_names)
     thread.start()
