@@ -13,7 +13,7 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-tools test-style test-rust test-fuzz test-server test-large \
-  test-lab fuzz bench lab lab-kernel
+  test-lab fuzz bench lab lab-kernel lab-example
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -77,3 +77,9 @@ lab-kernel: deps ## measure under Debian's own kernel, in a virtual machine; see
 	$(CARGO) build --release --locked -p coffer-lab
 	$(CARGO) test --locked -p coffer-lab --test kernel -- --ignored
 	target/release/coffer-lab kernel --quick $(KERNEL_ARGS)
+
+lab-example: deps ## make the reports in docs/lab anew; leave the machine alone for half an hour
+	@scripts/install-lab-peers
+	$(CARGO) build --release --locked -p coffer -p coffer-lab
+	target/release/coffer-lab all --json docs/lab/example.json --report docs/lab/example.html
+	target/release/coffer-lab kernel --quick --json docs/lab/kernel.json --report docs/lab/kernel.html
