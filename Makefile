@@ -81,5 +81,6 @@ lab-kernel: deps ## measure under Debian's own kernel, in a virtual machine; see
 lab-example: deps ## make the reports in docs/lab anew; leave the machine alone for half an hour
 	@scripts/install-lab-peers
 	$(CARGO) build --release --locked -p coffer -p coffer-lab
+	mkdir -p docs/lab
 	target/release/coffer-lab all --json docs/lab/example.json --report docs/lab/example.html
 	target/release/coffer-lab kernel --quick --json docs/lab/kernel.json --report docs/lab/kernel.html
