@@ -139,6 +139,7 @@ impl From<VaultError> for Refusal {
             VaultError::NoSuchRequest => (S::NOT_FOUND, "no_such_request"),
             VaultError::NoSuchReceipt => (S::NOT_FOUND, "no_such_receipt"),
             VaultError::AnotherPersonNeeded => (S::FORBIDDEN, "another_person_needed"),
+            VaultError::RequesterGone => (S::CONFLICT, "requester_gone"),
             VaultError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
             VaultError::EraseUnsettled { .. } => (S::INTERNAL_SERVER_ERROR, "erase_unsettled"),
             VaultError::StorageFull => (S::INSUFFICIENT_STORAGE, "storage_full"),

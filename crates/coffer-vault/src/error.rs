@@ -188,6 +188,9 @@ pub enum VaultError {
         "who asked for it, or has approved it already, can't approve it: another custodian must"
     )]
     AnotherPersonNeeded,
+    /// Who asked is no key custodian any more.
+    #[error("who asked for it is no key custodian any more: withdraw the request and ask anew")]
+    RequesterGone,
     /// Too many requests wait.
     #[error("{limit} requests wait for an approval, as many as there may be; withdraw one first")]
     TooManyRequests {

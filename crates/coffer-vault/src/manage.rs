@@ -47,7 +47,7 @@ impl Vault {
     ) -> Result<BucketInfo> {
         let actor = Actor::Subject(subject.clone());
         let may_make = |level: &LevelEntry| may_write(subject, &level.label);
-        let level = self.level_for_bucket(level, may_make)?;
+        let level = self.level_for_bucket(&actor, name, level, may_make)?;
         subject.standing.note_caller()?;
         if subject.grants.is_some() {
             self.refused(subject, "bucket.create", name);
@@ -73,7 +73,8 @@ impl Vault {
         name: &BucketName,
         level: Option<&str>,
     ) -> Result<BucketSummary> {
-        let level = self.level_for_bucket(level, |level| actor.may_know(&level.label))?;
+        let may_make = |level: &LevelEntry| actor.may_know(&level.label);
+        let level = self.level_for_bucket(actor, name, level, may_make)?;
         let label = level.label;
         let bucket = self
             .make_bucket_as(actor, Role::SystemAdministrator, name, level)
@@ -85,17 +86,21 @@ impl Vault {
         })
     }
 
+    /// The level of a bucket that the actor is about to make. A level that it may not know of is
+    /// refused, and recorded, like one that there is not.
     fn level_for_bucket(
         &self,
-        name: Option<&str>,
+        actor: &Actor,
+        bucket: &BucketName,
+        level: Option<&str>,
         may_make: impl FnOnce(&LevelEntry) -> bool,
     ) -> Result<LevelEntry> {
-        let level = self
-            .inner
-            .keystore
-            .level_named(name.unwrap_or(DEFAULT_LEVEL));
-        level.filter(may_make).ok_or_else(|| {
+        let keystore = &self.inner.keystore;
+        let found = keystore.level_named(level.unwrap_or(DEFAULT_LEVEL));
+        found.filter(may_make).ok_or_else(|| {
             add(&self.inner.tally.denied_count, 1);
+            let facts = Facts::from([("bucket", bucket.to_string())]);
+            self.denied("bucket.create", actor, &facts);
             VaultError::NoSuchLevel
         })
     }
@@ -264,6 +269,7 @@ impl Vault {
         subject.standing.note_caller()?;
         if !subject.roles.has(Role::DataUser) {
             add(&self.inner.tally.denied_count, 1);
+            self.denied("bucket.list", &subject.access_key_id(), &Facts::new());
             return Err(VaultError::AccessDenied);
         }
         let known = |row: Arc<BucketRow>| {

@@ -4,6 +4,8 @@
 //! enough others have approved it. People are told apart by their access keys; whoever comes by the
 //! local socket is one person, whatever user it is.
 
+use std::sync::Arc;
+
 use coffer_keys::receipt::Person;
 use coffer_keys::{BucketEntry, ExportRecipient, LevelEntry};
 use coffer_store::record::Id;
@@ -17,6 +19,7 @@ use crate::limits::{EXPORT_RECIPIENTS_MAX, REQUEST_LIFE_MS, REQUESTS_MAX};
 use crate::manage::blocking;
 use crate::name::BucketName;
 use crate::roles::Role;
+use crate::subject::Subject;
 use crate::vault::{Vault, now_ms};
 use crate::wanted::{ApprovalRequest, Asked, Wanted, request_key};
 
@@ -111,11 +114,12 @@ impl Vault {
         .await
     }
 
-    /// Approves a request. With the last approval that it takes, it is done.
+    /// Approves a request. With the last approval that it takes, it is done. Approvals of those who
+    /// are no key custodians any more don't count.
     ///
     /// # Errors
-    /// [`VaultError::NoSuchRequest`], [`VaultError::AnotherPersonNeeded`]; those of what is asked
-    /// for.
+    /// [`VaultError::NoSuchRequest`], [`VaultError::AnotherPersonNeeded`],
+    /// [`VaultError::RequesterGone`]; those of what is asked for.
     pub async fn approve(&self, actor: &Actor, id: &str) -> Result<Asked> {
         self.refuse_without(actor, "request.approve")?;
         let mut request = self.waiting(id)?;
@@ -124,6 +128,10 @@ impl Vault {
         if has_spoken(&request.requested_by) || request.approved_by.iter().any(has_spoken) {
             return Err(VaultError::AnotherPersonNeeded);
         }
+        if !self.is_custodian(&request.requested_by) {
+            return Err(VaultError::RequesterGone);
+        }
+        request.approved_by.retain(|name| self.is_custodian(name));
         let mut facts = request.wanted.facts();
         facts.insert("request", request.id.clone());
         request.approved_by.push(person);
@@ -192,8 +200,12 @@ impl Vault {
         facts.insert("wants", request.wanted.act().to_owned());
         let inner = self.inner.clone();
         let work = blocking(move || {
-            let mut others = inner.system.documents::<ApprovalRequest>(Kind::Request)?;
-            others.retain(|other| other.expires_ms > requested_ms);
+            let others = inner.system.documents::<ApprovalRequest>(Kind::Request)?;
+            let is_alive = |other: &ApprovalRequest| other.expires_ms > requested_ms;
+            let (others, expired): (Vec<_>, Vec<_>) = others.into_iter().partition(is_alive);
+            for request in expired {
+                inner.system.drop_document(Kind::Request, &request.key()?)?;
+            }
             if let Some(same) = others.iter().find(|other| other.wanted == request.wanted) {
                 return Ok(Asked::Waits(same.clone()));
             }
@@ -296,6 +308,12 @@ impl Vault {
         level.map_or(1, |level| level.options.approvals)
     }
 
+    /// Whether somebody, as an actor is named, is a key custodian now.
+    fn is_custodian(&self, name: &str) -> bool {
+        let has_role = |subject: Arc<Subject>| subject.roles.has(Role::KeyCustodian);
+        is_local(name) || self.subject(name).is_some_and(has_role)
+    }
+
     fn waiting(&self, id: &str) -> Result<ApprovalRequest> {
         let key = request_key(id).ok_or(VaultError::NoSuchRequest)?;
         let found: Option<ApprovalRequest> = self.inner.system.document(Kind::Request, &key)?;
@@ -307,8 +325,11 @@ impl Vault {
 /// Whether two actors, as they are named, count as one person. All users at the local socket do,
 /// for whoever is root there can be any of them.
 fn is_same_person(one: &str, other: &str) -> bool {
-    let is_local = |name: &str| name.starts_with("local:");
     one == other || (is_local(one) && is_local(other))
+}
+
+fn is_local(name: &str) -> bool {
+    name.starts_with("local:")
 }
 
 fn warrant(request: &ApprovalRequest) -> Warrant {

@@ -218,6 +218,50 @@ async fn a_level_of_two_custodians_takes_two() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_is_no_custodian_any_more_has_no_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = scene(folder.path(), 3).await;
+    let vault = &door.vault;
+    let custodian = async |name: &str| {
+        let new = NewSubject {
+            name: name.to_owned(),
+            clearance: "default".to_owned(),
+            roles: "key-custodian".parse().unwrap(),
+            expires_ms: None,
+            grants: None,
+        };
+        let (info, _) = vault.create_subject(&LOCAL, new).await.unwrap();
+        Actor::Subject(info.subject)
+    };
+    let leave = async |name: &str| {
+        let change = SubjectChange {
+            is_disabled: Some(true),
+            ..SubjectChange::default()
+        };
+        vault.change_subject(&LOCAL, name, change).await.unwrap();
+    };
+    let ask = async |actor: &Actor| match vault.erase_level(actor, "doomed").await.unwrap() {
+        Asked::Waits(request) => request.id,
+        other => panic!("it needs approvals: {other:?}"),
+    };
+    let (one, other) = (custodian("one").await, custodian("other").await);
+    let asked = ask(&LOCAL).await;
+    vault.approve(&one, &asked).await.unwrap();
+    leave("one").await;
+    let Asked::Waits(request) = vault.approve(&other, &asked).await.unwrap() else {
+        panic!("one of the approvals does not count any more")
+    };
+    assert_eq!(request.approved_by, [other.to_string()]);
+    vault.withdraw(&LOCAL, &asked).await.unwrap();
+
+    let asked = ask(&other).await;
+    leave("other").await;
+    let approved = vault.approve(&LOCAL, &asked).await;
+    assert!(matches!(approved, Err(VaultError::RequesterGone)));
+    vault.bucket(&door.subject, &door.bucket).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_erase_under_load_loses_nothing_of_other_levels() {
     let folder = tempfile::tempdir().unwrap();
     let door = scene(folder.path(), 1).await;
