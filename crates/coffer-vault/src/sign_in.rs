@@ -92,10 +92,14 @@ impl Vault {
         let known = subject.as_ref().map(|subject| subject.access_key_id());
         let actor = known.unwrap_or("unknown");
         let mut event = Event::new(SIGN_IN, actor, Outcome::Denied).with("reason", reason);
-        if let Some(from) = from {
-            event = event.with("from", from);
+        // Front doors slow down those who guess secrets; signatures can be wrong at any rate.
+        match from {
+            Some(from) => {
+                event = event.with("from", from);
+                tracing::warn!(%from, access_key_id = known, reason, "a sign-in failed");
+            }
+            None => tracing::debug!(access_key_id = known, reason, "a signature was refused"),
         }
-        tracing::debug!(?from, access_key_id = known, reason, "a sign-in failed");
         match claimed.filter(|id| known.is_none() && is_shaped(id)) {
             Some(id) => self.inner.audit.note_stranger(event, id),
             None => self.inner.audit.note_repeated(event),
