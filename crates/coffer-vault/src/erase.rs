@@ -23,10 +23,9 @@ use futures::future::join_all;
 use crate::bucket::OpenBucket;
 use crate::draft::{Draft, DraftBucket, last_audit_record};
 use crate::error::{Result, VaultError};
-use crate::folder::{failed, sync_folder};
 use crate::ledger::Kind;
 use crate::limits::{COMMIT_WAIT, COUNTED_BY_OPENING_MAX, CUT_LOOK, CUT_WAIT, SETTLE_PAUSES};
-use crate::manage::blocking;
+use crate::manage::{blocking, remove_doomed_folder};
 use crate::system::BucketRow;
 use crate::vault::{Inner, Vault, now_ms};
 
@@ -269,18 +268,7 @@ impl Vault {
 
 fn remove_doomed_folders(inner: &Inner) -> Result<()> {
     for id in inner.system.doomed()? {
-        let dir = inner.folder.bucket(id);
-        match std::fs::remove_dir_all(&dir) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(failed("remove", &dir)(error));
-            }
-            _ => {
-                // Or a power cut brings the folder back when nobody knows of it any more.
-                let buckets = inner.folder.buckets();
-                sync_folder(&buckets).map_err(failed("sync", &buckets))?;
-                inner.system.forget_doomed(id)?;
-            }
-        }
+        remove_doomed_folder(inner, id)?;
     }
     Ok(())
 }

@@ -151,6 +151,17 @@ impl System {
         rows.map(|id| Ok(id.map_err(StoreError::from)?)).collect()
     }
 
+    /// From now on a bucket's folder is to be removed, also by the next start.
+    pub(crate) fn doom(&self, id: Id) -> Result<()> {
+        self.connection()
+            .execute(
+                "INSERT OR IGNORE INTO doomed (bucket_id) VALUES (?)",
+                [id.0],
+            )
+            .map_err(StoreError::from)?;
+        Ok(())
+    }
+
     /// A doomed folder is gone.
     pub(crate) fn forget_doomed(&self, id: Id) -> Result<()> {
         self.connection()

@@ -1,9 +1,9 @@
 //! Buckets: made, listed, deleted, tagged.
 //!
 //! A bucket is made in three durable steps: its key in the keystore, its folder with an empty
-//! catalog, its row in the system database; only the row makes it exist. It is deleted in the
-//! opposite order. What is left when the server dies in between has a key but no row, and an empty
-//! catalog: recovery removes it.
+//! catalog, its row in the system database; only the row makes it exist. When it is deleted, row, key
+//! and folder go, in this order. What is left when the server dies in between has a key but no row,
+//! and an empty catalog, or is a folder that the system database calls doomed: recovery removes it.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -242,18 +242,14 @@ impl Vault {
         })
     }
 
-    /// Destroys the key and the folder of a bucket that has no row any more.
+    /// Destroys the key and the folder of a bucket that has no row any more. Nothing else tells of
+    /// a folder whose key is gone, so that is noted first.
     pub(crate) async fn remove_bucket_remains(&self, id: Id) -> Result<()> {
         let inner = self.inner.clone();
         blocking(move || {
+            inner.system.doom(id)?;
             inner.keystore.destroy_bucket(&id.0)?;
-            let dir = inner.folder.bucket(id);
-            match std::fs::remove_dir_all(&dir) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(failed("remove", &dir)(error))
-                }
-                _ => Ok(()),
-            }
+            remove_doomed_folder(&inner, id)
         })
         .await
     }
@@ -314,6 +310,24 @@ fn make_bucket_folder(inner: &Inner, id: Id) -> Result<()> {
         .map_err(failed("make the bucket's folder", &dir))?;
     sync_folder(&buckets).map_err(failed("sync", &buckets))?;
     sync_folder(inner.folder.path()).map_err(failed("sync", inner.folder.path()))
+}
+
+/// Removes the folder of a bucket that is doomed, unless an import has brought its key back.
+pub(crate) fn remove_doomed_folder(inner: &Inner, id: Id) -> Result<()> {
+    if inner.keystore.buckets().iter().any(|one| one.id == id.0) {
+        return inner.system.forget_doomed(id);
+    }
+    let dir = inner.folder.bucket(id);
+    match std::fs::remove_dir_all(&dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(failed("remove", &dir)(error));
+        }
+        _ => {}
+    }
+    // Or a power cut brings the folder back when nobody knows of it any more.
+    let buckets = inner.folder.buckets();
+    sync_folder(&buckets).map_err(failed("sync", &buckets))?;
+    inner.system.forget_doomed(id)
 }
 
 /// Runs what waits for the disk where it holds up nobody.

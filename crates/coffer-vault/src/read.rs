@@ -50,7 +50,14 @@ impl Vault {
             .read(name, choose)
             .await?
             .ok_or(VaultError::NoSuchObject)?;
-        let (head, range, content): (ObjectHead, Range<u64>, Content) = read?;
+        let (head, range, content): (ObjectHead, Range<u64>, Content) = match read {
+            Ok(chosen) => chosen,
+            Err(refused) => {
+                // A condition or a range that is not met tells of the object what a HEAD does.
+                tell(watch.as_ref(), HEAD, On::Object(name)).await?;
+                return Err(refused);
+            }
+        };
         tell(watch.as_ref(), READ, On::Object(name)).await?;
         add(&self.inner.tally.read_count, 1);
         let tally = self.inner.tally.clone();

@@ -15,9 +15,9 @@ impl Vault {
     pub(crate) fn start_recovery(&self) {
         let this = self.clone();
         let recovery = tokio::spawn(async move {
-            this.remove_doomed_folders_soon();
             this.adopt_waiting().await;
             this.remove_remains().await;
+            this.remove_doomed_folders_soon();
             this.count_all().await;
             this.sweep_all().await;
         });
@@ -134,5 +134,50 @@ impl Vault {
             tracing::info!(bucket = %id, files, bytes, "reclaimed orphaned blobs");
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::vault::VaultOptions;
+
+    /// A deletion ends when the key is gone, and before the folder is; or even before the key is.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_a_deletion_left_is_removed_by_the_next_start() {
+        for was_key_destroyed in [true, false] {
+            let data = tempfile::tempdir().unwrap();
+            let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
+            let credentials = data.path().join("credentials");
+            let text = std::fs::read_to_string(credentials).unwrap();
+            let id = text.split("aws_access_key_id = ").nth(1).unwrap();
+            let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+            let name = crate::name::BucketName::new("left").unwrap();
+            vault.create_bucket(&subject, &name, None).await.unwrap();
+            let row = vault.inner.system.bucket(&name).unwrap();
+            vault.inner.system.remove_bucket(&name).unwrap();
+            vault.inner.system.doom(row.id).unwrap();
+            if was_key_destroyed {
+                vault.inner.keystore.destroy_bucket(&row.id.0).unwrap();
+            }
+            let folder = vault.inner.folder.bucket(row.id);
+            vault.close().await;
+            drop(vault);
+            assert!(folder.exists());
+
+            let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
+            for _ in 0..500 {
+                if !folder.exists() && vault.inner.system.doomed().unwrap().is_empty() {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            assert!(!folder.exists(), "key destroyed: {was_key_destroyed}");
+            assert!(vault.inner.keystore.buckets().is_empty());
+            assert!(vault.inner.system.doomed().unwrap().is_empty());
+            vault.close().await;
+        }
     }
 }

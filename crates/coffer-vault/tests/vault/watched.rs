@@ -130,6 +130,21 @@ async fn each_look_and_each_change_of_tags_is_recorded() {
         .head_object(subject, bucket, &name("none"), options())
         .await;
     assert!(missing.is_err());
+    // A refusal that tells that the object is there, and how old or long it is.
+    let mut unchanged = options();
+    unchanged.conditions.if_none_match = Some(EtagMatch::Any);
+    let mut beyond = options();
+    beyond.range = RangeRequest::FromTo {
+        first: 10,
+        last: None,
+    };
+    for refused in [unchanged, beyond] {
+        let refused = vault.read_object(subject, bucket, &object, refused).await;
+        assert!(matches!(
+            refused.err(),
+            Some(VaultError::NotModified { .. } | VaultError::InvalidRange { .. })
+        ));
+    }
     door.names().await;
     let query = ListQuery {
         prefix: "a/".into(),
@@ -148,6 +163,8 @@ async fn each_look_and_each_change_of_tags_is_recorded() {
     tokio::time::sleep(std::time::Duration::from_millis(900)).await;
     let expected = [
         "object.write begun object=a/b",
+        "object.head done object=a/b",
+        "object.head done object=a/b",
         "object.head done object=a/b",
         "object.list done",
         "object.list done prefix=a/",
