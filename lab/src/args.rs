@@ -26,6 +26,7 @@ Examples:
   coffer-lab raw --report report.html      plots and advice, to look at
   coffer-lab all --json here.json          every sample, to keep and to compare
   coffer-lab kernel --quick                the same under Debian's kernel, in a virtual machine
+  coffer-lab kernel --configs              what a kernel's own configuration costs
   coffer-lab report here.json report.html  the report of what was kept
   coffer-lab compare here.json there.json  two machines, or two kernels, side by side
 
@@ -80,6 +81,9 @@ pub enum Command {
         #[command(flatten)]
         measuring: Measuring,
     },
+    /// Measure the loop of A alone
+    #[command(hide = true)]
+    LoopOfA(Measuring),
     /// Measure in a virtual machine with Debian's own kernels: AF_ALG, kernel TLS, dm-crypt, IPsec
     /// and a kernel module, whatever this machine's kernel lacks
     Kernel(InKernel),
@@ -164,6 +168,11 @@ pub struct InKernel {
     /// Only these experiments [default: raw, file, sendfile, net]
     #[arg(long, value_name = "EXPERIMENT", value_delimiter = ',')]
     pub only: Vec<Measured>,
+    /// Instead, build eleven kernels from Debian's linux-source, from nearly stock (-Os, debugging)
+    /// to tuned (-O2, none), and tell the share of each step. Builds once, in half an hour or more,
+    /// and keeps them: 2 GB
+    #[arg(long, conflicts_with_all = ["kernel", "only"])]
+    pub configs: bool,
     /// Fewer sizes and shorter runs
     #[arg(long)]
     pub quick: bool,

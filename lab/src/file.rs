@@ -26,6 +26,7 @@ const BLOCKS: u64 = 1000;
 const QUICK_BLOCKS: u64 = 32;
 /// Where instructions are counted: a processor that counts them is slow, and figures don't vary.
 const COUNTED_BLOCKS: u64 = 8;
+const QUICK_COUNTED_BLOCKS: u64 = 4;
 const ROUNDS: usize = 5;
 const QUICK_ROUNDS: usize = 3;
 
@@ -46,10 +47,11 @@ pub fn contenders() -> Vec<Contender> {
 pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let folder = Folder::new(folder, "file")?;
     let mut entries = entries();
-    let blocks = match effort.quick {
-        _ if effort.counts_instructions() => COUNTED_BLOCKS,
-        true => QUICK_BLOCKS,
-        false => BLOCKS,
+    let blocks = match (effort.counts_instructions(), effort.quick) {
+        (true, true) => QUICK_COUNTED_BLOCKS,
+        (true, false) => COUNTED_BLOCKS,
+        (false, true) => QUICK_BLOCKS,
+        (false, false) => BLOCKS,
     };
     let most = if effort.quick { QUICK_ROUNDS } else { ROUNDS };
     let effort = Effort {

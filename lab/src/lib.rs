@@ -45,6 +45,8 @@ pub mod net;
 pub mod server;
 
 pub mod published;
+pub mod shares;
+
 pub mod table;
 
 pub mod advice;

@@ -14,7 +14,7 @@ use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
 use coffer_lab::machine::{Conditions, Machine};
 use coffer_lab::published::{Published, published};
-use coffer_lab::raw::raw;
+use coffer_lab::raw::{loop_alone, raw};
 use coffer_lab::record::{Agreement, Experiment, FORMAT, Record, Unit};
 use coffer_lab::rounds::Effort;
 use coffer_lab::{compare, file, kernel, net, report, sendfile, server, table, undo};
@@ -74,6 +74,7 @@ fn run(command: &Command) -> Result<()> {
         Command::Sendfile(measuring) => measure(measuring, &[sendfile_experiments]),
         Command::Net(measuring) => measure(measuring, &[net_experiments]),
         Command::Server(measuring) => measure(measuring, &[server_experiments]),
+        Command::LoopOfA(measuring) => measure(measuring, &[loop_of_a]),
         Command::ServeModel { model } => server::serve(*model).doing(|| "serving".into()),
         Command::AnswerRequest { bytes } => {
             server::answer_on_standard_output(*bytes).doing(|| "answering".into())
@@ -132,14 +133,18 @@ fn in_kernel(wanted: &InKernel) -> Result<()> {
     let request = kernel::Request {
         kernel: wanted.kernel.clone(),
         accelerator: wanted.accelerator,
-        experiments: only.iter().map(|one| one.word()).collect(),
+        work: kernel::Work::Experiments(only.iter().map(|one| one.word()).collect()),
         quick: wanted.quick,
         rounds: wanted.rounds,
         cache: wanted.cache.clone().unwrap_or_else(kernel::default_cache),
         keep: wanted.keep,
         lab: std::env::current_exe().doing(|| "finding this program".into())?,
     };
-    let mut record = kernel::measure(&request)?;
+    let mut record = if wanted.configs {
+        kernel::configs::measure(&request)?
+    } else {
+        kernel::measure(&request)?
+    };
     record.date = now();
     record.command = arguments();
     show(&record, wanted.json.as_deref(), wanted.report.as_deref())
@@ -149,6 +154,10 @@ type Experiments = fn(&Measuring, Effort) -> Result<(Vec<Agreement>, Vec<Experim
 
 fn raw_experiments(_: &Measuring, effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
     raw(effort)
+}
+
+fn loop_of_a(_: &Measuring, effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
+    loop_alone(effort)
 }
 
 fn file_experiments(

@@ -30,6 +30,7 @@ const BLOCKS: u64 = 500;
 const QUICK_BLOCKS: u64 = 40;
 /// Where instructions are counted: a processor that counts them is slow, and figures don't vary.
 const COUNTED_BLOCKS: u64 = 4;
+const QUICK_COUNTED_BLOCKS: u64 = 2;
 const TRIAL_BLOCKS: u64 = 3;
 const ROUNDS: usize = 5;
 
@@ -49,10 +50,11 @@ pub fn contenders() -> Vec<Contender> {
 pub fn net(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let own = Folder::new(folder, "net")?;
     let folder = &own.path;
-    let blocks = match effort.quick {
-        _ if effort.counts_instructions() => COUNTED_BLOCKS,
-        true => QUICK_BLOCKS,
-        false => BLOCKS,
+    let blocks = match (effort.counts_instructions(), effort.quick) {
+        (true, true) => QUICK_COUNTED_BLOCKS,
+        (true, false) => COUNTED_BLOCKS,
+        (false, true) => QUICK_BLOCKS,
+        (false, false) => BLOCKS,
     };
     let source = folder.join("source");
     write_source(&source, blocks)?;

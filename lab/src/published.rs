@@ -122,7 +122,7 @@ mod tests {
             );
             assert!(figure.megabytes_per_second > 0.0);
         }
-        assert_eq!(of_experiment(&all, "raw/table-a-loop").len(), 10);
+        assert_eq!(of_experiment(&all, "raw/table-a-loop").len(), 6);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::agreement::agree;
 use crate::algorithm::Algorithm;
 use crate::cipher::roster::roster;
 use crate::cipher::{CipherContender, kernel_module};
-use crate::contender::Placement;
+use crate::contender::{Contender, Placement};
 use crate::error::Result;
 use crate::record::{Agreement, Experiment};
 use crate::rounds::Effort;
@@ -26,24 +26,43 @@ pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
         agreements.push(agree(algorithm, &roster, longest)?);
         rosters.push((algorithm, roster));
     }
-    let module = kernel_module();
-    let module_contender = module.contender.clone();
-    if module_contender.availability.runs() {
-        let mut both = roster(Algorithm::Cbc256);
-        both.retain(|one| one.contender.placement == Placement::User);
-        both.push(module);
-        agreements.push(agree(Algorithm::Cbc256, &both, longest)?);
-    }
+    let (module, agreed) = module_agrees(longest)?;
+    agreements.extend(agreed);
     let mut experiments = Vec::new();
     for (algorithm, roster) in &rosters {
         experiments.extend(modes::by_block(*algorithm, roster, effort)?);
         experiments.extend(modes::by_threads(*algorithm, roster, effort)?);
     }
     let cbc = contenders(&rosters, Algorithm::Cbc256);
-    experiments.push(table_a::loop_of_a(cbc, &module_contender, effort)?);
+    experiments.push(table_a::loop_of_a(cbc, &module, effort)?);
     experiments.push(open_ssl_speed::open_ssl_speed(effort)?);
     experiments.push(chunked::chunked(effort)?);
     Ok((agreements, experiments))
+}
+
+/// The loop of A alone, under the same condition.
+pub fn loop_alone(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
+    let longest = modes::longest_block(effort);
+    let cbc = roster(Algorithm::Cbc256);
+    let mut agreements = vec![agree(Algorithm::Cbc256, &cbc, longest)?];
+    let (module, agreed) = module_agrees(longest)?;
+    agreements.extend(agreed);
+    let experiment = table_a::loop_of_a(&cbc, &module, effort)?;
+    Ok((agreements, vec![experiment]))
+}
+
+/// Compares the lab's kernel module with the contenders in user space, where it is loaded.
+fn module_agrees(longest: usize) -> Result<(Contender, Option<Agreement>)> {
+    let module = kernel_module();
+    let contender = module.contender.clone();
+    if !contender.availability.runs() {
+        return Ok((contender, None));
+    }
+    let mut both = roster(Algorithm::Cbc256);
+    both.retain(|one| one.contender.placement == Placement::User);
+    both.push(module);
+    let agreed = agree(Algorithm::Cbc256, &both, longest)?;
+    Ok((contender, Some(agreed)))
 }
 
 fn contenders(

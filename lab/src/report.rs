@@ -2,6 +2,7 @@
 //! stands in a table.
 
 mod drawings;
+mod ladder;
 mod requirements;
 
 mod experiments;

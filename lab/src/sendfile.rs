@@ -36,6 +36,19 @@ const SIZES: [(u64, u64); 4] = [
 ];
 const QUICK_SIZES: [(u64, u64); 3] = [(15, 200), (1_000_000, 5), (10_000_000, 1)];
 
+/// Where instructions are counted, more transfers and greater files tell the same, slowly.
+const COUNTED_SIZES: [(u64, u64); 3] = [(15, 200), (1_000_000, 2), (10_000_000, 1)];
+const QUICK_COUNTED_SIZES: [(u64, u64); 2] = [(15, 50), (1_000_000, 1)];
+
+fn sizes(effort: Effort) -> &'static [(u64, u64)] {
+    match (effort.counts_instructions(), effort.quick) {
+        (true, true) => &QUICK_COUNTED_SIZES,
+        (true, false) => &COUNTED_SIZES,
+        (false, true) => &QUICK_SIZES,
+        (false, false) => &SIZES,
+    }
+}
+
 /// More transfers than these tell nothing new about system calls.
 const OBSERVED_TRANSFERS: u64 = 10;
 
@@ -48,7 +61,7 @@ pub fn contenders() -> Vec<Contender> {
 pub fn sendfile(effort: Effort, folder: &Path) -> Result<Experiment> {
     let own = Folder::new(folder, "sendfile")?;
     let folder = &own.path;
-    let sizes: &[(u64, u64)] = if effort.quick { &QUICK_SIZES } else { &SIZES };
+    let sizes = sizes(effort);
     let (keys, tls) = (Keys::new()?, Tls::new()?);
     let files: Result<Vec<Files>> = sizes
         .iter()

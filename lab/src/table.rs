@@ -3,6 +3,7 @@
 use crate::contender::{Availability, Contender};
 use crate::published::{Published, Reached, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
+use crate::shares;
 
 /// Half of an interval's width, as a share of the median, from which a figure is called uncertain.
 pub const UNCERTAIN: f64 = 0.10;
@@ -148,10 +149,24 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
             text += &transfer(&series.contender.name, &at, point).unwrap_or_default();
         }
     }
+    text += &steps(experiment).unwrap_or_default();
     for warning in warnings(experiment) {
         text += &format!("  ! {warning}\n");
     }
     text
+}
+
+/// What each step of a ladder of kernels has of the whole difference.
+fn steps(experiment: &Experiment) -> Option<String> {
+    let ladder = shares::ladder(experiment)?;
+    let mut text = format!("  {}\n", shares::gain(&ladder));
+    let unit = shares::unit(experiment.unit);
+    for step in &ladder.steps {
+        let share = shares::percent(step.share);
+        let saved = shares::saved(step);
+        text += &format!("  {}: {saved} {unit} saved, {share}\n", step.name);
+    }
+    Some(text)
 }
 
 /// What a transfer took besides time.

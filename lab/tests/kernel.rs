@@ -4,14 +4,14 @@
 use std::fs;
 use std::path::PathBuf;
 
-use coffer_lab::kernel::{Request, default_cache, measure, run_script};
+use coffer_lab::kernel::{Request, Work, default_cache, measure, run_script};
 use coffer_lab::record::{Record, Unit};
 
 fn request(experiments: Vec<&'static str>) -> Request {
     Request {
         kernel: "6.1".into(),
         accelerator: None,
-        experiments,
+        work: Work::Experiments(experiments),
         quick: true,
         rounds: Some(1),
         cache: default_cache(),

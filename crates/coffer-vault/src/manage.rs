@@ -1,9 +1,10 @@
 //! Buckets: made, listed, deleted, tagged.
 //!
 //! A bucket is made in three durable steps: its key in the keystore, its folder with an empty
-//! catalog, its row in the system database; only the row makes it exist. When it is deleted, row, key
-//! and folder go, in this order. What is left when the server dies in between has a key but no row,
-//! and an empty catalog, or is a folder that the system database calls doomed: recovery removes it.
+//! catalog, its row in the system database; only the row makes it exist. When it is deleted, row,
+//! key and folder go, in this order. What is left when the server dies in between has a key but no
+//! row, and an empty catalog, or is a folder that the system database calls doomed: recovery
+//! removes it.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;

@@ -44,4 +44,5 @@ if [ -s /tmp/record.json ]; then
 fi
 tell "exit $status"
 sync
-poweroff -f
+# QEMU was told to end rather than to start again. Unlike switching off, this needs no ACPI.
+reboot -f

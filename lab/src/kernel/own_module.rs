@@ -7,7 +7,7 @@ use crate::error::{Doing, Result};
 use crate::programs::{command, find, run};
 
 /// The module, and AES in plain C: all that is compiled.
-const SOURCES: [(&str, &str); 6] = [
+pub(super) const SOURCES: [(&str, &str); 6] = [
     ("Kbuild", include_str!("../../kmod/Kbuild")),
     ("aestest_main.c", include_str!("../../kmod/aestest_main.c")),
     ("aes_loop.c", include_str!("../../c/aes_loop.c")),
@@ -21,6 +21,15 @@ const SOURCES: [(&str, &str); 6] = [
 
 /// The compiler that Debian's kernels are built with.
 const COMPILER: &str = "gcc-12";
+
+/// The compiler to build with: that one, or the system's.
+pub(super) fn compiler() -> &'static str {
+    if find(COMPILER).is_some() {
+        COMPILER
+    } else {
+        "gcc"
+    }
+}
 
 /// Builds the module in `folder`; gives its file.
 pub(super) fn build(headers: &Path, folder: &Path) -> Result<PathBuf> {
@@ -36,9 +45,7 @@ pub(super) fn build(headers: &Path, folder: &Path) -> Result<PathBuf> {
     make.arg("CONFIG_DEBUG_INFO_BTF_MODULES=");
     // No path of this run stays in it: the machine's files are the same each time.
     make.arg(format!("KCFLAGS=-ffile-prefix-map={}=.", folder.display()));
-    if find(COMPILER).is_none() {
-        make.arg("CC=gcc");
-    }
+    make.arg(format!("CC={}", compiler()));
     run(make.arg("modules"))?;
     let module = folder.join("aestest.ko");
     run(command("strip").arg("-g").arg(&module))?;

@@ -42,6 +42,8 @@ pub(super) struct Kernel {
     pub(super) image: PathBuf,
     /// Its packages, unpacked; none, where it needs no modules.
     pub(super) packages: Option<Unpacked>,
+    /// The lab's module for it, where it was built with the kernel.
+    pub(super) module: Option<PathBuf>,
 }
 
 /// Packages of a kernel.
@@ -57,21 +59,20 @@ pub(super) struct Unpacked {
 
 /// Fetches it, unless the cache has it.
 pub(super) fn obtain(choice: &Choice, cache: &Path) -> Result<Kernel> {
-    let (folder, suites): (&str, fn(&[Archive]) -> String) = match choice {
+    let (folder, packages): (&str, fn(&Path) -> Result<Packages>) = match choice {
         Choice::Own(image) => {
             return Ok(Kernel {
                 image: image.clone(),
                 packages: None,
+                module: None,
             });
         }
-        Choice::Stable => ("6.1", stable),
-        Choice::Backports => ("backports", backports),
+        Choice::Stable => ("6.1", stable_packages),
+        Choice::Backports => ("backports", backports_packages),
     };
     let root = cache.join("kernels").join(folder);
     if !root.is_dir() {
-        let system = Packages::of_this_system(&cache.join("apt/system"))?;
-        let sources = suites(&system.archives()?);
-        let packages = Packages::from(&cache.join("apt").join(folder), &sources)?;
+        let packages = packages(cache)?;
         fs::create_dir_all(cache.join("kernels")).doing(|| "making the cache".into())?;
         packages.unpack(&parts(&packages)?, &root)?;
     }
@@ -80,6 +81,21 @@ pub(super) fn obtain(choice: &Choice, cache: &Path) -> Result<Kernel> {
         prepare(unpacked)?;
     }
     Ok(kernel)
+}
+
+/// Debian 12's own packages.
+pub(super) fn stable_packages(cache: &Path) -> Result<Packages> {
+    packages_of(cache, "6.1", stable)
+}
+
+fn backports_packages(cache: &Path) -> Result<Packages> {
+    packages_of(cache, "backports", backports)
+}
+
+fn packages_of(cache: &Path, folder: &str, suites: fn(&[Archive]) -> String) -> Result<Packages> {
+    let system = Packages::of_this_system(&cache.join("apt/system"))?;
+    let sources = suites(&system.archives()?);
+    Packages::from(&cache.join("apt").join(folder), &sources)
 }
 
 fn stable(archives: &[Archive]) -> String {
@@ -138,6 +154,7 @@ fn look(root: &Path) -> Result<Kernel> {
             headers: root.join(format!("usr/src/linux-headers-{release}")),
             release,
         }),
+        module: None,
     })
 }
 

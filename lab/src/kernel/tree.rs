@@ -7,8 +7,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use cpio::newc::{self, ModeFileType};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use crate::error::{Doing, LabError, Result};
 use crate::programs::{command, find, run, show_libraries};
@@ -90,14 +88,13 @@ impl Tree {
         Ok(())
     }
 
-    /// Writes the archive.
+    /// Writes the archive. It is not compressed: a simulated processor would take seconds to
+    /// unpack it.
     pub(super) fn archive(&self, to: &Path) -> Result<()> {
         let doing = || format!("writing {}", to.display());
-        let file = File::create(to).doing(doing)?;
-        let mut gzip = GzEncoder::new(io::BufWriter::new(file), Compression::fast());
-        self.add(Path::new(""), &mut gzip).doing(doing)?;
-        newc::trailer(&mut gzip).doing(doing)?;
-        let mut file = gzip.finish().doing(doing)?;
+        let mut file = io::BufWriter::new(File::create(to).doing(doing)?);
+        self.add(Path::new(""), &mut file).doing(doing)?;
+        newc::trailer(&mut file).doing(doing)?;
         file.flush().doing(doing)
     }
 

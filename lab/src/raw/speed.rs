@@ -12,10 +12,6 @@ use crate::cost::thread_cpu_seconds;
 use crate::error::Result;
 use crate::record::Sample;
 
-/// Messages are worked on in batches of about this many bytes, which stay in a core's own cache;
-/// the clock is read once a batch.
-const BATCH_BYTES: usize = 64 << 10;
-
 /// To or from the sealed form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -42,6 +38,9 @@ pub(super) struct Task {
     pub(super) block_bytes: usize,
     pub(super) threads: usize,
     pub(super) duration: Duration,
+    /// Messages are worked on in batches of about this many bytes, which stay in a core's own
+    /// cache; the clock is read once a batch.
+    pub(super) batch_bytes: usize,
 }
 
 /// Measures once.
@@ -103,7 +102,7 @@ struct Bench {
 
 impl Bench {
     fn new(cipher: Box<dyn Cipher>, task: Task) -> Self {
-        let count = (BATCH_BYTES / task.block_bytes).max(1);
+        let count = (task.batch_bytes / task.block_bytes).max(1);
         Self {
             cipher,
             iv: random_bytes::<16>()[..task.algorithm.iv_bytes()].to_vec(),
@@ -188,6 +187,7 @@ mod tests {
                 block_bytes: 1024,
                 threads: 2,
                 duration: Duration::from_millis(5),
+                batch_bytes: 64 << 10,
             };
             for contender in roster(Algorithm::Gcm256) {
                 if contender.contender.availability.runs() {

@@ -7,6 +7,7 @@ use crate::plot::colour;
 use crate::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
 use crate::report::drawings::drawings;
+use crate::report::ladder::ladder;
 use crate::report::requirements::requirements;
 use crate::table::{figure, place, warnings};
 
@@ -51,6 +52,7 @@ fn title(anchor: &str, experiment: &Experiment) -> String {
         "sendfile" => "From file to network",
         "net" => "Links",
         "server" => "Servers",
+        "kernel-configs" => "What a kernel’s configuration costs",
         _ => experiment.title.split(',').next().unwrap_or(""),
     };
     told.to_owned()
@@ -96,6 +98,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
             @let marked = drawn.iter().any(|figure| figure.x.is_some());
             @if experiment.axis != Axis::Single && !wide { (legend(experiment, marked)) }
             (requirements(experiment, drawn))
+            (ladder(experiment))
             @let cautions = warnings(experiment).join("; ");
             @if !cautions.is_empty() { p.warning role="note" { (cautions) } }
             details {

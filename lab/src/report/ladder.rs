@@ -1,0 +1,43 @@
+//! A ladder of kernels: the share of each step.
+
+use maud::{Markup, html};
+
+use crate::record::Experiment;
+use crate::shares;
+use crate::table::figure;
+
+pub(super) fn ladder(experiment: &Experiment) -> Markup {
+    html! {
+        @if let Some(found) = shares::ladder(experiment) {
+            div.scroll {
+                table {
+                    caption { (shares::gain(&found)) "; " (shares::unit(experiment.unit)) }
+                    thead {
+                        tr {
+                            th scope="col" { "step" }
+                            th scope="col" { "after it" }
+                            th scope="col" { "saved" }
+                            th scope="col" { "share" }
+                        }
+                    }
+                    tbody {
+                        tr {
+                            th scope="row" { "before" }
+                            td { (figure(found.first)) }
+                            td { "–" }
+                            td { "–" }
+                        }
+                        @for step in &found.steps {
+                            tr {
+                                th scope="row" { (step.name) }
+                                td { (figure(step.cost)) }
+                                td { (shares::saved(step)) }
+                                td { (shares::percent(step.share)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
