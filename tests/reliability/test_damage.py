@@ -354,7 +354,8 @@ def test_a_changed_root_key_is_refused(own_server, stopped):
         path = data / "root.key"
         text = path.read_text()
         at = len(text.rstrip()) - 5
-        path.write_text(text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :])
+        # Another digit: "A" for "a" would be the same key.
+        path.write_text(text[:at] + ("0" if text[at] != "0" else "1") + text[at + 1 :])
 
     _, refusal = serve_copy(own_server, stopped, "root", damage)
     assert refusal is not None
