@@ -8,10 +8,14 @@ use crate::report::experiments::anchor;
 use crate::table::figure;
 
 pub(super) fn cards(all: &[Advice]) -> Markup {
+    // A run of one experiment that no job is judged by has no advice to give.
+    let measured = all.iter().any(|one| one.experiment.is_some());
     html! {
-        section #advice aria-label="Advice" {
-            h2 { "Advice" }
-            div.cards { @for one in all { (card(one)) } }
+        @if measured {
+            section #advice aria-label="Advice" {
+                h2 { "Advice" }
+                div.cards { @for one in all { (card(one)) } }
+            }
         }
     }
 }
