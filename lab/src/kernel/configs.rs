@@ -11,7 +11,7 @@ use crate::error::{LabError, Result};
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::own_module;
 use crate::kernel::release::Kernel;
-use crate::kernel::run::{Request, Work, measure_on, prepare};
+use crate::kernel::run::{Request, Work, lock, measure_on, prepare};
 use crate::programs::version;
 use crate::progress::Progress;
 use crate::record::{Axis, Experiment, Noise, Point, Record, Series, Unit};
@@ -52,6 +52,7 @@ const COMPARED: [(&str, &str, &str); 4] = [
 /// Builds all kernels that the cache lacks, boots each, and gives one record.
 pub fn measure(request: &Request) -> Result<Record> {
     let cache = prepare(request)?;
+    let building = lock(&cache)?;
     let source = Source::obtain(&cache)?;
     let linux = source.version()?;
     let compiler = own_module::compiler();
@@ -65,6 +66,7 @@ pub fn measure(request: &Request) -> Result<Record> {
         kept,
     };
     let kernels = build_all(&builder)?;
+    drop(building);
     let records = measure_all(request, &kernels)?;
     combine(records, &format!("Linux {linux}, {compiler}"))
 }

@@ -146,12 +146,24 @@ pub(super) fn prepare(request: &Request) -> Result<PathBuf> {
     let doing = || format!("making {}", request.cache.display());
     fs::create_dir_all(&request.cache).doing(doing)?;
     let cache = request.cache.canonicalize().doing(doing)?;
+    let _alone = lock(&cache)?;
     obtain_tools(&cache)?;
     Ok(cache)
 }
 
+/// Waits until no other run fills the cache; as long as the file is open, none does.
+pub(super) fn lock(cache: &Path) -> Result<fs::File> {
+    let path = cache.join("lock");
+    let doing = || format!("locking {}", path.display());
+    let file = fs::File::create(&path).doing(doing)?;
+    file.lock().doing(doing)?;
+    Ok(file)
+}
+
 fn named(request: &Request) -> Result<Kernel> {
-    release::obtain(&Choice::parse(&request.kernel)?, &prepare(request)?)
+    let cache = prepare(request)?;
+    let _alone = lock(&cache)?;
+    release::obtain(&Choice::parse(&request.kernel)?, &cache)
 }
 
 fn run(
