@@ -3,9 +3,13 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use coffer_lab::kernel::{Request, Work, default_cache, measure, run_script};
 use coffer_lab::record::{Record, Unit};
+
+/// One looks at what runs of this process are left.
+static ALONE: Mutex<()> = Mutex::new(());
 
 fn request(experiments: Vec<&'static str>) -> Request {
     Request {
@@ -33,6 +37,7 @@ fn runs_left() -> usize {
 #[test]
 #[ignore = "boots a virtual machine: make lab-kernel"]
 fn what_this_kernel_lacks_runs_inside_and_failures_come_back() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let script = "coffer-lab list && test -e /proc/aestest && echo all of it";
     let said = run_script(&request(Vec::new()), script).unwrap();
     let runs = |name: &str| {
@@ -68,6 +73,7 @@ fn what_this_kernel_lacks_runs_inside_and_failures_come_back() {
 #[test]
 #[ignore = "boots a virtual machine: make lab-kernel"]
 fn what_is_counted_is_the_same_each_time() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let both: Vec<Record> = (0..2)
         .map(|_| measure(&request(vec!["sendfile"])).unwrap())
         .collect();
