@@ -18,6 +18,11 @@ impl Keystore {
         buckets.map(|(id, bucket)| bucket.entry(*id)).collect()
     }
 
+    /// Whether it has a bucket's key.
+    pub fn holds_bucket(&self, bucket_id: &[u8; 16]) -> bool {
+        self.state().contents.buckets.contains_key(bucket_id)
+    }
+
     /// Makes a bucket's first key, wrapped by its level's.
     ///
     /// # Errors

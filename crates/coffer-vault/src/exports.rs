@@ -180,7 +180,12 @@ impl Vault {
             is_hidden: Arc::default(),
         };
         let inner = self.inner.clone();
-        blocking(move || inner.system.add_bucket(row)).await?;
+        blocking(move || {
+            // Had it been erased here before, its folder might have been noted for removal.
+            inner.system.forget_doomed(id)?;
+            inner.system.add_bucket(row)
+        })
+        .await?;
         Ok(Adoption::Adopted(name))
     }
 

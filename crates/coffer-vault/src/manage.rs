@@ -313,10 +313,11 @@ fn make_bucket_folder(inner: &Inner, id: Id) -> Result<()> {
     sync_folder(inner.folder.path()).map_err(failed("sync", inner.folder.path()))
 }
 
-/// Removes the folder of a bucket that is doomed, unless an import has brought its key back.
+/// Removes the folder of a bucket that is doomed. One whose key is there stays: the key is about to
+/// be destroyed, or an import has brought it back.
 pub(crate) fn remove_doomed_folder(inner: &Inner, id: Id) -> Result<()> {
-    if inner.keystore.buckets().iter().any(|one| one.id == id.0) {
-        return inner.system.forget_doomed(id);
+    if inner.keystore.holds_bucket(&id.0) {
+        return Ok(());
     }
     let dir = inner.folder.bucket(id);
     match std::fs::remove_dir_all(&dir) {

@@ -142,32 +142,57 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::name::BucketName;
     use crate::vault::VaultOptions;
+
+    async fn open(data: &std::path::Path) -> Vault {
+        Vault::open(VaultOptions::new(data)).await.unwrap()
+    }
+
+    async fn bucket(vault: &Vault, data: &std::path::Path) -> Id {
+        let text = std::fs::read_to_string(data.join("credentials")).unwrap();
+        let id = text.split("aws_access_key_id = ").nth(1).unwrap();
+        let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+        let name = BucketName::new("left").unwrap();
+        vault.create_bucket(&subject, &name, None).await.unwrap();
+        vault.inner.system.bucket(&name).unwrap().id
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_folder_whose_key_is_there_stays_whatever_is_noted() {
+        let data = tempfile::tempdir().unwrap();
+        let vault = open(data.path()).await;
+        let id = bucket(&vault, data.path()).await;
+        vault.inner.system.doom(id).unwrap();
+        let folder = vault.inner.folder.bucket(id);
+        crate::manage::remove_doomed_folder(&vault.inner, id).unwrap();
+        assert!(folder.join("catalog.db").exists());
+        vault.inner.keystore.destroy_bucket(&id.0).unwrap();
+        crate::manage::remove_doomed_folder(&vault.inner, id).unwrap();
+        assert!(!folder.exists());
+        assert!(vault.inner.system.doomed().unwrap().is_empty());
+        vault.close().await;
+    }
 
     /// A deletion ends when the key is gone, and before the folder is; or even before the key is.
     #[tokio::test(flavor = "multi_thread")]
     async fn what_a_deletion_left_is_removed_by_the_next_start() {
         for was_key_destroyed in [true, false] {
             let data = tempfile::tempdir().unwrap();
-            let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
-            let credentials = data.path().join("credentials");
-            let text = std::fs::read_to_string(credentials).unwrap();
-            let id = text.split("aws_access_key_id = ").nth(1).unwrap();
-            let subject = vault.subject(id.lines().next().unwrap()).unwrap();
-            let name = crate::name::BucketName::new("left").unwrap();
-            vault.create_bucket(&subject, &name, None).await.unwrap();
-            let row = vault.inner.system.bucket(&name).unwrap();
+            let vault = open(data.path()).await;
+            let id = bucket(&vault, data.path()).await;
+            let name = BucketName::new("left").unwrap();
             vault.inner.system.remove_bucket(&name).unwrap();
-            vault.inner.system.doom(row.id).unwrap();
+            vault.inner.system.doom(id).unwrap();
             if was_key_destroyed {
-                vault.inner.keystore.destroy_bucket(&row.id.0).unwrap();
+                vault.inner.keystore.destroy_bucket(&id.0).unwrap();
             }
-            let folder = vault.inner.folder.bucket(row.id);
+            let folder = vault.inner.folder.bucket(id);
             vault.close().await;
             drop(vault);
             assert!(folder.exists());
 
-            let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
+            let vault = open(data.path()).await;
             for _ in 0..500 {
                 if !folder.exists() && vault.inner.system.doomed().unwrap().is_empty() {
                     break;
