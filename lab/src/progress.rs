@@ -1,11 +1,15 @@
 //! How far it is, and how much longer it takes.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 /// When this variable is set, titles are printed as lines: for the lab that watches from outside.
 pub const TELL: &str = "COFFER_LAB_TELL";
+
+/// All bars, one below the other: a long work may have others in it.
+static ALL: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// A bar on standard error; silent when that is not a terminal.
 #[derive(Debug)]
@@ -14,7 +18,7 @@ pub struct Progress(ProgressBar);
 impl Progress {
     /// Announces `steps` steps.
     pub fn new(title: &str, steps: usize) -> Self {
-        let bar = ProgressBar::new(steps as u64);
+        let bar = ALL.add(ProgressBar::new(steps as u64));
         let template = "{prefix} {wide_bar} {percent} % · {eta} left · {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
@@ -29,7 +33,7 @@ impl Progress {
 
     /// Announces work of unknown length: tells only how long it has taken.
     pub fn open(title: &str) -> Self {
-        let bar = ProgressBar::new_spinner();
+        let bar = ALL.add(ProgressBar::new_spinner());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} {elapsed} · {wide_msg}")
         {
             bar.set_style(style);
@@ -53,5 +57,6 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+        ALL.remove(&self.0);
     }
 }

@@ -84,12 +84,7 @@ fn build_all(builder: &Builder<'_>) -> Result<Vec<Built>> {
 
 /// Interleaved: each round boots every kernel once. The records of each kernel.
 fn measure_all(request: &Request, kernels: &[Built]) -> Result<Vec<Vec<Record>>> {
-    let mut request = Request {
-        work: Work::LoopOfA,
-        rounds: Some(1),
-        ..request.clone()
-    };
-    let mut rounds = request.rounds.unwrap_or(ROUNDS);
+    let (mut request, mut rounds) = of_one_boot(request);
     let mut records = vec![Vec::new(); kernels.len()];
     let progress = Progress::new("Kernels measured", kernels.len() * usize::from(rounds));
     let mut round = 0;
@@ -113,6 +108,16 @@ fn measure_all(request: &Request, kernels: &[Built]) -> Result<Vec<Vec<Record>>>
         round += 1;
     }
     Ok(records)
+}
+
+/// Each boot measures once; the rounds go over all kernels.
+fn of_one_boot(request: &Request) -> (Request, u16) {
+    let boot = Request {
+        work: Work::LoopOfA,
+        rounds: Some(1),
+        ..request.clone()
+    };
+    (boot, request.rounds.unwrap_or(ROUNDS))
 }
 
 fn counts(experiment: &Experiment) -> bool {
@@ -238,6 +243,24 @@ mod tests {
                 series: series.into(),
                 noise: Noise::default(),
             }],
+        }
+    }
+
+    #[test]
+    fn rounds_are_those_over_all_kernels() {
+        let request = |rounds| Request {
+            kernel: String::new(),
+            accelerator: None,
+            work: Work::LoopOfA,
+            quick: true,
+            rounds,
+            cache: "cache".into(),
+            keep: false,
+            lab: "lab".into(),
+        };
+        for (asked, expected) in [(Some(7), 7), (None, ROUNDS)] {
+            let (boot, rounds) = of_one_boot(&request(asked));
+            assert_eq!((boot.rounds, rounds), (Some(1), expected));
         }
     }
 

@@ -156,7 +156,10 @@ pub(super) fn lock(cache: &Path) -> Result<fs::File> {
     let path = cache.join("lock");
     let doing = || format!("locking {}", path.display());
     let file = fs::File::create(&path).doing(doing)?;
-    file.lock().doing(doing)?;
+    if file.try_lock().is_err() {
+        eprintln!("coffer-lab: another run fills {}; waiting", cache.display());
+        file.lock().doing(doing)?;
+    }
     Ok(file)
 }
 

@@ -1,9 +1,10 @@
 //! One kernel of the ladder with the lab's module: built once, then kept.
 
 use std::fmt::Write;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use aws_lc_rs::digest::{SHA256, digest};
 
@@ -12,7 +13,7 @@ use crate::kernel::configs::source::Source;
 use crate::kernel::configs::steps::refused;
 use crate::kernel::own_module;
 use crate::machine::core_count;
-use crate::programs::run;
+use crate::programs::{Running, run};
 
 /// A kernel that can be booted, and the lab's module for it.
 #[derive(Debug, Clone)]
@@ -47,9 +48,9 @@ impl Builder<'_> {
         }
         self.configure(configuration)?;
         let jobs = format!("-j{}", core_count());
-        run(self.make().args([&jobs, "bzImage", "modules"]))?;
+        self.compile(self.make().args([&jobs, "bzImage", "modules"]))?;
         let module = own_module::build(&self.work, &self.work.join("own-module"))?;
-        let partial = folder.with_extension("partial");
+        let partial = self.kept.join("partial");
         let _ = fs::remove_dir_all(&partial);
         let doing = || format!("making {}", folder.display());
         fs::create_dir_all(&partial).doing(doing)?;
@@ -67,7 +68,23 @@ impl Builder<'_> {
         Ok(built)
     }
 
-    fn make(&self) -> std::process::Command {
+    /// Minutes of work, whose processes are not left behind by a lab that is told to end.
+    fn compile(&self, make: &mut Command) -> Result<()> {
+        let path = self.work.join("build.log");
+        let doing = || format!("writing {}", path.display());
+        let log = File::create(&path).doing(doing)?;
+        let same = log.try_clone().doing(doing)?;
+        make.stdin(Stdio::null()).stdout(log).stderr(same);
+        Running::start(make)?.wait().map_err(|error| match error {
+            LabError::Program { command, what } => LabError::Program {
+                command,
+                what: format!("{what} all that it said is in {}", path.display()),
+            },
+            other => other,
+        })
+    }
+
+    fn make(&self) -> Command {
         let mut make = self.source.make(&self.work);
         make.arg(format!("CC={}", own_module::compiler()));
         make
