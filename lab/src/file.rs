@@ -20,13 +20,14 @@ use crate::file::roster::{Entry, entries};
 use crate::file::store::{Store, check};
 use crate::folder::Folder;
 use crate::record::{Axis, Experiment, Sample};
-use crate::rounds::{Effort, Entrant, Plan, run};
+use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 
-const BLOCKS: u64 = 1000;
-const QUICK_BLOCKS: u64 = 32;
-/// Where instructions are counted: a processor that counts them is slow, and figures don't vary.
-const COUNTED_BLOCKS: u64 = 8;
-const QUICK_COUNTED_BLOCKS: u64 = 4;
+const BLOCKS: Amounts<u64> = Amounts {
+    full: 1000,
+    quick: 32,
+    counted: 8,
+    quick_counted: 4,
+};
 const ROUNDS: usize = 5;
 const QUICK_ROUNDS: usize = 3;
 
@@ -47,12 +48,7 @@ pub fn contenders() -> Vec<Contender> {
 pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let folder = Folder::new(folder, "file")?;
     let mut entries = entries();
-    let blocks = match (effort.counts_instructions(), effort.quick) {
-        (true, true) => QUICK_COUNTED_BLOCKS,
-        (true, false) => COUNTED_BLOCKS,
-        (false, true) => QUICK_BLOCKS,
-        (false, false) => BLOCKS,
-    };
+    let blocks = effort.choose(BLOCKS);
     let most = if effort.quick { QUICK_ROUNDS } else { ROUNDS };
     let effort = Effort {
         rounds: effort.rounds.min(most),

@@ -23,14 +23,15 @@ use crate::net::roster::{Entry, entries};
 use crate::net::session::Session;
 use crate::net::tap::Tap;
 use crate::record::{Axis, Experiment, Sample};
-use crate::rounds::{Effort, Entrant, Plan, run};
+use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::tls::Tls;
 
-const BLOCKS: u64 = 500;
-const QUICK_BLOCKS: u64 = 40;
-/// Where instructions are counted: a processor that counts them is slow, and figures don't vary.
-const COUNTED_BLOCKS: u64 = 4;
-const QUICK_COUNTED_BLOCKS: u64 = 2;
+const BLOCKS: Amounts<u64> = Amounts {
+    full: 500,
+    quick: 40,
+    counted: 4,
+    quick_counted: 2,
+};
 const TRIAL_BLOCKS: u64 = 3;
 const ROUNDS: usize = 5;
 
@@ -50,12 +51,7 @@ pub fn contenders() -> Vec<Contender> {
 pub fn net(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let own = Folder::new(folder, "net")?;
     let folder = &own.path;
-    let blocks = match (effort.counts_instructions(), effort.quick) {
-        (true, true) => QUICK_COUNTED_BLOCKS,
-        (true, false) => COUNTED_BLOCKS,
-        (false, true) => QUICK_BLOCKS,
-        (false, false) => BLOCKS,
-    };
+    let blocks = effort.choose(BLOCKS);
     let source = folder.join("source");
     write_source(&source, blocks)?;
     let mut entries = entries();

@@ -27,7 +27,30 @@ pub struct Effort {
 /// program, some ten times as slow as a real one, and its figures don't vary.
 const COUNTED_SHARE: u32 = 8;
 
+/// How much of something is measured, by the effort.
+#[derive(Debug, Clone, Copy)]
+pub struct Amounts<T> {
+    /// Time, to publish.
+    pub full: T,
+    /// Time, for a look.
+    pub quick: T,
+    /// Instructions: the processor that counts them is slow, and figures don't vary.
+    pub counted: T,
+    /// Instructions, for a look.
+    pub quick_counted: T,
+}
+
 impl Effort {
+    /// The amount that fits.
+    pub fn choose<T: Copy>(&self, amounts: Amounts<T>) -> T {
+        match (self.counts_instructions(), self.quick) {
+            (false, false) => amounts.full,
+            (false, true) => amounts.quick,
+            (true, false) => amounts.counted,
+            (true, true) => amounts.quick_counted,
+        }
+    }
+
     /// Whether figures are instructions, and not time.
     pub fn counts_instructions(&self) -> bool {
         self.unit == Unit::BytesPerThousandInstructions

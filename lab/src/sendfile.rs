@@ -23,31 +23,23 @@ use crate::kernel_tls;
 use crate::loopback::tcp_pair;
 use crate::observe::{self, observe};
 use crate::record::{Axis, Counts, Experiment, Observed, Sample};
-use crate::rounds::{Effort, Entrant, Plan, run};
+use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::sendfile::way::{Files, Keys, Way};
 use crate::tls::Tls;
 
-/// Sizes of the files and how often each is sent: those of B.
-const SIZES: [(u64, u64); 4] = [
-    (15, 1000),
-    (1_000_000, 10),
-    (10_000_000, 3),
-    (100_000_000, 1),
-];
-const QUICK_SIZES: [(u64, u64); 3] = [(15, 200), (1_000_000, 5), (10_000_000, 1)];
-
-/// Where instructions are counted, more transfers and greater files tell the same, slowly.
-const COUNTED_SIZES: [(u64, u64); 3] = [(15, 200), (1_000_000, 2), (10_000_000, 1)];
-const QUICK_COUNTED_SIZES: [(u64, u64); 2] = [(15, 50), (1_000_000, 1)];
-
-fn sizes(effort: Effort) -> &'static [(u64, u64)] {
-    match (effort.counts_instructions(), effort.quick) {
-        (true, true) => &QUICK_COUNTED_SIZES,
-        (true, false) => &COUNTED_SIZES,
-        (false, true) => &QUICK_SIZES,
-        (false, false) => &SIZES,
-    }
-}
+/// Sizes of the files and how often each is sent: those of B. Where instructions are counted, more
+/// transfers and greater files tell the same, slowly.
+const SIZES: Amounts<&[(u64, u64)]> = Amounts {
+    full: &[
+        (15, 1000),
+        (1_000_000, 10),
+        (10_000_000, 3),
+        (100_000_000, 1),
+    ],
+    quick: &[(15, 200), (1_000_000, 5), (10_000_000, 1)],
+    counted: &[(15, 200), (1_000_000, 2), (10_000_000, 1)],
+    quick_counted: &[(15, 50), (1_000_000, 1)],
+};
 
 /// More transfers than these tell nothing new about system calls.
 const OBSERVED_TRANSFERS: u64 = 10;
@@ -61,7 +53,7 @@ pub fn contenders() -> Vec<Contender> {
 pub fn sendfile(effort: Effort, folder: &Path) -> Result<Experiment> {
     let own = Folder::new(folder, "sendfile")?;
     let folder = &own.path;
-    let sizes = sizes(effort);
+    let sizes = effort.choose(SIZES);
     let (keys, tls) = (Keys::new()?, Tls::new()?);
     let files: Result<Vec<Files>> = sizes
         .iter()

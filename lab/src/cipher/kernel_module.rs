@@ -37,7 +37,7 @@ pub fn contender() -> CipherContender {
             Placement::Kernel,
             "lab/kmod",
         )
-        .set("the same files as the user program's, with the kernel's own options (-O2)")
+        .set("the same files as the user program's, with the kernel's own options")
         .available(availability),
         expand: Box::new(|key| Ok(Box::new(KernelModule::open(key)?))),
         own_format: false,

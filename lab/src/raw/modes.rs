@@ -8,44 +8,32 @@ use crate::error::Result;
 use crate::machine::core_count;
 use crate::raw::speed::{Direction, Task, measure};
 use crate::record::{Axis, Experiment};
-use crate::rounds::{Effort, Entrant, Plan, run};
+use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 
-const BLOCKS: [usize; 9] = [16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
-const QUICK_BLOCKS: [usize; 4] = [16, 1024, 16_384, 1_048_576];
+/// Sizes of messages. Where instructions are counted, 1 MiB costs each driver a second and tells
+/// what 64 KiB told.
+const BLOCKS: Amounts<&[usize]> = Amounts {
+    full: &[16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576],
+    quick: &[16, 1024, 16_384, 1_048_576],
+    counted: &[16, 1024, 4096, 65_536],
+    quick_counted: &[16, 1024, 16_384],
+};
 
-/// Where instructions are counted, 1 MiB costs each driver a second and tells what 64 KiB told.
-const COUNTED_BLOCKS: [usize; 4] = [16, 1024, 4096, 65_536];
-const QUICK_COUNTED_BLOCKS: [usize; 3] = [16, 1024, 16_384];
-
-fn blocks(effort: Effort) -> &'static [usize] {
-    match (effort.counts_instructions(), effort.quick) {
-        (true, true) => &QUICK_COUNTED_BLOCKS,
-        (true, false) => &COUNTED_BLOCKS,
-        (false, true) => &QUICK_BLOCKS,
-        (false, false) => &BLOCKS,
-    }
-}
+/// A batch of 16 B messages through system calls is the longest of all measurements.
+const BATCH_BYTES: Amounts<usize> = Amounts {
+    full: 64 << 10,
+    quick: 64 << 10,
+    counted: 64 << 10,
+    quick_counted: 16 << 10,
+};
 
 /// The longest message that is measured, in bytes.
 pub(super) fn longest_block(effort: Effort) -> usize {
-    blocks(effort).iter().copied().max().unwrap_or(0)
+    effort.choose(BLOCKS).iter().copied().max().unwrap_or(0)
 }
 
 /// The message by which threads are compared.
 const THREADED_BLOCK: usize = 16_384;
-
-const BATCH_BYTES: usize = 64 << 10;
-
-/// A batch of 16 B messages through system calls is the longest of all measurements.
-const QUICK_COUNTED_BATCH_BYTES: usize = 16 << 10;
-
-fn batch_bytes(effort: Effort) -> usize {
-    if effort.counts_instructions() && effort.quick {
-        QUICK_COUNTED_BATCH_BYTES
-    } else {
-        BATCH_BYTES
-    }
-}
 
 fn duration(effort: Effort) -> Duration {
     effort.last(if effort.quick { 8 } else { 40 })
@@ -57,7 +45,8 @@ pub(super) fn by_block(
     roster: &[CipherContender],
     effort: Effort,
 ) -> Result<Vec<Experiment>> {
-    let places: Vec<(u64, usize, usize)> = blocks(effort)
+    let places: Vec<(u64, usize, usize)> = effort
+        .choose(BLOCKS)
         .iter()
         .map(|&block| (block as u64, block, 1))
         .collect();
@@ -115,7 +104,7 @@ fn both_directions(
                 block_bytes,
                 threads,
                 duration: duration(effort),
-                batch_bytes: batch_bytes(effort),
+                batch_bytes: effort.choose(BATCH_BYTES),
             };
             let runs = |one: &&CipherContender| one.contender.availability.runs();
             let those = roster.iter().enumerate().filter(move |(_, one)| runs(one));
