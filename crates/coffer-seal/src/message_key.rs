@@ -85,6 +85,22 @@ impl MessageKey {
             .is_ok()
     }
 
+    /// Seals one chunk where it lies: `chunk` begins with the plaintext and ends with room for a
+    /// tag. Otherwise as [`seal_chunk`](Self::seal_chunk).
+    pub(crate) fn seal_chunk_in_place(&self, index: u64, chunk: &mut [u8]) -> bool {
+        let (text, room) = chunk.split_at_mut(chunk.len() - TAG_BYTES);
+        let sealed = self
+            .cipher
+            .seal_in_place_separate_tag(self.nonce(index), Aad::empty(), text);
+        match sealed {
+            Ok(tag) => {
+                room.copy_from_slice(tag.as_ref());
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
     /// Opens one chunk in one pass from `sealed` (ciphertext and tag) into `out`, which is a tag
     /// shorter. `false`: it did not verify, and `out` is all zeros.
     pub(crate) fn open_chunk(&self, index: u64, sealed: &[u8], out: &mut [u8]) -> bool {

@@ -70,20 +70,38 @@ impl Sealer {
     /// When a length is not that, or when the message has no room for this chunk and a last one.
     /// The chunk is then not sealed and the sealer is where it was.
     pub fn seal_chunk(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<(), SealError> {
-        if plaintext.len() != CHUNK_BYTES {
-            return Err(SealError::ChunkLength {
-                plaintext_bytes: plaintext.len(),
-            });
-        }
-        // A full chunk is never the last, so one more must find room.
-        if self.next_index + 1 >= CHUNK_COUNT_MAX {
-            return Err(SealError::TooLong);
-        }
+        check_full(plaintext.len())?;
         check_out(plaintext, out)?;
-        let index = self.next_index;
-        // Counted first: were the cipher to fail half-way, the nonce would be spent all the same.
-        self.next_index += 1;
-        self.seal(index, plaintext, out)
+        let index = self.next_full(plaintext.len())?;
+        sealed(self.key.seal_chunk(index, plaintext, out))
+    }
+
+    /// Seals the next full chunk where it lies: exactly
+    /// [`SEALED_CHUNK_BYTES`](crate::limits::SEALED_CHUNK_BYTES), of which the first
+    /// [`CHUNK_BYTES`] are plaintext and the rest room for the tag.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sealer::seal_chunk`].
+    pub fn seal_chunk_in_place(&mut self, chunk: &mut [u8]) -> Result<(), SealError> {
+        let index = self.next_full(chunk.len().saturating_sub(TAG_BYTES))?;
+        sealed(self.key.seal_chunk_in_place(index, chunk))
+    }
+
+    /// Seals the last chunk where it lies: its plaintext, perhaps none, and [`TAG_BYTES`] of room.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sealer::seal_last`].
+    pub fn seal_last_in_place(self, chunk: &mut [u8]) -> Result<(), SealError> {
+        let Some(plaintext_bytes) = chunk.len().checked_sub(TAG_BYTES) else {
+            return Err(SealError::Buffer {
+                sealed_bytes: TAG_BYTES,
+                out_bytes: chunk.len(),
+            });
+        };
+        check_last(plaintext_bytes)?;
+        sealed(self.key.seal_chunk_in_place(self.next_index, chunk))
     }
 
     /// Seals the last chunk, which marks the message's end: fewer than [`CHUNK_BYTES`], perhaps
@@ -93,21 +111,43 @@ impl Sealer {
     ///
     /// When a length is not that. The message is lost then, for the sealer is used up.
     pub fn seal_last(self, plaintext: &[u8], out: &mut [u8]) -> Result<(), SealError> {
-        if plaintext.len() >= CHUNK_BYTES {
-            return Err(SealError::ChunkLength {
-                plaintext_bytes: plaintext.len(),
-            });
-        }
+        check_last(plaintext.len())?;
         check_out(plaintext, out)?;
-        self.seal(self.next_index, plaintext, out)
+        sealed(self.key.seal_chunk(self.next_index, plaintext, out))
     }
 
-    fn seal(&self, index: u64, plaintext: &[u8], out: &mut [u8]) -> Result<(), SealError> {
-        if self.key.seal_chunk(index, plaintext, out) {
-            Ok(())
-        } else {
-            Err(SealError::Cipher)
+    /// The index of the next full chunk, which counts as used from now on: were the cipher to fail
+    /// half-way, the nonce would be spent all the same.
+    fn next_full(&mut self, plaintext_bytes: usize) -> Result<u64, SealError> {
+        check_full(plaintext_bytes)?;
+        // A full chunk is never the last, so one more must find room.
+        if self.next_index + 1 >= CHUNK_COUNT_MAX {
+            return Err(SealError::TooLong);
         }
+        let index = self.next_index;
+        self.next_index += 1;
+        Ok(index)
+    }
+}
+
+fn sealed(is_sealed: bool) -> Result<(), SealError> {
+    match is_sealed {
+        true => Ok(()),
+        false => Err(SealError::Cipher),
+    }
+}
+
+fn check_full(plaintext_bytes: usize) -> Result<(), SealError> {
+    match plaintext_bytes {
+        CHUNK_BYTES => Ok(()),
+        _ => Err(SealError::ChunkLength { plaintext_bytes }),
+    }
+}
+
+fn check_last(plaintext_bytes: usize) -> Result<(), SealError> {
+    match plaintext_bytes < CHUNK_BYTES {
+        true => Ok(()),
+        false => Err(SealError::ChunkLength { plaintext_bytes }),
     }
 }
 
@@ -137,6 +177,42 @@ mod tests {
     use crate::layout::sealed_bytes;
     use crate::limits::{PLAINTEXT_MAX_BYTES, SEALED_CHUNK_BYTES};
     use crate::opener::Opener;
+
+    #[test]
+    fn sealing_in_place_gives_the_same_bytes() {
+        let (key, context) = (SecretKey::generate(), Context::raw(*b"here"));
+        let text: Vec<u8> = (0..CHUNK_BYTES + 77).map(|n| (n % 251) as u8).collect();
+        let (full, last) = text.split_at(CHUNK_BYTES);
+        let salt = random_bytes();
+        let sealer = || Sealer::with_salt(&key, &context, &salt);
+
+        let mut beside = sealer();
+        let mut expected = vec![0; SEALED_CHUNK_BYTES + last.len() + TAG_BYTES];
+        let (first, second) = expected.split_at_mut(SEALED_CHUNK_BYTES);
+        beside.seal_chunk(full, first).unwrap();
+        beside.seal_last(last, second).unwrap();
+
+        let mut here = sealer();
+        let room = [0; TAG_BYTES];
+        let mut found = [full, &room, last, &room].concat();
+        let (first, second) = found.split_at_mut(SEALED_CHUNK_BYTES);
+        here.seal_chunk_in_place(first).unwrap();
+        here.seal_last_in_place(second).unwrap();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn sealing_in_place_refuses_chunks_of_other_lengths() {
+        let mut sealer = Sealer::new(&SecretKey::generate(), &Context::raw(*b"here"));
+        for bytes in [0, TAG_BYTES - 1, SEALED_CHUNK_BYTES - 1, SEALED_CHUNK_BYTES + 1] {
+            assert!(sealer.seal_chunk_in_place(&mut vec![0; bytes]).is_err(), "{bytes}");
+        }
+        assert_eq!(sealer.next_index, 0);
+        for bytes in [0, TAG_BYTES - 1, SEALED_CHUNK_BYTES] {
+            let sealer = Sealer::new(&SecretKey::generate(), &Context::raw(*b"here"));
+            assert!(sealer.seal_last_in_place(&mut vec![0; bytes]).is_err(), "{bytes}");
+        }
+    }
 
     #[test]
     fn the_last_chunk_that_a_message_may_have_is_a_last_one() {

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
-use coffer_seal::{Context, Sealer, SecretKey, random_bytes};
+use coffer_seal::{Context, SealError, Sealer, SecretKey, random_bytes};
 use tokio::sync::oneshot;
 
 use crate::blob_path::path_of;
 use crate::blobs::{BlobStore, Inner, in_background};
-use crate::buffers::{Buffer, CHUNK, WRITE, WRITE_MANY};
+use crate::buffers::{Buffer, WRITE, WRITE_MANY};
 use crate::error::{Result, StoreError};
 use crate::limits::WRITERS_MANY;
 use crate::readers::blocking;
@@ -52,9 +52,9 @@ impl BlobStore {
             claim,
             sealer,
             plaintext_bytes: 0,
-            begun: None,
             out,
             filled: HEADER_BYTES,
+            begun: 0,
             flushed_bytes: 0,
             file: None,
             writing: None,
@@ -68,11 +68,11 @@ pub struct BlobWriter {
     claim: Arc<Claim>,
     sealer: Sealer,
     plaintext_bytes: u64,
-    /// A chunk that has begun to arrive: its buffer and how much of it is there.
-    begun: Option<(Buffer, usize)>,
-    /// Sealed bytes, of which the first `filled` are still to be written.
+    /// The first `filled` bytes are sealed and still to be written. Behind them lie `begun` bytes
+    /// of a chunk that is still arriving, which will be sealed where it lies.
     out: Buffer,
     filled: usize,
+    begun: usize,
     flushed_bytes: u64,
     file: Option<Arc<File>>,
     /// The buffer before, on its way to the file: one at most.
@@ -93,27 +93,25 @@ impl BlobWriter {
     pub async fn write(&mut self, mut bytes: Bytes) -> Result<()> {
         self.plaintext_bytes += bytes.len() as u64;
         while !bytes.is_empty() {
-            if self.begun.is_none() && bytes.len() >= CHUNK_BYTES {
+            if self.begun == 0 {
                 self.room().await?;
-                let sealed = &mut self.out[self.filled..self.filled + SEALED_CHUNK_BYTES];
-                seal(&mut self.sealer, &bytes[..CHUNK_BYTES], sealed)?;
-                self.filled += SEALED_CHUNK_BYTES;
-                bytes.advance(CHUNK_BYTES);
-                continue;
-            }
-            let (chunk, filled) = self.begun.get_or_insert_with(|| (CHUNK.take(), 0));
-            let count = bytes.len().min(CHUNK_BYTES - *filled);
-            chunk[*filled..*filled + count].copy_from_slice(&bytes[..count]);
-            *filled += count;
-            bytes.advance(count);
-            if *filled == CHUNK_BYTES {
-                self.room().await?;
-                let Some((chunk, _)) = self.begun.take() else {
+                if bytes.len() >= CHUNK_BYTES {
+                    let chunk = bytes.split_to(CHUNK_BYTES);
+                    let sealed = &mut self.out[self.filled..self.filled + SEALED_CHUNK_BYTES];
+                    self.sealer.seal_chunk(&chunk, sealed).map_err(no_room)?;
+                    self.filled += SEALED_CHUNK_BYTES;
                     continue;
-                };
-                let sealed = &mut self.out[self.filled..self.filled + SEALED_CHUNK_BYTES];
-                seal(&mut self.sealer, &chunk, sealed)?;
+                }
+            }
+            let start = self.filled + self.begun;
+            let piece = bytes.split_to(bytes.len().min(CHUNK_BYTES - self.begun));
+            self.out[start..start + piece.len()].copy_from_slice(&piece);
+            self.begun += piece.len();
+            if self.begun == CHUNK_BYTES {
+                let chunk = &mut self.out[self.filled..self.filled + SEALED_CHUNK_BYTES];
+                self.sealer.seal_chunk_in_place(chunk).map_err(no_room)?;
                 self.filled += SEALED_CHUNK_BYTES;
+                self.begun = 0;
             }
         }
         Ok(())
@@ -124,25 +122,24 @@ impl BlobWriter {
     /// # Errors
     /// As [`BlobWriter::write`]; nothing is left behind.
     pub async fn finish(mut self) -> Result<FinishedBlob> {
-        self.room().await?;
+        if self.begun == 0 {
+            self.room().await?;
+        }
         let written = self.written().await?;
         let Self {
             claim,
             sealer,
             plaintext_bytes,
-            begun,
             mut out,
             filled,
+            begun,
             flushed_bytes,
             ..
         } = self;
-        let last: &[u8] = begun
-            .as_ref()
-            .map_or(&[], |(chunk, filled)| &chunk[..*filled]);
-        let end = filled + last.len() + TAG_BYTES;
+        let end = filled + begun + TAG_BYTES;
         sealer
-            .seal_last(last, &mut out[filled..end])
-            .map_err(|_| StoreError::OutOfRange)?;
+            .seal_last_in_place(&mut out[filled..end])
+            .map_err(no_room)?;
         blocking(move || {
             let file = claim.write_out(written, &out[..end], flushed_bytes)?;
             file.sync_data()
@@ -156,7 +153,7 @@ impl BlobWriter {
         .await
     }
 
-    /// Makes room for one more sealed chunk.
+    /// Makes room for one more sealed chunk; none may have begun.
     async fn room(&mut self) -> Result<()> {
         if self.filled + SEALED_CHUNK_BYTES <= self.out.len() {
             return Ok(());
@@ -282,11 +279,9 @@ impl Drop for Counted {
     }
 }
 
-fn seal(sealer: &mut Sealer, chunk: &[u8], sealed: &mut [u8]) -> Result<()> {
-    // The lengths are right, so it can only be that a blob has no room for more.
-    sealer
-        .seal_chunk(chunk, sealed)
-        .map_err(|_| StoreError::OutOfRange)
+/// The lengths are right, so it can only be that a blob has no room for more.
+fn no_room(_: SealError) -> StoreError {
+    StoreError::OutOfRange
 }
 
 fn create_file(path: &Path) -> io::Result<File> {

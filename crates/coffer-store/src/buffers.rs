@@ -20,8 +20,6 @@ pub(crate) static READ_MANY: Pool = Pool::new(READ_CHUNKS_MANY * CHUNK_BYTES);
 pub(crate) static WRITE: Pool = Pool::new(WRITE_CHUNKS * SEALED_CHUNK_BYTES);
 /// Sealed bytes on their way to a file, when there are many.
 pub(crate) static WRITE_MANY: Pool = Pool::new(WRITE_CHUNKS_MANY * SEALED_CHUNK_BYTES);
-/// One chunk of plaintext that arrives in pieces.
-pub(crate) static CHUNK: Pool = Pool::new(CHUNK_BYTES);
 
 /// A bounded list of free buffers of one size.
 pub(crate) struct Pool {
