@@ -1,68 +1,12 @@
 //! The advice: for each job, which placement to choose on this machine, and by how much.
 
+mod jobs;
+
+use crate::advice::jobs::{JOBS, Job};
 use crate::contender::{Availability, Placement};
-use crate::record::{Experiment, Record, Series};
-use crate::stats::{Estimate, ratio};
+use crate::record::{Experiment, Record, Series, Unit};
+use crate::stats::{CONFIDENCE, Estimate, ratio};
 use crate::table::{figure, place};
-
-/// A job that an operator has, and the experiments that tell about it, the nearest first.
-struct Job {
-    name: &'static str,
-    about: &'static str,
-    evidence: &'static [(&'static str, u64)],
-    /// Only these are for the job; all, when it is empty.
-    only: &'static [&'static str],
-}
-
-/// Below any program: what the others write needs a program of its own to be read.
-const TRANSPARENT: [&str; 4] = ["fscrypt", "dm-crypt", "gocryptfs", "encfs"];
-
-const JOBS: [Job; 5] = [
-    Job {
-        name: "Many small objects",
-        about: "authenticated, 1 KiB each",
-        evidence: &[("raw/aes-256-gcm/encrypt", 1024)],
-        only: &[],
-    },
-    Job {
-        name: "Large streams",
-        about: "authenticated, 1 MB and more at a time",
-        evidence: &[
-            ("sendfile/transfer", 100_000_000),
-            ("sendfile/transfer", 10_000_000),
-            ("raw/aes-256-gcm/decrypt", 1 << 20),
-            ("sendfile/transfer", 1_000_000),
-        ],
-        only: &[],
-    },
-    Job {
-        name: "Block device",
-        about: "sectors of a volume, read and written by a program",
-        evidence: &[
-            ("raw/aes-256-xts/encrypt", 4096),
-            ("raw/aes-256-xts/encrypt", 1024),
-        ],
-        only: &[],
-    },
-    Job {
-        name: "Whole disk",
-        about: "files below any program",
-        evidence: &[("file/write", 0)],
-        only: &TRANSPARENT,
-    },
-    Job {
-        name: "Link between two sites",
-        about: "all that goes over a wire",
-        evidence: &[("net/stream", 0)],
-        only: &[],
-    },
-];
-
-impl Job {
-    fn takes(&self, contender: &str) -> bool {
-        self.only.is_empty() || self.only.contains(&contender)
-    }
-}
 
 /// The best that a placement has to offer.
 #[derive(Debug, Clone)]
@@ -71,7 +15,7 @@ pub struct Best {
     pub placement: Placement,
     /// Its fastest contender.
     pub contender: String,
-    /// How fast.
+    /// How fast, or how much of the speed without encryption.
     pub estimate: Estimate,
 }
 
@@ -111,12 +55,14 @@ pub fn advice(record: &Record) -> Vec<Advice> {
 }
 
 fn for_job(job: &Job, record: &Record) -> Advice {
-    let found = job.evidence.iter().find_map(|&(id, x)| {
-        let experiment = record.experiments.iter().find(|one| one.id == id)?;
-        experiment.places().contains(&x).then_some((experiment, x))
-    });
-    match found {
-        Some((experiment, x)) => judge(job, experiment, x),
+    let found = |evidence: &[(&str, u64)]| {
+        evidence.iter().find_map(|&(id, x)| {
+            let experiment = record.experiments.iter().find(|one| one.id == id)?;
+            experiment.places().contains(&x).then_some((experiment, x))
+        })
+    };
+    match found(job.evidence) {
+        Some(evidence) => judge(job, evidence, found(job.also)),
         None => Advice {
             job: job.name,
             about: job.about,
@@ -131,15 +77,46 @@ fn for_job(job: &Job, record: &Record) -> Advice {
     }
 }
 
-fn judge(job: &Job, experiment: &Experiment, x: u64) -> Advice {
+/// An experiment, and where on its axis to look.
+type Evidence<'a> = (&'a Experiment, u64);
+
+fn judge(job: &Job, evidence: Evidence<'_>, also: Option<Evidence<'_>>) -> Advice {
+    let (experiment, _) = evidence;
+    let best = best(job, evidence);
+    let mut reasons = reasons(job, evidence, &best);
+    let mut verdict = verdict(&best);
+    if let Some(also) = also {
+        let other = self::best(job, also);
+        reasons.extend(self::reasons(job, also, &other));
+        let chosen = [&verdict, &self::verdict(&other)].map(|verdict| match verdict {
+            Verdict::Choose(placement) => Some(*placement),
+            _ => None,
+        });
+        if let [Some(first), Some(second)] = chosen
+            && first != second
+        {
+            verdict = Verdict::NoDifference;
+            reasons.push("One direction asks for the one, the other for the other.".to_owned());
+        }
+    }
+    reasons.extend(experiment_absences(experiment, &best));
+    Advice {
+        job: job.name,
+        about: job.about,
+        verdict,
+        reasons,
+        best,
+        experiment: Some(experiment.id.clone()),
+    }
+}
+
+/// The best of each placement, the fastest first.
+fn best(job: &Job, (experiment, x): Evidence<'_>) -> Vec<Best> {
     let mut best: Vec<Best> = Vec::new();
     for series in &experiment.series {
-        let estimate = series
-            .at(x)
-            .and_then(|point| point.estimate(experiment.unit));
         let placement = series.contender.placement;
-        let wanted = placement != Placement::None && job.takes(&series.contender.name);
-        let Some(estimate) = estimate.filter(|_| wanted) else {
+        let estimate = job.figure(experiment, series, x);
+        let Some(estimate) = estimate.filter(|_| placement != Placement::None) else {
             continue;
         };
         let own = Best {
@@ -154,16 +131,7 @@ fn judge(job: &Job, experiment: &Experiment, x: u64) -> Advice {
         }
     }
     best.sort_by(|a, b| b.estimate.median.total_cmp(&a.estimate.median));
-    let mut reasons = reasons(experiment, x, &best);
-    reasons.extend(experiment_absences(experiment, &best));
-    Advice {
-        job: job.name,
-        about: job.about,
-        verdict: verdict(&best),
-        reasons,
-        best,
-        experiment: Some(experiment.id.clone()),
-    }
+    best
 }
 
 fn verdict(best: &[Best]) -> Verdict {
@@ -175,44 +143,73 @@ fn verdict(best: &[Best]) -> Verdict {
     }
 }
 
-fn reasons(experiment: &Experiment, x: u64, best: &[Best]) -> Vec<String> {
-    let unit = experiment.unit.name();
+fn reasons(job: &Job, (experiment, x): Evidence<'_>, best: &[Best]) -> Vec<String> {
+    let unit = job.unit(experiment);
     let at = place(experiment.axis, x);
     let at = if at.is_empty() {
         String::new()
     } else {
         format!(" at {at}")
     };
+    let title = &experiment.title;
     let speed = |one: &Best| {
-        let (low, high) = (figure(one.estimate.low), figure(one.estimate.high));
+        let estimate = &one.estimate;
         format!(
-            "{} {} {unit} ({low}–{high})",
+            "{} {} {unit}{}",
             one.contender,
-            figure(one.estimate.median)
+            figure(estimate.median),
+            range(estimate)
         )
     };
     match best {
-        [] => vec![format!(
-            "Not measured here: nobody could run “{}”.",
-            experiment.title
-        )],
-        [only] => vec![format!("{}: {}{at}.", experiment.title, speed(only))],
+        [] => vec![format!("Not measured here: nobody could run “{title}”.")],
+        [only] => vec![format!("{title}: {}{at}.", speed(only))],
         [first, second, ..] => {
-            let times = ratio(&first.estimate, &second.estimate);
-            let compared = if first.estimate.overlaps(&second.estimate) {
-                "the intervals overlap: no difference that this run can tell".to_owned()
-            } else {
-                let (low, high) = (figure(times.low), figure(times.high));
-                format!("{} times as fast ({low}–{high})", figure(times.median))
-            };
-            vec![format!(
-                "{}{at}: {} against {}: {compared}.",
-                experiment.title,
-                speed(first),
-                speed(second)
-            )]
+            let compared = compared(experiment.unit, &first.estimate, &second.estimate);
+            let both = format!("{} against {}", speed(first), speed(second));
+            let mut reasons = vec![format!("{title}{at}: {both}: {compared}.")];
+            reasons.extend(doubt(experiment.unit, [first, second]));
+            reasons
         }
     }
+}
+
+/// The interval, where there is one: what is counted does not vary.
+fn range(estimate: &Estimate) -> String {
+    let (low, high) = (figure(estimate.low), figure(estimate.high));
+    match low == high {
+        true => String::new(),
+        false => format!(" ({low}–{high})"),
+    }
+}
+
+/// Instructions are no time: a processor may do some of them faster than others.
+fn compared(unit: Unit, first: &Estimate, second: &Estimate) -> String {
+    if first.overlaps(second) {
+        return "the intervals overlap: no difference that this run can tell".to_owned();
+    }
+    let times = ratio(first, second);
+    let (median, range) = (figure(times.median), range(&times));
+    match unit {
+        Unit::MegabytesPerSecond => format!("{median} times as fast{range}"),
+        Unit::BytesPerThousandInstructions => {
+            format!("{median} times as many bytes with the same number of instructions")
+        }
+    }
+}
+
+/// Where too few rounds were made for the intervals to hold what they should.
+fn doubt(unit: Unit, compared: [&Best; 2]) -> Option<String> {
+    let least = compared.iter().map(|one| one.estimate.confidence);
+    let least = least.fold(1.0, f64::min);
+    let varies = unit == Unit::MegabytesPerSecond;
+    // That of a ratio is the product of two.
+    (varies && least < CONFIDENCE * CONFIDENCE).then(|| {
+        format!(
+            "With so few rounds these intervals hold with {:.0} % only: run it with more (--rounds).",
+            least * 100.0
+        )
+    })
 }
 
 /// Placements that took part, but of which nobody could run: no figure is no zero.
@@ -268,7 +265,22 @@ mod tests {
             series: all,
             noise: Noise::default(),
         };
-        judge(&JOBS[0], &experiment, 1024)
+        judge(&JOBS[0], (&experiment, 1024), None)
+    }
+
+    fn experiment(id: &str, title: &str, x: u64, mut all: Vec<Series>) -> Experiment {
+        for series in &mut all {
+            series.points[0].x = x;
+        }
+        Experiment {
+            id: id.into(),
+            title: title.into(),
+            axis: Axis::Single,
+            unit: Unit::MegabytesPerSecond,
+            how: String::new(),
+            series: all,
+            noise: Noise::default(),
+        }
     }
 
     #[test]
@@ -293,6 +305,62 @@ mod tests {
             series("k", Placement::Kernel, &[80.0, 95.0, 105.0]),
         ]);
         assert_eq!(advice.verdict, Verdict::NoDifference);
+    }
+
+    #[test]
+    fn few_rounds_are_told() {
+        let both = |speeds: &[f64]| {
+            let slow: Vec<f64> = speeds.iter().map(|speed| speed / 2.0).collect();
+            let advice = judged(vec![
+                series("u", Placement::User, speeds),
+                series("k", Placement::Kernel, &slow),
+            ]);
+            advice.reasons.join(" ")
+        };
+        assert!(both(&[100.0, 100.0, 100.0]).contains("75 % only"));
+        assert!(!both(&[100.0; 6]).contains("only"));
+    }
+
+    #[test]
+    fn instructions_are_not_called_speed() {
+        let estimate = |speed: f64| Estimate::of(&[speed]).unwrap();
+        let (fast, slow) = (estimate(200.0), estimate(100.0));
+        let time = compared(Unit::MegabytesPerSecond, &fast, &slow);
+        assert_eq!(time, "2.00 times as fast");
+        let counted = compared(Unit::BytesPerThousandInstructions, &fast, &slow);
+        assert!(
+            counted.starts_with("2.00") && !counted.contains("fast"),
+            "{counted}"
+        );
+    }
+
+    /// On an image in a file everything is slower; that is not the cipher's fault.
+    #[test]
+    fn who_works_on_an_image_is_compared_with_an_image() {
+        let all = || {
+            vec![
+                series("none", Placement::None, &[1000.0; 6]),
+                series("none, ext4 in an image", Placement::None, &[500.0; 6]),
+                series("dm-crypt", Placement::Kernel, &[400.0; 6]),
+                series("gocryptfs", Placement::User, &[600.0; 6]),
+                series("coffer blob", Placement::User, &[900.0; 6]),
+            ]
+        };
+        let write = experiment("file/write", "Writing", 0, all());
+        let advice = judge(&JOBS[3], (&write, 0), None);
+        assert_eq!(advice.verdict, Verdict::Choose(Placement::Kernel));
+        let text = advice.reasons.join(" ");
+        assert!(
+            text.contains("dm-crypt 0.80") && text.contains("gocryptfs 0.60"),
+            "{text}"
+        );
+
+        let mut reading = all();
+        reading[2] = series("dm-crypt", Placement::Kernel, &[100.0; 6]);
+        let read = experiment("file/read", "Reading", 0, reading);
+        let advice = judge(&JOBS[3], (&write, 0), Some((&read, 0)));
+        assert_eq!(advice.verdict, Verdict::NoDifference);
+        assert!(advice.reasons.join(" ").contains("One direction"));
     }
 
     #[test]

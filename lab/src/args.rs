@@ -137,7 +137,8 @@ pub struct Measuring {
     /// Fewer sizes and shorter runs, in less than a minute for each experiment
     #[arg(long)]
     pub quick: bool,
-    /// Interleaved rounds; six at least for a confidence of 95 % [default: 9; quick: 5]
+    /// Interleaved rounds; six at least for a confidence of 95 % [default: 6 of long samples, 9 of
+    /// others; quick: 5, and fewer of long ones]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: Option<u16>,
     /// Where to put files, on the disk that matters; all is removed at the end [default: /var/tmp]
@@ -176,7 +177,7 @@ pub struct InKernel {
     /// Fewer sizes and shorter runs
     #[arg(long)]
     pub quick: bool,
-    /// Interleaved rounds [default: 9; quick: 5; 1 where instructions are counted]
+    /// Interleaved rounds [default: as on this machine, and 1 where instructions are counted]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: Option<u16>,
     /// Where to keep packages and kernels; remove it to get newer ones

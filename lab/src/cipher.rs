@@ -4,6 +4,7 @@ mod af_alg;
 mod aws_lc;
 mod cobblestone;
 mod kernel_module;
+mod null_cipher;
 mod open_ssl;
 mod plain_c;
 mod rust_crypto;
@@ -16,7 +17,10 @@ use crate::error::Result;
 
 pub use af_alg::Operation as AfAlgOperation;
 pub use kernel_module::{KernelModule, contender as kernel_module};
-pub use open_ssl::stream as open_ssl_stream;
+pub use null_cipher::{NullCipher, contender as null_cipher};
+pub use open_ssl::{
+    decrypting_stream as open_ssl_decrypting, encrypting_stream as open_ssl_encrypting,
+};
 pub use plain_c::PlainLoop;
 
 /// The tag of an authenticated message; zeros and ignored where the algorithm has none.
@@ -38,6 +42,9 @@ pub trait Cipher {
     /// be looked at.
     fn decrypt(&mut self, iv: &[u8], aad: &[u8], data: &mut [u8], tag: &Tag) -> Result<()>;
 }
+
+/// A stream: each call goes on, in place, where the last one ended.
+pub type Stream = Box<dyn FnMut(&mut [u8]) -> Result<()>>;
 
 /// Expands a key.
 pub type Expand = Box<dyn Fn(&[u8]) -> Result<Box<dyn Cipher>> + Send + Sync>;

@@ -113,3 +113,107 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::{Availability, Contender, Placement};
+    use crate::machine::{Conditions, Machine};
+    use crate::record::{Axis, Noise, Point, Sample, Series, Unit};
+
+    /// A contender of these speeds in MB/s, or in bytes per 1,000 instructions.
+    fn series(name: &str, speeds: &[f64]) -> Series {
+        let sample = |speed: &f64| Sample {
+            bytes: (speed * 1e6) as u64,
+            wall_seconds: 1.0,
+            cpu_seconds: 1.0,
+            counts: None,
+        };
+        let points = vec![Point {
+            x: 0,
+            samples: speeds.iter().map(sample).collect(),
+            observed: None,
+        }];
+        let contender = Contender::new(name, Placement::User, "");
+        if speeds.is_empty() {
+            let missing = Availability::cannot("nothing to run it", "something");
+            return Series {
+                contender: contender.available(missing),
+                points: Vec::new(),
+            };
+        }
+        Series { contender, points }
+    }
+
+    fn record(id: &str, unit: Unit, series: Vec<Series>) -> Record {
+        Record {
+            format: FORMAT,
+            version: String::new(),
+            date: String::new(),
+            command: String::new(),
+            machine: Machine::look(),
+            before: Conditions::look(),
+            after: Conditions::look(),
+            agreements: Vec::new(),
+            experiments: vec![Experiment {
+                id: id.to_owned(),
+                title: id.to_owned(),
+                axis: Axis::Single,
+                unit,
+                how: String::new(),
+                series,
+                noise: Noise::default(),
+            }],
+        }
+    }
+
+    const FAST: [f64; 3] = [198.0, 200.0, 202.0];
+    const SLOW: [f64; 3] = [99.0, 100.0, 101.0];
+
+    #[test]
+    fn swapped_sides_turn_every_finding_round() {
+        let time = Unit::MegabytesPerSecond;
+        let all = |both: &[f64], other: &[f64], own: &str| {
+            let all = vec![
+                series("both", both),
+                series("one", other),
+                series(own, &SLOW),
+            ];
+            record("raw/x", time, all)
+        };
+        let (a, b) = (all(&FAST, &SLOW, "mine"), all(&SLOW, &[], "yours"));
+        let (there, back) = (compare(&a, &b), compare(&b, &a));
+        assert!(there.contains("A is 2.00 times B (1.96–2.04)"), "{there}");
+        assert!(back.contains("A is 0.50 times B (0.49–0.51)"), "{back}");
+        assert!(there.contains("one: can't run on B"), "{there}");
+        assert!(back.contains("one: can't run on A"), "{back}");
+        for (text, own, other) in [(&there, "mine", "yours"), (&back, "yours", "mine")] {
+            assert!(text.contains(&format!("{own}: only in A")), "{text}");
+            assert!(text.contains(&format!("{other}: only in B")), "{text}");
+        }
+    }
+
+    #[test]
+    fn experiments_of_one_side_are_named_with_their_side() {
+        let time = Unit::MegabytesPerSecond;
+        let a = record("raw/x", time, vec![series("both", &FAST)]);
+        let b = record("raw/y", time, vec![series("both", &SLOW)]);
+        let text = compare(&a, &b);
+        assert!(text.contains("raw/x: only in A") && text.contains("raw/y: only in B"));
+        assert!(!text.contains("times"), "{text}");
+    }
+
+    #[test]
+    fn time_and_instructions_are_never_divided() {
+        let of = |unit| record("raw/x", unit, vec![series("both", &FAST)]);
+        let time = of(Unit::MegabytesPerSecond);
+        let counted = of(Unit::BytesPerThousandInstructions);
+        for (a, b) in [(&time, &counted), (&counted, &time)] {
+            let text = compare(a, b);
+            assert!(text.contains("no comparison"), "{text}");
+            assert!(text.contains("MB/s") && text.contains("bytes per 1,000 instructions"));
+            assert!(!text.contains("times") && !text.contains("no difference"));
+        }
+        assert!(compare(&counted, &counted).contains("no difference"));
+    }
+}

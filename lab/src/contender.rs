@@ -54,8 +54,9 @@ impl Availability {
         }
     }
 
-    /// What looked as if it could run, but could not be set up (mounts that a container forbids,
-    /// say). A contender that is wrong is another matter: that stops the lab.
+    /// What looked as if it could run, but could not be set up (mounts that a container forbids, a
+    /// tunnel that never comes up). A contender that is wrong (other bytes, plaintext where there
+    /// must be none) is another matter: that stops the lab.
     ///
     /// # Errors
     ///
@@ -115,5 +116,45 @@ impl Contender {
     pub fn available(mut self, availability: Availability) -> Self {
         self.availability = availability;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_can_not_run_and_what_is_wrong_stops_the_lab() {
+        let io = LabError::Io {
+            action: "waiting for sshd".into(),
+            source: std::io::ErrorKind::TimedOut.into(),
+        };
+        let program = LabError::Program {
+            command: "mount".into(),
+            what: "permission denied".into(),
+        };
+        for (failure, why) in [(io, "waiting for sshd"), (program, "permission denied")] {
+            match Availability::from_failure(failure).unwrap() {
+                Availability::CannotRun { why: said, .. } => assert!(said.contains(why), "{said}"),
+                Availability::Runs => panic!("it failed"),
+            }
+        }
+        let data = LabError::Data {
+            file: "faulty".into(),
+            what: "plaintext goes over the wire".into(),
+        };
+        let cipher = LabError::Cipher {
+            contender: "faulty".into(),
+            what: "a chunk does not open".into(),
+        };
+        let disagree = LabError::Disagree {
+            contender: "faulty".into(),
+            case: "a vector".into(),
+            expected: "00".into(),
+            found: "01".into(),
+        };
+        for wrong in [data, cipher, disagree, LabError::Tag] {
+            Availability::from_failure(wrong).unwrap_err();
+        }
     }
 }

@@ -3,11 +3,14 @@
 mod store;
 
 mod folder_store;
+mod loop_device;
+
 mod image;
 mod piped;
 mod sealed;
 mod server;
 
+mod fuse;
 mod roster;
 
 use std::path::Path;
@@ -18,7 +21,8 @@ use crate::cost::Watch;
 use crate::error::{Doing, Result};
 use crate::file::roster::{Entry, entries};
 use crate::file::store::{Store, check};
-use crate::folder::Folder;
+use crate::folder::{Folder, Room};
+use crate::progress::Progress;
 use crate::record::{Axis, Experiment, Sample};
 use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 
@@ -28,7 +32,8 @@ const BLOCKS: Amounts<u64> = Amounts {
     counted: 8,
     quick_counted: 4,
 };
-const ROUNDS: usize = 5;
+/// As few as give an interval of 95 %, since each sample is long.
+const ROUNDS: usize = 6;
 const QUICK_ROUNDS: usize = 3;
 
 /// What is done with the file.
@@ -37,6 +42,54 @@ enum Work {
     Write,
     ReadCold,
     ReadWarm,
+}
+
+impl Work {
+    /// What is worth doing: what lies nowhere but in memory can't be put out of it.
+    fn worth_doing(in_memory: bool) -> &'static [Self] {
+        if in_memory {
+            &[Self::Write, Self::ReadWarm]
+        } else {
+            &[Self::Write, Self::ReadCold, Self::ReadWarm]
+        }
+    }
+
+    fn id(self) -> &'static str {
+        match self {
+            Self::Write => "file/write",
+            Self::ReadCold => "file/read",
+            Self::ReadWarm => "file/read-warm",
+        }
+    }
+
+    fn title(self, in_memory: bool) -> &'static str {
+        match self {
+            Self::Write if in_memory => "Writing a file in memory (tmpfs: nothing is made durable)",
+            Self::Write => "Writing a file, durable",
+            Self::ReadCold => "Reading a file that is not in memory",
+            Self::ReadWarm => "Reading a file that is in memory",
+        }
+    }
+
+    fn how(self, in_memory: bool) -> &'static str {
+        match self {
+            Self::Write if in_memory => {
+                "From memory to the end of fsync of file and folder, which makes nothing durable: \
+                 the folder lies in memory."
+            }
+            Self::Write => "From memory to the end of fsync of file and folder.",
+            Self::ReadCold => {
+                "To memory, compared there. Before, file and what lies below it were put out of \
+                 memory (posix_fadvise): the disk's own cache, and that of a virtual machine's \
+                 host, are not."
+            }
+            Self::ReadWarm if in_memory => {
+                "To memory, compared there. It was read once right before. The folder lies in \
+                 memory: to read what is not there would be the same, and is left out."
+            }
+            Self::ReadWarm => "To memory, compared there. It was read once right before.",
+        }
+    }
 }
 
 /// Who can take part, and why the others can't.
@@ -48,42 +101,52 @@ pub fn contenders() -> Vec<Contender> {
 pub fn file(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let folder = Folder::new(folder, "file")?;
     let mut entries = entries();
-    let blocks = effort.choose(BLOCKS);
-    let most = if effort.quick { QUICK_ROUNDS } else { ROUNDS };
-    let effort = Effort {
-        rounds: effort.rounds.min(most),
-        ..effort
-    };
-    let mut stores: Vec<Option<Box<dyn Store>>> = Vec::new();
-    for (index, entry) in entries.iter_mut().enumerate() {
-        stores.push(None);
-        if !entry.contender.availability.runs() {
-            continue;
-        }
-        match open(entry, &folder.path.join(index.to_string()), blocks) {
-            Ok(store) => stores[index] = Some(store),
-            Err(error) => entry.contender.availability = Availability::from_failure(error)?,
-        }
-    }
-    let works = [
-        (Work::Write, "file/write", "Writing a file, durable"),
-        (
-            Work::ReadCold,
-            "file/read",
-            "Reading a file that is not in memory",
-        ),
-        (
-            Work::ReadWarm,
-            "file/read-warm",
-            "Reading a file that is in memory",
-        ),
-    ];
+    let room = Room::of(&folder.path)?;
+    let blocks = room.fitting(effort.choose(BLOCKS), |blocks| needs(&entries, blocks));
+    let mut stores = open_all(&mut entries, &folder.path, blocks)?;
+    let effort = effort.with_usual_rounds(ROUNDS, QUICK_ROUNDS);
     let mut experiments = Vec::new();
-    for (work, id, title) in works {
-        let plan = plan(work, id, title, &entries, &mut stores, blocks);
+    for work in Work::worth_doing(room.in_memory) {
+        let plan = plan(*work, room.in_memory, &entries, &mut stores, blocks);
         experiments.push(run(plan, effort)?);
     }
     Ok(experiments)
+}
+
+/// What all that can run take of their folder at once, at most.
+fn needs(entries: &[Entry], blocks: u64) -> u64 {
+    let those = entries
+        .iter()
+        .filter(|one| one.contender.availability.runs());
+    those
+        .map(|one| (one.needs)(blocks * BLOCK_BYTES as u64))
+        .sum()
+}
+
+/// Stores of those that can run; why the others can't is noted.
+fn open_all(
+    entries: &mut [Entry],
+    folder: &Path,
+    blocks: u64,
+) -> Result<Vec<Option<Box<dyn Store>>>> {
+    let progress = Progress::new("Setting up what keeps files", entries.len());
+    let mut stores = Vec::new();
+    for (index, entry) in entries.iter_mut().enumerate() {
+        progress.say(&entry.contender.name);
+        let mut opened = None;
+        if entry.contender.availability.runs() {
+            match open(entry, &folder.join(index.to_string()), blocks) {
+                Ok(store) => {
+                    entry.contender.settings.extend(store.settings());
+                    opened = Some(store);
+                }
+                Err(error) => entry.contender.availability = Availability::from_failure(error)?,
+            }
+        }
+        stores.push(opened);
+        progress.step();
+    }
+    Ok(stores)
 }
 
 /// Makes the store and tries it: what comes back is what went in, and lies there encrypted.
@@ -96,8 +159,7 @@ fn open(entry: &Entry, folder: &Path, blocks: u64) -> Result<Box<dyn Store>> {
 
 fn plan<'a>(
     work: Work,
-    id: &str,
-    title: &str,
+    in_memory: bool,
     entries: &[Entry],
     stores: &'a mut [Option<Box<dyn Store>>],
     blocks: u64,
@@ -111,19 +173,14 @@ fn plan<'a>(
             measure: Box::new(move || measure(work, store.as_mut(), blocks)),
         })
     });
-    let how = match work {
-        Work::Write => "From memory to the end of fsync of file and folder.",
-        Work::ReadCold => {
-            "To memory, compared there. Before, file and what lies below it were put out of memory \
-             (posix_fadvise): the disk's own cache, and that of a virtual machine's host, are not."
-        }
-        Work::ReadWarm => "To memory, compared there. It was read once right before.",
-    };
     Plan {
-        id: id.to_owned(),
-        title: format!("{title}: {blocks} MB in blocks of 1 MB"),
+        id: work.id().to_owned(),
+        title: format!("{}: {blocks} MB in blocks of 1 MB", work.title(in_memory)),
         axis: Axis::Single,
-        how: format!("{how} CPU seconds are those of the whole machine, kernel threads included."),
+        how: format!(
+            "{} CPU seconds are those of the whole machine, kernel threads included.",
+            work.how(in_memory)
+        ),
         contenders: entries
             .iter()
             .map(|entry| entry.contender.clone())
@@ -166,16 +223,39 @@ mod tests {
     use crate::record::Unit;
 
     #[test]
+    fn what_is_needed_grows_with_what_can_run() {
+        let all = entries();
+        let running = all.iter().filter(|one| one.contender.availability.runs());
+        // Each keeps the file whole, and not one takes four times as much and an image's tables.
+        let (count, stored) = (running.count() as u64, 1_000 * BLOCK_BYTES as u64);
+        let needed = needs(&all, 1_000);
+        assert!(needed >= count * stored, "{needed} for {count}");
+        assert!(needed <= count * (4 * stored + (256 << 20)), "{needed}");
+        assert_eq!(needs(&[], 1_000), 0);
+    }
+
+    #[test]
+    fn in_memory_nothing_is_called_durable_or_cold() {
+        for work in Work::worth_doing(true) {
+            let said = format!("{} {}", work.title(true), work.how(true));
+            assert!(!said.contains("not in memory") && !said.contains("fadvise"));
+            assert!(!said.contains(", durable"), "{said}");
+        }
+        assert_eq!(Work::worth_doing(false).len(), 3);
+    }
+
+    #[test]
     fn a_run_leaves_nothing_behind() {
         let parent = std::env::temp_dir().join(format!("coffer-lab-file-{}", std::process::id()));
         std::fs::create_dir_all(&parent).unwrap();
         let effort = Effort {
-            rounds: 1,
+            rounds: Some(1),
             quick: true,
             unit: Unit::MegabytesPerSecond,
         };
+        let in_memory = Room::of(&parent).unwrap().in_memory;
         let experiments = file(effort, &parent).unwrap();
-        assert_eq!(experiments.len(), 3);
+        assert_eq!(experiments.len(), Work::worth_doing(in_memory).len());
         let left = std::fs::read_dir(&parent).unwrap().count();
         let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
         std::fs::remove_dir_all(&parent).unwrap();

@@ -3,16 +3,21 @@
 
 pub mod accelerator;
 mod packages;
+mod request;
 
 mod release;
 
 mod machine;
 mod modules;
 mod own_module;
+mod side_by_side;
 mod tree;
+
+mod stage;
 
 mod run;
 
 pub mod configs;
 
-pub use run::{Request, Work, default_cache, measure, run_script};
+pub use request::{Request, Work};
+pub use run::{default_cache, measure, run_script};

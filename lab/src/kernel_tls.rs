@@ -5,16 +5,52 @@ use std::net::TcpStream;
 
 use nix::errno::Errno;
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{TcpTlsRx, TcpTlsTx, TcpUlp, TlsCryptoInfo};
+use nix::sys::socket::sockopt::{SetUsize, TcpTlsRx, TcpTlsTx, TcpUlp, TlsCryptoInfo};
 
 use crate::contender::Availability;
 use crate::kernel_crypto::Config;
 use crate::loopback::tcp_pair;
 
-/// Lets the kernel seal what `server` sends and open what `client` receives. Both sides get the
-/// same random key: a handshake would take time once, which is not what is measured.
-pub fn enable(server: &TcpStream, client: &TcpStream) -> nix::Result<()> {
-    let info = libc::tls12_crypto_info_aes_gcm_256 {
+/// What the settings of contenders say.
+pub const SETTINGS: &str = "TLS 1.3 records, AES-256-GCM, both ways, without a handshake; \
+                            TLS_RX_EXPECT_NO_PAD where the kernel knows it";
+
+/// `TLS_RX_EXPECT_NO_PAD` of linux/tls.h (Linux 6.0): promises that records come without padding,
+/// as here. Then the kernel opens them right into the reader's memory.
+#[derive(Debug, Clone, Copy)]
+struct ExpectNoPadding;
+
+const TLS_RX_EXPECT_NO_PAD: libc::c_int = 4;
+
+nix::setsockopt_impl!(
+    ExpectNoPadding,
+    libc::SOL_TLS,
+    TLS_RX_EXPECT_NO_PAD,
+    usize,
+    SetUsize
+);
+
+/// Lets the kernel seal and open all that goes over a connection. Both ends get the same random
+/// keys, one for each direction: a handshake would take time once, which is not what is measured.
+pub fn enable(one: &TcpStream, other: &TcpStream) -> nix::Result<()> {
+    for side in [one, other] {
+        setsockopt(side, TcpUlp::default(), b"tls")?;
+    }
+    for (from, to) in [(one, other), (other, one)] {
+        let info = random_keys();
+        setsockopt(from, TcpTlsTx, &TlsCryptoInfo::Aes256Gcm(info))?;
+        setsockopt(to, TcpTlsRx, &TlsCryptoInfo::Aes256Gcm(info))?;
+        match setsockopt(to, ExpectNoPadding, &1) {
+            // An older kernel opens them elsewhere, and copies.
+            Ok(()) | Err(Errno::ENOPROTOOPT | Errno::EINVAL) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn random_keys() -> libc::tls12_crypto_info_aes_gcm_256 {
+    libc::tls12_crypto_info_aes_gcm_256 {
         info: libc::tls_crypto_info {
             version: libc::TLS_1_3_VERSION,
             cipher_type: libc::TLS_CIPHER_AES_GCM_256,
@@ -23,12 +59,7 @@ pub fn enable(server: &TcpStream, client: &TcpStream) -> nix::Result<()> {
         key: coffer_seal::random_bytes(),
         salt: coffer_seal::random_bytes(),
         rec_seq: [0; 8],
-    };
-    for side in [server, client] {
-        setsockopt(side, TcpUlp::default(), b"tls")?;
     }
-    setsockopt(server, TcpTlsTx, &TlsCryptoInfo::Aes256Gcm(info))?;
-    setsockopt(client, TcpTlsRx, &TlsCryptoInfo::Aes256Gcm(info))
 }
 
 /// Whether this kernel does it, found out on a real connection.

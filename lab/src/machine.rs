@@ -131,6 +131,11 @@ pub fn core_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// How much memory programs could still have.
+pub fn available_memory_bytes() -> u64 {
+    kibibytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0) * 1024
+}
+
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

@@ -14,15 +14,12 @@ use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
 use coffer_lab::machine::{Conditions, Machine};
 use coffer_lab::published::{Published, published};
-use coffer_lab::raw::{loop_alone, raw};
+use coffer_lab::raw::{self, loop_alone, raw};
 use coffer_lab::record::{Agreement, Experiment, FORMAT, Record, Unit};
 use coffer_lab::rounds::Effort;
 use coffer_lab::{compare, file, kernel, net, report, sendfile, server, table, undo};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-
-const ROUNDS: u16 = 9;
-const QUICK_ROUNDS: u16 = 5;
 
 /// Where files are written: on a disk, while /tmp may be memory.
 const FOLDER: &str = "/var/tmp";
@@ -62,10 +59,15 @@ fn run(command: &Command) -> Result<()> {
             let mut groups = Algorithm::ALL.map(raw).to_vec();
             let module = vec![kernel_module().contender];
             groups.push(("raw, the loop of A".to_owned(), module));
+            let null_cipher = raw::null_cipher::contenders();
+            groups.push(("raw, null cipher".to_owned(), null_cipher));
+            let speed = vec![raw::open_ssl_speed::contender()];
+            groups.push(("raw, openssl speed".to_owned(), speed));
             groups.push(("file".to_owned(), file::contenders()));
             groups.push(("sendfile".to_owned(), sendfile::contenders()));
             groups.push(("net".to_owned(), net::contenders()));
             groups.push(("server".to_owned(), server::contenders()));
+            groups.push(("kernel".to_owned(), kernel::accelerator::contenders()));
             print!("{}", table::list(&groups));
             Ok(())
         }
@@ -193,13 +195,8 @@ fn server_experiments(
 }
 
 fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {
-    let rounds = if measuring.quick {
-        QUICK_ROUNDS
-    } else {
-        ROUNDS
-    };
     let effort = Effort {
-        rounds: measuring.rounds.unwrap_or(rounds).into(),
+        rounds: measuring.rounds.map(usize::from),
         quick: measuring.quick,
         unit: if measuring.instructions {
             Unit::BytesPerThousandInstructions
@@ -207,30 +204,27 @@ fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {
             Unit::MegabytesPerSecond
         },
     };
-    let date = now();
-    let before = Conditions::look();
-    let (mut agreements, mut experiments) = (Vec::new(), Vec::new());
-    for one in all {
-        let (agreed, measured) = one(measuring, effort)?;
-        agreements.extend(agreed);
-        experiments.extend(measured);
-    }
-    let record = Record {
+    let mut record = Record {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        date,
+        date: now(),
         command: arguments(),
         machine: Machine::look(),
-        before,
+        before: Conditions::look(),
         after: Conditions::look(),
-        agreements,
-        experiments,
+        agreements: Vec::new(),
+        experiments: Vec::new(),
     };
-    show(
-        &record,
-        measuring.json.as_deref(),
-        measuring.report.as_deref(),
-    )
+    let json = measuring.json.as_deref();
+    for one in all {
+        let (agreed, measured) = one(measuring, effort)?;
+        record.agreements.extend(agreed);
+        record.experiments.extend(measured);
+        record.after = Conditions::look();
+        // Whoever is interrupted later keeps what was measured by then.
+        write_json(&record, json)?;
+    }
+    show(&record, json, measuring.report.as_deref())
 }
 
 /// RFC 3339.
@@ -246,19 +240,24 @@ fn arguments() -> String {
 
 /// Writes what was asked for, and prints the tables.
 fn show(record: &Record, json: Option<&Path>, page: Option<&Path>) -> Result<()> {
-    if let Some(path) = json {
-        let text = serde_json::to_string_pretty(record).map_err(|error| LabError::Data {
-            file: path.display().to_string(),
-            what: error.to_string(),
-        })?;
-        fs::write(path, text + "\n").doing(|| format!("writing {}", path.display()))?;
-    }
+    write_json(record, json)?;
     let published = published()?;
     if let Some(path) = page {
         write_report(path, record, &published)?;
     }
     print!("{}", table::terminal(record, &published));
     Ok(())
+}
+
+fn write_json(record: &Record, path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else {
+        return Ok(());
+    };
+    let text = serde_json::to_string_pretty(record).map_err(|error| LabError::Data {
+        file: path.display().to_string(),
+        what: error.to_string(),
+    })?;
+    fs::write(path, text + "\n").doing(|| format!("writing {}", path.display()))
 }
 
 fn write_report(path: &Path, record: &Record, published: &[Published]) -> Result<()> {

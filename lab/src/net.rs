@@ -8,7 +8,7 @@ mod roster;
 mod tap;
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
@@ -17,11 +17,12 @@ use crate::contender::{Availability, Contender, Placement};
 use crate::content::{BLOCK_BYTES, Content, Sink};
 use crate::cost::Watch;
 use crate::error::{Doing, LabError, Result};
-use crate::folder::Folder;
+use crate::folder::{Folder, Room};
 use crate::net::link::Link;
 use crate::net::roster::{Entry, entries};
 use crate::net::session::Session;
 use crate::net::tap::Tap;
+use crate::progress::Progress;
 use crate::record::{Axis, Experiment, Sample};
 use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::tls::Tls;
@@ -33,7 +34,13 @@ const BLOCKS: Amounts<u64> = Amounts {
     quick_counted: 2,
 };
 const TRIAL_BLOCKS: u64 = 3;
-const ROUNDS: usize = 5;
+
+/// The file that is copied.
+const SOURCE: &str = "source";
+
+/// As few as give an interval of 95 %, since each sample is long.
+const ROUNDS: usize = 6;
+const QUICK_ROUNDS: usize = 5;
 
 /// What goes over the link.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,45 +56,55 @@ pub fn contenders() -> Vec<Contender> {
 
 /// Moves a stream and a file over every link that can be had; files lie below `folder`.
 pub fn net(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
-    let own = Folder::new(folder, "net")?;
-    let folder = &own.path;
-    let blocks = effort.choose(BLOCKS);
-    let source = folder.join("source");
-    write_source(&source, blocks)?;
+    let folder = Folder::new(folder, "net")?;
+    // What is sent, and what arrives: one at a time.
+    let needed = |blocks| 2 * blocks * BLOCK_BYTES as u64;
+    let blocks = Room::of(&folder.path)?.fitting(effort.choose(BLOCKS), needed);
+    write_source(&folder.path.join(SOURCE), blocks)?;
     let mut entries = entries();
     let tls = Tls::new()?;
-    let mut lines = Vec::new();
-    for (index, entry) in entries.iter_mut().enumerate() {
-        if !entry.contender.availability.runs() {
-            continue;
-        }
-        let own = folder.join(index.to_string());
-        std::fs::create_dir(&own).doing(|| format!("making {}", own.display()))?;
-        let link = match Link::open(entry.kind, index, &own) {
-            Ok(link) => link,
-            Err(error) => {
-                entry.contender.availability = Availability::from_failure(error)?;
-                continue;
-            }
-        };
-        let line = Line {
-            link,
-            session: entry.session,
-            tls: &tls,
-            source: source.clone(),
-            arrived: own.join("arrived"),
-        };
-        check(entry, &line)?;
-        lines.push((index, line));
-    }
-    let effort = Effort {
-        rounds: effort.rounds.min(ROUNDS),
-        ..effort
-    };
+    let lines = open_all(&mut entries, &tls, &folder.path)?;
+    let effort = effort.with_usual_rounds(ROUNDS, QUICK_ROUNDS);
     [Work::Stream, Work::Copy]
         .into_iter()
         .map(|work| run(plan(work, blocks, &entries, &lines), effort))
         .collect()
+}
+
+/// Links of those that can run; why the others can't is noted.
+fn open_all<'a>(
+    entries: &mut [Entry],
+    tls: &'a Tls,
+    folder: &Path,
+) -> Result<Vec<(usize, Line<'a>)>> {
+    let progress = Progress::new("Setting up links", entries.len());
+    let mut lines = Vec::new();
+    for (index, entry) in entries.iter_mut().enumerate() {
+        progress.say(&entry.contender.name);
+        if entry.contender.availability.runs() {
+            match open(entry, tls, index, folder) {
+                Ok(line) => lines.push((index, line)),
+                Err(error) => entry.contender.availability = Availability::from_failure(error)?,
+            }
+        }
+        progress.step();
+    }
+    Ok(lines)
+}
+
+/// Makes a link and tries it.
+fn open<'a>(entry: &Entry, tls: &'a Tls, number: usize, folder: &Path) -> Result<Line<'a>> {
+    let own = folder.join(number.to_string());
+    std::fs::create_dir(&own).doing(|| format!("making {}", own.display()))?;
+    let line = Line {
+        link: Link::open(entry.kind, number, &own)?,
+        session: entry.session,
+        tls,
+        source: folder.join(SOURCE),
+        arrived: own.join("arrived"),
+    };
+    check(entry, &line)?;
+    Ok(line)
 }
 
 fn write_source(path: &Path, blocks: u64) -> Result<()> {
@@ -152,9 +169,7 @@ fn measure(line: &Line<'_>, work: Work, blocks: u64) -> Result<Sample> {
         let receiving = scope.spawn(move || receive(line, work, blocks, &listening));
         let sending = scope.spawn(move || -> Result<Sample> {
             // Without a listener there is an error on the other side, which says more.
-            if told.recv().is_err() {
-                return Err(lost());
-            }
+            told.recv().map_err(|_| lost())?;
             send(line, work, blocks)
         });
         let sent = sending
@@ -165,14 +180,21 @@ fn measure(line: &Line<'_>, work: Work, blocks: u64) -> Result<Sample> {
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // What the receiver found wrong is the cause of what the sender met.
         received?;
-        sent
+        let sample = sent?;
+        if work == Work::Copy {
+            // The next copy finds no old one that it would have to cut off first.
+            let gone = std::fs::remove_file(&line.arrived);
+            gone.doing(|| format!("removing {}", line.arrived.display()))?;
+        }
+        Ok(sample)
     })
 }
 
+/// A connection that breaks is a failure of the link; what came over it is not wrong.
 fn lost() -> LabError {
-    LabError::Data {
-        file: "the link".into(),
-        what: "the other side is gone".into(),
+    LabError::Io {
+        action: "moving bytes over the link".into(),
+        source: io::Error::new(ErrorKind::UnexpectedEof, "the other side is gone"),
     }
 }
 
@@ -284,13 +306,14 @@ mod tests {
             arrived: folder.join("arrived"),
         };
         let plain = line(Session::Plain, 900);
-        let error = check(&entry(Placement::Kernel), &plain)
-            .unwrap_err()
-            .to_string();
+        let error = check(&entry(Placement::Kernel), &plain).unwrap_err();
+        // It stops the lab, unlike a link that breaks.
+        let error = Availability::from_failure(error).unwrap_err().to_string();
         assert!(
             error.contains("faulty") && error.contains("plaintext"),
             "{error}"
         );
+        assert!(!Availability::from_failure(lost()).unwrap().runs());
         check(&entry(Placement::None), &plain).unwrap();
         check(&entry(Placement::User), &line(Session::Rustls, 901)).unwrap();
         drop(plain);

@@ -1,12 +1,16 @@
 //! Programs of others: where they are, how they are run, and that none is left behind.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::error::{Doing, LabError, Result};
 use crate::undo::Undo;
@@ -22,7 +26,10 @@ const LIBRARY_FOLDERS: [&str; 3] = [
 ];
 
 /// The most that is kept of what a failed program said.
-const SAID_BYTES: usize = 400;
+const SAID_CHARACTERS: usize = 400;
+
+/// How long a program that was told to end may take, before it is ended by force.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where unpacked packages lie (scripts/install-lab-peers): `target/lab-peers`, beside the folder
 /// that holds this program.
@@ -121,38 +128,56 @@ fn line(command: &Command) -> String {
         .join(" ")
 }
 
-/// Runs to the end; gives what it printed.
+/// Runs to the end; gives what it printed. Ended when the lab is interrupted.
 pub fn run(command: &mut Command) -> Result<String> {
-    let line = line(command);
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.doing(|| format!("starting {line}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut running = Running::start(command)?;
+    let errors = running.child.stderr.take();
+    // Both at once: it may fill one while the other is read.
+    let reading = thread::spawn(move || said(errors));
+    let mut printed = Vec::new();
+    if let Some(mut output) = running.child.stdout.take() {
+        let read = output.read_to_end(&mut printed);
+        read.doing(|| format!("reading from {}", running.line))?;
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said: String = said.trim().chars().take(SAID_BYTES).collect();
-    Err(LabError::Program {
-        command: line,
-        what: format!("{}: {said}", output.status),
-    })
+    let status = running.end_of_itself()?;
+    let said = reading.join().unwrap_or_default();
+    running.judge(status, &said)?;
+    Ok(String::from_utf8_lossy(&printed).into_owned())
 }
 
-/// Runs what leaves another process behind in the background, which keeps the output open: so there
-/// is none, and a failure tells only its status.
-pub fn run_to_background(command: &mut Command) -> Result<()> {
-    let line = line(command);
+/// Runs what cleans up: silently, and also while the lab is being interrupted, when [`run`] starts
+/// nothing any more. Ctrl-C, which a terminal sends to all in front of it, does not reach it.
+pub fn clean_up(command: &mut Command) -> bool {
     command
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let status = command.status().doing(|| format!("starting {line}"))?;
-    if status.success() {
-        return Ok(());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The beginning of what a program says; all is read, so that it is never held up.
+fn said(errors: Option<ChildStderr>) -> String {
+    let mut said = Vec::new();
+    if let Some(mut errors) = errors {
+        let _ = errors.read_to_end(&mut said);
     }
-    Err(LabError::Program {
-        command: line,
-        what: status.to_string(),
-    })
+    let said = String::from_utf8_lossy(&said);
+    said.trim().chars().take(SAID_CHARACTERS).collect()
+}
+
+/// What is known of a process by those who may end it.
+enum Life {
+    /// It has not been started.
+    Awaited,
+    /// It has, and its number is its own: nobody has taken its status yet.
+    Begun(Pid),
+    /// Its number may be another's; or it must not be started any more.
+    Over,
 }
 
 /// A program that is running; ended when this is dropped, or when the lab is interrupted.
@@ -160,7 +185,7 @@ pub struct Running {
     /// The process, with the pipes that were asked for.
     pub child: Child,
     line: String,
-    alive: Arc<Mutex<Option<u32>>>,
+    life: Arc<Mutex<Life>>,
     _undo: Undo,
 }
 
@@ -168,54 +193,104 @@ impl Running {
     /// Starts it.
     pub fn start(command: &mut Command) -> Result<Self> {
         let line = line(command);
-        let child = command.spawn().doing(|| format!("starting {line}"))?;
-        let alive = Arc::new(Mutex::new(Some(child.id())));
-        let guarded = alive.clone();
+        let doing = || format!("starting {line}");
+        let life = Arc::new(Mutex::new(Life::Awaited));
+        let guarded = life.clone();
+        let undo = Undo::by(move || end(&guarded));
+        // Who wants to end it in this moment waits until it has begun.
+        let mut known = lock(&life);
+        if matches!(*known, Life::Over) {
+            return Err(io::Error::from(io::ErrorKind::Interrupted)).doing(doing);
+        }
+        let child = command.spawn().doing(doing)?;
+        *known = Life::Begun(Pid::from_child(&child));
+        drop(known);
         Ok(Self {
             child,
             line,
-            alive,
-            _undo: Undo::by(move || end(&guarded)),
+            life,
+            _undo: undo,
         })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        has_ended(Pid::from_child(&self.child))
     }
 
     /// Waits for its end, which must be a good one.
     pub fn wait(mut self) -> Result<()> {
-        let status = self
-            .child
+        let status = self.end_of_itself()?;
+        let said = said(self.child.stderr.take());
+        self.judge(status, &said)
+    }
+
+    fn end_of_itself(&mut self) -> Result<ExitStatus> {
+        // Who reads to the end of the input would wait for ever.
+        drop(self.child.stdin.take());
+        // Its number stays its own until nobody may end it any more.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let id = Pid::from_child(&self.child);
+        while matches!(waitid(WaitId::Pid(id), options), Err(Errno::INTR)) {}
+        let mut known = lock(&self.life);
+        *known = Life::Over;
+        self.child
             .wait()
-            .doing(|| format!("waiting for {}", self.line))?;
-        self.alive
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+            .doing(|| format!("waiting for {}", self.line))
+    }
+
+    fn judge(&self, status: ExitStatus, said: &str) -> Result<()> {
         if status.success() {
             return Ok(());
         }
-        let mut said = String::new();
-        if let Some(errors) = &mut self.child.stderr {
-            let _ = errors.take(SAID_BYTES as u64).read_to_string(&mut said);
-        }
         Err(LabError::Program {
             command: self.line.clone(),
-            what: format!("{status}: {}", said.trim()),
+            what: format!("{status}: {said}"),
         })
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        end(&self.alive);
-        // Reaped, so that nothing of it is left.
-        let _ = self.child.wait();
+        end(&self.life);
+        let mut known = lock(&self.life);
+        *known = Life::Over;
+        // So that nothing of it is left. What can't be ended is not waited for.
+        let _ = self.child.try_wait();
     }
 }
 
-/// Ends the process, unless it has been waited for: then its number may be another's.
-fn end(alive: &Mutex<Option<u32>>) {
-    let left = alive.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(pid) = left.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) {
-        let _ = kill_process(pid, Signal::TERM);
+fn lock(life: &Mutex<Life>) -> MutexGuard<'_, Life> {
+    life.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether there is nothing left to end. Leaves the status to those who started it.
+fn has_ended(id: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    match waitid(WaitId::Pid(id), options) {
+        Ok(status) => status.is_some(),
+        Err(error) => error == Errno::CHILD,
+    }
+}
+
+/// Ends the process and sees it end, so that what it was making is not made later.
+fn end(life: &Mutex<Life>) {
+    let start = Instant::now();
+    let mut signals = [Signal::TERM, Signal::KILL].into_iter();
+    loop {
+        let mut known = lock(life);
+        let Life::Begun(id) = *known else {
+            *known = Life::Over;
+            return;
+        };
+        if has_ended(id) || start.elapsed() > 2 * PATIENCE {
+            return;
+        }
+        if signals.len() == 2 || (signals.len() == 1 && start.elapsed() > PATIENCE) {
+            let _ = signals.next().map(|signal| kill_process(id, signal));
+        }
+        drop(known);
+        thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -239,5 +314,19 @@ mod tests {
         assert!(Path::new(&process).exists());
         drop(running);
         assert!(!Path::new(&process).exists());
+    }
+
+    #[test]
+    fn what_runs_is_ended_from_elsewhere_and_nothing_is_started_later() {
+        let running = Running::start(command("sleep").arg("60")).unwrap();
+        // As an interruption does it, from another thread.
+        let life = running.life.clone();
+        let ending = thread::spawn(move || end(&life));
+        let error = running.wait().unwrap_err().to_string();
+        ending.join().unwrap();
+        assert!(error.contains("signal: 15"), "{error}");
+        let life = Mutex::new(Life::Awaited);
+        end(&life);
+        assert!(matches!(*lock(&life), Life::Over));
     }
 }

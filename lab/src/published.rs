@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{LabError, Result};
 use crate::stats::Estimate;
 
-/// A figure that somebody published.
+/// A figure that somebody published, or a finding without one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
@@ -22,8 +22,15 @@ pub struct Published {
     /// Where on the experiment's axis; none where the experiment has no axis, or it is not told.
     #[serde(default)]
     pub x: Option<u64>,
-    /// In MB/s.
-    pub megabytes_per_second: f64,
+    /// In MB/s; none where something else [was said](Self::says).
+    #[serde(default)]
+    pub megabytes_per_second: Option<f64>,
+    /// What was said in place of a figure in MB/s.
+    #[serde(default)]
+    pub says: Option<String>,
+    /// How that stands to what the lab measures: not the source's words.
+    #[serde(default)]
+    pub note: String,
     /// What was asked for, not what was measured.
     #[serde(default)]
     pub required: bool,
@@ -54,8 +61,34 @@ impl Published {
         let parts = [&self.contender, &self.machine, &self.what];
         let told: Vec<&str> = parts.into_iter().map(String::as_str).collect();
         let told: Vec<&str> = told.into_iter().filter(|part| !part.is_empty()).collect();
-        let required = if self.required { "required for " } else { "" };
-        required.to_owned() + &told.join(", ")
+        told.join(", ")
+    }
+
+    /// Whether it was measured or asked for, and by whom.
+    pub fn origin(&self) -> String {
+        let word = if self.required {
+            "required"
+        } else {
+            "published"
+        };
+        format!("{word} ({})", self.source)
+    }
+
+    /// The figure with its unit, in as many digits as its source has; or what was said.
+    pub fn told(&self) -> String {
+        let figure = self
+            .megabytes_per_second
+            .map(|value| format!("{value} MB/s"));
+        let mut told = figure.or_else(|| self.says.clone()).unwrap_or_default();
+        if !self.note.is_empty() {
+            told += &format!(" ({})", self.note);
+        }
+        told
+    }
+
+    /// All of it.
+    pub fn line(&self) -> String {
+        format!("{}: {}: {}", self.origin(), self.label(), self.told())
     }
 }
 
@@ -110,6 +143,8 @@ pub fn of_experiment<'a>(all: &'a [Published], id: &str) -> Vec<&'a Published> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{compare, raw};
+    use std::path::Path;
 
     #[test]
     fn every_figure_has_a_source() {
@@ -120,9 +155,51 @@ mod tests {
                 SOURCES.iter().any(|(letter, _)| *letter == figure.source),
                 "{figure:?}"
             );
-            assert!(figure.megabytes_per_second > 0.0);
+            let positive = figure.megabytes_per_second.is_some_and(|value| value > 0.0);
+            assert!(positive != figure.says.is_some(), "{figure:?}");
+            assert!(positive || !figure.required, "{figure:?}");
         }
         assert_eq!(of_experiment(&all, "raw/table-a-loop").len(), 6);
+    }
+
+    /// The experiments on calculation by themselves, all others as the committed records have them.
+    fn experiments() -> Vec<String> {
+        let mut ids = raw::ids();
+        for name in ["example.json", "configs-debian-6.1.json"] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lab");
+            let record = compare::read(&folder.join(name)).unwrap();
+            let measured = record.experiments.into_iter().map(|one| one.id);
+            ids.extend(measured.filter(|id| !id.starts_with("raw/")));
+        }
+        ids
+    }
+
+    #[test]
+    fn every_figure_stands_beside_an_experiment() {
+        let experiments = experiments();
+        let strays = |figures: &[Published]| {
+            let strays = figures.iter().map(|one| one.experiment.clone());
+            let strays = strays.filter(|id| !experiments.contains(id));
+            strays.collect::<Vec<_>>()
+        };
+        let mut all = published().unwrap();
+        assert_eq!(strays(&all), Vec::<String>::new());
+        all[0].experiment = "raw/table-a-lop".into();
+        assert_eq!(strays(&all), ["raw/table-a-lop"], "a misspelt one is seen");
+    }
+
+    #[test]
+    fn what_was_required_is_not_called_published() {
+        let all = published().unwrap();
+        let lines = |id| {
+            let figures = of_experiment(&all, id).into_iter();
+            figures.map(Published::line).collect::<Vec<_>>()
+        };
+        let required = "required (A): a single client: 40 MB/s".to_owned();
+        assert!(lines("server/1-mb").contains(&required));
+        let null = lines("raw/null-cipher");
+        assert!(null[0].ends_with("64 B: dominated by overhead"), "{null:?}");
+        assert!(null[1].ends_with("at 1,024 B: 52.5 MB/s"), "{null:?}");
     }
 
     #[test]
@@ -142,6 +219,6 @@ mod tests {
         let required: Vec<_> = required
             .map(|one| (one.x, one.megabytes_per_second))
             .collect();
-        assert_eq!(required, [(Some(1), 40.0), (Some(100), 200.0)]);
+        assert_eq!(required, [(Some(1), Some(40.0)), (Some(100), Some(200.0))]);
     }
 }

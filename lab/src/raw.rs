@@ -4,7 +4,8 @@ mod speed;
 
 mod chunked;
 mod modes;
-mod open_ssl_speed;
+pub mod null_cipher;
+pub mod open_ssl_speed;
 mod table_a;
 
 use crate::agreement::agree;
@@ -13,6 +14,7 @@ use crate::cipher::roster::roster;
 use crate::cipher::{CipherContender, kernel_module};
 use crate::contender::{Contender, Placement};
 use crate::error::Result;
+use crate::raw::speed::Direction;
 use crate::record::{Agreement, Experiment};
 use crate::rounds::Effort;
 
@@ -36,8 +38,18 @@ pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
     let cbc = contenders(&rosters, Algorithm::Cbc256);
     experiments.push(table_a::loop_of_a(cbc, &module, effort)?);
     experiments.push(open_ssl_speed::open_ssl_speed(effort)?);
-    experiments.push(chunked::chunked(effort)?);
+    experiments.extend(chunked::chunked(effort)?);
+    experiments.push(null_cipher::null_operations(effort)?);
     Ok((agreements, experiments))
+}
+
+/// The experiments that [`raw`] measures on this machine, by their ids.
+pub fn ids() -> Vec<String> {
+    let mut ids: Vec<String> = Algorithm::ALL.into_iter().flat_map(modes::ids).collect();
+    ids.extend([table_a::ID, "raw/openssl-speed"].map(str::to_owned));
+    ids.extend(Direction::BOTH.map(chunked::id));
+    ids.push(null_cipher::ID.to_owned());
+    ids
 }
 
 /// The loop of A alone, under the same condition.

@@ -34,6 +34,19 @@ pub struct Record {
     pub experiments: Vec<Experiment>,
 }
 
+impl Record {
+    /// One record of several that were made of the same machine: experiments in their order,
+    /// conditions before the first and after the last. None, where there are no records.
+    pub fn join(records: Vec<Self>) -> Option<Self> {
+        records.into_iter().reduce(|mut whole, next| {
+            whole.agreements.extend(next.agreements);
+            whole.experiments.extend(next.experiments);
+            whole.after = next.after;
+            whole
+        })
+    }
+}
+
 /// Contenders that were found to give the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agreement {

@@ -2,6 +2,8 @@
 //! stands in a table.
 
 mod drawings;
+
+mod beside;
 mod ladder;
 mod requirements;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::contender::Contender;
-use crate::cost::{MachineTime, Watch, process_cpu_seconds};
+use crate::cost::{Watch, process_cpu_seconds};
 use crate::error::Result;
 use crate::machine::core_count;
 use crate::progress::Progress;
@@ -15,13 +15,17 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// How much effort is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// How many rounds.
-    pub rounds: usize,
+    /// How many rounds; None for as many as the experiment usually has.
+    pub rounds: Option<usize>,
     /// Fewer places and shorter runs.
     pub quick: bool,
     /// What the machine's clock counts.
     pub unit: Unit,
 }
+
+/// Rounds of an experiment whose samples are short.
+const ROUNDS: usize = 9;
+const QUICK_ROUNDS: usize = 5;
 
 /// How much shorter a run is where instructions are counted: the processor that counts them is a
 /// program, some ten times as slow as a real one, and its figures don't vary.
@@ -41,6 +45,22 @@ pub struct Amounts<T> {
 }
 
 impl Effort {
+    /// As many rounds as were asked for; if none were, `full` or `quick` ones. For experiments
+    /// whose samples are long.
+    #[must_use]
+    pub fn with_usual_rounds(self, full: usize, quick: usize) -> Self {
+        let usual = if self.quick { quick } else { full };
+        Self {
+            rounds: self.rounds.or(Some(usual)),
+            ..self
+        }
+    }
+
+    fn round_count(&self) -> usize {
+        let usual = self.with_usual_rounds(ROUNDS, QUICK_ROUNDS);
+        usual.rounds.unwrap_or(ROUNDS)
+    }
+
     /// The amount that fits.
     pub fn choose<T: Copy>(&self, amounts: Amounts<T>) -> T {
         match (self.counts_instructions(), self.quick) {
@@ -101,19 +121,22 @@ pub struct Plan<'a> {
 
 /// Runs an experiment: a round that is not counted, to warm up, then the others.
 pub fn run(mut plan: Plan<'_>, effort: Effort) -> Result<Experiment> {
-    let progress = Progress::new(&plan.title, plan.entrants.len() * (effort.rounds + 1));
+    let rounds = effort.round_count();
+    let progress = Progress::new(&plan.title, plan.entrants.len() * (rounds + 1));
     let mut samples = vec![Vec::new(); plan.entrants.len()];
     let mut others = Others::default();
     if plan.whole_machine {
         others.add_pause();
     }
-    for round in 0..=effort.rounds {
+    for round in 0..=rounds {
         for (entrant, samples) in plan.entrants.iter_mut().zip(&mut samples) {
             progress.say(&plan.contenders[entrant.contender].name);
             let (watch, own) = (Watch::new(), process_cpu_seconds());
             let sample = (entrant.measure)()?;
             let own = process_cpu_seconds() - own;
-            if !plan.whole_machine {
+            if plan.whole_machine {
+                others.add_stolen(&watch);
+            } else {
                 others.add(&watch, own.max(sample.cpu_seconds));
             }
             if round > 0 {
@@ -162,7 +185,10 @@ fn without_points(contender: Contender) -> Series {
 struct Others {
     wall_seconds: f64,
     own_seconds: f64,
-    machine: MachineTime,
+    busy_seconds: f64,
+    /// Also that in which others could not be told apart.
+    wall_seconds_whole: f64,
+    stolen_seconds: f64,
 }
 
 impl Others {
@@ -170,8 +196,15 @@ impl Others {
         let machine = watch.machine();
         self.wall_seconds += watch.wall_seconds();
         self.own_seconds += own_seconds;
-        self.machine.busy_seconds += machine.busy_seconds;
-        self.machine.stolen_seconds += machine.stolen_seconds;
+        self.busy_seconds += machine.busy_seconds;
+        self.add_stolen(watch);
+    }
+
+    /// Where contenders work in other programs and in the kernel too, only what the host took away
+    /// can be told from what they do.
+    fn add_stolen(&mut self, watch: &Watch) {
+        self.wall_seconds_whole += watch.wall_seconds();
+        self.stolen_seconds += watch.machine().stolen_seconds;
     }
 
     fn add_pause(&mut self) {
@@ -181,15 +214,18 @@ impl Others {
     }
 
     fn noise(&self) -> Noise {
-        let capacity = self.wall_seconds * core_count() as f64;
-        if capacity <= 0.0 {
-            return Noise::default();
-        }
-        // Ticks of 10 ms may make the difference negative in short runs.
-        let others = (self.machine.busy_seconds - self.own_seconds).max(0.0);
+        let share = |seconds: f64, wall_seconds: f64| {
+            let capacity = wall_seconds * core_count() as f64;
+            // Ticks of 10 ms may make a difference negative in short runs.
+            if capacity > 0.0 {
+                (seconds / capacity).max(0.0)
+            } else {
+                0.0
+            }
+        };
         Noise {
-            others_share: others / capacity,
-            stolen_share: self.machine.stolen_seconds / capacity,
+            others_share: share(self.busy_seconds - self.own_seconds, self.wall_seconds),
+            stolen_share: share(self.stolen_seconds, self.wall_seconds_whole),
         }
     }
 }
@@ -199,6 +235,39 @@ mod tests {
     use super::*;
     use crate::contender::{Availability, Placement};
     use std::cell::RefCell;
+
+    #[test]
+    fn others_are_the_rest_of_what_was_busy_and_stolen_time_is_that_of_all() {
+        let cores = core_count() as f64;
+        let others = Others {
+            wall_seconds: 10.0,
+            own_seconds: 2.0,
+            busy_seconds: 2.0 + cores,
+            wall_seconds_whole: 20.0,
+            stolen_seconds: cores,
+        };
+        let noise = others.noise();
+        assert!((noise.others_share - 0.1).abs() < 1e-9, "{noise:?}");
+        assert!((noise.stolen_share - 0.05).abs() < 1e-9, "{noise:?}");
+        assert_eq!(Others::default().noise(), Noise::default());
+    }
+
+    #[test]
+    fn rounds_that_were_asked_for_are_made() {
+        let effort = |rounds, quick| Effort {
+            rounds,
+            quick,
+            unit: Unit::MegabytesPerSecond,
+        };
+        let count = |effort: Effort| effort.with_usual_rounds(6, 3).round_count();
+        assert_eq!(count(effort(Some(20), true)), 20);
+        assert_eq!(
+            (count(effort(None, false)), count(effort(None, true))),
+            (6, 3)
+        );
+        assert_eq!(effort(None, false).round_count(), ROUNDS);
+        assert_eq!(effort(None, true).round_count(), QUICK_ROUNDS);
+    }
 
     #[test]
     fn rounds_are_interleaved_after_a_warm_up_and_nobody_disappears() {
@@ -229,7 +298,7 @@ mod tests {
             whole_machine: false,
         };
         let effort = Effort {
-            rounds: 2,
+            rounds: Some(2),
             quick: true,
             unit: Unit::MegabytesPerSecond,
         };

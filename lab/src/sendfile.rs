@@ -18,10 +18,11 @@ use std::time::Instant;
 use crate::contender::Contender;
 use crate::cost::ThreadCost;
 use crate::error::{Doing, LabError, Result};
-use crate::folder::Folder;
+use crate::folder::{Folder, Room};
 use crate::kernel_tls;
 use crate::loopback::tcp_pair;
 use crate::observe::{self, observe};
+use crate::progress::Progress;
 use crate::record::{Axis, Counts, Experiment, Observed, Sample};
 use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::sendfile::way::{Files, Keys, Way};
@@ -53,7 +54,7 @@ pub fn contenders() -> Vec<Contender> {
 pub fn sendfile(effort: Effort, folder: &Path) -> Result<Experiment> {
     let own = Folder::new(folder, "sendfile")?;
     let folder = &own.path;
-    let sizes = effort.choose(SIZES);
+    let sizes = fitting(effort.choose(SIZES), &Room::of(folder)?);
     let (keys, tls) = (Keys::new()?, Tls::new()?);
     let files: Result<Vec<Files>> = sizes
         .iter()
@@ -116,12 +117,24 @@ pub fn sendfile(effort: Effort, folder: &Path) -> Result<Experiment> {
     Ok(experiment)
 }
 
+/// The sizes for whose files there is room: three of each, as many again for those who are
+/// observed, and what the client compares with.
+fn fitting<'a>(sizes: &'a [(u64, u64)], room: &Room) -> &'a [(u64, u64)] {
+    let needed = |count: &usize| sizes[..*count].iter().map(|(bytes, _)| 8 * bytes).sum();
+    let fits = |count: &usize| room.has(needed(count));
+    let count = (1..=sizes.len()).rev().find(fits).unwrap_or(1);
+    &sizes[..count]
+}
+
 /// Observes one run of each that has figures.
 fn observe_all(experiment: &mut Experiment, sizes: &[(u64, u64)], folder: &Path) -> Result<()> {
     let program = std::env::current_exe().doing(|| "looking for this program".into())?;
     let folder = folder.join("observed");
     std::fs::create_dir(&folder).doing(|| format!("making {}", folder.display()))?;
+    let points = experiment.series.iter().map(|series| series.points.len());
+    let progress = Progress::new("Observing system calls and copies", points.sum());
     for (way, series) in Way::ALL.into_iter().zip(&mut experiment.series) {
+        progress.say(&series.contender.name);
         for point in &mut series.points {
             let repeated = sizes.iter().find(|(bytes, _)| *bytes == point.x);
             let transfers = repeated.map_or(1, |&(_, transfers)| transfers.min(OBSERVED_TRANSFERS));
@@ -134,6 +147,7 @@ fn observe_all(experiment: &mut Experiment, sizes: &[(u64, u64)], folder: &Path)
                 bytes: point.x * transfers,
                 calls,
             });
+            progress.step();
         }
     }
     Ok(())

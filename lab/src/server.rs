@@ -38,8 +38,9 @@ const REQUESTS: [(u32, &str, &str); 3] = [
     (1_000_000, "server/1-mb", "1 MB"),
 ];
 
-/// Rounds, since each sample is long.
-const ROUNDS: usize = 7;
+/// As few rounds as give an interval of 95 %, since each sample is long.
+const ROUNDS: usize = 6;
+const QUICK_ROUNDS: usize = 5;
 
 /// Who takes part.
 pub fn contenders() -> Vec<Contender> {
@@ -51,14 +52,14 @@ pub fn contenders() -> Vec<Contender> {
 pub fn server(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let folder = Folder::new(folder, "server")?;
     let mut contenders = contenders();
-    let servers: Result<Vec<Server>> = Model::ALL.into_iter().map(Server::start).collect();
-    let mut servers = servers?;
-    if let Some(coffer) = contenders.get_mut(servers.len())
-        && coffer.availability.runs()
-    {
-        match Server::start_coffer(&folder.path.join("data")) {
-            Ok(server) => servers.push(server),
-            Err(error) => coffer.availability = Availability::from_failure(error)?,
+    let mut servers = Vec::new();
+    for (index, contender) in contenders.iter_mut().enumerate() {
+        if !contender.availability.runs() {
+            continue;
+        }
+        match start(index, &folder.path.join("data")) {
+            Ok(server) => servers.push((index, server)),
+            Err(error) => contender.availability = Availability::from_failure(error)?,
         }
     }
     let counts: &[usize] = if effort.quick {
@@ -67,21 +68,15 @@ pub fn server(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
         &CLIENTS
     };
     let duration = Duration::from_millis(if effort.quick { 60 } else { 500 });
-    let effort = Effort {
-        rounds: effort.rounds.min(ROUNDS),
-        ..effort
-    };
+    let effort = effort.with_usual_rounds(ROUNDS, QUICK_ROUNDS);
     let mut experiments = Vec::new();
     for (bytes, id, size) in REQUESTS {
         let entrants = counts.iter().flat_map(|&clients| {
-            servers
-                .iter()
-                .enumerate()
-                .map(move |(contender, server)| Entrant {
-                    contender,
-                    x: clients as u64,
-                    measure: Box::new(move || measure(server, clients, bytes, duration)),
-                })
+            servers.iter().map(move |(contender, server)| Entrant {
+                contender: *contender,
+                x: clients as u64,
+                measure: Box::new(move || measure(server, clients, bytes, duration)),
+            })
         });
         let plan = Plan {
             id: id.into(),
@@ -101,6 +96,17 @@ pub fn server(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
         experiments.push(run(plan, effort)?);
     }
     Ok(experiments)
+}
+
+/// Starts one of the contenders, and tries it: coffer comes after the models.
+fn start(contender: usize, data: &Path) -> Result<Server> {
+    let server = match Model::ALL.get(contender) {
+        Some(model) => Server::start(*model)?,
+        None => Server::start_coffer(data)?,
+    };
+    let (least, ..) = REQUESTS[0];
+    server.connect()?.ask(least)?;
+    Ok(server)
 }
 
 #[cfg(test)]

@@ -1,94 +1,15 @@
 //! Tables for the terminal.
 
+mod figures;
+mod warnings;
+
 use crate::contender::{Availability, Contender};
 use crate::published::{Published, Reached, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
-use crate::shares;
+use crate::shares::{self, Share};
 
-/// Half of an interval's width, as a share of the median, from which a figure is called uncertain.
-pub const UNCERTAIN: f64 = 0.10;
-
-/// Shares of the machine that others may use before a warning is given.
-pub const OTHERS_SHARE_MAX: f64 = 0.10;
-
-/// The same of what the host takes away.
-pub const STOLEN_SHARE_MAX: f64 = 0.02;
-
-/// A place of an axis, for people: `16 KiB`, `2 threads`.
-pub fn place(axis: Axis, x: u64) -> String {
-    match axis {
-        Axis::BlockBytes | Axis::FileBytes => bytes(x),
-        Axis::Threads => format!("{x} thr."),
-        Axis::Clients => format!("{x} cl."),
-        Axis::Single => String::new(),
-    }
-}
-
-/// Bytes in powers of 1,024, and of 1,000 where they are such.
-pub fn bytes(count: u64) -> String {
-    const BINARY: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    const DECIMAL: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
-    let fits = |&&(unit, _): &&(u64, &str)| count >= unit && count.is_multiple_of(unit);
-    let found = DECIMAL
-        .iter()
-        .find(fits)
-        .or_else(|| BINARY.iter().find(fits));
-    match found {
-        Some((unit, name)) => format!("{} {name}", count / unit),
-        None => format!("{count} B"),
-    }
-}
-
-/// A figure with as many digits as mean something.
-pub fn figure(value: f64) -> String {
-    match value {
-        v if v >= 99.5 => thousands(v.round() as u64),
-        v if v >= 9.95 => format!("{v:.1}"),
-        v => format!("{v:.2}"),
-    }
-}
-
-fn thousands(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Why the figures of an experiment are to be taken with care; empty when the machine was calm.
-pub fn warnings(experiment: &Experiment) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let noise = experiment.noise;
-    if noise.others_share > OTHERS_SHARE_MAX {
-        let share = percent(noise.others_share);
-        warnings.push(format!(
-            "other programs used {share} of the machine meanwhile"
-        ));
-    }
-    if noise.stolen_share > STOLEN_SHARE_MAX {
-        let share = percent(noise.stolen_share);
-        warnings.push(format!("the host took {share} of the machine away"));
-    }
-    let points = experiment.series.iter().flat_map(|series| &series.points);
-    let estimates: Vec<_> = points.filter_map(|p| p.estimate(experiment.unit)).collect();
-    let uncertain = estimates
-        .iter()
-        .filter(|e| e.uncertainty() > UNCERTAIN)
-        .count();
-    if uncertain > 0 {
-        let (of, limit) = (estimates.len(), percent(UNCERTAIN));
-        warnings.push(format!(
-            "{uncertain} of {of} figures are less sure than ±{limit}"
-        ));
-    }
-    warnings
-}
+pub use figures::{cost, figure, place};
+pub use warnings::warnings;
 
 /// The whole record.
 pub fn terminal(record: &Record, published: &[Published]) -> String {
@@ -136,9 +57,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
     let mut text = format!("{} · {}\n", experiment.title, experiment.unit.name());
     text += &align(&rows);
     for published in published {
-        let (source, label) = (&published.source, published.label());
-        let value = figure(published.megabytes_per_second);
-        text += &format!("  published ({source}): {label}: {value} MB/s\n");
+        text += &format!("  {}\n", published.line());
         if published.required && experiment.unit == Unit::MegabytesPerSecond {
             text += &requirement(experiment, published);
         }
@@ -149,7 +68,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
             text += &transfer(&series.contender.name, &at, point).unwrap_or_default();
         }
     }
-    text += &steps(experiment).unwrap_or_default();
+    text += &steps(experiment, published).unwrap_or_default();
     for warning in warnings(experiment) {
         text += &format!("  ! {warning}\n");
     }
@@ -157,14 +76,17 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
 }
 
 /// What each step of a ladder of kernels has of the whole difference.
-fn steps(experiment: &Experiment) -> Option<String> {
+fn steps(experiment: &Experiment, published: &[&Published]) -> Option<String> {
     let ladder = shares::ladder(experiment)?;
-    let mut text = format!("  {}\n", shares::gain(&ladder));
+    let mut text = format!("  {}\n", shares::gain(experiment, &ladder, published));
     let unit = shares::unit(experiment.unit);
     for step in &ladder.steps {
         let share = shares::percent(step.share);
         let saved = shares::saved(step);
-        text += &format!("  {}: {saved} {unit} saved, {share}\n", step.name);
+        text += &match step.share {
+            Share::NoDifference => format!("  {}: {share}\n", step.name),
+            _ => format!("  {}: {saved} {unit} saved, {share}\n", step.name),
+        };
     }
     Some(text)
 }
@@ -184,15 +106,14 @@ fn transfer(name: &str, at: &str, point: &Point) -> Option<String> {
 
 /// Who reaches what was required, and who doesn't.
 fn requirement(experiment: &Experiment, required: &Published) -> String {
-    let Some(x) = required.x else {
+    let (Some(x), Some(least)) = (required.x, required.megabytes_per_second) else {
         return String::new();
     };
     let mut text = String::new();
     for reached in [Reached::Yes, Reached::Unsure, Reached::No] {
         let names = experiment.series.iter().filter_map(|series| {
             let found = series.at(x)?.estimate(experiment.unit)?;
-            (Reached::by(&found, required.megabytes_per_second) == reached)
-                .then_some(series.contender.name.as_str())
+            (Reached::by(&found, least) == reached).then_some(series.contender.name.as_str())
         });
         let names: Vec<&str> = names.collect();
         if !names.is_empty() {
@@ -242,10 +163,10 @@ fn row(experiment: &Experiment, places: &[u64], series: &Series) -> Vec<String> 
         let Some(found) = estimate(0) else {
             return cells;
         };
-        let cpu = series.at(0).and_then(crate::record::Point::cpu);
+        let cost = series.at(0).and_then(cost);
         cells.push(figure(found.median));
         cells.push(format!("{}–{}", figure(found.low), figure(found.high)));
-        cells.push(cpu.map_or("?".into(), |cpu| figure(cpu.median)));
+        cells.push(cost.unwrap_or("?".into()));
         return cells;
     }
     for &x in places {
@@ -313,20 +234,6 @@ pub fn list(groups: &[(String, Vec<Contender>)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_and_sizes_read_well() {
-        assert_eq!(figure(12_345.6), "12,346");
-        assert_eq!(
-            (figure(99.96), figure(9.96), figure(0.123)),
-            ("100".into(), "10.0".into(), "0.12".into())
-        );
-        assert_eq!(bytes(16_384), "16 KiB");
-        assert_eq!(
-            (bytes(1_000_000), bytes(1 << 20), bytes(15)),
-            ("1 MB".into(), "1 MiB".into(), "15 B".into())
-        );
-    }
 
     #[test]
     fn one_that_cannot_run_stays_in_the_list() {

@@ -1,20 +1,27 @@
 //! What must be undone, whatever happens: at the end, on an error, on a panic, on Ctrl-C.
 //!
-//! Each mount, namespace, loop device, folder and process that the lab makes is registered before
-//! it is used. Those that are left are undone newest first.
+//! Each mount, namespace, loop device, folder and process is registered before it is made, so that
+//! there is no moment in which it is there and nobody would undo it. To undo what was never made
+//! does nothing, and says nothing. Those that are left are undone newest first.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::error::{Doing, Result};
 
 type Action = Box<dyn FnOnce() + Send>;
 
-/// What is left to undo.
+/// What is left to undo, oldest first.
+type Left = Vec<(u64, Action)>;
+
 struct Registry {
-    left: Mutex<Vec<(u64, Action)>>,
+    left: Mutex<Left>,
     next: AtomicU64,
+    /// How many are being undone right now; grows only while holding `left`.
+    under_way: AtomicUsize,
     /// Set while holding `left`, once the program is being interrupted.
     stopping: AtomicBool,
 }
@@ -24,16 +31,20 @@ static REGISTRY: Registry = Registry::new();
 /// The exit status of a program that Ctrl-C ended (128 + SIGINT).
 const INTERRUPTED: i32 = 130;
 
+/// How long the end waits for what other threads are undoing.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 impl Registry {
     const fn new() -> Self {
         Self {
             left: Mutex::new(Vec::new()),
             next: AtomicU64::new(0),
+            under_way: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
         }
     }
 
-    fn left(&self) -> MutexGuard<'_, Vec<(u64, Action)>> {
+    fn left(&self) -> MutexGuard<'_, Left> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -41,9 +52,11 @@ impl Registry {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut left = self.left();
         if self.stopping.load(Ordering::Relaxed) {
-            // Made in the very moment of the interruption: undone at once, and no more is made.
+            // Nothing more is made. What was made before it was registered is undone at once.
+            let under_way = UnderWay::begin(&self.under_way);
             drop(left);
             action();
+            drop(under_way);
             wait_for_the_end();
         }
         left.push((number, action));
@@ -53,14 +66,42 @@ impl Registry {
         }
     }
 
+    /// Undoes the one that `pick` takes out; false when it takes none.
+    fn undo(&self, pick: impl FnOnce(&mut Left) -> Option<(u64, Action)>) -> bool {
+        let mut left = self.left();
+        let Some((_, action)) = pick(&mut left) else {
+            return false;
+        };
+        let under_way = UnderWay::begin(&self.under_way);
+        // The lock is not held while undoing, which may drop others.
+        drop(left);
+        action();
+        drop(under_way);
+        true
+    }
+
     fn undo_all(&self) {
-        loop {
-            // The lock is not held while undoing, which may register or drop others.
-            let Some((_, action)) = self.left().pop() else {
-                return;
-            };
-            action();
+        while self.undo(Vec::pop) {}
+        let start = Instant::now();
+        while self.under_way.load(Ordering::Acquire) > 0 && start.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(5));
         }
+    }
+}
+
+/// Counts one that is being undone, also when that panics.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl<'a> UnderWay<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -72,7 +113,8 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Registers `action`. It runs once, and must not fail loudly: there is nobody left to ask.
+    /// Registers `action`. It runs once, and must not fail loudly: there is nobody left to ask. It
+    /// starts programs, if any, with [`crate::programs::clean_up`]; others don't start any more.
     pub fn by(action: impl FnOnce() + Send + 'static) -> Self {
         REGISTRY.register(Box::new(action))
     }
@@ -88,13 +130,28 @@ impl Undo {
 
 impl Drop for Undo {
     fn drop(&mut self) {
-        let mut left = self.registry.left();
-        let found = left.iter().position(|(number, _)| *number == self.number);
-        let action = found.map(|index| left.remove(index).1);
-        drop(left);
-        if let Some(action) = action {
-            action();
-        }
+        self.registry.undo(|left| {
+            let index = left.iter().position(|(number, _)| *number == self.number)?;
+            Some(left.remove(index))
+        });
+    }
+}
+
+/// Devices, mounts, namespaces, programs, each of which needs those before it. Taken down from the
+/// newest to the oldest.
+#[derive(Default)]
+pub struct Foundation(Vec<Box<dyn Any + Send + Sync>>);
+
+impl Foundation {
+    /// Adds what goes before all that is there already.
+    pub fn add(&mut self, part: impl Any + Send + Sync) {
+        self.0.push(Box::new(part));
+    }
+}
+
+impl Drop for Foundation {
+    fn drop(&mut self) {
+        while self.0.pop().is_some() {}
     }
 }
 
@@ -133,11 +190,10 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// Not the process's own, which other tests use.
-    static OWN: Registry = Registry::new();
-
     #[test]
     fn each_is_undone_once_and_newest_first() {
+        /// Not the process's own, which other tests use.
+        static OWN: Registry = Registry::new();
         let log = Arc::new(Mutex::new(Vec::new()));
         let note = |what: &'static str| {
             let log = log.clone();
@@ -148,7 +204,12 @@ mod tests {
         drop(note("folder"));
         OWN.undo_all();
         drop((mount, process));
-        assert_eq!(*log.lock().unwrap(), ["folder", "process", "mount"]);
+        let mut foundation = Foundation::default();
+        foundation.add(note("device"));
+        foundation.add(note("file system"));
+        drop(foundation);
+        let all = ["folder", "process", "mount", "file system", "device"];
+        assert_eq!(*log.lock().unwrap(), all);
 
         let panicking = {
             let log = log.clone();
@@ -160,5 +221,23 @@ mod tests {
         };
         assert!(panicking.join().is_err());
         assert_eq!(log.lock().unwrap().last(), Some(&"after a panic"));
+    }
+
+    #[test]
+    fn the_end_waits_for_what_others_are_undoing() {
+        static OWN: Registry = Registry::new();
+        let (begun, waits) = std::sync::mpsc::channel();
+        let done = Arc::new(AtomicBool::new(false));
+        let told = done.clone();
+        let slow = OWN.register(Box::new(move || {
+            begun.send(()).unwrap();
+            thread::sleep(Duration::from_millis(50));
+            told.store(true, Ordering::Relaxed);
+        }));
+        let other = thread::spawn(move || drop(slow));
+        waits.recv().unwrap();
+        OWN.undo_all();
+        assert!(done.load(Ordering::Relaxed));
+        other.join().unwrap();
     }
 }

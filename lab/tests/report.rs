@@ -1,6 +1,9 @@
 //! The report of a real, very short run: complete, self-contained, and nobody disappears.
 
+use std::path::Path;
 use std::process::Command;
+
+use coffer_lab::{compare, raw};
 
 fn lab(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
@@ -26,8 +29,11 @@ fn a_run_becomes_a_page_that_needs_nothing_else() {
     let compared = lab(&["compare", &json, &json]);
     let html = std::fs::read_to_string(&page).unwrap();
     let from_json = std::fs::read_to_string(&again).unwrap();
+    let record = compare::read(Path::new(&json)).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
 
+    let measured: Vec<String> = record.experiments.into_iter().map(|one| one.id).collect();
+    assert_eq!(measured, raw::ids(), "published figures are found by these");
     assert_eq!(html, from_json, "JSON holds all that the page shows");
     for outside in ["http://", "https://", "src=", "@import", "url("] {
         assert!(
@@ -42,6 +48,10 @@ fn a_run_becomes_a_page_that_needs_nothing_else() {
         "AES in plain C",
         "Cobblestone-256",
         "openssl speed",
+        "AF_ALG ecb(cipher_null)",
+        "kcapi-speed, ctr(aes-generic), 1,024 B: 150 MB/s",
+        "about 600 Mb/s at 8,192 B: 75 MB/s",
+        "64 B: dominated by overhead",
     ] {
         assert!(
             html.contains(name) && printed.contains(name),

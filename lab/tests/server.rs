@@ -51,7 +51,7 @@ fn all_models_answer_and_end() {
     let of_coffer = |line: &&str| line.trim().starts_with("coffer ") && line.contains("beside");
     assert!(absent.iter().all(of_coffer), "{printed}");
     assert!(
-        printed.contains("(A): required for a single client: 40.0"),
+        printed.contains("required (A): a single client: 40 MB/s"),
         "{printed}"
     );
     assert!(printed.contains("reached: "), "{printed}");

@@ -58,13 +58,13 @@ impl Drop for KeyringKey {
     }
 }
 
-struct Socket {
+pub(super) struct Socket {
     operation: OwnedFd,
     _transform: OwnedFd,
     _key: Option<KeyringKey>,
 }
 
-fn connect(
+pub(super) fn connect(
     algorithm: Algorithm,
     name: &str,
     from: KeyFrom,
@@ -154,7 +154,7 @@ pub(super) fn expand(
     })
 }
 
-fn send(
+pub(super) fn send(
     socket: &Socket,
     pieces: &[IoSlice<'_>],
     control: &[ControlMessage<'_>],
@@ -163,7 +163,7 @@ fn send(
     sendmsg::<()>(socket.operation.as_raw_fd(), pieces, control, flags, None)
 }
 
-fn receive(socket: &Socket, pieces: &mut [IoSliceMut<'_>]) -> nix::Result<usize> {
+pub(super) fn receive(socket: &Socket, pieces: &mut [IoSliceMut<'_>]) -> nix::Result<usize> {
     let flags = MsgFlags::empty();
     recvmsg::<()>(socket.operation.as_raw_fd(), pieces, None, flags).map(|message| message.bytes)
 }

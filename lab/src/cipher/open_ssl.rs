@@ -10,7 +10,7 @@ use openssl::cipher_ctx::CipherCtx;
 use openssl::error::ErrorStack;
 
 use crate::algorithm::{Algorithm, TAG_BYTES};
-use crate::cipher::{Cipher, Tag};
+use crate::cipher::{Cipher, Stream, Tag};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};
 
@@ -179,13 +179,25 @@ impl Cipher for OpenSsl {
     }
 }
 
-/// A stream under one counter: each call goes on where the last one ended.
-pub fn stream(key: &[u8], iv: &[u8]) -> Result<impl FnMut(&mut [u8]) -> Result<()> + use<>> {
-    let mut cipher = open(Algorithm::Ctr128, key)?;
-    let begun = cipher.encrypting.encrypt_init(None, None, Some(iv));
+/// A stream to encrypt under one counter: each call goes on where the last one ended.
+pub fn encrypting_stream(key: &[u8], iv: &[u8]) -> Result<Stream> {
+    let mut context = open(Algorithm::Ctr128, key)?.encrypting;
+    let begun = context.encrypt_init(None, None, Some(iv));
     begun.map_err(refused("the IV"))?;
-    Ok(move |data: &mut [u8]| {
-        if update(&mut cipher.encrypting, data) {
+    Ok(stream(context))
+}
+
+/// The same to decrypt.
+pub fn decrypting_stream(key: &[u8], iv: &[u8]) -> Result<Stream> {
+    let mut context = open(Algorithm::Ctr128, key)?.decrypting;
+    let begun = context.decrypt_init(None, None, Some(iv));
+    begun.map_err(refused("the IV"))?;
+    Ok(stream(context))
+}
+
+fn stream(mut context: CipherCtx) -> Stream {
+    Box::new(move |data| {
+        if update(&mut context, data) {
             Ok(())
         } else {
             Err(failed())

@@ -8,7 +8,9 @@ use crate::cipher::{CipherContender, Expand, aws_lc, cobblestone, open_ssl, plai
 use crate::contender::{Availability, Contender, Placement};
 use crate::kernel_crypto::{Config, drivers};
 
-const IN_A_VIRTUAL_MACHINE: &str = "a kernel that has it, as Debian's; try coffer-lab kernel";
+/// What would make a contender of the kernel run.
+pub(super) const IN_A_VIRTUAL_MACHINE: &str =
+    "a kernel that has it, as Debian's; try coffer-lab kernel";
 
 /// All contenders of an algorithm, those that can't run among them.
 pub fn roster(algorithm: Algorithm) -> Vec<CipherContender> {
@@ -114,6 +116,16 @@ fn availability(algorithm: Algorithm, name: &str, from: KeyFrom) -> Availability
     } else {
         "CONFIG_CRYPTO_USER_API_SKCIPHER"
     };
+    cannot(&missing, option, name, algorithm.key_bytes())
+}
+
+/// In words: what is missing for `name`, whose socket needs `option`.
+pub(super) fn cannot(
+    missing: &Missing,
+    option: &str,
+    name: &str,
+    key_bytes: usize,
+) -> Availability {
     match missing {
         Missing::Family => Availability::cannot(
             format!("AF_ALG: {}", Config::read().lacks(option)),
@@ -136,10 +148,7 @@ fn availability(algorithm: Algorithm, name: &str, from: KeyFrom) -> Availability
             "a kernel with CONFIG_KEYS, and a process that may add keys",
         ),
         Missing::Key(error) => Availability::cannot(
-            format!(
-                "AF_ALG: {name} takes no key of {} bytes ({error})",
-                algorithm.key_bytes()
-            ),
+            format!("AF_ALG: {name} takes no key of {key_bytes} bytes ({error})"),
             IN_A_VIRTUAL_MACHINE,
         ),
     }

@@ -7,26 +7,32 @@ use std::path::{Path, PathBuf};
 use crate::content::{Content, Sink};
 use crate::error::{Doing, Result};
 use crate::file::store::{READ_BYTES, Store, evict, files_below};
-use crate::undo::Undo;
+use crate::undo::Foundation;
 
 /// A file in a folder.
 pub(super) struct FolderStore {
     file: PathBuf,
     /// Where the bytes lie below the mount point: a file or a folder.
     below: PathBuf,
-    /// Undone in this order.
-    _mounts: Vec<Undo>,
+    settings: Vec<String>,
+    _foundation: Foundation,
 }
 
 impl FolderStore {
-    /// A file in `folder` whose bytes lie in `below`; `mounts` are undone in their
-    /// order when this goes.
-    pub(super) fn new(folder: &Path, below: &Path, mounts: Vec<Undo>) -> Self {
+    /// A file in `folder` whose bytes lie in `below`; `foundation` goes with it.
+    pub(super) fn new(folder: &Path, below: &Path, foundation: Foundation) -> Self {
         Self {
             file: folder.join("file"),
             below: below.to_owned(),
-            _mounts: mounts,
+            settings: Vec::new(),
+            _foundation: foundation,
         }
+    }
+
+    /// Tells a setting that was found out when it was made.
+    pub(super) fn with_setting(mut self, setting: String) -> Self {
+        self.settings.push(setting);
+        self
     }
 }
 
@@ -67,6 +73,10 @@ impl Store for FolderStore {
     fn evict(&mut self) -> Result<()> {
         evict(&self.file)?;
         evict(&self.below)
+    }
+
+    fn settings(&self) -> Vec<String> {
+        self.settings.clone()
     }
 
     fn at_rest(&self) -> Vec<PathBuf> {

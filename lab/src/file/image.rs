@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -11,12 +12,46 @@ use nix::errno::Errno;
 
 use crate::error::{Doing, Result};
 use crate::file::folder_store::FolderStore;
+use crate::file::loop_device::LoopDevice;
 use crate::file::store::Store;
-use crate::programs::{Running, command, run};
-use crate::undo::Undo;
+use crate::programs::{Running, clean_up, command, run};
+use crate::undo::{Foundation, Undo};
 
 /// Room of an image beyond what is stored: the journal and the tables of ext4.
 const IMAGE_EXTRA_BYTES: u64 = 128 << 20;
+
+/// What images are a multiple of: direct I/O and large sectors want whole blocks.
+const IMAGE_UNIT_BYTES: u64 = 1 << 20;
+
+/// Nothing is left to be done in the background once it is mounted.
+const FORMAT: [&str; 6] = [
+    "-q",
+    "-F",
+    "-b",
+    "4096",
+    "-E",
+    "lazy_itable_init=0,lazy_journal_init=0",
+];
+
+/// What stands in the settings of all images.
+pub(super) const SETTING: &str =
+    "mkfs.ext4 -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 in an allocated image file";
+
+/// The cipher of dm-crypt, with sectors as large as ext4's blocks: fewer to begin and to end.
+const DM_CRYPT: [&str; 9] = [
+    "open",
+    "--type",
+    "plain",
+    "--cipher",
+    "aes-xts-plain64",
+    "--key-size",
+    "512",
+    "--sector-size",
+    "4096",
+];
+
+/// Whoever reads or writes encrypts, instead of the kernel's work queues on all cores.
+const INLINE: [&str; 2] = ["--perf-no_read_workqueue", "--perf-no_write_workqueue"];
 
 /// `FS_IOC_ADD_ENCRYPTION_KEY` and `FS_IOC_SET_ENCRYPTION_POLICY` of linux/fscrypt.h.
 const ADD_ENCRYPTION_KEY: u64 = 0xc050_6617;
@@ -28,6 +63,23 @@ pub(super) enum Kind {
     Plain,
     Fscrypt,
     DmCrypt,
+    DmCryptInline,
+}
+
+impl Kind {
+    /// What cryptsetup is told, as one line.
+    pub(super) fn cryptsetup(self) -> String {
+        let options: &[&str] = match self {
+            Self::DmCryptInline => &INLINE,
+            _ => &[],
+        };
+        format!("cryptsetup {}", [&DM_CRYPT, options].concat().join(" "))
+    }
+}
+
+/// How long an image is that has room for so many bytes.
+pub(super) fn image_bytes(bytes: u64) -> u64 {
+    (bytes + bytes / 8 + IMAGE_EXTRA_BYTES).next_multiple_of(IMAGE_UNIT_BYTES)
 }
 
 /// Makes, formats and mounts an image below `folder`.
@@ -35,47 +87,57 @@ pub(super) fn open(kind: Kind, folder: &Path, bytes: u64) -> Result<Box<dyn Stor
     let image = folder.join("image");
     let doing = || format!("making {}", image.display());
     let file = File::create(&image).doing(doing)?;
-    let room = bytes + bytes / 8 + IMAGE_EXTRA_BYTES;
     // Allocated beforehand, so that growing the file is not what is measured.
-    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, room).doing(doing)?;
+    let flags = rustix::fs::FallocateFlags::empty();
+    rustix::fs::fallocate(&file, flags, 0, image_bytes(bytes)).doing(doing)?;
     drop(file);
     let mount_point = folder.join("mount");
     fs::create_dir(&mount_point).doing(|| format!("making {}", mount_point.display()))?;
-    match kind {
-        Kind::Plain | Kind::Fscrypt => {
-            let features = if kind == Kind::Fscrypt {
-                "encrypt"
-            } else {
-                "^encrypt"
-            };
-            run(command("mkfs.ext4")
-                .args(["-q", "-F", "-O", features])
-                .arg(&image))?;
-            run(command("mount")
-                .args(["-o", "loop"])
-                .args([&image, &mount_point]))?;
-            let mounts = vec![unmount(&mount_point)];
-            let inside = mount_point.join("inside");
-            fs::create_dir(&inside).doing(|| format!("making {}", inside.display()))?;
-            if kind == Kind::Fscrypt {
-                encrypt_folder(&mount_point, &inside)?;
-            }
-            Ok(Box::new(FolderStore::new(&inside, &image, mounts)))
-        }
-        Kind::DmCrypt => dm_crypt(&image, &mount_point),
+    let mut foundation = Foundation::default();
+    let attached = LoopDevice::attach(&image)?;
+    let (mut device, setting) = (attached.path.clone(), attached.setting());
+    foundation.add(attached);
+    if matches!(kind, Kind::DmCrypt | Kind::DmCryptInline) {
+        device = map(kind, &device, &mut foundation)?;
     }
+    let features = match kind {
+        Kind::Fscrypt => "encrypt",
+        _ => "^encrypt",
+    };
+    let mut format = command("mkfs.ext4");
+    run(format.args(FORMAT).args(["-O", features]).arg(&device))?;
+    foundation.add(unmount(&mount_point));
+    run(command("mount").args([&device, &mount_point]))?;
+    let inside = mount_point.join("inside");
+    fs::create_dir(&inside).doing(|| format!("making {}", inside.display()))?;
+    if kind == Kind::Fscrypt {
+        encrypt_folder(&mount_point, &inside)?;
+    }
+    let store = FolderStore::new(&inside, &image, foundation);
+    Ok(Box::new(store.with_setting(setting)))
 }
 
-/// Unmounts when it is dropped.
+/// Unmounts when it is dropped, if something is mounted then.
 pub(super) fn unmount(mount_point: &Path) -> Undo {
     let mount_point = mount_point.to_owned();
     Undo::by(move || {
-        let unmounted = run(command("umount").arg(&mount_point));
-        if unmounted.is_err() {
+        if is_mounted(&mount_point) && !clean_up(command("umount").arg(&mount_point)) {
             // Somebody looks into it: it goes when they leave.
-            let _ = run(command("umount").arg("-l").arg(&mount_point));
+            clean_up(command("umount").arg("-l").arg(&mount_point));
         }
     })
+}
+
+/// Whether something is mounted there: then it is another device than what is around it. A file
+/// system whose program is gone can't tell.
+pub(super) fn is_mounted(mount_point: &Path) -> bool {
+    let device = |path: &Path| fs::metadata(path).map(|found| found.dev());
+    let around = mount_point.parent().map(device);
+    match (device(mount_point), around) {
+        (Ok(inside), Some(Ok(around))) => inside != around,
+        (Err(error), _) => error.kind() != std::io::ErrorKind::NotFound,
+        _ => false,
+    }
 }
 
 /// Gives ext4 a key and lets `inside` be encrypted under it: version 2, names AES-256-CTS, contents
@@ -110,38 +172,32 @@ fn control(path: &Path, request: u64, argument: &mut [u8]) -> Result<()> {
     Errno::result(status).map(drop).doing(doing)
 }
 
-fn dm_crypt(image: &Path, mount_point: &Path) -> Result<Box<dyn Store>> {
-    let device = run(command("losetup").args(["--find", "--show"]).arg(image))?;
-    let device = PathBuf::from(device.trim());
-    let loop_device = device.clone();
-    let detach = Undo::by(move || drop(run(command("losetup").arg("-d").arg(loop_device))));
-    let name = format!("coffer-lab-{}", std::process::id());
+/// Puts dm-crypt over a device, under a random key.
+fn map(kind: Kind, device: &Path, foundation: &mut Foundation) -> Result<PathBuf> {
+    let inline = kind == Kind::DmCryptInline;
+    let suffix = if inline { "-inline" } else { "" };
+    let name = format!("coffer-lab-{}{suffix}", std::process::id());
+    let gone = name.clone();
+    foundation.add(Undo::by(move || {
+        clean_up(command("cryptsetup").arg("close").arg(gone));
+    }));
     let mut opening = command("cryptsetup");
-    opening.args([
-        "open",
-        "--type",
-        "plain",
-        "--cipher",
-        "aes-xts-plain64",
-        "--key-size",
-        "512",
-    ]);
+    opening.args(DM_CRYPT);
+    if inline {
+        opening.args(INLINE);
+    }
     opening
         .args(["--key-file", "-"])
-        .arg(&device)
+        .arg(device)
         .arg(&name)
-        .stdin(Stdio::piped());
-    let mut running = Running::start(opening.stderr(Stdio::piped()))?;
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut running = Running::start(&mut opening)?;
     if let Some(mut input) = running.child.stdin.take() {
-        input
-            .write_all(&random_bytes::<64>())
-            .doing(|| "giving cryptsetup a key".into())?;
+        // When it does not want the key, its status says why.
+        let _ = input.write_all(&random_bytes::<64>());
     }
     running.wait()?;
-    let mapped = Path::new("/dev/mapper").join(&name);
-    let close = Undo::by(move || drop(run(command("cryptsetup").arg("close").arg(name))));
-    run(command("mkfs.ext4").args(["-q", "-F"]).arg(&mapped))?;
-    run(command("mount").args([mapped.as_path(), mount_point]))?;
-    let mounts = vec![unmount(mount_point), close, detach];
-    Ok(Box::new(FolderStore::new(mount_point, image, mounts)))
+    Ok(Path::new("/dev/mapper").join(name))
 }

@@ -1,21 +1,20 @@
 //! Who takes part with files, asked of this machine.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use coffer_seal::random_bytes;
+use std::path::Path;
 
 use crate::coffer_server;
 use crate::contender::{Availability, Contender, Placement};
-use crate::error::{Doing, Result};
+use crate::error::Result;
 use crate::file::folder_store::FolderStore;
-use crate::file::image::{self, Kind, unmount};
+use crate::file::fuse::{self, passphrase};
+use crate::file::image::{self, Kind};
 use crate::file::piped::Piped;
 use crate::file::sealed::Sealed;
 use crate::file::server::Server;
 use crate::file::store::Store;
 use crate::kernel_crypto::Config;
-use crate::programs::{command, find, run, run_to_background, version};
+use crate::programs::{command, find, run, version};
+use crate::undo::Foundation;
 
 /// Makes a store in an empty folder, with room for so many bytes.
 type Open = Box<dyn Fn(&Path, u64) -> Result<Box<dyn Store>>>;
@@ -24,67 +23,94 @@ type Open = Box<dyn Fn(&Path, u64) -> Result<Box<dyn Store>>>;
 pub(super) struct Entry {
     pub(super) contender: Contender,
     pub(super) open: Open,
+    /// What it takes of its folder, at most, for a file of so many bytes.
+    pub(super) needs: fn(u64) -> u64,
+}
+
+/// The file, and what comes on top of it: tags, headers, padding.
+fn file_and_more(bytes: u64) -> u64 {
+    bytes + bytes / 50
 }
 
 /// All of them, those that can't run among them.
 pub(super) fn entries() -> Vec<Entry> {
-    let entry = |contender, open| Entry { contender, open };
-    vec![
+    let entry = |contender, open| Entry {
+        contender,
+        open,
+        needs: file_and_more,
+    };
+    let mut entries = vec![entry(
+        Contender::new("none", Placement::None, "a file in a folder"),
+        Box::new(|folder: &Path, _| {
+            let store = FolderStore::new(folder, folder, Foundation::default());
+            Ok(Box::new(store))
+        }),
+    )];
+    entries.extend(image_entries());
+    entries.extend([
         entry(
-            Contender::new("none", Placement::None, "a file in a folder"),
-            Box::new(|folder, _| Ok(Box::new(FolderStore::new(folder, folder, Vec::new())))),
+            fuse::contender("gocryptfs").set("its defaults: AES-256-GCM, over FUSE"),
+            Box::new(|folder: &Path, _| fuse::gocryptfs(folder)),
         ),
         entry(
-            image_contender(
-                "none, ext4 in an image",
-                Placement::None,
-                "ext4 on a loop device",
-                &[],
-            ),
-            Box::new(|folder, bytes| image::open(Kind::Plain, folder, bytes)),
+            fuse::contender("encfs").set("--standard: AES-192-CBC in blocks of 1 KiB, over FUSE"),
+            Box::new(|folder: &Path, _| fuse::encfs(folder)),
         ),
-        entry(
-            image_contender(
-                "fscrypt",
-                Placement::Kernel,
-                "ext4 on a loop device",
-                &["CONFIG_FS_ENCRYPTION"],
-            )
-            .set("policy version 2, AES-256-XTS for contents, AES-256-CTS for names"),
-            Box::new(|folder, bytes| image::open(Kind::Fscrypt, folder, bytes)),
-        ),
-        entry(
-            dm_crypt_contender(),
-            Box::new(|folder, bytes| image::open(Kind::DmCrypt, folder, bytes)),
-        ),
-        entry(
-            gocryptfs_contender(),
-            Box::new(|folder, _| gocryptfs(folder)),
-        ),
-        entry(encfs_contender(), Box::new(|folder, _| encfs(folder))),
         entry(
             program_contender("openssl enc", "openssl", "version")
-                .set("openssl enc -aes-256-ctr -pbkdf2, fed through a pipe; not authenticated"),
-            Box::new(|folder, _| openssl_enc(folder)),
+                .set(format!("openssl {}, fed through a pipe", OPENSSL.join(" ")))
+                .set("not authenticated; one round of PBKDF2, since the passphrase is random"),
+            Box::new(|folder: &Path, _| openssl_enc(folder)),
         ),
         entry(
             program_contender("age", "age", "--version")
                 .set("age --encrypt to one X25519 recipient, fed through a pipe"),
-            Box::new(|folder, _| age(folder)),
+            Box::new(|folder: &Path, _| age(folder)),
         ),
         entry(
             Contender::new("coffer blob", Placement::User, "coffer-seal over aws-lc-rs")
                 .set("one Cobblestone-256 message, sealed and opened 1 MiB at a time"),
-            Box::new(|folder, _| Ok(Box::new(Sealed::new(folder)))),
+            Box::new(|folder: &Path, _| Ok(Box::new(Sealed::new(folder)))),
         ),
-        entry(
-            server_contender(),
-            Box::new(|folder, _| {
+        Entry {
+            contender: server_contender(),
+            open: Box::new(|folder: &Path, bytes| {
                 let program = coffer_server::program().unwrap_or_else(|| "coffer".into());
-                Ok(Box::new(Server::new(&program, folder)?))
+                Ok(Box::new(Server::new(&program, folder, bytes)?))
             }),
+            // What is uploaded, what is stored, and what that will replace.
+            needs: |bytes| 3 * file_and_more(bytes),
+        },
+    ]);
+    entries
+}
+
+/// Those that store in an image of a file system.
+fn image_entries() -> Vec<Entry> {
+    let ext4 = "ext4 on a loop device";
+    let plain = image_contender("none, ext4 in an image", Placement::None, ext4, &[]);
+    let fscrypt = image_contender(
+        "fscrypt",
+        Placement::Kernel,
+        ext4,
+        &["CONFIG_FS_ENCRYPTION"],
+    )
+    .set("policy version 2, AES-256-XTS for contents, AES-256-CTS for names");
+    let those = [
+        (Kind::Plain, plain),
+        (Kind::Fscrypt, fscrypt),
+        (Kind::DmCrypt, dm_crypt_contender("dm-crypt", Kind::DmCrypt)),
+        (
+            Kind::DmCryptInline,
+            dm_crypt_contender("dm-crypt, no work queues", Kind::DmCryptInline),
         ),
-    ]
+    ];
+    let entry = |(kind, contender)| Entry {
+        contender,
+        open: Box::new(move |folder: &Path, bytes| image::open(kind, folder, bytes)),
+        needs: image::image_bytes,
+    };
+    those.map(entry).into()
 }
 
 const UNPACK: &str = "make lab, which unpacks it; or apt install";
@@ -93,7 +119,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-fn needs_programs(programs: &[&str]) -> Option<Availability> {
+pub(super) fn needs_programs(programs: &[&str]) -> Option<Availability> {
     let missing = programs.iter().find(|program| find(program).is_none())?;
     Some(Availability::cannot(
         format!("the program {missing} is missing"),
@@ -106,8 +132,7 @@ fn image_contender(name: &str, placement: Placement, runs_on: &str, options: &[&
     let lacking = options
         .iter()
         .find(|option| config.option(option) == Some('n'));
-    let contender = Contender::new(name, placement, runs_on)
-        .set("mkfs.ext4 in an allocated image file, mount -o loop");
+    let contender = Contender::new(name, placement, runs_on).set(image::SETTING);
     let missing = if let Some(option) = lacking {
         Some(Availability::cannot(
             config.lacks(option),
@@ -124,42 +149,20 @@ fn image_contender(name: &str, placement: Placement, runs_on: &str, options: &[&
             "modprobe loop",
         ))
     } else {
-        needs_programs(&["mkfs.ext4", "mount", "umount"])
+        needs_programs(&["mkfs.ext4", "mount", "umount", "losetup"])
     };
     contender.available(missing.unwrap_or(Availability::Runs))
 }
 
-fn dm_crypt_contender() -> Contender {
+fn dm_crypt_contender(name: &str, kind: Kind) -> Contender {
     let runs_on = version("cryptsetup", "--version").unwrap_or_else(|| "cryptsetup".into());
     let options = ["CONFIG_DM_CRYPT"];
-    let contender = image_contender("dm-crypt", Placement::Kernel, &runs_on, &options)
-        .set("cryptsetup open --type plain --cipher aes-xts-plain64 --key-size 512");
-    match needs_programs(&["cryptsetup", "losetup"]) {
+    let contender =
+        image_contender(name, Placement::Kernel, &runs_on, &options).set(kind.cryptsetup());
+    match needs_programs(&["cryptsetup"]) {
         Some(missing) if contender.availability.runs() => contender.available(missing),
         _ => contender,
     }
-}
-
-fn fuse_contender(name: &str) -> Contender {
-    let runs_on = version(name, "--version").unwrap_or_else(|| name.into());
-    let missing = needs_programs(&[name, "fusermount"]).or_else(|| {
-        let device = fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/fuse");
-        let cannot =
-            |_| Availability::cannot("/dev/fuse can't be opened", "modprobe fuse, as root");
-        device.err().map(cannot)
-    });
-    Contender::new(name, Placement::User, runs_on).available(missing.unwrap_or(Availability::Runs))
-}
-
-fn gocryptfs_contender() -> Contender {
-    fuse_contender("gocryptfs").set("its defaults: AES-256-GCM, over FUSE")
-}
-
-fn encfs_contender() -> Contender {
-    fuse_contender("encfs").set("--standard: AES-192-CBC in blocks of 1 KiB, over FUSE")
 }
 
 fn program_contender(name: &str, program: &str, argument: &str) -> Contender {
@@ -178,63 +181,26 @@ fn server_contender() -> Contender {
     })
 }
 
-/// A random passphrase in a file.
-fn passphrase(folder: &Path) -> Result<PathBuf> {
-    let path = folder.join("passphrase");
-    let text = hex::encode(random_bytes::<32>()) + "\n";
-    fs::write(&path, text).doing(|| format!("writing {}", path.display()))?;
-    Ok(path)
-}
-
-/// The folders that lie below and above a FUSE file system.
-fn fuse_folders(folder: &Path) -> Result<(PathBuf, PathBuf)> {
-    let (below, mount_point) = (folder.join("below"), folder.join("mount"));
-    for made in [&below, &mount_point] {
-        fs::create_dir(made).doing(|| format!("making {}", made.display()))?;
-    }
-    Ok((below, mount_point))
-}
-
-fn gocryptfs(folder: &Path) -> Result<Box<dyn Store>> {
-    let (below, mount_point) = fuse_folders(folder)?;
-    let passphrase = passphrase(folder)?;
-    // The passphrase is random: a slow derivation would only delay the start.
-    let init = ["-q", "-init", "-scryptn", "10", "-passfile"];
-    run(command("gocryptfs").args(init).arg(&passphrase).arg(&below))?;
-    let mut mounting = command("gocryptfs");
-    mounting
-        .args(["-q", "-nosyslog", "-passfile"])
-        .arg(&passphrase);
-    run_to_background(mounting.args([&below, &mount_point]))?;
-    let mounts = vec![unmount(&mount_point)];
-    Ok(Box::new(FolderStore::new(&mount_point, &below, mounts)))
-}
-
-fn encfs(folder: &Path) -> Result<Box<dyn Store>> {
-    let (below, mount_point) = fuse_folders(folder)?;
-    let passphrase = passphrase(folder)?;
-    let mut mounting = command("encfs");
-    mounting
-        .arg("--standard")
-        .arg(format!("--extpass=cat {}", passphrase.display()));
-    run_to_background(mounting.args([&below, &mount_point]))?;
-    let mounts = vec![unmount(&mount_point)];
-    Ok(Box::new(FolderStore::new(&mount_point, &below, mounts)))
-}
+/// What openssl is told in both directions. Its key can't be given but as an argument, which all
+/// can list; but a random passphrase needs no slow derivation.
+const OPENSSL: [&str; 7] = [
+    "enc",
+    "-aes-256-ctr",
+    "-pbkdf2",
+    "-iter",
+    "1",
+    "-bufsize",
+    "1000000",
+];
 
 fn openssl_enc(folder: &Path) -> Result<Box<dyn Store>> {
     let source = format!("file:{}", passphrase(folder)?.display());
     let openssl = move |direction: &str, path_option: &str, path: &Path| {
         let mut openssl = command("openssl");
-        openssl.args([
-            "enc",
-            "-aes-256-ctr",
-            "-pbkdf2",
-            direction,
-            "-pass",
-            &source,
-        ]);
-        openssl.args(["-bufsize", "1000000", path_option]).arg(path);
+        openssl
+            .args(OPENSSL)
+            .args([direction, "-pass", &source, path_option])
+            .arg(path);
         openssl
     };
     let other = openssl.clone();

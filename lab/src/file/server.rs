@@ -10,14 +10,20 @@ use crate::content::{Content, Sink};
 use crate::error::{Doing, Result};
 use crate::file::piped::receive;
 use crate::file::store::{Store, evict, files_below};
+use crate::folder::Room;
 use crate::programs::{command, run};
 use crate::undo::Undo;
+
+/// Where files lie in memory; a container may give little of it.
+const MEMORY: &str = "/dev/shm";
 
 /// A server with a bucket of its own.
 pub(super) struct Server {
     served: CofferServer,
-    /// What is uploaded; on a file system in memory, so that reading it costs little.
+    /// What is uploaded.
     upload: PathBuf,
+    /// Where that lies.
+    setting: String,
     uploaded: u64,
     url: String,
     curl_settings: PathBuf,
@@ -25,19 +31,21 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(program: &Path, folder: &Path) -> Result<Self> {
-        let served = CofferServer::start(program, &folder.join("data"))?;
-        let upload = PathBuf::from(format!("/dev/shm/coffer-lab-{}", std::process::id()));
+    pub(super) fn new(program: &Path, folder: &Path, bytes: u64) -> Result<Self> {
+        let (upload, setting) = upload_file(folder, bytes);
         let gone = upload.clone();
+        let upload_gone = Undo::by(move || drop(fs::remove_file(gone)));
+        let served = CofferServer::start(program, &folder.join("data"))?;
         let curl_settings = folder.join("curl");
         write_settings(&served, &curl_settings)?;
         let server = Self {
             url: format!("https://{}/lab", served.address),
             uploaded: 0,
-            _upload_gone: Undo::by(move || drop(fs::remove_file(gone))),
             upload,
+            setting,
             served,
             curl_settings,
+            _upload_gone: upload_gone,
         };
         run(server.curl().args(["--request", "PUT", &server.url]))?;
         Ok(server)
@@ -52,6 +60,19 @@ impl Server {
     fn object(&self) -> String {
         format!("{}/file", self.url)
     }
+}
+
+/// Where curl reads what it uploads: on a file system in memory, if that has room for it, and else
+/// beside what is measured.
+fn upload_file(folder: &Path, bytes: u64) -> (PathBuf, String) {
+    let fits = Room::of(Path::new(MEMORY)).is_ok_and(|room| room.in_memory && room.has(bytes));
+    if fits {
+        let name = format!("coffer-lab-{}", std::process::id());
+        let setting = format!("uploaded from a file in memory ({MEMORY})");
+        return (Path::new(MEMORY).join(name), setting);
+    }
+    let setting = format!("uploaded from a file in the same folder: {MEMORY} has no room for it");
+    (folder.join("upload"), setting)
 }
 
 /// Settings of curl with the server's credentials: not as arguments, which everybody can list.
@@ -103,5 +124,9 @@ impl Store for Server {
 
     fn at_rest(&self) -> Vec<PathBuf> {
         files_below(&self.served.data).unwrap_or_default()
+    }
+
+    fn settings(&self) -> Vec<String> {
+        vec![self.setting.clone()]
     }
 }

@@ -34,6 +34,11 @@ pub(super) trait Store {
 
     /// The files in which its bytes lie at rest.
     fn at_rest(&self) -> Vec<PathBuf>;
+
+    /// Settings that were found out when it was made.
+    fn settings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Tries a store: all comes back as it was, and what lies at rest is not readable.

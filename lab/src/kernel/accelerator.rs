@@ -4,10 +4,22 @@ use std::fs::{self, OpenOptions};
 
 use clap::ValueEnum;
 
+use crate::contender::{Availability, Contender, Placement};
+use crate::machine::{available_memory_bytes, core_count};
+use crate::programs::find;
 use crate::record::Unit;
 
 /// Where Linux offers its virtual machines.
 const DEVICE: &str = "/dev/kvm";
+
+/// The program that simulates.
+pub(super) const QEMU: &str = "qemu-system-x86_64";
+
+/// Memory of the machine: its files and all that experiments write lie in it.
+pub(super) const MEMORY_MEGABYTES: u64 = 3072;
+
+/// What QEMU takes for itself: mostly the instructions that it has translated.
+const QEMU_MEGABYTES: u64 = 1024;
 
 /// Who simulates the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -21,11 +33,9 @@ pub enum Accelerator {
 impl Accelerator {
     /// What looks usable here. Only a boot tells whether it is.
     pub fn found() -> Self {
-        let opens = OpenOptions::new().read(true).write(true).open(DEVICE);
-        let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        match opens {
-            Ok(_) if virtualises(&processor) => Self::Kvm,
-            _ => Self::Tcg,
+        match kvm().runs() {
+            true => Self::Kvm,
+            false => Self::Tcg,
         }
     }
 
@@ -40,8 +50,19 @@ impl Accelerator {
     /// Cores of the machine. One, where instructions are counted: the clock is that of one core.
     pub(super) fn core_count(self) -> usize {
         match self {
-            Self::Kvm => crate::machine::core_count(),
+            Self::Kvm => core_count(),
             Self::Tcg => 1,
+        }
+    }
+
+    /// How many machines may run side by side. Where time is measured, one: they would take it from
+    /// each other. Else a core and memory for each, and QEMU's own memory on top.
+    pub(super) fn machines_at_once(self) -> usize {
+        let each = (MEMORY_MEGABYTES + QEMU_MEGABYTES) << 20;
+        let room = usize::try_from(available_memory_bytes() / each).unwrap_or(usize::MAX);
+        match self {
+            Self::Kvm => 1,
+            Self::Tcg => core_count().min(room).max(1),
         }
     }
 
@@ -71,6 +92,50 @@ impl Accelerator {
             Self::Kvm => "QEMU with KVM",
             Self::Tcg => "QEMU counting instructions (TCG, -icount shift=0,sleep=off)",
         }
+    }
+}
+
+/// Who simulates a processor for `coffer-lab kernel`, and what that needs.
+pub fn contenders() -> Vec<Contender> {
+    let machine = |accelerator: Accelerator, availability| {
+        Contender::new(
+            accelerator.name(),
+            Placement::Kernel,
+            accelerator.unit().name(),
+        )
+        .available(availability)
+    };
+    let packages = match find("apt-get").or_else(|| find(QEMU)) {
+        Some(_) => Availability::Runs,
+        None => Availability::cannot(
+            "neither apt-get nor QEMU is there",
+            "Debian or one of its relatives: QEMU and kernels come as its packages",
+        ),
+    };
+    let with_kvm = match packages.runs() {
+        true => kvm(),
+        false => packages.clone(),
+    };
+    vec![
+        machine(Accelerator::Kvm, with_kvm),
+        machine(Accelerator::Tcg, packages),
+    ]
+}
+
+fn kvm() -> Availability {
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    if !virtualises(&processor) {
+        return Availability::cannot(
+            "this processor offers neither vmx nor svm",
+            "a machine that is not virtual itself, or nested virtualisation",
+        );
+    }
+    match OpenOptions::new().read(true).write(true).open(DEVICE) {
+        Ok(_) => Availability::Runs,
+        Err(error) => Availability::cannot(
+            format!("{DEVICE} does not open: {error}"),
+            "the kernel's module kvm, and the right to use it (group kvm)",
+        ),
     }
 }
 

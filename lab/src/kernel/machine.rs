@@ -12,14 +12,12 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 
 use crate::error::{Doing, LabError, Result};
-use crate::kernel::accelerator::Accelerator;
+use crate::kernel::accelerator::{Accelerator, MEMORY_MEGABYTES, QEMU};
 use crate::programs::{Running, command, find};
 use crate::progress::Progress;
 
-const QEMU: &str = "qemu-system-x86_64";
-
-/// Memory of the machine: its files and all that experiments write lie in it.
-const MEMORY_MEGABYTES: &str = "3072";
+/// The archive of a machine's files, in its folder.
+pub(super) const FILES: &str = "files";
 
 /// How long a machine may take until its first word. One that counts instructions takes 10 s of a
 /// core's time, which others may use too.
@@ -39,10 +37,8 @@ const LINES_TOLD: usize = 12;
 pub(super) struct Boot<'a> {
     pub(super) accelerator: Accelerator,
     pub(super) image: &'a Path,
-    /// The archive of its files.
-    pub(super) files: &'a Path,
-    /// The folder of this run, where it writes what it says.
-    pub(super) folder: &'a Path,
+    /// Its folder, with [`FILES`] in it, where it writes what it says.
+    pub(super) folder: PathBuf,
     /// For the progress bar.
     pub(super) title: &'a str,
 }
@@ -123,18 +119,12 @@ fn qemu(boot: &Boot<'_>, console: &Path, port: &Path) -> std::process::Command {
                      random.trust_cpu=on";
     qemu.args(boot.accelerator.options());
     qemu.args(["-smp", &boot.accelerator.core_count().to_string()]);
-    qemu.args([
-        "-m",
-        MEMORY_MEGABYTES,
-        "-nodefaults",
-        "-display",
-        "none",
-        "-no-reboot",
-    ]);
+    qemu.args(["-m", &MEMORY_MEGABYTES.to_string()]);
+    qemu.args(["-nodefaults", "-display", "none", "-no-reboot"]);
     qemu.arg("-kernel")
         .arg(boot.image)
         .arg("-initrd")
-        .arg(boot.files);
+        .arg(boot.folder.join(FILES));
     qemu.args(["-append", arguments]);
     for file in [console, port] {
         qemu.arg("-serial").arg(format!("file:{}", file.display()));

@@ -10,13 +10,14 @@ use crate::programs::{command, run};
 
 /// Loaded in this order when the machine starts. Templates stand here too: with them loaded,
 /// `/proc/crypto` tells of all drivers. What a kernel lacks, or has built in, is passed over.
-pub(super) const WANTED: [&str; 37] = [
+pub(super) const WANTED: [&str; 39] = [
     "aes_generic",
     "cryptd",
     "crypto_simd",
     "aesni_intel",
     "ghash_generic",
     "ghash_clmulni_intel",
+    "crypto_null",
     "ecb",
     "cbc",
     "ctr",
@@ -44,6 +45,7 @@ pub(super) const WANTED: [&str; 37] = [
     "tun",
     "xfrm_user",
     "esp4",
+    "esp4_offload",
     "af_packet",
     "udp_tunnel",
     "wireguard",

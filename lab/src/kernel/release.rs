@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, LabError, Result};
 use crate::kernel::packages::{Archive, Packages};
 use crate::programs::{command, run};
+use crate::progress::Progress;
 
 /// Debian's name of the processor.
 const ARCHITECTURE: &str = "amd64";
@@ -72,6 +73,7 @@ pub(super) fn obtain(choice: &Choice, cache: &Path) -> Result<Kernel> {
     };
     let root = cache.join("kernels").join(folder);
     if !root.is_dir() {
+        let _progress = Progress::open("Fetching and unpacking Debian's kernel");
         let packages = packages(cache)?;
         fs::create_dir_all(cache.join("kernels")).doing(|| "making the cache".into())?;
         packages.unpack(&parts(&packages)?, &root)?;

@@ -2,19 +2,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Doing, LabError, Result};
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::machine::{Boot, Failure, Outcome, boot};
 use crate::kernel::packages::Packages;
-use crate::kernel::release::{Choice, Kernel};
-use crate::kernel::tree::Tree;
-use crate::kernel::{modules, own_module, release};
-use crate::programs::{command, find, look_below, run as run_program};
-use crate::progress::TELL;
+use crate::kernel::release::{self, Choice, Kernel};
+use crate::kernel::request::{Request, Work};
+use crate::kernel::side_by_side::side_by_side;
+use crate::kernel::stage::Stage;
+use crate::programs::look_below;
+use crate::progress::{Progress, TELL};
 use crate::record::{Record, Unit};
-use crate::undo::Undo;
 
 /// The packages of programs that the lab needs around and inside of the virtual machine.
 const TOOLS: [&str; 6] = [
@@ -26,72 +25,28 @@ const TOOLS: [&str; 6] = [
     "wireguard-tools",
 ];
 
-/// Programs that the experiments start inside.
-const PROGRAMS: [&str; 9] = [
-    "cryptsetup",
-    "insmod",
-    "ip",
-    "losetup",
-    "mkfs.ext4",
-    "modprobe",
-    "mount",
-    "umount",
-    "wg",
-];
-
-/// Programs that come along where they are found (scripts/install-lab-peers unpacks them).
-const PEERS: [&str; 6] = [
-    "age",
-    "age-keygen",
-    "fusermount",
-    "gocryptfs",
-    "openssl",
-    "wireguard-go",
-];
-
-/// Runs of this process, each with a folder of its own.
-static RUNS: AtomicU32 = AtomicU32::new(0);
-
-const INIT: &str = include_str!("init.sh");
-
-/// What to run, and in which machine.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// `6.1`, `backports`, or the path of a kernel.
-    pub kernel: String,
-    /// None: the best that works.
-    pub accelerator: Option<Accelerator>,
-    /// What is done inside.
-    pub work: Work,
-    /// See [`Effort`](crate::rounds::Effort).
-    pub quick: bool,
-    /// Rounds; None for as many as the unit needs.
-    pub rounds: Option<u16>,
-    /// Where packages are kept.
-    pub cache: PathBuf,
-    /// Whether the folder of the run is kept.
-    pub keep: bool,
-    /// The lab's program, to run inside.
-    pub lab: PathBuf,
-}
-
-/// What the lab does inside.
-#[derive(Debug, Clone)]
-pub enum Work {
-    /// Its experiments, by their words: `raw`, `net`, …
-    Experiments(Vec<&'static str>),
-    /// The loop of A alone.
-    LoopOfA,
-}
-
 /// Runs the lab inside, and gives its record.
 pub fn measure(request: &Request) -> Result<Record> {
-    measure_on(request, &named(request)?)
+    let cache = prepare(request)?;
+    measure_on(request, &cache, &named(request, &cache)?)
 }
 
-pub(super) fn measure_on(request: &Request, kernel: &Kernel) -> Result<Record> {
-    let script = |accelerator: Accelerator| lab_script(request, accelerator);
-    let outcome = run(request, kernel, &script)?;
+pub(super) fn measure_on(request: &Request, cache: &Path, kernel: &Kernel) -> Result<Record> {
+    let outcomes = on_what_works(request, |accelerator| {
+        let works: Vec<(String, String)> = works(&request.work, accelerator)
+            .iter()
+            .map(|work| (work.title(), lab_script(request, work, accelerator)))
+            .collect();
+        run(request, cache, kernel, accelerator, &works)
+    })?;
+    let records: Result<Vec<Record>> = outcomes.into_iter().map(record).collect();
+    Record::join(records?).ok_or_else(|| LabError::Data {
+        file: "the experiments".into(),
+        what: "are none".into(),
+    })
+}
+
+fn record(outcome: Outcome) -> Result<Record> {
     let Some(record) = outcome.record.filter(|_| outcome.status == 0) else {
         return Err(failed(outcome.status, &outcome.said));
     };
@@ -107,11 +62,20 @@ pub(super) fn measure_on(request: &Request, kernel: &Kernel) -> Result<Record> {
 ///
 /// When it ends with another status than 0, and when the machine does not run.
 pub fn run_script(request: &Request, script: &str) -> Result<Vec<String>> {
-    let outcome = run(request, &named(request)?, &|_| script.to_owned())?;
-    match outcome.status {
-        0 => Ok(outcome.said),
-        status => Err(failed(status, &outcome.said)),
+    let cache = prepare(request)?;
+    let kernel = named(request, &cache)?;
+    let outcomes = on_what_works(request, |accelerator| {
+        let work = (request.work.title(), script.to_owned());
+        run(request, &cache, &kernel, accelerator, &[work])
+    })?;
+    let mut said = Vec::new();
+    for outcome in outcomes {
+        if outcome.status != 0 {
+            return Err(failed(outcome.status, &outcome.said));
+        }
+        said.extend(outcome.said);
     }
+    Ok(said)
 }
 
 fn failed(status: i32, said: &[String]) -> LabError {
@@ -122,12 +86,25 @@ fn failed(status: i32, said: &[String]) -> LabError {
     }
 }
 
+/// What each machine does. Where instructions are counted nobody disturbs another, so each
+/// experiment gets a machine of its own: they run side by side, and the figures of one don't depend
+/// on which others were asked for. Where time is measured, one follows the other.
+fn works(work: &Work, accelerator: Accelerator) -> Vec<Work> {
+    match work {
+        Work::Experiments(wanted) if accelerator == Accelerator::Tcg => wanted
+            .iter()
+            .map(|one| Work::Experiments(vec![one]))
+            .collect(),
+        other => vec![other.clone()],
+    }
+}
+
 /// What the machine does: measure. A processor that counts instructions gives the same figures each
 /// time, so one round tells all.
-fn lab_script(request: &Request, accelerator: Accelerator) -> String {
+fn lab_script(request: &Request, work: &Work, accelerator: Accelerator) -> String {
     let counts = accelerator.unit() == Unit::BytesPerThousandInstructions;
     let rounds = request.rounds.or(counts.then_some(1));
-    let work = match &request.work {
+    let work = match work {
         Work::Experiments(wanted) => format!("all --only {}", wanted.join(",")),
         Work::LoopOfA => "loop-of-a".to_owned(),
     };
@@ -163,106 +140,61 @@ pub(super) fn lock(cache: &Path) -> Result<fs::File> {
     Ok(file)
 }
 
-fn named(request: &Request) -> Result<Kernel> {
-    let cache = prepare(request)?;
-    let _alone = lock(&cache)?;
-    release::obtain(&Choice::parse(&request.kernel)?, &cache)
+fn named(request: &Request, cache: &Path) -> Result<Kernel> {
+    let _alone = lock(cache)?;
+    release::obtain(&Choice::parse(&request.kernel)?, cache)
 }
 
-fn run(
+/// Where KVM starts no kernel, and nobody asked for it, instructions are counted instead.
+fn on_what_works<T>(
     request: &Request,
-    kernel: &Kernel,
-    script: &dyn Fn(Accelerator) -> String,
-) -> Result<Outcome> {
-    let cache = prepare(request)?;
-    let number = RUNS.fetch_add(1, Ordering::Relaxed);
-    let folder = cache.join(format!("run-{}-{number}", std::process::id()));
-    fs::create_dir_all(&folder).doing(|| format!("making {}", folder.display()))?;
-    let gone = folder.clone();
-    let remove = Undo::by(move || drop(fs::remove_dir_all(gone)));
-    let wanted = request.accelerator.unwrap_or_else(Accelerator::found);
-    let outcome = match start(request, kernel, wanted, &folder, &script(wanted)) {
-        Err(Failure::NeverUp) if request.accelerator.is_none() && wanted == Accelerator::Kvm => {
-            eprintln!("coffer-lab: KVM starts no kernel here; counting instructions instead");
-            let counting = Accelerator::Tcg;
-            start(request, kernel, counting, &folder, &script(counting))
-        }
-        other => other,
-    };
-    if request.keep {
-        eprintln!("coffer-lab: kept {}", folder.display());
-        remove.forget();
+    run: impl Fn(Accelerator) -> std::result::Result<T, Failure>,
+) -> Result<T> {
+    let mut accelerator = request.accelerator.unwrap_or_else(Accelerator::found);
+    let mut done = run(accelerator);
+    if matches!(done, Err(Failure::NeverUp))
+        && request.accelerator.is_none()
+        && accelerator == Accelerator::Kvm
+    {
+        eprintln!("coffer-lab: KVM starts no kernel here; counting instructions instead");
+        accelerator = Accelerator::Tcg;
+        done = run(accelerator);
     }
-    outcome.map_err(|failure| match failure {
+    done.map_err(|failure| match failure {
         Failure::Lab(error) => error,
         Failure::NeverUp => LabError::Program {
             command: "the virtual machine".into(),
-            what: format!("{} did not start {}", wanted.name(), kernel.image.display()),
+            what: format!("{} did not start the kernel", accelerator.name()),
         },
     })
 }
 
-fn start(
+/// Boots a machine for each of `works`, which have a title and a script.
+fn run(
     request: &Request,
+    cache: &Path,
     kernel: &Kernel,
     accelerator: Accelerator,
-    folder: &Path,
-    script: &str,
-) -> std::result::Result<Outcome, Failure> {
-    let root = folder.join("root");
-    let _ = fs::remove_dir_all(&root);
-    let tree = Tree::new(&root, INIT)?;
-    if let Work::Experiments(_) = request.work {
-        for program in PROGRAMS {
-            tree.program(program)?;
-        }
-        for program in PEERS.into_iter().filter(|name| find(name).is_some()) {
-            tree.program(program)?;
-        }
+    works: &[(String, String)],
+) -> std::result::Result<Vec<Outcome>, Failure> {
+    let stage = Stage::new(request, cache, kernel, accelerator)?;
+    let mut boots = Vec::new();
+    for (number, (title, script)) in works.iter().enumerate() {
+        boots.push(Boot {
+            accelerator,
+            image: &kernel.image,
+            folder: stage.machine(number, script)?,
+            title,
+        });
     }
-    // Without what only a debugger reads, it is a tenth as long.
-    let lab = folder.join("coffer-lab");
-    run_program(
-        command("strip")
-            .arg("-g")
-            .arg("-o")
-            .args([&lab, &request.lab]),
-    )?;
-    tree.executable(&lab, "coffer-lab")?;
-    let (mut wanted, mut module) = (String::new(), kernel.module.clone());
-    if let Some(unpacked) = &kernel.packages {
-        modules::stage(unpacked, &root)?;
-        wanted = modules::WANTED.join("\n");
-        module = Some(own_module::build(
-            &unpacked.headers,
-            &folder.join("module"),
-        )?);
-    }
-    if let Some(module) = module {
-        tree.copy(&module, "lib/own/aestest.ko")?;
-    }
-    tree.write("etc/wanted", &wanted, 0o644)?;
-    tree.write("etc/work", script, 0o644)?;
-    let name = format!(
-        "PRETTY_NAME=\"coffer-lab's virtual machine, {}\"\n",
-        accelerator.name()
-    );
-    tree.write("etc/os-release", &name, 0o644)?;
-    let files = folder.join("files");
-    tree.archive(&files)?;
-    boot(&Boot {
-        accelerator,
-        image: &kernel.image,
-        files: &files,
-        folder,
-        title: "In the virtual machine",
-    })
+    side_by_side(&boots, accelerator.machines_at_once(), boot)
 }
 
 /// Programs that this system lacks, unpacked below the cache.
 fn obtain_tools(cache: &Path) -> Result<()> {
     let tools = cache.join("tools");
     if !tools.is_dir() {
+        let _progress = Progress::open("Fetching and unpacking QEMU and what it needs");
         let system = Packages::of_this_system(&cache.join("apt/system"))?;
         system.unpack_with_needs(&TOOLS, &tools)?;
     }

@@ -3,11 +3,10 @@
 use crate::contender::{Availability, Contender, Placement};
 use crate::kernel_crypto::Config;
 use crate::kernel_tls;
-use crate::net::link::Kind;
+use crate::net::link::{Kind, delete_later};
 use crate::net::session::Session;
 use crate::programs::{command, find, run, version};
 use crate::tls;
-use crate::undo::Undo;
 
 /// One that takes part.
 pub(super) struct Entry {
@@ -55,7 +54,7 @@ pub(super) fn entries() -> Vec<Entry> {
         ),
         entry(
             one("kernel TLS", Placement::Kernel, "the kernel's tls")
-                .set("TLS 1.3 records, AES-256-GCM, both directions of one stream")
+                .set(kernel_tls::SETTINGS)
                 .available(kernel_tls::availability()),
             Kind::Wire,
             Session::KernelTls,
@@ -150,10 +149,9 @@ fn missing(kind: Kind) -> Option<Availability> {
 /// Tries an `ip` command in a namespace that is gone afterwards.
 fn works_in_a_namespace(arguments: &[&str]) -> bool {
     let name = format!("coffer-lab-{}-probe", std::process::id());
+    let _undo = delete_later(&name);
     if run(command("ip").args(["netns", "add", &name])).is_err() {
         return false;
     }
-    let gone = name.clone();
-    let _undo = Undo::by(move || drop(run(command("ip").args(["netns", "del", &gone]))));
     run(command("ip").args(["-n", &name]).args(arguments)).is_ok()
 }

@@ -27,10 +27,11 @@ pub(super) trait Stream: Read + Write {}
 
 impl<S: Read + Write> Stream for S {}
 
+/// A connection that does not come about is a failure, and not something wrong.
 fn failed(what: impl ToString) -> LabError {
-    LabError::Cipher {
-        contender: "TLS".into(),
-        what: what.to_string(),
+    LabError::Io {
+        action: "greeting by TLS".into(),
+        source: std::io::Error::other(what.to_string()),
     }
 }
 

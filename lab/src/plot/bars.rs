@@ -39,6 +39,13 @@ pub enum Bar {
         /// How much.
         value: f64,
     },
+    /// What was required.
+    Required {
+        /// Of whom.
+        name: String,
+        /// How much.
+        value: f64,
+    },
     /// Who can't run here: a place without a bar.
     Absent {
         /// Who.
@@ -50,7 +57,9 @@ impl Bar {
     fn end(&self) -> f64 {
         match self {
             Self::Measured { estimate, .. } => estimate.high,
-            Self::Counted { value, .. } | Self::Published { value, .. } => *value,
+            Self::Counted { value, .. }
+            | Self::Published { value, .. }
+            | Self::Required { value, .. } => *value,
             Self::Absent { .. } => 0.0,
         }
     }
@@ -102,7 +111,12 @@ fn one(row: &Bar, top: f64, wide: impl Fn(f64) -> f64) -> Markup {
             Bar::Published { name, value } => {
                 text.name.quiet x=(LEFT) y=(name_y) { (name) }
                 rect.published x=(LEFT) y=(bar_y) width=(wide(*value)) height=(BAR) rx="2" {}
-                text.value x=(LEFT + wide(*value) + 6.0) y=(value_y) { (figure(*value)) }
+                text.value x=(LEFT + wide(*value) + 6.0) y=(value_y) { (value) }
+            }
+            Bar::Required { name, value } => {
+                text.name.quiet x=(LEFT) y=(name_y) { (name) }
+                rect.required x=(LEFT) y=(bar_y) width=(wide(*value)) height=(BAR) rx="2" {}
+                text.value x=(LEFT + wide(*value) + 6.0) y=(value_y) { (value) }
             }
             Bar::Absent { name } => {
                 text.name.quiet x=(LEFT) y=(name_y) { (name) }
@@ -131,5 +145,18 @@ mod tests {
         assert_eq!(svg.matches("<rect").count(), 1);
         assert!(svg.contains(">b</text>") && svg.contains("can’t run here"));
         assert!(bars("t", "MB/s", &rows[1..]).is_none());
+    }
+
+    #[test]
+    fn what_was_required_looks_unlike_what_was_published() {
+        let (name, value) = ("x".to_owned(), 52.5);
+        let svg = |row| bars("t", "MB/s", &[row]).unwrap().into_string();
+        let published = svg(Bar::Published {
+            name: name.clone(),
+            value,
+        });
+        let required = svg(Bar::Required { name, value });
+        assert!(published.contains("class=\"published\"") && published.contains(">52.5<"));
+        assert!(required.contains("class=\"required\"") && !required.contains("published"));
     }
 }

@@ -7,26 +7,43 @@ use coffer_seal::random_bytes;
 
 use crate::algorithm::Algorithm;
 use crate::cipher::roster::roster;
-use crate::cipher::{AfAlgOperation, open_ssl_stream};
+use crate::cipher::{AfAlgOperation, Stream, open_ssl_decrypting, open_ssl_encrypting};
 use crate::contender::{Contender, Placement};
 use crate::cost::thread_cpu_seconds;
 use crate::error::{LabError, Result};
+use crate::raw::speed::Direction;
 use crate::record::{Axis, Experiment, Sample};
-use crate::rounds::{Effort, Entrant, Plan, run};
+use crate::rounds::{Effort, Entrant, Measure, Plan, run};
 
 const CHUNKS: [usize; 5] = [64, 256, 1024, 4096, 65_536];
 const QUICK_CHUNKS: [usize; 2] = [1024, 65_536];
 
-type Stream = Box<dyn FnMut(&mut [u8]) -> Result<()>>;
+/// The experiment of a direction.
+pub(super) fn id(direction: Direction) -> String {
+    format!("raw/chunked-ctr/{}", direction.word())
+}
 
-/// Measures the stream.
-pub(super) fn chunked(effort: Effort) -> Result<Experiment> {
+/// Measures the stream, in both directions.
+pub(super) fn chunked(effort: Effort) -> Result<Vec<Experiment>> {
     let contenders = contenders();
     let key = random_bytes::<16>();
     let iv = random_bytes::<16>();
     for one in contenders.iter().filter(|one| one.availability.runs()) {
         check(one, &key, &iv)?;
     }
+    let directions = Direction::BOTH.into_iter();
+    let measured =
+        directions.map(|direction| run(plan(direction, &contenders, key, iv, effort), effort));
+    measured.collect()
+}
+
+fn plan(
+    direction: Direction,
+    contenders: &[Contender],
+    key: [u8; 16],
+    iv: [u8; 16],
+    effort: Effort,
+) -> Plan<'static> {
     let duration = effort.last(if effort.quick { 50 } else { 200 });
     let chunks: &[usize] = if effort.quick { &QUICK_CHUNKS } else { &CHUNKS };
     let entrants = chunks.iter().flat_map(|&chunk| {
@@ -35,29 +52,30 @@ pub(super) fn chunked(effort: Effort) -> Result<Experiment> {
             .iter()
             .enumerate()
             .filter(move |(_, one)| runs(one));
-        let (key, iv) = (key, iv);
         those.map(move |(contender, one)| {
             let one = one.clone();
+            let open = move || open(&one, direction, &key, &iv);
             Entrant {
                 contender,
                 x: chunk as u64,
-                measure: Box::new(move || measure(open(&one, &key, &iv)?, chunk, duration)),
+                measure: Box::new(move || measure(open()?, chunk, duration)) as Measure<'static>,
             }
         })
     });
-    let entrants = entrants.collect();
-    let plan = Plan {
+    Plan {
         whole_machine: false,
-        id: "raw/chunked-ctr".into(),
-        title: "The experiment of C: one stream of AES-128-CTR in chunks, encrypt".into(),
+        id: id(direction),
+        title: format!(
+            "The experiment of C: one stream of AES-128-CTR in chunks, {}",
+            direction.word()
+        ),
         axis: Axis::BlockBytes,
         how: "One thread, one counter for the whole stream, a call (OpenSSL) or a sendmsg and a \
               recvmsg (AF_ALG) for each chunk."
             .into(),
-        contenders,
-        entrants,
-    };
-    run(plan, effort)
+        contenders: contenders.to_vec(),
+        entrants: entrants.collect(),
+    }
 }
 
 /// OpenSSL, and all that AF_ALG offers with the key from the program.
@@ -72,42 +90,55 @@ fn contenders() -> Vec<Contender> {
     .collect()
 }
 
-fn open(one: &Contender, key: &[u8], iv: &[u8]) -> Result<Stream> {
+fn open(one: &Contender, direction: Direction, key: &[u8], iv: &[u8]) -> Result<Stream> {
     if one.placement == Placement::User {
-        return Ok(Box::new(open_ssl_stream(key, iv)?));
+        return match direction {
+            Direction::Encrypt => open_ssl_encrypting(key, iv),
+            Direction::Decrypt => open_ssl_decrypting(key, iv),
+        };
     }
     let name = one
         .name
         .trim_start_matches("AF_ALG ")
         .trim_start_matches("driver ");
     let operation = AfAlgOperation::new(name, key)?;
-    operation.begin_encrypting(iv)?;
+    match direction {
+        Direction::Encrypt => operation.begin_encrypting(iv)?,
+        Direction::Decrypt => operation.begin_decrypting(iv)?,
+    }
     Ok(Box::new(move |data| operation.go_on(data)))
 }
 
-/// In chunks it must come to the same as in one piece.
+/// In chunks it must come to the same as in one piece, and back.
 fn check(one: &Contender, key: &[u8], iv: &[u8]) -> Result<()> {
     let whole = roster(Algorithm::Ctr128);
     let whole = whole
         .iter()
         .find(|other| other.contender.name == "AES in plain C");
     let Some(whole) = whole else { return Ok(()) };
-    let mut expected = vec![7; 10_000];
-    (whole.expand)(key)?.encrypt(iv, &[], &mut expected, &mut [0; 16])?;
-    let mut found = vec![7; 10_000];
-    let mut stream = open(one, key, iv)?;
-    for chunk in found.chunks_mut(1024) {
-        stream(chunk)?;
+    let plaintext = vec![7; 10_000];
+    let mut sealed = plaintext.clone();
+    (whole.expand)(key)?.encrypt(iv, &[], &mut sealed, &mut [0; 16])?;
+    for direction in Direction::BOTH {
+        let (from, expected) = match direction {
+            Direction::Encrypt => (&plaintext, &sealed),
+            Direction::Decrypt => (&sealed, &plaintext),
+        };
+        let mut found = from.clone();
+        let mut stream = open(one, direction, key, iv)?;
+        for chunk in found.chunks_mut(1024) {
+            stream(chunk)?;
+        }
+        if *expected != found {
+            return Err(LabError::Disagree {
+                contender: one.name.clone(),
+                case: format!("a stream in chunks of 1 KiB, {}", direction.word()),
+                expected: hex::encode(&expected[1024..1040]),
+                found: hex::encode(&found[1024..1040]),
+            });
+        }
     }
-    if expected == found {
-        return Ok(());
-    }
-    Err(LabError::Disagree {
-        contender: one.name.clone(),
-        case: "a stream in chunks of 1 KiB".into(),
-        expected: hex::encode(&expected[1024..1040]),
-        found: hex::encode(&found[1024..1040]),
-    })
+    Ok(())
 }
 
 fn measure(mut stream: Stream, chunk: usize, duration: Duration) -> Result<Sample> {

@@ -39,6 +39,23 @@ fn duration(effort: Effort) -> Duration {
     effort.last(if effort.quick { 8 } else { 40 })
 }
 
+/// The experiments on an algorithm, in their order.
+pub(super) fn ids(algorithm: Algorithm) -> Vec<String> {
+    let axes = [Axis::BlockBytes, Axis::Threads].into_iter();
+    let axes = axes.filter(|axis| *axis == Axis::BlockBytes || core_count() > 1);
+    let ids = axes.flat_map(|axis| Direction::BOTH.map(|direction| id(algorithm, direction, axis)));
+    ids.collect()
+}
+
+fn id(algorithm: Algorithm, direction: Direction, axis: Axis) -> String {
+    let by = match axis {
+        Axis::Threads => "-threads",
+        _ => "",
+    };
+    let name = algorithm.name().to_ascii_lowercase();
+    format!("raw/{name}/{}{by}", direction.word())
+}
+
 /// One thread, messages from 16 B to 1 MiB, both directions.
 pub(super) fn by_block(
     algorithm: Algorithm,
@@ -92,9 +109,9 @@ fn both_directions(
     places: &[(u64, usize, usize)],
     how: &str,
 ) -> Result<Vec<Experiment>> {
-    let (by, by_threads) = match axis {
-        Axis::Threads => ("-threads", ", 16 KiB messages on several threads"),
-        _ => ("", ""),
+    let by_threads = match axis {
+        Axis::Threads => ", 16 KiB messages on several threads",
+        _ => "",
     };
     let of_direction = |direction: Direction| {
         let entrants = places.iter().flat_map(|&(x, block_bytes, threads)| {
@@ -116,11 +133,7 @@ fn both_directions(
         });
         let plan = Plan {
             whole_machine: false,
-            id: format!(
-                "raw/{}/{}{by}",
-                algorithm.name().to_ascii_lowercase(),
-                direction.word()
-            ),
+            id: id(algorithm, direction, axis),
             title: format!("{}, {}{by_threads}", algorithm.name(), direction.word()),
             axis,
             how: how.to_owned(),

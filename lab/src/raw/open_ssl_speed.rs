@@ -14,21 +14,28 @@ use crate::undo::Undo;
 const BLOCK: &str = "1024";
 
 /// `openssl speed` counts whole seconds, so it gets fewer rounds than the others.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 6;
 const QUICK_ROUNDS: usize = 1;
+
+/// The program.
+pub fn contender() -> Contender {
+    let version = version();
+    let availability = match version {
+        Some(_) => Availability::Runs,
+        None => Availability::cannot("the program `openssl` is missing", "apt install openssl"),
+    };
+    Contender::new(
+        "openssl speed",
+        Placement::User,
+        version.unwrap_or_default(),
+    )
+    .set("openssl speed -evp aes-256-cbc -bytes 1024 -seconds 1 -mr [-multi N]")
+    .available(availability)
+}
 
 /// One process and as many as there are cores.
 pub(super) fn open_ssl_speed(effort: Effort) -> Result<Experiment> {
-    let contender = Contender::new(
-        "openssl speed",
-        Placement::User,
-        version().unwrap_or_default(),
-    )
-    .set("openssl speed -evp aes-256-cbc -bytes 1024 -seconds 1 -mr [-multi N]")
-    .available(match version() {
-        Some(_) => Availability::Runs,
-        None => Availability::cannot("the program `openssl` is missing", "apt install openssl"),
-    });
+    let contender = contender();
     let mut counts = vec![1, core_count()];
     counts.dedup();
     let entrants = counts.into_iter().map(|processes| Entrant {
@@ -52,12 +59,7 @@ pub(super) fn open_ssl_speed(effort: Effort) -> Result<Experiment> {
         contenders: vec![contender],
         entrants,
     };
-    let rounds = if effort.quick {
-        QUICK_ROUNDS
-    } else {
-        ROUNDS.min(effort.rounds)
-    };
-    run(plan, Effort { rounds, ..effort })
+    run(plan, effort.with_usual_rounds(ROUNDS, QUICK_ROUNDS))
 }
 
 fn version() -> Option<String> {

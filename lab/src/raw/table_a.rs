@@ -13,6 +13,9 @@ use crate::error::{LabError, Result};
 use crate::record::{Axis, Experiment, Sample};
 use crate::rounds::{Effort, Entrant, Plan, run};
 
+/// The experiment.
+pub(super) const ID: &str = "raw/table-a-loop";
+
 const BUFFER_BYTES: usize = 1024;
 const CALL_BYTES: usize = 512;
 
@@ -63,7 +66,7 @@ pub(super) fn loop_of_a(
     contenders.push(module.clone());
     let plan = Plan {
         whole_machine: false,
-        id: "raw/table-a-loop".into(),
+        id: ID.into(),
         title: "The loop of A: AES-256-CBC, 1 KB as two calls of 512 B, there and back".into(),
         axis: Axis::Single,
         how:

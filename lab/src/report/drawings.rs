@@ -14,18 +14,37 @@ pub(super) struct Part {
     pub(super) drawing: Markup,
 }
 
-/// Lines over an axis; bars where there is none, and for files, whose sizes lie too far apart.
+/// How an experiment is drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Lines over an axis.
+    Lines,
+    /// A bar for each contender: there is no axis, or one place of it.
+    Bars,
+    /// Bars for each size of a file: they lie too far apart for lines.
+    BarsBySize,
+}
+
+pub(super) fn form(experiment: &Experiment) -> Form {
+    match experiment.axis {
+        Axis::FileBytes => Form::BarsBySize,
+        Axis::Single => Form::Bars,
+        _ if experiment.places().len() < 2 => Form::Bars,
+        _ => Form::Lines,
+    }
+}
+
+/// Draws it; figures of others stand among the measured ones where that is possible.
 pub(super) fn drawings(experiment: &Experiment, published: &[&Published]) -> Vec<Part> {
     let places = experiment.places();
-    if experiment.axis == Axis::FileBytes {
-        return by_size(experiment, &places);
-    }
-    let drawing = if experiment.axis == Axis::Single || places.len() < 2 {
-        let mut all = rows(experiment, places.first().copied().unwrap_or(0));
-        all.extend(published_rows(published));
-        bars(&experiment.title, experiment.unit.name(), &all)
-    } else {
-        as_lines(experiment, published)
+    let drawing = match form(experiment) {
+        Form::BarsBySize => return by_size(experiment, &places),
+        Form::Lines => as_lines(experiment, published),
+        Form::Bars => {
+            let mut all = rows(experiment, places.first().copied().unwrap_or(0));
+            all.extend(published.iter().filter_map(|figure| row_of_others(figure)));
+            bars(&experiment.title, experiment.unit.name(), &all)
+        }
     };
     let part = |drawing| Part {
         title: None,
@@ -70,13 +89,8 @@ fn as_lines(experiment: &Experiment, published: &[&Published]) -> Option<Markup>
             .collect(),
     };
     let drawn: Vec<Line> = experiment.series.iter().enumerate().map(line).collect();
-    let mark = |figure: &&Published| {
-        Some(Mark {
-            x: figure.x?,
-            value: figure.megabytes_per_second,
-        })
-    };
-    let marks: Vec<Mark> = published.iter().filter_map(mark).collect();
+    let marks = marks(experiment, published);
+    let marks: Vec<Mark> = marks.into_iter().map(|(_, mark)| mark).collect();
     let name = |x| place(experiment.axis, x);
     lines(
         &experiment.title,
@@ -86,6 +100,35 @@ fn as_lines(experiment: &Experiment, published: &[&Published]) -> Option<Markup>
         &drawn,
         &marks,
     )
+}
+
+/// Figures of others that have a place among lines. Those that were measured are named by letters,
+/// which the list below the plot explains.
+pub(super) fn marks<'a>(
+    experiment: &Experiment,
+    published: &[&'a Published],
+) -> Vec<(&'a Published, Mark)> {
+    if form(experiment) != Form::Lines {
+        return Vec::new();
+    }
+    let mut letters = 'a'..='z';
+    let mark = |&figure: &&'a Published| {
+        let (x, value) = (figure.x?, figure.megabytes_per_second?);
+        let label = match figure.required {
+            true => format!("required {value}"),
+            false => letters.next().map_or(String::new(), String::from),
+        };
+        let (title, required) = (figure.line(), figure.required);
+        let mark = Mark {
+            x,
+            value,
+            label,
+            title,
+            required,
+        };
+        Some((figure, mark))
+    };
+    published.iter().filter_map(mark).collect()
 }
 
 fn name(series: &Series) -> String {
@@ -125,10 +168,12 @@ fn counted(experiment: &Experiment, x: u64, count: fn(&Observed) -> f64) -> Vec<
     experiment.series.iter().enumerate().map(row).collect()
 }
 
-fn published_rows(published: &[&Published]) -> Vec<Bar> {
-    let row = |figure: &&Published| Bar::Published {
-        name: format!("{}: {}", figure.source, figure.label()),
-        value: figure.megabytes_per_second,
-    };
-    published.iter().map(row).collect()
+fn row_of_others(figure: &Published) -> Option<Bar> {
+    let value = figure.megabytes_per_second?;
+    let name = format!("{}: {}", figure.origin(), figure.label());
+    Some(if figure.required {
+        Bar::Required { name, value }
+    } else {
+        Bar::Published { name, value }
+    })
 }

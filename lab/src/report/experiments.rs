@@ -6,10 +6,11 @@ use crate::contender::{Availability, Contender, Placement};
 use crate::plot::colour;
 use crate::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
+use crate::report::beside;
 use crate::report::drawings::drawings;
 use crate::report::ladder::ladder;
 use crate::report::requirements::requirements;
-use crate::table::{figure, place, warnings};
+use crate::table::{cost, figure, place, warnings};
 
 /// Experiments that belong together: the same contenders, other directions.
 pub(super) struct Group<'a> {
@@ -73,10 +74,8 @@ pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
 }
 
 fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
-    // Published figures are MB/s: beside instructions they stand in the table only.
-    let comparable = experiment.unit == Unit::MegabytesPerSecond;
-    let drawn = if comparable { published } else { &[] };
-    let parts = drawings(experiment, drawn);
+    let comparable = beside::comparable(experiment, published);
+    let parts = drawings(experiment, &comparable);
     let wide = parts.len() > 1;
     html! {
         figure.wide[wide] {
@@ -95,23 +94,23 @@ fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
                     }
                 }
             }
-            @let marked = drawn.iter().any(|figure| figure.x.is_some());
-            @if experiment.axis != Axis::Single && !wide { (legend(experiment, marked)) }
-            (requirements(experiment, drawn))
-            (ladder(experiment))
+            @if experiment.axis != Axis::Single && !wide { (legend(experiment)) }
+            (beside::list(experiment, published))
+            (requirements(experiment, &comparable))
+            (ladder(experiment, published))
             @let cautions = warnings(experiment).join("; ");
             @if !cautions.is_empty() { p.warning role="note" { (cautions) } }
             details {
                 summary { "Figures" }
                 div.scroll { (figures(experiment)) }
-                (published_table(published))
+                (beside::table(published))
                 p.quiet { (experiment.how) }
             }
         }
     }
 }
 
-fn legend(experiment: &Experiment, published: bool) -> Markup {
+fn legend(experiment: &Experiment) -> Markup {
     let absent = experiment
         .series
         .iter()
@@ -127,9 +126,6 @@ fn legend(experiment: &Experiment, published: bool) -> Markup {
                     }
                 }
             }
-        }
-        @if published {
-            p.absentees { "◇ published, see the figures" }
         }
         @if !absent.is_empty() {
             p.absentees { "Can’t run here: " (absent.join(" · ")) }
@@ -177,14 +173,14 @@ fn figures(experiment: &Experiment) -> Markup {
 
 fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Markup {
     html! {
-        @if let (Some(found), Some(cpu)) = (point.estimate(experiment.unit), point.cpu()) {
+        @if let (Some(found), Some(cost)) = (point.estimate(experiment.unit), cost(point)) {
             tr {
                 th scope="row" { (series.contender.name) }
                 @if experiment.axis != Axis::Single { td { (place(experiment.axis, point.x)) } }
                 td { (figure(found.median)) }
                 td { (figure(found.low)) "–" (figure(found.high)) }
                 td { (format!("{:.0} %", found.confidence * 100.0)) }
-                td { (figure(cpu.median)) }
+                td { (cost) }
                 @if experiment.axis == Axis::Clients {
                     td { (figure(found.median / point.x as f64)) }
                 }
@@ -205,27 +201,6 @@ fn why(series: &Series) -> String {
     match &series.contender.availability {
         Availability::Runs => "gave no figure".to_owned(),
         Availability::CannotRun { why, .. } => format!("can’t run here: {why}"),
-    }
-}
-
-fn published_table(published: &[&Published]) -> Markup {
-    html! {
-        @if !published.is_empty() {
-            div.scroll {
-                table {
-                    caption { "Published, MB/s" }
-                    tbody {
-                        @for figure in published {
-                            tr {
-                                th scope="row" { (figure.label()) }
-                                td { (self::figure(figure.megabytes_per_second)) }
-                                td { "source " (figure.source) }
-                            }
-                        }
-                    }
-                }
-            }
-        }
     }
 }
 

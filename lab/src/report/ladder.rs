@@ -2,16 +2,20 @@
 
 use maud::{Markup, html};
 
+use crate::published::Published;
 use crate::record::Experiment;
 use crate::shares;
 use crate::table::figure;
 
-pub(super) fn ladder(experiment: &Experiment) -> Markup {
+pub(super) fn ladder(experiment: &Experiment, published: &[&Published]) -> Markup {
     html! {
         @if let Some(found) = shares::ladder(experiment) {
             div.scroll {
                 table {
-                    caption { (shares::gain(&found)) "; " (shares::unit(experiment.unit)) }
+                    caption {
+                        (shares::gain(experiment, &found, published))
+                        ". Below: " (shares::unit(experiment.unit))
+                    }
                     thead {
                         tr {
                             th scope="col" { "step" }

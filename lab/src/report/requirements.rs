@@ -7,10 +7,10 @@ use crate::record::{Experiment, Series};
 use crate::table;
 
 pub(super) fn requirements(experiment: &Experiment, published: &[&Published]) -> Markup {
-    let required: Vec<(u64, &Published)> = published
+    let required: Vec<(u64, f64, &Published)> = published
         .iter()
         .filter(|figure| figure.required)
-        .filter_map(|figure| Some((figure.x?, *figure)))
+        .filter_map(|figure| Some((figure.x?, figure.megabytes_per_second?, *figure)))
         .collect();
     html! {
         @if !required.is_empty() {
@@ -20,10 +20,9 @@ pub(super) fn requirements(experiment: &Experiment, published: &[&Published]) ->
                     thead {
                         tr {
                             th scope="col" { "contender" }
-                            @for (_, figure) in &required {
+                            @for (_, least, figure) in &required {
                                 th scope="col" {
-                                    (figure.source) ", " (figure.label()) ": "
-                                    (table::figure(figure.megabytes_per_second))
+                                    (figure.origin()) " for " (figure.label()) ": " (least)
                                 }
                             }
                         }
@@ -32,8 +31,8 @@ pub(super) fn requirements(experiment: &Experiment, published: &[&Published]) ->
                         @for series in &experiment.series {
                             tr {
                                 th scope="row" { (series.contender.name) }
-                                @for (x, figure) in &required {
-                                    (reached(experiment, series, *x, figure))
+                                @for (x, least, _) in &required {
+                                    (reached(experiment, series, *x, *least))
                                 }
                             }
                         }
@@ -44,14 +43,14 @@ pub(super) fn requirements(experiment: &Experiment, published: &[&Published]) ->
     }
 }
 
-fn reached(experiment: &Experiment, series: &Series, x: u64, required: &Published) -> Markup {
+fn reached(experiment: &Experiment, series: &Series, x: u64, required: f64) -> Markup {
     let found = series
         .at(x)
         .and_then(|point| point.estimate(experiment.unit));
     html! {
         @match found {
             Some(found) => {
-                @let reached = Reached::by(&found, required.megabytes_per_second);
+                @let reached = Reached::by(&found, required);
                 @let (class, sign) = match reached {
                     Reached::Yes => ("yes", "✓"),
                     Reached::No => ("no", "✗"),

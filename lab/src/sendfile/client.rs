@@ -8,7 +8,7 @@ use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use rustls::{ClientConnection, StreamOwned};
 
 use crate::error::{Doing, LabError, Result};
-use crate::sendfile::way::{BUFFER_BYTES, Files, Keys, Way};
+use crate::sendfile::way::{Files, Keys, RECORD_BYTES, Way};
 use crate::tls::Tls;
 
 const TAG_BYTES: usize = 16;
@@ -86,7 +86,7 @@ impl Client {
     }
 
     fn decrypt(&mut self, files: &Files, keys: &Keys) -> Result<()> {
-        for (number, expected) in files.content.chunks(BUFFER_BYTES).enumerate() {
+        for (number, expected) in files.content.chunks(RECORD_BYTES).enumerate() {
             let count = expected.len() + TAG_BYTES;
             self.read_exact(count)?;
             compare(

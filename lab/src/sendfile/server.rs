@@ -1,7 +1,7 @@
 //! The server's side: what is measured.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
@@ -11,11 +11,14 @@ use rustls::{ServerConnection, StreamOwned};
 
 use crate::error::{Doing, LabError, Result};
 use crate::sendfile::spliced::Splicer;
-use crate::sendfile::way::{BUFFER_BYTES, Files, Keys, Way};
+use crate::sendfile::way::{Files, Keys, READ_BYTES, RECORD_BYTES, Way};
 use crate::tls::Tls;
 
 /// Sealed chunks that are read at a time.
-const CHUNKS_AT_ONCE: usize = 4;
+const CHUNKS_AT_ONCE: usize = READ_BYTES / CHUNK_BYTES;
+
+/// Room for them, and for the header before the first.
+const SEALED_BYTES: usize = HEADER_BYTES + CHUNKS_AT_ONCE * SEALED_CHUNK_BYTES;
 
 enum Connection {
     Plain(TcpStream),
@@ -27,6 +30,10 @@ enum Connection {
 pub(super) struct Server {
     way: Way,
     connection: Connection,
+    /// What was read; made once, so that no transfer pays for it.
+    buffer: Vec<u8>,
+    /// What was opened, when files are sealed.
+    plain: Vec<u8>,
 }
 
 fn failed(what: impl ToString) -> LabError {
@@ -47,34 +54,35 @@ impl Server {
                     let greeted = stream.conn.complete_io(&mut stream.sock);
                     greeted.doing(|| "greeting the client".into())?;
                 }
+                // All that was read becomes records before they are written: one system call.
+                stream.conn.set_buffer_limit(Some(2 * READ_BYTES));
                 Connection::Tls(Box::new(stream))
             }
             Way::AfAlg => Connection::Spliced(stream, Splicer::new(&keys.counter)?),
             _ => Connection::Plain(stream),
         };
-        Ok(Self { way, connection })
+        Ok(Self {
+            way,
+            connection,
+            buffer: vec![0; SEALED_BYTES],
+            plain: vec![0; READ_BYTES],
+        })
     }
 
     /// Waits for a question and answers it.
     pub(super) fn serve(&mut self, files: &Files, keys: &Keys) -> Result<()> {
         let mut question = [0];
-        self.stream()
+        self.connection
+            .stream()
             .read_exact(&mut question)
             .doing(|| "waiting for a question".into())?;
         match self.way {
             Way::SendFile | Way::KernelTls => self.send_file(&files.plain, files.bytes),
             Way::SealedSendFile => self.send_file(&files.sealed, files.sealed_bytes),
-            Way::ReadWrite | Way::Tls => self.copy(&files.plain),
-            Way::Gcm => self.encrypt(&files.plain, keys),
+            Way::ReadWrite | Way::Tls => self.copy(files),
+            Way::Gcm => self.encrypt(files, keys),
             Way::SealedTls => self.open_sealed(files, keys),
             Way::AfAlg => self.splice(files, keys),
-        }
-    }
-
-    fn stream(&mut self) -> &mut dyn ReadWrite {
-        match &mut self.connection {
-            Connection::Plain(stream) | Connection::Spliced(stream, _) => stream,
-            Connection::Tls(stream) => stream.as_mut(),
         }
     }
 
@@ -102,63 +110,103 @@ impl Server {
         splicer.send(&file, files.bytes, &keys.counter_iv, stream)
     }
 
-    fn copy(&mut self, path: &Path) -> Result<()> {
-        let mut file = open(path)?;
-        let mut buffer = [0; BUFFER_BYTES];
-        loop {
-            let count = file.read(&mut buffer).doing(|| "reading the file".into())?;
-            if count == 0 {
-                return self.stream().flush().doing(|| "sending".into());
-            }
-            self.stream()
-                .write_all(&buffer[..count])
-                .doing(|| "sending".into())?;
+    fn copy(&mut self, files: &Files) -> Result<()> {
+        let mut file = open(&files.plain)?;
+        for piece in pieces(files.bytes, READ_BYTES) {
+            let piece = &mut self.buffer[..piece];
+            file.read_exact(piece).doing(|| "reading the file".into())?;
+            self.connection.send(piece)?;
         }
+        self.connection.flush()
     }
 
-    fn encrypt(&mut self, path: &Path, keys: &Keys) -> Result<()> {
-        let mut file = open(path)?;
-        let mut piece = Vec::with_capacity(BUFFER_BYTES + 16);
-        for number in 0.. {
-            piece.resize(BUFFER_BYTES, 0);
-            let count = read_full(&mut file, &mut piece)?;
-            if count == 0 {
-                break;
+    fn encrypt(&mut self, files: &Files, keys: &Keys) -> Result<()> {
+        let mut file = open(&files.plain)?;
+        let mut number = 0;
+        for piece in pieces(files.bytes, READ_BYTES) {
+            let piece = &mut self.buffer[..piece];
+            file.read_exact(piece).doing(|| "reading the file".into())?;
+            let mut tags = Vec::with_capacity(READ_BYTES / RECORD_BYTES);
+            for record in piece.chunks_mut(RECORD_BYTES) {
+                tags.push(keys.encrypt(number, record)?);
+                number += 1;
             }
-            piece.truncate(count);
-            keys.encrypt(number, &mut piece)?;
-            self.stream().write_all(&piece).doing(|| "sending".into())?;
+            let records = piece.chunks(RECORD_BYTES).zip(&tags);
+            let parts = records.flat_map(|(record, tag)| [record, tag.as_ref()]);
+            self.connection.send_parts(parts)?;
         }
         Ok(())
     }
 
     fn open_sealed(&mut self, files: &Files, keys: &Keys) -> Result<()> {
         let mut file = open(&files.sealed)?;
-        let mut header = [0; HEADER_BYTES];
-        file.read_exact(&mut header)
-            .doing(|| "reading the file".into())?;
-        let opener = Opener::new(&keys.seal, &keys.context, &header, files.sealed_bytes);
-        let opener = opener.map_err(failed)?;
-        let mut sealed = vec![0; CHUNKS_AT_ONCE * SEALED_CHUNK_BYTES];
-        let mut plain = [0; CHUNK_BYTES];
-        let mut index = 0;
-        while index < opener.chunk_count() {
-            let count = read_full(&mut file, &mut sealed)?;
-            if count == 0 {
-                return Err(failed("the file is shorter than it was"));
+        let mut left = usize::try_from(files.sealed_bytes).map_err(failed)?;
+        let (mut opener, mut index) = (None, 0);
+        while left > 0 {
+            // Only the first has the header before it.
+            let from = if opener.is_some() { HEADER_BYTES } else { 0 };
+            let filled = (from + left).min(self.buffer.len());
+            file.read_exact(&mut self.buffer[from..filled])
+                .doing(|| "reading the file".into())?;
+            left -= filled - from;
+            let (header, chunks) = self.buffer[..filled]
+                .split_first_chunk()
+                .ok_or_else(|| failed("no header"))?;
+            if opener.is_none() {
+                let made = Opener::new(&keys.seal, &keys.context, header, files.sealed_bytes);
+                opener = Some(made.map_err(failed)?);
             }
-            for chunk in sealed[..count].chunks(SEALED_CHUNK_BYTES) {
-                let opened = opener
-                    .open_chunk(index, chunk, &mut plain)
-                    .map_err(failed)?;
-                self.stream()
-                    .write_all(&plain[..opened])
-                    .doing(|| "sending".into())?;
+            let Some(opener) = &opener else { break };
+            let mut opened = 0;
+            for chunk in chunks.chunks(SEALED_CHUNK_BYTES) {
+                let room = &mut self.plain[opened..];
+                opened += opener.open_chunk(index, chunk, room).map_err(failed)?;
                 index += 1;
             }
+            self.connection.send(&self.plain[..opened])?;
         }
+        self.connection.flush()
+    }
+}
+
+impl Connection {
+    fn stream(&mut self) -> &mut dyn ReadWrite {
+        match self {
+            Self::Plain(stream) | Self::Spliced(stream, _) => stream,
+            Self::Tls(stream) => stream.as_mut(),
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stream().write_all(bytes).doing(|| "sending".into())
+    }
+
+    fn flush(&mut self) -> Result<()> {
         self.stream().flush().doing(|| "sending".into())
     }
+
+    /// All of them in one system call, if the socket takes so much.
+    fn send_parts<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>) -> Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = parts.map(IoSlice::new).collect();
+        let mut left = &mut slices[..];
+        while !left.is_empty() {
+            let sent = self.stream().write_vectored(left);
+            match sent.doing(|| "sending".into())? {
+                0 => {
+                    return Err(io::Error::from(io::ErrorKind::WriteZero))
+                        .doing(|| "sending".into());
+                }
+                count => IoSlice::advance_slices(&mut left, count),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lengths of the pieces in which so many bytes are read.
+fn pieces(bytes: u64, most: usize) -> impl Iterator<Item = usize> {
+    let most = most as u64;
+    (0..bytes.div_ceil(most)).map(move |index| (bytes - index * most).min(most) as usize)
 }
 
 fn open(path: &Path) -> Result<File> {
@@ -169,16 +217,14 @@ trait ReadWrite: Read + Write {}
 
 impl<S: Read + Write> ReadWrite for S {}
 
-fn read_full(file: &mut impl Read, buffer: &mut [u8]) -> Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file
-            .read(&mut buffer[filled..])
-            .doing(|| "reading the file".into())?
-        {
-            0 => break,
-            count => filled += count,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_but_for_the_last() {
+        let of = |bytes| pieces(bytes, 100).collect::<Vec<_>>();
+        assert_eq!(of(250), [100, 100, 50]);
+        assert_eq!((of(200), of(15), of(0)), (vec![100, 100], vec![15], vec![]));
     }
-    Ok(filled)
 }

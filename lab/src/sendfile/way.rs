@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 use clap::ValueEnum;
 use coffer_seal::{Context, SecretKey, random_bytes, seal};
 use openssl::symm::{Cipher, encrypt};
@@ -16,8 +16,11 @@ use crate::error::{Doing, LabError, Result};
 use crate::kernel_tls;
 use crate::tls;
 
-/// Bytes that are read, and encrypted, at a time by those that go through the program.
-pub(super) const BUFFER_BYTES: usize = 16_384;
+/// Bytes that are encrypted at a time: the most that a record of TLS holds.
+pub(super) const RECORD_BYTES: usize = 16_384;
+
+/// Bytes that are read at a time, and written at a time, by all that go through the program.
+pub(super) const READ_BYTES: usize = 16 * RECORD_BYTES;
 
 /// A way from a file to the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -70,21 +73,23 @@ impl Way {
             Self::SendFile => one("none, sendfile", Placement::None, "sendfile(2)")
                 .set("an order to the kernel, no byte for the program"),
             Self::ReadWrite => one("none, read and write", Placement::None, "read(2), write(2)")
-                .set("16 KiB at a time"),
+                .set("256 KiB at a time"),
             Self::Gcm => one("AES-256-GCM in the program", Placement::User, "aws-lc-rs")
-                .set("read 16 KiB, encrypted in place, written: the way of 2001"),
+                .set("the way of 2001: read 256 KiB, encrypt in place 16 KiB at a time, write all"),
             Self::Tls => one("TLS in the program", Placement::User, rustls)
                 .set(tls::SETTINGS)
-                .set("read 16 KiB at a time, encrypted into a record, written"),
+                .set("read 256 KiB, encrypt into records of 16 KiB, write all of them at once"),
             Self::SealedTls => one("sealed file, TLS in the program", Placement::User, rustls)
                 .set(tls::SETTINGS)
-                .set("as coffer serves: chunks of 16 KiB are opened, then encrypted into records"),
+                .set("as coffer serves: read 16 chunks of 16 KiB, open them, encrypt into records")
+                .set("and write all of them at once"),
             Self::KernelTls => one(
                 "kernel TLS, sendfile",
                 Placement::Kernel,
                 "the kernel's tls",
             )
-            .set("TLS 1.3 records, AES-256-GCM, sendfile(2): nothing enters the program")
+            .set(kernel_tls::SETTINGS)
+            .set("sendfile(2): nothing enters the program")
             .available(kernel_tls::availability()),
             Self::AfAlg => one(
                 "AF_ALG spliced into kernel TLS",
@@ -93,7 +98,7 @@ impl Way {
             )
             .set("AES-256-CTR at rest")
             .set("file, pipe, AF_ALG, pipe, socket: splice(2), 64 KiB at a time")
-            .set("TLS 1.3 records, AES-256-GCM")
+            .set(kernel_tls::SETTINGS)
             .available(spliced_availability()),
             Self::SealedSendFile => one(
                 "sealed file, sendfile, opened by the client",
@@ -145,12 +150,12 @@ impl Keys {
         })
     }
 
-    /// Encrypts a piece in place; its number is its nonce. The same number comes again with the
-    /// next transfer: this key protects nothing.
-    pub(super) fn encrypt(&self, number: u64, piece: &mut Vec<u8>) -> Result<()> {
+    /// Encrypts a record in place, and gives its tag; its number is its nonce. The same number
+    /// comes again with the next transfer: this key protects nothing.
+    pub(super) fn encrypt(&self, number: u64, record: &mut [u8]) -> Result<Tag> {
         let sealed = self
             .gcm
-            .seal_in_place_append_tag(nonce(number), Aad::empty(), piece);
+            .seal_in_place_separate_tag(nonce(number), Aad::empty(), record);
         sealed.map_err(|_| failed("encrypting"))
     }
 

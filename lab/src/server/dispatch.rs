@@ -1,9 +1,11 @@
 //! The server's process: who answers a question that has come.
 
+use std::fs::File;
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
@@ -14,7 +16,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::algorithm::TAG_BYTES;
 use crate::machine::core_count;
 use crate::server::model::Model;
-use crate::server::protocol::{PIECE_BYTES, answer, content, question, sealed_piece};
+use crate::server::protocol::{
+    PIECE_BYTES, answer, content, question, sealed_piece, shared_content,
+};
 
 /// Serves until it is ended; tells its address in a line on standard output.
 pub fn serve(model: Model) -> io::Result<()> {
@@ -60,6 +64,7 @@ fn serve_questions(listener: &TcpListener, model: Model) -> io::Result<()> {
         wake: Arc::new(wake),
     };
     let pool = (model == Model::Pool).then(|| start_pool(&back));
+    let launcher = Arc::new(Launcher::new()?);
     let mut idle: Vec<TcpStream> = Vec::new();
     loop {
         let ready = wait(listener, &woken, &idle)?;
@@ -84,9 +89,9 @@ fn serve_questions(listener: &TcpListener, model: Model) -> io::Result<()> {
                     thread::spawn(move || back.answered((stream, count)));
                 }
                 Model::ProcessPerRequest => {
-                    let back = back.clone();
+                    let (back, launcher) = (back.clone(), launcher.clone());
                     thread::spawn(move || {
-                        if answer_by_a_process(&stream, count).is_ok() {
+                        if launcher.answer(&stream, count).is_ok() {
                             back.give(stream);
                         }
                     });
@@ -152,18 +157,33 @@ fn start_pool(back: &Back) -> mpsc::Sender<Question> {
     asking
 }
 
-/// The lab again, with the connection as its standard output.
-fn answer_by_a_process(stream: &TcpStream, count: usize) -> io::Result<()> {
-    let connection = OwnedFd::from(stream.try_clone()?);
-    let status = Command::new(std::env::current_exe()?)
-        .args(["answer-request", &count.to_string()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::from(connection))
-        .status()?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(io::Error::other("the process failed"))
+/// What a process for each request is started from.
+struct Launcher {
+    program: PathBuf,
+    content: File,
+}
+
+impl Launcher {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            program: std::env::current_exe()?,
+            content: shared_content()?,
+        })
+    }
+
+    /// The lab again, with the connection as its standard output, and the content as its input.
+    fn answer(&self, stream: &TcpStream, count: usize) -> io::Result<()> {
+        let connection = OwnedFd::from(stream.try_clone()?);
+        let status = Command::new(&self.program)
+            .args(["answer-request", &count.to_string()])
+            .stdin(Stdio::from(self.content.try_clone()?))
+            .stdout(Stdio::from(connection))
+            .status()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(io::Error::other("the process failed"))
+        }
     }
 }
 

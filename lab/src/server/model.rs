@@ -55,9 +55,12 @@ impl Model {
             ),
             Self::One => user("one process").set("poll, one thread, one request after the other"),
             Self::ThreadPerRequest => user("a thread for each request"),
-            Self::ProcessPerRequest => {
-                user("a process for each request").set("fork and exec, the socket handed over")
-            }
+            Self::ProcessPerRequest => user("a process for each request")
+                .set("fork and exec, socket and content handed over")
+                .set(
+                    "A's server only forked: here the figure holds the loading of a program for \
+                     each request, too",
+                ),
             Self::Pool => user("a pool of threads").set("as many threads as cores"),
             Self::Async => user("asynchronous").set("tokio, a task for each connection"),
         }

@@ -1,7 +1,10 @@
 //! What client and server say to each other: four bytes, little-endian, ask for so many bytes; the
 //! answer comes in pieces of up to 16 KiB, each with a tag, or as it is.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -32,17 +35,22 @@ fn nonce(number: usize) -> Nonce {
     Nonce::assume_unique_for_key(bytes)
 }
 
-/// The first `count` bytes of what there is to send, made anew.
-fn make_content(count: usize) -> Vec<u8> {
-    let byte = |index: u32| (index.wrapping_mul(2_654_435_761) >> 24) as u8;
-    (0..count.min(ANSWER_BYTES_MAX) as u32).map(byte).collect()
-}
-
 /// The first `count` bytes of what there is to send.
 pub(super) fn content(count: usize) -> &'static [u8] {
     static CONTENT: OnceLock<Vec<u8>> = OnceLock::new();
-    let all = CONTENT.get_or_init(|| make_content(ANSWER_BYTES_MAX));
+    let all = CONTENT.get_or_init(|| {
+        let byte = |index: u32| (index.wrapping_mul(2_654_435_761) >> 24) as u8;
+        (0..ANSWER_BYTES_MAX as u32).map(byte).collect()
+    });
     &all[..count.min(ANSWER_BYTES_MAX)]
+}
+
+/// The same in a file that lies in memory: for processes, which have no other memory in common.
+pub(super) fn shared_content() -> io::Result<File> {
+    let file = rustix::fs::memfd_create("content", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(file);
+    file.write_all(content(ANSWER_BYTES_MAX))?;
+    Ok(file)
 }
 
 /// Reads a question; None when the client has left.
@@ -61,6 +69,10 @@ pub(super) fn question(stream: &mut impl Read) -> io::Result<Option<usize>> {
 pub(super) fn sealed_piece(number: usize, plain: &[u8], piece: &mut Vec<u8>) -> io::Result<()> {
     piece.clear();
     piece.extend_from_slice(plain);
+    seal_piece(number, piece)
+}
+
+fn seal_piece(number: usize, piece: &mut Vec<u8>) -> io::Result<()> {
     let sealed = key()?.seal_in_place_append_tag(nonce(number), Aad::empty(), piece);
     sealed.map_err(|_| io::Error::other("encrypting"))
 }
@@ -91,12 +103,25 @@ fn send_sealed(stream: &mut impl Write, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Answers one question on standard output, which is the client's connection: what the process that
-/// serves one request does. It makes no more content than it sends: others keep theirs.
+/// Answers one question on standard output, which is the client's connection, from standard input,
+/// which is [`shared_content`]: what the process that serves one request does.
 pub fn answer_on_standard_output(count: usize) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    send_sealed(&mut out, &make_content(count))?;
-    out.flush()
+    let shared = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut connection = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    send_shared(&mut connection, &shared, count.min(ANSWER_BYTES_MAX))
+}
+
+/// Reads by place: where others read the same file makes no difference.
+fn send_shared(stream: &mut impl Write, shared: &File, count: usize) -> io::Result<()> {
+    let mut piece = Vec::with_capacity(PIECE_BYTES + TAG_BYTES);
+    for number in 0..count.div_ceil(PIECE_BYTES) {
+        let from = number * PIECE_BYTES;
+        piece.resize(PIECE_BYTES.min(count - from), 0);
+        shared.read_exact_at(&mut piece, from as u64)?;
+        seal_piece(number, &mut piece)?;
+        stream.write_all(&piece)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -117,5 +142,16 @@ mod tests {
             .flat_map(|(number, piece)| opened_piece(number, piece).unwrap().to_vec())
             .collect();
         assert_eq!(plain, content(40_000));
+    }
+
+    #[test]
+    fn a_process_answers_as_the_others_do() {
+        let shared = shared_content().unwrap();
+        for count in [1, PIECE_BYTES, 40_000, ANSWER_BYTES_MAX] {
+            let (mut expected, mut sent) = (Vec::new(), Vec::new());
+            answer(&mut expected, count, true).unwrap();
+            send_shared(&mut sent, &shared, count).unwrap();
+            assert!(sent == expected, "{count}");
+        }
     }
 }

@@ -1,0 +1,69 @@
+//! What others published, or required, and the plot does not say in words.
+
+use maud::{Markup, html};
+
+use crate::published::Published;
+use crate::record::{Experiment, Unit};
+use crate::report::drawings::{Form, form, marks};
+use crate::shares;
+
+/// Those of its figures that can stand in its plot: they are MB/s, and no instructions.
+pub(super) fn comparable<'a>(
+    experiment: &Experiment,
+    published: &[&'a Published],
+) -> Vec<&'a Published> {
+    let is_time = experiment.unit == Unit::MegabytesPerSecond;
+    let wanted = |figure: &&&Published| is_time && figure.megabytes_per_second.is_some();
+    published.iter().filter(wanted).copied().collect()
+}
+
+/// A list below the plot: what its signs mean, and what has no place in it.
+pub(super) fn list(experiment: &Experiment, published: &[&Published]) -> Markup {
+    let comparable = comparable(experiment, published);
+    let drawn = marks(experiment, &comparable);
+    let is_drawn = |one: &&Published| drawn.iter().any(|(figure, _)| std::ptr::eq(*figure, *one));
+    // Bars have their names beside them.
+    let figures = comparable.iter().filter(|_| form(experiment) != Form::Bars);
+    let mut rest: Vec<&Published> = figures.filter(|one| !is_drawn(one)).copied().collect();
+    // What was said of a ladder stands in its own table.
+    if shares::ladder(experiment).is_none() {
+        rest.extend(published.iter().filter(|one| one.says.is_some()));
+    }
+    html! {
+        @if !drawn.is_empty() || !rest.is_empty() {
+            ul.beside {
+                @for (figure, mark) in &drawn {
+                    li {
+                        span.sign {
+                            @if mark.required { "╌ " } @else { "◇ " (mark.label) }
+                        }
+                        (figure.line())
+                    }
+                }
+                @for figure in rest { li { (figure.line()) } }
+            }
+        }
+    }
+}
+
+/// All of them, behind the plot.
+pub(super) fn table(published: &[&Published]) -> Markup {
+    html! {
+        @if !published.is_empty() {
+            div.scroll {
+                table {
+                    caption { "What others published or required" }
+                    tbody {
+                        @for figure in published {
+                            tr {
+                                th scope="row" { (figure.label()) }
+                                td.words { (figure.told()) }
+                                td { (figure.origin()) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! When a machine was too noisy to say.
+
+use crate::record::Experiment;
+
+/// Half of an interval's width, as a share of the median, from which a figure is called uncertain.
+const UNCERTAIN: f64 = 0.10;
+
+/// Shares of the machine that others may use before a warning is given.
+const OTHERS_SHARE_MAX: f64 = 0.10;
+
+/// The same of what the host takes away.
+const STOLEN_SHARE_MAX: f64 = 0.02;
+
+/// Why the figures of an experiment are to be taken with care; empty when the machine was calm.
+pub fn warnings(experiment: &Experiment) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let noise = experiment.noise;
+    if noise.others_share > OTHERS_SHARE_MAX {
+        let share = percent(noise.others_share);
+        warnings.push(format!(
+            "other programs used {share} of the machine meanwhile"
+        ));
+    }
+    if noise.stolen_share > STOLEN_SHARE_MAX {
+        let share = percent(noise.stolen_share);
+        warnings.push(format!("the host took {share} of the machine away"));
+    }
+    let points = experiment.series.iter().flat_map(|series| &series.points);
+    let estimates: Vec<_> = points.filter_map(|p| p.estimate(experiment.unit)).collect();
+    let uncertain = estimates
+        .iter()
+        .filter(|e| e.uncertainty() > UNCERTAIN)
+        .count();
+    if uncertain > 0 {
+        let (of, limit) = (estimates.len(), percent(UNCERTAIN));
+        warnings.push(format!(
+            "{uncertain} of {of} figures are less sure than ±{limit}"
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::{Contender, Placement};
+    use crate::record::{Axis, Noise, Point, Sample, Series, Unit};
+
+    /// An experiment with one figure of these speeds, in MB/s.
+    fn experiment(noise: Noise, speeds: &[f64]) -> Experiment {
+        let sample = |speed: &f64| Sample {
+            bytes: (speed * 1e6) as u64,
+            wall_seconds: 1.0,
+            cpu_seconds: 1.0,
+            counts: None,
+        };
+        Experiment {
+            id: "raw/planted".into(),
+            title: String::new(),
+            axis: Axis::Single,
+            unit: Unit::MegabytesPerSecond,
+            how: String::new(),
+            series: vec![Series {
+                contender: Contender::new("planted", Placement::User, ""),
+                points: vec![Point {
+                    x: 0,
+                    samples: speeds.iter().map(sample).collect(),
+                    observed: None,
+                }],
+            }],
+            noise,
+        }
+    }
+
+    fn told(others_share: f64, stolen_share: f64, speeds: &[f64]) -> Vec<String> {
+        let noise = Noise {
+            others_share,
+            stolen_share,
+        };
+        warnings(&experiment(noise, speeds))
+    }
+
+    const CALM: [f64; 3] = [91.0, 100.0, 109.0];
+    const WIDE: [f64; 3] = [89.0, 100.0, 111.0];
+
+    #[test]
+    fn below_each_threshold_nothing_is_said() {
+        assert_eq!(told(0.0, 0.0, &CALM), Vec::<String>::new());
+        assert_eq!(told(0.099, 0.0199, &CALM), Vec::<String>::new());
+        assert_eq!(told(0.0, 0.0, &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn above_each_threshold_its_own_warning_is_given() {
+        let others = told(0.12, 0.0, &CALM);
+        assert_eq!(
+            others,
+            ["other programs used 12 % of the machine meanwhile"]
+        );
+        let stolen = told(0.0, 0.03, &CALM);
+        assert_eq!(stolen, ["the host took 3 % of the machine away"]);
+        let wide = told(0.0, 0.0, &WIDE);
+        assert_eq!(wide, ["1 of 1 figures are less sure than ±10 %"]);
+        assert_eq!(told(0.12, 0.03, &WIDE).len(), 3);
+    }
+}
