@@ -206,7 +206,7 @@ fn doubt(unit: Unit, compared: [&Best; 2]) -> Option<String> {
     // That of a ratio is the product of two.
     (varies && least < CONFIDENCE * CONFIDENCE).then(|| {
         format!(
-            "With so few rounds these intervals hold with {:.0} % only: run it with more (--rounds).",
+            "With so few rounds these intervals hold with {:.0} % only: try more (--rounds).",
             least * 100.0
         )
     })

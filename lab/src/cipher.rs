@@ -4,12 +4,13 @@ mod af_alg;
 mod aws_lc;
 mod cobblestone;
 mod kernel_module;
-mod null_cipher;
 mod open_ssl;
 mod plain_c;
 mod rust_crypto;
 
 pub mod roster;
+
+mod null_cipher;
 
 use crate::algorithm::TAG_BYTES;
 use crate::contender::Contender;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
+use crate::contender::Availability;
 use crate::error::{Doing, LabError, Result};
 use crate::undo::Undo;
 
@@ -81,6 +82,15 @@ pub fn find(name: &str) -> Option<PathBuf> {
     let path = search_path();
     let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
     places.find(|place| place.is_file())
+}
+
+/// That not all of these programs are there, if so.
+pub fn lacking(programs: &[&str]) -> Option<Availability> {
+    let missing = programs.iter().find(|program| find(program).is_none())?;
+    Some(Availability::cannot(
+        format!("the program {missing} is missing"),
+        format!("make lab, which unpacks it; or apt install {missing}"),
+    ))
 }
 
 /// A command that finds its own programs and libraries.

@@ -11,6 +11,7 @@ use crate::limits::{
     APPROVALS_MAX, BODY_FIXED_BYTES, BUCKET_COUNT_MAX, BUCKET_MAX_BYTES, CATEGORIES_BYTES,
     LEVEL_COUNT_MAX, LEVEL_MAX_BYTES, LEVEL_NAME_MAX_BYTES,
 };
+use crate::region::is_region;
 
 /// The body's own version: the first two bytes.
 const BODY_VERSION: u16 = 1;
@@ -75,8 +76,21 @@ impl Contents {
     }
 }
 
+/// Refuses what is no name for a level that is made or imported.
+pub(crate) fn check_new_level_name(name: &str) -> Result<(), KeysError> {
+    if !is_level_name(name) {
+        return Err(KeysError::LevelName);
+    }
+    match is_region(name) {
+        true => Err(KeysError::LevelNameIsRegion {
+            name: name.to_owned(),
+        }),
+        false => Ok(()),
+    }
+}
+
 /// Whether a level may have this name.
-pub(crate) fn is_level_name(name: &str) -> bool {
+fn is_level_name(name: &str) -> bool {
     (1..=LEVEL_NAME_MAX_BYTES).contains(&name.len())
         && name
             .bytes()

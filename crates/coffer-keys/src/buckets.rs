@@ -18,6 +18,13 @@ impl Keystore {
         buckets.map(|(id, bucket)| bucket.entry(*id)).collect()
     }
 
+    /// A bucket.
+    pub fn bucket(&self, bucket_id: &[u8; 16]) -> Option<BucketEntry> {
+        let state = self.state();
+        let bucket = state.contents.buckets.get(bucket_id)?;
+        Some(bucket.entry(*bucket_id))
+    }
+
     /// Whether it has a bucket's key.
     pub fn holds_bucket(&self, bucket_id: &[u8; 16]) -> bool {
         self.state().contents.buckets.contains_key(bucket_id)

@@ -201,6 +201,15 @@ pub enum KeysError {
     /// That is no name of a level.
     #[error("a level's name is 1 to 63 of the characters a to z, 0 to 9 and -")]
     LevelName,
+    /// A level can't have this name, for clients send it as their region.
+    #[error(
+        "S3 clients send {name} as their region without being asked, and it would mean this level: \
+         choose another name"
+    )]
+    LevelNameIsRegion {
+        /// The name.
+        name: String,
+    },
     /// Another level has this name.
     #[error("there is a level {name} already")]
     LevelExists {

@@ -14,7 +14,7 @@ use coffer_seal::limits::KEY_BYTES;
 use coffer_seal::{SecretKey, wrap_key};
 use zeroize::Zeroizing;
 
-use crate::body::is_level_name;
+use crate::body::check_new_level_name;
 use crate::contents::{Contents, LevelEntry, level_context};
 use crate::error::KeysError;
 use crate::keystore::Keystore;
@@ -128,9 +128,7 @@ impl Keystore {
 
 /// Whether there is room for the level, and nothing in its place.
 fn accept(contents: &Contents, level: &LevelEntry, exported: &Contents) -> Result<(), KeysError> {
-    if !is_level_name(&level.name) {
-        return Err(KeysError::LevelName);
-    }
+    check_new_level_name(&level.name)?;
     if contents.levels.contains_key(&level.id) {
         return Err(KeysError::LevelPresent { level_id: level.id });
     }

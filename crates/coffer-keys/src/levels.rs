@@ -4,7 +4,7 @@ use coffer_label::Label;
 use coffer_seal::{SecretKey, random_bytes, wrap_key};
 use serde::{Deserialize, Serialize};
 
-use crate::body::is_level_name;
+use crate::body::check_new_level_name;
 use crate::clock::now_ms;
 use crate::contents::{BucketEntry, FIRST_GENERATION, LevelEntry, LevelOptions, level_context};
 use crate::error::KeysError;
@@ -45,17 +45,15 @@ impl Keystore {
     ///
     /// # Errors
     ///
-    /// When the name is none, or taken, there are too many levels or approvals, or the keystore
-    /// can't be written.
+    /// When the name is none, a region's or taken, there are too many levels or approvals, or the
+    /// keystore can't be written.
     pub fn add_level(
         &self,
         name: &str,
         label: Label,
         options: LevelOptions,
     ) -> Result<LevelEntry, KeysError> {
-        if !is_level_name(name) {
-            return Err(KeysError::LevelName);
-        }
+        check_new_level_name(name)?;
         if !(1..=APPROVALS_MAX).contains(&options.approvals) {
             return Err(KeysError::Approvals {
                 count: options.approvals,

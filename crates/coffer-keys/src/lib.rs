@@ -41,6 +41,7 @@ pub mod limits;
 
 mod clock;
 mod error;
+mod region;
 
 mod medium;
 mod new_file;
@@ -113,6 +114,7 @@ pub use levels::{Erased, ErasedWhat};
 pub use memory_root::MemoryRoot;
 pub use passphrase_root::PassphraseRoot;
 pub use receipts::ReceiptDetails;
+pub use region::is_region;
 pub use root::{RootKey, RootMedium, RootSource, Sanitization};
 pub use source_record::SourceRecord;
 pub use source_spec::{SourceSpec, TokenSpec};

@@ -174,6 +174,9 @@ fn an_import_takes_nobody_s_place() {
     assert!(matches!(named, KeysError::LevelExists { .. }), "{named}");
     let no_name = import(&to, Some("No Name")).unwrap_err();
     assert!(matches!(no_name, KeysError::LevelName), "{no_name}");
+    let region = import(&to, Some("eu-west-1")).unwrap_err();
+    let is_refused = matches!(region, KeysError::LevelNameIsRegion { .. });
+    assert!(is_refused, "{region}");
     let default = to.keystore.level_named("default").unwrap().id;
     to.keystore.add_bucket([2; 16], default).unwrap();
     let bucket = import(&to, None).unwrap_err();

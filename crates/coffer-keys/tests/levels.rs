@@ -106,6 +106,11 @@ fn what_is_no_level_is_refused() {
     for name in ["", "Secret", "a b", "a_b", "ü", &"x".repeat(64)] {
         assert!(matches!(add(name, 1), KeysError::LevelName), "{name}");
     }
+    for name in ["us-east-1", "eu-west-1", "aws-global"] {
+        let error = add(name, 1);
+        let is_refused = matches!(error, KeysError::LevelNameIsRegion { .. });
+        assert!(is_refused && error.to_string().contains(name), "{error}");
+    }
     for approvals in [0, 10] {
         let error = add("fine", approvals);
         assert!(matches!(error, KeysError::Approvals { .. }), "{error}");

@@ -12,9 +12,8 @@ use crate::contender::{Availability, Contender, Placement};
 use crate::error::{Doing, LabError, Result};
 use crate::file::folder_store::FolderStore;
 use crate::file::image::{is_mounted, unmount};
-use crate::file::roster::needs_programs;
 use crate::file::store::Store;
-use crate::programs::{Running, command, run, version};
+use crate::programs::{Running, command, lacking, run, version};
 use crate::undo::Foundation;
 
 /// How long a file system may take to be mounted.
@@ -23,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// One of them, as found on this machine.
 pub(super) fn contender(name: &str) -> Contender {
     let runs_on = version(name, "--version").unwrap_or_else(|| name.into());
-    let missing = needs_programs(&[name, "fusermount"]).or_else(|| {
+    let missing = lacking(&[name, "fusermount"]).or_else(|| {
         let device = fs::OpenOptions::new()
             .read(true)
             .write(true)

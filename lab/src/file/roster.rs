@@ -13,7 +13,7 @@ use crate::file::sealed::Sealed;
 use crate::file::server::Server;
 use crate::file::store::Store;
 use crate::kernel_crypto::Config;
-use crate::programs::{command, find, run, version};
+use crate::programs::{command, lacking, run, version};
 use crate::undo::Foundation;
 
 /// Makes a store in an empty folder, with room for so many bytes.
@@ -113,27 +113,17 @@ fn image_entries() -> Vec<Entry> {
     those.map(entry).into()
 }
 
-const UNPACK: &str = "make lab, which unpacks it; or apt install";
-
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-pub(super) fn needs_programs(programs: &[&str]) -> Option<Availability> {
-    let missing = programs.iter().find(|program| find(program).is_none())?;
-    Some(Availability::cannot(
-        format!("the program {missing} is missing"),
-        format!("{UNPACK} {missing}"),
-    ))
-}
-
 fn image_contender(name: &str, placement: Placement, runs_on: &str, options: &[&str]) -> Contender {
     let config = Config::read();
-    let lacking = options
+    let off = options
         .iter()
         .find(|option| config.option(option) == Some('n'));
     let contender = Contender::new(name, placement, runs_on).set(image::SETTING);
-    let missing = if let Some(option) = lacking {
+    let missing = if let Some(option) = off {
         Some(Availability::cannot(
             config.lacks(option),
             "a kernel that has it, as Debian's; try coffer-lab kernel",
@@ -149,7 +139,7 @@ fn image_contender(name: &str, placement: Placement, runs_on: &str, options: &[&
             "modprobe loop",
         ))
     } else {
-        needs_programs(&["mkfs.ext4", "mount", "umount", "losetup"])
+        lacking(&["mkfs.ext4", "mount", "umount", "losetup"])
     };
     contender.available(missing.unwrap_or(Availability::Runs))
 }
@@ -159,7 +149,7 @@ fn dm_crypt_contender(name: &str, kind: Kind) -> Contender {
     let options = ["CONFIG_DM_CRYPT"];
     let contender =
         image_contender(name, Placement::Kernel, &runs_on, &options).set(kind.cryptsetup());
-    match needs_programs(&["cryptsetup"]) {
+    match lacking(&["cryptsetup"]) {
         Some(missing) if contender.availability.runs() => contender.available(missing),
         _ => contender,
     }
@@ -167,7 +157,7 @@ fn dm_crypt_contender(name: &str, kind: Kind) -> Contender {
 
 fn program_contender(name: &str, program: &str, argument: &str) -> Contender {
     let runs_on = version(program, argument).unwrap_or_else(|| program.into());
-    let availability = needs_programs(&[program]).unwrap_or(Availability::Runs);
+    let availability = lacking(&[program]).unwrap_or(Availability::Runs);
     Contender::new(name, Placement::User, runs_on).available(availability)
 }
 
@@ -176,7 +166,7 @@ fn server_contender() -> Contender {
         .set("curl over TLS on 127.0.0.1, one object; durable before it is acknowledged")
         .set("reading into memory is what curl writes to a pipe");
     contender.available(match coffer_server::availability() {
-        Availability::Runs => needs_programs(&["curl"]).unwrap_or(Availability::Runs),
+        Availability::Runs => lacking(&["curl"]).unwrap_or(Availability::Runs),
         missing => missing,
     })
 }
