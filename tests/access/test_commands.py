@@ -1,17 +1,23 @@
 """The commands themselves: what scripts rely on, tables, errors, and both ways to the server."""
 
 import base64
+import contextlib
 import http.client
 import json
+import os
 import re
+import shutil
+import socket
 import ssl
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from harness.administration import ask, from_afar, make_subject, refused, run
 from harness.clients import refused as s3_refused
 from harness.clients import s3_client
-from harness.server import coffer
+from harness.server import Server, coffer
 
 MOMENT = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
@@ -68,14 +74,16 @@ def test_json_of_buckets(server):
     made = ask(server, "bucket", "create", "json-bucket")
     assert re.fullmatch("[0-9a-f]{32}", made.pop("id")) and MOMENT.match(made.pop("created_at"))
     assert made == {
-        "name": "json-bucket", "level": "default", "label": "s0", "object_count": 0,
-        "object_bytes": 0,
+        "name": "json-bucket", "level": "default", "label": "s0", "generation": 1,
+        "object_count": 0, "object_bytes": 0,
     }  # fmt: skip
     client = s3_client(server)
     client.put_object(Bucket="json-bucket", Key="a", Body=b"abc")
     assert "not empty" in refused(server, "bucket", "delete", "json-bucket")
     client.delete_object(Bucket="json-bucket", Key="a")
-    run(server, "bucket", "delete", "json-bucket")
+    assert ask(server, "bucket", "delete", "json-bucket") == {
+        "name": "json-bucket", "deleted": True,
+    }  # fmt: skip
     assert "does not exist" in refused(server, "bucket", "show", "json-bucket")
 
 
@@ -90,6 +98,30 @@ def test_json_of_subjects(server):
         "name": "json.subject", "clearance": "s0", "roles": ["data-user"], "all_buckets": True,
         "grants": [], "disabled": False,
     }  # fmt: skip
+
+
+def test_generations_are_told(server):
+    """Of the keystore, of each level's key, of a bucket's; and which was destroyed."""
+    run(server, "level", "create", "turned", "--rank", "4")
+    run(server, "bucket", "create", "of-turned", "--level", "turned")
+    turned = ask(server, "level", "rotate", "turned")
+    assert (turned["replaced_generation"], turned["replaced_destroyed"]) == (1, True)
+    told = run(server, "level", "rotate", "turned")
+    assert "generation 2 of the key of level turned is destroyed" in told, told
+    assert "so is the older one of its bucket's" in told, told
+    status = ask(server, "keystore", "status")
+    assert {"level": "turned", "generation": 3} in status["level_keys"]
+    lines = [line.split() for line in run(server, "keystore", "status").splitlines()]
+    assert ["turned", "3"] in lines
+    assert ["keystore", "generation", str(status["generation"])] in lines
+    assert ask(server, "bucket", "show", "of-turned")["generation"] == 3
+    assert ["key", "generation", "3"] in [
+        line.split() for line in run(server, "bucket", "show", "of-turned").splitlines()
+    ]
+    rotated = run(server, "keystore", "rotate")
+    assert rotated.startswith("the old root key is destroyed"), rotated
+    root = ask(server, "keystore", "rotate")
+    assert root["replaced_destroyed"] and root["generation"] > status["generation"]
 
 
 def test_secrets_are_in_no_log(server):
@@ -145,6 +177,7 @@ def test_errors_are_one_line(server, words, told):
         ["subject", "set", "first"],
         ["serve", "--endpoint", "https://127.0.0.1:1"],
         ["level", "list", "--endpoint", "http://127.0.0.1:1"],
+        ["key", "export", "default", "--to", "age1", "--json"],
     ],
 )
 def test_what_was_typed_wrong_is_told_before_anybody_is_asked(server, words):
@@ -177,6 +210,60 @@ def test_over_https_without_right_or_reach(server, tmp_path):
     assert done.returncode != 0 and b"needs an access key" in done.stderr, done.stderr
     done = from_afar(server, (access_key_id, secret + "x"), "level", "list", folder=tmp_path)
     assert done.returncode == 1 and b"not right" in done.stderr, done.stderr
+
+
+# Users that own nothing here.
+SERVING_USER = 65534
+OTHER_USER = 65533
+
+
+@contextlib.contextmanager
+def acting_as(user):
+    """Does as another user what the kernel asks the effective user for."""
+    os.seteuid(user)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def answer_of_socket(server, user):
+    """What the socket in the data folder answers a user."""
+    with acting_as(user), socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(10)
+        connection.connect(str(server.data / "admin.sock"))
+        with contextlib.suppress(ConnectionError):  # it may be closed before it is asked
+            connection.sendall(b"GET /v1/levels HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            while piece := connection.recv(4096):
+                answer += piece
+        return answer
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be other users")
+def test_the_socket_is_for_the_owner_and_root():
+    """Also where somebody has loosened the modes of the folder and of the socket."""
+    folder = Path(tempfile.mkdtemp())  # pytest's own are shut to other users
+    os.chown(folder, SERVING_USER, SERVING_USER)
+    server = Server(folder, user=SERVING_USER)
+    try:
+        server.start()
+        for user in (SERVING_USER, 0):
+            assert answer_of_socket(server, user).startswith(b"HTTP/1.1 200 "), user
+        with pytest.raises(PermissionError):
+            answer_of_socket(server, OTHER_USER)
+        for path in (folder, server.data):
+            path.chmod(0o777)
+        with pytest.raises(PermissionError):
+            answer_of_socket(server, OTHER_USER)
+        (server.data / "admin.sock").chmod(0o777)
+        assert answer_of_socket(server, OTHER_USER) == b""
+        assert answer_of_socket(server, SERVING_USER).startswith(b"HTTP/1.1 200 ")
+        assert "another user's connection" in server.log()
+    finally:
+        server.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_guessing_is_slowed_down(own_server):

@@ -1,5 +1,6 @@
 """Levels and labels: who may read and write what, as unmodified clients see it."""
 
+import json
 import random
 import statistics
 import time
@@ -7,7 +8,7 @@ import time
 import pytest
 
 from harness import raw
-from harness.administration import ask, client_of, make_subject, run
+from harness.administration import ask, client_of, from_afar, make_subject, run
 from harness.clients import refused, s3_client
 from harness.content import MIB, PART_MIN_BYTES, content
 
@@ -156,6 +157,56 @@ def test_a_bucket_above_takes_as_long_as_none(server, method):
     # By chance, the share strays from a half by 0.02; five times that never happens.
     assert 0.4 < slower < 0.6, (slower, median)
     assert abs(median) < 20e-6, (slower, median)
+
+
+def from_below(server, folder, credentials, *words):
+    """Exit status, answer and error of a command that a subject gives over HTTPS."""
+    done = from_afar(server, credentials, *words, "--json", folder=folder)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_the_administration_hides_what_is_above(server, owner, tmp_path):
+    """Levels and buckets that may not be read look there like ones that don't exist, too."""
+    credentials = make_subject(server, "administration.below", "default")
+
+    def told(*words):
+        return from_below(server, tmp_path, credentials, *words)
+
+    lists = [("level", "list"), ("bucket", "list"), ("level", "show", "default")]
+    before = [told(*words) for words in lists]
+    levels, buckets, default = (json.loads(answer) for _, answer, _ in before)
+    assert levels == [default] and default["name"] == "default"
+    known = [bucket["name"] for bucket in buckets]
+    assert "of-default" in known and not {f"of-{level}" for level in LEVELS} & set(known)
+    assert default["bucket_count"] == len(known)
+
+    for kind, hidden, missing in [
+        ("level", "secret", "nowhere"),
+        ("level", "tenant-a", "nowhere"),
+        ("bucket", "of-secret", "of-nothing"),
+        ("bucket", "of-internal", "of-nothing"),
+    ]:
+        status, answer, error = told(kind, "show", hidden)
+        assert (status, answer) == (1, "") and hidden not in error, error
+        assert (status, answer, error) == told(kind, "show", missing)
+
+    run(server, "level", "create", "higher-still", "--rank", "5")
+    run(server, "bucket", "create", "of-higher-still", "--level", "higher-still")
+    run(server, "bucket", "create", "more-of-secret", "--level", "secret")
+    assert [told(*words) for words in lists] == before
+    run(server, "bucket", "delete", "more-of-secret")
+    run(server, "level", "erase", "higher-still", "--yes")
+    assert [told(*words) for words in lists] == before
+
+
+def test_counts_of_buckets_tell_only_of_those_that_are_granted(server, owner, tmp_path):
+    grant = ("--grant", "of-default=read")
+    credentials = make_subject(server, "administration.granted", "default..internal", *grant)
+    _, answer, _ = from_below(server, tmp_path, credentials, "level", "list")
+    counts = {level["name"]: level["bucket_count"] for level in json.loads(answer)}
+    assert counts == {"default": 1, "internal": 0}
+    _, answer, _ = from_below(server, tmp_path, credentials, "bucket", "list")
+    assert [bucket["name"] for bucket in json.loads(answer)] == ["of-default"]
 
 
 def test_a_name_is_taken_also_where_nobody_may_know_by_whom(server):

@@ -1,8 +1,10 @@
 """Every operation of the administration API, asked for by every role."""
 
 import base64
+import contextlib
 import http.client
 import json
+import time
 
 import pytest
 
@@ -59,6 +61,47 @@ OPERATIONS = {
     "verify": ({ADMINISTRATOR}, {}, {}),
 }  # fmt: skip
 
+# Under which name it stands in the audit log. What anybody may do, or what tells somebody without
+# the role that there is no such thing, has none.
+ACTS = {
+    "adopt_bucket": "bucket.adopt",
+    "read_audit": "audit.read",
+    "follow_audit": "audit.read",
+    "verify_audit": "audit.verify",
+    "create_bucket": "bucket.create",
+    "delete_bucket": "bucket.delete",
+    "erase_bucket": "bucket.erase",
+    "rotate_bucket": "bucket.rotate",
+    "import_level": "key.import",
+    "show_keystore": "keystore.status",
+    "move_keystore": "keystore.move",
+    "rotate_root": "keystore.rotate",
+    "create_level": "level.create",
+    "erase_level": "level.erase",
+    "export_level": "key.export",
+    "rotate_level": "level.rotate",
+    "list_receipts": "receipt.show",
+    "show_receipt": "receipt.show",
+    "list_requests": "request.list",
+    "withdraw_request": "request.withdraw",
+    "approve_request": "request.approve",
+    "list_rotations": "rotation.list",
+    "create_subject": "subject.create",
+    "delete_subject": "subject.delete",
+    "change_subject": "subject.change",
+    "verify": "storage.verify",
+}
+
+# They change something, or try to where there is nothing to be changed.
+CHANGING = {
+    "adopt_bucket", "create_bucket", "delete_bucket", "erase_bucket", "rotate_bucket",
+    "import_level", "move_keystore", "rotate_root", "create_level", "erase_level", "export_level",
+    "rotate_level", "create_subject", "delete_subject", "change_subject", "verify",
+}  # fmt: skip
+
+# Denials are recorded within a second.
+RECORDED_SECONDS = 5
+
 
 def described():
     """Method and path by `operationId`."""
@@ -94,26 +137,56 @@ def filled(value, role):
     return value.replace("{role}", role) if isinstance(value, str) else value
 
 
-def status_of(server, operation, credentials, role):
-    """The status of an answer. Its body may have no end."""
+@contextlib.contextmanager
+def answer(server, operation, credentials, values, body):
+    """The answer to an operation that is asked for with an access key. It may have no end."""
     method, path = DESCRIBED[operation]
-    _, values, body = OPERATIONS[operation]
-    path = path.format(**filled(values, role))
+    path = path.format(**values)
     headers = {}
     if credentials:
         user = base64.b64encode(":".join(credentials).encode()).decode()
         headers["Authorization"] = f"Basic {user}"
     if body is not None:
-        body = json.dumps(filled(body, role))
+        body = json.dumps(body)
         headers["Content-Type"] = "application/json"
     connection = http.client.HTTPSConnection(
         "127.0.0.1", server.admin_port, context=tls_context(server), timeout=30
     )
     try:
         connection.request(method, path, body, headers)
-        return connection.getresponse().status
+        yield connection.getresponse()
     finally:
         connection.close()
+
+
+def status_of(server, operation, credentials, role):
+    _, values, body = OPERATIONS[operation]
+    with answer(
+        server, operation, credentials, filled(values, role), filled(body, role)
+    ) as answered:
+        return answered.status
+
+
+def answer_of(server, operation, credentials, values, body=None):
+    with answer(server, operation, credentials, values, body) as answered:
+        said = answered.read()
+        assert answered.status in (200, 202), (operation, said)
+        return said
+
+
+def recorded(server):
+    return [json.loads(line) for line in run(server, "audit", "export").splitlines()]
+
+
+def missing_records(server, expected):
+    """Of acts, outcomes and actors: those that the audit log does not have, nor gets soon."""
+    end = time.monotonic() + RECORDED_SECONDS
+    while True:
+        found = {(one["act"], one["outcome"], one["actor"]) for one in recorded(server)}
+        missing = sorted(set(expected) - found)
+        if not missing or time.monotonic() > end:
+            return missing
+        time.sleep(0.2)
 
 
 def state(server):
@@ -143,6 +216,13 @@ def test_nobody_without_the_role_changes_anything(server, credentials):
                 allowed.append((operation, role, status))
     assert allowed == []
     assert state(server) == before
+    denied = [
+        (ACTS[operation], "denied", credentials[role][0])
+        for operation, (may, _, _) in OPERATIONS.items()
+        for role in set(ROLES) - set(may)
+        if operation in ACTS
+    ]
+    assert missing_records(server, denied) == []
 
 
 def test_a_stranger_does_nothing(server, credentials):
@@ -161,3 +241,51 @@ def test_whoever_has_the_role_is_let_in(server, credentials):
             if status in (401, 403, 405) or status >= 500:
                 refused.append((operation, role, status))
     assert refused == []
+    acted = [
+        (ACTS[operation], credentials[role][0])
+        for operation in CHANGING
+        for role in OPERATIONS[operation][0]
+    ]
+    assert missing_records(server, [(act, "begun", actor) for act, actor in acted]) == []
+    found = recorded(server)
+    ended = {(one["act"], one["actor"]) for one in found if one["outcome"] in ("done", "failed")}
+    assert set(acted) - ended == set()
+
+
+def test_what_custodians_do_is_told_by_name(own_server):
+    server = own_server().start()
+    run(server, "level", "create", "guarded", "--rank", "1", "--approvals", "2")
+    roles = ("--roles", CUSTODIAN)
+    one, other = (make_subject(server, name, "default", *roles) for name in ("one", "other"))
+    place = {"name": "guarded"}
+    answer_of(server, "export_level", one, place, {"recipients": [RECIPIENT]})
+    [request] = ask(server, "request", "list")
+    answer_of(server, "approve_request", other, {"id": request["id"]})
+    answer_of(server, "rotate_level", one, place)
+    new_source = {"to": "passphrase", "passphrase": "correct horse battery staple"}
+    answer_of(server, "move_keystore", one, {}, new_source)
+    assert missing_records(server, [("rotation.end", "done", "server")]) == []
+
+    def told(act, outcome, actor):
+        ended = (act, outcome, actor)
+        [details] = [
+            record["details"]
+            for record in recorded(server)
+            if (record["act"], record["outcome"], record["actor"]) == ended
+        ]
+        return details
+
+    asked, approved = one[0], other[0]
+    for outcome in ("begun", "done"):
+        details = told("request.create", outcome, asked)
+        assert details["wants"] == "key.export" and details["level"] == "guarded"
+        details = told("request.approve", outcome, approved)
+        assert details["request"] == request["id"] and details["level"] == "guarded"
+        exported = told("key.export", outcome, approved)
+        assert exported["level"] == "guarded" and exported["to"] == RECIPIENT
+        assert (exported["requested_by"], exported["approved_by"]) == (asked, approved)
+        assert told("level.rotate", outcome, asked)["level"] == "guarded"
+        moved = told("keystore.move", outcome, asked)
+        assert (moved["from"], moved["to"]) == ("file", "passphrase")
+    assert told("rotation.end", "done", "server")["level"] == "guarded"
+    assert "horse" not in run(server, "audit", "export")

@@ -1,5 +1,7 @@
 """Subjects: grants, roles, and access keys that end, also in the middle of a request."""
 
+import base64
+import json
 import socket
 import threading
 import time
@@ -247,6 +249,82 @@ def test_a_put_under_way_is_cut_off(server, s3, how):
         assert answer == b"" or answer.startswith(b"HTTP/1.1 403 "), answer
     with s3_refused("404", 404):
         s3.head_object(Bucket=BUCKET, Key=key)
+
+
+# Answers of the administration that last, and the role that each needs.
+STREAMS = {
+    "follow": ("GET", "/v1/audit/follow", None, "auditor"),
+    # A minute for what is stored here.
+    "verify": ("POST", "/v1/verify", {"rate": MIB}, "system-administrator"),
+}
+
+
+def begin(server, credentials, stream):
+    """Asks for an answer that lasts; gives the connection once it has begun."""
+    method, path, body, _ = STREAMS[stream]
+    body = b"" if body is None else json.dumps(body).encode()
+    user = base64.b64encode(":".join(credentials).encode()).decode()
+    headers = {"host": "127.0.0.1", "authorization": f"Basic {user}",
+               "content-type": "application/json", "content-length": len(body)}  # fmt: skip
+    connection = raw.connect(server, port=server.admin_port)
+    connection.sendall(raw.request_head(method, path, headers) + body)
+    assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 200 ")
+    return connection
+
+
+def seconds_to_end(connection, longest):
+    """How long an answer goes on; None if it does for longer."""
+    began = time.monotonic()
+    connection.settimeout(longest)
+    try:
+        while connection.recv(64 * KIB):
+            if time.monotonic() - began > longest:
+                return None
+    except TimeoutError:
+        return None
+    except OSError:
+        pass  # reset
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("how", ["disable", "delete", "expires", "role", "clearance"])
+def test_an_answer_that_lasts_is_cut_off(server, stream, how):
+    """Whoever may not ask for it any more hears no more of it."""
+    role = STREAMS[stream][3]
+    name = f"{stream}.{how}"
+    expires = ["--expires", "3s"] if how == "expires" else []
+    credentials = make_subject(
+        server, name, "default", "--roles", f"data-user,{role}", *expires
+    )  # fmt: skip
+    made = time.monotonic()
+    with begin(server, credentials, stream) as connection:
+        if how == "role":
+            run(server, "subject", "set", name, "--roles", "data-user")
+        else:
+            end_it(server, name, how)
+        if how == "expires":
+            time.sleep(max(0.0, made + 3.0 - time.monotonic()))
+        took = seconds_to_end(connection, 10)
+    assert took is not None and took < 1.5, took
+
+
+def test_another_role_ends_no_answer(server):
+    credentials = make_subject(server, "promoted", "default", "--roles", "auditor")
+    with begin(server, credentials, "follow") as connection:
+        run(server, "subject", "set", "promoted", "--roles", "auditor,data-user")
+        assert seconds_to_end(connection, 2) is None
+
+
+@pytest.mark.parametrize("words", [["set", "--roles", "data-user"], ["disable"], ["delete"]])
+def test_who_ends_itself_gets_the_answer(server, tmp_path, words):
+    name = f"leaves.{words[0]}"
+    credentials = make_subject(server, name, "default", "--roles", "system-administrator")
+    act, *more = words
+    done = from_afar(server, credentials, "subject", act, name, *more, "--json", folder=tmp_path)
+    assert done.returncode == 0 and json.loads(done.stdout)["name"] == name, done.stderr
+    after = from_afar(server, credentials, "subject", "create", "late", folder=tmp_path)
+    assert after.returncode == 1
 
 
 def test_others_go_on(server, s3):

@@ -114,15 +114,23 @@ def test_sign_ins_and_denials_are_recorded(server, tmp_path):
     wrong.write_text(profile.read_text().replace(made["secret_access_key"], "x" * 40))
     remote[-1] = wrong
     assert coffer("audit", "show", *remote).returncode == 1
+    guess = s3_client(server, credentials=(made["access_key_id"], "x" * 40))
+    with refused("SignatureDoesNotMatch"):
+        guess.list_buckets()
 
     def found():
         records = [record for record in export(server) if record["actor"] == made["access_key_id"]]
         told = acts(records)
         sign_ins = {("server.sign-in", "done"), ("server.sign-in", "denied")}
         wanted = sign_ins | {("audit.read", "denied")}
-        return told if wanted <= set(told) else None
+        reasons = {
+            record.get("details", {}).get("reason"): record.get("details") for record in records
+        }
+        is_all = wanted <= set(told) and "wrong signature" in reasons
+        return (told, reasons) if is_all else None
 
-    told = eventually(found)
+    told, reasons = eventually(found)
+    assert reasons["wrong signature"]["from"] == reasons["wrong secret"]["from"] == "127.0.0.1"
     assert told.count(("audit.read", "denied")) == 1, "the rest is counted"
     assert made["secret_access_key"] not in json.dumps(export(server))
 

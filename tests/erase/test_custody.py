@@ -1,5 +1,6 @@
 """Two custodians, exports to another server, rotation under load, and root keys that move."""
 
+import json
 import shutil
 import subprocess
 import threading
@@ -9,7 +10,7 @@ import pytest
 
 from harness.clients import refused, s3_client
 from harness.content import content
-from harness.custodian import ask, ask_as, run, subject, with_input
+from harness.custodian import WAITS, ask, ask_as, run, subject, with_input
 from harness.server import coffer
 
 # An identity of age for tests, and its recipient.
@@ -73,23 +74,105 @@ def test_a_level_of_two_custodians_is_erased_by_two(running):
     nobody = subject(server, "nobody")
     denied = ask_as(server, nobody, "level", "erase", "secret", "--yes", "--json", expect=1)
     assert "access denied" in denied
-    request = ask_as(server, ada, "level", "erase", "secret", "--yes", "--json")
+    request = ask_as(server, ada, "level", "erase", "secret", "--yes", "--json", expect=WAITS)
     assert request["wants"] == "level.erase" and request["approvals"] == 2
     assert s3.get_object(Bucket="of-secret", Key="object")["Body"].read() == b"goes"
     listed = ask_as(server, grace, "request", "list", "--json")
     assert [row["id"] for row in listed] == [request["id"]]
-    own = ask_as(server, ada, "request", "approve", request["id"], "--json", expect=1)
+    approve = ("request", "approve", request["id"], "--yes", "--json")
+    own = ask_as(server, ada, *approve, expect=1)
     assert "another custodian" in own
-    ask_as(server, grace, "request", "withdraw", request["id"])
-    late = ask_as(server, grace, "request", "approve", request["id"], "--json", expect=1)
+    withdrawn = ask_as(server, grace, "request", "withdraw", request["id"], "--json")
+    assert withdrawn == {"id": request["id"], "withdrawn": True}
+    late = ask_as(server, grace, *approve, expect=1)
     assert "no such request" in late
-    request = ask_as(server, ada, "level", "erase", "secret", "--yes", "--json")
+    request = ask_as(server, ada, "level", "erase", "secret", "--yes", "--json", expect=WAITS)
     server.restart()
-    receipt = ask_as(server, grace, "request", "approve", request["id"], "--json")
+    receipt = ask_as(server, grace, "request", "approve", request["id"], "--yes", "--json")
     people = [(person["name"], person["role"]) for person in receipt["performed_by"]]
     assert people == [(ada[0], "requested"), (grace[0], "approved")]
     with refused("NoSuchBucket"):
         s3_client(server).get_object(Bucket="of-secret", Key="object")
+
+
+def commands_of(server, credentials):
+    """Runs commands as the holder of an access key, and gives the finished processes."""
+    ask_as(server, credentials, "request", "list", "--json")  # writes the profile
+    profile = ("--credentials", server.folder / f"{credentials[0]}.ini")
+    reach = ("--endpoint", server.admin_endpoint, "--ca", server.ca, *profile)
+    return lambda *words, **options: coffer(*words, *reach, **options)
+
+
+def test_what_waits_is_no_success_and_no_file(running):
+    """A script that keeps what it gets can't take a request for a receipt or for a backup."""
+    server, _ = running
+    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "3")
+    ask(server, "bucket", "create", "of-secret", "--level", "secret")
+    ada, grace = map(lambda who: commands_of(server, who), two_custodians(server))
+    for words, wants in [
+        (("level", "erase", "secret", "--yes"), "level.erase"),
+        (("bucket", "erase", "of-secret", "--yes"), "bucket.erase"),
+        (("key", "export", "secret", "--to", recipient()), "key.export"),
+    ]:
+        asked = ada(*words)
+        assert (asked.returncode, asked.stdout) == (WAITS, b""), asked
+        assert b"it waits for approval" in asked.stderr and wants.encode() in asked.stderr
+    for request in json.loads(ada("request", "list", "--json").stdout):
+        approved = grace("request", "approve", request["id"], "--yes")
+        assert (approved.returncode, approved.stdout) == (WAITS, b""), approved
+    assert ask(server, "level", "show", "secret")["export_count"] == 0
+    assert ask(server, "bucket", "show", "of-secret")["level"] == "secret"
+
+
+def test_approving_an_erase_asks_for_the_name(running):
+    server, _ = running
+    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "2")
+    ask(server, "bucket", "create", "of-secret", "--level", "secret")
+    ada, grace = map(lambda who: commands_of(server, who), two_custodians(server))
+    for what, name in [("bucket", "of-secret"), ("level", "secret")]:
+        asked = ada(what, "erase", name, "--yes", "--json")
+        approve = ("request", "approve", json.loads(asked.stdout)["id"])
+        for typed in (b"", b"yes\n"):
+            refused_one = grace(*approve, input=typed)
+            assert refused_one.returncode == 2 and b"nothing was erased" in refused_one.stderr
+        assert ask(server, what, "show", name)
+        done = grace(*approve, input=name.encode() + b"\n")
+        assert done.returncode == 0 and b"erased" in done.stdout, done.stderr
+        gone = coffer("--data", server.data, what, "show", name)
+        assert gone.returncode == 1
+
+
+def test_an_export_that_can_t_be_kept_is_not_made(running, tmp_path):
+    """Nothing is counted, no approval is used up, and no file is touched."""
+    server, _ = running
+    out = tmp_path / "secret.age"
+    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "2")
+    ada, grace = map(lambda who: commands_of(server, who), two_custodians(server))
+    export = ("key", "export", "secret", "--to", recipient())
+    asked = ada(*export, "--out", out, "--json")
+    assert asked.returncode == WAITS and not out.exists()
+    approve = ("request", "approve", json.loads(asked.stdout)["id"])
+    out.write_text("precious")
+    for words in (approve, ("key", "export", "default", "--to", recipient())):
+        kept = grace(*words, "--out", out)
+        assert kept.returncode == 2 and b"nothing was asked for" in kept.stderr, kept
+        assert out.read_text() == "precious"
+    unclear = grace(*approve, "--json")
+    assert unclear.returncode == 2 and b"--out" in unclear.stderr
+    assert [row["export_count"] for row in ask(server, "level", "list")] == [0, 0]
+    out.unlink()
+    done = grace(*approve, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told == {
+        "level": "secret", "recipients": [recipient()], "file": str(out),
+        "bytes": out.stat().st_size,
+    }  # fmt: skip
+    assert out.stat().st_mode & 0o777 == 0o600
+    # The server refuses: the file that was made for it goes.
+    missing = coffer("--data", server.data, "key", "export", "none", "--to", recipient(),
+                     "--out", tmp_path / "none.age")  # fmt: skip
+    assert missing.returncode == 1 and not (tmp_path / "none.age").exists()
 
 
 def test_exports_of_such_a_level_take_two_as_well(running, tmp_path):
@@ -97,11 +180,9 @@ def test_exports_of_such_a_level_take_two_as_well(running, tmp_path):
     ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "2")
     ada, grace = two_custodians(server)
     out = tmp_path / "secret.age"
-    reach = ("--endpoint", server.admin_endpoint, "--ca", server.ca)
-    ask_as(server, ada, "request", "list", "--json")  # writes ada's profile
-    profile = ("--credentials", server.folder / f"{ada[0]}.ini")
-    asked = coffer("key", "export", "secret", "--to", recipient(), "--out", out, *reach, *profile)
-    assert asked.returncode == 0 and not out.exists(), asked.stderr
+    export = ("key", "export", "secret", "--to", recipient(), "--out", out)
+    asked = commands_of(server, ada)(*export)
+    assert asked.returncode == WAITS and not out.exists(), asked.stderr
     (request,) = ask_as(server, grace, "request", "list", "--json")
     ask_as(server, grace, "request", "approve", request["id"], "--out", out)
     assert out.read_bytes().startswith(b"-----BEGIN AGE ENCRYPTED FILE-----")
@@ -191,10 +272,18 @@ def test_keys_rotate_under_load(running):
     with Load(server, "busy"):
         rotation = ask(server, "level", "rotate", "default")
         assert rotation["keys_done"] >= 300 and rotation["buckets_done"] == 1
-        run(server, "keystore", "rotate")
-        ask(server, "bucket", "rotate", "busy")
+        assert rotation["replaced_generation"] == 1 and rotation["replaced_destroyed"]
+        before = ask(server, "keystore", "status")["generation"]
+        root = ask(server, "keystore", "rotate")
+        assert root["replaced_destroyed"] and root["generation"] > before
+        told = run(server, "bucket", "rotate", "busy")
+        assert "generation 2 of the key of bucket busy is destroyed" in told
     assert ask(server, "level", "show", "default")["generation"] == 2
-    assert ask(server, "keystore", "status")["rotating_bucket_count"] == 0
+    bucket = ask(server, "bucket", "show", "busy")
+    assert bucket["generation"] == 3 and "older_generation" not in bucket
+    status = ask(server, "keystore", "status")
+    assert status["rotating_bucket_count"] == 0
+    assert status["level_keys"] == [{"level": "default", "generation": 2}]
     for number in range(0, 300, 29):
         body = s3.get_object(Bucket="busy", Key=f"old-{number}")["Body"].read()
         assert body == content(17_000, str(number))

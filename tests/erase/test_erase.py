@@ -1,10 +1,13 @@
 """Levels and buckets are erased at once, whatever they hold, and a receipt proves it."""
 
 import contextlib
+import http.client
 import json
 import os
 import random
 import shutil
+import socket
+import statistics
 import threading
 import time
 
@@ -20,6 +23,7 @@ from harness.raw import connect, request_head, signed_headers
 from harness.server import coffer
 
 ACKNOWLEDGED_SECONDS = 0.1
+ERASES = 5
 SLOT = 4 << 20
 
 
@@ -40,25 +44,35 @@ def verified(receipt, public_key):
     return True
 
 
-def erase_seconds(server, *what):
+class OverSocket(http.client.HTTPConnection):
+    """A connection to the socket in a data folder."""
+
+    def __init__(self, server):
+        super().__init__("coffer")
+        self.path = str(server.data / "admin.sock")
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+
+
+def over_socket(server, method, path):
+    """Status and JSON of an answer."""
+    with contextlib.closing(OverSocket(server)) as connection:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def erase_seconds(server, kind, name):
     """How long the server takes to acknowledge, with a connection that stands already."""
-    import http.client
-    import socket
-
-    class OverSocket(http.client.HTTPConnection):
-        def connect(self):
-            self.sock = socket.socket(socket.AF_UNIX)
-            self.sock.connect(str(server.data / "admin.sock"))
-
-    connection = OverSocket("coffer")
-    connection.connect()
-    kind, name = what
-    began = time.perf_counter()
-    connection.request("POST", f"/v1/{kind}s/{name}/erase")
-    answer = connection.getresponse()
-    body = json.loads(answer.read())
-    took = time.perf_counter() - began
-    connection.close()
+    with contextlib.closing(OverSocket(server)) as connection:
+        connection.connect()
+        began = time.perf_counter()
+        connection.request("POST", f"/v1/{kind}s/{name}/erase")
+        answer = connection.getresponse()
+        body = json.loads(answer.read())
+        took = time.perf_counter() - began
     assert answer.status == 200, body
     return took, body["receipt"]
 
@@ -109,33 +123,59 @@ def test_an_erased_level_is_gone_with_its_names_and_others_stay(server, s3, tmp_
     assert ask(server, "receipt", "show", receipt["id"])["erased"]["objects"] == 2
 
 
-def test_erasing_asks_for_the_level_s_name(server, s3):
-    ask(server, "level", "create", "asked", "--rank", "0")
-    for typed in (b"", b"yes\n", b"Asked\n"):
-        done = coffer("--data", server.data, "level", "erase", "asked", input=typed)
-        assert done.returncode != 0 and b"nothing was erased" in done.stderr
-    done = coffer("--data", server.data, "level", "erase", "asked", input=b"asked\n")
-    assert done.returncode == 0, done.stderr
-    missing = coffer("--data", server.data, "level", "erase", "asked", "--yes")
-    assert missing.returncode != 0
+@pytest.mark.parametrize("kind", ["level", "bucket"])
+def test_erasing_asks_for_the_name(server, s3, kind):
+    name = f"asked-{kind}"
+    ask(server, kind, "create", name, *(["--rank", "0"] if kind == "level" else []))
+    for typed in (b"", b"yes\n", name.upper().encode() + b"\n"):
+        done = coffer("--data", server.data, kind, "erase", name, input=typed)
+        assert done.returncode == 2 and b"nothing was erased" in done.stderr
+        assert ask(server, kind, "show", name)["name"] == name
+    done = coffer("--data", server.data, kind, "erase", name, input=name.encode() + b"\n")
+    assert done.returncode == 0 and b"erased" in done.stdout, done.stderr
+    missing = coffer("--data", server.data, kind, "erase", name, "--yes")
+    assert missing.returncode == 1
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.large)])
-def test_an_erase_is_acknowledged_in_a_moment_whatever_it_covers(own_server, count):
-    server = own_server().start()
-    s3 = s3_client(server)
+def is_busy():
+    """Whether more waits for this machine's processors and disk than it can do at once."""
+    return os.getloadavg()[0] > (os.cpu_count() or 1)
+
+
+def erases_seconds(server, s3, kind, count, round_number):
+    """How long each of a few erases took, of `count` objects."""
     seconds = []
-    for kind in ("level", "bucket"):
-        level_with_bucket(server, s3, f"level-{kind}", f"bucket-{kind}")
-        fill(server, f"bucket-{kind}", count)
-        name = f"{kind}-{kind}"
-        took, receipt = erase_seconds(server, kind, name)
+    for number in range(ERASES if count <= 1_000 else 3):
+        names = [f"{what}-{kind}-{round_number}-{number}" for what in ("level", "bucket")]
+        level_with_bucket(server, s3, *names)
+        fill(server, names[1], count)
+        took, receipt = erase_seconds(server, kind, names[kind == "bucket"])
         seconds.append(took)
         assert (receipt["erased"]["objects"], receipt["erased"]["bytes"]) == (count, 5 * count)
-    print(f"{count} objects: level {seconds[0] * 1e3:.1f} ms, bucket {seconds[1] * 1e3:.1f} ms")
-    # A dozen syncs, one after the other: a disk that others keep busy takes longer for each.
-    assert min(seconds) < ACKNOWLEDGED_SECONDS
-    assert max(seconds) < 10 * ACKNOWLEDGED_SECONDS
+    shown = ", ".join(f"{took * 1e3:.1f}" for took in sorted(seconds))
+    print(f"erases of a {kind} with {count} objects: {shown} ms")
+    return seconds
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["level", "bucket"])
+@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.large)])
+def test_an_erase_is_acknowledged_in_a_moment_whatever_it_covers(own_server, kind, count):
+    """Half of them at least within the time that is promised.
+
+    An erase is a dozen syncs, one after the other, and each waits for what others write: so where
+    this machine has too much to do, it is given a minute to calm down, and a second try.
+    """
+    server = own_server().start()
+    s3 = s3_client(server)
+    seconds = erases_seconds(server, s3, kind, count, 1)
+    if statistics.median(seconds) >= ACKNOWLEDGED_SECONDS and is_busy():
+        calm = time.monotonic() + 60
+        while is_busy() and time.monotonic() < calm:
+            time.sleep(1)
+        print(f"again, for the machine was busy; load now {os.getloadavg()[0]:.1f}")
+        seconds = erases_seconds(server, s3, kind, count, 2)
+    assert statistics.median(seconds) < ACKNOWLEDGED_SECONDS, seconds
 
 
 def test_a_slow_reader_gets_nothing_after_the_acknowledgement(own_server):
@@ -188,6 +228,20 @@ def test_uploads_under_way_are_cut_off(own_server):
         assert b"200 OK" not in answer
     except OSError:
         pass  # reset
+
+
+def test_receipts_are_listed_page_by_page(server, s3):
+    """What was signed at a moment, and before it; the command puts the pages together."""
+    for number in range(3):
+        ask(server, "bucket", "create", f"paged-{number}")
+        erase_seconds(server, "bucket", f"paged-{number}")
+    listed = ask(server, "receipt", "list")
+    assert len({row["id"] for row in listed}) == len(listed) >= 3
+    for place, row in enumerate(listed):
+        status, page = over_socket(server, "GET", f"/v1/receipts?until={row['signed_at']}")
+        assert status == 200 and page == listed[place:]
+    status, _ = over_socket(server, "GET", "/v1/receipts?until=yesterday")
+    assert status == 400
 
 
 def keystore_opens(keystore, root_key):

@@ -21,6 +21,10 @@ def ask(server, *arguments, **options):
     return json.loads(run(server, *arguments, "--json", **options))
 
 
+# The exit status of what waits for the approval of others.
+WAITS = 3
+
+
 def ask_as(server, credentials, *arguments, expect=0):
     """Runs a command over HTTPS with an access key; its answer, or what it says on failure."""
     key_id, secret = credentials
@@ -32,7 +36,7 @@ def ask_as(server, credentials, *arguments, expect=0):
     reach = ("--endpoint", server.admin_endpoint, "--credentials", profile, "--ca", server.ca)
     done = coffer(*arguments, *reach)
     assert done.returncode == expect, done.stderr.decode()
-    return json.loads(done.stdout) if expect == 0 and done.stdout else done.stderr.decode()
+    return json.loads(done.stdout) if expect != 1 and done.stdout else done.stderr.decode()
 
 
 def subject(server, name, *, clearance="s0-s15:c0.c1023", roles=("data-user",)):

@@ -55,11 +55,13 @@ def coffer(*arguments, timeout=60, **options):
 class Server:
     """One data folder and the process that serves it, which may come and go."""
 
-    def __init__(self, folder, *, data=None, config="", arguments=()):
+    def __init__(self, folder, *, data=None, config="", arguments=(), user=None):
         self.folder = Path(folder)
         self.data = Path(data) if data else self.folder / "data"
         self.log_path = self.folder / "server.log"
         self.arguments = list(arguments)
+        # Who it runs as, by number; root alone can choose another than itself.
+        self.user = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         self.port = free_port()
         self.admin_port = free_port()
         self.process = None
@@ -88,6 +90,7 @@ class Server:
                 cwd=self.folder,
                 env=clean_environment(),
                 text=True,
+                **self.user,
             )
         self.output = []
         lines = queue.Queue()

@@ -1,6 +1,8 @@
 """`coffer serve` as its user meets it."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import time
 
@@ -9,7 +11,7 @@ import pytest
 from harness import raw
 from harness.clients import client_environment, s3_client
 from harness.programs import run
-from harness.server import BINARY, StartError, clean_environment, coffer, free_port
+from harness.server import BINARY, ROOT, StartError, clean_environment, coffer, free_port
 
 
 def test_the_first_start_tells_what_to_paste(own_server, tmp_path):
@@ -116,6 +118,33 @@ def test_everything_from_a_file(tmp_path):
     finally:
         process.terminate()
         assert process.wait(20) == 0
+        process.stdout.close()
+
+
+def test_make_run_serves(own_server):
+    """The README's first command, with a folder and ports of its own.
+
+    What it builds is built already, or these tests would not run; `true` stands in for cargo.
+    """
+    server = own_server()
+    options = ["--data", server.data, "--listen", f"127.0.0.1:{server.port}"]
+    options += ["--admin-listen", f"127.0.0.1:{server.admin_port}"]
+    process = subprocess.Popen(
+        ["make", "-s", "run", "CARGO=true", "ARGS=" + " ".join(map(str, options))],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=clean_environment(),
+        start_new_session=True,
+    )
+    try:
+        while not (line := process.stdout.readline()).startswith("ready"):
+            assert line, f"it ended with {process.wait()}"
+        assert s3_client(server).list_buckets()["Buckets"] == []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait(30)
         process.stdout.close()
 
 

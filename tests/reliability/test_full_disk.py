@@ -4,6 +4,7 @@ import contextlib
 import time
 
 import pytest
+from botocore.exceptions import ClientError
 
 from harness import raw
 from harness.clients import refused, s3_client
@@ -60,6 +61,13 @@ def check(s3, stored):
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
         listed += [row["Key"] for row in page.get("Contents", [])]
     assert sorted(listed) == sorted(name for name, _ in stored)
+
+
+def take_the_rest(disk):
+    with contextlib.suppress(OSError), (disk / "brim").open("wb") as brim:
+        while True:
+            brim.write(bytes(4096))
+            brim.flush()
 
 
 def make_space(disk):
@@ -127,10 +135,7 @@ def test_a_full_disk_at_the_start(server, disk):
     s3 = s3_client(server)
     stored = fill_to_the_brim(s3)
     server.kill()
-    with contextlib.suppress(OSError), (disk / "brim").open("wb") as brim:
-        while True:
-            brim.write(bytes(4096))
-            brim.flush()
+    take_the_rest(disk)
     server.start()
     check(s3_client(server), stored)
     with refused("StorageFull", 507):
@@ -139,3 +144,62 @@ def test_a_full_disk_at_the_start(server, disk):
     make_space(disk)
     s3_client(server).put_object(Bucket=BUCKET, Key="yes", Body=content(MIB, "yes"))
     check(s3_client(server), [*stored, ("yes", MIB)])
+
+
+def test_buckets_on_a_full_disk(server, disk):
+    """Made or refused, deleted or refused: never half."""
+    s3 = s3_client(server)
+    there = {BUCKET, "empty-0", "empty-1"}
+    for name in there - {BUCKET}:
+        s3.create_bucket(Bucket=name)
+    fill_to_the_brim(s3)
+    take_the_rest(disk)
+    new = {f"new-{number}" for number in range(6)}
+    made = {
+        name for name in sorted(new) if succeeds(lambda name=name: s3.create_bucket(Bucket=name))
+    }
+    assert made != new, "the disk is not full"
+    there |= made
+    is_whole(server, there)
+    if succeeds(lambda: s3.delete_bucket(Bucket="empty-0")):
+        there.remove("empty-0")
+    is_whole(server, there)
+
+    (disk / "brim").unlink()
+    make_space(disk)
+    for name in new - made:
+        s3.create_bucket(Bucket=name)
+    there |= new
+    for name in there & {"empty-0", "empty-1", "new-0"}:
+        s3.delete_bucket(Bucket=name)
+        there.remove(name)
+    is_whole(server, there)
+    server.restart()
+    is_whole(server, there)
+    s3 = s3_client(server)
+    for name in there - {BUCKET}:
+        s3.put_object(Bucket=name, Key="a", Body=b"a")
+        assert s3.get_object(Bucket=name, Key="a")["Body"].read() == b"a"
+
+
+def succeeds(call):
+    """Whether it does; otherwise the server has said clearly why not."""
+    try:
+        call()
+    except ClientError as error:
+        said = error.response["Error"]
+        assert said["Code"] in ("StorageFull", "ServiceUnavailable"), said
+        assert "full" in said["Message"] or "audit log" in said["Message"], said
+        return False
+    return True
+
+
+def is_whole(server, names):
+    """There are just these buckets, and no folder of another."""
+    listed = {row["Name"] for row in s3_client(server).list_buckets()["Buckets"]}
+    assert listed == names
+    folders = server.data / "buckets"
+    end = time.monotonic() + 5
+    while len(list(folders.iterdir())) != len(names) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert len(list(folders.iterdir())) == len(names)

@@ -79,6 +79,34 @@ def root_files(server):
     return sorted(path.name for path in server.data.glob("root*"))
 
 
+@pytest.mark.parametrize("kind", ["file", "file elsewhere", "passphrase", "keyring", "token"])
+def test_the_first_start_says_what_to_keep(own_server, secrets, token, tmp_path, kind):
+    elsewhere = tmp_path / "the key"
+    source, kept = {
+        "file": ("file", "root.key"),
+        "file elsewhere": (f"file:{elsewhere}", str(elsewhere)),
+        "passphrase": ("passphrase", "root.passphrase"),
+        "keyring": ("keyring", "a reboot destroys it"),
+        "token": (token, "root.token"),
+    }[kind]
+    server = own_server(arguments=["--root-key", source]).start()
+    (advice,) = advised(server)
+    assert kept in advice
+    for word in advice.replace(":", "").split():
+        assert not word.startswith("root.") or word in root_files(server), "no such file"
+    assert all(name in advice for name in root_files(server))
+    server.restart()
+    assert advised(server) == []
+    if kind == "keyring":
+        assert move(server, "file").returncode == 0, "nothing is left in the kernel"
+
+
+def advised(server):
+    """What the server says must be kept, or data is lost."""
+    lines = [line for line in server.output if line.startswith("#") and "data" in line]
+    return [line for line in lines if "lost" in line or "destroys" in line]
+
+
 def test_from_source_to_source(own_server, secrets, token):
     server = own_server().start()
     fill(server)

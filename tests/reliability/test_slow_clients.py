@@ -67,10 +67,17 @@ def wait_for(condition, seconds=10):
     assert condition()
 
 
-def put_head(server, name, size_bytes):
+def put_head(server, name, size_bytes, **more):
     path = f"/{BUCKET}/{name}"
-    headers = raw.signed_headers(server, "PUT", path, headers={"content-length": str(size_bytes)})
-    return raw.request_head("PUT", path, headers)
+    headers = {"content-length": str(size_bytes), **more}
+    return raw.request_head("PUT", path, raw.signed_headers(server, "PUT", path, headers=headers))
+
+
+def delete_head(server, size_bytes):
+    path, query = f"/{BUCKET}", "delete="
+    headers = {"content-length": str(size_bytes)}
+    signed = raw.signed_headers(server, "POST", path, query=query, headers=headers)
+    return raw.request_head("POST", f"{path}?{query}", signed)
 
 
 def test_nothing_but_a_connection(server):
@@ -120,8 +127,18 @@ def test_a_body_that_stops_is_told_so(server):
     assert b"<Code>RequestTimeout</Code>" in said
 
 
+def test_xml_that_stops_is_told_so(server):
+    with raw.connect(server) as connection:
+        connection.sendall(delete_head(server, 1000) + b"<Delete>")
+        said, _ = closed_after(connection, 4 * PATIENCE_SECONDS + 1)
+    assert said.startswith(b"HTTP/1.1 400 "), said[:200]
+    assert b"<Code>RequestTimeout</Code>" in said
+
+
 def test_one_too_many_is_told_to_slow_down(own_server):
-    """One request at a time: a second one waits for its turn, and then gets S3's answer."""
+    """One request at a time: a second one waits for its turn, and then gets S3's answer, also
+    while it sends a body, or before it does.
+    """
     limits = "[limits]\nrequests = 1\nrequest-wait-seconds = 1\n"
     server = own_server(config=limits).start()
     s3_client(server).create_bucket(Bucket=BUCKET)
@@ -129,6 +146,13 @@ def test_one_too_many_is_told_to_slow_down(own_server):
         connection.sendall(put_head(server, "first", MIB) + content(100_000))
         wait_for(lambda: raw.metric(server, "coffer_s3_requests_in_flight") == 1)
         status, headers, body = raw.send(server, "GET", f"/{BUCKET}")
+        with raw.connect(server) as sending:
+            sending.sendall(put_head(server, "second", 5 * MIB) + content(5 * MIB))
+            assert raw.receive(sending)[0] == 503
+        with raw.connect(server) as asking:
+            asking.sendall(put_head(server, "third", MIB, expect="100-continue"))
+            refused_status, refused_headers, _ = raw.receive(asking)
+    assert (refused_status, refused_headers["connection"]) == (503, "close")
     assert status == 503
     assert headers["retry-after"] == "1"
     assert b"<Code>SlowDown</Code>" in body
@@ -213,6 +237,55 @@ def test_xml_that_is_too_large_or_nonsense(server):
             continue
         assert 400 <= status < 500, answer[:300]
     assert server.resident_bytes() < MEMORY_MAX_BYTES
+
+
+def test_xml_of_nine_mebibytes(server):
+    body = b"<Delete>" + bytes(9 * MIB)
+    status, _, answer = raw.send(server, "POST", f"/{BUCKET}", query="delete=", body=body)
+    assert (status, b"<Code>MaxMessageLengthExceeded</Code>" in answer) == (400, True), answer
+
+
+def test_large_deletions_that_are_never_ended(own_server, capsys):
+    """60 connections with 6 MiB each would be 360 MiB; whoever deletes one object still can."""
+    server = own_server().start()
+    s3_client(server).create_bucket(Bucket=BUCKET)
+    sent = b"<Delete>" + b" " * (6 * MIB)
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(raw.connect(server)) for _ in range(60)]
+        for connection in connections:
+            connection.sendall(delete_head(server, len(sent) + 1) + sent)
+        body = b"<Delete><Object><Key>a</Key></Object></Delete>"
+        status, _, answer = raw.send(server, "POST", f"/{BUCKET}", query="delete=", body=body)
+        assert status == 200, answer
+        assert raw.metric(server, "coffer_s3_requests_in_flight") > 2
+        last = connections[-1]
+        status, headers, answer = raw.receive(last)
+        assert (status, headers["retry-after"]) == (503, "1")
+        assert b"<Code>SlowDown</Code>" in answer
+    with capsys.disabled():
+        print(f"\nlarge deletions: {server.resident_peak_bytes() / MIB:.0f} MiB resident at most")
+    assert server.resident_peak_bytes() < MEMORY_MAX_BYTES
+
+
+def test_xml_in_many_small_chunks(own_server):
+    """A byte a chunk: what a piece costs besides its bytes is not paid for each."""
+    server = own_server().start()
+    s3_client(server).create_bucket(Bucket=BUCKET)
+    chunks = b"1\r\n \r\n" * 1_000_000 + b"0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n"
+    headers = {"x-amz-decoded-content-length": "1000000", "x-amz-trailer": "x-amz-checksum-crc32"}
+    headers["content-encoding"] = "aws-chunked"
+    before = server.resident_bytes()
+    status, _, _ = raw.send(
+        server,
+        "POST",
+        f"/{BUCKET}",
+        query="delete=",
+        headers=headers,
+        body=chunks,
+        payload_hash="STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+    )
+    assert status == 400
+    assert server.resident_peak_bytes() - before < 40 * MIB
 
 
 def test_half_sent_uploads_leave_no_bytes(server):

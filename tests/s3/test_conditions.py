@@ -104,6 +104,36 @@ def test_conditional_completion(s3, stored):
     assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"parts"
 
 
+def test_completion_where_nothing_is(s3, stored):
+    bucket, etag, _ = stored
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="missing")["UploadId"]
+    where = {"Bucket": bucket, "Key": "missing", "UploadId": upload}
+    part = s3.upload_part(**where, PartNumber=1, Body=b"parts")
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    for wanted in (etag, "*"):
+        with refused("NoSuchKey", 404):
+            s3.complete_multipart_upload(**where, MultipartUpload=parts, IfMatch=wanted)
+    s3.complete_multipart_upload(**where, MultipartUpload=parts, IfNoneMatch="*")
+    assert s3.get_object(Bucket=bucket, Key="missing")["Body"].read() == b"parts"
+
+
+def test_copies_onto_what_is_there(s3, stored):
+    bucket, _, _ = stored
+    copy = {"Bucket": bucket, "Key": "b", "CopySource": {"Bucket": bucket, "Key": "a"}}
+    for wanted in (OTHER, "*"):
+        with refused("NoSuchKey", 404):
+            s3.copy_object(**copy, IfMatch=wanted)
+    s3.copy_object(**copy, IfNoneMatch="*")
+    etag = s3.put_object(Bucket=bucket, Key="b", Body=b"b")["ETag"]
+    with refused("PreconditionFailed", 412):
+        s3.copy_object(**copy, IfNoneMatch="*")
+    with refused("PreconditionFailed", 412):
+        s3.copy_object(**copy, IfMatch=OTHER)
+    assert s3.get_object(Bucket=bucket, Key="b")["Body"].read() == b"b"
+    s3.copy_object(**copy, IfMatch=etag)
+    assert s3.get_object(Bucket=bucket, Key="b")["Body"].read() == content(50_000)
+
+
 def test_conditional_copies(s3, stored):
     bucket, etag, time = stored
     source = {"Bucket": bucket, "Key": "a"}

@@ -3,6 +3,7 @@
 import pytest
 
 from harness import raw
+from harness.administration import ask
 from harness.clients import refused
 from harness.content import MIB, content
 
@@ -96,3 +97,23 @@ def test_styles_of_source(server, s3, bucket, slash, name):
     headers = {"x-amz-copy-source": f"{slash}{bucket}/{name}"}
     assert raw.send(server, "PUT", f"/{bucket}/b", headers=headers)[0] == 200
     assert s3.get_object(Bucket=bucket, Key="b")["Body"].read() == b"a"
+
+
+@pytest.mark.parametrize("name", ["b", "xn--bcher-kva", "1.2.3"])
+def test_from_buckets_of_any_name(server, s3, bucket, name):
+    """An administrator may give names that S3 would not."""
+    ask(server, "bucket", "create", name)
+    s3.put_object(Bucket=name, Key="a", Body=content(5 * MIB))
+    source = {"Bucket": name, "Key": "a"}
+    s3.copy_object(Bucket=bucket, Key="b", CopySource=source)
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="c")["UploadId"]
+    where = {"Bucket": bucket, "Key": "c", "UploadId": upload}
+    part = s3.upload_part_copy(**where, PartNumber=1, CopySource=source)["CopyPartResult"]
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    s3.complete_multipart_upload(**where, MultipartUpload=parts)
+    for copied in ("b", "c"):
+        assert s3.get_object(Bucket=bucket, Key=copied)["Body"].read() == content(5 * MIB)
+    with refused("NoSuchKey", 404):
+        s3.copy_object(Bucket=bucket, Key="b", CopySource={"Bucket": name, "Key": "missing"})
+    s3.delete_object(**source)
+    s3.delete_bucket(Bucket=name)

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use coffer_vault::{ApprovalRequest, Asked, Wanted};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoResponses, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -98,23 +98,45 @@ impl From<ApprovalRequest> for PendingRequest {
     }
 }
 
-fn answer(asked: Asked) -> Response {
-    let mut outcome = Outcome::default();
-    match asked {
-        Asked::Erased(receipt) => {
-            let receipt = serde_json::to_value(receipt);
-            outcome.receipt = Some(receipt.expect("a receipt is JSON"));
+/// What is answered to whoever asks or approves.
+#[derive(IntoResponses)]
+enum Answer {
+    /// It is done
+    #[response(status = OK)]
+    Done(Outcome),
+    /// It waits for approvals
+    #[response(status = ACCEPTED)]
+    Waits(Outcome),
+}
+
+impl From<Asked> for Answer {
+    fn from(asked: Asked) -> Self {
+        let mut outcome = Outcome::default();
+        match asked {
+            Asked::Erased(receipt) => {
+                let receipt = serde_json::to_value(receipt);
+                outcome.receipt = Some(receipt.expect("a receipt is JSON"));
+            }
+            // Armor is ASCII.
+            Asked::Exported(export) => {
+                outcome.export = Some(String::from_utf8_lossy(&export).into_owned());
+            }
+            Asked::Waits(request) => {
+                outcome.request = Some(request.into());
+                return Self::Waits(outcome);
+            }
         }
-        // Armor is ASCII.
-        Asked::Exported(export) => {
-            outcome.export = Some(String::from_utf8_lossy(&export).into_owned());
-        }
-        Asked::Waits(request) => {
-            outcome.request = Some(request.into());
-            return (StatusCode::ACCEPTED, Json(outcome)).into_response();
+        Self::Done(outcome)
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Done(outcome) => Json(outcome).into_response(),
+            Self::Waits(outcome) => (StatusCode::ACCEPTED, Json(outcome)).into_response(),
         }
     }
-    Json(outcome).into_response()
 }
 
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
@@ -136,17 +158,14 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
     path = "/v1/levels/{name}/erase",
     tag = "levels",
     params(("name" = String, Path, description = "The level's name")),
-    responses(
-        (status = OK, description = "It is erased", body = Outcome),
-        (status = ACCEPTED, description = "It waits for approvals", body = Outcome)
-    )
+    responses(Answer)
 )]
 async fn erase_level(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
-) -> Result<Response, Refusal> {
-    Ok(answer(admin.vault.erase_level(&actor, &name).await?))
+) -> Result<Answer, Refusal> {
+    Ok(admin.vault.erase_level(&actor, &name).await?.into())
 }
 
 /// Erase a bucket
@@ -157,18 +176,15 @@ async fn erase_level(
     path = "/v1/buckets/{name}/erase",
     tag = "buckets",
     params(("name" = String, Path, description = "The bucket's name")),
-    responses(
-        (status = OK, description = "It is erased", body = Outcome),
-        (status = ACCEPTED, description = "It waits for approvals", body = Outcome)
-    )
+    responses(Answer)
 )]
 async fn erase_bucket(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
-) -> Result<Response, Refusal> {
+) -> Result<Answer, Refusal> {
     let name = bucket_name(&name)?;
-    Ok(answer(admin.vault.erase_bucket(&actor, &name).await?))
+    Ok(admin.vault.erase_bucket(&actor, &name).await?.into())
 }
 
 /// Export a level's key
@@ -181,22 +197,19 @@ async fn erase_bucket(
     tag = "levels",
     params(("name" = String, Path, description = "The level's name")),
     request_body = ExportRequest,
-    responses(
-        (status = OK, description = "It is exported", body = Outcome),
-        (status = ACCEPTED, description = "It waits for approvals", body = Outcome)
-    )
+    responses(Answer)
 )]
 async fn export_level(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
     Input(request): Input<ExportRequest>,
-) -> Result<Response, Refusal> {
+) -> Result<Answer, Refusal> {
     let recipients: Result<Vec<_>, _> = request.recipients.iter().map(|one| one.parse()).collect();
     let recipients =
         recipients.map_err(|error: coffer_keys::KeysError| Refusal::invalid(error.to_string()))?;
     let asked = admin.vault.export_level(&actor, &name, &recipients).await?;
-    Ok(answer(asked))
+    Ok(asked.into())
 }
 
 /// List what waits for approvals
@@ -222,17 +235,14 @@ async fn list_requests(
     path = "/v1/requests/{id}/approve",
     tag = "requests",
     params(("id" = String, Path, description = "The request's id")),
-    responses(
-        (status = OK, description = "It is done", body = Outcome),
-        (status = ACCEPTED, description = "It takes more approvals", body = Outcome)
-    )
+    responses(Answer)
 )]
 async fn approve_request(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath(id): InPath<String>,
-) -> Result<Response, Refusal> {
-    Ok(answer(admin.vault.approve(&actor, &id).await?))
+) -> Result<Answer, Refusal> {
+    Ok(admin.vault.approve(&actor, &id).await?.into())
 }
 
 /// Withdraw a request

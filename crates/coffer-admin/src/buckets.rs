@@ -25,6 +25,12 @@ pub struct Bucket {
     pub level: String,
     /// The level's label.
     pub label: String,
+    /// The generation of its key, from 1.
+    pub generation: u32,
+    /// The generation before, which is destroyed when its rotation ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub older_generation: Option<u32>,
     /// How many objects it holds; absent where that can't be told without opening it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -60,6 +66,8 @@ impl From<BucketSummary> for Bucket {
         let BucketSummary {
             bucket,
             label,
+            generation,
+            older_generation,
             totals,
         } = summary;
         Self {
@@ -67,6 +75,8 @@ impl From<BucketSummary> for Bucket {
             id: bucket.id.to_string(),
             level: bucket.level,
             label: label.to_string(),
+            generation,
+            older_generation,
             object_count: totals.map(|totals| totals.objects),
             object_bytes: totals.map(|totals| totals.bytes),
             created_at: rfc3339(bucket.created_ms),

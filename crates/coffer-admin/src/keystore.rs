@@ -3,8 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use coffer_keys::{KeysError, SourceSecrets, SourceSpec};
-use coffer_vault::KeystoreStatus;
-use http::StatusCode;
+use coffer_vault::{Actor, KeystoreStatus, LevelInfo};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -41,10 +40,32 @@ pub struct Keystore {
     pub unlocked_key_bytes: u64,
     /// How many levels there are.
     pub level_count: u64,
+    /// The generation of each level's key, by rank and then by name.
+    pub level_keys: Vec<LevelKey>,
     /// How many buckets.
     pub bucket_count: u64,
     /// How many buckets have an older generation of their key, for they are being rotated.
     pub rotating_bucket_count: u64,
+}
+
+/// A level's key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LevelKey {
+    /// Name of the level.
+    pub level: String,
+    /// The generation of its key, from 1. Those before are destroyed.
+    pub generation: u32,
+}
+
+/// That the root key was rotated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RootRotation {
+    /// The generation of the keystore, which opens with the new root key alone.
+    pub generation: u64,
+    /// Whether the old root key is destroyed: nothing else is answered.
+    pub replaced_destroyed: bool,
+    /// How.
+    pub destruction: String,
 }
 
 /// Where to move the root key.
@@ -63,8 +84,12 @@ pub struct MoveRequest {
     pub pin: Option<Secret>,
 }
 
-impl From<KeystoreStatus> for Keystore {
-    fn from(status: KeystoreStatus) -> Self {
+impl Keystore {
+    fn new(status: KeystoreStatus, levels: Vec<LevelInfo>) -> Self {
+        let level_key = |LevelInfo { level, .. }| LevelKey {
+            level: level.name,
+            generation: level.generation,
+        };
         let category = serde_json::to_value(status.category);
         let category = category
             .ok()
@@ -81,10 +106,17 @@ impl From<KeystoreStatus> for Keystore {
             locked_key_bytes: status.key_memory.locked_bytes as u64,
             unlocked_key_bytes: status.key_memory.unlocked_bytes as u64,
             level_count: status.level_count as u64,
+            level_keys: levels.into_iter().map(level_key).collect(),
             bucket_count: status.bucket_count as u64,
             rotating_bucket_count: status.rotating_bucket_count as u64,
         }
     }
+}
+
+async fn state(admin: &Admin, actor: &Actor) -> Result<Json<Keystore>, Refusal> {
+    let status = admin.vault.keystore_status(actor).await?;
+    let levels = admin.vault.levels(actor).await?;
+    Ok(Json(Keystore::new(status, levels)))
 }
 
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
@@ -105,7 +137,7 @@ async fn show_keystore(
     Caller(actor): Caller,
     State(admin): State<Admin>,
 ) -> Result<Json<Keystore>, Refusal> {
-    Ok(Json(admin.vault.keystore_status(&actor).await?.into()))
+    state(&admin, &actor).await
 }
 
 /// Rotate the root key
@@ -115,14 +147,19 @@ async fn show_keystore(
     post,
     path = "/v1/keystore/rotate",
     tag = "keystore",
-    responses((status = NO_CONTENT, description = "It is rotated"))
+    responses((status = OK, description = "It is rotated", body = RootRotation))
 )]
 async fn rotate_root(
     Caller(actor): Caller,
     State(admin): State<Admin>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<Json<RootRotation>, Refusal> {
     admin.vault.rotate_root(&actor).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let status = admin.vault.keystore_status(&actor).await?;
+    Ok(Json(RootRotation {
+        generation: status.generation,
+        replaced_destroyed: true,
+        destruction: status.destruction,
+    }))
 }
 
 /// Move the root key into another source
@@ -149,5 +186,5 @@ async fn move_keystore(
         pin: request.pin.map(|text| Zeroizing::new(text.0.clone())),
     };
     admin.vault.move_keystore(&actor, to, secrets).await?;
-    Ok(Json(admin.vault.keystore_status(&actor).await?.into()))
+    state(&admin, &actor).await
 }

@@ -66,7 +66,7 @@ pub use crate::buckets::{Bucket, BucketRequest};
 pub use crate::caller::Peer;
 pub use crate::error::AdminError;
 pub use crate::imports::{AdoptRequest, Import, ImportRequest, ImportedBucket};
-pub use crate::keystore::{Keystore, MoveRequest};
+pub use crate::keystore::{Keystore, LevelKey, MoveRequest, RootRotation};
 pub use crate::levels::{Level, LevelRequest};
 pub use crate::receipts::{ReceiptEntry, ReceiptKey};
 pub use crate::refusal::{ErrorBody, ErrorDetail};

@@ -157,7 +157,7 @@ impl Page {
             ),
             (
                 "coffer_denied_total",
-                "Requests that the monitor refused.",
+                "Requests that the monitor refused, and those for what there is not.",
                 vault.denied_count,
             ),
             (
@@ -182,6 +182,11 @@ impl Page {
             "coffer_open_catalogs",
             "Catalogs open.",
             vault.open_catalog_count,
+        );
+        self.gauge(
+            "coffer_open_uploads",
+            "Multipart uploads neither completed nor aborted.",
+            vault.open_upload_count,
         );
     }
 

@@ -6,6 +6,7 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::approvals::Outcome;
 use crate::refusal::{ErrorBody, ErrorDetail};
 
 const BASIC: &str = "access_key";
@@ -26,9 +27,11 @@ pub(crate) fn describe(mut api: OpenApi) -> String {
     let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Basic).build();
     let components = api.components.get_or_insert_with(Components::new);
     components.add_security_scheme(BASIC, SecurityScheme::Http(scheme));
+    // What several operations answer, and so is not found beside one of them.
     for (name, schema) in [
         (ErrorBody::name(), ErrorBody::schema()),
         (ErrorDetail::name(), ErrorDetail::schema()),
+        (Outcome::name(), Outcome::schema()),
     ] {
         components.schemas.insert(name.into_owned(), schema);
     }

@@ -4,14 +4,24 @@ use axum::Json;
 use axum::extract::State;
 use coffer_vault::ReceiptSummary;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
-use crate::caller::{Caller, InPath};
-use crate::instant::rfc3339;
+use crate::caller::{Caller, InPath, InQuery};
+use crate::instant::{from_rfc3339, rfc3339};
 use crate::refusal::Refusal;
+
+/// Which receipts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReceiptsRequest {
+    /// Only those that were signed then or before: RFC 3339.
+    #[param(format = DateTime)]
+    pub until: Option<String>,
+}
 
 /// A receipt, in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -60,18 +70,27 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
 
 /// List receipts
 ///
-/// The newest 1,000. An auditor's, or a key custodian's.
+/// The newest 1,000; those before them are told of by the `signed_at` of the last one as `until`.
+/// An auditor's, or a key custodian's.
 #[utoipa::path(
     get,
     path = "/v1/receipts",
     tag = "receipts",
+    params(ReceiptsRequest),
     responses((status = OK, description = "The newest first", body = Vec<ReceiptEntry>))
 )]
 async fn list_receipts(
     Caller(actor): Caller,
     State(admin): State<Admin>,
+    InQuery(request): InQuery<ReceiptsRequest>,
 ) -> Result<Json<Vec<ReceiptEntry>>, Refusal> {
-    let receipts = admin.vault.receipts(&actor, None).await?;
+    let moment = |text: String| {
+        let advice = "until is written as in RFC 3339, such as 2026-12-31T00:00:00Z";
+        from_rfc3339(&text).ok_or_else(|| Refusal::invalid(advice))
+    };
+    let until_ms = request.until.map(moment).transpose()?;
+    let before_ms = until_ms.map(|until_ms| until_ms.saturating_add(1));
+    let receipts = admin.vault.receipts(&actor, before_ms).await?;
     Ok(Json(receipts.into_iter().map(Into::into).collect()))
 }
 

@@ -160,7 +160,9 @@ impl From<VaultError> for Refusal {
 fn of_keys(error: &KeysError) -> (StatusCode, &'static str) {
     use StatusCode as S;
     match error {
-        KeysError::LevelName | KeysError::Approvals { .. } => (S::BAD_REQUEST, "invalid_request"),
+        KeysError::LevelName
+        | KeysError::LevelNameIsRegion { .. }
+        | KeysError::Approvals { .. } => (S::BAD_REQUEST, "invalid_request"),
         KeysError::NotExportable { .. } => (S::FORBIDDEN, "not_exportable"),
         KeysError::ExportDidNotOpen | KeysError::Malformed { what: "export" } => {
             (S::BAD_REQUEST, "export_does_not_open")

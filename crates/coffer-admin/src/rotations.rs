@@ -34,6 +34,11 @@ pub struct Rotation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub failure: Option<String>,
+    /// The generation that is replaced: of the level's key, or of the bucket's if only that is
+    /// rotated.
+    pub replaced_generation: u32,
+    /// Whether that generation is destroyed.
+    pub replaced_destroyed: bool,
     /// How many buckets get a new key.
     pub bucket_count: u64,
     /// How many have theirs, and their old one is destroyed.
@@ -52,6 +57,8 @@ impl From<coffer_vault::Rotation> for Rotation {
             begun_at: rfc3339(rotation.begun_ms),
             ended_at: rotation.ended_ms.map(rfc3339),
             failure: rotation.failure,
+            replaced_generation: rotation.replaced_generation,
+            replaced_destroyed: rotation.is_replaced_destroyed,
             bucket_count: rotation.bucket_count as u64,
             buckets_done: rotation.buckets_done as u64,
             key_count: rotation.key_count,

@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, SERVER};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, SERVER};
 use http::{HeaderValue, StatusCode};
 use s3s::{Body, HttpResponse};
 
-use crate::caller::content_sha256_mismatch;
+use crate::caller::unread_body;
 use crate::exchange::Exchange;
 use crate::reading::StatusInstead;
 use crate::signing::REGION;
@@ -38,7 +38,7 @@ const MESSAGES: [(&str, &str); 12] = [
         "IncompleteBody",
         "The body does not have the length that Content-Length gives",
     ),
-    ("MaxMessageLengthExceeded", "Your request was too big."),
+    ("MaxMessageLengthExceeded", "Your request was too large."),
     ("MissingRequestBodyError", "Request body is empty."),
     (
         "MalformedXML",
@@ -65,8 +65,7 @@ pub(crate) fn complete(response: &mut HttpResponse, exchange: &Exchange) -> Opti
         && let Some(body) = response.body().bytes()
     {
         if !response.status().is_success() {
-            code = element(&body, "Code").map(str::to_owned);
-            complete_error(response, exchange, &body, code.as_deref().unwrap_or(""));
+            code = complete_error(response, exchange, body);
         } else if let Some(escaped) = escape_controls(&body) {
             *response.body_mut() = Body::from(escaped);
         }
@@ -86,17 +85,25 @@ pub(crate) fn complete(response: &mut HttpResponse, exchange: &Exchange) -> Opti
     code
 }
 
-/// Adds ids, and a message where there is none, to an error.
-fn complete_error(response: &mut HttpResponse, exchange: &Exchange, body: &Bytes, code: &str) {
-    let has_message = element(body, "Message").is_some();
-    let mut body = body.clone();
-    // s3s says so, and no more, when a body that it reads itself does not come as it was signed.
-    if code == "InternalError" && !has_message {
-        let instead = content_sha256_mismatch().to_http_response();
+/// Adds ids, and a message where there is none, to an error; gives its code.
+fn complete_error(
+    response: &mut HttpResponse,
+    exchange: &Exchange,
+    mut body: Bytes,
+) -> Option<String> {
+    // s3s says so, and no more, when it could not read a body itself.
+    if element(&body, "Code") == Some("InternalError") && element(&body, "Message").is_none() {
+        let instead = unread_body(exchange).to_http_response();
         if let Ok(instead) = instead {
             *response.status_mut() = instead.status();
             body = instead.body().bytes().unwrap_or(body);
         }
+    }
+    let code = element(&body, "Code").unwrap_or("").to_owned();
+    let has_message = element(&body, "Message").is_some();
+    if code == "SlowDown" {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     let mut more = String::new();
     let message = MESSAGES.iter().find(|(known, _)| *known == code);
@@ -115,6 +122,7 @@ fn complete_error(response: &mut HttpResponse, exchange: &Exchange, body: &Bytes
     if let Some(start) = body.strip_suffix(END) {
         *response.body_mut() = Body::from([start, more.as_bytes(), END].concat());
     }
+    (!code.is_empty()).then_some(code)
 }
 
 /// The text of the first element of a name, in an error of s3s's making.
@@ -183,12 +191,13 @@ mod tests {
 
     #[test]
     fn a_body_that_s3s_could_not_read_is_the_fault_of_the_client() {
-        let (status, text, _) = completed(S3Error::new(S3ErrorCode::InternalError));
+        let (status, text, code) = completed(S3Error::new(S3ErrorCode::InternalError));
         assert_eq!(status, 400);
         assert!(
             text.contains("<Code>XAmzContentSHA256Mismatch</Code>"),
             "{text}"
         );
+        assert_eq!(code.as_deref(), Some("XAmzContentSHA256Mismatch"));
         let (status, _, _) = completed(s3_error!(InternalError, "Ours"));
         assert_eq!(status, 500);
     }

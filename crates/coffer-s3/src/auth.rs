@@ -15,6 +15,7 @@ use s3s::{S3Error, S3Result, s3_error};
 use crate::encryption;
 use crate::exchange::Exchange;
 use crate::not_implemented;
+use crate::room::{Room, body_limit};
 
 /// Operations whose XML bodies are compared with the digests that come with them.
 const XML_BODIES: [&str; 6] = [
@@ -55,7 +56,11 @@ pub(crate) fn subject(vault: &Vault, access_key: Option<&str>) -> S3Result<Arc<S
 }
 
 /// Notes subject and operation of each request.
-pub(crate) struct Doorkeeper(pub(crate) Vault);
+pub(crate) struct Doorkeeper {
+    pub(crate) vault: Vault,
+    /// For bodies that s3s will hold in memory.
+    pub(crate) room: Room,
+}
 
 #[async_trait::async_trait]
 impl S3Access for Doorkeeper {
@@ -70,7 +75,7 @@ impl S3Access for Doorkeeper {
             let access_key = cx
                 .credentials()
                 .map(|credentials| credentials.access_key.as_str());
-            let subject = subject(&self.0, access_key)?;
+            let subject = subject(&self.vault, access_key)?;
             cx.extensions_mut().insert(subject);
             if let Some(exchange) = &exchange {
                 exchange.set_signed_in();
@@ -79,8 +84,13 @@ impl S3Access for Doorkeeper {
         not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
         not_implemented::check_headers(cx.headers())?;
         encryption::check_headers(cx.headers())?;
-        if let Some(exchange) = exchange
-            && XML_BODIES.contains(&operation.as_str())
+        let Some(exchange) = exchange else {
+            return Ok(());
+        };
+        if let Some(limit_bytes) = body_limit(&operation) {
+            exchange.set_place(self.room.place(limit_bytes));
+        }
+        if XML_BODIES.contains(&operation.as_str())
             && (operation == "CreateBucket" || has_digests(cx.headers()))
         {
             exchange.keep_body();

@@ -1,6 +1,6 @@
 //! Buckets.
 
-use coffer_vault::{BucketInfo, Vault, VaultError};
+use coffer_vault::{BucketInfo, Vault, VaultError, is_region};
 use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
     DeleteBucketOutput, DeleteBucketTaggingInput, DeleteBucketTaggingOutput,
@@ -31,7 +31,7 @@ const DEFAULT_LEVEL: &str = "default";
 const TAGS_ELEMENT: &[u8] = b"<Tags";
 
 /// `CreateBucket`: the location constraint names a level. Clients send their region by themselves,
-/// so what looks like one and is no level means the default.
+/// so that means the default; no level is made that is called like one.
 pub(crate) async fn create_bucket(
     vault: &Vault,
     request: S3Request<CreateBucketInput>,
@@ -54,43 +54,14 @@ pub(crate) async fn create_bucket(
     }
     let constraint = configuration.location_constraint;
     let level = constraint.as_ref().map(BucketLocationConstraint::as_str);
-    let level = level.filter(|name| !name.is_empty() && *name != REGION);
+    let level = level.filter(|name| !name.is_empty() && !is_region(name));
     let made = match level {
         Some(name) if name.len() > LOCATION_MAX_BYTES => Err(VaultError::NoSuchLevel),
         level => vault.create_bucket(&caller.subject, &bucket, level).await,
     };
-    match (made, level) {
-        (Err(VaultError::NoSuchLevel), Some(name)) if is_region(name) => {
-            vault.create_bucket(&caller.subject, &bucket, None).await
-        }
-        (made, _) => made,
-    }
-    .map_err(|error| caller.refused(error))?;
+    made.map_err(|error| caller.refused(error))?;
     let location = Some(format!("/{bucket}"));
     Ok(S3Response::new(CreateBucketOutput { location }))
-}
-
-/// Whether a text has the shape of an AWS region, such as `eu-west-1` or `us-gov-east-1`, or is
-/// one of the two old names, or what the aws CLI sends when it knows no region.
-fn is_region(text: &str) -> bool {
-    if text == "aws-global" {
-        return true;
-    }
-    let mut pieces = text.split('-');
-    let area = pieces.next().unwrap_or("");
-    let rest: Vec<_> = pieces.collect();
-    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    match rest.split_last() {
-        Some((number, words)) => {
-            area.len() == 2
-                && is_word(&area)
-                && !words.is_empty()
-                && words.iter().all(is_word)
-                && is_number(number)
-        }
-        None => matches!(area, "EU" | "US"),
-    }
 }
 
 /// `DeleteBucket`.
@@ -302,35 +273,4 @@ pub(crate) async fn delete_bucket_tags(
         .await
         .map_err(|error| caller.refused(error))?;
     Ok(S3Response::new(DeleteBucketTaggingOutput::default()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn regions_have_their_shape() {
-        for region in [
-            "eu-west-1",
-            "us-gov-east-1",
-            "ap-southeast-12",
-            "EU",
-            "US",
-            "aws-global",
-        ] {
-            assert!(is_region(region), "{region}");
-        }
-        for other in [
-            "",
-            "default",
-            "secret",
-            "eu-west",
-            "eu-1",
-            "e-west-1",
-            "eu-West-1",
-            "eu--1",
-        ] {
-            assert!(!is_region(other), "{other}");
-        }
-    }
 }

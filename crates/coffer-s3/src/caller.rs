@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coffer_vault::{BodyError, BucketName, Subject, Vault, VaultError};
+use coffer_vault::record::ObjectName;
+use coffer_vault::{BodyError, BucketName, ReadOptions, Subject, Vault, VaultError};
 use http::HeaderMap;
 use s3s::{S3Error, S3Request, S3Result, TrailingHeaders, s3_error};
 
 use crate::checksums::Claims;
+use crate::chunks::ChunkStyle;
 use crate::encryption;
 use crate::errors::from_vault;
 use crate::exchange::{BodyFault, Exchange};
@@ -42,6 +44,25 @@ impl Caller {
         match error {
             VaultError::Body(cause) => body_error(self.exchange.fault(), &cause),
             other => from_vault(other),
+        }
+    }
+
+    /// The refusal of a write to an object that was wanted there: S3 tells one that is missing from
+    /// one with another entity tag.
+    pub(crate) async fn write_refused(
+        &self,
+        vault: &Vault,
+        bucket: &BucketName,
+        wanted: Option<ObjectName>,
+        error: VaultError,
+    ) -> S3Error {
+        let (VaultError::PreconditionFailed, Some(name)) = (&error, wanted) else {
+            return self.refused(error);
+        };
+        let read = ReadOptions::default();
+        match vault.head_object(&self.subject, bucket, &name, read).await {
+            Err(missing @ VaultError::NoSuchObject) => from_vault(missing),
+            _ => from_vault(error),
         }
     }
 
@@ -107,31 +128,15 @@ pub(crate) fn trailers<T>(request: &S3Request<T>) -> Option<TrailingHeaders> {
 /// Why a body did not arrive whole. What s3s found is told by its text only, for its error types
 /// are private; what was found below it has been noted.
 fn body_error(fault: Option<BodyFault>, cause: &BodyError) -> S3Error {
-    match fault {
-        Some(BodyFault::Disconnected) => {
-            return s3_error!(IncompleteBody, "The connection ended before the body did");
-        }
-        Some(BodyFault::TooSlow) => {
-            return s3_error!(
-                RequestTimeout,
-                "Your socket connection to the server was not written to fast enough"
-            );
-        }
-        Some(BodyFault::Malformed) => return malformed_chunks(),
-        Some(BodyFault::ChunkTooLarge) => {
-            return s3_error!(InvalidRequest, "A signed chunk may have at most 4 MiB");
-        }
-        None => {}
+    if let Some(fault) = fault {
+        return fault_error(fault);
     }
     let text = cause.to_string();
     let tells = |end: &str| text.ends_with(end);
     if tells("UploadStreamError: Sha256Mismatch") {
         content_sha256_mismatch()
     } else if tells("AwsChunkedStreamError: SignatureMismatch") {
-        s3_error!(
-            SignatureDoesNotMatch,
-            "The signature of a chunk does not match the one we calculated"
-        )
+        wrong_chunk_signature()
     } else if tells("Incomplete") || tells("LengthMismatch") {
         from_vault(VaultError::IncompleteBody)
     } else {
@@ -139,8 +144,48 @@ fn body_error(fault: Option<BodyFault>, cause: &BodyError) -> S3Error {
     }
 }
 
+/// Why s3s could not read a body that it collects itself. It does not say: where nothing was found
+/// below it, it can only be that the body was not the one that was signed.
+pub(crate) fn unread_body(exchange: &Exchange) -> S3Error {
+    match (exchange.fault(), exchange.chunks()) {
+        (Some(fault), _) => fault_error(fault),
+        (None, None) => content_sha256_mismatch(),
+        (None, Some(ChunkStyle::Signed)) => wrong_chunk_signature(),
+        (None, Some(ChunkStyle::Unsigned)) => malformed_chunks(),
+    }
+}
+
+fn fault_error(fault: BodyFault) -> S3Error {
+    match fault {
+        BodyFault::Disconnected => {
+            s3_error!(IncompleteBody, "The connection ended before the body did")
+        }
+        BodyFault::TooSlow => s3_error!(
+            RequestTimeout,
+            "Your socket connection to the server was not written to fast enough"
+        ),
+        BodyFault::Malformed => malformed_chunks(),
+        BodyFault::ChunkTooLarge => {
+            s3_error!(InvalidRequest, "A signed chunk may have at most 4 MiB")
+        }
+        BodyFault::Incomplete => from_vault(VaultError::IncompleteBody),
+        BodyFault::TooLong => s3_error!(MaxMessageLengthExceeded, "Your request was too large."),
+        BodyFault::NoRoom => s3_error!(
+            SlowDown,
+            "The server holds as many large request bodies as it may. Please try again."
+        ),
+    }
+}
+
+fn wrong_chunk_signature() -> S3Error {
+    s3_error!(
+        SignatureDoesNotMatch,
+        "The signature of a chunk does not match the one we calculated"
+    )
+}
+
 /// S3's answer to a body that is not the one that was signed.
-pub(crate) fn content_sha256_mismatch() -> S3Error {
+fn content_sha256_mismatch() -> S3Error {
     crate::errors::custom(
         "XAmzContentSHA256Mismatch",
         http::StatusCode::BAD_REQUEST,

@@ -2,14 +2,17 @@
 //!
 //! s3s holds a whole chunk in memory before it passes it on, and some clients send a whole upload
 //! as one chunk. A signed chunk can't be passed on before its signature was checked, so its length
-//! is bounded here. An unsigned one can: it is cut into chunks of what has arrived. Nothing is
-//! copied; signatures, trailers and the end of the body stay for s3s to check.
+//! is bounded here. An unsigned one can: it is cut into chunks of what has arrived, and many that
+//! are small become one. Large ones are not copied; signatures, trailers and the end of the body
+//! stay for s3s to check.
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
-use crate::limits::{CHUNK_LINE_MAX_BYTES, SIGNED_CHUNK_MAX_BYTES};
+use crate::limits::{
+    CHUNK_LINE_MAX_BYTES, GATHERED_BYTES, SIGNED_CHUNK_MAX_BYTES, SMALL_PIECE_BYTES,
+};
 
 /// Whether chunks carry signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub(crate) struct ChunkGuard {
     style: ChunkStyle,
     expect: Expect,
     line: Vec<u8>,
+    /// Small pieces of unsigned chunks.
+    gathered: BytesMut,
 }
 
 impl ChunkGuard {
@@ -56,7 +61,14 @@ impl ChunkGuard {
             style,
             expect: Expect::Line,
             line: Vec::new(),
+            gathered: BytesMut::new(),
         }
+    }
+
+    /// Queues what is still held back, for no more will come; whether the framing is complete.
+    pub(crate) fn end(&mut self, queue: &mut VecDeque<Bytes>) -> bool {
+        self.pass_gathered(queue);
+        matches!(self.expect, Expect::Tail)
     }
 
     /// Takes what arrived and queues what s3s is to see.
@@ -102,6 +114,7 @@ impl ChunkGuard {
             return Err(ChunkFault::TooLarge);
         }
         if self.style == ChunkStyle::Signed || size_bytes == 0 {
+            self.pass_gathered(queue);
             queue.push_back(Bytes::from(line));
         }
         Ok(())
@@ -115,12 +128,22 @@ impl ChunkGuard {
             0 => Expect::Break { remaining: 2 },
             _ => Expect::Data { remaining_bytes },
         };
-        if self.style == ChunkStyle::Unsigned {
-            queue.push_back(Bytes::from(format!("{taken:x}\r\n")));
+        if self.style == ChunkStyle::Signed {
             queue.push_back(piece);
-            queue.push_back(Bytes::from_static(b"\r\n"));
+        } else if piece.len() < SMALL_PIECE_BYTES {
+            self.gathered.extend_from_slice(&piece);
+            if self.gathered.len() >= GATHERED_BYTES {
+                self.pass_gathered(queue);
+            }
         } else {
-            queue.push_back(piece);
+            self.pass_gathered(queue);
+            pass_chunk(piece, queue);
+        }
+    }
+
+    fn pass_gathered(&mut self, queue: &mut VecDeque<Bytes>) {
+        if !self.gathered.is_empty() {
+            pass_chunk(std::mem::take(&mut self.gathered).freeze(), queue);
         }
     }
 
@@ -146,6 +169,13 @@ impl ChunkGuard {
     }
 }
 
+/// Queues an unsigned chunk.
+fn pass_chunk(piece: Bytes, queue: &mut VecDeque<Bytes>) {
+    queue.push_back(Bytes::from(format!("{:x}\r\n", piece.len())));
+    queue.push_back(piece);
+    queue.push_back(Bytes::from_static(b"\r\n"));
+}
+
 /// The length that a chunk's line announces: hexadecimal digits up to `;` or the line break. s3s
 /// reads at most eight digits, and so do we.
 fn chunk_size(line: &[u8]) -> Option<u64> {
@@ -168,6 +198,7 @@ mod tests {
         for piece in body.chunks(piece) {
             guard.push(Bytes::copy_from_slice(piece), &mut queue)?;
         }
+        guard.end(&mut queue);
         Ok(queue.into())
     }
 
@@ -224,6 +255,14 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn many_small_chunks_become_few() {
+        let body = [b"1\r\na\r\n".repeat(100_000), b"0\r\n".to_vec()].concat();
+        let seen = through(ChunkStyle::Unsigned, &body, 50_000).unwrap();
+        assert_eq!(payload(&seen), (vec![b'a'; 100_000], Vec::new()));
+        assert!(seen.len() < 100, "{}", seen.len());
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Conditional requests (RFC 9110, section 13) as S3 reads them.
 
-use coffer_vault::record::Precondition;
+use coffer_vault::record::{ObjectName, Precondition};
 use coffer_vault::{Conditions, EtagMatch};
 use http::HeaderMap;
 use http::header::{
@@ -120,6 +120,14 @@ pub(crate) fn of_write(headers: &HeaderMap) -> S3Result<Precondition> {
             NotImplemented,
             "If-Match and If-None-Match together are not implemented on writes"
         )),
+    }
+}
+
+/// The object that a write wants to be there.
+pub(crate) fn wanted(precondition: &Precondition, name: &ObjectName) -> Option<ObjectName> {
+    match precondition {
+        Precondition::Present | Precondition::Etag(_) => Some(name.clone()),
+        Precondition::None | Precondition::Absent => None,
     }
 }
 

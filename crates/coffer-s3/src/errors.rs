@@ -99,6 +99,23 @@ fn from_writing(error: VaultError) -> S3Error {
             "The server's storage is full: nothing was stored. Delete objects or add space, then \
              try again.",
         ),
+        other => from_server(other),
+    }
+}
+
+/// What is not the fault of the client.
+fn from_server(error: VaultError) -> S3Error {
+    match error {
+        VaultError::NewerCatalog {
+            bucket,
+            found,
+            known,
+            ..
+        } => s3_error!(
+            InternalError,
+            "Bucket {bucket} is in format {found}, and this server understands formats up to \
+             {known}: the operator must start the version of coffer that wrote it, or a newer one"
+        ),
         VaultError::Damaged => s3_error!(
             InternalError,
             "What is stored did not open: it was damaged or altered. Ask the operator to run \

@@ -8,8 +8,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
-use crate::chunks::ChunkFault;
+use crate::chunks::{ChunkFault, ChunkStyle};
 use crate::counters::{OPERATIONS, operation_index};
+use crate::room::{Place, RoomFault};
 
 /// Why a body could not be received, as seen below s3s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +27,24 @@ pub(crate) enum BodyFault {
     /// A signed chunk is too long.
     #[error("a signed chunk is too long")]
     ChunkTooLarge,
+    /// The aws-chunked framing ends early.
+    #[error("the aws-chunked body is incomplete")]
+    Incomplete,
+    /// It is longer than its operation needs.
+    #[error("the body is too long")]
+    TooLong,
+    /// There is no room for it among the others.
+    #[error("there is no room for the body")]
+    NoRoom,
+}
+
+impl From<RoomFault> for BodyFault {
+    fn from(fault: RoomFault) -> Self {
+        match fault {
+            RoomFault::TooLong => Self::TooLong,
+            RoomFault::Full => Self::NoRoom,
+        }
+    }
 }
 
 impl From<ChunkFault> for BodyFault {
@@ -44,9 +63,11 @@ pub(crate) struct Exchange {
     began: Instant,
     operation: OnceLock<usize>,
     bucket: OnceLock<String>,
+    chunks: OnceLock<ChunkStyle>,
     fault: OnceLock<BodyFault>,
     is_signed_in: AtomicBool,
     body_withheld: AtomicBool,
+    place: OnceLock<Place>,
     keep_body: AtomicBool,
     kept_body: Mutex<Vec<Bytes>>,
 }
@@ -58,9 +79,11 @@ impl Exchange {
             began: Instant::now(),
             operation: OnceLock::new(),
             bucket: OnceLock::new(),
+            chunks: OnceLock::new(),
             fault: OnceLock::new(),
             is_signed_in: AtomicBool::new(false),
             body_withheld: AtomicBool::new(false),
+            place: OnceLock::new(),
             keep_body: AtomicBool::new(false),
             kept_body: Mutex::default(),
         }
@@ -116,6 +139,15 @@ impl Exchange {
         self.is_signed_in.load(Ordering::Relaxed)
     }
 
+    /// Notes how the body is chunked.
+    pub(crate) fn set_chunks(&self, style: ChunkStyle) {
+        let _ = self.chunks.set(style);
+    }
+
+    pub(crate) fn chunks(&self) -> Option<ChunkStyle> {
+        self.chunks.get().copied()
+    }
+
     /// Notes what went wrong with the body; the first fault is the cause of the others.
     pub(crate) fn set_fault(&self, fault: BodyFault) {
         let _ = self.fault.set(fault);
@@ -134,12 +166,26 @@ impl Exchange {
         self.body_withheld.load(Ordering::Relaxed)
     }
 
+    /// Notes that the body will be held in memory, and where.
+    pub(crate) fn set_place(&self, place: Place) {
+        // A request that comes a second time has its place already.
+        let _ = self.place.set(place);
+    }
+
+    /// Takes the room that bytes of the body need which have arrived.
+    pub(crate) fn make_room(&self, bytes: usize) -> Result<(), BodyFault> {
+        match self.place.get() {
+            Some(place) => Ok(place.take(bytes)?),
+            None => Ok(()),
+        }
+    }
+
     /// Asks for a copy of the (XML) body, to check its digests: s3s keeps it to itself.
     pub(crate) fn keep_body(&self) {
         self.keep_body.store(true, Ordering::Relaxed);
     }
 
-    /// Keeps a piece of the body if it was asked for. s3s bounds the body's length.
+    /// Keeps a piece of the body if it was asked for.
     pub(crate) fn pass(&self, bytes: &Bytes) {
         if self.keep_body.load(Ordering::Relaxed) {
             let mut kept = self

@@ -2,19 +2,41 @@
 
 use std::collections::VecDeque;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
+use http::Request;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
 
 use crate::chunks::{ChunkGuard, ChunkStyle};
+use crate::claim::Claim;
 use crate::conditions;
 use crate::copying;
+use crate::encoded_words;
+use crate::hosts::Domains;
+use crate::lenience;
 use crate::limits::{OBJECT_TAGS_MAX, SIGNED_CHUNK_MAX_BYTES};
-use crate::percent;
+use crate::percent::{self, form_pairs};
 use crate::ranges;
+use crate::signing;
 use crate::tags;
 use crate::tokens;
 
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
+}
+
+/// The head of a request: the first line is its query, the others are headers.
+fn head(data: &[u8]) -> Option<Parts> {
+    let mut lines = text(data)?.lines();
+    let mut request = Request::builder()
+        .method("PUT")
+        .uri(format!("/b/k?{}", lines.next()?));
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        request = request.header(name, value.trim());
+    }
+    Some(request.body(()).ok()?.into_parts().0)
 }
 
 /// A range that is taken can be told to s3s.
@@ -59,9 +81,9 @@ pub fn tagging_header(data: &[u8]) {
 /// A copy source that is taken names what it names when it is encoded.
 pub fn copy_source(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    if let Some((bucket, name)) = copying::parse(text) {
+    if let Ok((bucket, name)) = copying::locate(text) {
         let again = format!("{bucket}/{}", percent::encode(name.expose()));
-        assert_eq!(copying::parse(&again), Some((bucket, name)));
+        assert_eq!(copying::locate(&again).ok(), Some((bucket, name)));
     }
 }
 
@@ -88,11 +110,70 @@ pub fn chunks(data: &[u8]) {
                 .push(Bytes::copy_from_slice(piece), &mut queue)
                 .is_ok()
         });
+        guard.end(&mut queue);
         let seen: Vec<u8> = queue.into_iter().flatten().collect();
         if style == ChunkStyle::Signed {
             assert!(body.starts_with(&seen));
             assert!(!passed || body.len() - seen.len() <= SIGNED_CHUNK_MAX_BYTES as usize);
         }
+    }
+}
+
+/// Whatever is no encoded word stays as it is, and what is encoded comes back.
+pub fn words(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let decoded = encoded_words::decode(text);
+    if !encoded_words::may_hold(text.as_bytes()) {
+        assert_eq!(decoded, text.trim_matches([' ', '\t']));
+    }
+    let word = format!("=?UTF-8?B?{}?=", BASE64.encode(text));
+    assert_eq!(encoded_words::decode(&word), text);
+}
+
+/// A request that passes has one signature at most, and that covers every header that counts.
+pub fn signature(data: &[u8]) {
+    let Some(head) = head(data) else { return };
+    let _ = Claim::of(&head).access_key_id();
+    let query = head.uri.query().unwrap_or("");
+    if signing::check(&head.method, query, &head.headers).is_err() {
+        return;
+    }
+    let pairs = form_pairs(query).expect("what passed is UTF-8");
+    let of_query = |name: &str| pairs.iter().find(|(key, _)| key == name);
+    let header = head.headers.get(AUTHORIZATION);
+    let signatures = [of_query("X-Amz-Signature"), of_query("Signature")];
+    let count = signatures.iter().flatten().count() + usize::from(header.is_some());
+    assert!(count <= 1, "{count} signatures");
+    let signed = match (header, of_query("X-Amz-SignedHeaders")) {
+        (Some(header), _) => signing::field(header.to_str().unwrap_or(""), "SignedHeaders="),
+        (None, Some((_, signed))) if signatures[0].is_some() => signed,
+        _ => return,
+    };
+    for name in ["x-amz-acl", "x-amz-copy-source", "x-amz-meta-a"] {
+        let is_signed = signed.split(';').any(|one| one == name);
+        assert!(is_signed || !head.headers.contains_key(name), "{name}");
+    }
+}
+
+/// Headers that were made plain once need it no more, and only headers of S3 move.
+pub fn headers(data: &[u8]) {
+    let Some(head) = head(data) else { return };
+    let mut all = head.headers;
+    for (name, value) in lenience::moved_headers(&head.uri, &all) {
+        assert!(name.as_str().starts_with("x-amz-"), "{name}");
+        all.insert(name, value);
+    }
+    let odd = lenience::odd_headers(&lenience::plain(&all));
+    assert!(odd.is_empty(), "{odd:?}");
+}
+
+/// The bucket that a host names has a host of its own.
+pub fn hosts(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let domains = Domains::new(&["s3.test".to_owned(), "test".to_owned()]);
+    if let Some(bucket) = domains.bucket(text) {
+        let host = format!("{bucket}.s3.test:9000");
+        assert_eq!(domains.bucket(&host), Some(bucket));
     }
 }
 
@@ -105,9 +186,34 @@ mod tests {
     proptest! {
         #[test]
         fn what_must_hold_holds_for_texts(text in "[ -~\\PC]{0,60}") {
-            for target in [range, continuation_token, tagging_header, copy_source, etags, chunks] {
+            for target in [
+                range,
+                continuation_token,
+                tagging_header,
+                copy_source,
+                etags,
+                chunks,
+                words,
+                signature,
+                headers,
+                hosts,
+            ] {
                 target(text.as_bytes());
             }
+        }
+
+        #[test]
+        fn what_must_hold_holds_for_requests(
+            words in "((=\\?|\\?=|\\?|UTF-8|B|Q|w6Q=|[ a-c])){0,12}",
+            query in "(X-Amz-(Signature|SignedHeaders|Meta-A)=(host|x-amz-acl|%3B){0,3}&){0,3}",
+            header in "((range|x-amz-(acl|meta-a|copy-source)|if-match): [-a-c/=?0-9]{0,9}\n){0,4}",
+            host in "([a-c.:0-9]{0,5}[.])?(s3[.])?test(:[0-9]{0,3})?",
+        ) {
+            super::words(words.as_bytes());
+            hosts(host.as_bytes());
+            let request = format!("{query}\nx-amz-meta-b: {words}\n{header}");
+            signature(request.as_bytes());
+            headers(request.as_bytes());
         }
 
         #[test]

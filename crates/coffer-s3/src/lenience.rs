@@ -1,11 +1,12 @@
 //! What S3 takes and s3s refuses or passes over: several ranges, dates in old forms or none, lists
-//! of entity tags, an `Expires` that is no date, metadata sent twice; and headers that SDKs move
-//! into the query of a presigned URL.
+//! of entity tags, an `Expires` that is no date, metadata sent twice or in encoded words, copies
+//! from buckets whose names s3s would not give; and headers that SDKs move into the query of a
+//! presigned URL.
 //!
 //! Headers may be signed, so they can't be changed before s3s has checked the signature. The
 //! request is taken out after that check, brought into a form that s3s reads, and sent through a
-//! second time, without its signature and with its subject noted. Operations read conditions and
-//! metadata from the headers as they came.
+//! second time, without its signature and with its subject noted. Operations read conditions,
+//! metadata and sources of copies from the headers as they came.
 
 use coffer_vault::Vault;
 use http::header::{
@@ -13,13 +14,16 @@ use http::header::{
     IF_UNMODIFIED_SINCE, RANGE,
 };
 use http::{Extensions, HeaderMap, HeaderValue, Method, Uri};
-use s3s::dto::{ETagCondition, Range, Timestamp, TimestampFormat};
+use s3s::dto::{CopySource, ETagCondition, Range, Timestamp, TimestampFormat};
 use s3s::route::S3Route;
 use s3s::service::S3Service;
 use s3s::{Body, S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::auth;
 use crate::caller::{Original, Trailers};
+use crate::copying;
+use crate::encoded_words;
+use crate::metadata::USER_METADATA;
 use crate::percent::form_pairs;
 use crate::ranges;
 
@@ -37,6 +41,10 @@ const ETAGS: [HeaderName; 4] = [
     HeaderName::from_static("x-amz-copy-source-if-match"),
     HeaderName::from_static("x-amz-copy-source-if-none-match"),
 ];
+
+/// Tells a copy from an upload, so s3s must see one that it reads.
+const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
+const ANY_SOURCE: &str = "bucket/name";
 
 /// Headers that belong to the signature and the framing that it covers.
 const OF_THE_SIGNATURE: [HeaderName; 3] = [
@@ -117,7 +125,7 @@ fn internal_error() -> S3Error {
 }
 
 /// The headers that s3s would refuse. Nearly always none.
-fn odd_headers(headers: &HeaderMap) -> Vec<HeaderName> {
+pub(crate) fn odd_headers(headers: &HeaderMap) -> Vec<HeaderName> {
     let mut odd = Vec::new();
     for name in headers.keys() {
         let mut values = headers.get_all(name).iter();
@@ -133,8 +141,11 @@ fn odd_headers(headers: &HeaderMap) -> Vec<HeaderName> {
             is_twice || !first.to_str().is_ok_and(is_date)
         } else if ETAGS.contains(name) {
             is_twice || ETagCondition::parse_http_header(first.as_bytes()).is_err()
+        } else if *name == COPY_SOURCE {
+            !is_twice && is_ours_alone(first)
         } else {
-            is_twice && name.as_str().starts_with("x-amz-meta-")
+            let is_metadata = name.as_str().starts_with(USER_METADATA);
+            is_metadata && (is_twice || encoded_words::may_hold(first.as_bytes()))
         };
         // s3s takes an empty header for none.
         if is_odd && (is_twice || !first.is_empty()) {
@@ -144,8 +155,14 @@ fn odd_headers(headers: &HeaderMap) -> Vec<HeaderName> {
     odd
 }
 
+/// Whether we read a copy's source that s3s doesn't.
+fn is_ours_alone(source: &HeaderValue) -> bool {
+    let is_ours = |text| CopySource::parse(text).is_err() && copying::locate(text).is_ok();
+    source.to_str().is_ok_and(is_ours)
+}
+
 /// The headers in a form that s3s reads.
-fn plain(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn plain(headers: &HeaderMap) -> HeaderMap {
     let mut plain = headers.clone();
     for name in OF_THE_SIGNATURE {
         plain.remove(name);
@@ -154,15 +171,8 @@ fn plain(headers: &HeaderMap) -> HeaderMap {
         let replacement = if name == RANGE {
             let range = headers.get(RANGE).and_then(|value| value.to_str().ok());
             range.and_then(ranges::parse).and_then(ranges::to_header)
-        } else if name.as_str().starts_with("x-amz-meta-") {
-            // HTTP's rule for a header sent twice (RFC 9110, section 5.3).
-            let values = headers.get_all(&name).iter();
-            Some(
-                values
-                    .filter_map(|value| value.to_str().ok())
-                    .collect::<Vec<_>>()
-                    .join(","),
-            )
+        } else if name == COPY_SOURCE {
+            Some(ANY_SOURCE.to_owned())
         } else {
             None
         };
@@ -176,7 +186,7 @@ fn plain(headers: &HeaderMap) -> HeaderMap {
 
 /// The headers in the query of a presigned URL. The signature covers the query, however it is
 /// percent-encoded: whoever holds the URL must not get rid of them by encoding it otherwise.
-fn moved_headers(uri: &Uri, headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn moved_headers(uri: &Uri, headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
     let query = uri.query().unwrap_or("");
     if headers.contains_key(AUTHORIZATION) || query.is_empty() {
         return Vec::new();
@@ -237,7 +247,8 @@ mod tests {
             ("if-none-match", "*"),
             ("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT"),
             ("expires", "Sun, 06 Nov 1994 08:49:37 GMT"),
-            ("x-amz-meta-a", "1"),
+            ("x-amz-meta-a", "1 = ? what"),
+            ("x-amz-copy-source", "/bucket/k?versionId=7"),
         ]);
         assert!(odd_headers(&usual).is_empty());
     }
@@ -251,11 +262,19 @@ mod tests {
             ("expires", "-1"),
             ("x-amz-meta-a", "1"),
             ("x-amz-meta-a", "2"),
+            ("x-amz-meta-b", "=?="),
+            ("x-amz-meta-c", "plain"),
+            ("x-amz-copy-source", "b/k"),
             ("authorization", "AWS4-HMAC-SHA256 ..."),
             ("host", "h"),
         ]);
         let plain = plain(&odd);
-        assert_eq!(plain, headers(&[("x-amz-meta-a", "1,2"), ("host", "h")]));
+        let kept = [
+            ("x-amz-meta-c", "plain"),
+            ("x-amz-copy-source", ANY_SOURCE),
+            ("host", "h"),
+        ];
+        assert_eq!(plain, headers(&kept));
         let huge = headers(&[("range", "Bytes=5-99999999999999999999")]);
         assert_eq!(super::plain(&huge)["range"], "bytes=5-9223372036854775807");
     }

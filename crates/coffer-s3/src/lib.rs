@@ -14,6 +14,8 @@ mod errors;
 
 mod percent;
 
+mod encoded_words;
+
 mod tokens;
 
 mod names;
@@ -45,6 +47,8 @@ mod hosts;
 mod chunks;
 
 mod counters;
+
+mod room;
 
 mod exchange;
 
@@ -84,5 +88,5 @@ mod service;
 pub mod fuzzing;
 
 pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters};
-pub use crate::request_body::BrokenOff;
+pub use crate::request_body::{BrokenOff, discard};
 pub use crate::service::{AnswerBody, S3Options, S3Service, service};

@@ -2,9 +2,28 @@
 
 use std::time::Duration;
 
-/// Bytes of an XML request body. The largest honest one names 10,000 parts with their checksums,
-/// or 1,000 object names of 1,024 bytes that XML escapes sixfold.
-pub const XML_BODY_MAX_BYTES: usize = 8 << 20;
+/// Bytes of an XML request body. The longest honest one, but for the two below, has 50 tags of 384
+/// characters, each escaped in ten bytes at most.
+pub const XML_BODY_MAX_BYTES: usize = 256 << 10;
+
+/// Bytes of the XML that completes an upload: 10,000 parts with five checksums each, 370 bytes.
+pub const PARTS_BODY_MAX_BYTES: usize = 4 << 20;
+
+/// Bytes of the XML that names what is to be deleted: 1,000 names of 1,024 bytes, each of which XML
+/// escapes in six bytes at most, and their elements.
+pub const DELETE_BODY_MAX_BYTES: usize = 7 << 20;
+
+/// Bytes of all XML bodies together that are held at once, but for the first of each.
+pub const XML_BODIES_MAX_BYTES: usize = 32 << 20;
+
+/// Bytes of each XML body that take no room of the others: there are as many as requests.
+pub const XML_BODY_FREE_BYTES: usize = 64 << 10;
+
+/// What arrives in smaller pieces is gathered: a piece costs some dozen bytes for itself.
+pub const SMALL_PIECE_BYTES: usize = 4 << 10;
+
+/// Bytes of small pieces that are gathered into one.
+pub const GATHERED_BYTES: usize = 16 << 10;
 
 /// Most rows of one listing (S3: 1,000).
 pub const LIST_MAX: i32 = 1_000;

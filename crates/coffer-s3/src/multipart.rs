@@ -25,7 +25,7 @@ use crate::tags;
 /// `CreateMultipartUpload`.
 pub(crate) async fn create(
     vault: &Vault,
-    mut request: S3Request<CreateMultipartUploadInput>,
+    request: S3Request<CreateMultipartUploadInput>,
 ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
     let caller = Caller::of(&request)?;
     let bucket = names::bucket(&request.input.bucket)?;
@@ -33,8 +33,7 @@ pub(crate) async fn create(
     caller
         .check_named_key(vault, &bucket, headers(&request))
         .await?;
-    let user_metadata = request.input.metadata.take();
-    let details = metadata::of_headers(headers(&request), user_metadata)?;
+    let details = metadata::of_headers(headers(&request))?;
     let input = request.input;
     let tags = tags::from_header(input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
     let checksum = announced(
@@ -159,6 +158,7 @@ pub(crate) async fn complete(
     let parts = named
         .into_iter()
         .map(|part| completed_part(part, algorithm));
+    let wanted = conditions::wanted(&precondition, &name);
     let complete = CompleteUpload {
         name,
         upload: id,
@@ -167,10 +167,11 @@ pub(crate) async fn complete(
         size_bytes: object_size(input.mpu_object_size)?,
         precondition,
     };
-    let stored = vault
-        .complete_upload(&caller.subject, &bucket, complete)
-        .await
-        .map_err(|error| caller.refused(error))?;
+    let completed = vault.complete_upload(&caller.subject, &bucket, complete);
+    let stored = match completed.await {
+        Ok(stored) => stored,
+        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
+    };
     let checksum = stored.checksum.as_ref();
     let mut output = CompleteMultipartUploadOutput {
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),

@@ -1,7 +1,7 @@
 //! PUT and DELETE of objects, and their tags.
 
 use coffer_vault::record::Precondition;
-use coffer_vault::{PutObject, ReadOptions, Vault, VaultError};
+use coffer_vault::{PutObject, Vault};
 use s3s::dto::{
     Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectTaggingInput,
     DeleteObjectTaggingOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag, Error,
@@ -36,8 +36,7 @@ pub(crate) async fn put_object(
     caller
         .check_named_key(vault, &bucket, headers(&request))
         .await?;
-    let user_metadata = request.input.metadata.take();
-    let details = metadata::of_headers(headers(&request), user_metadata)?;
+    let details = metadata::of_headers(headers(&request))?;
     let trailers = trailers(&request);
     let PutObjectInput {
         body,
@@ -46,7 +45,7 @@ pub(crate) async fn put_object(
     } = request.input;
     let incoming = uploads::incoming(body, content_length, claims, trailers)?;
 
-    let wanted = wants_present(&precondition).then(|| name.clone());
+    let wanted = conditions::wanted(&precondition, &name);
     let put = PutObject {
         name,
         details,
@@ -56,19 +55,7 @@ pub(crate) async fn put_object(
     };
     let stored = match vault.put_object(&caller.subject, &bucket, put).await {
         Ok(stored) => stored,
-        Err(VaultError::PreconditionFailed) if wanted.is_some() => {
-            // S3 tells a missing object from one with another entity tag.
-            let name = wanted.expect("checked by the guard");
-            let read = ReadOptions::default();
-            return match vault
-                .head_object(&caller.subject, &bucket, &name, read)
-                .await
-            {
-                Err(error @ VaultError::NoSuchObject) => Err(from_vault(error)),
-                _ => Err(from_vault(VaultError::PreconditionFailed)),
-            };
-        }
-        Err(error) => return Err(caller.refused(error)),
+        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
     };
     let checksum = stored.checksum.as_ref();
     let mut output = PutObjectOutput {
@@ -80,10 +67,6 @@ pub(crate) async fn put_object(
     };
     set_checksum!(output, checksum);
     Ok(S3Response::new(output))
-}
-
-fn wants_present(precondition: &Precondition) -> bool {
-    matches!(precondition, Precondition::Present | Precondition::Etag(_))
 }
 
 /// `DeleteObject`.

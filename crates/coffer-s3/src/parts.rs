@@ -98,7 +98,7 @@ pub(crate) async fn upload_part_copy(
     request: S3Request<UploadPartCopyInput>,
 ) -> S3Result<S3Response<UploadPartCopyOutput>> {
     let caller = Caller::of(&request)?;
-    let source = copying::source(&request.input.copy_source, headers(&request))?;
+    let source = copying::source(headers(&request))?;
     let input = request.input;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
     let number = ranges::part_number(input.part_number)?;

@@ -23,6 +23,15 @@ pub(crate) fn encode(text: &str) -> String {
 /// Decodes one key or value of a query or form: `%XX`, and `+` for a space. What is no escape
 /// stands for itself; `None` where the bytes are no UTF-8.
 pub(crate) fn decode_form(text: &str) -> Option<String> {
+    decode_with(text, b' ')
+}
+
+/// As [`decode_form`], where `+` stands for itself: paths.
+pub(crate) fn decode_path(text: &str) -> Option<String> {
+    decode_with(text, b'+')
+}
+
+fn decode_with(text: &str, plus: u8) -> Option<String> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -35,7 +44,7 @@ pub(crate) fn decode_form(text: &str) -> Option<String> {
                 at += 3;
             }
             (b'+', None) => {
-                decoded.push(b' ');
+                decoded.push(plus);
                 at += 1;
             }
             (_, None) => {
@@ -69,6 +78,7 @@ mod tests {
     fn names_of_any_content_are_encoded() {
         assert_eq!(encode("a/b c+ä%\u{1}"), "a/b%20c%2B%C3%A4%25%01");
         assert_eq!(decode_form("a+b%20c%2B%zz%").unwrap(), "a b c+%zz%");
+        assert_eq!(decode_path("a+b%20c%2B").unwrap(), "a+b c+");
         assert_eq!(decode_form("%+1"), Some("% 1".into()));
         assert_eq!(decode_form("%ff"), None);
     }

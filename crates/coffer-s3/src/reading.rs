@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use coffer_vault::record::{Checksum, ObjectName};
 use coffer_vault::{
-    BucketName, Conditions, ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Vault, VaultError,
+    BucketName, Conditions, EtagMatch, ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Vault,
+    VaultError,
 };
 use futures::Stream;
 use s3s::dto::{
@@ -16,7 +17,7 @@ use s3s::dto::{
     StorageClass, StreamingBlob,
 };
 use s3s::stream::{ByteStream, RemainingLength};
-use s3s::{S3Request, S3Response, S3Result, StdError, s3_error};
+use s3s::{S3Error, S3Request, S3Response, S3Result, StdError, s3_error};
 
 use crate::algorithms::{kind, set_checksum};
 use crate::caller::{Caller, headers};
@@ -73,12 +74,13 @@ pub(crate) async fn get_object(
     names::check_version(input.version_id.as_deref())?;
     let asked = ranges::requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let range = still_of(vault, &caller, (&bucket, &name), asked, of_range).await;
-    let options = ReadOptions { conditions, range };
+    let place = (&bucket, &name);
+    let range = still_of(vault, &caller, place, asked, of_range).await;
+    let options = of_one_object(vault, &caller, place, ReadOptions { conditions, range }).await?;
     let read = vault
         .read_object(&caller.subject, &bucket, &name, options)
         .await
-        .map_err(|error| caller.refused(error))?;
+        .map_err(|error| read_refused(&caller, range, error))?;
     let info = read.info;
     let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(GetObjectOutput, info, checksum);
@@ -123,6 +125,45 @@ async fn still_of(
     }
 }
 
+/// The vault looks up where a part lies, and then reads the object: which is another one, perhaps,
+/// where the part lies elsewhere. So the entity tag becomes a condition, of parts alone.
+async fn of_one_object(
+    vault: &Vault,
+    caller: &Caller,
+    (bucket, name): (&BucketName, &ObjectName),
+    options: ReadOptions,
+) -> S3Result<ReadOptions> {
+    let range = options.range;
+    if !matches!(range, RangeRequest::Part(_)) {
+        return Ok(options);
+    }
+    let conditions = options.conditions.clone();
+    let whole = ReadOptions {
+        range: RangeRequest::All,
+        ..options
+    };
+    let info = vault
+        .head_object(&caller.subject, bucket, name, whole)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let conditions = Conditions {
+        if_match: Some(EtagMatch::OneOf(vec![info.head.etag])),
+        ..conditions
+    };
+    Ok(ReadOptions { conditions, range })
+}
+
+fn read_refused(caller: &Caller, range: RangeRequest, error: VaultError) -> S3Error {
+    match (range, error) {
+        // The client's own conditions held a moment ago.
+        (RangeRequest::Part(_), VaultError::PreconditionFailed) => s3_error!(
+            ServiceUnavailable,
+            "The object was replaced while its part was looked up. Try again."
+        ),
+        (_, error) => caller.refused(error),
+    }
+}
+
 /// `HeadObject`.
 pub(crate) async fn head_object(
     vault: &Vault,
@@ -135,12 +176,13 @@ pub(crate) async fn head_object(
     names::check_version(input.version_id.as_deref())?;
     let asked = ranges::requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let range = still_of(vault, &caller, (&bucket, &name), asked, of_range).await;
-    let options = ReadOptions { conditions, range };
+    let place = (&bucket, &name);
+    let range = still_of(vault, &caller, place, asked, of_range).await;
+    let options = of_one_object(vault, &caller, place, ReadOptions { conditions, range }).await?;
     let info = vault
         .head_object(&caller.subject, &bucket, &name, options)
         .await
-        .map_err(|error| caller.refused(error))?;
+        .map_err(|error| read_refused(&caller, range, error))?;
     let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(HeadObjectOutput, info, checksum);
     set_checksum!(output, checksum);

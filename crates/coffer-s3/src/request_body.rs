@@ -1,5 +1,5 @@
-//! A request's body on its way to s3s: counted, its chunks bounded, and read to its end even when
-//! nobody wants it any more.
+//! A request's body on its way to s3s: counted, its chunks bounded, small pieces gathered, and read
+//! to its end even when nobody wants it any more.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -7,13 +7,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::EXPECT;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::chunks::{ChunkGuard, ChunkStyle};
 use crate::counters::Tally;
 use crate::exchange::{BodyFault, Exchange};
-use crate::limits::{DRAIN_MAX_BYTES, DRAIN_TIME};
+use crate::limits::{DRAIN_MAX_BYTES, DRAIN_TIME, GATHERED_BYTES, SMALL_PIECE_BYTES};
 
 /// Why the connection's side of a body broke off, as far as an answer can tell.
 pub trait BrokenOff {
@@ -39,6 +41,8 @@ impl BrokenOff for std::io::Error {
 pub(crate) struct RequestBody<B: Body<Data = Bytes> + Send + Unpin + 'static> {
     inner: Option<B>,
     guard: Option<ChunkGuard>,
+    /// Small pieces, which others hold for a while, each with its own overhead.
+    gathered: BytesMut,
     queue: VecDeque<Bytes>,
     /// The client waits for `100 Continue`, which hyper sends when the body is first polled.
     waits: bool,
@@ -57,6 +61,7 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody<B> {
         Self {
             inner: Some(inner),
             guard: style.map(ChunkGuard::new),
+            gathered: BytesMut::new(),
             queue: VecDeque::new(),
             waits,
             exchange,
@@ -64,9 +69,57 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody<B> {
         }
     }
 
+    /// Takes what arrived.
+    fn arrived(&mut self, bytes: Bytes) -> Result<(), BodyFault> {
+        self.tally.received(bytes.len());
+        self.exchange.make_room(bytes.len())?;
+        let is_last = self.inner.as_ref().is_none_or(Body::is_end_stream);
+        if bytes.len() >= SMALL_PIECE_BYTES || (is_last && self.gathered.is_empty()) {
+            self.pass_gathered()?;
+            return self.pass(bytes);
+        }
+        self.gathered.extend_from_slice(&bytes);
+        match self.gathered.len() >= GATHERED_BYTES {
+            true => self.pass_gathered(),
+            false => Ok(()),
+        }
+    }
+
+    fn ended(&mut self) -> Result<(), BodyFault> {
+        self.inner = None;
+        self.pass_gathered()?;
+        if let Some(guard) = &mut self.guard
+            && !guard.end(&mut self.queue)
+        {
+            // s3s finds that as well, perhaps, but may not say so.
+            self.exchange.set_fault(BodyFault::Incomplete);
+        }
+        Ok(())
+    }
+
+    fn pass_gathered(&mut self) -> Result<(), BodyFault> {
+        match self.gathered.is_empty() {
+            true => Ok(()),
+            false => {
+                let gathered = std::mem::take(&mut self.gathered);
+                self.pass(gathered.freeze())
+            }
+        }
+    }
+
+    fn pass(&mut self, bytes: Bytes) -> Result<(), BodyFault> {
+        self.exchange.pass(&bytes);
+        match &mut self.guard {
+            None => self.queue.push_back(bytes),
+            Some(guard) => guard.push(bytes, &mut self.queue)?,
+        }
+        Ok(())
+    }
+
     fn fail(&mut self, fault: BodyFault) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
         self.exchange.set_fault(fault);
         self.queue.clear();
+        self.gathered.clear();
         if matches!(fault, BodyFault::Disconnected | BodyFault::TooSlow) {
             self.inner = None;
         }
@@ -94,39 +147,33 @@ where
                 return Poll::Ready(None);
             };
             this.waits = false;
-            let bytes = match ready!(Pin::new(inner).poll_frame(cx)) {
+            let taken = match ready!(Pin::new(inner).poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_data() {
-                    Ok(bytes) => bytes,
+                    Ok(bytes) => this.arrived(bytes),
                     Err(_trailers) => continue, // HTTP's own; aws-chunked has them in its data
                 },
-                Some(Err(error)) if error.is_too_slow() => return this.fail(BodyFault::TooSlow),
-                Some(Err(_)) => return this.fail(BodyFault::Disconnected),
-                None => {
-                    this.inner = None;
-                    return Poll::Ready(None);
-                }
+                Some(Err(error)) if error.is_too_slow() => Err(BodyFault::TooSlow),
+                Some(Err(_)) => Err(BodyFault::Disconnected),
+                None => this.ended(),
             };
-            this.tally.received(bytes.len());
-            this.exchange.pass(&bytes);
-            match &mut this.guard {
-                None => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
-                Some(guard) => {
-                    if let Err(fault) = guard.push(bytes, &mut this.queue) {
-                        return this.fail(fault.into());
-                    }
-                }
+            if let Err(fault) = taken {
+                return this.fail(fault);
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.queue.is_empty() && self.inner.as_ref().is_none_or(Body::is_end_stream)
+        self.queue.is_empty()
+            && self.gathered.is_empty()
+            && self.inner.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
         match (&self.inner, &self.guard) {
-            (Some(inner), None) => inner.size_hint(),
-            (Some(_), Some(_)) => SizeHint::default(),
+            (Some(inner), None) if self.gathered.is_empty() && self.queue.is_empty() => {
+                inner.size_hint()
+            }
+            (Some(_), _) => SizeHint::default(),
             (None, _) => SizeHint::with_exact(self.queue.iter().map(|b| b.len() as u64).sum()),
         }
     }
@@ -134,19 +181,42 @@ where
 
 impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for RequestBody<B> {
     fn drop(&mut self) {
-        let Some(inner) = self.inner.take() else {
-            return;
-        };
-        if inner.is_end_stream() {
-            return;
+        if let Some(inner) = self.inner.take()
+            && !inner.is_end_stream()
+        {
+            // A client that still waits has sent nothing, and hyper can't tell whether it will.
+            match self.waits {
+                true => self.exchange.set_body_withheld(),
+                false => drain_in_background(inner),
+            }
         }
-        // A client that still waits has sent nothing, and hyper can't tell whether it will.
-        if self.waits {
-            return self.exchange.set_body_withheld();
-        }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(drain(inner));
-        }
+    }
+}
+
+/// Whether the client waits for `100 Continue` before it sends its body.
+pub(crate) fn waits_to_send(headers: &HeaderMap) -> bool {
+    headers
+        .get(EXPECT)
+        .is_some_and(|expected| expected.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+}
+
+/// Lets go of the body of a request that is answered without it. Reads on in the background what
+/// the client sends, so that it gets to see the answer. Gives whether the client still waits to
+/// send it: then the answer must end the connection.
+pub fn discard<B: Body<Data = Bytes> + Send + Unpin + 'static>(
+    headers: &HeaderMap,
+    body: B,
+) -> bool {
+    let waits = waits_to_send(headers);
+    if !waits && !body.is_end_stream() {
+        drain_in_background(body);
+    }
+    waits
+}
+
+fn drain_in_background<B: Body<Data = Bytes> + Send + Unpin + 'static>(body: B) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(drain(body));
     }
 }
 
@@ -215,8 +285,9 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_pass_and_faults_are_noted() {
-        let (mut body, exchange, _) = body(&[Ok(b"ab"), Err(BodyFault::Malformed)], false);
-        assert_eq!(next(&mut body).await, Some(Ok(Bytes::from_static(b"ab"))));
+        const PIECE: &[u8] = &[7; SMALL_PIECE_BYTES];
+        let (mut body, exchange, _) = body(&[Ok(PIECE), Err(BodyFault::Malformed)], false);
+        assert_eq!(next(&mut body).await, Some(Ok(Bytes::from_static(PIECE))));
         assert_eq!(next(&mut body).await, Some(Err(BodyFault::Disconnected)));
         assert_eq!(next(&mut body).await, None);
         assert_eq!(exchange.fault(), Some(BodyFault::Disconnected));
@@ -225,15 +296,33 @@ mod tests {
     #[tokio::test]
     async fn slowness_is_told_from_a_broken_connection() {
         let (mut body, exchange, _) = body(&[Ok(b"ab"), Err(BodyFault::TooSlow)], false);
-        next(&mut body).await;
         assert_eq!(next(&mut body).await, Some(Err(BodyFault::TooSlow)));
         assert_eq!(exchange.fault(), Some(BodyFault::TooSlow));
     }
 
     #[tokio::test]
+    async fn small_pieces_are_gathered() {
+        let pieces = [Ok(&b"ab"[..]); GATHERED_BYTES];
+        let (mut body, _, _) = body(&pieces, false);
+        let mut seen = Vec::new();
+        while let Some(Ok(bytes)) = next(&mut body).await {
+            seen.push(bytes);
+        }
+        assert_eq!(seen.concat(), b"ab".repeat(GATHERED_BYTES));
+        assert_eq!(seen.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn bodies_that_are_held_take_room() {
+        let (mut body, exchange, _) = body(&[Ok(b"ab"), Ok(b"c"), Ok(b"d")], false);
+        exchange.set_place(crate::room::Room::new().place(3));
+        assert_eq!(next(&mut body).await, Some(Err(BodyFault::TooLong)));
+        assert_eq!(exchange.fault(), Some(BodyFault::TooLong));
+    }
+
+    #[tokio::test]
     async fn unwanted_bodies_are_drained() {
-        let (mut body, _, taken) = body(&[Ok(b"a"), Ok(b"b"), Ok(b"c")], false);
-        next(&mut body).await;
+        let (body, _, taken) = body(&[Ok(b"a"), Ok(b"b"), Ok(b"c")], false);
         drop(body);
         tokio::task::yield_now().await;
         assert_eq!(taken.load(Ordering::Relaxed), 4);

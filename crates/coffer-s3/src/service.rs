@@ -1,5 +1,6 @@
 //! The service itself: s3s between our own first and last steps.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,7 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use coffer_vault::Vault;
-use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
@@ -21,10 +22,11 @@ use crate::counters::{S3Counters, Tally};
 use crate::exchange::Exchange;
 use crate::hosts::Domains;
 use crate::lenience::Lenience;
-use crate::limits::{CLOCK_SKEW_MAX_SECONDS, XML_BODY_MAX_BYTES};
+use crate::limits::{CLOCK_SKEW_MAX_SECONDS, DELETE_BODY_MAX_BYTES};
 use crate::names::BucketNames;
 use crate::operations::Operations;
-use crate::request_body::{BrokenOff, RequestBody};
+use crate::request_body::{BrokenOff, RequestBody, waits_to_send};
+use crate::room::Room;
 use crate::signing;
 
 /// How to serve S3.
@@ -41,13 +43,16 @@ pub struct S3Service {
     s3s: s3s::service::S3Service,
     vault: Vault,
     tally: Arc<Tally>,
+    /// Who is at the other end of the connection, where that is known: for the audit log.
+    peer: Option<IpAddr>,
 }
 
 /// Makes the S3 service of a vault.
 pub fn service(vault: Vault, options: S3Options) -> S3Service {
     let domains = Domains::new(&options.domains);
-    let again = builder(&vault, domains.clone()).build();
-    let mut builder = builder(&vault, domains);
+    let room = Room::new();
+    let again = builder(&vault, &room, domains.clone()).build();
+    let mut builder = builder(&vault, &room, domains);
     builder.set_route(Lenience {
         vault: vault.clone(),
         again,
@@ -56,12 +61,14 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
         s3s: builder.build(),
         vault,
         tally: Arc::default(),
+        peer: None,
     }
 }
 
-fn builder(vault: &Vault, domains: Domains) -> S3ServiceBuilder {
+fn builder(vault: &Vault, room: &Room, domains: Domains) -> S3ServiceBuilder {
     let mut config = S3Config::default();
-    config.xml_max_body_size = XML_BODY_MAX_BYTES;
+    // Each operation's own limit comes first; this is a second lock.
+    config.xml_max_body_size = DELETE_BODY_MAX_BYTES;
     config.presigned_url_max_skew_time_secs = CLOCK_SKEW_MAX_SECONDS;
     // Forms are refused before s3s sees them; this is a second lock.
     config.post_object_max_file_size = 0;
@@ -72,13 +79,24 @@ fn builder(vault: &Vault, domains: Domains) -> S3ServiceBuilder {
     });
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
     builder.set_auth(Secrets(vault.clone()));
-    builder.set_access(Doorkeeper(vault.clone()));
+    builder.set_access(Doorkeeper {
+        vault: vault.clone(),
+        room: room.clone(),
+    });
     builder.set_host(domains);
     builder.set_validation(BucketNames);
     builder
 }
 
 impl S3Service {
+    /// The same service, for the connection of a client at this address.
+    pub fn for_peer(&self, address: IpAddr) -> Self {
+        Self {
+            peer: Some(address),
+            ..self.clone()
+        }
+    }
+
     /// What has been counted since the service was made.
     pub fn counters(&self) -> S3Counters {
         self.tally.snapshot()
@@ -97,10 +115,10 @@ impl S3Service {
         let (parts, body) = request.into_parts();
         let claim = Claim::of(&parts);
         let style = chunk_style(&parts.headers);
-        let waits = parts
-            .headers
-            .get(header::EXPECT)
-            .is_some_and(|expected| expected.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        if let Some(style) = style {
+            exchange.set_chunks(style);
+        }
+        let waits = waits_to_send(&parts.headers);
         // hyper asks for no body that is empty, and botocore takes the answer to its next request
         // on a connection for one without an end when it had to do without "100 Continue".
         if waits && body.is_end_stream() {
@@ -126,7 +144,8 @@ impl S3Service {
             && let Some(failure) = failure(code, exchange.is_signed_in(), &claim)
         {
             let claimed = claim.access_key_id();
-            self.vault.sign_in_failed(claimed.as_deref(), failure, None);
+            self.vault
+                .sign_in_failed(claimed.as_deref(), failure, self.peer);
         }
         Ok(response.map(|body| AnswerBody {
             body,
@@ -143,9 +162,6 @@ impl S3Service {
             "The server has as many requests under way as it may. Please try again."
         );
         let mut response = refused(Err(refusal)).unwrap_or_default();
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         let code = answers::complete(&mut response, &exchange);
         self.note(&response, &exchange, code.as_deref());
         response.map(|body| AnswerBody {

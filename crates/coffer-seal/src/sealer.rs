@@ -204,13 +204,24 @@ mod tests {
     #[test]
     fn sealing_in_place_refuses_chunks_of_other_lengths() {
         let mut sealer = Sealer::new(&SecretKey::generate(), &Context::raw(*b"here"));
-        for bytes in [0, TAG_BYTES - 1, SEALED_CHUNK_BYTES - 1, SEALED_CHUNK_BYTES + 1] {
-            assert!(sealer.seal_chunk_in_place(&mut vec![0; bytes]).is_err(), "{bytes}");
+        for bytes in [
+            0,
+            TAG_BYTES - 1,
+            SEALED_CHUNK_BYTES - 1,
+            SEALED_CHUNK_BYTES + 1,
+        ] {
+            assert!(
+                sealer.seal_chunk_in_place(&mut vec![0; bytes]).is_err(),
+                "{bytes}"
+            );
         }
         assert_eq!(sealer.next_index, 0);
         for bytes in [0, TAG_BYTES - 1, SEALED_CHUNK_BYTES] {
             let sealer = Sealer::new(&SecretKey::generate(), &Context::raw(*b"here"));
-            assert!(sealer.seal_last_in_place(&mut vec![0; bytes]).is_err(), "{bytes}");
+            assert!(
+                sealer.seal_last_in_place(&mut vec![0; bytes]).is_err(),
+                "{bytes}"
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use coffer_seal::SecretKey;
 use rusqlite::{Connection, OptionalExtension};
@@ -11,7 +11,6 @@ use crate::batch::Writer;
 use crate::codec::decode_u64;
 use crate::database::{Database, has_log};
 use crate::error::{NO_BUCKET, Result, StoreError};
-use crate::limits::{INTEGRITY_PAUSE, INTEGRITY_RETRIES};
 use crate::opener::Opener;
 use crate::readers::{Readers, blocking};
 use crate::record::Id;
@@ -105,12 +104,16 @@ pub struct Totals {
     pub bytes: u64,
 }
 
+type OnDamage = Box<dyn Fn(&StoreError) + Send + Sync>;
+
 struct Inner {
     bucket: Id,
     bucket_name: String,
     /// `None` when opened for reading only.
     writer: Option<Writer>,
     readers: Readers,
+    /// Who is told of damage.
+    on_damage: OnceLock<OnDamage>,
 }
 
 impl Catalog {
@@ -140,6 +143,7 @@ impl Catalog {
             let path = dir.join(CATALOG_FILE);
             let connection = CATALOG.open(&path, &key)?;
             Self::with(&dir, path, key, connection, true)
+                .map_err(|error| error.of_bucket(bucket_of(&dir)))
         })
         .await
     }
@@ -192,6 +196,7 @@ impl Catalog {
                 bucket_name,
                 writer,
                 readers,
+                on_damage: OnceLock::new(),
             }),
         })
     }
@@ -199,6 +204,11 @@ impl Catalog {
     /// The bucket's name, kept in here so that a stopped server's folder can tell it.
     pub fn bucket_name(&self) -> &str {
         &self.inner.bucket_name
+    }
+
+    /// Has `tell` told of all damage that reads and writes meet. The first one told stays.
+    pub fn on_damage(&self, tell: impl Fn(&StoreError) + Send + Sync + 'static) {
+        let _ = self.inner.on_damage.set(Box::new(tell));
     }
 
     /// How much the bucket holds, as its last commit left it. Nothing is walked over for it.
@@ -251,38 +261,6 @@ impl Catalog {
         self.inner.readers.abandon().await;
     }
 
-    /// Verifies the seal of every page of the database file. Others may read and write meanwhile.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`].
-    pub async fn check_integrity(&self) -> Result<()> {
-        // Pages are read past the locks, so one may be met half-way through being written. Only
-        // what does not verify again and again is damage.
-        let mut suspects = self.unsealed_pages().await?;
-        for _ in 0..INTEGRITY_RETRIES {
-            if suspects.is_empty() {
-                return Ok(());
-            }
-            tokio::time::sleep(INTEGRITY_PAUSE).await;
-            let again = self.unsealed_pages().await?;
-            suspects.retain(|page| again.contains(page));
-        }
-        match suspects.is_empty() {
-            true => Ok(()),
-            false => Err(StoreError::damaged_catalog().of_bucket(self.inner.bucket)),
-        }
-    }
-
-    /// What SQLCipher has to say of each page whose seal does not verify.
-    async fn unsealed_pages(&self) -> Result<Vec<String>> {
-        self.long(|connection| {
-            let mut statement = connection.prepare("PRAGMA cipher_integrity_check")?;
-            let found = statement.query_map((), |row| row.get(0))?;
-            Ok(found.collect::<Result<_, _>>()?)
-        })
-        .await
-    }
-
     /// Checks how the pages hang together. That can't be altered from outside without breaking a
     /// seal, so it is for tests: the whole catalog is read in one go, and the log grows meanwhile.
     ///
@@ -326,13 +304,11 @@ impl Catalog {
         F: FnMut(&Session) -> Result<T> + Send + 'static,
     {
         let writer = self.inner.writer.as_ref().ok_or(StoreError::ReadOnly)?;
-        let written = writer.write(adds, work).await;
-        written.map_err(|error| error.of_bucket(self.inner.bucket))
+        self.told(writer.write(adds, work).await)
     }
 
     pub(crate) async fn point<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let read = self.inner.readers.point(read).await;
-        read.map_err(|error| error.of_bucket(self.inner.bucket))
+        self.told(self.inner.readers.point(read).await)
     }
 
     pub(crate) async fn long<T, F>(&self, read: F) -> Result<T>
@@ -340,8 +316,33 @@ impl Catalog {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
-        let read = self.inner.readers.long(read).await;
-        read.map_err(|error| error.of_bucket(self.inner.bucket))
+        self.told(self.inner.readers.long(read).await)
+    }
+
+    /// As [`long`](Self::long), for who reads the database's file past all connections. It must end
+    /// soon when the opener is closed.
+    pub(crate) async fn past<T, F>(&self, read: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Opener) -> Result<T> + Send + 'static,
+    {
+        self.told(self.inner.readers.past(read).await)
+    }
+
+    /// Says in which bucket damage is, and tells who wants to know.
+    fn told<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|error| {
+            let error = error.of_bucket(self.inner.bucket);
+            if let (StoreError::Damaged { .. }, Some(tell)) = (&error, self.inner.on_damage.get()) {
+                tell(&error);
+            }
+            error
+        })
+    }
+
+    /// The bucket, as its folder is called.
+    pub(crate) fn bucket(&self) -> Id {
+        self.inner.bucket
     }
 }
 

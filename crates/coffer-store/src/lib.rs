@@ -38,6 +38,7 @@ mod objects;
 mod listing;
 mod reading;
 mod rewrapping;
+mod seals;
 mod tags;
 mod uploads;
 mod walk;

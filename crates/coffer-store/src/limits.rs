@@ -78,6 +78,9 @@ pub const REWRAP_MAX: usize = 64;
 /// are there is cheaper than new ones.
 pub const JOURNAL_KEPT_BYTES: u64 = 24 * 1_024 * 1_024;
 
+/// Pages whose seals are verified in one go, before it is looked whether the catalog is closed.
+pub const SEALS_AT_ONCE: u32 = 64;
+
 /// How often a page whose seal does not verify is looked at again before it counts as damaged.
 pub const INTEGRITY_RETRIES: usize = 2;
 

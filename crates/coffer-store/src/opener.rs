@@ -56,7 +56,8 @@ impl Opener {
         self.lock().take();
     }
 
-    fn key(&self) -> Result<SecretKey> {
+    /// The key, while it is open.
+    pub(crate) fn key(&self) -> Result<SecretKey> {
         self.lock().clone().ok_or(StoreError::Closed)
     }
 

@@ -96,6 +96,18 @@ impl Readers {
         .await
     }
 
+    /// Runs, on the blocking pool and in the place of a long read, what reads the database's file
+    /// itself. It must end soon when the opener is closed: nothing else cuts it off.
+    pub(crate) async fn past<T, F>(&self, read: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Opener) -> Result<T> + Send + 'static,
+    {
+        let _place = place(self.0.longs.acquire().await)?;
+        let shared = self.0.clone();
+        blocking(move || read(&shared.opener)).await
+    }
+
     /// Something has been committed: from now on, every read sees it. To be called before the
     /// commit is acknowledged.
     pub(crate) fn committed(&self) {

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::catalog::Catalog;
 use crate::codec::{
-    decode_checksum_type, decode_details, decode_id, decode_tags, encode_checksum,
+    decode_checksum_type, decode_details, decode_id, decode_tags, decode_u64, encode_checksum,
     encode_checksum_type, encode_details, encode_tags, encode_u64,
 };
 use crate::error::{Result, StoreError};
@@ -43,6 +43,15 @@ impl Catalog {
     /// An upload under way.
     pub async fn upload(&self, id: &Id) -> Result<Option<Upload>> {
         self.point(|connection| find_upload(connection, id)).await
+    }
+
+    /// How many uploads are under way.
+    pub async fn upload_count(&self) -> Result<u64> {
+        self.point(|connection| {
+            let mut statement = connection.prepare_cached("SELECT count(*) FROM upload")?;
+            decode_u64(statement.query_row((), |row| row.get(0))?)
+        })
+        .await
     }
 
     /// Takes a part, in place of one of the same number, whose blob it then tells.

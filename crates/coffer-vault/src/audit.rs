@@ -81,10 +81,10 @@ impl Audit {
             anchor: Mutex::new(known),
             log: OnceLock::new(),
             opening: Mutex::new(()),
-            repeats: Repeats::new(REPEATS_KEPT),
+            repeats: Repeats::by_place(REPEATS_KEPT),
             strangers: Repeats::new(STRANGERS_TOLD),
             damage_told: AtomicU64::new(0),
-            passed_over: Repeats::new(REPEATS_KEPT),
+            passed_over: Repeats::by_place(REPEATS_KEPT),
             clock: Mutex::default(),
         };
         match audit.log_or_open() {
@@ -177,7 +177,7 @@ impl Audit {
         }
     }
 
-    /// As [`Audit::note`], but what the same actor has just done is only counted.
+    /// As [`Audit::note`], but what the same actor has just done in the same place is only counted.
     pub(crate) fn note_repeated(&self, event: Event) {
         if let Some(event) = self.repeats.take(event, Instant::now()) {
             self.note(event);

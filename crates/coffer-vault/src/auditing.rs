@@ -143,9 +143,6 @@ impl Reading {
     }
 
     async fn tell(&self, page: Page) -> Result<(), Over> {
-        if matches!(&self.actor, Actor::Subject(subject) if subject.standing.is_cut()) {
-            return Err(Over);
-        }
         let is_empty = page.records.is_empty() && page.problem.is_none();
         for record in page.records {
             if self.until.is_some_and(|until| record.sequence > until) {
@@ -175,6 +172,10 @@ impl Reading {
     }
 
     async fn send(&self, item: AuditItem) -> Result<(), Over> {
+        // Whoever is no auditor any more has lost the standing that it asked with.
+        if matches!(&self.actor, Actor::Subject(subject) if subject.standing.is_cut()) {
+            return Err(Over);
+        }
         self.items.send(item).await.map_err(|_| Over)
     }
 }

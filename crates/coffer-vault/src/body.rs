@@ -183,16 +183,9 @@ async fn open(
     open.await.map_err(|error| count_damage(error, tally))
 }
 
-/// Counts and logs what did not open: names no object, for names are secret.
+/// Counts and logs what did not open.
 pub(crate) fn count_damage(error: StoreError, tally: &Tally) -> VaultError {
-    if let StoreError::Damaged { what, bucket, blob } = &error {
-        add(&tally.damage_count, 1);
-        let blob = blob.map_or_else(|| "none".to_owned(), |id| id.to_string());
-        tracing::error!(
-            %bucket, %blob, what,
-            "stored data is damaged: `coffer verify` names the object"
-        );
-    }
+    tally.met(&error);
     error.into()
 }
 

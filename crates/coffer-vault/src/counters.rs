@@ -1,6 +1,14 @@
-//! What the vault counts, for metrics.
+//! What the vault counts, for metrics; what of it is damage is told in the log as well.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use coffer_store::StoreError;
+use coffer_store::record::Id;
+
+use crate::limits::{DAMAGED_PLACES_TOLD, REPEATS_WINDOW};
 
 /// A snapshot of the counters; all since the vault was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +22,7 @@ pub struct Counters {
     pub stored_count: u64,
     /// Objects whose reading began.
     pub read_count: u64,
-    /// Requests that the monitor refused.
+    /// Requests that the monitor refused, and those for buckets that there are not.
     pub denied_count: u64,
     /// Stored data that did not open.
     pub damage_count: u64,
@@ -24,6 +32,8 @@ pub struct Counters {
     pub reclaimed_count: u64,
     /// Catalogs open at the moment.
     pub open_catalog_count: u64,
+    /// Multipart uploads that were neither completed nor aborted, as of half a minute ago.
+    pub open_upload_count: u64,
 }
 
 /// The counters themselves.
@@ -37,6 +47,7 @@ pub(crate) struct Tally {
     pub(crate) damage_count: AtomicU64,
     pub(crate) storage_full_count: AtomicU64,
     pub(crate) reclaimed_count: AtomicU64,
+    damaged: Places,
 }
 
 /// Adds to a counter. Counters order nothing, so relaxed will do.
@@ -49,7 +60,29 @@ impl Tally {
         self.damage_count.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn snapshot(&self, open_catalog_count: u64) -> Counters {
+    /// Counts damage, and tells of it in the log: of each place once a minute, and of no object,
+    /// for names are secret.
+    pub(crate) fn met(&self, error: &StoreError) {
+        let StoreError::Damaged { what, bucket, blob } = error else {
+            return;
+        };
+        add(&self.damage_count, 1);
+        if !self.damaged.is_news((*bucket, *blob), Instant::now()) {
+            return;
+        }
+        match blob {
+            Some(blob) => tracing::error!(
+                %bucket, %blob, what,
+                "stored data is damaged: `coffer verify` names the object"
+            ),
+            None => tracing::error!(
+                %bucket, what,
+                "stored data is damaged: `coffer verify` tells what can still be read"
+            ),
+        }
+    }
+
+    pub(crate) fn snapshot(&self, open_catalog_count: u64, open_upload_count: u64) -> Counters {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counters {
             stored_bytes: value(&self.stored_bytes),
@@ -61,6 +94,42 @@ impl Tally {
             storage_full_count: value(&self.storage_full_count),
             reclaimed_count: value(&self.reclaimed_count),
             open_catalog_count,
+            open_upload_count,
         }
+    }
+}
+
+/// Places where damage was met of late: a bucket's catalog, or one of its blobs.
+#[derive(Debug, Default)]
+struct Places(Mutex<HashMap<(Id, Option<Id>), Instant>>);
+
+impl Places {
+    /// Whether a place is to be told of: nobody was told of it within a minute, and of few others.
+    fn is_news(&self, place: (Id, Option<Id>), now: Instant) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|_, since| now.duration_since(*since) < REPEATS_WINDOW);
+        if told.len() >= DAMAGED_PLACES_TOLD || told.contains_key(&place) {
+            return false;
+        }
+        told.insert(place, now);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_place_is_news_once_a_minute_and_only_so_many_are() {
+        let (places, now) = (Places::default(), Instant::now());
+        let id = |number: usize| Id((number as u128).to_be_bytes());
+        assert!(places.is_news((id(0), None), now));
+        assert!(!places.is_news((id(0), None), now));
+        let told = (1..10 * DAMAGED_PLACES_TOLD)
+            .filter(|number| places.is_news((id(0), Some(id(*number))), now))
+            .count();
+        assert_eq!(told, DAMAGED_PLACES_TOLD - 1);
+        assert!(places.is_news((id(0), None), now + REPEATS_WINDOW));
     }
 }

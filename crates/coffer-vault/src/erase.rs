@@ -2,7 +2,8 @@
 //!
 //! The steps, in this order:
 //!
-//! 1. Nothing new is let in: the buckets disappear, and who reads or writes is cut off.
+//! 1. Nothing new is let in: the buckets disappear, nobody opens them any more, the server itself
+//!    neither, and who reads or writes is cut off.
 //! 2. A draft says durably what is about to be destroyed. Counts are known, nothing is walked over.
 //! 3. The keystore is written without the keys, under a new root key, and the old one destroyed.
 //!    This is the moment: before it the erase has not begun, after it it will be completed.
@@ -20,7 +21,7 @@ use coffer_store::Totals;
 use coffer_store::record::Id;
 use futures::future::join_all;
 
-use crate::bucket::OpenBucket;
+use crate::bucket::{Barred, OpenBucket, Opening};
 use crate::draft::{Draft, DraftBucket, last_audit_record};
 use crate::error::{Result, VaultError};
 use crate::ledger::Kind;
@@ -82,8 +83,14 @@ impl Vault {
         let buckets = doomed.entries(&inner.keystore);
         let ids: Vec<Id> = buckets.iter().map(|bucket| Id(bucket.id)).collect();
         self.open_uncounted(&ids).await;
+        // From here on nothing is given out any more, and nothing committed.
+        let Barred {
+            open,
+            opening,
+            connections,
+        } = inner.open_buckets.bar(&ids);
         let hidden = inner.system.hide(&ids);
-        let (open, connections) = self.cut(&ids);
+        inner.at("cut off");
         let (totals, uncounted) = self.count(&ids, &open).await;
         let draft = draft(&doomed, buckets, &hidden, totals, uncounted, warrant);
         let kept = {
@@ -92,7 +99,7 @@ impl Vault {
         };
         if let Err(error) = kept {
             self.let_go(&ids, open).await;
-            inner.system.show(hidden);
+            self.show_again(&ids, hidden);
             return Err(error);
         }
 
@@ -100,7 +107,8 @@ impl Vault {
             let (inner, draft) = (inner.clone(), draft.clone());
             blocking(move || Ok(destroy_keys(&inner, &draft)))
         };
-        let (erased, cut_off) = tokio::join!(keys, self.wait_for_those_cut_off(&ids, open));
+        let (erased, cut_off) =
+            tokio::join!(keys, self.wait_for_those_cut_off(&ids, open, opening));
         match erased? {
             Destroyed::Yes(erased) => {
                 let cut_off = CutOff {
@@ -111,7 +119,7 @@ impl Vault {
             }
             Destroyed::No(error) => {
                 inner.system.drop_document(Kind::Erase, &draft.id())?;
-                inner.system.show(hidden);
+                self.show_again(&ids, hidden);
                 Err(error.into())
             }
             // The buckets stay out of sight: neither side of the moment is certain.
@@ -145,12 +153,10 @@ impl Vault {
         }
     }
 
-    /// Cuts off everybody. Nothing is given out any more, and nothing committed.
-    fn cut(&self, ids: &[Id]) -> (Vec<Arc<OpenBucket>>, usize) {
-        let open_now = |id: &Id| self.inner.open_buckets.get(*id);
-        let open: Vec<_> = ids.iter().filter_map(open_now).collect();
-        let connections = open.iter().map(|bucket| bucket.cut()).sum();
-        (open, connections)
+    /// Nothing was erased.
+    fn show_again(&self, ids: &[Id], hidden: Vec<Arc<BucketRow>>) {
+        self.inner.open_buckets.unbar(ids);
+        self.inner.system.show(hidden);
     }
 
     /// What all of them hold together, and how many of them could not be counted.
@@ -183,13 +189,20 @@ impl Vault {
     }
 
     /// Lets go of the catalogs, and waits until nobody holds the buckets any more.
-    async fn wait_for_those_cut_off(&self, ids: &[Id], open: Vec<Arc<OpenBucket>>) -> CutOff {
+    async fn wait_for_those_cut_off(
+        &self,
+        ids: &[Id],
+        open: Vec<Arc<OpenBucket>>,
+        opening: Vec<Opening>,
+    ) -> CutOff {
         let begun = Instant::now();
-        let held = open.clone();
+        let mut held = open.clone();
+        let late = join_all(opening.into_iter().map(Opening::end));
+        let letting_go = async { tokio::join!(self.let_go(ids, open), late).1 };
         // Long reads of catalogs end by themselves; they are not waited for without end.
-        let letting_go = self.let_go(ids, open);
-        let is_let_go = tokio::time::timeout(CUT_WAIT, letting_go).await.is_ok();
-        let mut is_somebody_left = !is_let_go;
+        let late = tokio::time::timeout(CUT_WAIT, letting_go).await;
+        let mut is_somebody_left = late.is_err();
+        held.extend(late.into_iter().flatten().flatten());
         for bucket in held {
             // Ours is the only one then.
             while !bucket.is_abandoned(1) && !is_somebody_left {
@@ -230,6 +243,8 @@ impl Vault {
             inner
                 .system
                 .finish_erase(&draft.id(), &ids, &receipt, now_ms())?;
+            // There are no keys that would open them, unless an import brings them back.
+            inner.open_buckets.unbar(&ids);
             Ok(receipt)
         })
         .await?;

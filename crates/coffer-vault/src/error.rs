@@ -3,6 +3,7 @@
 use coffer_audit::AuditError;
 use coffer_keys::KeysError;
 use coffer_store::StoreError;
+use coffer_store::record::Id;
 
 /// Why the vault did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -161,6 +162,44 @@ pub enum VaultError {
         /// The folder.
         path: String,
     },
+    /// The database of buckets and access keys was written by a newer version.
+    #[error(
+        "{path} is in format {found}, and this version of coffer understands formats up to \
+         {known}: start the version of coffer that wrote it, or a newer one; nothing was changed"
+    )]
+    NewerSystem {
+        /// The file.
+        path: String,
+        /// The format found.
+        found: i32,
+        /// The newest that is understood.
+        known: i32,
+    },
+    /// The database of buckets and access keys does not open.
+    #[error(
+        "{path} is damaged, or sealed under another keystore's key: put a copy of it back; \
+         `coffer offline` reads the data without it; nothing was changed"
+    )]
+    SystemDamaged {
+        /// The file.
+        path: String,
+    },
+    /// A bucket's catalog was written by a newer version.
+    #[error(
+        "the catalog of bucket {bucket} (buckets/{id}) is in format {found}, and this version of \
+         coffer understands formats up to {known}: start the version of coffer that wrote it, or a \
+         newer one; nothing was changed"
+    )]
+    NewerCatalog {
+        /// The bucket's name.
+        bucket: String,
+        /// Its id, which is its folder's name.
+        id: Id,
+        /// The format found.
+        found: i32,
+        /// The newest that is understood.
+        known: i32,
+    },
     /// A file or folder of the data folder could not be used.
     #[error("cannot {action} {path}: {source}")]
     Folder {
@@ -215,6 +254,21 @@ pub struct BodyError(#[from] pub Box<dyn std::error::Error + Send + Sync + 'stat
 
 /// Short for results of the vault.
 pub type Result<T, E = VaultError> = std::result::Result<T, E>;
+
+impl VaultError {
+    /// Says of which bucket a catalog is that could not be opened.
+    pub(crate) fn of_bucket(self, bucket: &str, id: Id) -> Self {
+        match self {
+            Self::Store(StoreError::NewerFormat { found, known }) => Self::NewerCatalog {
+                bucket: bucket.to_owned(),
+                id,
+                found,
+                known,
+            },
+            other => other,
+        }
+    }
+}
 
 impl From<StoreError> for VaultError {
     fn from(error: StoreError) -> Self {

@@ -3,6 +3,8 @@
 //!
 //! Each is a JSON document under an id. They are few and small, and read when they are asked for.
 
+use std::sync::MutexGuard;
+
 use coffer_keys::receipt::Receipt;
 use coffer_store::StoreError;
 use coffer_store::record::Id;
@@ -51,25 +53,72 @@ pub struct ReceiptSummary {
     pub bytes: u64,
 }
 
-impl System {
+/// The documents of a kind, which nobody else can change.
+pub(crate) struct Documents<'a> {
+    connection: MutexGuard<'a, Connection>,
+    table: &'static str,
+}
+
+impl Documents<'_> {
     /// Keeps a document in place of what is there under its id. Durable when this returns.
-    pub(crate) fn keep<T: Serialize>(&self, kind: Kind, id: &[u8; 16], document: &T) -> Result<()> {
+    pub(crate) fn keep<T: Serialize>(&self, id: &[u8; 16], document: &T) -> Result<()> {
         let sql = format!(
             "INSERT OR REPLACE INTO {}(id, document) VALUES(?, ?)",
-            kind.table()
+            self.table
         );
-        let connection = self.connection();
-        connection
+        self.connection
             .execute(&sql, params![id, to_json(document)?])
             .map_err(StoreError::from)?;
         Ok(())
     }
 
+    /// Removes a document. Whether it was there.
+    pub(crate) fn remove(&self, id: &[u8; 16]) -> Result<bool> {
+        let sql = format!("DELETE FROM {} WHERE id = ?", self.table);
+        let removed = self.connection.execute(&sql, [id]);
+        Ok(removed.map_err(StoreError::from)? > 0)
+    }
+
+    /// A document.
+    pub(crate) fn get<T: DeserializeOwned>(&self, id: &[u8; 16]) -> Result<Option<T>> {
+        let sql = format!("SELECT document FROM {} WHERE id = ?", self.table);
+        let found: Option<String> = self
+            .connection
+            .query_row(&sql, [id], |row| row.get(0))
+            .optional()
+            .map_err(StoreError::from)?;
+        found.map(|json| from_json(&json)).transpose()
+    }
+
+    /// All of them, by id.
+    pub(crate) fn all<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
+        let sql = format!("SELECT document FROM {} ORDER BY id", self.table);
+        let mut statement = self.connection.prepare(&sql).map_err(StoreError::from)?;
+        let rows = statement
+            .query_map((), |row| row.get::<_, String>(0))
+            .map_err(StoreError::from)?;
+        rows.map(|json| from_json(&json.map_err(StoreError::from)?))
+            .collect()
+    }
+}
+
+impl System {
+    /// The documents of a kind, for more than one step: nobody else changes any meanwhile.
+    pub(crate) fn ledger(&self, kind: Kind) -> Documents<'_> {
+        Documents {
+            connection: self.connection(),
+            table: kind.table(),
+        }
+    }
+
+    /// Keeps a document in place of what is there under its id. Durable when this returns.
+    pub(crate) fn keep<T: Serialize>(&self, kind: Kind, id: &[u8; 16], document: &T) -> Result<()> {
+        self.ledger(kind).keep(id, document)
+    }
+
     /// Drops a document. Whether it was there.
     pub(crate) fn drop_document(&self, kind: Kind, id: &[u8; 16]) -> Result<bool> {
-        let sql = format!("DELETE FROM {} WHERE id = ?", kind.table());
-        let dropped = self.connection().execute(&sql, [id]);
-        Ok(dropped.map_err(StoreError::from)? > 0)
+        self.ledger(kind).remove(id)
     }
 
     /// A document.
@@ -78,25 +127,12 @@ impl System {
         kind: Kind,
         id: &[u8; 16],
     ) -> Result<Option<T>> {
-        let sql = format!("SELECT document FROM {} WHERE id = ?", kind.table());
-        let found: Option<String> = self
-            .connection()
-            .query_row(&sql, [id], |row| row.get(0))
-            .optional()
-            .map_err(StoreError::from)?;
-        found.map(|json| from_json(&json)).transpose()
+        self.ledger(kind).get(id)
     }
 
     /// All documents of a kind, by id.
     pub(crate) fn documents<T: DeserializeOwned>(&self, kind: Kind) -> Result<Vec<T>> {
-        let sql = format!("SELECT document FROM {} ORDER BY id", kind.table());
-        let connection = self.connection();
-        let mut statement = connection.prepare(&sql).map_err(StoreError::from)?;
-        let rows = statement
-            .query_map((), |row| row.get::<_, String>(0))
-            .map_err(StoreError::from)?;
-        rows.map(|json| from_json(&json.map_err(StoreError::from)?))
-            .collect()
+        self.ledger(kind).all()
     }
 
     /// Ends an erase, in one transaction: the rows of the buckets go, the receipt comes, the draft

@@ -53,6 +53,10 @@ mod watch;
 
 mod draft;
 
+mod catalogs;
+
+mod open_uploads;
+
 mod bucket;
 
 mod progress;
@@ -61,6 +65,8 @@ mod ingest;
 
 mod body;
 
+mod start;
+
 mod vault;
 
 mod recording;
@@ -68,6 +74,8 @@ mod recording;
 mod act;
 
 mod manage;
+
+mod deletion;
 
 mod erase;
 
@@ -109,6 +117,10 @@ pub mod offline;
 
 mod commitments;
 
+#[cfg(test)]
+mod latecomers;
+
+pub use coffer_keys::is_region;
 pub use coffer_seal::{KeyMemory, locked_memory};
 pub use coffer_store::{Totals, record};
 

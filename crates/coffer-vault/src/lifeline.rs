@@ -92,6 +92,11 @@ impl Lifeline {
         self.0.cut.given().await;
     }
 
+    /// That of the request that is being served, if it has one.
+    pub(crate) fn current() -> Option<Self> {
+        CURRENT.try_with(Self::clone).ok()
+    }
+
     fn cut(&self) {
         self.0.cut.give();
     }
@@ -148,8 +153,16 @@ impl Lifelines {
 
     /// Cuts all that were noted. Whoever holds them drops them soon after.
     pub(crate) fn cut(&self) {
+        self.cut_but(None);
+    }
+
+    /// Cuts all that were noted but this one.
+    pub(crate) fn cut_but(&self, spared: Option<&Lifeline>) {
+        let spared = spared.map(|Lifeline(line)| line.number);
         for line in self.noted().lines.values().filter_map(Weak::upgrade) {
-            Lifeline(line).cut();
+            if Some(line.number) != spared {
+                Lifeline(line).cut();
+            }
         }
     }
 
@@ -197,6 +210,8 @@ mod tests {
             async move { reader.cut_off().await }
         });
         tokio::task::yield_now().await;
+        bucket.cut_but(Some(&reader));
+        assert!(!reader.is_cut());
         bucket.cut();
         waits.await.unwrap();
         reader.cut_off().await;

@@ -25,6 +25,9 @@ pub const PART_NUMBER_MAX: u32 = 10_000;
 /// Most names in one multi-delete.
 pub const DELETE_MANY_MAX: usize = 1_000;
 
+/// How long a start looks for catalogs that it does not understand, before it serves.
+pub const START_LOOK: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// How many catalogs stay open at once; the one unused for longest is closed for the next.
 pub const OPEN_BUCKETS_MAX: usize = 256;
 
@@ -70,6 +73,12 @@ pub const REWRAP_REST_MAX: std::time::Duration = std::time::Duration::from_milli
 /// How many rotations are told of.
 pub const ROTATIONS_TOLD_MAX: usize = 1_000;
 
+/// How often the open multipart uploads of open buckets are counted.
+pub const UPLOADS_LOOK: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// How many damaged places are told of in the log within a minute.
+pub const DAMAGED_PLACES_TOLD: usize = 256;
+
 /// How many names `verify` takes from a catalog at a time.
 pub const VERIFY_PAGE: usize = 100;
 
@@ -87,6 +96,10 @@ pub const REPEATS_WINDOW: std::time::Duration = std::time::Duration::from_secs(6
 
 /// How many kinds of events are watched for repeating at once.
 pub const REPEATS_KEPT: usize = 4_096;
+
+/// In how many places (buckets, levels, addresses) what repeats is counted on its own; in all
+/// others together.
+pub const PLACES_TOLD: usize = 8;
 
 /// How many access key ids that nobody has are told within a minute, as they were claimed.
 pub const STRANGERS_TOLD: usize = 8;

@@ -1,4 +1,4 @@
-//! Buckets: made, listed, deleted, tagged.
+//! Buckets: made, listed, tagged. `deletion.rs` deletes them.
 //!
 //! A bucket is made in three durable steps: its key in the keystore, its folder with an empty
 //! catalog, its row in the system database; only the row makes it exist. When it is deleted, row,
@@ -11,6 +11,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::sync::{Arc, OnceLock};
 
 use coffer_keys::LevelEntry;
+use coffer_label::Label;
 use coffer_store::record::{Id, Tags};
 use coffer_store::{BlobStore, Catalog, Totals};
 
@@ -26,9 +27,10 @@ use crate::recording::Facts;
 use crate::request::{BucketInfo, BucketSummary};
 use crate::rights::Right;
 use crate::roles::Role;
+use crate::start::DEFAULT_LEVEL;
 use crate::subject::Subject;
 use crate::system::BucketRow;
-use crate::vault::{DEFAULT_LEVEL, Granted, Inner, Vault, info, now_ms};
+use crate::vault::{Granted, Inner, Vault, info, now_ms};
 use crate::watch::{self, On, READ_TAGS, WRITE_TAGS, begin, tell};
 
 impl Vault {
@@ -80,11 +82,7 @@ impl Vault {
         let bucket = self
             .make_bucket_as(actor, Role::SystemAdministrator, name, level)
             .await?;
-        Ok(BucketSummary {
-            bucket,
-            label,
-            totals: Some(Totals::default()),
-        })
+        self.summary_of(bucket, label, Some(Totals::default()))
     }
 
     /// The level of a bucket that the actor is about to make. A level that it may not know of is
@@ -133,6 +131,23 @@ impl Vault {
             });
         }
         let id = Id(coffer_seal::random_bytes());
+        let made = self.make_in_steps(id, name, level_id).await;
+        // On a full disk clients try again and again. The row is certainly not there then.
+        if matches!(made, Err(VaultError::StorageFull)) {
+            let inner = self.inner.clone();
+            if let Err(error) = blocking(move || unmake(&inner, id)).await {
+                tracing::warn!(bucket = %id, %error, "half a bucket is left to the next start");
+            }
+        }
+        made
+    }
+
+    async fn make_in_steps(
+        &self,
+        id: Id,
+        name: BucketName,
+        level_id: [u8; 16],
+    ) -> Result<BucketRow> {
         let inner = self.inner.clone();
         let key = blocking(move || {
             make_bucket_folder(&inner, id)?;
@@ -160,44 +175,6 @@ impl Vault {
             .open_buckets
             .insert(OpenBucket::new(id, catalog, blobs, key));
         Ok(row)
-    }
-
-    /// Deletes an empty bucket, its key included, for a data user.
-    ///
-    /// # Errors
-    /// [`VaultError::BucketNotEmpty`] while it holds objects or multipart uploads.
-    pub async fn delete_bucket(&self, subject: &Arc<Subject>, name: &BucketName) -> Result<()> {
-        let row = self.usable_row(subject, name, Right::Delete)?;
-        let actor = Actor::Subject(subject.clone());
-        self.delete_bucket_as(&actor, Role::DataUser, row).await
-    }
-
-    /// Deletes an empty bucket, its key included. A system administrator's act.
-    ///
-    /// # Errors
-    /// [`VaultError::NoSuchBucket`], [`VaultError::BucketNotEmpty`].
-    pub async fn withdraw_bucket(&self, actor: &Actor, name: &BucketName) -> Result<()> {
-        let found = self.inner.system.bucket(name);
-        let row = found.filter(|row| self.may_look_after(actor, row));
-        let row = row.ok_or(VaultError::NoSuchBucket)?;
-        self.delete_bucket_as(actor, Role::SystemAdministrator, row)
-            .await
-    }
-
-    async fn delete_bucket_as(&self, actor: &Actor, role: Role, row: Arc<BucketRow>) -> Result<()> {
-        let facts = Facts::from([("bucket", row.name.to_string())]);
-        let this = self.clone();
-        let work = async move {
-            let granted = this.grant(&row).await?;
-            let _changing = this.inner.changing_buckets.lock().await;
-            granted.bucket.delete_if_empty().await?;
-            let (inner, row) = (this.inner.clone(), row.clone());
-            let id = row.id;
-            blocking(move || inner.system.remove_bucket(&row.name)).await?;
-            this.inner.open_buckets.close(id).await;
-            this.remove_bucket_remains(id).await
-        };
-        self.act(actor, role, "bucket.delete", facts, work).await
     }
 
     /// Whether the actor may know of a bucket.
@@ -236,23 +213,25 @@ impl Vault {
 
     async fn summary(&self, row: &BucketRow) -> Result<BucketSummary> {
         let tag = self.inner.tag(row)?;
-        Ok(BucketSummary {
-            bucket: info(row, tag),
-            label: tag.label,
-            totals: self.inner.open_buckets.known_totals(row.id).await,
-        })
+        let totals = self.inner.open_buckets.known_totals(row.id).await;
+        self.summary_of(info(row, tag), tag.label, totals)
     }
 
-    /// Destroys the key and the folder of a bucket that has no row any more. Nothing else tells of
-    /// a folder whose key is gone, so that is noted first.
-    pub(crate) async fn remove_bucket_remains(&self, id: Id) -> Result<()> {
-        let inner = self.inner.clone();
-        blocking(move || {
-            inner.system.doom(id)?;
-            inner.keystore.destroy_bucket(&id.0)?;
-            remove_doomed_folder(&inner, id)
+    fn summary_of(
+        &self,
+        bucket: BucketInfo,
+        label: Label,
+        totals: Option<Totals>,
+    ) -> Result<BucketSummary> {
+        let key = self.inner.keystore.bucket(&bucket.id.0);
+        let key = key.ok_or(VaultError::NoSuchBucket)?;
+        Ok(BucketSummary {
+            bucket,
+            label,
+            generation: key.generation,
+            older_generation: key.older_generation,
+            totals,
         })
-        .await
     }
 
     /// A bucket.
@@ -313,12 +292,27 @@ fn make_bucket_folder(inner: &Inner, id: Id) -> Result<()> {
     sync_folder(inner.folder.path()).map_err(failed("sync", inner.folder.path()))
 }
 
+/// Removes what was made of a bucket that has no row: the folder first, for its key alone tells of
+/// it.
+fn unmake(inner: &Inner, id: Id) -> Result<()> {
+    remove_folder(inner, id)?;
+    match inner.keystore.holds_bucket(&id.0) {
+        true => Ok(inner.keystore.destroy_bucket(&id.0)?),
+        false => Ok(()),
+    }
+}
+
 /// Removes the folder of a bucket that is doomed. One whose key is there stays: the key is about to
 /// be destroyed, or an import has brought it back.
 pub(crate) fn remove_doomed_folder(inner: &Inner, id: Id) -> Result<()> {
     if inner.keystore.holds_bucket(&id.0) {
         return Ok(());
     }
+    remove_folder(inner, id)?;
+    inner.system.forget_doomed(id)
+}
+
+fn remove_folder(inner: &Inner, id: Id) -> Result<()> {
     let dir = inner.folder.bucket(id);
     match std::fs::remove_dir_all(&dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -328,8 +322,7 @@ pub(crate) fn remove_doomed_folder(inner: &Inner, id: Id) -> Result<()> {
     }
     // Or a power cut brings the folder back when nobody knows of it any more.
     let buckets = inner.folder.buckets();
-    sync_folder(&buckets).map_err(failed("sync", &buckets))?;
-    inner.system.forget_doomed(id)
+    sync_folder(&buckets).map_err(failed("sync", &buckets))
 }
 
 /// Runs what waits for the disk where it holds up nobody.

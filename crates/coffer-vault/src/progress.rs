@@ -17,6 +17,10 @@ pub struct Rotation {
     pub ended_ms: Option<i64>,
     /// Why it did not come to its end. It is tried again at the next start.
     pub failure: Option<String>,
+    /// The generation of the level's key that is replaced, or of the bucket's.
+    pub replaced_generation: u32,
+    /// Whether that generation is destroyed.
+    pub is_replaced_destroyed: bool,
     /// How many buckets get a new key.
     pub bucket_count: usize,
     /// How many have theirs, and their old one destroyed.

@@ -5,6 +5,9 @@
 //! | administrative acts | that they begin, before they do; how they ended, before that is told |
 //! | denials and sign-ins | within a second: the first at once, then their count, by the minute |
 //! | damage that was found | likewise |
+//!
+//! What repeats is counted on its own in the first few buckets and levels, and from the first few
+//! addresses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};

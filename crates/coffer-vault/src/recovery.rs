@@ -1,15 +1,17 @@
 //! What is put in order after a start, in the background: remains of buckets whose making or
 //! deletion was interrupted, and blob files that no catalog refers to.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::collections::HashSet;
+use std::sync::{MutexGuard, PoisonError, Weak};
 
 use coffer_store::record::Id;
 use coffer_store::{Catalog, Swept};
 use tokio::task::JoinHandle;
 
 use crate::counters::add;
-use crate::error::Result;
-use crate::vault::Vault;
+use crate::error::{Result, VaultError};
+use crate::limits::UPLOADS_LOOK;
+use crate::vault::{Inner, Vault};
 
 impl Vault {
     pub(crate) fn start_recovery(&self) {
@@ -20,6 +22,9 @@ impl Vault {
             this.remove_doomed_folders_soon();
             this.count_all().await;
             this.sweep_all().await;
+            let inner = std::sync::Arc::downgrade(&this.inner);
+            drop(this);
+            count_uploads(inner).await;
         });
         *self.recovery() = Some(recovery);
     }
@@ -98,7 +103,8 @@ impl Vault {
         Ok(empty?)
     }
 
-    /// Opens every catalog once: from then on what each holds is known, open or closed.
+    /// Opens every catalog once: from then on what each holds is known, open or closed. What is
+    /// damaged is told of on that occasion.
     async fn count_all(&self) {
         let inner = &self.inner;
         for row in inner.system.buckets() {
@@ -106,7 +112,16 @@ impl Vault {
                 .open_buckets
                 .open(&inner.folder, &inner.keystore, row.id)
                 .await;
-            drop(opened); // one that doesn't open is told of by those who need it
+            match opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id)) {
+                Ok(bucket) => {
+                    let uploads = &inner.open_buckets.uploads;
+                    uploads.look(row.id, &bucket.catalog).await;
+                }
+                Err(error @ VaultError::NewerCatalog { .. }) => {
+                    tracing::error!(%error, "a bucket can't be used");
+                }
+                Err(_) => {} // it is told of by those who need it
+            }
         }
     }
 
@@ -134,6 +149,20 @@ impl Vault {
             tracing::info!(bucket = %id, files, bytes, "reclaimed orphaned blobs");
         }
         Ok(())
+    }
+}
+
+/// Counts open uploads now and then, as long as the vault is there.
+async fn count_uploads(inner: Weak<Inner>) {
+    loop {
+        tokio::time::sleep(UPLOADS_LOOK).await;
+        let Some(inner) = inner.upgrade() else { return };
+        let uploads = &inner.open_buckets.uploads;
+        for bucket in inner.open_buckets.all() {
+            uploads.look(bucket.id, &bucket.catalog).await;
+        }
+        let known: HashSet<Id> = inner.system.buckets().iter().map(|row| row.id).collect();
+        uploads.keep(&known);
     }
 }
 

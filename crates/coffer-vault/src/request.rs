@@ -302,6 +302,10 @@ pub struct BucketSummary {
     pub bucket: BucketInfo,
     /// Label of its level.
     pub label: Label,
+    /// The generation of its key, from 1.
+    pub generation: u32,
+    /// The generation before, while it is being rotated.
+    pub older_generation: Option<u32>,
     /// How much it holds, where that is known without opening it.
     pub totals: Option<Totals>,
 }

@@ -107,7 +107,7 @@ impl Vault {
                     inner.keystore.bucket_key(bucket_id).is_ok()
                 }
             };
-            requests.retain(|request| request.expires_ms > now_ms() && is_there(&request.wanted));
+            requests.retain(|request| request.is_alive() && is_there(&request.wanted));
             requests.sort_by_key(|request| request.requested_ms);
             Ok(requests)
         })
@@ -122,9 +122,41 @@ impl Vault {
     /// [`VaultError::RequesterGone`]; those of what is asked for.
     pub async fn approve(&self, actor: &Actor, id: &str) -> Result<Asked> {
         self.refuse_without(actor, "request.approve")?;
-        let mut request = self.waiting(id)?;
         let person = actor.to_string();
-        let has_spoken = |name: &String| is_same_person(name, &person);
+        // Before anything is recorded, and again when nobody else can change it.
+        let request = self.approved(self.waiting(id)?, &person)?;
+        let mut facts = request.wanted.facts();
+        facts.insert("request", request.id.clone());
+        let (this, asker, key) = (self.clone(), actor.clone(), request.key()?);
+        let work = async move {
+            let judge = this.clone();
+            let approve = move || {
+                let requests = judge.inner.system.ledger(Kind::Request);
+                let found = requests.get(&key)?.ok_or(VaultError::NoSuchRequest)?;
+                let request = judge.approved(found, &person)?;
+                match request.is_approved() {
+                    // First it is gone, so that it can't be done twice.
+                    true => requests.remove(&key).map(drop)?,
+                    false => requests.keep(&key, &request)?,
+                }
+                Ok(request)
+            };
+            let request = blocking(approve).await?;
+            match request.is_approved() {
+                true => this.perform(&asker, request).await,
+                false => Ok(Asked::Waits(request)),
+            }
+        };
+        self.act(actor, Role::KeyCustodian, "request.approve", facts, work)
+            .await
+    }
+
+    /// A request with the approval of one more person.
+    fn approved(&self, mut request: ApprovalRequest, person: &str) -> Result<ApprovalRequest> {
+        if !request.is_alive() {
+            return Err(VaultError::NoSuchRequest);
+        }
+        let has_spoken = |name: &String| is_same_person(name, person);
         if has_spoken(&request.requested_by) || request.approved_by.iter().any(has_spoken) {
             return Err(VaultError::AnotherPersonNeeded);
         }
@@ -132,33 +164,8 @@ impl Vault {
             return Err(VaultError::RequesterGone);
         }
         request.approved_by.retain(|name| self.is_custodian(name));
-        let mut facts = request.wanted.facts();
-        facts.insert("request", request.id.clone());
-        request.approved_by.push(person);
-        let this = self.clone();
-        let is_last = request.approved_by.len() + 1 >= usize::from(request.approvals);
-        let (asker, approval) = (actor.clone(), request.clone());
-        let work = async move {
-            let inner = this.inner.clone();
-            blocking(move || {
-                let key = approval.key()?;
-                match is_last {
-                    // First it is gone, so that it can't be done twice.
-                    true => match inner.system.drop_document(Kind::Request, &key)? {
-                        true => Ok(()),
-                        false => Err(VaultError::NoSuchRequest),
-                    },
-                    false => inner.system.keep(Kind::Request, &key, &approval),
-                }
-            })
-            .await?;
-            match is_last {
-                true => this.perform(&asker, request).await,
-                false => Ok(Asked::Waits(request)),
-            }
-        };
-        self.act(actor, Role::KeyCustodian, "request.approve", facts, work)
-            .await
+        request.approved_by.push(person.to_owned());
+        Ok(request)
     }
 
     /// Withdraws a request. Any custodian may.
@@ -200,11 +207,12 @@ impl Vault {
         facts.insert("wants", request.wanted.act().to_owned());
         let inner = self.inner.clone();
         let work = blocking(move || {
-            let others = inner.system.documents::<ApprovalRequest>(Kind::Request)?;
-            let is_alive = |other: &ApprovalRequest| other.expires_ms > requested_ms;
+            let requests = inner.system.ledger(Kind::Request);
+            let others = requests.all::<ApprovalRequest>()?;
+            let is_alive = |other: &ApprovalRequest| other.is_alive();
             let (others, expired): (Vec<_>, Vec<_>) = others.into_iter().partition(is_alive);
             for request in expired {
-                inner.system.drop_document(Kind::Request, &request.key()?)?;
+                requests.remove(&request.key()?)?;
             }
             if let Some(same) = others.iter().find(|other| other.wanted == request.wanted) {
                 return Ok(Asked::Waits(same.clone()));
@@ -214,9 +222,7 @@ impl Vault {
                     limit: REQUESTS_MAX,
                 });
             }
-            inner
-                .system
-                .keep(Kind::Request, &request.key()?, &request)?;
+            requests.keep(&request.key()?, &request)?;
             Ok(Asked::Waits(request))
         });
         self.act(actor, Role::KeyCustodian, "request.create", facts, work)
@@ -317,7 +323,7 @@ impl Vault {
     fn waiting(&self, id: &str) -> Result<ApprovalRequest> {
         let key = request_key(id).ok_or(VaultError::NoSuchRequest)?;
         let found: Option<ApprovalRequest> = self.inner.system.document(Kind::Request, &key)?;
-        let is_alive = |request: &ApprovalRequest| request.expires_ms > now_ms();
+        let is_alive = |request: &ApprovalRequest| request.is_alive();
         found.filter(is_alive).ok_or(VaultError::NoSuchRequest)
     }
 }
@@ -346,3 +352,6 @@ fn warrant(request: &ApprovalRequest) -> Warrant {
         requested_ms: request.requested_ms,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,12 +180,16 @@ impl Vault {
                 Ok(())
             })
             .await?;
+            self.tell(plan, |told| told.is_replaced_destroyed = true);
         }
         self.inner.at("level rotated");
         let mut outcome = Ok(());
         for (id, generation) in &plan.buckets {
             match self.rotate_keys_of(plan, Id(*id), *generation).await {
-                Ok(()) => self.tell(plan, |told| told.buckets_done += 1),
+                Ok(()) => self.tell(plan, |told| {
+                    told.buckets_done += 1;
+                    told.is_replaced_destroyed |= plan.bucket.is_some();
+                }),
                 // The others are done all the same; the next start tries this one again.
                 Err(error) => outcome = outcome.and(Err(error)),
             }
@@ -198,6 +202,7 @@ impl Vault {
     /// Brings a bucket to a generation above `replaced`, and destroys those before it. One that is
     /// gone meanwhile is done.
     async fn rotate_keys_of(&self, plan: &Plan, id: Id, replaced: u32) -> Result<()> {
+        let mut has_waited = false;
         while let Some(entry) = self.entry(id) {
             if entry.older_generation.is_none() {
                 if entry.generation > replaced {
@@ -218,15 +223,24 @@ impl Vault {
                 .open(&inner.folder, &inner.keystore, id)
                 .await;
             let bucket = match opened {
-                Ok(bucket) => bucket,
+                Ok(bucket) => Some(bucket),
                 Err(_) if self.entry(id).is_none() => return Ok(()),
+                Err(VaultError::NoSuchBucket) if !has_waited => None,
                 Err(error) => return Err(error),
             };
-            let done = self.leave_generation(plan, &bucket, &entry).await;
-            if bucket.is_cut() || self.entry(id).is_none() {
-                return Ok(());
+            if let Some(bucket) = bucket {
+                let done = self.leave_generation(plan, &bucket, &entry).await;
+                if self.entry(id).is_none() {
+                    return Ok(());
+                }
+                if !bucket.is_cut() {
+                    done?;
+                    continue;
+                }
             }
-            done?;
+            // It is being erased. Should that fail, its keys are still to be rotated.
+            has_waited = true;
+            drop(inner.changing_buckets.lock().await);
         }
         Ok(())
     }
@@ -312,6 +326,8 @@ impl Vault {
             begun_ms: plan.begun_ms,
             ended_ms: None,
             failure: None,
+            replaced_generation: plan.replaced_generation(),
+            is_replaced_destroyed: false,
             bucket_count: plan.buckets.len(),
             buckets_done: 0,
             key_count: 0,

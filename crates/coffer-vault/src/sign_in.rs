@@ -48,10 +48,10 @@ impl SignInFailure {
 
 impl Vault {
     /// The actor whose access key and secret these are; `from` is for the record. It takes as long
-    /// whether the access key or the secret is wrong.
+    /// whether the access key or the secret is wrong. What it asks for ends with its standing.
     ///
     /// # Errors
-    /// [`VaultError::SignInFailed`].
+    /// [`VaultError::SignInFailed`]; [`VaultError::AccessDenied`] when the access key just ended.
     pub fn sign_in(&self, access_key_id: &str, secret: &str, from: IpAddr) -> Result<Actor> {
         let stored = self.secret_access_key(access_key_id);
         let nobodys = "=".repeat(SECRET_ACCESS_KEY_CHARS);
@@ -59,6 +59,7 @@ impl Vault {
         let equal = verify_slices_are_equal(expected.as_bytes(), secret.as_bytes()).is_ok();
         match self.subject(access_key_id) {
             Some(subject) if equal => {
+                subject.standing.note_caller()?;
                 let facts = Facts::from([("from", from.to_string())]);
                 self.noted(SIGN_IN, &access_key_id, Outcome::Done, &facts);
                 Ok(Actor::Subject(subject))
@@ -70,7 +71,8 @@ impl Vault {
         }
     }
 
-    /// Notes that somebody failed to sign in who claims to have this access key.
+    /// Notes that somebody failed to sign in who claims to have this access key; `from` is the
+    /// address, where it is known.
     ///
     /// The record names the access key if there is one of this id. Of others the first few within a
     /// minute are told as they were claimed, and all further ones are counted together, so that
@@ -92,13 +94,21 @@ impl Vault {
         let known = subject.as_ref().map(|subject| subject.access_key_id());
         let actor = known.unwrap_or("unknown");
         let mut event = Event::new(SIGN_IN, actor, Outcome::Denied).with("reason", reason);
+        if let Some(from) = from {
+            event = event.with("from", from);
+        }
+        let from = from.map(tracing::field::display);
         // Front doors slow down those who guess secrets; signatures can be wrong at any rate.
-        match from {
-            Some(from) => {
-                event = event.with("from", from);
-                tracing::warn!(%from, access_key_id = known, reason, "a sign-in failed");
+        match failure {
+            SignInFailure::Secret => {
+                tracing::warn!(from, access_key_id = known, reason, "a sign-in failed");
             }
-            None => tracing::debug!(access_key_id = known, reason, "a signature was refused"),
+            _ => tracing::debug!(
+                from,
+                access_key_id = known,
+                reason,
+                "a signature was refused"
+            ),
         }
         match claimed.filter(|id| known.is_none() && is_shaped(id)) {
             Some(id) => self.inner.audit.note_stranger(event, id),

@@ -1,8 +1,8 @@
 //! Whether a subject's requests may go on: taken away while they are under way when its access key
-//! is disabled, expires or is deleted, or when its access shrinks.
+//! is disabled, expires or is deleted, when its access changes, or when it loses a role.
 
 use crate::error::{Result, VaultError};
-use crate::lifeline::{Holder, Lifelines, Signal};
+use crate::lifeline::{Holder, Lifeline, Lifelines, Signal};
 
 /// What requests under way hang on. All who hold the same one are cut off together.
 #[derive(Debug)]
@@ -45,8 +45,14 @@ impl Standing {
 
     /// Cuts off whoever holds it, for good.
     pub(crate) fn cut(&self) {
+        self.cut_but(None);
+    }
+
+    /// The same, but leaves a connection: that of the request that cuts. Nothing else is under way
+    /// there, and whoever takes something from itself gets its answer.
+    pub(crate) fn cut_but(&self, spared: Option<&Lifeline>) {
         self.cut.give();
-        self.lifelines.cut();
+        self.lifelines.cut_but(spared);
     }
 
     /// Whether it has been cut.

@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use crate::access_key::{random_access_key_id, random_secret_access_key};
 use crate::actor::Actor;
 use crate::error::{Result, VaultError};
+use crate::lifeline::Lifeline;
 use crate::limits::{GRANT_COUNT_MAX, SUBJECT_NAME_BYTES};
 use crate::manage::blocking;
 use crate::name::BucketName;
@@ -122,8 +123,8 @@ impl Vault {
         subjects.find(named).ok_or(VaultError::NoSuchSubject)
     }
 
-    /// Changes a subject. Requests of its that are under way are cut off when it is disabled or
-    /// its access changes.
+    /// Changes a subject. Requests of its that are under way are cut off when it is disabled, its
+    /// access changes, or it loses a role.
     ///
     /// # Errors
     /// As [`create_subject`](Self::create_subject), and [`VaultError::NoSuchSubject`].
@@ -145,12 +146,12 @@ impl Vault {
             _ => "subject.change",
         };
         let facts = change.facts(name);
-        let (this, name) = (self.clone(), name.to_owned());
+        let (this, name, asked_by) = (self.clone(), name.to_owned(), Lifeline::current());
         let work = blocking(move || {
             let changed = |before: &Subject| this.inner.changed(before, change);
             let (before, after) = this.inner.system.change_subject(&name, changed)?;
             if !Arc::ptr_eq(&before.standing, &after.standing) {
-                before.standing.cut();
+                before.standing.cut_but(asked_by.as_ref());
             }
             this.inner.expiries_changed.notify_one();
             Ok(this.inner.subject_info(after))
@@ -165,10 +166,10 @@ impl Vault {
     /// [`VaultError::AccessDenied`], [`VaultError::NoSuchSubject`].
     pub async fn delete_subject(&self, actor: &Actor, name: &str) -> Result<()> {
         let facts = Facts::from([("subject", name.to_owned())]);
-        let (this, name) = (self.clone(), name.to_owned());
+        let (this, name, asked_by) = (self.clone(), name.to_owned(), Lifeline::current());
         let work = blocking(move || {
             let subject = this.inner.system.remove_subject(&name)?;
-            subject.standing.cut();
+            subject.standing.cut_but(asked_by.as_ref());
             Ok(())
         });
         let role = Role::SystemAdministrator;
@@ -254,7 +255,7 @@ impl Inner {
             return Err(VaultError::Invalid { what });
         }
         let keeps_access = after.counts_at(now_ms)
-            && after.roles.has(Role::DataUser)
+            && before.roles.iter().all(|role| after.roles.has(role))
             && after.clearance == before.clearance
             && after.grants == before.grants;
         if !keeps_access || before.standing.is_cut() {

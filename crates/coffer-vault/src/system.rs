@@ -170,12 +170,18 @@ impl System {
         Ok(())
     }
 
+    /// Removes a bucket's row. From then on its folder is to be removed once its key is gone, also
+    /// by the next start.
     pub(crate) fn remove_bucket(&self, name: &BucketName) -> Result<()> {
         let remove = |connection: &mut Connection| {
             let transaction = connection.transaction()?;
             transaction.execute(
                 "DELETE FROM bucket_grant
                  WHERE bucket_id = (SELECT id FROM bucket WHERE name = ?)",
+                params![name.as_str()],
+            )?;
+            transaction.execute(
+                "INSERT OR IGNORE INTO doomed (bucket_id) SELECT id FROM bucket WHERE name = ?",
                 params![name.as_str()],
             )?;
             transaction.execute("DELETE FROM bucket WHERE name = ?", params![name.as_str()])?;

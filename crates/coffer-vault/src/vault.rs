@@ -4,27 +4,27 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use coffer_keys::{KeyFolder, Keystore, Repair, SourceSecrets, SourceSpec};
-use coffer_label::{Clearance, Label};
+use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
+use coffer_label::Label;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 pub(crate) use crate::clock::now_ms;
 
-use crate::access_key::{random_access_key_id, random_secret_access_key};
 use crate::audit::Audit;
 use crate::bucket::{OpenBucket, OpenBuckets};
 use crate::counters::{Counters, Tally, add};
 use crate::draft::settle_drafts;
 use crate::error::{Result, VaultError};
-use crate::folder::{Folder, write_private};
+use crate::folder::Folder;
 use crate::monitor::{may_copy, may_know, may_use};
 use crate::name::BucketName;
 use crate::progress::Rotations;
 use crate::request::{BucketInfo, EtagStyle};
 use crate::rights::Right;
-use crate::roles::{Role, Roles};
+use crate::roles::Role;
+use crate::start::{make_first_subject, open_keystore, open_system, refuse_newer_catalogs};
 use crate::subject::Subject;
 use crate::system::{BucketRow, LevelTag, System};
 use crate::watch::Watch;
@@ -122,6 +122,11 @@ impl Vault {
         self.inner.first_start
     }
 
+    /// Where the root key is.
+    pub fn root_source(&self) -> Option<SourceSpec> {
+        self.inner.keys.source()
+    }
+
     /// The data folder.
     pub fn data(&self) -> &Path {
         self.inner.folder.path()
@@ -148,7 +153,12 @@ impl Vault {
 
     /// What has been counted since the vault was opened.
     pub fn counters(&self) -> Counters {
-        self.inner.tally.snapshot(self.inner.open_buckets.count())
+        let Inner {
+            tally,
+            open_buckets,
+            ..
+        } = &*self.inner;
+        tally.snapshot(open_buckets.count(), open_buckets.uploads.count())
     }
 
     /// The bucket, if the subject may use this right in it. One that it may not know of does not
@@ -220,6 +230,9 @@ impl Vault {
             return Err(VaultError::AccessDenied);
         }
         let Some(row) = self.inner.system.bucket(name) else {
+            // Anybody may watch the counter: it tells a hidden bucket from none no more than the
+            // answer does.
+            add(&self.inner.tally.denied_count, 1);
             let audit = &self.inner.audit;
             audit.pass_over("bucket.use", subject.access_key_id(), name.as_str());
             return Err(VaultError::NoSuchBucket);
@@ -238,13 +251,14 @@ impl Vault {
             open_buckets,
             ..
         } = &*self.inner;
-        let bucket = open_buckets.open(folder, keystore, row.id).await?;
-        bucket.note_caller()?;
-        // An erase that began while the catalog was being opened has not met it.
+        let opened = open_buckets.open(folder, keystore, row.id).await;
+        // An erase or a deletion may have begun since the row was looked up: what they had not met
+        // was not opened, or is not given out.
         if row.is_hidden.load(Ordering::SeqCst) {
-            open_buckets.close(row.id).await;
             return Err(VaultError::NoSuchBucket);
         }
+        let bucket = opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id))?;
+        bucket.note_caller()?;
         Ok(Granted {
             bucket,
             level: self.inner.tag(row)?.name.clone(),
@@ -301,23 +315,25 @@ impl Inner {
     fn open(options: &VaultOptions) -> Result<Self> {
         let folder = Folder::open(&options.data)?;
         let keys = KeyFolder::new(folder.path());
-        let keystore = Arc::new(open_keystore(&keys, options)?);
-        refuse_lost_system(&folder, &keystore)?;
-        let system = System::open(&folder.system_db(), &keystore.system_key())?;
+        let keystore = open_keystore(&keys, options.source.as_ref(), &options.secrets)?;
+        let keystore = Arc::new(keystore);
+        let system = open_system(&folder, &keystore)?;
+        refuse_newer_catalogs(&folder, &keystore, &system)?;
         let first_start = !system.has_subjects();
         if first_start {
             make_first_subject(&folder, &keystore, &system)?;
         }
         let audit = Audit::open(folder.audit(), keystore.clone(), &system)?;
         settle_drafts(&system, &keystore, &audit)?;
+        let tally = Arc::<Tally>::default();
         Ok(Self {
             audit: Arc::new(audit),
             folder,
             keys,
             keystore,
             system,
-            open_buckets: OpenBuckets::default(),
-            tally: Arc::default(),
+            open_buckets: OpenBuckets::counted_by(tally.clone()),
+            tally,
             etag: options.etag,
             changing_buckets: tokio::sync::Mutex::default(),
             expiries_changed: Arc::default(),
@@ -332,68 +348,3 @@ impl Inner {
         })
     }
 }
-
-fn open_keystore(keys: &KeyFolder, options: &VaultOptions) -> Result<Keystore> {
-    let VaultOptions {
-        source, secrets, ..
-    } = options;
-    if !keys.keystore().exists() {
-        return Ok(keys.create(source.as_ref(), secrets)?);
-    }
-    let (keystore, repair) = keys.open(source.as_ref(), secrets)?;
-    if repair != Repair::None {
-        tracing::warn!(
-            ?repair,
-            "a copy in the keystore was damaged and has been repaired"
-        );
-    }
-    Ok(keystore)
-}
-
-/// A first start that was interrupted has neither buckets nor credentials yet. With either of
-/// them, a missing `system.db` has been lost, and a new one would hide what is there.
-fn refuse_lost_system(folder: &Folder, keystore: &Keystore) -> Result<()> {
-    let is_used = folder.credentials().exists() || !keystore.buckets().is_empty();
-    if is_used && !folder.system_db().exists() {
-        let path = folder.path().display().to_string();
-        return Err(VaultError::SystemMissing { path });
-    }
-    Ok(())
-}
-
-/// Makes the first access key. Its file is written before it counts: a start that is interrupted
-/// in between makes another one next time.
-fn make_first_subject(folder: &Folder, keystore: &Keystore, system: &System) -> Result<()> {
-    let access_key_id = random_access_key_id();
-    let secret = random_secret_access_key();
-    let text = Zeroizing::new(format!(
-        "[default]\naws_access_key_id = {access_key_id}\naws_secret_access_key = {}\n",
-        *secret
-    ));
-    write_private(&folder.credentials(), &text)?;
-    let label = keystore
-        .levels()
-        .into_iter()
-        .find(|level| level.name == DEFAULT_LEVEL)
-        .ok_or(VaultError::NoSuchLevel)?
-        .label;
-    let clearance = Clearance::new(label, label).map_err(|_| VaultError::Damaged)?;
-    let subject = Subject {
-        access_key_id,
-        name: FIRST_SUBJECT.to_owned(),
-        clearance,
-        roles: Roles::all(),
-        grants: None,
-        is_disabled: false,
-        expires_ms: None,
-        created_ms: now_ms(),
-        standing: Arc::default(),
-    };
-    system.add_subject(subject, secret)
-}
-
-/// The name of the subject that the first start makes; it has every role.
-const FIRST_SUBJECT: &str = "first";
-
-/// The level that every keystore begins with.
-pub(crate) const DEFAULT_LEVEL: &str = "default";

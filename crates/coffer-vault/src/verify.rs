@@ -1,7 +1,7 @@
 //! Verifying what is stored: every page of every catalog, every chunk of every blob.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use coffer_store::StoreError;
 use coffer_store::record::{BlobRef, Content, ObjectName, WalkedObject, WalkedPart};
@@ -11,8 +11,7 @@ use tokio::sync::mpsc;
 use crate::actor::Actor;
 use crate::body::Keys;
 use crate::bucket::OpenBucket;
-use crate::counters::add;
-use crate::error::Result;
+use crate::error::{Result, VaultError};
 use crate::limits::{VERIFY_EVENTS_WAITING, VERIFY_PAGE, VERIFY_PROGRESS_EVERY};
 use crate::name::BucketName;
 use crate::recording::Facts;
@@ -20,6 +19,12 @@ use crate::request::{VerifyDepth, VerifyEvent};
 use crate::roles::Role;
 use crate::standing::Standing;
 use crate::vault::Vault;
+
+mod pace;
+
+mod damage;
+
+use self::pace::Pace;
 
 impl Vault {
     /// Opens what is stored, as deep as asked, and tells what does not open, at
@@ -82,7 +87,7 @@ impl Stream for ReceiverStream {
     }
 }
 
-/// Whoever listens has gone away.
+/// Whoever listens has gone away, or the server stops.
 struct Abandoned;
 
 struct Walk {
@@ -118,9 +123,11 @@ impl Walk {
                 }
                 // Deleted since the rows were read, or truly damaged.
                 Err(_) if inner.system.bucket(&row.name).is_none() => {}
+                // An erase has just begun, or has just come to nothing.
+                Err(VaultError::NoSuchBucket) => {}
                 Err(error) => {
-                    let what = format!("the catalog can't be opened: {error}");
-                    if self.damage(&row.name, None, what).await.is_err() {
+                    let error = error.of_bucket(row.name.as_str(), row.id);
+                    if self.not_opened(&row.name, error).await.is_err() {
                         return;
                     }
                 }
@@ -156,12 +163,16 @@ impl Walk {
         name: &BucketName,
         bucket: &Arc<OpenBucket>,
     ) -> Result<(), Abandoned> {
-        if self.depth == VerifyDepth::Everything
-            && let Err(error) = bucket.catalog.check_integrity().await
-            && !bucket.is_cut()
-        {
-            self.damage(name, None, format!("the catalog: {error}"))
-                .await?;
+        if self.depth == VerifyDepth::Everything {
+            match bucket.catalog.check_integrity().await {
+                Ok(()) => {}
+                Err(_) if bucket.is_cut() => return Ok(()),
+                Err(StoreError::Closed) => return self.closed(),
+                Err(error) => {
+                    self.damage(name, None, format!("the catalog: {error}"))
+                        .await?;
+                }
+            }
         }
         let mut after = None;
         loop {
@@ -173,9 +184,10 @@ impl Walk {
             {
                 Ok(page) => page,
                 Err(_) if bucket.is_cut() => return Ok(()),
+                Err(StoreError::Closed) => return self.closed(),
                 Err(error) => {
                     let what = format!("the catalog can't be read further: {error}");
-                    self.damage(name, None, what).await?;
+                    self.not_read(name, what, &error).await?;
                     break;
                 }
             };
@@ -206,9 +218,10 @@ impl Walk {
             let page = match bucket.catalog.parts_after(after, VERIFY_PAGE).await {
                 Ok(page) => page,
                 Err(_) if bucket.is_cut() => return Ok(()),
+                Err(StoreError::Closed) => return self.closed(),
                 Err(error) => {
                     let what = format!("the catalog's uploads can't be read further: {error}");
-                    return self.damage(name, None, what).await;
+                    return self.not_read(name, what, &error).await;
                 }
             };
             let Some(last) = page.last() else {
@@ -242,10 +255,14 @@ impl Walk {
                 for blob in blobs {
                     if let Err(error) = self.blob(bucket, keys, &blob).await? {
                         // Deleted, replaced or erased while it was being read is no damage.
-                        let is_there = bucket.catalog.contains_blob(&blob.id).await;
-                        if !matches!(is_there, Ok(false)) && !bucket.is_cut() {
-                            let what = format!("blob {}: {error}", blob.id);
-                            self.damage(bucket_name, Some(name.clone()), what).await?;
+                        match bucket.catalog.contains_blob(&blob.id).await {
+                            Ok(false) => {}
+                            _ if bucket.is_cut() => {}
+                            Err(StoreError::Closed) => return self.closed(),
+                            _ => {
+                                let what = format!("blob {}: {error}", blob.id);
+                                self.damage(bucket_name, Some(name.clone()), what).await?;
+                            }
                         }
                     }
                 }
@@ -308,24 +325,6 @@ impl Walk {
         .await
     }
 
-    async fn damage(
-        &mut self,
-        bucket: &BucketName,
-        name: Option<ObjectName>,
-        what: String,
-    ) -> Result<(), Abandoned> {
-        self.damage_count += 1;
-        add(&self.vault.inner.tally.damage_count, 1);
-        let audit = &self.vault.inner.audit;
-        audit.note_damaged_place(bucket.as_str(), &what);
-        self.tell(VerifyEvent::Damage {
-            bucket: bucket.clone(),
-            name: name.filter(|_| self.tells_names),
-            what,
-        })
-        .await
-    }
-
     async fn tell(&self, event: VerifyEvent) -> Result<(), Abandoned> {
         if self
             .standing
@@ -335,28 +334,5 @@ impl Walk {
             return Err(Abandoned);
         }
         self.events.send(event).await.map_err(|_| Abandoned)
-    }
-}
-
-/// Sleeps as needed to stay below a rate.
-struct Pace {
-    rate_bytes_per_second: Option<u64>,
-    began: Instant,
-}
-
-impl Pace {
-    fn new(rate_bytes_per_second: Option<u64>) -> Self {
-        Self {
-            rate_bytes_per_second,
-            began: Instant::now(),
-        }
-    }
-
-    async fn keep(&self, done_bytes: u64) {
-        let Some(rate) = self.rate_bytes_per_second.filter(|rate| *rate > 0) else {
-            return;
-        };
-        let due = Duration::from_secs_f64(done_bytes as f64 / rate as f64);
-        tokio::time::sleep(due.saturating_sub(self.began.elapsed())).await;
     }
 }

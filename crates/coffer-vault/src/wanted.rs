@@ -4,6 +4,7 @@ use coffer_keys::receipt::Receipt;
 use coffer_store::record::Id;
 use serde::{Deserialize, Serialize};
 
+use crate::clock::now_ms;
 use crate::error::{Result, VaultError};
 use crate::recording::Facts;
 
@@ -94,6 +95,16 @@ impl Wanted {
 impl ApprovalRequest {
     pub(crate) fn key(&self) -> Result<[u8; 16]> {
         request_key(&self.id).ok_or(VaultError::Damaged)
+    }
+
+    /// Whether it can still be approved.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.expires_ms > now_ms()
+    }
+
+    /// Whether all who must have approved, the one who asked among them.
+    pub(crate) fn is_approved(&self) -> bool {
+        self.approved_by.len() + 1 >= usize::from(self.approvals)
     }
 }
 

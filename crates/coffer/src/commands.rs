@@ -3,6 +3,8 @@
 
 pub mod table;
 
+pub mod export;
+
 pub mod asked;
 
 pub mod rotation;

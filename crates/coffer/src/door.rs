@@ -17,7 +17,7 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
@@ -103,11 +103,10 @@ impl Door {
             };
             let (slot, tcp, peer) = accepted;
             let (door, service) = (door.clone(), service_for(peer));
-            door.traffic.accepted();
+            let open = Open::new(door.traffic.clone(), slot);
             tokio::spawn(async move {
+                let _open = open;
                 door.connection(tcp, service).await;
-                door.traffic.ended();
-                drop(slot);
             });
         }
         drop(listener);
@@ -121,7 +120,7 @@ impl Door {
         &self,
         listener: &TcpListener,
         slots: &Arc<Semaphore>,
-    ) -> (tokio::sync::OwnedSemaphorePermit, TcpStream, SocketAddr) {
+    ) -> (OwnedSemaphorePermit, TcpStream, SocketAddr) {
         if slots.available_permits() == 0 {
             tracing::warn!(
                 listener = self.name,
@@ -207,6 +206,28 @@ impl Door {
         let mut tls = TlsAcceptor::from(self.tls.clone()).accept(stream).await?;
         tls.get_mut().1.set_buffer_limit(Some(TLS_WRITE_BYTES));
         Ok(tls)
+    }
+}
+
+/// Counts a connection as open until it is dropped: at its end, also when serving it panics.
+struct Open {
+    traffic: Arc<Traffic>,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Open {
+    fn new(traffic: Arc<Traffic>, slot: OwnedSemaphorePermit) -> Self {
+        traffic.accepted();
+        Self {
+            traffic,
+            _slot: slot,
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.traffic.ended();
     }
 }
 

@@ -74,11 +74,11 @@ fn verifies(command: &Command) -> bool {
 /// The commands that ask a running server.
 async fn ask(remote: &Remote, command: &Command) -> Result<ExitCode, Error> {
     match command {
-        Command::Level(args) => level(remote, &args.command).await?,
-        Command::Bucket(args) => bucket(remote, &args.command).await?,
+        Command::Level(args) => return level(remote, &args.command).await,
+        Command::Bucket(args) => return bucket(remote, &args.command).await,
         Command::Subject(args) => subject(remote, &args.command).await?,
-        Command::Key(args) => key(remote, &args.command).await?,
-        Command::Request(args) => request(remote, &args.command).await?,
+        Command::Key(args) => return key(remote, &args.command).await,
+        Command::Request(args) => return request(remote, &args.command).await,
         Command::Keystore(args) => keystore(remote, &args.command).await?,
         Command::Receipt(args) => receipt(remote, &args.command).await?,
         Command::Audit(args) => return audit(remote, args).await,

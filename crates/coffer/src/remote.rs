@@ -126,6 +126,11 @@ impl Remote {
         self.call(Method::GET, path, None::<&()>).await
     }
 
+    /// What [`call`](Self::call) does for what is deleted: there is no answer.
+    pub async fn delete(&self, path: &str) -> Result<(), Error> {
+        self.call(Method::DELETE, path, None::<&()>).await
+    }
+
     /// Asks, and hands over the answer as it comes.
     pub async fn open(
         &self,

@@ -93,13 +93,7 @@ impl Server {
         let (shutdown, aside_shutdown) = (Shutdown::default(), Shutdown::default());
         let status = Status::default();
         let traffic = Arc::<Traffic>::default();
-        let welcome = Welcome {
-            data: absolute(&config.data)?,
-            ca_cert: ca_cert.map(|path| absolute(&path)).transpose()?,
-            s3: local_address(&s3_listener)?,
-            admin: local_address(&admin_listener)?,
-            first_start: vault.first_start(),
-        };
+        let welcome = welcome(config, vault, ca_cert, [&s3_listener, &admin_listener])?;
         let service = coffer_s3::service(
             vault.clone(),
             S3Options {
@@ -130,7 +124,9 @@ impl Server {
         };
         let busy = service.clone();
         let refuse = move || busy.slow_down();
-        let s3_service = Turnstile::new(service, refuse, &config.limits, traffic);
+        let turnstile = Turnstile::new(service.clone(), refuse, &config.limits, traffic);
+        let s3_service =
+            move |peer: SocketAddr| turnstile.before(service.for_peer(peer.ip().to_canonical()));
         let routes = Routes::new(admin);
         let remote = routes.clone();
         let admin_service = move |peer: SocketAddr| {
@@ -141,7 +137,7 @@ impl Server {
             tokio::spawn(socket.serve(move |peer| routes.for_peer(peer))),
             tokio::spawn(watch_certificate(certificate)),
         ];
-        let s3 = tokio::spawn(s3_door.serve(s3_listener, move |_| s3_service.clone()));
+        let s3 = tokio::spawn(s3_door.serve(s3_listener, s3_service));
         Ok(Self {
             welcome,
             status,
@@ -178,6 +174,22 @@ impl Server {
             let _ = task.await;
         }
     }
+}
+
+fn welcome(
+    config: &Config,
+    vault: &Vault,
+    ca_cert: Option<PathBuf>,
+    [s3, admin]: [&TcpListener; 2],
+) -> Result<Welcome, Error> {
+    Ok(Welcome {
+        data: absolute(&config.data)?,
+        ca_cert: ca_cert.map(|path| absolute(&path)).transpose()?,
+        s3: local_address(s3)?,
+        admin: local_address(admin)?,
+        first_start: vault.first_start(),
+        root_key: vault.root_source(),
+    })
 }
 
 /// The certificate, and the authority that clients should trust if it is the local one.

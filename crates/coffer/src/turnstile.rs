@@ -10,7 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use coffer_admin::Traffic;
-use http::{Request, Response};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::service::Service;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -31,7 +32,7 @@ pub struct Turnstile<S, R> {
     traffic: Arc<Traffic>,
 }
 
-impl<S, R> Turnstile<S, R> {
+impl<S, R: Clone> Turnstile<S, R> {
     /// Stands before `inner`; `refuse` answers who finds no turn.
     pub fn new(inner: S, refuse: R, limits: &Limits, traffic: Arc<Traffic>) -> Self {
         Self {
@@ -42,6 +43,37 @@ impl<S, R> Turnstile<S, R> {
             minimum: limits.minimum(),
             traffic,
         }
+    }
+
+    /// The same turns before another service.
+    pub fn before(&self, inner: S) -> Self {
+        Self {
+            inner,
+            refuse: self.refuse.clone(),
+            turns: self.turns.clone(),
+            wait: self.wait,
+            minimum: self.minimum,
+            traffic: self.traffic.clone(),
+        }
+    }
+
+    fn paced(&self, body: Incoming) -> PacedBody {
+        PacedBody::new(body, self.minimum, self.traffic.clone())
+    }
+
+    /// The answer to a request that found no turn. Its client may be sending, and would see a
+    /// broken connection instead of the answer if nobody read.
+    fn refusal<B>(&self, request: Request<Incoming>) -> Response<AnswerBody<B>>
+    where
+        R: Fn() -> Response<B>,
+    {
+        let (head, body) = request.into_parts();
+        let mut answer = (self.refuse)();
+        if coffer_s3::discard(&head.headers, self.paced(body)) {
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(CONNECTION, close);
+        }
+        answer.map(|body| AnswerBody { body, _turn: None })
     }
 
     /// A turn; none if there was none in time.
@@ -70,10 +102,9 @@ where
         Box::pin(async move {
             let Some(turn) = this.turn().await else {
                 this.traffic.turned_away();
-                return Ok((this.refuse)().map(|body| AnswerBody { body, _turn: None }));
+                return Ok(this.refusal(request));
             };
-            let traffic = this.traffic.clone();
-            let request = request.map(|body| PacedBody::new(body, this.minimum, traffic));
+            let request = request.map(|body| this.paced(body));
             let answer = this.inner.call(request).await?;
             let turn = Some(turn);
             Ok(answer.map(|body| AnswerBody { body, _turn: turn }))

@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use coffer_keys::SourceSpec;
+
 /// What there is to say.
 #[derive(Debug)]
 pub struct Welcome {
@@ -17,6 +19,8 @@ pub struct Welcome {
     pub admin: SocketAddr,
     /// Whether this start made the data folder.
     pub first_start: bool,
+    /// Where the root key is.
+    pub root_key: Option<SourceSpec>,
 }
 
 impl Welcome {
@@ -29,10 +33,9 @@ impl Welcome {
                 &mut text,
                 format_args!("# first start: made keys and credentials in {data}"),
             );
-            line(
-                &mut text,
-                format_args!("# keep a copy of root.key apart: data is lost without it"),
-            );
+            if let Some(advice) = self.root_key.as_ref().map(to_keep) {
+                line(&mut text, format_args!("# {advice}"));
+            }
         }
         line(
             &mut text,
@@ -64,6 +67,32 @@ impl Welcome {
             url(self.s3),
             url(self.admin)
         )
+    }
+}
+
+/// What the operator has to keep, so that the data is not lost.
+fn to_keep(root_key: &SourceSpec) -> String {
+    match root_key {
+        SourceSpec::File(None) => {
+            "keep a copy of root.key apart: data is lost without it".to_owned()
+        }
+        SourceSpec::File(Some(path)) => format!(
+            "keep a copy of {} apart: data is lost without it",
+            path.display()
+        ),
+        SourceSpec::Passphrase => {
+            "keep the passphrase, and a copy of root.passphrase: data is lost without either"
+                .to_owned()
+        }
+        SourceSpec::Keyring(_) => {
+            "the root key is in the kernel's keyring alone: a reboot destroys it, and with it all \
+             data, unless a copy is put back"
+                .to_owned()
+        }
+        SourceSpec::Token(_) => {
+            "keep the token, its PIN, and a copy of root.token: data is lost without one of them"
+                .to_owned()
+        }
     }
 }
 
@@ -102,6 +131,7 @@ mod tests {
             s3: "0.0.0.0:9000".parse().unwrap(),
             admin: "[::1]:9001".parse().unwrap(),
             first_start: true,
+            root_key: Some(SourceSpec::File(None)),
         }
     }
 
@@ -125,6 +155,30 @@ mod tests {
         }
         .paste_lines();
         assert!(!operators.contains("AWS_CA_BUNDLE") && !operators.contains("root.key"));
+    }
+
+    #[test]
+    fn the_first_start_says_what_to_keep_for_each_source() {
+        let cases = [
+            ("file", "root.key"),
+            ("file:/mnt/key", "/mnt/key"),
+            ("passphrase", "root.passphrase"),
+            ("keyring:n", "reboot"),
+            ("pkcs11:token=t?module-path=/m.so", "root.token"),
+        ];
+        for (source, kept) in cases {
+            let root_key = Some(source.parse().unwrap());
+            let lines = Welcome {
+                root_key,
+                ..welcome()
+            }
+            .paste_lines();
+            let advice: Vec<_> = lines.lines().filter(|line| line.contains(kept)).collect();
+            assert_eq!(advice.len(), 1, "{source}: {lines}");
+            assert!(advice[0].starts_with("# ") && advice[0].contains("data"));
+            let is_file = source == "file";
+            assert_eq!(lines.contains("root.key"), is_file, "{source}: {lines}");
+        }
     }
 
     #[test]

@@ -318,6 +318,19 @@ impl Answer {
     }
 }
 
+/// Clients take an entity tag of 32 hexadecimal digits for the MD5 of what they sent; ours is none.
+#[track_caller]
+pub(crate) fn assert_no_md5(etag: &str) {
+    let value = etag.replace("&quot;", "\"");
+    let value = value
+        .strip_prefix('"')
+        .and_then(|tag| tag.strip_suffix('"'));
+    let (digits, parts) = value.and_then(|tag| tag.split_once('-')).expect(etag);
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(digits.len() == 32 && is_hex, "{etag}");
+    assert!(parts.parse::<u32>().is_ok(), "{etag}");
+}
+
 /// The time as signatures have it.
 fn now() -> String {
     let seconds = SystemTime::now()

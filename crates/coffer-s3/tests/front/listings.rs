@@ -90,6 +90,52 @@ async fn odd_names_survive_xml_and_url_encoding() {
 }
 
 #[tokio::test]
+async fn url_encoding_reaches_all_that_holds_names() {
+    let front = Front::with_bucket().await;
+    for name in ["a b/ä+1", "a b/ä+2", "a b/ö+1"] {
+        front.put(name, "").await;
+        let begin = front
+            .ask("POST", &format!("/buc/{name}"))
+            .query("uploads", "");
+        begin.send().await.expect(200);
+    }
+    let page = |more: &'static [(&str, &str)]| {
+        let ask = front.ask("GET", "/buc").query("encoding-type", "url");
+        let ask = ask.query("prefix", "a b/").query("delimiter", "+");
+        let ask = more
+            .iter()
+            .fold(ask, |ask, (name, value)| ask.query(name, value));
+        async move {
+            let page = ask.send().await.expect(200);
+            assert_eq!(page.element("EncodingType"), "url");
+            assert!(page.text().contains("<Prefix>a%20b/</Prefix>"));
+            assert_eq!(page.element("Delimiter"), "%2B");
+            let folded = page.element("CommonPrefixes");
+            assert_eq!(folded, "<Prefix>a%20b/%C3%A4%2B</Prefix>");
+            page
+        }
+    };
+    let first = page(&[("max-keys", "1")]).await;
+    assert_eq!(first.element("NextMarker"), "a%20b/%C3%A4%2B");
+    let marked = page(&[("marker", "a ")]).await;
+    assert_eq!(marked.element("Marker"), "a%20");
+    let second = page(&[("list-type", "2"), ("start-after", "a ")]).await;
+    assert_eq!(second.element("StartAfter"), "a%20");
+    let versions = page(&[("versions", ""), ("max-keys", "1"), ("key-marker", "a ")]).await;
+    assert_eq!(versions.element("KeyMarker"), "a%20");
+    assert_eq!(versions.element("NextKeyMarker"), "a%20b/%C3%A4%2B");
+    let uploads = page(&[("uploads", ""), ("max-uploads", "1"), ("key-marker", "a ")]).await;
+    assert_eq!(uploads.element("KeyMarker"), "a%20");
+    assert_eq!(uploads.element("NextKeyMarker"), "a%20b/%C3%A4%2B");
+
+    let all = front.ask("GET", "/buc").query("uploads", "");
+    let all = all.query("encoding-type", "url").send().await.expect(200);
+    let names = ["a%20b/%C3%A4%2B1", "a%20b/%C3%A4%2B2", "a%20b/%C3%B6%2B1"];
+    assert_eq!(all.elements("Key"), names);
+    front.close().await;
+}
+
+#[tokio::test]
 async fn odd_parameters_are_refused() {
     let front = Front::with_bucket().await;
     for (name, value) in [

@@ -7,7 +7,7 @@ use futures::stream;
 use http_body::Frame;
 use http_body_util::StreamBody;
 
-use crate::front::{Answer, Ask, Front};
+use crate::front::{Answer, Ask, Front, assert_no_md5};
 
 // CRC-32 and CRC-64/NVME of "123456789" (the CRC catalogue's check values), in Base64.
 const DIGITS: &[u8] = b"123456789";
@@ -214,6 +214,7 @@ async fn parts_become_an_object() {
     let second = upload.part("2", DIGITS).send().await.expect(200);
     let first = upload.part("1", large.clone()).send().await.expect(200);
     let (first, second) = (first.header("etag"), second.header("etag"));
+    assert_no_md5(first);
     upload
         .part("0", "")
         .send()
@@ -237,6 +238,7 @@ async fn parts_become_an_object() {
         .refused(400, "InvalidPart");
     let done = upload.complete([(1, first), (2, second)]).await.expect(200);
     assert!(done.element("ETag").ends_with("-2\""), "{}", done.text());
+    assert_no_md5(&done.element("ETag"));
     upload
         .complete([(1, first), (2, second)])
         .await
@@ -254,6 +256,11 @@ async fn parts_become_an_object() {
         (&part.body[..], part.header("x-amz-mp-parts-count")),
         (DIGITS, "2")
     );
+    let other = front.ask("GET", "/buc/k").query("partNumber", "2");
+    let other = other.header("if-match", "\"other\"").send().await;
+    other.refused(412, "PreconditionFailed");
+    let third = front.ask("GET", "/buc/k").query("partNumber", "3");
+    third.send().await.refused(416, "InvalidPartNumber");
     front.close().await;
 }
 
@@ -281,5 +288,33 @@ async fn parts_of_an_upload_without_a_checksum_may_have_any() {
         "{}",
         done.text()
     );
+    front.close().await;
+}
+
+#[tokio::test]
+async fn parts_may_be_copied_and_completions_may_have_conditions() {
+    let front = Front::with_bucket().await;
+    let etag = front.put("from", DIGITS).await.header("etag").to_owned();
+    let upload = Upload::begin(&front).await;
+    let copy = upload
+        .part("1", "")
+        .header("x-amz-copy-source", "/buc/from");
+    let copied = copy.send().await.expect(200).element("ETag");
+    assert_no_md5(&copied);
+    let complete = |name: &'static str, value: &str| {
+        let part = format!("<Part><PartNumber>1</PartNumber><ETag>{copied}</ETag></Part>");
+        let body = format!("<CompleteMultipartUpload>{part}</CompleteMultipartUpload>");
+        let ask = front.ask("POST", "/buc/k").query("uploadId", &upload.id);
+        ask.header(name, value).body(body).send()
+    };
+    let missing = complete("if-match", &etag).await;
+    missing.refused(404, "NoSuchKey");
+    let there = front.put("k", "x").await.header("etag").to_owned();
+    let other = complete("if-match", &etag).await;
+    other.refused(412, "PreconditionFailed");
+    let taken = complete("if-none-match", "*").await;
+    taken.refused(412, "PreconditionFailed");
+    complete("if-match", &there).await.expect(200);
+    assert_eq!(front.read("k").await.body, DIGITS);
     front.close().await;
 }

@@ -27,6 +27,12 @@ impl Plan {
         facts
     }
 
+    /// The generation that is replaced: of the level's key, or of the bucket's.
+    pub(super) fn replaced_generation(&self) -> u32 {
+        let of_bucket = || self.buckets.first().map(|(_, generation)| *generation);
+        self.level_generation.or_else(of_bucket).unwrap_or(0)
+    }
+
     pub(super) fn id(&self) -> [u8; 16] {
         match (&self.bucket, self.buckets.first()) {
             (Some(_), Some((id, _))) => *id,

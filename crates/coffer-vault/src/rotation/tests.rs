@@ -204,3 +204,30 @@ async fn what_is_written_and_read_during_rotations_stays_readable() {
     assert_eq!(bucket.unwrap().key().older_generation(), None);
     vault.close().await;
 }
+
+/// Neither on the catalog that it has, nor on one that it opens again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_stops_before_an_erase_of_its_bucket_is_acknowledged() {
+    let root = tempfile::tempdir().unwrap();
+    let (vault, _) = scene(root.path()).await;
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let steps: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let noted = steps.clone();
+    *vault.inner.probe.lock().unwrap() = Some(Box::new(move |step| {
+        noted.lock().unwrap().push(step);
+        begun.send(step).unwrap();
+    }));
+    vault.rotate_bucket(&LOCAL, &bucket()).await.unwrap();
+    while begins.recv().await != Some("some rewrapped") {}
+    let asked = vault.erase_bucket(&LOCAL, &bucket()).await.unwrap();
+    let until = steps.lock().unwrap().len();
+    assert!(matches!(asked, crate::wanted::Asked::Erased(_)));
+    let rotation = ended(&vault).await;
+    assert_eq!(rotation.failure, None, "there is nothing left to rotate");
+    let after = steps.lock().unwrap().split_off(until);
+    assert!(after.is_empty(), "{after:?}");
+    let plans: Vec<Plan> = vault.inner.system.documents(Kind::Rotation).unwrap();
+    assert!(plans.is_empty());
+    vault.inner.probe.lock().unwrap().take();
+    vault.close().await;
+}

@@ -87,6 +87,35 @@ async fn damage_is_an_error_counted_and_named_by_verify() {
     assert_eq!((*checked_count, *damage_count), (2, 1));
 }
 
+/// Names are secret from those who look after the server, whatever their roles.
+#[tokio::test(flavor = "multi_thread")]
+async fn verify_names_no_object_to_a_subject() {
+    let data = tempfile::tempdir().unwrap();
+    let door = door(data.path()).await;
+    for object in ["one-secret", "other-secret"] {
+        door.put(object, &bytes(100_000)).await.unwrap();
+    }
+    for file in blob_files(data.path()) {
+        let mut sealed = std::fs::read(&file).unwrap();
+        sealed[50_000] ^= 1;
+        std::fs::write(&file, sealed).unwrap();
+    }
+    let all_roles = Actor::Subject(door.subject.clone());
+    assert!(Role::ALL.into_iter().all(|role| all_roles.has(role)));
+    let walk = door.vault.verify(&all_roles, VerifyDepth::Everything, None);
+    let events: Vec<_> = walk.await.unwrap().collect().await;
+    let damaged: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            VerifyEvent::Damage { bucket, name, .. } => Some((bucket.as_str(), name.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(damaged, [("bucket", None), ("bucket", None)]);
+    let text = format!("{events:?}");
+    assert!(!text.contains("-secret"), "{text}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn orphans_and_remains_are_reclaimed_after_a_start() {
     let data = tempfile::tempdir().unwrap();

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use coffer_audit::Event;
 use coffer_vault::record::{Details, ListQuery, ObjectName, Precondition, Tags};
 use coffer_vault::*;
-use futures::{TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 
 pub(crate) struct Door {
     pub(crate) vault: Vault,
@@ -110,6 +111,17 @@ impl Door {
             .map(|object| object.name.expose().to_owned())
             .collect()
     }
+}
+
+/// All that the audit log has recorded so far.
+pub(crate) async fn recorded(vault: &Vault) -> Vec<Event> {
+    let owner = Actor::Local { uid: 0 };
+    let items = vault.audit_records(&owner, AuditQuery::default()).await;
+    let event = |item| match item {
+        AuditItem::Record(record) => record.event,
+        _ => panic!("the log is sound"),
+    };
+    items.unwrap().map(event).collect().await
 }
 
 /// Files under a folder, and the bytes in them.

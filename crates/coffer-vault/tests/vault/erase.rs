@@ -218,6 +218,35 @@ async fn a_level_of_two_custodians_takes_two() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_of_such_a_level_takes_two_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = scene(folder.path(), 2).await;
+    let vault = &door.vault;
+    let content = bytes(30_000);
+    door.put("large", &content).await.unwrap();
+    let asked = vault.erase_bucket(&LOCAL, &door.bucket).await.unwrap();
+    let Asked::Waits(request) = asked else {
+        panic!("it needs an approval")
+    };
+    let listed = vault.requests(&LOCAL).await.unwrap();
+    assert_eq!(listed, std::slice::from_ref(&request));
+    let read = door.read("large", RangeRequest::All).await.unwrap();
+    assert_eq!(read, content, "nothing has been erased yet");
+    let alone = vault.approve(&LOCAL, &request.id).await;
+    assert!(matches!(alone, Err(VaultError::AnotherPersonNeeded)));
+    door.read("large", RangeRequest::All).await.unwrap();
+
+    let other = Actor::Subject(door.subject.clone());
+    let receipt = receipt(vault.approve(&other, &request.id).await.unwrap());
+    assert_eq!((receipt.erased.objects, receipt.erased.bytes), (1, 30_000));
+    assert_eq!(receipt.performed_by.len(), 2);
+    let gone = door.read("large", RangeRequest::All).await;
+    assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
+    assert!(vault.requests(&LOCAL).await.unwrap().is_empty());
+    vault.level(&LOCAL, "doomed").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_is_no_custodian_any_more_has_no_say() {
     let folder = tempfile::tempdir().unwrap();
     let door = scene(folder.path(), 3).await;

@@ -12,12 +12,12 @@ use crate::door::{self, Door, bytes, name, put};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 
-fn identity() -> ExportIdentity {
+pub(crate) fn identity() -> ExportIdentity {
     let text = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
     text.parse().unwrap()
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -5,8 +5,12 @@
 mod door;
 
 mod care;
+mod catalogs;
+mod denials;
 mod erase;
+mod erase_time;
 mod exports;
 mod objects;
+mod old_exports;
 mod sign_ins;
 mod watched;

@@ -15,6 +15,11 @@ type Told = (String, BTreeMap<String, String>);
 
 /// What the log has of failed sign-ins, after a stop, which tells of all that repeated.
 async fn told(vault: Vault, data: &Path) -> Vec<Told> {
+    told_with("denied", vault, data).await
+}
+
+/// What the log has of sign-ins that ended so.
+async fn told_with(outcome: &'static str, vault: Vault, data: &Path) -> Vec<Told> {
     vault.close().await;
     drop(vault);
     let vault = door::open(data).await;
@@ -24,7 +29,7 @@ async fn told(vault: Vault, data: &Path) -> Vec<Told> {
             panic!("the log is sound")
         };
         let event = record.event;
-        (event.act == "server.sign-in" && event.outcome.as_str() == "denied")
+        (event.act == "server.sign-in" && event.outcome.as_str() == outcome)
             .then(|| (event.actor.to_string(), event.details))
     };
     let told = items.unwrap().filter_map(of_sign_in).collect().await;
@@ -127,4 +132,43 @@ async fn whoever_invents_ids_fills_neither_memory_nor_log() {
     assert_eq!(counted, 40_002, "each is counted");
     let text = format!("{found:?}");
     assert!(!text.contains("wJalr") && !text.contains("break"), "{text}");
+}
+
+/// Somebody else may use the same access key, from elsewhere, within the same minute.
+#[tokio::test]
+async fn sign_ins_are_told_with_each_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = door::open(folder.path()).await;
+    let first = door::access_key_id(folder.path());
+    let secret = vault.secret_access_key(&first).unwrap();
+    let from = |address: &str| {
+        let signed_in = vault.sign_in(&first, &secret, address.parse().unwrap());
+        signed_in.unwrap();
+    };
+    for address in ["192.0.2.1", "192.0.2.1", "198.51.100.7", "192.0.2.1"] {
+        from(address);
+    }
+    let found = told_with("done", vault, folder.path()).await;
+    let expected = [
+        details([("from", "192.0.2.1")]),
+        details([("from", "198.51.100.7")]),
+        details([("from", "192.0.2.1"), ("repeated", "2")]),
+    ];
+    assert_eq!(found, expected.map(|details| (first.clone(), details)));
+}
+
+#[tokio::test]
+async fn whoever_has_many_addresses_fills_no_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = door::open(folder.path()).await;
+    let first = door::access_key_id(folder.path());
+    for number in 0..2_000_u16 {
+        let [high, low] = number.to_be_bytes();
+        let from = Some([10, 0, high, low].into());
+        vault.sign_in_failed(Some(&first), SignInFailure::Secret, from);
+    }
+    let found = told(vault, folder.path()).await;
+    assert!((9..=18).contains(&found.len()), "{}", found.len());
+    let last = details([("reason", "wrong secret"), ("repeated", "1991")]);
+    assert!(found.contains(&(first, last)), "{found:?}");
 }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use coffer_audit::Event;
 use coffer_keys::LevelOptions;
 use coffer_label::Label;
 use coffer_vault::record::{Details, ListQuery, Precondition, Tags, UploadsQuery};
 use coffer_vault::*;
-use futures::StreamExt;
 
-use crate::door::{self, Door, bytes, incoming, name, put};
+use crate::door::{self, Door, bytes, incoming, name, put, recorded};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 
@@ -34,19 +34,14 @@ async fn watched(data: &Path) -> Door {
 
 /// Acts on objects: act, outcome, the object's name if it is shown.
 async fn acts(door: &Door) -> Vec<(String, &'static str, Option<String>)> {
-    let query = AuditQuery::default();
-    let items = door.vault.audit_records(&LOCAL, query).await.unwrap();
-    let of_object = |item| async move {
-        let AuditItem::Record(record) = item else {
-            panic!("the log is sound")
-        };
-        let event = record.event;
+    let of_object = |event: Event| {
         event.act.starts_with("object.").then(|| {
             let object = event.details.get("object").cloned();
             (event.act.into_owned(), event.outcome.as_str(), object)
         })
     };
-    items.filter_map(of_object).collect().await
+    let events = recorded(&door.vault).await.into_iter();
+    events.filter_map(of_object).collect()
 }
 
 #[tokio::test]
@@ -91,13 +86,7 @@ async fn each_read_and_write_is_recorded() {
 /// What all records of acts in buckets tell: act, outcome, and the details shown but those of the
 /// bucket.
 async fn told(door: &Door) -> Vec<String> {
-    let query = AuditQuery::default();
-    let items = door.vault.audit_records(&LOCAL, query).await.unwrap();
-    let of_bucket = |item| async move {
-        let AuditItem::Record(record) = item else {
-            panic!("the log is sound")
-        };
-        let event = record.event;
+    let of_bucket = |event: Event| {
         event.details.get("bucket_id")?;
         let mut told = format!("{} {}", event.act, event.outcome.as_str());
         for (name, value) in event.details {
@@ -107,7 +96,8 @@ async fn told(door: &Door) -> Vec<String> {
         }
         Some(told)
     };
-    items.filter_map(of_bucket).collect().await
+    let events = recorded(&door.vault).await.into_iter();
+    events.filter_map(of_bucket).collect()
 }
 
 #[tokio::test]
@@ -319,12 +309,8 @@ async fn damage_that_reading_finds_is_recorded() {
     drop(door);
 
     let vault = door::open(folder.path()).await;
-    let items = vault.audit_records(&LOCAL, AuditQuery::default()).await;
-    let items: Vec<_> = items.unwrap().collect().await;
-    let tells = |item: &&AuditItem| match item {
-        AuditItem::Record(record) => record.event.act == "storage.damage",
-        _ => false,
-    };
-    assert_eq!(items.iter().filter(tells).count(), 1);
+    let events = recorded(&vault).await;
+    let damage = |event: &&Event| event.act == "storage.damage";
+    assert_eq!(events.iter().filter(damage).count(), 1);
     vault.close().await;
 }

@@ -1,13 +1,78 @@
-//! What becomes of an erase or an export, as commands show it.
+//! Erases and exports: how they are asked for, and what becomes of them.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
+use clap::Args;
 use coffer_admin::{Outcome, PendingRequest};
+use http::Method;
+use serde::Serialize;
 use serde_json::Value;
 
+use crate::commands::export::Export;
 use crate::commands::table::{moment, sheet, show};
 use crate::error::Error;
 use crate::printable::size;
+use crate::remote::{Remote, segment};
+
+/// The exit code when others have to approve what was asked for: it has not been done.
+const WAITS: u8 = 3;
+
+/// What is typed to erase something.
+#[derive(Debug, Args)]
+pub struct EraseArgs {
+    /// Its name
+    pub name: String,
+    /// Don't ask for its name to be typed
+    #[arg(long)]
+    pub yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Erases a `level` or a `bucket`.
+pub async fn erase(
+    remote: &Remote,
+    what: &'static str,
+    args: &EraseArgs,
+) -> Result<ExitCode, Error> {
+    let EraseArgs { name, yes, json } = args;
+    confirm(what, name, *yes)?;
+    let path = format!("/v1/{what}s/{}/erase", segment(name));
+    ask(remote, &path, None::<&()>, None, *json).await
+}
+
+/// Asks for an erase or an export, and shows what became of it.
+pub async fn ask(
+    remote: &Remote,
+    path: &str,
+    input: Option<&(impl Serialize + Sync)>,
+    export: Option<Export<'_>>,
+    json: bool,
+) -> Result<ExitCode, Error> {
+    let outcome: Outcome = remote.call(Method::POST, path, input).await?;
+    match (outcome.receipt, outcome.export, export, outcome.request) {
+        (Some(receipt), ..) => show(json, &receipt, receipt_sheet)?,
+        (None, Some(text), Some(export), _) => export.save(&text, json)?,
+        (None, None, _, Some(request)) => return waits(&request, json),
+        _ => return Err(remote.nonsense("gave an unknown answer")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells people on standard error: scripts keep standard output as a receipt or an export.
+fn waits(request: &PendingRequest, json: bool) -> Result<ExitCode, Error> {
+    eprintln!(
+        "{}it waits for approval, and is not done: coffer request approve {}",
+        request_sheet(request),
+        request.id
+    );
+    if json {
+        show(true, request, request_sheet)?;
+    }
+    Ok(ExitCode::from(WAITS))
+}
 
 /// Has the name typed of what is about to be erased, unless that was waived.
 ///
@@ -34,23 +99,8 @@ pub fn confirm(what: &str, name: &str, is_waived: bool) -> Result<(), Error> {
     })
 }
 
-/// Shows a receipt, or the request that was made instead.
-pub fn show_outcome(json: bool, outcome: &Outcome) -> Result<(), Error> {
-    match (&outcome.receipt, &outcome.request) {
-        (Some(receipt), _) => show(json, receipt, receipt_sheet),
-        (None, Some(request)) => {
-            eprintln!(
-                "it waits for approval: coffer request approve {}",
-                request.id
-            );
-            show(json, request, request_sheet)
-        }
-        (None, None) => Ok(()),
-    }
-}
-
 /// A request, for people.
-pub fn request_sheet(request: &PendingRequest) -> String {
+fn request_sheet(request: &PendingRequest) -> String {
     sheet([
         ("request", request.id.clone()),
         ("wants", request.wants.clone()),

@@ -1,12 +1,15 @@
 //! `coffer bucket`.
 
-use clap::{Args, Subcommand};
-use coffer_admin::{Bucket, BucketRequest, Outcome};
-use http::Method;
+use std::process::ExitCode;
 
-use crate::commands::asked::{confirm, show_outcome};
+use clap::{Args, Subcommand};
+use coffer_admin::{Bucket, BucketRequest};
+use http::Method;
+use serde_json::json;
+
+use crate::commands::asked::{EraseArgs, erase};
 use crate::commands::rotation::rotate;
-use crate::commands::table::{Flush, moment, sheet, show, table};
+use crate::commands::table::{Flush, done, moment, sheet, show, table};
 use crate::error::Error;
 use crate::printable::size;
 use crate::remote::{Remote, segment};
@@ -52,17 +55,8 @@ pub enum BucketCommand {
         json: bool,
     },
     /// Erase a bucket with all that it holds: destroy its keys, at once and for good
-    #[command(after_help = EXAMPLES)]
-    Erase {
-        /// Bucket
-        name: String,
-        /// Don't ask for its name to be typed
-        #[arg(long)]
-        yes: bool,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    #[command(after_help = ERASE_EXAMPLES)]
+    Erase(EraseArgs),
     /// Give a bucket a new key, while it is in use
     #[command(after_help = EXAMPLES)]
     Rotate {
@@ -77,13 +71,17 @@ pub enum BucketCommand {
     Delete {
         /// Bucket
         name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
 /// Asks, and shows the answer.
-pub async fn bucket(remote: &Remote, command: &BucketCommand) -> Result<(), Error> {
+pub async fn bucket(remote: &Remote, command: &BucketCommand) -> Result<ExitCode, Error> {
     let path = |name: &str| format!("/v1/buckets/{}", segment(name));
     match command {
+        BucketCommand::Erase(args) => return erase(remote, "bucket", args).await,
         BucketCommand::Create { name, level, json } => {
             let request = BucketRequest {
                 name: name.clone(),
@@ -92,28 +90,24 @@ pub async fn bucket(remote: &Remote, command: &BucketCommand) -> Result<(), Erro
             let made: Bucket = remote
                 .call(Method::POST, "/v1/buckets", Some(&request))
                 .await?;
-            show(*json, &made, one)
+            show(*json, &made, one)?;
         }
         BucketCommand::List { json } => {
             let buckets: Vec<Bucket> = remote.get("/v1/buckets").await?;
-            show(*json, &buckets, |buckets| many(buckets))
+            show(*json, &buckets, |buckets| many(buckets))?;
         }
         BucketCommand::Show { name, json } => {
-            show(*json, &remote.get::<Bucket>(&path(name)).await?, one)
-        }
-        BucketCommand::Erase { name, yes, json } => {
-            confirm("bucket", name, *yes)?;
-            let path = format!("{}/erase", path(name));
-            let outcome: Outcome = remote.call(Method::POST, &path, None::<&()>).await?;
-            show_outcome(*json, &outcome)
+            show(*json, &remote.get::<Bucket>(&path(name)).await?, one)?;
         }
         BucketCommand::Rotate { name, json } => {
-            rotate(remote, &format!("{}/rotate", path(name)), *json).await
+            rotate(remote, &format!("{}/rotate", path(name)), *json).await?;
         }
-        BucketCommand::Delete { name } => {
-            remote.call(Method::DELETE, &path(name), None::<&()>).await
+        BucketCommand::Delete { name, json } => {
+            remote.delete(&path(name)).await?;
+            done(*json, &json!({ "name": name, "deleted": true }))?;
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn many(buckets: &[Bucket]) -> String {
@@ -147,6 +141,7 @@ fn one(bucket: &Bucket) -> String {
         ("level", bucket.level.clone()),
         ("label", bucket.label.clone()),
         ("folder", format!("buckets/{}", bucket.id)),
+        ("key generation", generations(bucket)),
         (
             "objects",
             bucket.object_count.map_or_else(unknown, |n| n.to_string()),
@@ -155,6 +150,25 @@ fn one(bucket: &Bucket) -> String {
         ("created (UTC)", moment(&bucket.created_at)),
     ])
 }
+
+fn generations(bucket: &Bucket) -> String {
+    match bucket.older_generation {
+        Some(older) => format!(
+            "{}; {older} is destroyed when its rotation ends",
+            bucket.generation
+        ),
+        None => bucket.generation.to_string(),
+    }
+}
+
+const ERASE_EXAMPLES: &str = "\
+Erasing takes as long for a terabyte as for a byte, and prints a signed receipt.
+
+Exit status 3: other custodians have to approve the erase first, and nothing is erased yet.
+
+Examples:
+  coffer bucket erase evidence
+  coffer bucket erase evidence --yes --json > receipt.json";
 
 const EXAMPLES: &str = "\
 A bucket stays in its level for good. S3 clients name the level as LocationConstraint.

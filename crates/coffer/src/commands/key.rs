@@ -1,17 +1,15 @@
 //! `coffer key`.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use coffer_admin::{
-    AdoptRequest, ExportRequest, Import, ImportRequest, ImportedBucket, Outcome, Secret,
-};
+use coffer_admin::{AdoptRequest, ExportRequest, Import, ImportRequest, ImportedBucket, Secret};
 use http::Method;
 
-use crate::commands::asked::show_outcome;
+use crate::commands::asked::ask;
+use crate::commands::export::Export;
 use crate::commands::table::{Flush, or_dash, show, table};
 use crate::error::Error;
 use crate::limits::EXPORT_FILE_BYTES;
@@ -30,16 +28,19 @@ pub struct KeyArgs {
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
     /// Seal a level's key for recipients of age: its backup, or the way to another server
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = EXPORT_EXAMPLES)]
     Export {
         /// Level
         level: String,
         /// Who can open it: a recipient of age; may be repeated
         #[arg(long, value_name = "AGE-RECIPIENT", required = true, num_args = 1..)]
         to: Vec<String>,
-        /// Where to write it [default: standard output]
+        /// Where to write it: a file that is not there yet [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        /// Print JSON: what was exported, for whom, to which file
+        #[arg(long, requires = "out")]
+        json: bool,
     },
     /// Take in a level from an export, with the buckets whose folders have been copied
     #[command(after_help = EXAMPLES)]
@@ -71,18 +72,20 @@ pub enum KeyCommand {
 }
 
 /// Asks, and shows the answer.
-pub async fn key(remote: &Remote, command: &KeyCommand) -> Result<(), Error> {
+pub async fn key(remote: &Remote, command: &KeyCommand) -> Result<ExitCode, Error> {
     match command {
-        KeyCommand::Export { level, to, out } => {
+        KeyCommand::Export {
+            level,
+            to,
+            out,
+            json,
+        } => {
             let path = format!("/v1/levels/{}/export", segment(level));
             let request = ExportRequest {
                 recipients: to.clone(),
             };
-            let outcome: Outcome = remote.call(Method::POST, &path, Some(&request)).await?;
-            match &outcome.export {
-                Some(export) => save_export(export, out.as_deref()),
-                None => show_outcome(false, &outcome),
-            }
+            let export = Export::new(level, to, out.as_deref())?;
+            return ask(remote, &path, Some(&request), Some(export), *json).await;
         }
         KeyCommand::Import {
             file,
@@ -100,7 +103,7 @@ pub async fn key(remote: &Remote, command: &KeyCommand) -> Result<(), Error> {
                 .await?;
             show(*json, &import, |import| {
                 format!("level {}\n{}", import.level, many(&import.buckets))
-            })
+            })?;
         }
         KeyCommand::Adopt { id, name, json } => {
             let request = AdoptRequest {
@@ -110,32 +113,10 @@ pub async fn key(remote: &Remote, command: &KeyCommand) -> Result<(), Error> {
             let bucket: ImportedBucket = remote
                 .call(Method::POST, "/v1/adoptions", Some(&request))
                 .await?;
-            show(*json, &bucket, |bucket| many(std::slice::from_ref(bucket)))
+            show(*json, &bucket, |bucket| many(std::slice::from_ref(bucket)))?;
         }
     }
-}
-
-/// Writes an export where it was asked for; a file is made, readable for its owner, never
-/// overwritten.
-pub fn save_export(export: &str, out: Option<&Path>) -> Result<(), Error> {
-    let failed = |source| Error::System {
-        doing: "writing the export",
-        source,
-    };
-    match out {
-        None => io::stdout().write_all(export.as_bytes()).map_err(failed),
-        Some(path) => {
-            let mut file = OpenOptions::new()
-                .create_new(true)
-                .write(true)
-                .mode(0o600)
-                .open(path)
-                .map_err(failed)?;
-            file.write_all(export.as_bytes())
-                .and_then(|()| file.sync_all())
-                .map_err(failed)
-        }
-    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The identity in a file as `age-keygen` writes it: comments begin with `#`.
@@ -181,9 +162,18 @@ fn many(buckets: &[ImportedBucket]) -> String {
     table(&columns, buckets.iter().map(row))
 }
 
-const EXAMPLES: &str = "\
+const EXPORT_EXAMPLES: &str = "\
 Whoever can open an export can open what the level holds, for ever. Exports are counted, and the
 receipt of an erase tells how many there were. A level made with --no-export has none.
+
+Exit status 3: other custodians have to approve the export first. Who approves last gets it.
+
+Examples:
+  coffer key export secret --to age1qyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqs3290gq \\
+    --out secret.age";
+
+const EXAMPLES: &str = "\
+An export brings a level, its key and those of its buckets, to another server, or back.
 
 Examples:
   coffer key export secret --to age1qyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqs3290gq \\

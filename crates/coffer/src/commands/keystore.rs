@@ -1,12 +1,12 @@
 //! `coffer keystore`.
 
 use clap::{Args, Subcommand};
-use coffer_admin::{Keystore, MoveRequest, Rotation, Secret};
+use coffer_admin::{Keystore, MoveRequest, RootRotation, Rotation, Secret};
 use coffer_keys::SourceSpec;
 use http::Method;
 
 use crate::commands::rotation::rotations_table;
-use crate::commands::table::{sheet, show, yes_no};
+use crate::commands::table::{Flush, sheet, show, table, yes_no};
 use crate::error::Error;
 use crate::passphrase::PassphraseArgs;
 use crate::remote::Remote;
@@ -33,7 +33,11 @@ pub enum KeystoreCommand {
     },
     /// Put everything under a new root key, and destroy the old one
     #[command(after_help = EXAMPLES)]
-    Rotate,
+    Rotate {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Move the root key into another source, without a stop, and destroy the old one
     #[command(after_help = EXAMPLES)]
     Move {
@@ -54,7 +58,9 @@ pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<(), 
     match command {
         KeystoreCommand::Status { json } => {
             let keystore: Keystore = remote.get("/v1/keystore").await?;
-            show(*json, &keystore, one)?;
+            show(*json, &keystore, |keystore| {
+                format!("{}\n{}", one(keystore), level_keys(keystore))
+            })?;
             let rotations: Vec<Rotation> = remote.get("/v1/rotations").await?;
             match *json || rotations.is_empty() {
                 true => Ok(()),
@@ -63,10 +69,17 @@ pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<(), 
                 }),
             }
         }
-        KeystoreCommand::Rotate => {
-            remote
+        KeystoreCommand::Rotate { json } => {
+            let rotated: RootRotation = remote
                 .call(Method::POST, "/v1/keystore/rotate", None::<&()>)
-                .await
+                .await?;
+            show(*json, &rotated, |rotated| {
+                format!(
+                    "the old root key is destroyed ({}); generation {} of the keystore opens \
+                     with the new one alone\n",
+                    rotated.destruction, rotated.generation
+                )
+            })
         }
         KeystoreCommand::Move {
             to,
@@ -101,7 +114,7 @@ pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<(), 
 fn one(keystore: &Keystore) -> String {
     sheet([
         ("keystore", keystore.id.clone()),
-        ("generation", keystore.generation.to_string()),
+        ("keystore generation", keystore.generation.to_string()),
         ("root key in", keystore.source.clone()),
         ("held by", keystore.holder.clone()),
         ("destroyed by", keystore.destruction.clone()),
@@ -118,6 +131,15 @@ fn one(keystore: &Keystore) -> String {
     ])
 }
 
+fn level_keys(keystore: &Keystore) -> String {
+    let columns = [("LEVEL", Flush::Left), ("KEY GENERATION", Flush::Right)];
+    let keys = keystore.level_keys.iter();
+    table(
+        &columns,
+        keys.map(|key| vec![key.level.clone(), key.generation.to_string()]),
+    )
+}
+
 fn key_memory(keystore: &Keystore) -> String {
     match keystore.unlocked_key_bytes {
         0 => "locked: it can not be swapped out".to_owned(),
@@ -128,6 +150,9 @@ fn key_memory(keystore: &Keystore) -> String {
 const EXAMPLES: &str = "\
 The root key opens the keystore, which holds all other keys. Where it lies decides what an old
 copy of the disk is worth after an erase: nothing, when it was in a token.
+
+Generations: each change of the keystore makes a new one, which opens with the present root key
+alone. Keys of levels and buckets have their own, from 1; of buckets, `coffer bucket show` tells.
 
 Examples:
   coffer keystore status

@@ -1,10 +1,12 @@
 //! `coffer level`.
 
+use std::process::ExitCode;
+
 use clap::{Args, Subcommand};
-use coffer_admin::{Level, LevelRequest, Outcome};
+use coffer_admin::{Level, LevelRequest};
 use http::Method;
 
-use crate::commands::asked::{confirm, show_outcome};
+use crate::commands::asked::{EraseArgs, erase};
 use crate::commands::rotation::rotate;
 use crate::commands::table::{Flush, moment, or_dash, sheet, show, table, yes_no};
 use crate::error::Error;
@@ -34,16 +36,7 @@ pub enum LevelCommand {
     },
     /// Erase a level: destroy its key and those of its buckets, at once and for good
     #[command(after_help = ERASE_EXAMPLES)]
-    Erase {
-        /// Level
-        name: String,
-        /// Don't ask for its name to be typed
-        #[arg(long)]
-        yes: bool,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Erase(EraseArgs),
     /// Give a level and its buckets new keys, while they are in use
     #[command(after_help = ERASE_EXAMPLES)]
     Rotate {
@@ -67,7 +60,7 @@ pub enum LevelCommand {
 /// `coffer level create`.
 #[derive(Debug, Args)]
 pub struct CreateArgs {
-    /// Name: 1 to 63 of a to z, 0 to 9 and `-`
+    /// Name: 1 to 63 of a to z, 0 to 9 and `-`, but none of an AWS region
     pub name: String,
     /// How sensitive its data is, from 0 to 15
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=15))]
@@ -95,8 +88,9 @@ pub struct CreateArgs {
 }
 
 /// Asks, and shows the answer.
-pub async fn level(remote: &Remote, command: &LevelCommand) -> Result<(), Error> {
+pub async fn level(remote: &Remote, command: &LevelCommand) -> Result<ExitCode, Error> {
     match command {
+        LevelCommand::Erase(args) => return erase(remote, "level", args).await,
         LevelCommand::Create(args) => {
             let request = LevelRequest {
                 name: args.name.clone(),
@@ -109,31 +103,22 @@ pub async fn level(remote: &Remote, command: &LevelCommand) -> Result<(), Error>
             let made: Level = remote
                 .call(Method::POST, "/v1/levels", Some(&request))
                 .await?;
-            show(args.json, &made, one)
+            show(args.json, &made, one)?;
         }
         LevelCommand::List { json } => {
             let levels: Vec<Level> = remote.get("/v1/levels").await?;
-            show(*json, &levels, |levels| many(levels))
-        }
-        LevelCommand::Erase { name, yes, json } => {
-            confirm("level", name, *yes)?;
-            let path = format!("/v1/levels/{}/erase", segment(name));
-            let outcome: Outcome = remote.call(Method::POST, &path, None::<&()>).await?;
-            show_outcome(*json, &outcome)
+            show(*json, &levels, |levels| many(levels))?;
         }
         LevelCommand::Rotate { name, json } => {
-            rotate(
-                remote,
-                &format!("/v1/levels/{}/rotate", segment(name)),
-                *json,
-            )
-            .await
+            let path = format!("/v1/levels/{}/rotate", segment(name));
+            rotate(remote, &path, *json).await?;
         }
         LevelCommand::Show { name, json } => {
             let path = format!("/v1/levels/{}", segment(name));
-            show(*json, &remote.get::<Level>(&path).await?, one)
+            show(*json, &remote.get::<Level>(&path).await?, one)?;
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn many(levels: &[Level]) -> String {
@@ -191,6 +176,8 @@ Examples:
 const ERASE_EXAMPLES: &str = "\
 Erasing takes as long for a terabyte as for a byte, and prints a signed receipt. Rotating rewraps
 keys and leaves data as it is; a server that is stopped meanwhile goes on with it.
+
+Exit status 3: other custodians have to approve the erase first, and nothing is erased yet.
 
 Examples:
   coffer level erase secret

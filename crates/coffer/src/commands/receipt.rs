@@ -1,5 +1,6 @@
 //! `coffer receipt`.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -74,8 +75,7 @@ pub struct VerifyReceiptArgs {
 pub async fn receipt(remote: &Remote, command: &ReceiptCommand) -> Result<(), Error> {
     match command {
         ReceiptCommand::List { json } => {
-            let receipts: Vec<ReceiptEntry> = remote.get("/v1/receipts").await?;
-            show(*json, &receipts, |receipts| many(receipts))
+            show(*json, &all(remote).await?, |receipts| many(receipts))
         }
         ReceiptCommand::Show { id, json } => {
             let path = format!("/v1/receipts/{}", segment(id));
@@ -87,6 +87,27 @@ pub async fn receipt(remote: &Remote, command: &ReceiptCommand) -> Result<(), Er
         }
         ReceiptCommand::Verify(args) => verify(args).map(drop),
     }
+}
+
+/// All receipts, page by page: the server tells the newest first, and so many at a time.
+async fn all(remote: &Remote) -> Result<Vec<ReceiptEntry>, Error> {
+    let mut receipts: Vec<ReceiptEntry> = remote.get("/v1/receipts").await?;
+    while let Some(last) = receipts.last() {
+        let path = format!("/v1/receipts?until={}", segment(&last.signed_at));
+        let page: Vec<ReceiptEntry> = remote.get(&path).await?;
+        // It begins with those of the same moment, which are known.
+        let same = |receipt: &&ReceiptEntry| receipt.signed_at == last.signed_at;
+        let known: HashSet<String> = { receipts.iter().rev() }
+            .take_while(same)
+            .map(|receipt| receipt.id.clone())
+            .collect();
+        let before = receipts.len();
+        receipts.extend({ page.into_iter() }.filter(|receipt| !known.contains(&receipt.id)));
+        if receipts.len() == before {
+            break;
+        }
+    }
+    Ok(receipts)
 }
 
 /// Verifies a receipt, offline.

@@ -36,7 +36,7 @@ pub async fn rotate(remote: &Remote, path: &str, json: bool) -> Result<(), Error
     }
     bar.finish_and_clear();
     show(json, &rotation, |rotation| {
-        rotations_table(std::slice::from_ref(rotation))
+        rotations_table(std::slice::from_ref(rotation)) + &destroyed(rotation)
     })?;
     match &rotation.failure {
         Some(problem) => Err(Error::Refused {
@@ -47,25 +47,49 @@ pub async fn rotate(remote: &Remote, path: &str, json: bool) -> Result<(), Error
     }
 }
 
+/// What became of the generation that was replaced.
+fn destroyed(rotation: &Rotation) -> String {
+    let what = whose(rotation);
+    let generation = rotation.replaced_generation;
+    let buckets = match (&rotation.bucket, rotation.buckets_done) {
+        (None, 1) => ", and so is the older one of its bucket's".to_owned(),
+        (None, count) if count > 1 => format!(", and so are the older ones of {count} buckets'"),
+        _ => String::new(),
+    };
+    match rotation.replaced_destroyed {
+        true => format!("\ngeneration {generation} of the key of {what} is destroyed{buckets}\n"),
+        false => format!("\ngeneration {generation} of the key of {what} is NOT destroyed yet\n"),
+    }
+}
+
+fn whose(rotation: &Rotation) -> String {
+    match &rotation.bucket {
+        Some(bucket) => format!("bucket {bucket}"),
+        None => format!("level {}", rotation.level),
+    }
+}
+
 /// Rotations, for people.
 pub fn rotations_table(rotations: &[Rotation]) -> String {
     let columns = [
         ("ROTATED", Flush::Left),
         ("BUCKETS", Flush::Right),
         ("KEYS", Flush::Right),
+        ("DESTROYED", Flush::Left),
         ("BEGUN (UTC)", Flush::Left),
         ("ENDED (UTC)", Flush::Left),
         ("PROBLEM", Flush::Left),
     ];
     let row = |rotation: &Rotation| {
-        let what = match &rotation.bucket {
-            Some(bucket) => format!("bucket {bucket}"),
-            None => format!("level {}", rotation.level),
+        let destroyed = match rotation.replaced_destroyed {
+            true => format!("generation {}", rotation.replaced_generation),
+            false => String::new(),
         };
         vec![
-            what,
+            whose(rotation),
             format!("{}/{}", rotation.buckets_done, rotation.bucket_count),
             format!("{}/{}", rotation.keys_done, rotation.key_count),
+            or_dash(&destroyed),
             moment(&rotation.begun_at),
             or_dash(&rotation.ended_at.as_deref().map(moment).unwrap_or_default()),
             or_dash(rotation.failure.as_deref().unwrap_or_default()),

@@ -2,9 +2,10 @@
 
 use coffer_admin::{Grant, MadeSubject, Subject, SubjectChanges, SubjectRequest};
 use http::Method;
+use serde_json::json;
 
 use crate::commands::subject_args::{CreateArgs, NamedArgs, SetArgs, SubjectCommand};
-use crate::commands::table::{Flush, moment, or_dash, sheet, show, table};
+use crate::commands::table::{Flush, done, moment, or_dash, sheet, show, table};
 use crate::error::Error;
 use crate::remote::{Remote, segment};
 
@@ -26,8 +27,9 @@ pub async fn subject(remote: &Remote, command: &SubjectCommand) -> Result<(), Er
         SubjectCommand::Set(args) => set(remote, args).await,
         SubjectCommand::Disable(args) => switch(remote, args, true).await,
         SubjectCommand::Enable(args) => switch(remote, args, false).await,
-        SubjectCommand::Delete { name } => {
-            remote.call(Method::DELETE, &path(name), None::<&()>).await
+        SubjectCommand::Delete(NamedArgs { name, json }) => {
+            remote.delete(&path(name)).await?;
+            done(*json, &json!({ "name": name, "deleted": true }))
         }
     }
 }

@@ -43,10 +43,7 @@ pub enum SubjectCommand {
     Enable(NamedArgs),
     /// Delete a subject and its access key
     #[command(after_help = EXAMPLES)]
-    Delete {
-        /// Subject
-        name: String,
-    },
+    Delete(NamedArgs),
 }
 
 /// A subject's name.

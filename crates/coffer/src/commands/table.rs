@@ -41,6 +41,14 @@ pub fn show<T: Serialize>(
     })
 }
 
+/// Tells programs of what has no answer; people see that there was no error.
+pub fn done<T: Serialize>(json: bool, what: &T) -> Result<(), Error> {
+    match json {
+        true => show(true, what, |_| String::new()),
+        false => Ok(()),
+    }
+}
+
 /// A table with a heading, columns two spaces apart.
 pub fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();

@@ -35,7 +35,8 @@ use tokio_rustls::client::TlsStream;
 
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
-/// `/count` counts the body's bytes; `/send/N` sends N pieces; `/wait` waits until it is told.
+/// `/count` counts the body's bytes; `/send/N` sends N pieces; `/wait` waits until it is told;
+/// `/panic` is a fault of ours.
 #[derive(Clone, Default)]
 struct Answers {
     go: Arc<Notify>,
@@ -60,6 +61,7 @@ impl Service<Request<PacedBody>> for Answers {
                 ))));
             }
             let text = match path.as_str() {
+                "/panic" => panic!("on purpose"),
                 "/wait" => {
                     go.notified().await;
                     "waited".to_owned()

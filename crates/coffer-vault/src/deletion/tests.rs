@@ -1,0 +1,136 @@
+//! Deletions and puts that meet.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use coffer_store::record::{Details, NewContent, NewObject, ObjectName, Precondition, Tags};
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
+
+use crate::vault::Granted;
+
+use super::*;
+use crate::vault::VaultOptions;
+
+async fn scene(data: &Path) -> (Vault, Arc<Subject>, BucketName) {
+    let vault = Vault::open(VaultOptions::new(data)).await.unwrap();
+    vault.stop_recovery().await;
+    let text = std::fs::read_to_string(data.join("credentials")).unwrap();
+    let id = text.split("aws_access_key_id = ").nth(1).unwrap();
+    let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+    let name = BucketName::new("doomed").unwrap();
+    vault.create_bucket(&subject, &name, None).await.unwrap();
+    (vault, subject, name)
+}
+
+/// As a put ends: nothing is acknowledged that this does not commit.
+async fn commit(granted: &Granted) -> Result<()> {
+    let object = NewObject {
+        name: ObjectName::new("object").unwrap(),
+        etag: "etag".to_owned(),
+        modified_ms: 1,
+        details: Details::default(),
+        tags: Tags::new(),
+        content: NewContent::Inline("content".into()),
+    };
+    let _guard = granted.bucket.commit_guard().await?;
+    let put = granted.bucket.catalog.put(object, Precondition::None);
+    put.await?;
+    Ok(())
+}
+
+/// Puts that looked the bucket up before its deletion, and those that were let in before, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_put_into_a_bucket_whose_deletion_has_begun() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let row = vault.inner.system.bucket(&name).unwrap();
+    let early = vault.grant(&row).await.unwrap();
+    let steps: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let (this, late, noted) = (vault.clone(), row.clone(), steps.clone());
+    *vault.inner.probe.lock().unwrap() = Some(Box::new(move |step| {
+        let all = async {
+            let granted = this.grant(&late).await;
+            assert!(
+                matches!(granted.err(), Some(VaultError::NoSuchBucket)),
+                "{step}"
+            );
+            let put = commit(&early).await;
+            assert!(matches!(put, Err(VaultError::NoSuchBucket)), "{step}");
+        };
+        block_in_place(|| Handle::current().block_on(all));
+        noted.lock().unwrap().push(step);
+    }));
+    vault.delete_bucket(&subject, &name).await.unwrap();
+    let steps = steps.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    assert_eq!(steps, ["row removed", "catalog closed", "key destroyed"]);
+    vault.inner.probe.lock().unwrap().take();
+    let granted = vault.grant(&row).await;
+    assert!(matches!(granted.err(), Some(VaultError::NoSuchBucket)));
+    assert_eq!(vault.counters().damage_count, 0, "it is gone, not damaged");
+    assert!(!vault.inner.folder.bucket(row.id).exists());
+    vault.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_a_put_came_to_first_stays() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let row = vault.inner.system.bucket(&name).unwrap();
+    let granted = vault.grant(&row).await.unwrap();
+    let guard = granted.bucket.commit_guard().await.unwrap();
+    let deletion = tokio::spawn({
+        let (vault, subject, name) = (vault.clone(), subject.clone(), name.clone());
+        async move { vault.delete_bucket(&subject, &name).await }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!deletion.is_finished(), "it waits for the commit");
+    let object = ObjectName::new("object").unwrap();
+    assert!(
+        granted
+            .bucket
+            .catalog
+            .head(&object)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    let new = coffer_store::record::Upload {
+        id: Id([7; 16]),
+        name: object,
+        started_ms: 1,
+        details: Details::default(),
+        tags: Tags::new(),
+        checksum: None,
+    };
+    granted.bucket.catalog.create_upload(new).await.unwrap();
+    drop(guard);
+    let refused = deletion.await.unwrap();
+    assert!(matches!(refused, Err(VaultError::BucketNotEmpty)));
+    commit(&vault.grant(&row).await.unwrap()).await.unwrap();
+    vault.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_that_fails_leaves_the_bucket_in_use() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let row = vault.inner.system.bucket(&name).unwrap();
+    let only_reads = |on: &str| {
+        let connection = vault.inner.system.connection();
+        connection
+            .execute_batch(&format!("PRAGMA query_only = {on}"))
+            .unwrap();
+    };
+    only_reads("ON");
+    assert!(vault.delete_bucket(&subject, &name).await.is_err());
+    only_reads("OFF");
+    let granted = vault.grant(&row).await.unwrap();
+    drop(granted.bucket.commit_guard().await.unwrap());
+    drop(granted);
+    vault.delete_bucket(&subject, &name).await.unwrap();
+    let gone = vault.bucket(&subject, &name).await;
+    assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
+    vault.close().await;
+}

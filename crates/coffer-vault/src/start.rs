@@ -1,0 +1,181 @@
+//! What a start finds in the data folder, what it refuses, and what it makes where there is nothing
+//! yet.
+
+use std::time::Instant;
+
+use coffer_keys::{KeyFolder, Keystore, Repair, SourceSecrets, SourceSpec};
+use coffer_label::Clearance;
+use coffer_store::{CATALOG, CATALOG_FILE, StoreError};
+use zeroize::Zeroizing;
+
+use crate::access_key::{random_access_key_id, random_secret_access_key};
+use crate::clock::now_ms;
+use crate::error::{Result, VaultError};
+use crate::folder::{Folder, write_private};
+use crate::limits::START_LOOK;
+use crate::roles::Roles;
+use crate::subject::Subject;
+use crate::system::System;
+
+/// The name of the subject that the first start makes; it has every role.
+const FIRST_SUBJECT: &str = "first";
+
+/// The level that every keystore begins with.
+pub(crate) const DEFAULT_LEVEL: &str = "default";
+
+pub(crate) fn open_keystore(
+    keys: &KeyFolder,
+    source: Option<&SourceSpec>,
+    secrets: &SourceSecrets,
+) -> Result<Keystore> {
+    if !keys.keystore().exists() {
+        return Ok(keys.create(source, secrets)?);
+    }
+    let (keystore, repair) = keys.open(source, secrets)?;
+    if repair != Repair::None {
+        tracing::warn!(
+            ?repair,
+            "a copy in the keystore was damaged and has been repaired"
+        );
+    }
+    Ok(keystore)
+}
+
+/// Opens `system.db`, or makes it for a keystore that is not in use yet. A first start that was
+/// interrupted has neither buckets nor credentials yet. With either of them, a missing `system.db`
+/// has been lost, and a new one would hide what is there.
+pub(crate) fn open_system(folder: &Folder, keystore: &Keystore) -> Result<System> {
+    let path = folder.system_db();
+    let is_used = folder.credentials().exists() || !keystore.buckets().is_empty();
+    if is_used && !path.exists() {
+        let path = folder.path().display().to_string();
+        return Err(VaultError::SystemMissing { path });
+    }
+    let unreadable = |error| match error {
+        VaultError::Store(StoreError::NewerFormat { found, known }) => VaultError::NewerSystem {
+            path: path.display().to_string(),
+            found,
+            known,
+        },
+        VaultError::Damaged | VaultError::Store(StoreError::Foreign) => VaultError::SystemDamaged {
+            path: path.display().to_string(),
+        },
+        other => other,
+    };
+    System::open(&path, &keystore.system_key()).map_err(unreadable)
+}
+
+/// Refuses a catalog of a newer format before anything is served or changed. Only as many are
+/// looked at as a start has time for: whoever opens one of the others meets it then.
+pub(crate) fn refuse_newer_catalogs(
+    folder: &Folder,
+    keystore: &Keystore,
+    system: &System,
+) -> Result<()> {
+    let begun = Instant::now();
+    for row in system.buckets() {
+        if begun.elapsed() > START_LOOK {
+            return Ok(());
+        }
+        let Ok(key) = keystore.bucket_key(&row.id.0) else {
+            continue;
+        };
+        let path = folder.bucket(row.id).join(CATALOG_FILE);
+        // What else may be wrong with it is told when it is used: other buckets are served.
+        if let Err(error @ StoreError::NewerFormat { .. }) =
+            CATALOG.open_read_only(&path, &key.catalog_key())
+        {
+            return Err(VaultError::from(error).of_bucket(row.name.as_str(), row.id));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the first access key. Its file is written before it counts: a start that is interrupted
+/// in between makes another one next time.
+pub(crate) fn make_first_subject(
+    folder: &Folder,
+    keystore: &Keystore,
+    system: &System,
+) -> Result<()> {
+    let access_key_id = random_access_key_id();
+    let secret = random_secret_access_key();
+    let text = Zeroizing::new(format!(
+        "[default]\naws_access_key_id = {access_key_id}\naws_secret_access_key = {}\n",
+        *secret
+    ));
+    write_private(&folder.credentials(), &text)?;
+    let label = keystore
+        .levels()
+        .into_iter()
+        .find(|level| level.name == DEFAULT_LEVEL)
+        .ok_or(VaultError::NoSuchLevel)?
+        .label;
+    let clearance = Clearance::new(label, label).map_err(|_| VaultError::Damaged)?;
+    let subject = Subject {
+        access_key_id,
+        name: FIRST_SUBJECT.to_owned(),
+        clearance,
+        roles: Roles::all(),
+        grants: None,
+        is_disabled: false,
+        expires_ms: None,
+        created_ms: now_ms(),
+        standing: std::sync::Arc::default(),
+    };
+    system.add_subject(subject, secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use coffer_store::Database;
+
+    use crate::error::VaultError;
+    use crate::name::BucketName;
+    use crate::vault::{Vault, VaultOptions};
+
+    use super::*;
+
+    /// One that the start had no time to look at.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_newer_catalog_that_a_request_meets_is_told_with_the_way_out() {
+        let data = tempfile::tempdir().unwrap();
+        let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
+        vault.stop_recovery().await;
+        let name = BucketName::new("newer").unwrap();
+        let local = crate::actor::Actor::Local { uid: 0 };
+        vault.provide_bucket(&local, &name, None).await.unwrap();
+        let inner = &vault.inner;
+        let row = inner.system.bucket(&name).unwrap();
+        vault
+            .grant(&row)
+            .await
+            .unwrap()
+            .bucket
+            .catalog
+            .close()
+            .await;
+        inner.open_buckets.forget(row.id);
+        let path = inner.folder.bucket(row.id).join(CATALOG_FILE);
+        std::fs::remove_file(&path).unwrap();
+        let newer = Database {
+            format_version: 7,
+            ..CATALOG
+        };
+        let key = inner.keystore.bucket_key(&row.id.0).unwrap();
+        let made = newer.create(&path, &key.catalog_key(), "CREATE TABLE t(x);");
+        drop(made.unwrap());
+        let met = vault.grant(&row).await.err().unwrap();
+        assert!(matches!(met, VaultError::NewerCatalog { .. }), "{met}");
+        let message = met.to_string();
+        for part in [
+            "bucket newer",
+            "format 7",
+            "formats up to 1",
+            "start the version",
+        ] {
+            assert!(message.contains(part), "{message}");
+        }
+        vault.close().await;
+    }
+}

@@ -1,0 +1,77 @@
+//! What a verification does with what does not open, and with what was closed under it.
+
+use std::sync::atomic::Ordering;
+
+use coffer_store::StoreError;
+use coffer_store::record::ObjectName;
+
+use super::{Abandoned, Walk};
+use crate::counters::add;
+use crate::error::VaultError;
+use crate::name::BucketName;
+use crate::request::VerifyEvent;
+
+impl Walk {
+    pub(super) async fn damage(
+        &mut self,
+        bucket: &BucketName,
+        name: Option<ObjectName>,
+        what: String,
+    ) -> Result<(), Abandoned> {
+        add(&self.vault.inner.tally.damage_count, 1);
+        self.counted_damage(bucket, name, what).await
+    }
+
+    /// A catalog was closed under it: the server stops, or the bucket has been deleted.
+    pub(super) fn closed(&self) -> Result<(), Abandoned> {
+        match self.vault.inner.closed.load(Ordering::Acquire) {
+            true => Err(Abandoned),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) async fn not_opened(
+        &mut self,
+        bucket: &BucketName,
+        error: VaultError,
+    ) -> Result<(), Abandoned> {
+        if !matches!(error, VaultError::Damaged) {
+            let what = format!("the catalog can't be opened: {error}");
+            return self.damage(bucket, None, what).await;
+        }
+        // Who opened it has counted it.
+        let what = "the catalog can't be opened: it is missing, or its first page is damaged";
+        self.counted_damage(bucket, None, what.to_owned()).await
+    }
+
+    /// A catalog could not be read to its end.
+    pub(super) async fn not_read(
+        &mut self,
+        bucket: &BucketName,
+        what: String,
+        error: &StoreError,
+    ) -> Result<(), Abandoned> {
+        match error {
+            StoreError::Damaged { .. } => self.counted_damage(bucket, None, what).await,
+            _ => self.damage(bucket, None, what).await,
+        }
+    }
+
+    /// Tells of damage that was counted already: whoever reads a catalog counts what it meets.
+    async fn counted_damage(
+        &mut self,
+        bucket: &BucketName,
+        name: Option<ObjectName>,
+        what: String,
+    ) -> Result<(), Abandoned> {
+        self.damage_count += 1;
+        let audit = &self.vault.inner.audit;
+        audit.note_damaged_place(bucket.as_str(), &what);
+        self.tell(VerifyEvent::Damage {
+            bucket: bucket.clone(),
+            name: name.filter(|_| self.tells_names),
+            what,
+        })
+        .await
+    }
+}
