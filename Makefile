@@ -83,4 +83,5 @@ lab-example: deps ## make the reports in docs/lab anew; leave the machine alone 
 	$(CARGO) build --release --locked -p coffer -p coffer-lab
 	mkdir -p docs/lab
 	target/release/coffer-lab all --json docs/lab/example.json --report docs/lab/example.html
-	target/release/coffer-lab kernel --quick --json docs/lab/kernel.json --report docs/lab/kernel.html
+	target/release/coffer-lab kernel --quick --json docs/lab/kernel-debian-6.1.json \
+	  --report docs/lab/kernel-debian-6.1.html

@@ -15,7 +15,7 @@ pub struct Best {
     pub placement: Placement,
     /// Its fastest contender.
     pub contender: String,
-    /// How fast, or how much of the speed without encryption.
+    /// How fast, or how much of the same without encryption.
     pub estimate: Estimate,
 }
 

@@ -49,8 +49,9 @@ impl Vault {
         let facts = Facts::from([("bucket", row.name.to_string())]);
         let this = self.clone();
         let work = async move {
-            let granted = this.grant(&row).await?;
+            // First: an erase that is under way waits for whoever holds the bucket.
             let _changing = this.inner.changing_buckets.lock().await;
+            let granted = this.grant(&row).await?;
             this.remove_row(&row, &granted.bucket).await?;
             this.inner.at("row removed");
             granted.bucket.catalog.close().await;

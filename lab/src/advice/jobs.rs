@@ -100,7 +100,7 @@ impl Job {
     pub(super) fn unit(&self, experiment: &Experiment) -> &'static str {
         match self.only {
             [] => experiment.unit.name(),
-            _ => "of the speed without encryption",
+            _ => "of the same without encryption",
         }
     }
 }
