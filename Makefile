@@ -41,8 +41,10 @@ test-style: test-tools
 test-rust: test-tools
 	$(call TIMED,$(CARGO) test --locked --workspace)
 
+# Server and lab are built at once: apart, each would have the libraries built for itself, with other
+# features.
 test-server: test-tools
-	$(call TIMED,$(CARGO) build --locked --release -p coffer)
+	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab)
 	$(call TIMED,.venv/bin/pytest --durations 10 tests)
 
 # The lab's own checks: who can run here, and that all contenders agree before they are timed.
