@@ -3,6 +3,7 @@
 
 pub mod accelerator;
 mod packages;
+mod payload;
 mod request;
 
 mod release;

@@ -23,15 +23,8 @@ impl NewFile {
     /// Begins a file for `destination`, named like it with `.new` behind. The caller holds the
     /// data folder's lock, so a file of that name is what a crash left behind.
     pub(crate) fn begin(destination: &Path) -> Result<Self, KeysError> {
-        let mut temporary = OsString::from(destination);
-        temporary.push(".new");
-        let temporary = PathBuf::from(temporary);
-        match fs::remove_file(&temporary) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(KeysError::io("clear away", &temporary)(error));
-            }
-            _ => {}
-        }
+        clear_away(destination)?;
+        let temporary = temporary(destination);
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -64,6 +57,23 @@ impl NewFile {
         sync_folder_of(&self.destination)?;
         Ok(true)
     }
+}
+
+/// Removes what a crash left of a file that had been begun for `destination`.
+pub(crate) fn clear_away(destination: &Path) -> Result<(), KeysError> {
+    let temporary = temporary(destination);
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(KeysError::io("clear away", &temporary)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn temporary(destination: &Path) -> PathBuf {
+    let mut temporary = OsString::from(destination);
+    temporary.push(".new");
+    PathBuf::from(temporary)
 }
 
 impl NewFile {

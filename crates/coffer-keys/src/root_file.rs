@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::error::KeysError;
 use crate::limits::PLACE_BYTES;
 use crate::medium::Medium;
-use crate::new_file::{NewFile, sync_folder_of};
+use crate::new_file::{NewFile, clear_away, sync_folder_of};
 use crate::places::Places;
 use crate::root::RootKey;
 
@@ -167,6 +167,9 @@ impl OnFile<'_> {
             if is_at_rest(Box::new(file), self.path, self.kind, kept)? {
                 return Ok(());
             }
+        } else {
+            // A key in a file that never got its name has sealed nothing, but is not to lie about.
+            clear_away(self.path)?;
         }
         let Some(file) = open(self.path, true)? else {
             return Ok(());

@@ -60,6 +60,24 @@ fn either_of_two_keys_can_be_kept_and_the_other_is_gone() {
     }
 }
 
+/// A crash may leave a file that was being written: its key has sealed nothing, but is no
+/// readable byte to leave behind.
+#[test]
+fn what_a_crash_left_of_a_new_file_goes_with_the_keys() {
+    let folder = folder();
+    let source = FileRoot::new(folder.path().join("root.key"));
+    let left = folder.path().join("root.key.new");
+    fs::write(&left, text_of(&RootKey::generate())).unwrap();
+    source.keep_only(None).unwrap();
+    assert!(!left.exists());
+    fs::write(&left, "half a").unwrap();
+    let root = source.add().unwrap();
+    assert!(!left.exists() && source.candidates().unwrap() == [root]);
+    fs::write(&left, "half a").unwrap();
+    source.keep_only(None).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn a_key_that_is_not_there_is_not_kept_and_nothing_is_destroyed() {
     let folder = folder();

@@ -96,6 +96,7 @@ fn measure_all(request: &Request, cache: &Path, kernels: &[Built]) -> Result<Vec
             progress.say(&name(taken));
             let kernel = Kernel {
                 image: built.image.clone(),
+                unpacked: None,
                 packages: None,
                 module: Some(built.module.clone()),
             };

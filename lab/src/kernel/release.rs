@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, LabError, Result};
+use crate::kernel::accelerator::Accelerator;
 use crate::kernel::packages::{Archive, Packages};
+use crate::kernel::payload;
 use crate::programs::{command, run};
 use crate::progress::Progress;
 
@@ -41,10 +43,22 @@ impl Choice {
 pub(super) struct Kernel {
     /// What a boot loader loads.
     pub(super) image: PathBuf,
+    /// The kernel in it, unpacked, where it can be started so.
+    pub(super) unpacked: Option<PathBuf>,
     /// Its packages, unpacked; none, where it needs no modules.
     pub(super) packages: Option<Unpacked>,
     /// The lab's module for it, where it was built with the kernel.
     pub(super) module: Option<PathBuf>,
+}
+
+impl Kernel {
+    /// What is started. A real processor unpacks the image in a moment, a simulated one in seconds.
+    pub(super) fn started_by(&self, accelerator: Accelerator) -> &Path {
+        match (accelerator, &self.unpacked) {
+            (Accelerator::Tcg, Some(unpacked)) => unpacked,
+            _ => &self.image,
+        }
+    }
 }
 
 /// Packages of a kernel.
@@ -64,6 +78,7 @@ pub(super) fn obtain(choice: &Choice, cache: &Path) -> Result<Kernel> {
         Choice::Own(image) => {
             return Ok(Kernel {
                 image: image.clone(),
+                unpacked: None,
                 packages: None,
                 module: None,
             });
@@ -78,9 +93,13 @@ pub(super) fn obtain(choice: &Choice, cache: &Path) -> Result<Kernel> {
         fs::create_dir_all(cache.join("kernels")).doing(|| "making the cache".into())?;
         packages.unpack(&parts(&packages)?, &root)?;
     }
-    let kernel = look(&root)?;
-    if let Some(unpacked) = &kernel.packages {
-        prepare(unpacked)?;
+    let mut kernel = look(&root)?;
+    if let Some(packages) = &kernel.packages {
+        prepare(packages)?;
+        let vmlinux = root.join(format!("boot/vmlinux-{}", packages.release));
+        if vmlinux.is_file() || payload::unpack(&kernel.image, &vmlinux)? {
+            kernel.unpacked = Some(vmlinux);
+        }
     }
     Ok(kernel)
 }
@@ -151,6 +170,7 @@ fn look(root: &Path) -> Result<Kernel> {
     }
     Ok(Kernel {
         image,
+        unpacked: None,
         packages: Some(Unpacked {
             root: root.to_owned(),
             headers: root.join(format!("usr/src/linux-headers-{release}")),

@@ -182,7 +182,7 @@ fn run(
     for (number, (title, script)) in works.iter().enumerate() {
         boots.push(Boot {
             accelerator,
-            image: &kernel.image,
+            image: kernel.started_by(accelerator),
             folder: stage.machine(number, script)?,
             title,
         });
