@@ -32,6 +32,7 @@ const BLOCKS: Amounts<u64> = Amounts {
     counted: 8,
     quick_counted: 4,
 };
+
 /// As few as give an interval of 95 %, since each sample is long.
 const ROUNDS: usize = 6;
 const QUICK_ROUNDS: usize = 3;

@@ -11,6 +11,8 @@ pub mod undo;
 
 pub mod contender;
 
+pub mod programs;
+
 pub mod machine;
 pub mod record;
 
@@ -22,8 +24,6 @@ pub mod vectors;
 pub mod agreement;
 
 pub mod raw;
-
-pub mod programs;
 
 pub mod coffer_server;
 

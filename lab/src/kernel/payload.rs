@@ -1,7 +1,7 @@
 //! What a kernel's image carries: the kernel itself, compressed.
 //!
 //! A processor that counts instructions takes longest to unpack it, so that is done outside. QEMU
-//! starts what was unpacked where the kernel has an entry for that (PVH; Debian's have).
+//! starts what was unpacked where the kernel has an entry for that (`CONFIG_PVH`, as Debian's).
 
 use std::fs;
 use std::path::{Path, PathBuf};

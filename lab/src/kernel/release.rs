@@ -97,7 +97,9 @@ pub(super) fn obtain(choice: &Choice, cache: &Path) -> Result<Kernel> {
     if let Some(packages) = &kernel.packages {
         prepare(packages)?;
         let vmlinux = root.join(format!("boot/vmlinux-{}", packages.release));
-        if vmlinux.is_file() || payload::unpack(&kernel.image, &vmlinux)? {
+        if has_entry(&root, packages)?
+            && (vmlinux.is_file() || payload::unpack(&kernel.image, &vmlinux)?)
+        {
             kernel.unpacked = Some(vmlinux);
         }
     }
@@ -178,6 +180,13 @@ fn look(root: &Path) -> Result<Kernel> {
         }),
         module: None,
     })
+}
+
+/// Whether QEMU can start the kernel unpacked.
+fn has_entry(root: &Path, packages: &Unpacked) -> Result<bool> {
+    let config = root.join(format!("boot/config-{}", packages.release));
+    let text = fs::read_to_string(&config).doing(|| format!("reading {}", config.display()))?;
+    Ok(text.lines().any(|line| line == "CONFIG_PVH=y"))
 }
 
 /// Does once what an installation would: lists what modules need each other, and tells the headers

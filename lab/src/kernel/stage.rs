@@ -60,7 +60,6 @@ impl Stage {
     ) -> Result<Self> {
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let folder = cache.join(format!("run-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).doing(|| format!("making {}", folder.display()))?;
         let remove = if request.keep {
             eprintln!("coffer-lab: keeping {}", folder.display());
             None
@@ -68,6 +67,7 @@ impl Stage {
             let gone = folder.clone();
             Some(Undo::by(move || drop(fs::remove_dir_all(gone))))
         };
+        fs::create_dir_all(&folder).doing(|| format!("making {}", folder.display()))?;
         let _progress = Progress::open("Putting the machine's files together");
         let tree = Tree::new(&folder.join("root"), INIT)?;
         if let Work::Experiments(_) = request.work {

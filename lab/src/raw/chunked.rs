@@ -1,7 +1,7 @@
 //! The experiment of C (2023): one stream of AES-128-CTR, split in chunks, once through AF_ALG and
 //! once through OpenSSL's C functions.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use coffer_seal::random_bytes;
 
@@ -9,9 +9,8 @@ use crate::algorithm::Algorithm;
 use crate::cipher::roster::roster;
 use crate::cipher::{AfAlgOperation, Stream, open_ssl_decrypting, open_ssl_encrypting};
 use crate::contender::{Contender, Placement};
-use crate::cost::thread_cpu_seconds;
 use crate::error::{LabError, Result};
-use crate::raw::speed::Direction;
+use crate::raw::speed::{Direction, again_and_again};
 use crate::record::{Axis, Experiment, Sample};
 use crate::rounds::{Effort, Entrant, Measure, Plan, run};
 
@@ -143,21 +142,7 @@ fn check(one: &Contender, key: &[u8], iv: &[u8]) -> Result<()> {
 
 fn measure(mut stream: Stream, chunk: usize, duration: Duration) -> Result<Sample> {
     let mut buffer = vec![0x5a; chunk];
-    let turns = (65_536 / chunk).max(1);
-    let (start, cpu) = (Instant::now(), thread_cpu_seconds());
-    let mut bytes = 0;
-    while start.elapsed() < duration {
-        for _ in 0..turns {
-            stream(&mut buffer)?;
-        }
-        bytes += turns * chunk;
-    }
-    Ok(Sample {
-        bytes: bytes as u64,
-        wall_seconds: start.elapsed().as_secs_f64(),
-        cpu_seconds: thread_cpu_seconds() - cpu,
-        counts: None,
-    })
+    again_and_again(chunk, duration, || stream(&mut buffer))
 }
 
 #[cfg(test)]

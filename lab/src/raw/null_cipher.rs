@@ -2,14 +2,14 @@
 //! encrypts nothing, so that what is left is the way into the kernel and back.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use coffer_seal::random_bytes;
 
 use crate::cipher::{NullCipher, null_cipher};
 use crate::contender::{Contender, Placement};
-use crate::cost::thread_cpu_seconds;
 use crate::error::{LabError, Result};
+use crate::raw::speed::again_and_again;
 use crate::record::{Axis, Experiment, Sample};
 use crate::rounds::{Effort, Entrant, Plan, run};
 
@@ -105,22 +105,7 @@ fn measure(mut pass: Pass, block: usize, duration: Duration) -> Result<Sample> {
     let (from, mut to) = (vec![0x5a; block], vec![0; block]);
     // Buffers get their memory at their first use, which is no part of an operation.
     pass(&from, &mut to)?;
-    // The clock is read after as many bytes as with the modes of AES.
-    let turns = (LONGEST / block).max(1);
-    let (start, cpu) = (Instant::now(), thread_cpu_seconds());
-    let mut bytes = 0;
-    while start.elapsed() < duration {
-        for _ in 0..turns {
-            pass(&from, black_box(&mut to))?;
-        }
-        bytes += turns * block;
-    }
-    Ok(Sample {
-        bytes: bytes as u64,
-        wall_seconds: start.elapsed().as_secs_f64(),
-        cpu_seconds: thread_cpu_seconds() - cpu,
-        counts: None,
-    })
+    again_and_again(block, duration, || pass(&from, black_box(&mut to)))
 }
 
 #[cfg(test)]

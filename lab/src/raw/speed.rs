@@ -43,6 +43,32 @@ pub(super) struct Task {
     pub(super) batch_bytes: usize,
 }
 
+/// Bytes after which the clock is read again, as with the batches of the modes of AES.
+const BETWEEN_LOOKS_BYTES: usize = 65_536;
+
+/// Does an operation of so many bytes again and again for a while, on this thread.
+pub(super) fn again_and_again(
+    block_bytes: usize,
+    duration: Duration,
+    mut operation: impl FnMut() -> Result<()>,
+) -> Result<Sample> {
+    let turns = (BETWEEN_LOOKS_BYTES / block_bytes).max(1);
+    let (start, cpu) = (Instant::now(), thread_cpu_seconds());
+    let mut bytes = 0;
+    while start.elapsed() < duration {
+        for _ in 0..turns {
+            operation()?;
+        }
+        bytes += turns * block_bytes;
+    }
+    Ok(Sample {
+        bytes: bytes as u64,
+        wall_seconds: start.elapsed().as_secs_f64(),
+        cpu_seconds: thread_cpu_seconds() - cpu,
+        counts: None,
+    })
+}
+
 /// Measures once.
 pub(super) fn measure(contender: &CipherContender, task: Task) -> Result<Sample> {
     let barrier = Barrier::new(task.threads);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use coffer_audit::Event;
 use coffer_keys::LevelOptions;
 use coffer_vault::*;
-use futures::StreamExt;
 
 use crate::door;
 
@@ -43,20 +43,10 @@ fn bucket(number: usize) -> BucketName {
 
 /// Details of the denials that the log has by the next start.
 async fn told(vault: Vault, data: &Path) -> Vec<BTreeMap<String, String>> {
-    vault.close().await;
-    drop(vault);
-    let vault = door::open(data).await;
-    let items = vault.audit_records(&LOCAL, AuditQuery::default()).await;
-    let of_denial = |item| async move {
-        let AuditItem::Record(record) = item else {
-            panic!("the log is sound")
-        };
-        let is_denial = record.event.outcome.as_str() == "denied";
-        is_denial.then_some(record.event.details)
-    };
-    let told = items.unwrap().filter_map(of_denial).collect().await;
-    vault.close().await;
-    told
+    let recorded = door::recorded_by_the_next_start(vault, data).await;
+    let is_denial = |event: &Event| event.outcome.as_str() == "denied";
+    let denials = recorded.into_iter().filter(is_denial);
+    denials.map(|event| event.details).collect()
 }
 
 /// Anybody may read the metrics.

@@ -124,6 +124,16 @@ pub(crate) async fn recorded(vault: &Vault) -> Vec<Event> {
     items.unwrap().map(event).collect().await
 }
 
+/// The same at the next start: a stop tells of all that repeated.
+pub(crate) async fn recorded_by_the_next_start(vault: Vault, data: &Path) -> Vec<Event> {
+    vault.close().await;
+    drop(vault);
+    let vault = open(data).await;
+    let recorded = recorded(&vault).await;
+    vault.close().await;
+    recorded
+}
+
 /// Files under a folder, and the bytes in them.
 pub(crate) fn blob_files(data: &Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use coffer_audit::Event;
 use coffer_vault::*;
-use futures::StreamExt;
 
 use crate::door;
 
@@ -19,22 +19,14 @@ async fn told(vault: Vault, data: &Path) -> Vec<Told> {
 }
 
 /// What the log has of sign-ins that ended so.
-async fn told_with(outcome: &'static str, vault: Vault, data: &Path) -> Vec<Told> {
-    vault.close().await;
-    drop(vault);
-    let vault = door::open(data).await;
-    let items = vault.audit_records(&LOCAL, AuditQuery::default()).await;
-    let of_sign_in = |item| async move {
-        let AuditItem::Record(record) = item else {
-            panic!("the log is sound")
-        };
-        let event = record.event;
-        (event.act == "server.sign-in" && event.outcome.as_str() == outcome)
-            .then(|| (event.actor.to_string(), event.details))
-    };
-    let told = items.unwrap().filter_map(of_sign_in).collect().await;
-    vault.close().await;
-    told
+async fn told_with(outcome: &str, vault: Vault, data: &Path) -> Vec<Told> {
+    let recorded = door::recorded_by_the_next_start(vault, data).await;
+    let is_wanted =
+        |event: &Event| event.act == "server.sign-in" && event.outcome.as_str() == outcome;
+    let sign_ins = recorded.into_iter().filter(is_wanted);
+    sign_ins
+        .map(|event| (event.actor.to_string(), event.details))
+        .collect()
 }
 
 fn details<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
