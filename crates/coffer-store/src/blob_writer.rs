@@ -153,36 +153,32 @@ impl BlobWriter {
         .await
     }
 
-    /// Makes room for one more sealed chunk; none may have begun.
+    /// Makes room for one more sealed chunk; none may have begun. Writes as much as begins and ends
+    /// on the borders of pages; what is left is the end of the last chunk.
     async fn room(&mut self) -> Result<()> {
         if self.filled + SEALED_CHUNK_BYTES <= self.out.len() {
             return Ok(());
         }
         let written = self.written().await?;
+        let write_bytes = self.out.len() - SEALED_CHUNK_BYTES;
         // The first write makes the file, which may wait for the disk's journal.
         if written.is_some() && !stalls::are_likely() {
-            return self.write_here(written);
+            let began = Instant::now();
+            self.claim
+                .write_out(written, &self.out[..write_bytes], self.flushed_bytes)?;
+            stalls::note(began.elapsed());
+            self.out.copy_within(write_bytes..self.filled, 0);
+        } else {
+            let mut next = self.out.another();
+            next[..self.filled - write_bytes].copy_from_slice(&self.out[write_bytes..self.filled]);
+            let full = std::mem::replace(&mut self.out, next);
+            let (claim, offset_bytes) = (self.claim.clone(), self.flushed_bytes);
+            self.writing = Some(stalls::hand_over(move || {
+                claim.write_out(written, &full[..write_bytes], offset_bytes)
+            }));
         }
-        let next = self.out.another();
-        let full = std::mem::replace(&mut self.out, next);
-        let (filled, offset_bytes) = (self.filled, self.flushed_bytes);
-        self.flushed_bytes += filled as u64;
-        self.filled = 0;
-        let claim = self.claim.clone();
-        self.writing = Some(stalls::hand_over(move || {
-            claim.write_out(written, &full[..filled], offset_bytes)
-        }));
-        Ok(())
-    }
-
-    /// Writes the buffer out on this thread.
-    fn write_here(&mut self, file: Option<Arc<File>>) -> Result<()> {
-        let began = Instant::now();
-        self.claim
-            .write_out(file, &self.out[..self.filled], self.flushed_bytes)?;
-        stalls::note(began.elapsed());
-        self.flushed_bytes += self.filled as u64;
-        self.filled = 0;
+        self.flushed_bytes += write_bytes as u64;
+        self.filled -= write_bytes;
         Ok(())
     }
 

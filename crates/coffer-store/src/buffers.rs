@@ -8,18 +8,17 @@ use std::sync::{Mutex, PoisonError};
 
 use coffer_seal::limits::{CHUNK_BYTES, SEALED_CHUNK_BYTES};
 
-use crate::limits::{
-    POOL_BYTES_MAX, READ_CHUNKS, READ_CHUNKS_MANY, WRITE_CHUNKS, WRITE_CHUNKS_MANY,
-};
+use crate::limits::{POOL_BYTES_MAX, READ_CHUNKS, READ_CHUNKS_MANY, WRITE_BYTES, WRITE_BYTES_MANY};
 
 /// Plaintext on its way out, for few readers.
 pub(crate) static READ: Pool = Pool::new(READ_CHUNKS * CHUNK_BYTES);
 /// Plaintext on its way out, when there are many.
 pub(crate) static READ_MANY: Pool = Pool::new(READ_CHUNKS_MANY * CHUNK_BYTES);
-/// Sealed bytes on their way to a file, for few writers.
-pub(crate) static WRITE: Pool = Pool::new(WRITE_CHUNKS * SEALED_CHUNK_BYTES);
+/// Sealed bytes on their way to a file, for few writers: a write, and the chunk that overlaps its
+/// end.
+pub(crate) static WRITE: Pool = Pool::new(WRITE_BYTES + SEALED_CHUNK_BYTES);
 /// Sealed bytes on their way to a file, when there are many.
-pub(crate) static WRITE_MANY: Pool = Pool::new(WRITE_CHUNKS_MANY * SEALED_CHUNK_BYTES);
+pub(crate) static WRITE_MANY: Pool = Pool::new(WRITE_BYTES_MANY + SEALED_CHUNK_BYTES);
 
 /// A bounded list of free buffers of one size.
 pub(crate) struct Pool {
