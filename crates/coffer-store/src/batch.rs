@@ -10,8 +10,8 @@
 //! changed something, or the transaction itself, all is rolled back and the writes are tried once
 //! more one by one, so that one that can't succeed does not fail its neighbours.
 //!
-//! A savepoint for each write would do the same at a higher price: SQLite keeps a copy of every
-//! page that is changed under a savepoint, and SQLCipher seals these copies.
+//! Savepoints would do the same at a higher price: SQLite keeps a copy of every page that is
+//! changed under one, and SQLCipher seals these copies.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +51,8 @@ struct Queue {
     draining: bool,
     /// How many must wait before a lingering job is worth waking.
     enough: usize,
+    /// How many writes the transaction under way has.
+    group_count: usize,
     closed: bool,
 }
 
@@ -176,24 +178,37 @@ impl Writer {
         Ok(())
     }
 
+    /// Within a write that takes long: leaves the processor to others for `time`. Not while anybody
+    /// waits for the write to end. Blocks.
+    pub(crate) fn rest(&self, time: Duration) {
+        let mut queue = self.0.queue();
+        if queue.group_count > 1 {
+            return;
+        }
+        queue.enough = 1;
+        let is_alone = |queue: &mut Queue| queue.waiting.is_empty() && !queue.closed;
+        let waited = self.0.gathered.wait_timeout_while(queue, time, is_alone);
+        waited.unwrap_or_else(PoisonError::into_inner).0.enough = 0;
+    }
+
     /// Takes no more writes, ends those queued, copies the log into the database and lets go of
     /// the connection. Blocks.
     pub(crate) fn close(&self) {
         self.0.queue().closed = true;
+        self.0.gathered.notify_one();
         self.0.drain();
         if let Some(session) = self.0.session().take() {
             session.finish();
         }
     }
-}
 
-impl Writer {
     /// Refuses what is queued and lets go of the connection, after the commit under way. Blocks.
     pub(crate) fn abandon(&self) {
         let mut queue = self.0.queue();
         queue.closed = true;
         queue.waiting.clear();
         drop(queue);
+        self.0.gathered.notify_one();
         self.0.opener.close();
         if let Some(session) = self.0.session().take() {
             session.abandon();
@@ -214,6 +229,7 @@ impl Shared {
                 last_count = queue.waiting.len().min(BATCH_MAX);
                 batch.extend(queue.waiting.drain(..last_count));
                 queue.draining = last_count > 0;
+                queue.group_count = last_count;
             }
             if batch.is_empty() {
                 break;

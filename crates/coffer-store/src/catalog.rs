@@ -303,8 +303,11 @@ impl Catalog {
         T: Send + 'static,
         F: FnMut(&Session) -> Result<T> + Send + 'static,
     {
-        let writer = self.inner.writer.as_ref().ok_or(StoreError::ReadOnly)?;
-        self.told(writer.write(adds, work).await)
+        self.told(self.writer()?.write(adds, work).await)
+    }
+
+    pub(crate) fn writer(&self) -> Result<&Writer> {
+        self.inner.writer.as_ref().ok_or(StoreError::ReadOnly)
     }
 
     pub(crate) async fn point<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {

@@ -74,6 +74,9 @@ pub const TIDY_BUSY_MS: u64 = 20;
 /// whoever reads meanwhile waits no longer than that.
 pub const REWRAP_MAX: usize = 64;
 
+/// How long is waited between as many replaced keys and the next.
+pub const REPLACE_REST: Duration = Duration::from_millis(5);
+
 /// What a write-ahead log keeps of its file when it begins anew, in bytes: overwriting blocks that
 /// are there is cheaper than new ones.
 pub const JOURNAL_KEPT_BYTES: u64 = 24 * 1_024 * 1_024;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use crate::catalog::Catalog;
 use crate::codec::{decode_id, decode_u64, decode_wrapped_key};
 use crate::error::Result;
-use crate::limits::REWRAP_MAX;
+use crate::limits::{REPLACE_REST, REWRAP_MAX};
 use crate::record::{Id, WrappedKey};
 use crate::rows::row_limit;
 use crate::session::Session;
@@ -95,11 +95,18 @@ impl Catalog {
     }
 
     /// Puts rewrapped keys of `generation` in place of those found before; what was replaced or
-    /// removed in between is passed over. Durable when this returns.
+    /// removed in between is passed over. Durable when this returns. Takes its time while nobody
+    /// else writes.
     pub async fn replace_keys(&self, found: Vec<HeldKey>, generation: u32) -> Result<()> {
+        let writer = self.writer()?.clone();
         self.write(move |session| {
-            for key in &found {
-                replace(session, key, generation)?;
+            for (number, some) in found.chunks(REWRAP_MAX).enumerate() {
+                if number > 0 {
+                    writer.rest(REPLACE_REST);
+                }
+                for key in some {
+                    replace(session, key, generation)?;
+                }
             }
             session.note_removed();
             Ok(())

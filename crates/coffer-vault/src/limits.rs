@@ -64,11 +64,16 @@ pub const RECEIPTS_PAGE: usize = 1_000;
 /// How often a rotation walks over a catalog for data keys that were moved meanwhile.
 pub const REWRAP_PASSES_MAX: usize = 10;
 
+/// How many rewrapped data keys a rotation writes into a catalog at once. Each commit makes all
+/// readers of the catalog forget the pages that they have opened, so there are to be few.
+/// Tests see several of a few objects.
+pub const REWRAP_COMMIT: usize = if cfg!(test) { 128 } else { 1_024 };
+
 /// A rotation rests so many times as long as each step took, to leave the machine to others.
-pub const REWRAP_REST: u32 = 3;
+pub const REWRAP_REST: u32 = 4;
 
 /// But no longer than this: a slow disk makes it slow enough.
-pub const REWRAP_REST_MAX: std::time::Duration = std::time::Duration::from_millis(6);
+pub const REWRAP_REST_MAX: std::time::Duration = std::time::Duration::from_millis(8);
 
 /// How many rotations are told of.
 pub const ROTATIONS_TOLD_MAX: usize = 1_000;

@@ -19,7 +19,9 @@ use crate::audit::SERVER;
 use crate::bucket::OpenBucket;
 use crate::error::{Result, VaultError};
 use crate::ledger::Kind;
-use crate::limits::{REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX};
+use crate::limits::{
+    REWRAP_COMMIT, REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX,
+};
 use crate::manage::blocking;
 use crate::name::BucketName;
 use crate::progress::{Rotation, Rotations};
@@ -295,21 +297,28 @@ impl Vault {
     ) -> Result<()> {
         let generation = key.generation();
         let mut after = KeyPlace::FIRST;
+        let mut rewrapped = Vec::new();
         loop {
             let begun = Instant::now();
-            let found = bucket
-                .catalog
-                .keys_of_other_generations(generation, after)
-                .await?;
-            let Some(last) = found.last() else {
+            let catalog = &bucket.catalog;
+            let found = catalog.keys_of_other_generations(generation, after).await?;
+            let is_end = found.is_empty();
+            if let Some(last) = found.last() {
+                after = last.place;
+                let key = key.clone();
+                rewrapped.extend(blocking(move || rewrap(&key, found)).await?);
+            }
+            let is_due = rewrapped.len() >= REWRAP_COMMIT || is_end;
+            if is_due && !rewrapped.is_empty() {
+                let count = rewrapped.len() as u64;
+                let done = std::mem::take(&mut rewrapped);
+                catalog.replace_keys(done, generation).await?;
+                self.inner.at("some rewrapped");
+                self.tell(plan, |told| told.keys_done += count);
+            }
+            if is_end {
                 return Ok(());
-            };
-            after = last.place;
-            let (count, key) = (found.len() as u64, key.clone());
-            let rewrapped = blocking(move || rewrap(&key, found)).await?;
-            bucket.catalog.replace_keys(rewrapped, generation).await?;
-            self.inner.at("some rewrapped");
-            self.tell(plan, |told| told.keys_done += count);
+            }
             tokio::time::sleep(REWRAP_REST_MAX.min(begun.elapsed() * REWRAP_REST)).await;
         }
     }

@@ -5,9 +5,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use coffer_seal::random_bytes;
-use coffer_store::limits::{REWRAP_MAX, TIDY_AFTER, TIDY_AGAIN};
+use coffer_store::limits::{REPLACE_REST, REWRAP_MAX, TIDY_AFTER, TIDY_AGAIN};
 use coffer_store::record::{CompletedObject, Details, Id, Part, Precondition, Upload};
-use coffer_store::{Catalog, KeyPlace, Totals};
+use coffer_store::{Catalog, HeldKey, KeyPlace, Totals};
 use proptest::prelude::*;
 
 use crate::fixture::{Bucket, blob_ref, in_blob, inline, name};
@@ -190,6 +190,42 @@ async fn all_keys_are_met_and_replaced() {
         .unwrap()
     {
         assert_eq!((key.generation, key.wrapped_key), (4, [0xCC; 104]));
+    }
+}
+
+/// Keys of which none is there any more: replacing them is all rests, of more than a second.
+fn many_gone() -> Vec<HeldKey> {
+    let gone = |object_id| HeldKey {
+        place: KeyPlace::Blob {
+            object_id,
+            offset_bytes: 0,
+            part_number: 0,
+        },
+        blob_id: Id([1; 16]),
+        generation: 3,
+        wrapped_key: [0; 104],
+    };
+    let rests = Duration::from_millis(1_500).div_duration_f64(REPLACE_REST) as i64;
+    (0..rests * REWRAP_MAX as i64).map(gone).collect()
+}
+
+#[tokio::test]
+async fn replacing_many_keys_makes_nobody_wait() {
+    for is_abandoned in [false, true] {
+        let bucket = Bucket::in_memory().await;
+        let catalog = bucket.catalog.clone();
+        let mut replacing = tokio::spawn(async move { catalog.replace_keys(many_gone(), 4).await });
+        let early = tokio::time::timeout(Duration::from_millis(100), &mut replacing).await;
+        assert!(early.is_err(), "it takes its time");
+        let begun = Instant::now();
+        if is_abandoned {
+            bucket.catalog.abandon().await;
+        } else {
+            bucket.put("meanwhile", b"small").await;
+        }
+        let took = begun.elapsed();
+        assert!(took < Duration::from_millis(700), "waited for {took:?}");
+        replacing.await.unwrap().unwrap();
     }
 }
 

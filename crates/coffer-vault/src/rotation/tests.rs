@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::limits::REWRAP_COMMIT;
 use bytes::Bytes;
-use coffer_store::limits::REWRAP_MAX;
 use coffer_store::record::{Details, ObjectName, Precondition, Tags};
 use futures::TryStreamExt;
 
@@ -137,7 +137,11 @@ async fn a_rotation_goes_on_after_a_kill_between_any_two_steps() {
     drop(vault);
 
     let mut copies = copies.lock().unwrap().clone();
-    assert_eq!(copies.len(), 3 + COUNT.div_ceil(REWRAP_MAX), "{copies:?}");
+    assert_eq!(
+        copies.len(),
+        3 + COUNT.div_ceil(REWRAP_COMMIT),
+        "{copies:?}"
+    );
     copies.push(data);
     for folder in copies {
         let (vault, subject) = open(&folder).await;
