@@ -96,9 +96,9 @@ pub const BUSY_TIMEOUT_MS: u64 = 5_000;
 /// Prepared statements that a connection keeps.
 pub const STATEMENT_CACHE: usize = 64;
 
-/// What a blob writer writes to its file at once, in bytes. A power of two, so that each write fills
-/// whole pages, of the largest kind that the file system has: others cost up to 0.1 CPU seconds a
-/// gigabyte more.
+/// What a blob writer writes to its file at once, in bytes. A power of two, so that each write
+/// fills whole pages, of the largest kind that the file system has: others cost up to 0.1 CPU
+/// seconds a gigabyte more.
 pub const WRITE_BYTES: usize = 256 * 1_024;
 
 /// The same when many blobs are being written: 100 writers then hold 14 MiB, twice that while they
