@@ -1,7 +1,8 @@
 //! Data keys that another generation of the bucket's key is to wrap.
 //!
 //! Rows are met in the order in which they lie in their tables, a few dozen at a time, so that a
-//! commit changes few pages and nobody waits long behind it.
+//! commit changes few pages for many keys. Between a few dozen and the next it pauses, and ends at
+//! once when anybody else wants to write.
 
 use rusqlite::{Connection, params};
 

@@ -2,7 +2,7 @@
 //!
 //! A level's own key is new at once. The keys of its buckets follow one by one: the bucket gets a
 //! new generation, under which everything is wrapped from then on; the data keys that the old one
-//! wrapped are rewrapped, a few dozen a commit, with pauses in between; and when none is left,
+//! wrapped are rewrapped, many to a commit, with pauses before and within; and when none is left,
 //! the old generation is destroyed as an erase destroys keys. Objects are not touched, catalogs
 //! not rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
 

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::limits::REWRAP_COMMIT;
 use bytes::Bytes;
 use coffer_store::record::{Details, ObjectName, Precondition, Tags};
 use futures::TryStreamExt;
 
 use super::*;
+use crate::limits::REWRAP_COMMIT;
 use crate::request::*;
 use crate::subject::Subject;
 use crate::vault::VaultOptions;
