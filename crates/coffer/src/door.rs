@@ -27,6 +27,7 @@ use crate::limits::{
     ACCEPT_BACKLOG, ACCEPT_RETRY, HEADER_BYTES, HTTP_BUFFER_BYTES, Limits, TLS_WRITE_BYTES,
 };
 use crate::paced::Paced;
+use crate::quantum::{ReadCount, by_quanta};
 use crate::read_ahead::{Pool, ReadAhead};
 use crate::severed::{OnLifeline, Severable};
 use crate::shutdown::{Phase, Stop};
@@ -165,6 +166,7 @@ impl Door {
             self.traffic.handshake_failed();
             return;
         };
+        let read = ReadCount::default();
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.header_timeout())
@@ -172,7 +174,7 @@ impl Door {
             .max_buf_size(HTTP_BUFFER_BYTES)
             .writev(true)
             .serve_connection(
-                TokioIo::new(Gathered::new(tls)),
+                TokioIo::new(Gathered::new(tls, read.clone())),
                 OnLifeline::new(service, lifeline.clone()),
             );
         let mut connection = std::pin::pin!(connection);
@@ -184,7 +186,7 @@ impl Door {
                     Interruption::Phase(Phase::Drain) => connection.as_mut().graceful_shutdown(),
                     Interruption::Phase(_) | Interruption::Cut => return,
                 },
-                ended = connection.as_mut() => {
+                ended = by_quanta(connection.as_mut(), &read) => {
                     if let Err(error) = ended {
                         tracing::debug!(listener = self.name, %error, "a connection broke off");
                     }

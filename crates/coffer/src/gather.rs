@@ -6,19 +6,23 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::quantum::ReadCount;
+
 /// A stream whose reads gather what is there. Writes pass through.
 #[derive(Debug)]
 pub struct Gathered<S> {
     inner: S,
+    read: ReadCount,
     /// An error that came after bytes in one read; the next read reports it.
     late_error: Option<io::Error>,
 }
 
 impl<S> Gathered<S> {
-    /// Gathers the reads of `inner`.
-    pub fn new(inner: S) -> Self {
+    /// Gathers the reads of `inner`, and counts in `read`.
+    pub fn new(inner: S, read: ReadCount) -> Self {
         Self {
             inner,
+            read,
             late_error: None,
         }
     }
@@ -37,18 +41,20 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gathered<S> {
             return Poll::Ready(Err(error));
         }
         let before = out.filled().len();
-        loop {
+        let polled = loop {
             let held = out.filled().len();
             match Pin::new(&mut this.inner).poll_read(cx, out) {
                 Poll::Ready(Ok(())) if out.filled().len() > held && out.remaining() > 0 => {}
                 Poll::Ready(Err(error)) if held > before => {
                     this.late_error = Some(error);
-                    return Poll::Ready(Ok(()));
+                    break Poll::Ready(Ok(()));
                 }
-                Poll::Pending if held > before => return Poll::Ready(Ok(())),
-                other => return other,
+                Poll::Pending if held > before => break Poll::Ready(Ok(())),
+                other => break other,
             }
-        }
+        };
+        this.read.add(out.filled().len() - before);
+        polled
     }
 }
 
@@ -112,7 +118,8 @@ mod tests {
             Poll::Ready(Ok(&b"gh"[..])),
             Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
         ];
-        let mut gathered = Gathered::new(Steps(steps));
+        let count = ReadCount::default();
+        let mut gathered = Gathered::new(Steps(steps), count.clone());
         let mut part = [0; 100];
         assert_eq!(gathered.read(&mut part).await.unwrap(), 6);
         assert_eq!(&part[..6], b"abcdef");
@@ -124,6 +131,7 @@ mod tests {
             0,
             "then it has ended"
         );
+        assert_eq!(count.take(), 8);
     }
 
     #[tokio::test]
@@ -133,7 +141,7 @@ mod tests {
             Poll::Ready(Ok(&b"efgh"[..])),
             Poll::Pending,
         ];
-        let mut gathered = Gathered::new(Steps(steps));
+        let mut gathered = Gathered::new(Steps(steps), ReadCount::default());
         let mut part = [0; 8];
         assert_eq!(gathered.read(&mut part).await.unwrap(), 8);
     }

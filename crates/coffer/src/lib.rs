@@ -42,6 +42,8 @@ pub mod paced;
 
 pub mod read_ahead;
 
+pub mod quantum;
+
 pub mod gather;
 
 pub mod request_body;

@@ -17,7 +17,7 @@ use crate::commands::subject::subject;
 use crate::config::{self, Config};
 use crate::error::Error;
 use crate::hardening::harden;
-use crate::limits::{BLOCKING_THREADS, END_WAIT};
+use crate::limits::{BLOCKING_THREADS, END_WAIT, EVENT_INTERVAL};
 use crate::logging;
 use crate::offline::offline;
 use crate::prove::prove;
@@ -93,6 +93,7 @@ async fn ask(remote: &Remote, command: &Command) -> Result<ExitCode, Error> {
 fn block_on<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let runtime: Runtime = Builder::new_multi_thread()
         .enable_all()
+        .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
         .build()
         .map_err(|source| Error::System {

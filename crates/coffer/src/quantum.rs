@@ -1,0 +1,112 @@
+//! How much a connection reads before it lets others go first.
+//!
+//! hyper hands on what it has read, 64 KiB at a time, and gives up its thread each time. On a
+//! hundred uploads that take 64 KiB in turn, what each of them needs has left the processor's cache
+//! when its turn comes again, and moving and sealing bytes costs a quarter more. So a connection is
+//! asked to go on until it has read a quantum, as in deficit round robin, or has no more to read.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
+use crate::limits::{QUANTUM_BYTES, QUANTUM_STEP_BYTES};
+
+/// Counts what one connection reads.
+#[derive(Debug, Clone, Default)]
+pub struct ReadCount(Arc<AtomicUsize>);
+
+impl ReadCount {
+    /// Notes that so many bytes were read.
+    pub fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// How many bytes it was since this was last asked.
+    pub fn take(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// Drives `connection` to its end, a quantum at a time. Whatever reads for it tells `read`.
+pub async fn by_quanta<C: Future>(mut connection: Pin<&mut C>, read: &ReadCount) -> C::Output {
+    std::future::poll_fn(|cx| {
+        let mut quantum_bytes = 0;
+        read.take();
+        loop {
+            if let ended @ Poll::Ready(_) = connection.as_mut().poll(cx) {
+                return ended;
+            }
+            // Whoever read this much has more to read, or will find that there is none. If it goes
+            // on because it has asked to be woken, it is woken once more; that costs little.
+            let step_bytes = read.take();
+            quantum_bytes += step_bytes;
+            if step_bytes < QUANTUM_STEP_BYTES || quantum_bytes >= QUANTUM_BYTES {
+                return Poll::Pending;
+            }
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::{Context, Waker};
+
+    /// Reads a step whenever it is polled, and ends after the last one.
+    struct Reader {
+        steps: Vec<usize>,
+        read: ReadCount,
+    }
+
+    impl Future for Reader {
+        type Output = &'static str;
+
+        fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<&'static str> {
+            let Some(step_bytes) = self.steps.pop() else {
+                return Poll::Ready("ended");
+            };
+            self.read.add(step_bytes);
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }
+
+    /// How many steps are left after each time that it gives up its thread.
+    fn rests(steps: Vec<usize>) -> Vec<usize> {
+        let read = ReadCount::default();
+        let mut reader = Reader {
+            steps,
+            read: read.clone(),
+        };
+        let mut rests = Vec::new();
+        loop {
+            let polled = {
+                let mut run = std::pin::pin!(by_quanta(Pin::new(&mut reader), &read));
+                run.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+            };
+            match polled {
+                Poll::Pending => rests.push(reader.steps.len()),
+                Poll::Ready(_) => return rests,
+            }
+        }
+    }
+
+    #[test]
+    fn a_busy_connection_gives_way_after_each_quantum() {
+        let steps = QUANTUM_BYTES / QUANTUM_STEP_BYTES;
+        assert_eq!(
+            rests(vec![QUANTUM_STEP_BYTES; 3 * steps]),
+            [2 * steps, steps, 0]
+        );
+        assert_eq!(rests(vec![QUANTUM_BYTES + 1; 3]), [2, 1, 0]);
+    }
+
+    #[test]
+    fn a_connection_that_reads_little_gives_way_at_once() {
+        assert_eq!(rests(vec![QUANTUM_STEP_BYTES - 1, 0, 1]), [2, 1, 0]);
+        // A large upload's end, then a small request.
+        assert_eq!(rests(vec![10, 0, QUANTUM_STEP_BYTES]), [1, 0]);
+    }
+}
