@@ -91,6 +91,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{HTTP_BUFFER_BYTES, QUANTUM_BYTES};
+    use crate::quantum;
+    use http::{Request, Response};
+    use http_body_util::{BodyExt, Full};
+    use hyper::body::{Bytes, Incoming};
+    use hyper_util::rt::TokioIo;
     use tokio::io::AsyncReadExt;
 
     /// Gives out what it is told, a step a read.
@@ -132,6 +138,62 @@ mod tests {
             "then it has ended"
         );
         assert_eq!(count.take(), 8);
+    }
+
+    /// How often a real server of HTTP gives up its thread while it takes `request`, all of which
+    /// is there to be read.
+    fn rests(request: Vec<u8>, by_quanta: bool) -> usize {
+        let count = ReadCount::default();
+        let stream = tokio::io::join(io::Cursor::new(request), tokio::io::sink());
+        let service = hyper::service::service_fn(|request: Request<Incoming>| async {
+            let body = request.into_body().collect().await?;
+            let whole = Full::new(Bytes::from(body.to_bytes().len().to_string()));
+            Ok::<_, hyper::Error>(Response::new(whole))
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .half_close(true)
+            .max_buf_size(HTTP_BUFFER_BYTES)
+            .serve_connection(TokioIo::new(Gathered::new(stream, count.clone())), service);
+        let mut connection = std::pin::pin!(connection);
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let mut rests = 0;
+        loop {
+            let polled = match by_quanta {
+                true => {
+                    std::pin::pin!(quantum::by_quanta(connection.as_mut(), &count)).poll(&mut cx)
+                }
+                false => connection.as_mut().poll(&mut cx),
+            };
+            match polled {
+                Poll::Pending => rests += 1,
+                Poll::Ready(ended) => {
+                    ended.unwrap();
+                    return rests;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_upload_through_hyper_takes_a_turn_for_each_quantum() {
+        let mebibytes = 8;
+        let mut request = format!(
+            "PUT / HTTP/1.1\r\ncontent-length: {}\r\n\r\n",
+            mebibytes << 20
+        )
+        .into_bytes();
+        request.resize(request.len() + (mebibytes << 20), 7);
+        let quanta = (mebibytes << 20) / QUANTUM_BYTES;
+        let rests_by_quanta = rests(request.clone(), true);
+        assert!(
+            (quanta - 1..=quanta + 1).contains(&rests_by_quanta),
+            "{rests_by_quanta}"
+        );
+        let without = rests(request, false);
+        assert!(
+            without > 4 * rests_by_quanta,
+            "not needed: hyper rests {without} times"
+        );
     }
 
     #[tokio::test]
