@@ -20,14 +20,14 @@ pub const READ_AHEAD_BUFFERS: usize = 128;
 pub const READ_AHEAD_IDLE_BUFFERS: usize = 4;
 
 /// Plaintext that a connection reads before it lets others go first. With 1 MiB instead of the
-/// 128 KiB of one turn of hyper, uploads on a hundred connections cost a quarter less.
+/// 128 KiB of one turn of hyper, uploads on a hundred connections cost a fifth less.
 pub const QUANTUM_BYTES: usize = 1024 * 1024;
 
 /// Plaintext that a connection must have read when hyper rests, to go on: a record of TLS.
 pub const QUANTUM_STEP_BYTES: usize = 16 * 1024;
 
-/// After how many turns of connections a thread looks which others have something to do. Of
-/// tokio's usual 61 turns, a quantum each, small requests beside uploads would take notice.
+/// After how many turns of its tasks a thread looks for new events. After tokio's usual 61, of a
+/// quantum each, small requests beside uploads would wait noticeably longer.
 pub const EVENT_INTERVAL: u32 = 16;
 
 /// Plaintext that rustls takes and seals before the first byte must go to the socket, a
