@@ -5,6 +5,8 @@ CARGO ?= cargo
 ARGS ?=
 # Options for the benchmarks, as in: make bench BENCH_ARGS="get --quick"
 BENCH_ARGS ?=
+# How many states `make test-power` looks at after power cuts, and as many after faults
+POWER_STATES ?= 3000
 # Options for the lab's virtual machine, as in: make lab-kernel KERNEL_ARGS="--kernel backports"
 KERNEL_ARGS ?=
 
@@ -13,7 +15,7 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-tools test-style test-rust test-fuzz test-server test-large \
-  test-lab fuzz bench lab lab-kernel lab-example
+  test-power test-lab fuzz bench lab lab-kernel lab-example
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -41,11 +43,12 @@ test-style: test-tools
 test-rust: test-tools
 	$(call TIMED,$(CARGO) test --locked --workspace)
 
-# Server and lab are built at once: apart, each would have the libraries built for itself, with other
-# features.
+# Server, lab and recorder are built at once: apart, each would have the libraries built for itself,
+# with other features. A run looks at the same power cuts as the one before: `make test-power` looks for
+# new ones.
 test-server: test-tools
-	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab)
-	$(call TIMED,.venv/bin/pytest --durations 10 tests)
+	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab -p coffer-faults)
+	$(call TIMED,.venv/bin/pytest --durations 10 --power-seed 1 tests)
 
 # The lab's own checks: who can run here, and that all contenders agree before they are timed.
 test-lab: deps
@@ -56,6 +59,10 @@ test-lab: deps
 
 test-fuzz: test-tools
 	$(call TIMED,scripts/fuzz 5)
+
+test-power: test-tools ## cut the power and fail calls thousands of times (half an hour)
+	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab -p coffer-faults)
+	$(call TIMED,.venv/bin/pytest tests/power --power-states $(POWER_STATES))
 
 test-large: test-tools ## move objects of gigabytes (needs 60 GB of disk)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)

@@ -96,12 +96,13 @@ def test_json_of_subjects(server):
     assert made.pop("access_key_id") and MOMENT.match(made.pop("created_at"))
     assert made == {
         "name": "json.subject", "clearance": "s0", "roles": ["data-user"], "all_buckets": True,
-        "grants": [], "disabled": False,
+        "grants": [], "disabled": False, "trusted": False,
     }  # fmt: skip
 
 
-def test_generations_are_told(server):
+def test_generations_are_told(own_server):
     """Of the keystore, of each level's key, of a bucket's; and which was destroyed."""
+    server = own_server().start()
     run(server, "level", "create", "turned", "--rank", "4")
     run(server, "bucket", "create", "of-turned", "--level", "turned")
     turned = ask(server, "level", "rotate", "turned")

@@ -55,6 +55,24 @@ def test_grants_allow_what_they_say(server, s3, granted):
         client.create_bucket(Bucket="a-new-one")
 
 
+def test_a_page_of_no_rows_needs_the_right_to_list_too(server):
+    writer = client_of(server, "writes-only", "default", "--grant", f"{BUCKET}=write")
+    upload = writer.create_multipart_upload(Bucket=BUCKET, Key="part-by-part")["UploadId"]
+    for ask_for in (
+        lambda client: client.list_objects_v2(Bucket=BUCKET, MaxKeys=0),
+        lambda client: client.list_objects(Bucket=BUCKET, MaxKeys=0),
+        lambda client: client.list_object_versions(Bucket=BUCKET, MaxKeys=0),
+        lambda client: client.list_multipart_uploads(Bucket=BUCKET, MaxUploads=0),
+        lambda client: client.list_parts(
+            Bucket=BUCKET, Key="part-by-part", UploadId=upload, MaxParts=0
+        ),
+    ):
+        with s3_refused("AccessDenied", 403):
+            ask_for(writer)
+        assert not ask_for(s3_client(server))["IsTruncated"]
+    writer.abort_multipart_upload(Bucket=BUCKET, Key="part-by-part", UploadId=upload)
+
+
 def test_reading_is_needed_to_copy_from_and_writing_to_copy_to(server):
     reader = client_of(server, "copies-from", "default", "--grant", f"{BUCKET}=read")
     with s3_refused("AccessDenied", 403):

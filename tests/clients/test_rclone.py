@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.content import MIB
 from harness.programs import make_tree, run, tree_digests
 
 
@@ -24,6 +25,28 @@ def rclone(server, client_env):
         return run(command, environment, **options)
 
     return call
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["Other"], ["Minio"], ["Other", "--s3-use-multipart-etag=true"]],
+    ids=["other", "minio", "as-aws"],
+)
+def test_uploads_in_parts_are_whole_to_every_provider(rclone, s3, tmp_path, options):
+    """AWS and Minio have rclone form the entity tag of an upload in parts, and compare.
+
+    AWS has it address buckets by host as well, which is why its other habit is asked for by name.
+    """
+    source = make_tree(tmp_path / "source", large_bytes=12 * MIB + 1)
+    bucket = "rclone-etags"
+    of_provider = ("--s3-provider", *options)
+    in_parts = ("--s3-upload-cutoff", "5M", "--s3-chunk-size", "5M")
+    s3.create_bucket(Bucket=bucket)
+    rclone("copy", *of_provider, *in_parts, source, f"coffer:{bucket}")
+    rclone("check", *of_provider, "--download", source, f"coffer:{bucket}")
+    rclone("check", *of_provider, source, f"coffer:{bucket}")
+    assert s3.head_object(Bucket=bucket, Key="large")["ETag"].endswith('-3"')
+    rclone("purge", *of_provider, f"coffer:{bucket}")
 
 
 def test_copy_sync_and_check(rclone, tmp_path):

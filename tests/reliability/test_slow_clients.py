@@ -310,7 +310,7 @@ def test_half_sent_uploads_leave_no_bytes(server):
 
 
 def test_thousands_of_connections(server, capsys):
-    """2,500 at once, more than are served at once; all idle, and then all cut off."""
+    """2,500 at once, all idle, and then all cut off."""
     count, failed = 2_500, []
     connections, lock = [], threading.Lock()
     context = raw.tls_context(server)

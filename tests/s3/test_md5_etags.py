@@ -1,9 +1,12 @@
 """`etag = "md5"`: entity tags as S3 makes them without KMS."""
 
 import hashlib
+import re
+from base64 import b64encode
 
 import pytest
 
+from harness.clients import drain, s3_client
 from harness.content import PART_MIN_BYTES, content
 from harness.server import Server
 
@@ -38,3 +41,56 @@ def test_of_parts(s3, bucket):
     done = s3.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
     joined = b"".join(hashlib.md5(body).digest() for body in bodies)
     assert done["ETag"] == f'"{hashlib.md5(joined).hexdigest()}-2"'
+
+
+@pytest.fixture(scope="module")
+def plain_server(tmp_path_factory):
+    with Server(tmp_path_factory.mktemp("plain")) as running:
+        yield running
+
+
+@pytest.fixture
+def plain(plain_server):
+    """A client of a server with the default, and a bucket."""
+    client = s3_client(plain_server)
+    client.create_bucket(Bucket="plain")
+    yield client
+    drain(client, "plain")
+
+
+def md5_of(body):
+    return b64encode(hashlib.md5(body).digest()).decode()
+
+
+def put_parts(client, with_md5):
+    """Puts two parts, each with or without `Content-MD5`."""
+    upload = client.create_multipart_upload(Bucket="plain", Key="a")["UploadId"]
+    where = {"Bucket": "plain", "Key": "a", "UploadId": upload}
+    bodies = [content(PART_MIN_BYTES, 1), content(100, 2)]
+    parts = []
+    for number, (body, has_md5) in enumerate(zip(bodies, with_md5, strict=True), 1):
+        more = {"ContentMD5": md5_of(body)} if has_md5 else {}
+        etag = client.upload_part(**where, PartNumber=number, Body=body, **more)["ETag"]
+        assert (etag == f'"{hashlib.md5(body).hexdigest()}"') is has_md5
+        parts.append({"PartNumber": number, "ETag": etag})
+    done = client.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
+    joined = b"".join(hashlib.md5(body).digest() for body in bodies)
+    return done["ETag"], f'"{hashlib.md5(joined).hexdigest()}-2"'
+
+
+def test_by_default_an_md5_that_was_sent_is_the_entity_tag(plain):
+    for size_bytes in (0, 10, 100_000):
+        body = content(size_bytes)
+        stored = plain.put_object(Bucket="plain", Key="a", Body=body, ContentMD5=md5_of(body))
+        assert stored["ETag"] == f'"{hashlib.md5(body).hexdigest()}"'
+        assert stored["ServerSideEncryption"] == "aws:kms"
+    found, expected = put_parts(plain, [True, True])
+    assert found == expected
+
+
+def test_by_default_no_other_entity_tag_looks_like_an_md5(plain):
+    etag = plain.put_object(Bucket="plain", Key="a", Body=b"a")["ETag"].strip('"')
+    assert re.fullmatch("[0-9a-f]{32}-1", etag)
+    for with_md5 in ([False, False], [True, False]):
+        found, other = put_parts(plain, with_md5)
+        assert found != other and re.fullmatch('"[0-9a-f]{32}-2"', found)

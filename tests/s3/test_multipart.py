@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.clients import refused
+from harness.clients import refused, s3_client
 from harness.content import MIB, PART_MIN_BYTES, content
 
 
@@ -257,15 +257,6 @@ def test_the_same_part_at_once(s3, bucket, server):
     assert server.blob_bytes_at_most(110_000)
 
 
-def test_completing_twice(s3, bucket):
-    upload = Upload(s3, bucket)
-    upload.put(1, b"a")
-    upload.complete()
-    with refused("NoSuchUpload", 404):
-        upload.complete()
-    assert upload.read() == b"a"
-
-
 def test_size_announced_at_the_end(s3, bucket):
     upload = Upload(s3, bucket)
     upload.put(1, b"abc")
@@ -286,3 +277,58 @@ def test_ten_thousand_parts(s3, bucket):
         upload.complete()
     upload.complete([10_000])
     assert upload.read() == b"10000"
+
+
+def told(answer):
+    return {name: answer[name] for name in answer if name != "ResponseMetadata"}
+
+
+def test_completing_again_answers_the_same(own_server):
+    server = own_server()
+    server.start()
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="again")
+    upload = Upload(s3, "again", ChecksumAlgorithm="SHA256")
+    for number in (1, 2):
+        upload.put(number, content(PART_MIN_BYTES, number), ChecksumAlgorithm="SHA256")
+    first = told(upload.complete(IfNoneMatch="*"))
+    assert told(upload.complete(IfNoneMatch="*")) == first
+    assert told(upload.complete()) == first
+    with refused("NoSuchUpload", 404):
+        upload.complete([1])
+    with refused("NoSuchUpload", 404):
+        Upload.complete(elsewhere(upload, Key="b"))
+    with refused("NoSuchUpload", 404):
+        upload.put(3, b"late")
+
+    # It brings back nothing that was replaced or deleted since.
+    s3.put_object(Bucket="again", Key="a", Body=b"newer")
+    assert told(upload.complete()) == first
+    assert upload.read() == b"newer"
+    s3.delete_object(Bucket="again", Key="a")
+    assert told(upload.complete()) == first
+    with refused("NoSuchKey", 404):
+        upload.read()
+
+    server.kill()
+    server.start()
+    upload.s3 = s3_client(server)
+    assert told(upload.complete()) | {"Location": ""} == first | {"Location": ""}
+    with refused("NoSuchKey", 404):
+        upload.read()
+
+
+def elsewhere(upload, **where):
+    other = Upload.__new__(Upload)
+    other.s3, other.etags = upload.s3, upload.etags
+    other.where = upload.where | where
+    return other
+
+
+def test_many_who_complete_at_once_hear_the_same(s3, bucket):
+    upload = Upload(s3, bucket)
+    upload.put(1, b"once")
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: told(upload.complete()), range(8)))
+    assert all(answer == answers[0] for answer in answers)
+    assert upload.read() == b"once"

@@ -11,41 +11,21 @@ RULE = {"ID": "r", "Status": "Enabled", "Prefix": "", "Expiration": {"Days": 1}}
 
 BUCKET_CALLS = {
     "put_bucket_versioning": {"VersioningConfiguration": {"Status": "Enabled"}},
-    "get_object_lock_configuration": {},
     "put_object_lock_configuration": {"ObjectLockConfiguration": {"ObjectLockEnabled": "Enabled"}},
-    "get_bucket_lifecycle_configuration": {},
     "put_bucket_lifecycle_configuration": {"LifecycleConfiguration": {"Rules": [RULE]}},
     "delete_bucket_lifecycle": {},
-    "get_bucket_acl": {},
     "put_bucket_acl": {"ACL": "public-read"},
-    "get_bucket_policy": {},
     "put_bucket_policy": {"Policy": "{}"},
     "delete_bucket_policy": {},
-    "get_bucket_policy_status": {},
-    "get_bucket_cors": {},
     "put_bucket_cors": {
         "CORSConfiguration": {"CORSRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*"]}]}
     },
-    "get_bucket_website": {},
-    "get_bucket_logging": {},
-    "get_bucket_notification_configuration": {},
-    "get_bucket_replication": {},
-    "get_bucket_request_payment": {},
-    "get_bucket_accelerate_configuration": {},
-    "get_public_access_block": {},
-    "get_bucket_ownership_controls": {},
-    "list_bucket_inventory_configurations": {},
-    "list_bucket_metrics_configurations": {},
-    "list_bucket_analytics_configurations": {},
     "delete_bucket_encryption": {},
 }
 
 OBJECT_CALLS = {
-    "get_object_acl": {},
     "put_object_acl": {"ACL": "public-read"},
-    "get_object_retention": {},
     "put_object_retention": {"Retention": {"Mode": "GOVERNANCE", "RetainUntilDate": FUTURE}},
-    "get_object_legal_hold": {},
     "put_object_legal_hold": {"LegalHold": {"Status": "ON"}},
     "get_object_torrent": {},
     "restore_object": {"RestoreRequest": {"Days": 1}},

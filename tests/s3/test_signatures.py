@@ -3,7 +3,9 @@
 import base64
 import datetime
 import hashlib
+import hmac
 import http.client
+import urllib.parse
 
 import pytest
 
@@ -11,6 +13,17 @@ from harness import raw
 from harness.checksums import checksum
 from harness.clients import refused, s3_client
 from harness.content import content
+from harness.server import Server
+
+# Many signatures here are wrong on purpose; tests/reliability/test_crowds.py throttles.
+LIMITS = "[limits]\nsign-in-failures = 1000\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with Server(tmp_path_factory.mktemp("signatures"), config=LIMITS) as running:
+        yield running
+        assert "panicked" not in running.log()
 
 
 def fetch(server, method, url, body=None, headers=None):
@@ -117,6 +130,50 @@ def test_version_2_urls_are_good_for_one_thing(server, bucket):
     )
     status, _, body = fetch(server, "GET", expired)
     assert status == 403 and b"expired" in body
+
+
+def version_2_url(server, path):
+    """A URL presigned by version 2 for reading this path, and nothing else."""
+    access_key_id, secret = server.credentials()
+    expires = int(raw.now().timestamp()) + 60
+    to_sign = f"GET\n\n\n{expires}\n{path}".encode()
+    signature = base64.b64encode(hmac.digest(secret.encode(), to_sign, "sha1")).decode()
+    query = {"AWSAccessKeyId": access_key_id, "Expires": expires, "Signature": signature}
+    return f"{path}?{urllib.parse.urlencode(query)}"
+
+
+@pytest.mark.parametrize(
+    "selects", ["encryption", "publicAccessBlock", "attributes", "retention", "x-id"]
+)
+def test_version_2_urls_select_nothing_by_a_header_of_the_same_name(server, s3, bucket, selects):
+    """A header that the signature does not cover comes from who uses the URL, not who made it."""
+    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+    for path in (f"/{bucket}", f"/{bucket}/a"):
+        url = version_2_url(server, path)
+        assert fetch(server, "GET", url)[0] == 200
+        for value in ("", "1"):
+            told = {selects: value}
+            status, _, body = fetch(server, "GET", f"{url}&{selects}={value}", headers=told)
+            assert status == 403 and b"<Code>AccessDenied</Code>" in body, (status, body)
+
+
+def test_request_ids_tell_nothing(server):
+    """Neither how many requests there were between two, nor when the server was started."""
+    odd = 0x9E37_79B9_7F4A_7C15
+    undo = pow(odd, -1, 1 << 64)
+    ids, host_ids = [], []
+    for _ in range(8):
+        _, headers, _ = raw.send(server, "GET", "/")
+        assert len(headers["x-amz-request-id"]) == 16 and len(headers["x-amz-id-2"]) == 32
+        ids.append(int(headers["x-amz-request-id"], 16))
+        host_ids.append(base64.b64decode(headers["x-amz-id-2"]))
+    steps = {(b - a) % (1 << 64) for a, b in zip(ids, ids[1:], strict=False)}
+    assert len(steps) == len(ids) - 1, "the ids are counted"
+    counts = {(b - a) * undo % (1 << 64) for a, b in zip(ids, ids[1:], strict=False)}
+    assert min(counts) > 1 << 32, "the ids are counted, and multiplied"
+    for place in range(0, 24, 8):
+        words = [host_id[place : place + 8] for host_id in host_ids]
+        assert len(set(words)) == len(words), "a part of the second id is the same for all"
 
 
 def test_presigned_urls_expire(s3, bucket, server):

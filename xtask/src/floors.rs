@@ -18,7 +18,13 @@ pub const FLOORS: [(&str, u8); 9] = [
 ];
 
 /// Beside the house: they may see all and are seen by none.
-pub const ASIDE: [&str; 4] = ["coffer-lab", "coffer-bench", "coffer-fuzz", "xtask"];
+pub const ASIDE: [&str; 5] = [
+    "coffer-lab",
+    "coffer-bench",
+    "coffer-faults",
+    "coffer-fuzz",
+    "xtask",
+];
 
 /// Checks one manifest: `path` for the report, `text` its TOML.
 pub fn check_manifest(path: &str, text: &str) -> Vec<Finding> {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use coffer_vault::Vault;
+use coffer_vault::{SignInFailures, Vault};
 use tokio::sync::Semaphore;
 
-use crate::failures::Failures;
 use crate::limits::VERIFICATIONS;
 use crate::requests::Requests;
 use crate::status::Status;
@@ -20,10 +19,18 @@ pub struct Admin {
     pub(crate) requests: Arc<dyn Fn() -> Requests + Send + Sync>,
     pub(crate) verifications: Arc<Semaphore>,
     pub(crate) audit_verifications: Arc<Semaphore>,
-    pub(crate) failures: Arc<Failures>,
+    pub(crate) failures: Arc<SignInFailures>,
 }
 
 impl Admin {
+    /// With failed sign-ins counted here.
+    pub fn with_failures(self, failures: SignInFailures) -> Self {
+        Self {
+            failures: Arc::new(failures),
+            ..self
+        }
+    }
+
     /// Answers from this vault, and from what the S3 listener and the S3 front door count.
     pub fn new(
         vault: Vault,

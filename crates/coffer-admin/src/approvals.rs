@@ -1,9 +1,10 @@
-//! Erases and exports, and `/v1/requests`: those that wait for an approval.
+//! Erases and exports, and `/v1/requests`: what waits for an approval.
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use coffer_vault::{ApprovalRequest, Asked, Wanted};
+use coffer_audit::Pruned;
+use coffer_vault::{Actor, ApprovalRequest, Asked, Wanted};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
@@ -14,9 +15,10 @@ use crate::admin::Admin;
 use crate::buckets::bucket_name;
 use crate::caller::{Caller, InPath, Input};
 use crate::instant::rfc3339;
+use crate::progress::Rotation;
 use crate::refusal::Refusal;
 
-/// What became of an erase or an export that was asked for, or approved. One of the three is there.
+/// What became of something that was asked for, or approved. One of these is there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Outcome {
     /// It was erased: the receipt, as `docs/FORMAT.md` has it.
@@ -27,10 +29,84 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub export: Option<String>,
-    /// It waits for the approval of others.
+    /// A rotation has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub rotation: Option<Rotation>,
+    /// The root key was rotated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub root_rotation: Option<RootRotation>,
+    /// The audit log was pruned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub pruned: Option<AuditPruned>,
+    /// It waits for the approval of others; or, once they have given it, for who asked to ask
+    /// again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub request: Option<PendingRequest>,
+}
+
+/// What was pruned of the audit log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditPruned {
+    /// How many records: 0 when no whole segment was old enough.
+    pub count: u64,
+    /// The first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub first_sequence: Option<u64>,
+    /// The last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub last_sequence: Option<u64>,
+    /// Its hash, on which what is left follows: 64 hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub last_hash: Option<String>,
+}
+
+impl From<Option<Pruned>> for AuditPruned {
+    fn from(pruned: Option<Pruned>) -> Self {
+        pruned.map_or_else(Self::default, |pruned| Self {
+            count: pruned.through.sequence + 1 - pruned.first,
+            first_sequence: Some(pruned.first),
+            last_sequence: Some(pruned.through.sequence),
+            last_hash: Some(pruned.through.hash.to_string()),
+        })
+    }
+}
+
+/// What waits for the approval of others; or, once they have given it, for who asked to ask
+/// again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Waiting {
+    /// The request.
+    pub request: PendingRequest,
+}
+
+/// That the root key was rotated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RootRotation {
+    /// The generation of the keystore, which opens with the new root key alone.
+    pub generation: u64,
+    /// Whether the old root key is destroyed: nothing else is answered.
+    pub replaced_destroyed: bool,
+    /// How.
+    pub destruction: String,
+}
+
+impl RootRotation {
+    /// As it is told once it is done.
+    pub(crate) async fn done(admin: &Admin, actor: &Actor) -> Result<Self, Refusal> {
+        let status = admin.vault.keystore_status(actor).await?;
+        Ok(Self {
+            generation: status.generation,
+            replaced_destroyed: true,
+            destruction: status.destruction,
+        })
+    }
 }
 
 /// A request that waits for approvals.
@@ -38,10 +114,12 @@ pub struct Outcome {
 pub struct PendingRequest {
     /// Its id: 32 hexadecimal digits.
     pub id: String,
-    /// What is asked for: `level.erase`, `bucket.erase` or `key.export`.
+    /// The act that is asked for, such as `level.erase` or `keystore.move`.
     pub wants: String,
-    /// Name of the level that it is about.
-    pub level: String,
+    /// Name of the level that it is about; absent: it concerns all levels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub level: Option<String>,
     /// Name of the bucket, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -49,8 +127,20 @@ pub struct PendingRequest {
     /// For whom an export is to be: recipients of age.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recipients: Vec<String>,
-    /// Who asked.
+    /// Where the root key is to be moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub to: Option<String>,
+    /// Up to when the audit log is to be pruned: RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    pub before: Option<String>,
+    /// Who asked: an access key id, or `local:UID`.
     pub requested_by: String,
+    /// The name of who asked, if that is a subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub requested_by_name: Option<String>,
     /// When: RFC 3339, UTC.
     #[schema(format = DateTime)]
     pub requested_at: String,
@@ -61,6 +151,12 @@ pub struct PendingRequest {
     pub approvals: u8,
     /// Who has approved so far.
     pub approved_by: Vec<String>,
+    /// Their names, in the same order: again `local:UID` of who has none.
+    #[serde(default)]
+    pub approved_by_names: Vec<String>,
+    /// Whether all have approved it: then who asked has to ask again, for it to be done.
+    #[serde(default)]
+    pub approved: bool,
 }
 
 /// For whom to export.
@@ -75,20 +171,20 @@ pub struct ExportRequest {
 
 impl From<ApprovalRequest> for PendingRequest {
     fn from(request: ApprovalRequest) -> Self {
-        let wants = request.wanted.act().to_owned();
-        let (level, bucket, recipients) = match request.wanted {
-            Wanted::LevelErase { level, .. } => (level, None, Vec::new()),
-            Wanted::BucketErase { level, bucket, .. } => (level, Some(bucket), Vec::new()),
-            Wanted::KeyExport {
-                level, recipients, ..
-            } => (level, None, recipients),
-        };
+        let wanted = &request.wanted;
+        let is_export = matches!(wanted, Wanted::KeyExport { .. });
+        let name_of = |person: &String| request.name_of(person).unwrap_or(person).to_owned();
         Self {
+            wants: wanted.act().to_owned(),
+            level: wanted.level().map(str::to_owned),
+            bucket: wanted.bucket().map(str::to_owned),
+            recipients: if is_export { wanted.to() } else { Vec::new() },
+            to: { wanted.to().into_iter() }.next().filter(|_| !is_export),
+            before: wanted.before_ms().map(rfc3339),
+            requested_by_name: request.name_of(&request.requested_by).map(str::to_owned),
+            approved_by_names: request.approved_by.iter().map(name_of).collect(),
+            approved: request.is_approved(),
             id: request.id,
-            wants,
-            level,
-            bucket,
-            recipients,
             requested_by: request.requested_by,
             requested_at: rfc3339(request.requested_ms),
             expires_at: rfc3339(request.expires_ms),
@@ -100,7 +196,7 @@ impl From<ApprovalRequest> for PendingRequest {
 
 /// What is answered to whoever asks or approves.
 #[derive(IntoResponses)]
-enum Answer {
+pub(crate) enum Answer {
     /// It is done
     #[response(status = OK)]
     Done(Outcome),
@@ -121,6 +217,11 @@ impl From<Asked> for Answer {
             Asked::Exported(export) => {
                 outcome.export = Some(String::from_utf8_lossy(&export).into_owned());
             }
+            Asked::Rotating(rotation) => outcome.rotation = Some(rotation.into()),
+            // What there is to tell of it is asked for.
+            Asked::Rerooted => {}
+            Asked::Pruned(pruned) => outcome.pruned = Some(pruned.into()),
+            Asked::Approved(request) => outcome.request = Some(request.into()),
             Asked::Waits(request) => {
                 outcome.request = Some(request.into());
                 return Self::Waits(outcome);
@@ -229,7 +330,8 @@ async fn list_requests(
 
 /// Approve a request
 ///
-/// Another key custodian's than who asked. With the last approval it is done.
+/// Another key custodian's than who asked. With the last approval it is done; but what takes
+/// something that no request keeps, such as a passphrase, is done when who asked asks again.
 #[utoipa::path(
     post,
     path = "/v1/requests/{id}/approve",
@@ -242,7 +344,14 @@ async fn approve_request(
     State(admin): State<Admin>,
     InPath(id): InPath<String>,
 ) -> Result<Answer, Refusal> {
-    Ok(admin.vault.approve(&actor, &id).await?.into())
+    let asked = admin.vault.approve(&actor, &id).await?;
+    if asked != Asked::Rerooted {
+        return Ok(asked.into());
+    }
+    Ok(Answer::Done(Outcome {
+        root_rotation: Some(RootRotation::done(&admin, &actor).await?),
+        ..Outcome::default()
+    }))
 }
 
 /// Withdraw a request

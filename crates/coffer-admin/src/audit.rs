@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use coffer_audit::{Hash, Record, Recorded};
-use coffer_vault::{Actor, AuditItem, AuditQuery};
+use coffer_audit::{Hash, Outcome, Record, Recorded};
+use coffer_vault::{Actor, AuditFilter, AuditItem, AuditQuery};
 use futures::StreamExt;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -18,19 +18,69 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
+use crate::approvals::Answer;
 use crate::caller::{Caller, InQuery, Input};
 use crate::refusal::Refusal;
+use crate::subjects::moment;
 
 /// Which records.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AuditRequest {
     /// From this record on.
     #[param(minimum = 1)]
     pub since: Option<u64>,
+    /// From this time on: RFC 3339.
+    #[param(format = DateTime)]
+    pub since_time: Option<String>,
+    /// Before this time: RFC 3339.
+    #[param(format = DateTime)]
+    pub until_time: Option<String>,
+    /// Of this act, such as `level.erase`; or of all of a kind, such as `level`.
+    pub act: Option<String>,
+    /// By or about this subject: its name or its access key id; also `local:UID`.
+    pub subject: Option<String>,
+    /// About this bucket.
+    pub bucket: Option<String>,
+    /// With this outcome.
+    #[param(inline)]
+    pub outcome: Option<Ended>,
     /// Of those, only so many at the end.
     pub last: Option<u64>,
+}
+
+/// What became of an act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Ended {
+    /// It is about to be done.
+    Begun,
+    /// It was done.
+    Done,
+    /// It was not allowed.
+    Denied,
+    /// It failed.
+    Failed,
+}
+
+impl AuditRequest {
+    fn filter(self) -> Result<AuditFilter, Refusal> {
+        let time = |text: Option<String>| text.as_deref().map(moment).transpose();
+        Ok(AuditFilter {
+            since_ms: time(self.since_time)?,
+            until_ms: time(self.until_time)?,
+            act: self.act,
+            subject: self.subject,
+            bucket: self.bucket,
+            outcome: self.outcome.map(|outcome| match outcome {
+                Ended::Begun => Outcome::Begun,
+                Ended::Done => Outcome::Done,
+                Ended::Denied => Outcome::Denied,
+                Ended::Failed => Outcome::Failed,
+            }),
+        })
+    }
 }
 
 /// Records are counted in integers as others know them, of 63 bits.
@@ -59,6 +109,9 @@ pub struct AuditRecord {
     /// Who did it: an access key id, or `local:UID`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
+    /// The name of that subject when it did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor_name: Option<String>,
     /// `begun`, `done`, `denied` or `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
@@ -81,6 +134,7 @@ impl From<Record> for AuditRecord {
             hash: Some(record.hash.to_string()),
             act: Some(record.event.act.into_owned()),
             actor: Some(record.event.actor),
+            actor_name: record.event.actor_name,
             outcome: Some(record.event.outcome.as_str().to_owned()),
             details: record.event.details,
             unreadable: None,
@@ -122,6 +176,9 @@ pub struct AuditReport {
     pub segment_count: u32,
     /// How many checkpoints were signed by this server's key.
     pub checkpoint_count: u64,
+    /// The last record that was pruned, as a signed record says; 0 if none was.
+    #[serde(default)]
+    pub pruned_through: u64,
     /// The last record: its number.
     pub last_sequence: u64,
     /// The last record: its hash.
@@ -139,6 +196,7 @@ impl From<coffer_audit::Report> for AuditReport {
             record_count: report.record_count,
             segment_count: report.segment_count,
             checkpoint_count: report.checkpoint_count,
+            pruned_through: report.pruned_through,
             last_sequence: report.last.sequence,
             last_hash: report.last.hash.to_string(),
             findings: report.findings.iter().map(ToString::to_string).collect(),
@@ -152,11 +210,41 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
         .routes(routes!(read_audit))
         .routes(routes!(follow_audit))
         .routes(routes!(verify_audit))
+        .routes(routes!(prune_audit))
+}
+
+/// What is to be pruned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AuditPruneRequest {
+    /// Records from before this time: RFC 3339, a day ago at the latest.
+    #[schema(format = DateTime)]
+    pub before: String,
+}
+
+/// Prune the audit log
+///
+/// An auditor's. Removes the segments all of whose records are from before a time; a signed record
+/// says which they were. Takes approvals where any level does.
+#[utoipa::path(
+    post,
+    path = "/v1/audit/prune",
+    tag = "audit",
+    request_body = AuditPruneRequest,
+    responses(Answer)
+)]
+async fn prune_audit(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    Input(request): Input<AuditPruneRequest>,
+) -> Result<Answer, Refusal> {
+    let before_ms = moment(&request.before)?;
+    Ok(admin.vault.prune_audit(&actor, before_ms).await?.into())
 }
 
 /// Read the audit log
 ///
-/// An auditor's. The answer is a line of JSON for each record.
+/// An auditor's. The answer is a line of JSON for each record; conditions are combined.
 #[utoipa::path(
     get,
     path = "/v1/audit",
@@ -210,6 +298,7 @@ async fn lines(
     let query = AuditQuery {
         from: counted(request.since, 1, "since")?,
         last: counted(request.last, 0, "last")?,
+        filter: request.filter()?,
         follow,
     };
     let items = admin.vault.audit_records(actor, query).await?;

@@ -21,7 +21,7 @@ pub(crate) fn rfc3339(at_ms: i64) -> String {
 }
 
 /// Milliseconds since 1970 of a text of RFC 3339, in whatever time zone.
-pub(crate) fn from_rfc3339(text: &str) -> Option<i64> {
+pub fn from_rfc3339(text: &str) -> Option<i64> {
     let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
     i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
 }

@@ -2,8 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use coffer_keys::{KeysError, SourceSecrets, SourceSpec};
-use coffer_vault::{Actor, KeystoreStatus, LevelInfo};
+use coffer_vault::{Actor, Asked, KeystoreStatus, LevelInfo};
+use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -11,6 +13,7 @@ use utoipa_axum::routes;
 use zeroize::Zeroizing;
 
 use crate::admin::Admin;
+use crate::approvals::{RootRotation, Waiting};
 use crate::caller::{Caller, Input};
 use crate::refusal::Refusal;
 use crate::subjects::Secret;
@@ -55,17 +58,6 @@ pub struct LevelKey {
     pub level: String,
     /// The generation of its key, from 1. Those before are destroyed.
     pub generation: u32,
-}
-
-/// That the root key was rotated.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RootRotation {
-    /// The generation of the keystore, which opens with the new root key alone.
-    pub generation: u64,
-    /// Whether the old root key is destroyed: nothing else is answered.
-    pub replaced_destroyed: bool,
-    /// How.
-    pub destruction: String,
 }
 
 /// Where to move the root key.
@@ -147,36 +139,52 @@ async fn show_keystore(
     post,
     path = "/v1/keystore/rotate",
     tag = "keystore",
-    responses((status = OK, description = "It is rotated", body = RootRotation))
+    responses(
+        (status = OK, description = "It is rotated", body = RootRotation),
+        (status = ACCEPTED, description = "It waits for approvals", body = Waiting),
+    )
 )]
 async fn rotate_root(
     Caller(actor): Caller,
     State(admin): State<Admin>,
-) -> Result<Json<RootRotation>, Refusal> {
-    admin.vault.rotate_root(&actor).await?;
-    let status = admin.vault.keystore_status(&actor).await?;
-    Ok(Json(RootRotation {
-        generation: status.generation,
-        replaced_destroyed: true,
-        destruction: status.destruction,
-    }))
+) -> Result<Response, Refusal> {
+    match waiting(admin.vault.rotate_root(&actor).await?) {
+        Some(waits) => Ok(waits),
+        None => Ok(Json(RootRotation::done(&admin, &actor).await?).into_response()),
+    }
+}
+
+/// The answer, where something is not done.
+fn waiting(asked: Asked) -> Option<Response> {
+    let (Asked::Waits(request) | Asked::Approved(request)) = asked else {
+        return None;
+    };
+    let waiting = Waiting {
+        request: request.into(),
+    };
+    Some((StatusCode::ACCEPTED, Json(waiting)).into_response())
 }
 
 /// Move the root key into another source
 ///
-/// A key custodian's. A new root key is made there, and the old one destroyed.
+/// A key custodian's. A new root key is made there, and the old one destroyed. Where any level
+/// takes approvals, that is asked for first, and the passphrase or PIN is not kept: who asked asks
+/// again, with it, once it is approved.
 #[utoipa::path(
     post,
     path = "/v1/keystore/move",
     tag = "keystore",
     request_body = MoveRequest,
-    responses((status = OK, description = "The keystore as it is now", body = Keystore))
+    responses(
+        (status = OK, description = "The keystore as it is now", body = Keystore),
+        (status = ACCEPTED, description = "It waits for approvals", body = Waiting),
+    )
 )]
 async fn move_keystore(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     Input(request): Input<MoveRequest>,
-) -> Result<Json<Keystore>, Refusal> {
+) -> Result<Response, Refusal> {
     let to = request.to.parse::<SourceSpec>();
     let to = to.map_err(|error: KeysError| Refusal::invalid(error.to_string()))?;
     let secrets = SourceSecrets {
@@ -185,6 +193,8 @@ async fn move_keystore(
             .map(|text| Zeroizing::new(text.0.as_bytes().to_vec())),
         pin: request.pin.map(|text| Zeroizing::new(text.0.clone())),
     };
-    admin.vault.move_keystore(&actor, to, secrets).await?;
-    state(&admin, &actor).await
+    match waiting(admin.vault.move_keystore(&actor, to, secrets).await?) {
+        Some(waits) => Ok(waits),
+        None => Ok(state(&admin, &actor).await?.into_response()),
+    }
 }

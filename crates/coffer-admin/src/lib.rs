@@ -25,8 +25,6 @@ mod refusal;
 
 mod objects;
 
-mod failures;
-
 mod admin;
 
 mod caller;
@@ -38,6 +36,8 @@ mod levels;
 mod buckets;
 
 mod subjects;
+
+mod progress;
 
 mod approvals;
 
@@ -59,20 +59,26 @@ mod routes;
 
 mod socket;
 
+pub use axum::body::Body as Answer;
+
 pub use crate::admin::Admin;
-pub use crate::approvals::{ExportRequest, Outcome, PendingRequest};
-pub use crate::audit::{AuditRecord, AuditReport, AuditVerifyRequest};
+pub use crate::approvals::{
+    AuditPruned, ExportRequest, Outcome, PendingRequest, RootRotation, Waiting,
+};
+pub use crate::audit::{AuditPruneRequest, AuditRecord, AuditReport, AuditVerifyRequest};
 pub use crate::buckets::{Bucket, BucketRequest};
 pub use crate::caller::Peer;
 pub use crate::error::AdminError;
 pub use crate::imports::{AdoptRequest, Import, ImportRequest, ImportedBucket};
-pub use crate::keystore::{Keystore, LevelKey, MoveRequest, RootRotation};
+pub use crate::instant::from_rfc3339;
+pub use crate::keystore::{Keystore, LevelKey, MoveRequest};
 pub use crate::levels::{Level, LevelRequest};
+pub use crate::process::count_lost_log_lines;
+pub use crate::progress::Rotation;
 pub use crate::receipts::{ReceiptEntry, ReceiptKey};
 pub use crate::refusal::{ErrorBody, ErrorDetail};
 pub use crate::report::{Report, VerifyRequest};
 pub use crate::requests::Requests;
-pub use crate::rotations::Rotation;
 pub use crate::routes::{Routes, openapi_json};
 pub use crate::socket::{LocalSocket, connect};
 pub use crate::status::Status;

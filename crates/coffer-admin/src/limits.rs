@@ -20,15 +20,6 @@ pub const VERIFICATIONS: usize = 1;
 /// Bytes of a path that a Unix socket can be bound to (`sun_path`, with its final zero).
 pub const SOCKET_PATH_BYTES: usize = 107;
 
-/// Failed sign-ins from one address in [`SIGN_IN_WINDOW`], after which it is not heard.
-pub const SIGN_IN_FAILURES: u32 = 10;
-
-/// How long failed sign-ins count.
-pub const SIGN_IN_WINDOW: Duration = Duration::from_secs(60);
-
-/// Addresses whose failed sign-ins are remembered; the oldest make room.
-pub const SIGN_IN_ADDRESSES: usize = 4096;
-
 /// Fastest rate of a verification that can be asked for, in bytes a second: JSON's numbers are
 /// exact up to it.
 pub const RATE_MAX: u64 = (1 << 53) - 1;

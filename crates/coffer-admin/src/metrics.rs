@@ -109,6 +109,16 @@ impl Page {
             t.cut_off_count,
         );
         self.counter(
+            "coffer_s3_connections_made_room_total",
+            "Idle S3 connections closed for others, or because they did not sign in.",
+            t.made_room_count,
+        );
+        self.counter(
+            "coffer_s3_connections_kept_out_total",
+            "S3 connections closed because their address had as many as it may.",
+            t.kept_out_count,
+        );
+        self.counter(
             "coffer_s3_received_bytes_total",
             "Bytes received from S3 clients, on the wire.",
             t.received_bytes,
@@ -184,6 +194,11 @@ impl Page {
             vault.open_catalog_count,
         );
         self.gauge(
+            "coffer_kept_orphans",
+            "Blob files that nothing referred to and that were kept: their catalog is in doubt.",
+            vault.kept_orphan_count,
+        );
+        self.gauge(
             "coffer_open_uploads",
             "Multipart uploads neither completed nor aborted.",
             vault.open_upload_count,
@@ -191,6 +206,11 @@ impl Page {
     }
 
     fn process(&mut self, process: &Process) {
+        self.counter(
+            "coffer_log_lines_lost_total",
+            "Lines of the log that could not be written.",
+            process.lost_log_lines,
+        );
         if let Some(bytes) = process.resident_bytes {
             self.gauge("process_resident_memory_bytes", "Memory in RAM.", bytes);
         }

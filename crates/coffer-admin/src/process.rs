@@ -1,6 +1,14 @@
 //! What the system knows of this process, for metrics.
 
 use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static LOST_LOG_LINES: AtomicU64 = AtomicU64::new(0);
+
+/// Counts lines of this process's log that could not be written.
+pub fn count_lost_log_lines(count: u64) {
+    LOST_LOG_LINES.fetch_add(count, Ordering::Relaxed);
+}
 
 /// Resources of this process.
 #[derive(Debug, Default, PartialEq)]
@@ -13,6 +21,8 @@ pub(crate) struct Process {
     pub(crate) open_files: Option<u64>,
     /// When it started, in seconds since 1970.
     pub(crate) started_seconds: Option<f64>,
+    /// Lines of the log that could not be written.
+    pub(crate) lost_log_lines: u64,
 }
 
 impl Process {
@@ -22,6 +32,7 @@ impl Process {
         let boot = fs::read_to_string("/proc/stat").unwrap_or_default();
         let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
         let mut process = from_stat(&stat, &boot);
+        process.lost_log_lines = LOST_LOG_LINES.load(Ordering::Relaxed);
         process.resident_bytes = statm
             .split(' ')
             .nth(1)

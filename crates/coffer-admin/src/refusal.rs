@@ -5,12 +5,11 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::response::{IntoResponse, Response};
 use coffer_keys::KeysError;
 use coffer_vault::VaultError;
+use coffer_vault::limits::SIGN_IN_WINDOW;
 use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-use crate::limits::SIGN_IN_WINDOW;
 
 /// The body of every answer that is an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -57,6 +56,12 @@ impl Refusal {
     pub(crate) fn sign_in_required() -> Self {
         let message = "sign in with an access key id and its secret (HTTP Basic)";
         Self::new(StatusCode::UNAUTHORIZED, "sign_in_required", message)
+    }
+
+    /// All that serves administration is at work.
+    pub(crate) fn busy() -> Self {
+        let message = "as many requests are under way as may be: try again soon";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
     }
 
     /// Too many failures from one address.
@@ -134,18 +139,27 @@ impl From<VaultError> for Refusal {
             VaultError::BucketNotEmpty => (S::CONFLICT, "bucket_not_empty"),
             VaultError::TooManyBuckets { .. } => (S::CONFLICT, "too_many_buckets"),
             VaultError::AccessDenied => (S::FORBIDDEN, "access_denied"),
+            VaultError::TooManyFailures => (S::TOO_MANY_REQUESTS, "too_many_failures"),
             VaultError::SignInFailed => (S::UNAUTHORIZED, "sign_in_failed"),
             VaultError::Invalid { .. } => (S::BAD_REQUEST, "invalid_request"),
             VaultError::NoSuchRequest => (S::NOT_FOUND, "no_such_request"),
             VaultError::NoSuchReceipt => (S::NOT_FOUND, "no_such_receipt"),
+            VaultError::ReadAbove { .. } => (S::FORBIDDEN, "read_above"),
+            VaultError::SettlesItself => (S::FORBIDDEN, "another_person_needed"),
             VaultError::AnotherPersonNeeded => (S::FORBIDDEN, "another_person_needed"),
             VaultError::RequesterGone => (S::CONFLICT, "requester_gone"),
             VaultError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
-            VaultError::EraseUnsettled { .. } => (S::INTERNAL_SERVER_ERROR, "erase_unsettled"),
+            VaultError::EraseUnsettled { .. } | VaultError::ReceiptUnsettled { .. } => {
+                (S::INTERNAL_SERVER_ERROR, "erase_unsettled")
+            }
+            VaultError::OutOfFiles => (S::SERVICE_UNAVAILABLE, "out_of_files"),
+            VaultError::SystemInDoubt => (S::INTERNAL_SERVER_ERROR, "in_doubt"),
             VaultError::StorageFull => (S::INSUFFICIENT_STORAGE, "storage_full"),
             VaultError::Damaged => (S::INTERNAL_SERVER_ERROR, "damaged"),
             VaultError::AuditUnavailable(_) => (S::SERVICE_UNAVAILABLE, "audit_unavailable"),
             VaultError::EndNotRecorded(_) => (S::INTERNAL_SERVER_ERROR, "end_not_recorded"),
+            VaultError::EndNotHeld(_) => (S::INTERNAL_SERVER_ERROR, "end_not_held"),
+            VaultError::CatalogRolledBack { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
             VaultError::ShuttingDown => (S::SERVICE_UNAVAILABLE, "not_ready"),
             VaultError::Keys(error) => of_keys(error),
             _ => (S::INTERNAL_SERVER_ERROR, "internal"),

@@ -31,8 +31,9 @@ pub enum Report {
     },
     /// This does not open.
     Damage {
-        /// In which bucket.
-        bucket: String,
+        /// In which bucket; absent where it is `system.db`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bucket: Option<String>,
         /// Which object; absent where it is the catalog itself.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
@@ -63,7 +64,7 @@ impl From<VerifyEvent> for Report {
                 total_bytes,
             },
             VerifyEvent::Damage { bucket, name, what } => Self::Damage {
-                bucket: bucket.as_str().to_owned(),
+                bucket: bucket.map(|bucket| bucket.as_str().to_owned()),
                 name: name.map(|name| name.expose().to_owned()),
                 what,
             },
@@ -98,11 +99,19 @@ mod tests {
             ),
             (
                 VerifyEvent::Damage {
-                    bucket: BucketName::new("photos").unwrap(),
+                    bucket: BucketName::new("photos"),
                     name: None,
                     what: "the catalog".to_owned(),
                 },
                 r#"{"event":"damage","bucket":"photos","what":"the catalog"}"#,
+            ),
+            (
+                VerifyEvent::Damage {
+                    bucket: None,
+                    name: None,
+                    what: "system.db: page 7".to_owned(),
+                },
+                r#"{"event":"damage","what":"system.db: page 7"}"#,
             ),
             (
                 VerifyEvent::Done {

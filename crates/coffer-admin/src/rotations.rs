@@ -2,67 +2,40 @@
 
 use axum::Json;
 use axum::extract::State;
+use coffer_vault::Asked;
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
+use crate::approvals::Waiting;
 use crate::buckets::bucket_name;
 use crate::caller::{Caller, InPath};
-use crate::instant::rfc3339;
+use crate::progress::Rotation;
 use crate::refusal::Refusal;
 
-/// How far a rotation has come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Rotation {
-    /// Name of the level.
-    pub level: String,
-    /// Name of the bucket, if only that is rotated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub bucket: Option<String>,
-    /// When it was asked for: RFC 3339, UTC.
-    #[schema(format = DateTime)]
-    pub begun_at: String,
-    /// When it ended: RFC 3339, UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, format = DateTime)]
-    pub ended_at: Option<String>,
-    /// Why it did not come to its end; the next start goes on with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub failure: Option<String>,
-    /// The generation that is replaced: of the level's key, or of the bucket's if only that is
-    /// rotated.
-    pub replaced_generation: u32,
-    /// Whether that generation is destroyed.
-    pub replaced_destroyed: bool,
-    /// How many buckets get a new key.
-    pub bucket_count: u64,
-    /// How many have theirs, and their old one is destroyed.
-    pub buckets_done: u64,
-    /// How many data keys are to be rewrapped in the buckets reached so far.
-    pub key_count: u64,
-    /// How many are.
-    pub keys_done: u64,
+/// What became of a rotation that was asked for.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum RotationAnswer {
+    /// It has begun.
+    Begun(Rotation),
+    /// It waits for approvals.
+    Waits(Waiting),
 }
 
-impl From<coffer_vault::Rotation> for Rotation {
-    fn from(rotation: coffer_vault::Rotation) -> Self {
-        Self {
-            level: rotation.level,
-            bucket: rotation.bucket,
-            begun_at: rfc3339(rotation.begun_ms),
-            ended_at: rotation.ended_ms.map(rfc3339),
-            failure: rotation.failure,
-            replaced_generation: rotation.replaced_generation,
-            replaced_destroyed: rotation.is_replaced_destroyed,
-            bucket_count: rotation.bucket_count as u64,
-            buckets_done: rotation.buckets_done as u64,
-            key_count: rotation.key_count,
-            keys_done: rotation.keys_done,
+impl From<Asked> for RotationAnswer {
+    fn from(asked: Asked) -> Self {
+        match asked {
+            Asked::Rotating(rotation) => Self::Begun(rotation.into()),
+            Asked::Waits(request) | Asked::Approved(request) => Self::Waits(Waiting {
+                request: request.into(),
+            }),
+            Asked::Erased(_) | Asked::Exported(_) | Asked::Rerooted | Asked::Pruned(_) => {
+                unreachable!("a rotation was asked for")
+            }
         }
     }
 }
@@ -82,13 +55,17 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
     path = "/v1/levels/{name}/rotate",
     tag = "levels",
     params(("name" = String, Path, description = "The level's name")),
-    responses((status = ACCEPTED, description = "It has begun", body = Rotation))
+    responses((
+        status = ACCEPTED,
+        description = "It has begun, or waits for approvals",
+        body = RotationAnswer,
+    ))
 )]
 async fn rotate_level(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
-) -> Result<(StatusCode, Json<Rotation>), Refusal> {
+) -> Result<(StatusCode, Json<RotationAnswer>), Refusal> {
     let rotation = admin.vault.rotate_level(&actor, &name).await?;
     Ok((StatusCode::ACCEPTED, Json(rotation.into())))
 }
@@ -101,13 +78,17 @@ async fn rotate_level(
     path = "/v1/buckets/{name}/rotate",
     tag = "buckets",
     params(("name" = String, Path, description = "The bucket's name")),
-    responses((status = ACCEPTED, description = "It has begun", body = Rotation))
+    responses((
+        status = ACCEPTED,
+        description = "It has begun, or waits for approvals",
+        body = RotationAnswer,
+    ))
 )]
 async fn rotate_bucket(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
-) -> Result<(StatusCode, Json<Rotation>), Refusal> {
+) -> Result<(StatusCode, Json<RotationAnswer>), Refusal> {
     let name = bucket_name(&name)?;
     let rotation = admin.vault.rotate_bucket(&actor, &name).await?;
     Ok((StatusCode::ACCEPTED, Json(rotation.into())))

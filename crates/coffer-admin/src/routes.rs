@@ -1,11 +1,15 @@
 //! What is answered where. A part of the API is a module with `routes()`, merged in [`api`].
 
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::routing::get;
 use axum::{Extension, Router};
 use http::header::CONTENT_TYPE;
-use http::{Method, StatusCode};
+use http::{Method, Request, Response, StatusCode};
+use tower_service::Service;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::admin::Admin;
@@ -39,7 +43,10 @@ pub fn openapi_json() -> String {
 
 /// Everything that administration answers.
 #[derive(Clone)]
-pub struct Routes(Router);
+pub struct Routes {
+    all: Router,
+    probes: Router,
+}
 
 impl Routes {
     /// The routes of an administration.
@@ -52,13 +59,45 @@ impl Routes {
             .fallback(nothing_here)
             .method_not_allowed_fallback(not_so)
             .layer(DefaultBodyLimit::max(REQUEST_BYTES))
+            .with_state(admin.clone());
+        let probes = health::routes()
+            .fallback(|| async { Refusal::busy() })
             .with_state(admin);
-        Self(router)
+        Self {
+            all: router,
+            probes,
+        }
+    }
+
+    /// How the server is, and nothing else: what is answered when all else is at work.
+    pub fn for_probes(&self) -> Self {
+        Self {
+            all: self.probes.clone(),
+            probes: self.probes.clone(),
+        }
+    }
+
+    /// Answers one request of a peer.
+    ///
+    /// # Errors
+    /// None.
+    pub async fn answer<B>(
+        mut self,
+        request: Request<B>,
+        peer: Peer,
+    ) -> Result<Response<Body>, Infallible>
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        self.all.call(request).await
     }
 
     /// The routes as one peer may use them.
     pub fn for_peer(&self, peer: Peer) -> Router {
-        self.0.clone().layer(Extension(peer))
+        self.all.clone().layer(Extension(peer))
     }
 }
 

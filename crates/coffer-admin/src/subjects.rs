@@ -27,6 +27,13 @@ pub struct Subject {
     pub access_key_id: String,
     /// What it may see and write: a label, or a range such as `s0-s2:c1`.
     pub clearance: String,
+    /// Whether its clearance is trusted: what it reads has no bearing on where it writes.
+    pub trusted: bool,
+    /// What it has read above the lower end of its clearance, which keeps it from writing below
+    /// that: the level, or a label. Absent: nothing, or it has been settled since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "secret")]
+    pub read: Option<String>,
     /// What it may do.
     #[schema(example = json!(["data-user"]))]
     pub roles: Vec<String>,
@@ -95,6 +102,9 @@ pub struct SubjectRequest {
     /// `s0-s2:c1`.
     #[schema(example = "default..secret")]
     pub clearance: String,
+    /// Whether what it reads is to have no bearing on where it writes; for a range only.
+    #[serde(default)]
+    pub trusted: bool,
     /// What it may do: `data-user`, `system-administrator`, `key-custodian`, `auditor`.
     #[serde(default = "data_user")]
     #[schema(example = json!(["data-user"]))]
@@ -121,6 +131,9 @@ pub struct SubjectChanges {
     /// Its clearance, written as for a new subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clearance: Option<String>,
+    /// Whether its clearance, a range, is trusted. A new clearance is not, unless this says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<bool>,
     /// Its roles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
@@ -145,6 +158,7 @@ impl From<SubjectInfo> for Subject {
         let SubjectInfo {
             subject,
             grants,
+            read,
             is_disabled,
             expires_ms,
             created_ms,
@@ -160,6 +174,8 @@ impl From<SubjectInfo> for Subject {
             name: subject.name().to_owned(),
             access_key_id: subject.access_key_id().to_owned(),
             clearance: subject.clearance().to_string(),
+            trusted: subject.is_trusted(),
+            read,
             roles: subject
                 .roles()
                 .iter()
@@ -181,6 +197,7 @@ impl TryFrom<SubjectRequest> for NewSubject {
         Ok(Self {
             name: request.name,
             clearance: request.clearance,
+            is_trusted: request.trusted,
             roles: roles(&request.roles)?,
             expires_ms: request.expires_at.as_deref().map(moment).transpose()?,
             grants: request.grants.map(grants).transpose()?,
@@ -199,6 +216,7 @@ impl TryFrom<SubjectChanges> for SubjectChange {
         let revoke = changes.revoke.iter().map(|name| bucket_name(name));
         Ok(Self {
             clearance: changes.clearance,
+            is_trusted: changes.trusted,
             roles: changes.roles.as_deref().map(roles).transpose()?,
             expires_ms: changes.expires_at.as_deref().map(expires).transpose()?,
             is_disabled: changes.disabled,
@@ -224,7 +242,7 @@ fn grants(grants: Vec<Grant>) -> Result<Vec<(BucketName, Rights)>, Refusal> {
     grants.into_iter().map(read).collect()
 }
 
-fn moment(text: &str) -> Result<i64, Refusal> {
+pub(crate) fn moment(text: &str) -> Result<i64, Refusal> {
     from_rfc3339(text).ok_or_else(|| {
         Refusal::invalid("a moment is written as in RFC 3339, such as 2026-12-31T00:00:00Z")
     })
@@ -234,6 +252,7 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
     OpenApiRouter::default()
         .routes(routes!(list_subjects, create_subject))
         .routes(routes!(show_subject, change_subject, delete_subject))
+        .routes(routes!(settle_subject))
 }
 
 /// Make a subject with an access key
@@ -264,7 +283,7 @@ async fn create_subject(
 
 /// List subjects
 ///
-/// A system administrator sees all subjects, others themselves.
+/// A system administrator, a key custodian and an auditor see all subjects, others themselves.
 #[utoipa::path(
     get,
     path = "/v1/subjects",
@@ -316,6 +335,27 @@ async fn change_subject(
     let change = changes.try_into()?;
     let changed = admin.vault.change_subject(&actor, &name, change).await?;
     Ok(Json(changed.into()))
+}
+
+/// Settle a subject
+///
+/// A key custodian's, and not on itself: what the subject has read bears no more on where it
+/// writes.
+/// Its requests that are under way are cut off.
+#[utoipa::path(
+    post,
+    path = "/v1/subjects/{name}/settle",
+    tag = "subjects",
+    params(("name" = String, Path, description = "The subject's name")),
+    responses((status = OK, description = "The subject, settled", body = Subject))
+)]
+async fn settle_subject(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<Json<Subject>, Refusal> {
+    let settled = admin.vault.settle_subject(&actor, &name).await?;
+    Ok(Json(settled.into()))
 }
 
 /// Delete a subject

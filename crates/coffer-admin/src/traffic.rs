@@ -14,6 +14,8 @@ pub struct Traffic {
     handshake_failed_count: AtomicU64,
     cut_off_count: AtomicU64,
     turned_away_count: AtomicU64,
+    made_room_count: AtomicU64,
+    kept_out_count: AtomicU64,
 }
 
 /// The counters at one moment.
@@ -34,6 +36,10 @@ pub struct TrafficSnapshot {
     pub cut_off_count: u64,
     /// Requests that were answered 503 because too many were under way.
     pub turned_away_count: u64,
+    /// Idle connections that were closed: for others, or because they had not signed in.
+    pub made_room_count: u64,
+    /// Connections that were closed at once because their address had as many as it may.
+    pub kept_out_count: u64,
 }
 
 fn add(counter: &AtomicU64, count: u64) {
@@ -80,6 +86,16 @@ impl Traffic {
         add(&self.turned_away_count, 1);
     }
 
+    /// An idle connection was closed, to make room or because it did not sign in.
+    pub fn made_room(&self) {
+        add(&self.made_room_count, 1);
+    }
+
+    /// A connection was closed at once because its address had its share.
+    pub fn kept_out(&self) {
+        add(&self.kept_out_count, 1);
+    }
+
     /// The counters now.
     pub fn snapshot(&self) -> TrafficSnapshot {
         let ended_count = value(&self.ended_count);
@@ -92,6 +108,8 @@ impl Traffic {
             handshake_failed_count: value(&self.handshake_failed_count),
             cut_off_count: value(&self.cut_off_count),
             turned_away_count: value(&self.turned_away_count),
+            made_room_count: value(&self.made_room_count),
+            kept_out_count: value(&self.kept_out_count),
         }
     }
 }

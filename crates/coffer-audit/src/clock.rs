@@ -15,7 +15,7 @@ pub(crate) fn now_ms() -> i64 {
 
 /// As RFC 3339 writes it, in UTC: `2026-11-20T18:31:03.042Z`. Times beyond the year 9999 become
 /// that of 1970.
-pub(crate) fn rfc3339(at_ms: i64) -> String {
+pub fn rfc3339(at_ms: i64) -> String {
     let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at_ms) * 1_000_000)
         .unwrap_or(OffsetDateTime::UNIX_EPOCH);
     format!(

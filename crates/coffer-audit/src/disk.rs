@@ -22,6 +22,9 @@ pub(crate) trait Disk: Send {
     /// Makes all changes of a file durable.
     fn sync(&mut self, name: &str) -> io::Result<()>;
 
+    /// Durably removes a file, if it is there.
+    fn remove(&mut self, name: &str) -> io::Result<()>;
+
     /// Durably makes a file of this content, in place of another one of the name if there is one:
     /// whole, or not at all.
     fn place(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;

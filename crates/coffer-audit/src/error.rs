@@ -12,7 +12,8 @@ use thiserror::Error;
 pub enum AuditError {
     /// The log was written by a newer version of coffer.
     #[error(
-        "{file} of the audit log has format {found}; this version of coffer knows formats up to 1"
+        "{file} of the audit log has format {found}; this version of coffer knows segments of \
+         format 1 and heads up to 2"
     )]
     NewerFormat {
         /// The file's name.

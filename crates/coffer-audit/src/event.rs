@@ -22,8 +22,11 @@ pub(crate) const CUT: &str = "audit.cut";
 /// The log was found damaged.
 pub(crate) const DAMAGE: &str = "audit.damage";
 
+/// A signed statement of which records were removed at the beginning.
+pub(crate) const PRUNED: &str = "audit.pruned";
+
 /// Acts that the log alone records.
-const OWN_ACTS: [&str; 4] = [CHECKPOINT, DROPPED, CUT, DAMAGE];
+const OWN_ACTS: [&str; 5] = [CHECKPOINT, DROPPED, CUT, DAMAGE, PRUNED];
 
 /// Who did what, and what became of it.
 ///
@@ -41,6 +44,9 @@ pub struct Event {
     pub act: Cow<'static, str>,
     /// Who did it: an access key's id, or `local:UID`.
     pub actor: String,
+    /// The name by which people know who did it, as it was then; none of a user of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor_name: Option<String>,
     /// What became of it.
     pub outcome: Outcome,
     /// What it was done to, and how.
@@ -89,9 +95,17 @@ impl Event {
         Self {
             act: Cow::Borrowed(act),
             actor: actor.into(),
+            actor_name: None,
             outcome,
             details: BTreeMap::new(),
         }
+    }
+
+    /// With the name of who did it, if there is one.
+    #[must_use]
+    pub fn by(mut self, name: Option<&str>) -> Self {
+        self.actor_name = name.map(str::to_owned);
+        self
     }
 
     /// With one more detail.
@@ -141,6 +155,10 @@ impl Event {
         for (is_right, what) in [
             (act, "act"),
             (self.actor.len() <= ACTOR_MAX_BYTES, "actor"),
+            (
+                self.actor_name.as_ref().map_or(0, String::len) <= ACTOR_MAX_BYTES,
+                "actor's name",
+            ),
             (details, "details"),
         ] {
             if !is_right {
@@ -165,7 +183,17 @@ mod tests {
              \"details\":{\"level\":\"ä\\n\"}}"
         );
         let read: Timed = serde_json::from_slice(&bytes).unwrap();
-        assert_eq!((read.time_ms, read.event), (42, event));
+        assert_eq!((read.time_ms, &read.event), (42, &event));
+
+        let named = Event::new("level.create", "KEY", Outcome::Done).by(Some("alice"));
+        let bytes = named.clone().encode(42).unwrap();
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        assert!(
+            text.contains("\"actor\":\"KEY\",\"actor_name\":\"alice\""),
+            "{text}"
+        );
+        let read: Timed = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(read.event, named);
     }
 
     #[test]
@@ -177,6 +205,7 @@ mod tests {
         assert!(refused(event().with(&"x".repeat(65), "")));
         assert!(refused(Event::new("A", "me", Outcome::Done)));
         assert!(refused(Event::new("a", "x".repeat(257), Outcome::Done)));
+        assert!(refused(event().by(Some(&"x".repeat(257)))));
         assert!(refused(Event::new(CHECKPOINT, "me", Outcome::Done)));
         let many = (0..33).fold(event(), |event, number| event.with(&number.to_string(), 1));
         assert!(refused(many));

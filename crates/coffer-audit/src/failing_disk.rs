@@ -31,6 +31,7 @@ struct State {
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
     renamed: Vec<(String, usize)>,
+    removed: Vec<String>,
     faults: Vec<Fault>,
     operation_count: usize,
     random: u64,
@@ -57,6 +58,7 @@ impl FailingDisk {
             names: BTreeMap::new(),
             durable_names: BTreeMap::new(),
             renamed: Vec::new(),
+            removed: Vec::new(),
             faults: faults.to_vec(),
             operation_count: 0,
             random: seed,
@@ -214,6 +216,11 @@ impl State {
                 self.durable_names.insert(name, file);
             }
         }
+        for name in std::mem::take(&mut self.removed) {
+            if self.random().is_multiple_of(2) {
+                self.durable_names.remove(&name);
+            }
+        }
         self.is_off = true;
     }
 }
@@ -266,6 +273,26 @@ impl Disk for FailingDisk {
         let mut state = self.state();
         let file = state.file(name)?;
         state.sync(file)
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        let mut state = self.state();
+        if state.step()? {
+            return Err(refused());
+        }
+        if state.names.remove(name).is_some() {
+            state.removed.push(name.to_owned());
+        }
+        state.done()?;
+        let is_refused = state.step()?;
+        state.done()?;
+        if is_refused {
+            return Err(refused());
+        }
+        for name in std::mem::take(&mut state.removed) {
+            state.durable_names.remove(&name);
+        }
+        Ok(())
     }
 
     fn place(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {

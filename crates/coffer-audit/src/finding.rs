@@ -15,6 +15,8 @@ pub struct Report {
     pub segment_count: u32,
     /// How many checkpoints verify.
     pub checkpoint_count: u64,
+    /// The last record that was pruned, as a signed record says; 0 if none was.
+    pub pruned_through: u64,
     /// The last record that was read.
     pub last: Recorded,
     /// What is wrong, in the order of the log: the first of it comes first.
@@ -77,6 +79,11 @@ pub enum Wrong {
         /// What was found then.
         found: String,
     },
+    /// The record that was asked for was pruned.
+    Pruned {
+        /// The last one that was.
+        through: u64,
+    },
     /// The record that was asked for is not in the log, or has another hash.
     NotInLog,
 }
@@ -133,6 +140,11 @@ impl fmt::Display for Finding {
             Wrong::DamageRecorded { found } => write!(
                 f,
                 "record {record}, in {file}, says that the log was found damaged: {found}"
+            ),
+            Wrong::Pruned { through } => write!(
+                f,
+                "record {record}, which was asked for, was pruned, as all through {through} were: \
+                 the log can't tell whether it was there"
             ),
             Wrong::NotInLog => {
                 write!(

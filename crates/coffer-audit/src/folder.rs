@@ -27,12 +27,11 @@ impl Folder {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            Err(_) => {}
-            Ok(()) => {
-                if let Some(parent) = path.parent() {
-                    File::open(parent)?.sync_all()?;
-                }
-            }
+            _ => {}
+        }
+        // Also of one that is there: whoever made it may have been stopped before this.
+        if let Some(parent) = path.parent() {
+            File::open(parent)?.sync_all()?;
         }
         Ok(Self::new(path))
     }
@@ -95,6 +94,13 @@ impl Disk for Folder {
         match self.written.take() {
             Some((written, file)) if written == name => file.sync_data(),
             _ => self.open(name)?.sync_data(),
+        }
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.path.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => File::open(&self.path)?.sync_all(),
         }
     }
 

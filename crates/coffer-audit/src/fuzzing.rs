@@ -64,6 +64,11 @@ impl Disk for Files {
         Ok(())
     }
 
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        self.all().remove(name);
+        Ok(())
+    }
+
     fn place(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.all().insert(name.to_owned(), bytes.to_vec());
         Ok(())

@@ -5,7 +5,7 @@ use coffer_seal::{Context, open, seal};
 
 use crate::limits::HASH_BYTES;
 use crate::record::{AuditKey, Hash, Recorded};
-use crate::segment::FORMAT;
+use crate::segment::Cut;
 
 /// The head's file.
 pub(crate) const HEAD_NAME: &str = "head";
@@ -16,11 +16,23 @@ const PLACE_BYTES: usize = 4096;
 
 const MAGIC: &[u8; 8] = b"cofferAH";
 
-/// What a place holds, in bytes: magic, format, sealed sequence, hash and segment.
-const HEAD_BYTES: usize = 8 + 4 + 56 + 8 + HASH_BYTES + 4 + 16;
+/// The format of the head of a log from which nothing was removed.
+const WHOLE_FORMAT: u32 = 1;
 
-/// The length of the file, in bytes.
-pub(crate) const HEAD_FILE_BYTES: usize = PLACE_BYTES + HEAD_BYTES;
+/// The newest format that is known: it says where the log begins as well.
+const PRUNED_FORMAT: u32 = 2;
+
+/// What is sealed, in bytes, beside its plaintext.
+const SEAL_BYTES: usize = 56 + 16;
+
+/// The plaintext, in bytes: sequence, hash and segment.
+const WHOLE_BYTES: usize = 8 + HASH_BYTES + 4;
+
+/// And then where the log begins: segment, and sequence and hash before it.
+const PRUNED_BYTES: usize = WHOLE_BYTES + 4 + 8 + HASH_BYTES;
+
+/// The most that the file holds, in bytes.
+pub(crate) const HEAD_FILE_BYTES: usize = PLACE_BYTES + 8 + 4 + PRUNED_BYTES + SEAL_BYTES;
 
 /// The last durable record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +40,8 @@ pub(crate) struct Head {
     pub(crate) last: Recorded,
     /// The segment that it is in; that would hold the next one, if there is none.
     pub(crate) segment: u32,
+    /// Where the log begins.
+    pub(crate) cut: Cut,
 }
 
 /// What the head's file says.
@@ -52,15 +66,24 @@ pub(crate) enum HeadState {
 impl Head {
     /// As it lies in a place.
     pub(crate) fn to_bytes(self, key: &AuditKey) -> Vec<u8> {
-        let plaintext = [
+        let mut plaintext = [
             &self.last.sequence.to_be_bytes()[..],
             &self.last.hash.0,
             &self.segment.to_be_bytes(),
         ]
         .concat();
+        let format = match self.cut {
+            Cut::NONE => WHOLE_FORMAT,
+            cut => {
+                plaintext.extend(cut.segment.to_be_bytes());
+                plaintext.extend(cut.before.sequence.to_be_bytes());
+                plaintext.extend(cut.before.hash.0);
+                PRUNED_FORMAT
+            }
+        };
         let context = Context::audit_head(key.keystore_id());
         let sealed = seal(key.secret(), &context, &plaintext);
-        [MAGIC, &FORMAT.to_be_bytes()[..], &sealed].concat()
+        [MAGIC, &format.to_be_bytes()[..], &sealed].concat()
     }
 
     /// The whole file, with the head in both places.
@@ -115,12 +138,16 @@ fn parse_place(key: &AuditKey, bytes: &[u8]) -> Result<Option<Head>, u32> {
         return Ok(None);
     };
     let format = u32::from_be_bytes(*format);
-    if format > FORMAT && rest.len() >= HEAD_BYTES - MAGIC.len() - 4 {
-        return Err(format);
-    }
-    Ok(rest
-        .get(..HEAD_BYTES - MAGIC.len() - 4)
-        .and_then(|sealed| open_head(key, sealed)))
+    let plaintext_bytes = match format {
+        WHOLE_FORMAT => WHOLE_BYTES,
+        PRUNED_FORMAT => PRUNED_BYTES,
+        newer if newer > PRUNED_FORMAT && rest.len() >= WHOLE_BYTES + SEAL_BYTES => {
+            return Err(format);
+        }
+        _ => return Ok(None),
+    };
+    let sealed = rest.get(..plaintext_bytes + SEAL_BYTES);
+    Ok(sealed.and_then(|sealed| open_head(key, sealed)))
 }
 
 fn open_head(key: &AuditKey, sealed: &[u8]) -> Option<Head> {
@@ -128,12 +155,27 @@ fn open_head(key: &AuditKey, sealed: &[u8]) -> Option<Head> {
     let plaintext = open(key.secret(), &context, sealed).ok()?;
     let (sequence, rest) = plaintext.split_first_chunk::<8>()?;
     let (hash, rest) = rest.split_first_chunk::<HASH_BYTES>()?;
-    let segment = u32::from_be_bytes(rest.try_into().ok()?);
+    let (segment, rest) = rest.split_first_chunk::<4>()?;
+    let cut = match rest {
+        [] => Cut::NONE,
+        rest => {
+            let (first, rest) = rest.split_first_chunk::<4>()?;
+            let (sequence, hash) = rest.split_first_chunk::<8>()?;
+            Cut {
+                segment: u32::from_be_bytes(*first),
+                before: Recorded {
+                    sequence: u64::from_be_bytes(*sequence),
+                    hash: Hash(hash.try_into().ok()?),
+                },
+            }
+        }
+    };
     Some(Head {
         last: Recorded {
             sequence: u64::from_be_bytes(*sequence),
             hash: Hash(*hash),
         },
-        segment,
+        segment: u32::from_be_bytes(*segment),
+        cut,
     })
 }

@@ -64,12 +64,13 @@ mod verify;
 
 mod reader;
 
+mod standing;
+
+mod pruning;
+
 mod queue;
 
 mod log;
-
-#[cfg(test)]
-mod trial;
 
 #[doc(hidden)]
 pub mod fuzzing;
@@ -77,15 +78,23 @@ pub mod fuzzing;
 #[cfg(test)]
 mod failing_disk;
 #[cfg(test)]
+mod trial;
+
+#[cfg(test)]
 mod power_cuts;
+#[cfg(test)]
+mod pruned_logs;
 
 pub use checkpoint::{CheckpointKey, CheckpointSigner, PUBLIC_KEY_BYTES, SIGNATURE_BYTES};
+pub use clock::rfc3339;
 pub use error::AuditError;
 pub use event::{Event, Outcome};
 pub use finding::{Finding, Report, Wrong};
 pub use log::AuditLog;
 pub use opening::Opened;
+pub use pruning::Pruned;
 pub use reader::Reader;
 pub use record::{AuditKey, Hash, Record, Recorded};
+pub use standing::{Standing, standing};
 pub use verify::{last, verify};
 pub use writer::Options;

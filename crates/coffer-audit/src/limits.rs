@@ -73,6 +73,9 @@ pub const NOTES_MAX: usize = 1_024;
 /// How long a note waits for company.
 pub const NOTE_LINGER: Duration = Duration::from_millis(500);
 
+/// Nothing younger than this is pruned.
+pub const PRUNE_MIN_AGE: Duration = Duration::from_hours(24);
+
 /// How much is read at once, in bytes.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 

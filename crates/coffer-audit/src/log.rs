@@ -8,11 +8,14 @@ use std::time::Instant;
 
 use crate::checkpoint::{CheckpointSigner, PUBLIC_KEY_BYTES};
 use crate::clock::now_ms;
+use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::event::Event;
 use crate::finding::Report;
 use crate::folder::Folder;
+use crate::limits::PRUNE_MIN_AGE;
 use crate::opening::{Opened, open_on};
+use crate::pruning::{Order, Pruned, find_old};
 use crate::queue::{Answer, Batch, Queue};
 use crate::reader::Reader;
 use crate::record::{AuditKey, Recorded};
@@ -24,6 +27,8 @@ pub struct AuditLog {
     folder: PathBuf,
     key: AuditKey,
     shared: Arc<Shared>,
+    /// Held while it is pruned: one at a time.
+    pruning: Mutex<()>,
     thread: Mutex<Option<JoinHandle<Result<(), AuditError>>>>,
 }
 
@@ -67,6 +72,7 @@ impl AuditLog {
             folder: folder.to_path_buf(),
             key,
             shared,
+            pruning: Mutex::new(()),
             thread: Mutex::new(Some(thread)),
         };
         Ok((log, opened))
@@ -141,9 +147,50 @@ impl AuditLog {
         public_key: &[u8; PUBLIC_KEY_BYTES],
         wanted: Option<&Recorded>,
     ) -> Result<Report, AuditError> {
-        let end = *self.shared.end();
         let disk = Folder::new(&self.folder);
-        verify_on(&disk, &self.key, public_key, wanted, Some(&end))
+        loop {
+            let end = *self.shared.end();
+            let report = verify_on(&disk, &self.key, public_key, wanted, Some(&end));
+            // What was pruned meanwhile may have been found missing.
+            if self.shared.end().cut == end.cut {
+                return report;
+            }
+        }
+    }
+
+    /// Removes the segments all of whose records are from before this time, in milliseconds since
+    /// 1970, and none that is younger than [`PRUNE_MIN_AGE`]; a signed record says what was
+    /// removed, with these details. `None`: there was no such segment. Old records that share the
+    /// last segment with younger ones are parted from those that come, so that they can go later.
+    /// Blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`AuditError::Unreadable`] when what is old does not verify: it is kept. Otherwise when a
+    /// file couldn't be read, written or removed; what is left of the latter goes with the next
+    /// call or start.
+    pub fn prune(
+        &self,
+        before_ms: i64,
+        details: Vec<(&'static str, String)>,
+    ) -> Result<Option<Pruned>, AuditError> {
+        let min_age_ms = i64::try_from(PRUNE_MIN_AGE.as_millis()).unwrap_or(i64::MAX);
+        self.prune_before(before_ms.min(now_ms().saturating_sub(min_age_ms)), details)
+    }
+
+    pub(crate) fn prune_before(
+        &self,
+        before_ms: i64,
+        details: Vec<(&'static str, String)>,
+    ) -> Result<Option<Pruned>, AuditError> {
+        let _pruning = self.pruning.lock().unwrap_or_else(PoisonError::into_inner);
+        let disk = || -> Box<dyn Disk> { Box::new(Folder::new(&self.folder)) };
+        let old = find_old(disk, &self.key, &self.shared.end, before_ms)?;
+        let (told, outcome) = sync_channel(1);
+        let order = Order { old, details, told };
+        self.shared.queue().push_order(order)?;
+        self.shared.pushed.notify_one();
+        outcome.recv().unwrap_or(Err(AuditError::Closed))
     }
 
     /// Takes no more events, writes those that wait and a last checkpoint. Blocks.
@@ -178,10 +225,14 @@ impl Shared {
     /// Writes group after group, until the log is closed.
     fn write_all(&self, mut writer: Writer) -> Result<(), AuditError> {
         let closing = CloseOnPanic(self);
-        while let Some(batch) = self.next_batch() {
+        while let Some(mut batch) = self.next_batch() {
+            let order = batch.order.take();
             let outcome = writer.write(&batch.events);
             *self.end() = writer.end();
             self.answer(batch, outcome);
+            if let Some(order) = order {
+                order.run(&mut writer, &self.end);
+            }
         }
         let closed = writer.close();
         *self.end() = writer.end();

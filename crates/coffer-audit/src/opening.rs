@@ -17,8 +17,9 @@ use crate::error::AuditError;
 use crate::event::{CUT, DAMAGE, Event, Outcome};
 use crate::head::{HEAD_NAME, HeadState};
 use crate::record::AuditKey;
-use crate::segment::{FIRST_FRAME, next_number, segment_name};
+use crate::segment::{Cut, FIRST_FRAME, Header, next_number, segment_name};
 use crate::tail::{Tail, find_tail, read_head, segments};
+use crate::walk::read_header;
 use crate::writer::{End, Options, Writer, place_segment};
 
 /// What opening a log found.
@@ -45,6 +46,8 @@ pub(crate) fn open_on(
         let file = HEAD_NAME.to_owned();
         return Err(AuditError::NewerFormat { file, found });
     }
+    let cut = beginning(&*disk, head)?;
+    remove_pruned(&mut *disk, cut)?;
     let numbers = segments(&*disk)?;
     let mut opened = Opened::default();
     let mut own_events = Vec::new();
@@ -76,7 +79,7 @@ pub(crate) fn open_on(
                     opened.cut_bytes = torn_bytes;
                     own_events.push(Event::of_log(CUT).with("bytes", torn_bytes));
                 }
-                if let Some(what) = gap(&numbers) {
+                if let Some(what) = gap(&numbers, cut) {
                     own_events.push(damage_event(&what));
                     opened.damage = Some(what);
                 }
@@ -87,6 +90,7 @@ pub(crate) fn open_on(
                     last,
                     segment: next_number(highest(head, &numbers))?,
                     offset_bytes: FIRST_FRAME,
+                    cut,
                 };
                 begin(&mut *disk, &key, &end)?;
                 own_events.push(damage_event(&what));
@@ -97,6 +101,33 @@ pub(crate) fn open_on(
     let mut writer = Writer::new(disk, key, signer, options, end, place);
     writer.begin(is_signed, encoded(own_events)?);
     Ok((writer, opened))
+}
+
+/// Where the log begins, as its head says. Without one it is what is there, and `verify` judges.
+fn beginning(disk: &dyn Disk, head: HeadState) -> Result<Cut, AuditError> {
+    if let HeadState::Found { head, .. } = head {
+        return Ok(head.cut);
+    }
+    let first = segments(disk)?.first().copied().filter(|first| *first > 1);
+    let header = first.map(|first| read_header(disk, first)).transpose()?;
+    Ok(match (first, header) {
+        (Some(segment), Some(Header::Whole(header))) => Cut {
+            segment,
+            before: header.before,
+        },
+        _ => Cut::NONE,
+    })
+}
+
+/// Removes the segments before the first one, the oldest first: a stop may have left some.
+pub(crate) fn remove_pruned(disk: &mut dyn Disk, cut: Cut) -> Result<(), AuditError> {
+    let numbers = segments(disk)?.into_iter();
+    for number in numbers.filter(|number| *number < cut.segment) {
+        let name = segment_name(number);
+        disk.remove(&name)
+            .map_err(AuditError::io("remove", &name))?;
+    }
+    Ok(())
 }
 
 /// The first segment may be there, without a record, when a crash came before the head.
@@ -159,8 +190,10 @@ fn encoded(events: Vec<Event>) -> Result<Vec<Vec<u8>>, AuditError> {
 }
 
 /// What is said when a segment is missing; at each start, for it stays missing.
-fn gap(numbers: &[u32]) -> Option<String> {
-    let (missing, _) = (1..).zip(numbers).find(|(want, have)| want != *have)?;
+fn gap(numbers: &[u32], cut: Cut) -> Option<String> {
+    let (missing, _) = (cut.segment..)
+        .zip(numbers)
+        .find(|(want, have)| want != *have)?;
     Some(format!("{} is missing", segment_name(missing)))
 }
 

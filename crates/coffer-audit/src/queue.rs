@@ -7,6 +7,7 @@ use crate::clock::now_ms;
 use crate::error::AuditError;
 use crate::event::{DROPPED, Event};
 use crate::limits::{GROUP_COUNT_MAX, GROUP_EVENT_BYTES, NOTE_LINGER, NOTES_MAX, WAITING_MAX};
+use crate::pruning::Order;
 use crate::record::Recorded;
 
 /// Told what became of an event, on the writing thread: so it must not block.
@@ -21,6 +22,8 @@ pub(crate) struct Queue {
     dropped_count: u64,
     /// When notes are to be written, with whatever is there by then.
     notes_due: Option<Instant>,
+    /// What is to be pruned.
+    order: Option<Order>,
     /// Nothing is taken any more; what is there is written.
     pub(crate) is_closed: bool,
 }
@@ -28,6 +31,8 @@ pub(crate) struct Queue {
 /// What is written together.
 pub(crate) struct Batch {
     pub(crate) events: Vec<Vec<u8>>,
+    /// Done after they are written.
+    pub(crate) order: Option<Order>,
     /// Of the first events.
     pub(crate) answers: Vec<Answer>,
     /// How many notes follow these.
@@ -58,9 +63,18 @@ impl Queue {
             .get_or_insert_with(|| Instant::now() + NOTE_LINGER);
     }
 
+    pub(crate) fn push_order(&mut self, order: Order) -> Result<(), AuditError> {
+        if self.is_closed {
+            return Err(AuditError::Closed);
+        }
+        self.order = Some(order);
+        Ok(())
+    }
+
     /// Whether there is something to be written now.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         !self.waiting.is_empty()
+            || self.order.is_some()
             || self.has_notes() && (self.is_closed || self.notes_due <= Some(now))
     }
 
@@ -77,6 +91,7 @@ impl Queue {
     pub(crate) fn take(&mut self) -> Batch {
         let mut batch = Batch {
             events: Vec::new(),
+            order: self.order.take(),
             answers: Vec::new(),
             note_count: 0,
             dropped_count: 0,

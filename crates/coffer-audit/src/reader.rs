@@ -1,5 +1,6 @@
 //! Reading records, also while others are written.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,9 +19,11 @@ pub struct Reader {
     key: AuditKey,
     /// Where the log ends; `None`: where its files do, for nobody writes.
     end: Option<Arc<Mutex<End>>>,
-    /// The first record that is wanted.
+    /// The first record that is wanted, of those that were not read.
     from: u64,
     at: Option<Place>,
+    /// The first segment of the log, when that was looked up last.
+    first: u32,
 }
 
 struct Place {
@@ -43,13 +46,16 @@ impl Reader {
         from: u64,
         end: Option<Arc<Mutex<End>>>,
     ) -> Self {
-        Self {
+        let mut reader = Self {
             disk,
             key,
             end,
             from,
             at: None,
-        }
+            first: 1,
+        };
+        reader.first = reader.end().map_or(1, |end| end.cut.segment);
+        reader
     }
 
     /// The next record; `None` when there is none yet: later there may be.
@@ -63,7 +69,27 @@ impl Reader {
         reason = "an iterator would not go on after its end"
     )]
     pub fn next(&mut self) -> Result<Option<Record>, AuditError> {
-        let end = self.end();
+        loop {
+            let end = self.end();
+            let read = self.read(end);
+            let first = self.end().map_or(1, |end| end.cut.segment);
+            match &read {
+                Ok(Some(record)) => self.from = record.sequence + 1,
+                // It was pruned while it was read: what is left goes on.
+                Err(AuditError::Io { source, .. })
+                    if source.kind() == io::ErrorKind::NotFound && first > self.first =>
+                {
+                    self.first = first;
+                    self.at = None;
+                    continue;
+                }
+                _ => {}
+            }
+            return read;
+        }
+    }
+
+    fn read(&mut self, end: Option<End>) -> Result<Option<Record>, AuditError> {
         loop {
             let mut place = match self.at.take() {
                 Some(place) => place,

@@ -4,7 +4,7 @@ use crate::error::AuditError;
 use crate::limits::{HASH_BYTES, SEGMENT_HEADER_BYTES, SEGMENT_NUMBER_MAX};
 use crate::record::{Hash, Recorded};
 
-/// The newest format that is known here, of segments and head alike.
+/// The newest format of segments that is known here.
 pub(crate) const FORMAT: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"cofferAL";
@@ -72,6 +72,23 @@ impl Header {
             before,
         }))
     }
+}
+
+/// Where a log begins: what was before was pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// The first segment that there is.
+    pub(crate) segment: u32,
+    /// The record before the first of it.
+    pub(crate) before: Recorded,
+}
+
+impl Cut {
+    /// Of a log from which nothing was removed.
+    pub(crate) const NONE: Self = Self {
+        segment: 1,
+        before: Recorded::NONE,
+    };
 }
 
 /// Where a segment's first record begins, in bytes.

@@ -236,6 +236,7 @@ impl Search<'_> {
                 last: end.last,
                 segment,
                 offset_bytes: end.offset_bytes,
+                cut: self.head.cut,
             },
             torn_bytes: end.torn_bytes,
             beyond: end.last.sequence > self.head.last.sequence || segment > self.head.segment,

@@ -1,12 +1,17 @@
 //! A log to try things on.
 
+use std::sync::{Arc, Mutex};
+
 use coffer_seal::SecretKey;
 
 use crate::checkpoint::CheckpointKey;
 use crate::disk::Disk;
+use crate::error::AuditError;
 use crate::event::{Event, Outcome};
+use crate::failing_disk::FailingDisk;
 use crate::finding::Report;
 use crate::opening::{Opened, open_on};
+use crate::pruning::{self, Pruned, find_old};
 use crate::reader::Reader;
 use crate::record::{AuditKey, Record};
 use crate::verify::verify_on;
@@ -45,6 +50,13 @@ pub(crate) fn verify(disk: &dyn Disk) -> Report {
 pub(crate) fn records(disk: Box<dyn Disk>) -> Vec<Record> {
     let mut reader = Reader::new(disk, key(), 1, None);
     std::iter::from_fn(|| reader.next().unwrap()).collect()
+}
+
+/// Prunes all whole segments.
+pub(crate) fn prune(disk: &FailingDisk, writer: &mut Writer) -> Result<Option<Pruned>, AuditError> {
+    let end = Arc::new(Mutex::new(writer.end()));
+    let old = find_old(|| disk.boxed(), &key(), &end, i64::MAX)?;
+    pruning::prune(writer, old, vec![("by", "me".to_owned())], |_| {})
 }
 
 /// The number of an event of [`event`].

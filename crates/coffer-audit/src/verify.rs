@@ -3,17 +3,17 @@
 use std::io;
 use std::path::Path;
 
-use crate::checkpoint::{PUBLIC_KEY_BYTES, is_signed};
+use crate::checkpoint::{PUBLIC_KEY_BYTES, is_signed, signed_cut};
 use crate::diagnosis::diagnose;
 use crate::disk::Disk;
 use crate::error::AuditError;
-use crate::event::{CHECKPOINT, DAMAGE, Event};
+use crate::event::{CHECKPOINT, DAMAGE, Event, PRUNED};
 use crate::finding::{Report, Wrong};
 use crate::folder::Folder;
 use crate::head::{HEAD_NAME, HeadState};
-use crate::limits::GROUP_MAX_BYTES;
+use crate::limits::{FINDINGS_MAX, GROUP_MAX_BYTES};
 use crate::record::{AuditKey, Recorded};
-use crate::segment::{Header, segment_name};
+use crate::segment::{Cut, Header, segment_name};
 use crate::tail::{read_head, segments};
 use crate::walk::{Step, Walk, read_header};
 use crate::writer::End;
@@ -65,10 +65,13 @@ pub(crate) fn verify_on(
         has_wanted: wanted.is_none(),
         at: Some(Recorded::NONE),
         beyond: Beyond::default(),
+        base: Cut::NONE,
+        signed: None,
         report: Report {
             record_count: 0,
             segment_count: 0,
             checkpoint_count: 0,
+            pruned_through: 0,
             last: Recorded::NONE,
             findings: Vec::new(),
             more_findings: 0,
@@ -95,6 +98,10 @@ struct Verifying<'a> {
     /// The last record, while the chain holds.
     at: Option<Recorded>,
     beyond: Beyond,
+    /// Where the log begins, by what is there.
+    base: Cut,
+    /// Where it begins, by the last record that was signed for it.
+    signed: Option<Cut>,
     report: Report,
 }
 
@@ -127,13 +134,14 @@ impl Verifying<'_> {
             }
         };
         self.beyond.head = head.map(|head| head.last);
-        for number in 1..=last_number {
+        self.find_base(&numbers)?;
+        for number in self.base.segment..=last_number {
             let until_bytes = end
                 .filter(|end| end.segment == number)
                 .map(|end| end.offset_bytes);
             // A gap is told once, however long it is.
             if numbers.binary_search(&number).is_err() {
-                if number == 1 || numbers.binary_search(&(number - 1)).is_ok() {
+                if number == self.base.segment || numbers.binary_search(&(number - 1)).is_ok() {
                     self.report.add(number, None, Wrong::SegmentMissing);
                 }
                 self.at = None;
@@ -144,12 +152,57 @@ impl Verifying<'_> {
         if let Some(wrong) = head_wrong {
             self.report.add(last_number, None, wrong);
         }
+        self.check_base();
         self.check_end(last_number);
         if let (false, Some(wanted)) = (self.has_wanted, self.wanted) {
             let sequence = Some(wanted.sequence);
-            self.report.add(last_number, sequence, Wrong::NotInLog);
+            let through = self.report.pruned_through;
+            let wrong = match wanted.sequence <= through {
+                true => Wrong::Pruned { through },
+                false => Wrong::NotInLog,
+            };
+            self.report.add(last_number, sequence, wrong);
         }
         Ok(())
+    }
+
+    /// A log whose first segments are gone is read from those on that are there. Whether they may
+    /// be gone is known when all of it was read.
+    fn find_base(&mut self, numbers: &[u32]) -> Result<(), AuditError> {
+        let Some(&first) = numbers.first().filter(|first| **first > 1) else {
+            return Ok(());
+        };
+        if let Header::Whole(header) = read_header(self.disk, first)? {
+            self.base = Cut {
+                segment: first,
+                before: header.before,
+            };
+            self.at = Some(header.before);
+            self.has_wanted |= self.wanted == Some(&header.before);
+        }
+        Ok(())
+    }
+
+    /// Whether what is gone from the beginning was pruned: no more than was signed for. A stop may
+    /// have left more than that.
+    fn check_base(&mut self) {
+        if self.base == Cut::NONE {
+            return;
+        }
+        let is_signed = self.signed.is_some_and(|signed| {
+            signed == self.base
+                || signed.segment > self.base.segment
+                    && signed.before.sequence > self.base.before.sequence
+        });
+        match is_signed {
+            true => self.report.pruned_through = self.base.before.sequence,
+            false => {
+                let mut findings = std::mem::take(&mut self.report.findings);
+                self.report.add(1, None, Wrong::SegmentMissing);
+                self.report.findings.append(&mut findings);
+                self.report.findings.truncate(FINDINGS_MAX);
+            }
+        }
     }
 
     fn check_end(&mut self, last_number: u32) {
@@ -320,6 +373,12 @@ impl Verifying<'_> {
                 self.report.checkpoint_count += 1;
             } else {
                 self.report.add(number, sequence, Wrong::NotSigned);
+            }
+        }
+        if event.act == PRUNED {
+            match signed_cut(event, self.key.keystore_id(), self.public_key) {
+                Some(cut) => self.signed = Some(cut),
+                None => self.report.add(number, sequence, Wrong::NotSigned),
             }
         }
         if event.act == DAMAGE {

@@ -10,14 +10,14 @@
 //! - A head that failed: its file is made anew. The group stays where it is, for the head may be
 //!   durable all the same.
 
-use crate::checkpoint::{CheckpointSigner, checkpoint};
+use crate::checkpoint::{CheckpointSigner, Pruning, checkpoint, pruned};
 use crate::clock::now_ms;
 use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::head::{HEAD_NAME, Head, place_offset};
 use crate::limits::{CHECKPOINT_EVERY, GROUP_COUNT_MAX, GROUP_MAX_BYTES, SEGMENT_BYTES};
 use crate::record::{AuditKey, Recorded, write_frame};
-use crate::segment::{FIRST_FRAME, SegmentHeader, next_number, segment_name};
+use crate::segment::{Cut, FIRST_FRAME, SegmentHeader, next_number, segment_name};
 
 /// What can be chosen about a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub(crate) struct End {
     pub(crate) segment: u32,
     /// Where the next record goes, in bytes.
     pub(crate) offset_bytes: u64,
+    /// Where the log begins.
+    pub(crate) cut: Cut,
 }
 
 impl End {
@@ -55,12 +57,14 @@ impl End {
         last: Recorded::NONE,
         segment: 1,
         offset_bytes: FIRST_FRAME,
+        cut: Cut::NONE,
     };
 
     pub(crate) fn head(&self) -> Head {
         Head {
             last: self.last,
             segment: self.segment,
+            cut: self.cut,
         }
     }
 }
@@ -99,6 +103,8 @@ struct Group {
     has_own: bool,
     last: Recorded,
     unsigned_count: u32,
+    /// Where the log begins once the group is there.
+    cut: Cut,
 }
 
 impl Writer {
@@ -162,6 +168,38 @@ impl Writer {
         Ok(recorded)
     }
 
+    /// Records that the log begins at another place from now on; what is before it can be removed
+    /// when this returns.
+    pub(crate) fn prune(&mut self, pruning: &Pruning) -> Result<Recorded, AuditError> {
+        self.recover()?;
+        let mut group = self.group();
+        let event = pruned(&*self.signer, self.key.keystore_id(), pruning)?;
+        let recorded = self.add(&mut group, &event.encode_own(now_ms())?);
+        self.add_checkpoint(&mut group)?;
+        group.cut = pruning.cut;
+        self.commit(group)?;
+        Ok(recorded)
+    }
+
+    /// Goes on in another segment, if there is a record in this one.
+    pub(crate) fn end_segment(&mut self) -> Result<(), AuditError> {
+        self.recover()?;
+        if self.end.offset_bytes == FIRST_FRAME {
+            return Ok(());
+        }
+        self.sign()?;
+        // Once that has begun, nothing is added to this one any more.
+        self.due = Due::Leave;
+        self.recover()?;
+        self.write_head()
+    }
+
+    /// The disk, once what is due is done: the head that is durable is the last one.
+    pub(crate) fn settled_disk(&mut self) -> Result<&mut dyn Disk, AuditError> {
+        self.recover()?;
+        Ok(&mut *self.disk)
+    }
+
     /// Records a checkpoint, unless the last record is covered by one.
     pub(crate) fn sign(&mut self) -> Result<(), AuditError> {
         self.recover()?;
@@ -201,6 +239,7 @@ impl Writer {
             has_own: false,
             last: self.end.last,
             unsigned_count: self.unsigned_count,
+            cut: self.end.cut,
         }
     }
 
@@ -233,6 +272,7 @@ impl Writer {
             .map_err(AuditError::io("sync", &name))?;
         self.end.offset_bytes += group.bytes.len() as u64;
         self.end.last = group.last;
+        self.end.cut = group.cut;
         self.unsigned_count = group.unsigned_count;
         if group.has_own {
             self.own.clear();

@@ -7,14 +7,17 @@ use zeroize::Zeroizing;
 
 use crate::contents::{Bucket, Contents, Generation, Id, LevelEntry, LevelOptions, Wrapped};
 use crate::error::KeysError;
+use crate::held::Held;
 use crate::limits::{
     APPROVALS_MAX, BODY_FIXED_BYTES, BUCKET_COUNT_MAX, BUCKET_MAX_BYTES, CATEGORIES_BYTES,
     LEVEL_COUNT_MAX, LEVEL_MAX_BYTES, LEVEL_NAME_MAX_BYTES,
 };
 use crate::region::is_region;
 
-/// The body's own version: the first two bytes.
-const BODY_VERSION: u16 = 1;
+/// The body's own version: the first two bytes. The first is still that of a body which holds
+/// nothing of the things below it, such as an export.
+const BODY_VERSION: u16 = 2;
+const BODY_VERSION_HOLDING_NOTHING: u16 = 1;
 
 const EXPORTABLE: u8 = 1;
 const AUDIT_DATA: u8 = 2;
@@ -28,9 +31,18 @@ impl Contents {
             + self.levels.len() * LEVEL_MAX_BYTES
             + self.buckets.len() * BUCKET_MAX_BYTES;
         let mut body = Zeroizing::new(Vec::with_capacity(capacity_bytes));
-        body.extend_from_slice(&BODY_VERSION.to_be_bytes());
+        let holds = self.held != Held::default();
+        let version = if holds {
+            BODY_VERSION
+        } else {
+            BODY_VERSION_HOLDING_NOTHING
+        };
+        body.extend_from_slice(&version.to_be_bytes());
         write_generation(&self.system, &mut body);
         write_generation(&self.receipt, &mut body);
+        if holds {
+            body.extend_from_slice(&self.held.to_bytes());
+        }
         body.extend_from_slice(&(self.levels.len() as u16).to_be_bytes());
         for (level, wrapped) in self.levels.values() {
             write_level(level, &mut body);
@@ -60,10 +72,11 @@ impl Contents {
                 known: BODY_VERSION.into(),
             });
         }
-        require(version == BODY_VERSION, "version")?;
+        require(version >= BODY_VERSION_HOLDING_NOTHING, "version")?;
         let contents = Self {
             system: fields.generation("system key")?,
             receipt: fields.generation("receipt key")?,
+            held: fields.held(version)?,
             levels: read_levels(&mut fields)?,
             buckets: read_buckets(&mut fields)?,
         };
@@ -181,6 +194,16 @@ impl Fields<'_> {
             number: self.number(what)?,
             wrapped: self.take(what)?,
         })
+    }
+
+    fn held(&mut self, version: u16) -> Result<Held, KeysError> {
+        const WHAT: &str = "held versions";
+        if version == BODY_VERSION_HOLDING_NOTHING {
+            return Ok(Held::default());
+        }
+        let held = Held::from_bytes(&self.take(WHAT)?);
+        let held = held.filter(|held| *held != Held::default());
+        held.ok_or(KeysError::Malformed { what: WHAT })
     }
 
     fn level(&mut self) -> Result<LevelEntry, KeysError> {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ms;
 use crate::error::KeysError;
+use crate::held::Held;
 use crate::limits::ID_BYTES;
 use crate::root::RootKey;
 
@@ -89,6 +90,8 @@ pub(crate) struct Contents {
     pub(crate) system: Generation,
     /// As the system key: the seed of the key that signs receipts.
     pub(crate) receipt: Generation,
+    /// How new the things below the keystore are, at least.
+    pub(crate) held: Held,
     pub(crate) levels: BTreeMap<Id, (LevelEntry, Wrapped)>,
     pub(crate) buckets: BTreeMap<Id, Bucket>,
 }
@@ -145,6 +148,7 @@ impl Contents {
         Self {
             system: own(KeyKind::System),
             receipt: own(KeyKind::Receipt),
+            held: Held::default(),
             levels: BTreeMap::new(),
             buckets: BTreeMap::new(),
         }

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::clock::rfc3339;
+use crate::held::KeystoreRollback;
+
 /// What can go wrong with root keys, the keystore and the keys in it.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -170,6 +173,12 @@ pub enum KeysError {
         found: u32,
         /// The newest that is known here.
         known: u32,
+    },
+    /// The keystore is an older copy than its source holds.
+    #[error("{}", told(rollback))]
+    RolledBack {
+        /// By how much.
+        rollback: KeystoreRollback,
     },
     /// The newest intact copy doesn't open with this root key.
     #[error("the keystore does not open with this root key: it belongs to another one")]
@@ -338,6 +347,18 @@ pub enum KeysError {
         /// The system's answer.
         source: io::Error,
     },
+}
+
+fn told(rollback: &KeystoreRollback) -> String {
+    let KeystoreRollback { found, held, place } = rollback;
+    format!(
+        "ROLLBACK: the keystore is an older copy, and perhaps the whole data folder: it is of \
+         generation {found}, and {place} holds that it was of generation {} at {}. Put back the \
+         newest copy; or `coffer serve --accept-rollback` goes on from the older one on purpose. \
+         Nothing was changed",
+        held.generation,
+        rfc3339(held.held_ms)
+    )
 }
 
 impl KeysError {

@@ -16,6 +16,8 @@ use coffer_seal::limits::KEY_BYTES;
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
+use crate::generation_file;
+use crate::held::{HeldGeneration, Keeping, Outside};
 use crate::root::{RootKey, RootMedium, RootSource, Sanitization};
 use crate::root_file::{OnFile, RootText};
 use crate::storage::Storage;
@@ -28,12 +30,25 @@ const HEADING: &str = "coffer root key v1\n";
 #[derive(Debug, Clone)]
 pub struct FileRoot {
     path: PathBuf,
+    is_elsewhere: bool,
 }
 
 impl FileRoot {
     /// The source that keeps its key in this file, whether or not it exists yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self {
+            path: path.into(),
+            is_elsewhere: false,
+        }
+    }
+
+    /// As [`FileRoot::new`], of a file that lies outside of the data folder: beside it, in a file
+    /// called like it with `.generation` behind, it holds the keystore's generation.
+    pub fn elsewhere(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            is_elsewhere: true,
+        }
     }
 
     /// The file.
@@ -59,7 +74,36 @@ impl RootSource for FileRoot {
     }
 
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
-        self.on_file().keep_only(kept)
+        self.on_file().keep_only(kept)?;
+        match kept.is_none() && self.is_elsewhere {
+            true => generation_file::remove(&self.path),
+            false => Ok(()),
+        }
+    }
+
+    fn keeping(&self) -> Keeping {
+        match self.is_elsewhere {
+            true => Keeping::OnMedium,
+            false => Keeping::Nowhere,
+        }
+    }
+
+    fn outside(&self, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+        match self.is_elsewhere {
+            true => generation_file::read(&self.path, keystore_id),
+            false => Ok(Outside::Nowhere),
+        }
+    }
+
+    fn hold_outside(
+        &self,
+        keystore_id: &[u8; 16],
+        generation: HeldGeneration,
+    ) -> Result<(), KeysError> {
+        match self.is_elsewhere {
+            true => generation_file::write(&self.path, keystore_id, generation),
+            false => Ok(()),
+        }
     }
 
     fn describe(&self) -> String {

@@ -55,6 +55,7 @@ pub struct KeyFolder {
     path: PathBuf,
     /// The source that the open keystore has, whatever the record says while a move isn't complete.
     current: Mutex<Option<PlacedSource>>,
+    accepts_rollback: bool,
 }
 
 impl KeyFolder {
@@ -63,7 +64,14 @@ impl KeyFolder {
         Self {
             path: path.into(),
             current: Mutex::new(None),
+            accepts_rollback: false,
         }
+    }
+
+    /// Whether it opens also an older keystore than the source holds, and goes on from it.
+    pub fn accepting_rollback(mut self, accepts: bool) -> Self {
+        self.accepts_rollback = accepts;
+        self
     }
 
     /// The keystore's file.
@@ -123,7 +131,8 @@ impl KeyFolder {
     /// # Errors
     ///
     /// [`KeysError::OtherSource`] when another source is recorded;
-    /// [`KeysError::PassphraseMissing`] and [`KeysError::PinMissing`]; as [`Keystore::open`].
+    /// [`KeysError::PassphraseMissing`] and [`KeysError::PinMissing`]; as
+    /// [`Keystore::open_accepting`].
     pub fn open(
         &self,
         source: Option<&SourceSpec>,
@@ -134,7 +143,8 @@ impl KeyFolder {
         let SourceRecord { current, next } = chosen(recorded, source)?;
         let opened = current.open(&self.path, secrets)?;
         let Some(next) = next else {
-            let (keystore, repair) = Keystore::open(&self.keystore(), opened)?;
+            let (keystore, repair) =
+                Keystore::open_accepting(&self.keystore(), opened, self.accepts_rollback)?;
             if !is_recorded && current.spec != SourceSpec::File(None) {
                 record(&current, None).write(&self.path)?;
             }
@@ -143,7 +153,7 @@ impl KeyFolder {
         };
         let next_opened = next.open(&self.path, secrets)?;
         let (keystore, repair, is_moved) =
-            Keystore::open_between(&self.keystore(), opened, next_opened)?;
+            Keystore::open_between(&self.keystore(), opened, next_opened, self.accepts_rollback)?;
         let placed = if is_moved { next } else { current };
         if !keystore.is_moving() {
             record(&placed, None).write(&self.path)?;
@@ -285,8 +295,12 @@ impl PlacedSource {
     ) -> Result<Box<dyn RootSource>, KeysError> {
         let path = || folder.join(self.file.unwrap_or_default());
         Ok(match &self.spec {
-            SourceSpec::File(elsewhere) => {
-                Box::new(FileRoot::new(elsewhere.clone().unwrap_or_else(path)))
+            // One inside of the folder goes where the folder goes: it could hold nothing.
+            SourceSpec::File(Some(elsewhere)) if !is_within(elsewhere, folder) => {
+                Box::new(FileRoot::elsewhere(elsewhere))
+            }
+            SourceSpec::File(chosen) => {
+                Box::new(FileRoot::new(chosen.clone().unwrap_or_else(path)))
             }
             SourceSpec::Passphrase => {
                 let given = secrets.passphrase.clone();
@@ -307,6 +321,14 @@ impl PlacedSource {
                 Box::new(TokenRoot::new(path(), options))
             }
         })
+    }
+}
+
+fn is_within(path: &Path, folder: &Path) -> bool {
+    let parent = path.parent().unwrap_or(path);
+    match (parent.canonicalize(), folder.canonicalize()) {
+        (Ok(parent), Ok(folder)) => parent.starts_with(folder),
+        _ => false,
     }
 }
 

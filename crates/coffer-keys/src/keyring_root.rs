@@ -4,6 +4,9 @@
 //! `user`, described as `coffer:NAME:a` and `coffer:NAME:b`, of 32 bytes. A reboot destroys them:
 //! what was sealed under them is erased then, unless the operator puts the key back from where it
 //! came.
+//!
+//! A third one, `coffer:NAME:generation`, holds the keystore's generation. A reboot takes it away
+//! as well: then none is held until the next is.
 
 use coffer_seal::SecretKey;
 use coffer_seal::limits::KEY_BYTES;
@@ -12,6 +15,7 @@ use linux_keyutils::{
 };
 
 use crate::error::KeysError;
+use crate::held::{HELD_GENERATION_BYTES, HeldGeneration, Keeping, Outside};
 use crate::root::{RootKey, RootMedium, RootSource, Sanitization};
 
 /// Root keys in the kernel keyring of the user that the server runs as.
@@ -29,6 +33,11 @@ impl KeyringRoot {
     /// What both keys may be called.
     fn descriptions(&self) -> [String; 2] {
         ["a", "b"].map(|place| format!("coffer:{}:{place}", self.name))
+    }
+
+    /// What the keystore's generation is called.
+    fn generation_description(&self) -> String {
+        format!("coffer:{}:generation", self.name)
     }
 
     fn keys(&self) -> Result<[Option<(Key, RootKey)>; 2], KeysError> {
@@ -56,14 +65,7 @@ impl RootSource for KeyringRoot {
         let key = ring
             .add_key(&self.descriptions()[free], root.secret().expose())
             .map_err(failed("add a key"))?;
-        // Whoever runs as the same user may use it, whatever session it is: so can the server
-        // after a restart.
-        let all = KeyPermissionsBuilder::builder()
-            .posessor(Permission::ALL)
-            .user(Permission::ALL)
-            .build();
-        key.set_perms(all)
-            .map_err(failed("set a key's permissions"))?;
+        share(&key)?;
         Ok(root)
     }
 
@@ -89,7 +91,43 @@ impl RootSource for KeyringRoot {
                 place: self.describe(),
             });
         }
+        if kept.is_none()
+            && let Some(key) = look_for(&ring, &self.generation_description())?
+        {
+            ring.unlink_key(key).map_err(failed("unlink a key"))?;
+        }
         Ok(())
+    }
+
+    fn keeping(&self) -> Keeping {
+        Keeping::InMemory
+    }
+
+    fn outside(&self, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+        let Some(key) = look_for(&user_keyring()?, &self.generation_description())? else {
+            return Ok(Outside::Absent);
+        };
+        let mut bytes = [0; HELD_GENERATION_BYTES];
+        let length = key.read(&mut bytes).map_err(failed("read a key"))?;
+        let found = bytes.get(..length).unwrap_or_default();
+        let held = HeldGeneration::from_bytes(found, keystore_id);
+        Ok(held.map_or(Outside::Absent, Outside::Held))
+    }
+
+    fn hold_outside(
+        &self,
+        keystore_id: &[u8; 16],
+        generation: HeldGeneration,
+    ) -> Result<(), KeysError> {
+        let bytes = generation.to_bytes(keystore_id);
+        let ring = user_keyring()?;
+        let description = self.generation_description();
+        if let Some(key) = look_for(&ring, &description)? {
+            return key.update(&bytes).map_err(failed("update a key"));
+        }
+        let added = ring.add_key(&description, &bytes);
+        let key = added.map_err(failed("add a key"))?;
+        share(&key)
     }
 
     fn describe(&self) -> String {
@@ -121,13 +159,28 @@ fn user_keyring() -> Result<KeyRing, KeysError> {
     Ok(ring)
 }
 
+/// Whoever runs as the same user may use it, whatever session it is: so can the server after a
+/// restart.
+fn share(key: &Key) -> Result<(), KeysError> {
+    let all = KeyPermissionsBuilder::builder()
+        .posessor(Permission::ALL)
+        .user(Permission::ALL)
+        .build();
+    key.set_perms(all)
+        .map_err(failed("set a key's permissions"))
+}
+
+fn look_for(ring: &KeyRing, description: &str) -> Result<Option<Key>, KeysError> {
+    match ring.search(description) {
+        Ok(key) => Ok(Some(key)),
+        Err(KeyError::KeyDoesNotExist | KeyError::KeyRevoked | KeyError::KeyExpired) => Ok(None),
+        Err(source) => Err(failed("find a key")(source)),
+    }
+}
+
 fn find(ring: &KeyRing, description: &str) -> Result<Option<(Key, RootKey)>, KeysError> {
-    let key = match ring.search(description) {
-        Ok(key) => key,
-        Err(KeyError::KeyDoesNotExist | KeyError::KeyRevoked | KeyError::KeyExpired) => {
-            return Ok(None);
-        }
-        Err(source) => return Err(failed("find a key")(source)),
+    let Some(key) = look_for(ring, description)? else {
+        return Ok(None);
     };
     let secret = SecretKey::try_filled(|out| {
         // The kernel tells the payload's whole length, and fills no more than there is room.

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use crate::contents::{Contents, LevelEntry};
 use crate::copies::{Copies, Repair};
 use crate::error::KeysError;
+use crate::held::KeystoreRollback;
 use crate::limits::SLOT_BYTES;
 use crate::medium::Medium;
 use crate::new_file::NewFile;
@@ -44,6 +45,10 @@ pub(crate) struct State {
     pub(crate) left_source: Option<Arc<dyn RootSource>>,
     /// Whether the source may hold another root key than `root`.
     pub(crate) is_settled: bool,
+    /// Whether the source holds the keystore's generation, as far as is known.
+    pub(crate) is_held_outside: bool,
+    /// The older copy that this keystore is, which was accepted on purpose.
+    pub(crate) accepted: Option<KeystoreRollback>,
 }
 
 impl Keystore {
@@ -84,8 +89,7 @@ impl Keystore {
     /// with none of the source's root keys. An older copy is never taken for a newer one that is
     /// whole, for that would undo a destroyed key.
     pub fn open(path: &Path, source: Box<dyn RootSource>) -> Result<(Self, Repair), KeysError> {
-        let file = open_file(path, OpenOptions::new().read(true).write(true))?;
-        Self::open_on(Box::new(file), path, vec![source.into()])
+        Self::open_accepting(path, source, false)
     }
 
     /// Opens a keystore and changes nothing, neither a damaged copy nor the root keys.
@@ -179,13 +183,17 @@ impl Keystore {
         Self::from_copies(copies, vec![source.into()], true)
     }
 
+    #[cfg(test)]
     pub(crate) fn open_on(
         medium: Box<dyn Medium>,
         path: &Path,
         sources: Vec<Arc<dyn RootSource>>,
     ) -> Result<(Self, Repair), KeysError> {
-        let copies = Copies::find(medium, path)?;
-        let keystore = Self::from_copies(copies, sources, true)?;
+        Self::open_held(medium, path, sources, false)
+    }
+
+    /// Mends what an opened keystore needs mended.
+    pub(crate) fn settle_opened(keystore: Self) -> Result<(Self, Repair), KeysError> {
         let mut state = keystore.state();
         // Only now that the newest copy is known to open may it replace the other, and only when
         // both open with this root key may the other root key go.
@@ -223,6 +231,8 @@ impl Keystore {
                 source,
                 left_source: sources.pop(),
                 is_settled: false,
+                is_held_outside: false,
+                accepted: None,
             }),
         })
     }
@@ -283,8 +293,18 @@ impl Keystore {
 impl State {
     /// Makes contents what a restart finds. When it fails, the other copy is untouched.
     pub(crate) fn put(&mut self, contents: Contents, root: RootKey) -> Result<(), KeysError> {
+        let generation = self.copies.newest().generation() + 1;
+        self.put_as(generation, contents, root)
+    }
+
+    /// As [`State::put`], as this generation, which no copy has had.
+    pub(crate) fn put_as(
+        &mut self,
+        generation: u64,
+        contents: Contents,
+        root: RootKey,
+    ) -> Result<(), KeysError> {
         let newest = self.copies.newest();
-        let generation = newest.generation() + 1;
         let copy = Copy::seal(
             &root,
             newest.keystore_id(),

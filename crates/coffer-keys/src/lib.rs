@@ -40,6 +40,8 @@
 pub mod limits;
 
 mod clock;
+mod held;
+
 mod error;
 mod region;
 
@@ -51,6 +53,8 @@ mod storage;
 mod places;
 
 mod root_file;
+
+mod generation_file;
 
 mod file_root;
 mod keyring_root;
@@ -72,6 +76,10 @@ mod copies;
 mod bucket_key;
 
 mod keystore;
+
+mod holding;
+
+mod anchor;
 
 mod moving;
 
@@ -95,17 +103,23 @@ pub mod fuzzing;
 mod failing_medium;
 #[cfg(test)]
 mod failing_source;
+
+#[cfg(test)]
+mod anchor_cuts;
 #[cfg(test)]
 mod move_cuts;
 #[cfg(test)]
 mod power_cuts;
 
+pub use anchor::{Anchor, AnchorFile};
 pub use bucket_key::BucketKey;
+pub use clock::rfc3339;
 pub use contents::{BucketEntry, LevelEntry, LevelOptions};
 pub use copies::Repair;
 pub use error::KeysError;
 pub use export::{ExportIdentity, ExportRecipient};
 pub use file_root::FileRoot;
+pub use held::{Held, HeldGeneration, Keeping, KeystoreRollback, Outside};
 pub use inspection::{CopyView, inspect_keystore};
 pub use key_folder::{KeyFolder, SourceSecrets};
 pub use keyring_root::KeyringRoot;

@@ -63,8 +63,33 @@ pub(crate) const CATEGORIES_BYTES: usize = 128;
 /// A generation of a key in the body, in bytes: number, wrapped key.
 pub(crate) const GENERATION_BYTES: usize = 4 + WRAPPED_KEY_BYTES;
 
-/// The body without levels and buckets, in bytes: version, system key, receipt key, counts.
-pub(crate) const BODY_FIXED_BYTES: usize = 2 + 2 * GENERATION_BYTES + 2 + 4;
+/// What the body holds of the things below the keystore, in bytes: commits of `system.db`, number
+/// and hash of a record, number of the anchor, time, whether the source holds something.
+pub(crate) const HELD_BYTES: usize = 8 + 8 + 32 + 8 + 8 + 1;
+
+/// The body without levels and buckets, in bytes: version, system key, receipt key, what it holds,
+/// counts.
+pub(crate) const BODY_FIXED_BYTES: usize = 2 + 2 * GENERATION_BYTES + HELD_BYTES + 2 + 4;
+
+/// How far a counter is raised beyond what was held when a rollback is accepted: further than what
+/// was put aside can have come since it was last held, so that it is never taken for the newer one.
+pub const ROLLBACK_STEP: u64 = 1_000_000;
+
+/// The longest file with a keystore's generation that is read, in bytes.
+pub(crate) const GENERATION_FILE_MAX_BYTES: u64 = 256;
+
+/// The room of each of the anchor's two copies, in bytes; the file is sparse.
+pub const ANCHOR_SLOT_BYTES: usize = 512 * 1024;
+
+/// The anchor without its buckets, in bytes: version, commits of `system.db`, number and hash of a
+/// record, time, count.
+pub(crate) const ANCHOR_FIXED_BYTES: usize = 2 + 8 + 8 + 32 + 8 + 4;
+
+/// A bucket in the anchor, in bytes: id, commits.
+pub(crate) const ANCHOR_BUCKET_BYTES: usize = ID_BYTES + 8;
+
+/// What a slot of the anchor holds beside the sealed bytes: magic, format, number, length.
+pub(crate) const ANCHOR_FRAME_BYTES: usize = 8 + 4 + 8 + 4;
 
 /// The longest level in the body, in bytes: id, name with its length, label, options, count of
 /// exports, time of creation, key.
@@ -90,5 +115,11 @@ const _: () = {
     assert!(
         FRAME_BYTES + sealed_max_bytes <= SLOT_BYTES,
         "a full keystore fits its slots"
+    );
+    let anchor_max_bytes = ANCHOR_FIXED_BYTES + BUCKET_COUNT_MAX * ANCHOR_BUCKET_BYTES;
+    let chunk_count = anchor_max_bytes / coffer_seal::limits::CHUNK_BYTES + 1;
+    assert!(
+        ANCHOR_FRAME_BYTES + HEADER_BYTES + chunk_count * SEALED_CHUNK_BYTES <= ANCHOR_SLOT_BYTES,
+        "a full anchor fits its slots"
     );
 };

@@ -113,7 +113,12 @@ impl Server {
     }
 
     fn open(&self) -> Result<(Keystore, Repair, bool), KeysError> {
-        Keystore::open_between_on(self.disk[0].boxed(), path(), self.source(0), self.source(1))
+        Keystore::open_between_on(
+            self.disk[0].boxed(),
+            path(),
+            [self.source(0), self.source(1)],
+            false,
+        )
     }
 
     /// Opens, and makes sure that all is at rest and one source holds one key. Whether it moved.
@@ -271,7 +276,7 @@ fn fails_once(name: &str, act: Act, which: usize, fault: (Call, usize, Effect)) 
     // A start right away, with both sources as after a move that was interrupted.
     let [file] = FailingMedium::disk([keystore_file.image()]);
     let [one, two]: [Box<dyn RootSource>; 2] = tokens.clone().map(|token| Box::new(token) as _);
-    let (again, _, _) = Keystore::open_between_on(file.boxed(), path(), one, two).unwrap();
+    let (again, _, _) = Keystore::open_between_on(file.boxed(), path(), [one, two], false).unwrap();
     let told = format!("{name}, {fault:?} of {which}: {done:?}");
     assert!([before, before + 1].contains(&again.generation()), "{told}");
     assert!(done.is_err() || again.generation() == before + 1, "{told}");

@@ -33,6 +33,7 @@ impl Keystore {
             });
         }
         let mut contents = state.contents.clone();
+        contents.held.is_outside = false;
         let new_root = source.add().inspect_err(|_| {
             // It may have been made all the same. What is left is in nobody's way but the next
             // move's, whose caller recorded this one.
@@ -50,6 +51,7 @@ impl Keystore {
         }
         state.left_source = Some(std::mem::replace(&mut state.source, source));
         state.is_settled = false;
+        state.is_held_outside = false;
         state.settle().map_err(|source| KeysError::Unsettled {
             source: Box::new(source),
         })
@@ -62,27 +64,28 @@ impl Keystore {
     ///
     /// # Errors
     ///
-    /// As [`Keystore::open`], when it opens with neither. A source that can't be read counts for
-    /// nothing if the other opens the keystore.
+    /// As [`Keystore::open_accepting`], when it opens with neither. A source that can't be read
+    /// counts for nothing if the other opens the keystore.
     pub fn open_between(
         path: &Path,
         current: Box<dyn RootSource>,
         next: Box<dyn RootSource>,
+        accepts_rollback: bool,
     ) -> Result<(Self, Repair, bool), KeysError> {
         let file = open_file(path, OpenOptions::new().read(true).write(true))?;
-        Self::open_between_on(Box::new(file), path, current, next)
+        Self::open_between_on(Box::new(file), path, [current, next], accepts_rollback)
     }
 
     pub(crate) fn open_between_on(
         medium: Box<dyn Medium>,
         path: &Path,
-        current: Box<dyn RootSource>,
-        next: Box<dyn RootSource>,
+        [current, next]: [Box<dyn RootSource>; 2],
+        accepts_rollback: bool,
     ) -> Result<(Self, Repair, bool), KeysError> {
         let next: Arc<dyn RootSource> = next.into();
         // The new one first: once the keystore is under it, the old one may be half destroyed.
         let sources = vec![next.clone(), current.into()];
-        let (keystore, repair) = Self::open_on(medium, path, sources)?;
+        let (keystore, repair) = Self::open_held(medium, path, sources, accepts_rollback)?;
         let is_moved = Arc::ptr_eq(&keystore.source(), &next);
         Ok((keystore, repair, is_moved))
     }

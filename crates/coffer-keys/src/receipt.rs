@@ -19,20 +19,24 @@ use serde_json::Value;
 use crate::error::KeysError;
 use crate::root::Sanitization;
 
-/// What a receipt's first field says.
-pub const RECEIPT_FORMAT: &str = "coffer receipt v1";
+/// What a receipt's first field says. The signed bytes begin with it and a zero byte, so that no
+/// other signature can be taken for a receipt's.
+pub const RECEIPT_FORMAT: &str = "coffer receipt v2";
 
-/// What the signed bytes begin with, so that no other signature can be taken for a receipt's.
-const SIGNED_PREFIX: &[u8] = b"coffer receipt v1\0";
+/// As receipts of earlier versions begin: they have no names of subjects.
+const RECEIPT_FORMAT_1: &str = "coffer receipt v1";
 
 /// What the bytes of a checkpoint of the audit log begin with, which the same key signs.
 const CHECKPOINT_PREFIX: &[u8] = b"coffer audit checkpoint v1\0";
+
+/// What the bytes begin with that say where a pruned audit log begins, likewise.
+const PRUNE_PREFIX: &[u8] = b"coffer audit prune v1\0";
 
 /// A signed receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
-    /// [`RECEIPT_FORMAT`].
+    /// [`RECEIPT_FORMAT`], or that of an earlier version.
     pub format: String,
     /// The receipt's own id, in hexadecimal digits.
     pub id: String,
@@ -128,6 +132,9 @@ pub struct ErasedBucket {
 pub struct Person {
     /// An access key's id, or `local:UID` for a user of the local socket.
     pub name: String,
+    /// The name of the access key's subject when it spoke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// Such as "requested" or "approved".
     pub role: String,
 }
@@ -185,7 +192,7 @@ impl Receipt {
     ///
     /// [`KeysError::ReceiptForged`].
     pub fn verify(&self, key: &ReceiptPublicKey) -> Result<(), KeysError> {
-        let is_named = self.format == RECEIPT_FORMAT && self.public_key == key.to_string();
+        let is_named = self.is_known() && self.public_key == key.to_string();
         let signature = hex::decode(&self.signature).unwrap_or_default();
         // One way only to write a signature, so that no two texts are the same receipt.
         let is_plain = hex::encode(&signature) == self.signature;
@@ -208,10 +215,24 @@ impl Receipt {
         let malformed = |reason: String| KeysError::ReceiptMalformed { reason };
         let receipt: Self =
             serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
-        if receipt.format != RECEIPT_FORMAT {
-            return Err(malformed(format!("its format is not {RECEIPT_FORMAT:?}")));
+        if !receipt.is_known() {
+            return Err(malformed(format!(
+                "its format is {:?}, and this version of coffer understands those up to \
+                 {RECEIPT_FORMAT:?}",
+                receipt.format
+            )));
         }
         Ok(receipt)
+    }
+
+    /// Whether it is of a known format, and has nothing that came with a later one.
+    fn is_known(&self) -> bool {
+        let has_names = self.performed_by.iter().any(|one| one.subject.is_some());
+        match &*self.format {
+            RECEIPT_FORMAT => true,
+            RECEIPT_FORMAT_1 => !has_names,
+            _ => false,
+        }
     }
 
     /// The receipt as JSON for people, indented.
@@ -229,7 +250,7 @@ impl Receipt {
         }
         let mut text = String::new();
         write_canonical(&value, &mut text);
-        [SIGNED_PREFIX, text.as_bytes()].concat()
+        [self.format.as_bytes(), b"\0", text.as_bytes()].concat()
     }
 }
 
@@ -284,10 +305,10 @@ impl ReceiptSigner {
 }
 
 impl ReceiptSigner {
-    /// Signs a checkpoint of the audit log, and panics at anything else.
+    /// Signs a checkpoint of the audit log, or where it begins, and panics at anything else.
     pub(crate) fn sign_checkpoint(&self, message: &[u8]) -> [u8; 64] {
         assert!(
-            message.starts_with(CHECKPOINT_PREFIX),
+            message.starts_with(CHECKPOINT_PREFIX) || message.starts_with(PRUNE_PREFIX),
             "only checkpoints are signed this way"
         );
         let signature = self.0.sign(message);

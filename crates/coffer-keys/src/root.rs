@@ -4,6 +4,7 @@ use coffer_seal::SecretKey;
 use serde::{Deserialize, Serialize};
 
 use crate::error::KeysError;
+use crate::held::{HeldGeneration, Keeping, Outside};
 
 /// The key above all others: it seals the keystore's body and wraps the level keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,35 @@ pub trait RootSource: Send + Sync {
     /// [`KeysError::RootMissing`] when `kept` isn't there, and then nothing is destroyed; others
     /// when the rest can't be destroyed for sure. A call that failed is made good by another.
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError>;
+
+    /// How it holds the keystore's generation.
+    fn keeping(&self) -> Keeping {
+        Keeping::Nowhere
+    }
+
+    /// What it holds of the generation of the keystore of this id, outside of the data folder.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be read.
+    fn outside(&self, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+        let _ = keystore_id;
+        Ok(Outside::Nowhere)
+    }
+
+    /// Holds this generation in place of the one before, where it can. Durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be written.
+    fn hold_outside(
+        &self,
+        keystore_id: &[u8; 16],
+        generation: HeldGeneration,
+    ) -> Result<(), KeysError> {
+        let _ = (keystore_id, generation);
+        Ok(())
+    }
 
     /// The source in a few words, for operators: never a secret.
     fn describe(&self) -> String;

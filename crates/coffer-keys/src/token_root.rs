@@ -30,8 +30,11 @@ use cryptoki::types::AuthPin;
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
+use crate::held::{HeldGeneration, Keeping, Outside};
 use crate::root::{RootKey, RootMedium, RootSource, Sanitization};
 use crate::root_file::{OnFile, RootText, text_of};
+
+mod generation;
 
 const HEADING: &str = "coffer token root key v1";
 
@@ -194,7 +197,26 @@ impl RootSource for TokenRoot {
         };
         // The token first: once its key is gone, what is left in the file opens nothing.
         self.destroy_keys(kept_id)?;
+        if kept.is_none() {
+            self.forget_generation()?;
+        }
         self.on_file().keep_only(kept)
+    }
+
+    fn keeping(&self) -> Keeping {
+        Keeping::InToken
+    }
+
+    fn outside(&self, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+        self.generation(keystore_id)
+    }
+
+    fn hold_outside(
+        &self,
+        keystore_id: &[u8; 16],
+        generation: HeldGeneration,
+    ) -> Result<(), KeysError> {
+        self.hold_generation(keystore_id, generation)
     }
 
     fn describe(&self) -> String {

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 fn details() -> ReceiptDetails {
     ReceiptDetails {
         performed_by: vec![Person {
-            name: "alice".into(),
+            name: "COFFERALICE".into(),
+            subject: Some("alice".into()),
             role: "requested".into(),
         }],
         requested_ms: 1_795_199_339_260,
@@ -193,7 +194,8 @@ fn what_was_added_or_written_twice_is_no_receipt() {
             "\"objects\": 1, \"objects\": 1234,",
             1,
         ),
-        text.replacen("coffer receipt v1", "coffer receipt v2", 1),
+        text.replacen("coffer receipt v2", "coffer receipt v1", 1),
+        text.replacen("coffer receipt v2", "coffer receipt v3", 1),
         text.replacen("\"what\": \"level\"", "\"what\": \"everything\"", 1),
         text.clone() + "{}",
         text[..text.len() - 3].to_owned(),
@@ -237,4 +239,15 @@ fn the_museum_s_receipt_verifies() {
     receipt.verify(&key.parse().unwrap()).unwrap();
     assert_eq!(receipt.erased.level.name, "secret");
     assert_eq!(receipt.to_json(), text);
+}
+
+#[test]
+fn where_an_audit_log_begins_is_signed_by_the_key_of_receipts() {
+    let (_folder, keystore, receipt) = erased();
+    let message = b"coffer audit prune v1\0and what follows";
+    let signature = keystore.sign_checkpoint(message).unwrap();
+    let key = keystore.receipt_public_key().unwrap().to_bytes();
+    let key = aws_lc_rs::signature::UnparsedPublicKey::new(&aws_lc_rs::signature::ED25519, key);
+    key.verify(message, &signature).unwrap();
+    assert_eq!(receipt.format, "coffer receipt v2");
 }

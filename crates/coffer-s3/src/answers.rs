@@ -8,6 +8,7 @@ use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, SERVER};
 use http::{HeaderValue, StatusCode};
 use s3s::{Body, HttpResponse};
 
+use crate::attributes::BareEtag;
 use crate::caller::unread_body;
 use crate::exchange::Exchange;
 use crate::reading::StatusInstead;
@@ -66,6 +67,8 @@ pub(crate) fn complete(response: &mut HttpResponse, exchange: &Exchange) -> Opti
     {
         if !response.status().is_success() {
             code = complete_error(response, exchange, body);
+        } else if response.extensions().get::<BareEtag>().is_some() {
+            *response.body_mut() = Body::from(bare_etag(&body));
         } else if let Some(escaped) = escape_controls(&body) {
             *response.body_mut() = Body::from(escaped);
         }
@@ -130,6 +133,20 @@ fn element<'a>(body: &'a [u8], name: &str) -> Option<&'a str> {
     let text = std::str::from_utf8(body).ok()?;
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     rest.split_once('<').map(|(text, _)| text)
+}
+
+/// Takes the quotation marks from the only entity tag of an answer.
+fn bare_etag(body: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(body);
+    let bare = |mark: &str| {
+        text.replace(&format!("<ETag>{mark}"), "<ETag>")
+            .replace(&format!("{mark}</ETag>"), "</ETag>")
+    };
+    match text.contains("<ETag>&quot;") {
+        true => bare("&quot;"),
+        false => bare("\""),
+    }
+    .into_bytes()
 }
 
 /// s3s writes control characters as they are. A carriage return would reach the client as a line

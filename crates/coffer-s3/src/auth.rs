@@ -68,7 +68,7 @@ impl S3Access for Doorkeeper {
         let operation = cx.s3_op().name().to_owned();
         let exchange = cx.extensions_mut().get::<Arc<Exchange>>().cloned();
         if let Some(exchange) = &exchange {
-            exchange.set_operation(&operation, cx.s3_path().get_bucket_name());
+            exchange.set_operation(&operation);
         }
         // Noted already when the request comes here a second time, without its signature.
         if cx.extensions_mut().get::<Arc<Subject>>().is_none() {

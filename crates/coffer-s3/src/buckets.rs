@@ -1,5 +1,7 @@
 //! Buckets.
 
+use std::sync::Arc;
+
 use coffer_vault::{BucketInfo, Vault, VaultError, is_region};
 use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
@@ -15,10 +17,11 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::caller::{Caller, headers};
 use crate::clock::timestamp;
+use crate::documents::Document;
 use crate::encryption;
 use crate::errors::{from_vault, not_implemented};
 use crate::limits::{BUCKET_TAGS_MAX, BUCKETS_PAGE_MAX, LOCATION_MAX_BYTES};
-use crate::listing::{owner, page_size};
+use crate::listing::owner;
 use crate::names;
 use crate::signing::REGION;
 use crate::tags;
@@ -37,8 +40,10 @@ pub(crate) async fn create_bucket(
     request: S3Request<CreateBucketInput>,
 ) -> S3Result<S3Response<CreateBucketOutput>> {
     let caller = Caller::of(&request)?;
-    let body = caller.check_xml_body(headers(&request))?.concat();
-    if body
+    caller.check_xml_body(headers(&request))?;
+    let document = request.extensions.get::<Arc<Document>>();
+    if document
+        .map_or(&[][..], |document| &document.text)
         .windows(TAGS_ELEMENT.len())
         .any(|window| window == TAGS_ELEMENT)
     {
@@ -78,7 +83,11 @@ pub(crate) async fn delete_bucket(
     Ok(S3Response::new(DeleteBucketOutput::default()))
 }
 
-async fn bucket_info(vault: &Vault, caller: &Caller, bucket: &str) -> S3Result<BucketInfo> {
+pub(crate) async fn bucket_info(
+    vault: &Vault,
+    caller: &Caller,
+    bucket: &str,
+) -> S3Result<BucketInfo> {
     let bucket = names::bucket(bucket)?;
     vault
         .bucket(&caller.subject, &bucket)
@@ -127,7 +136,13 @@ pub(crate) async fn list_buckets(
         .as_deref()
         .map(tokens::decode)
         .transpose()?;
-    let rows = page_size(input.max_buckets, "max-buckets", BUCKETS_PAGE_MAX)?;
+    let rows = input.max_buckets.unwrap_or(BUCKETS_PAGE_MAX);
+    if !(1..=BUCKETS_PAGE_MAX).contains(&rows) {
+        return Err(s3_error!(
+            InvalidArgument,
+            "Argument max-buckets must be an integer between 1 and {BUCKETS_PAGE_MAX}"
+        ));
+    }
     if input.bucket_region.is_some_and(|region| region != REGION) {
         let none = ListBucketsOutput {
             buckets: Some(Vec::new()),
@@ -150,11 +165,11 @@ pub(crate) async fn list_buckets(
         })
         .collect();
     let rows = usize::try_from(rows).unwrap_or(0);
-    let more = rows > 0 && infos.len() > rows;
+    let more = infos.len() > rows;
     infos.truncate(rows);
     let last = infos.last().map(|info| info.name.as_str().to_owned());
     let row = |info: BucketInfo| Bucket {
-        bucket_region: None,
+        bucket_region: Some(REGION.to_owned()),
         creation_date: Some(timestamp(info.created_ms)),
         name: Some(info.name.as_str().to_owned()),
     };

@@ -9,7 +9,7 @@ use s3s::{S3Error, S3Result, s3_error};
 use crate::algorithms::{ALGORITHMS, by_name, is_value};
 
 /// Headers that begin like a checksum and are none.
-const NOT_VALUES: [&str; 3] = [
+pub(crate) const NOT_VALUES: [&str; 3] = [
     "x-amz-checksum-algorithm",
     "x-amz-checksum-mode",
     "x-amz-checksum-type",

@@ -121,7 +121,8 @@ pub(crate) fn source(headers: &HeaderMap) -> S3Result<CopySource> {
     })
 }
 
-/// Reads `bucket/name`, percent-encoded, perhaps with a slash before it and a version after it.
+/// Reads `bucket/name`, encoded as a form is, perhaps with a slash before it and a version after
+/// it: `+` is a space, as AWS reads it. Clients that mean a plus send `%2B`, whatever they are.
 /// Not left to s3s, which takes fewer names for those of buckets than there may be.
 pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName)> {
     let malformed = || {
@@ -133,12 +134,13 @@ pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName)> {
     let (path, version) = header
         .split_once("?versionId=")
         .map_or((header, None), |(path, version)| (path, Some(version)));
-    let path = percent::decode_path(path).ok_or_else(malformed)?;
+    let path = percent::decode_form(path).ok_or_else(malformed)?;
     let path = path.strip_prefix('/').unwrap_or(&path);
     if path.starts_with("arn:") {
         return Err(not_implemented("Copying from an access point"));
     }
-    names::check_version(version)?;
+    let version = version.map(|version| percent::decode_form(version).ok_or_else(malformed));
+    names::check_version(version.transpose()?.as_deref())?;
     let (bucket, name) = path.split_once('/').ok_or_else(malformed)?;
     Ok((names::bucket(bucket)?, names::object(name)?))
 }
@@ -166,6 +168,8 @@ mod tests {
         };
         let some = |name: &str| Some(("buc".to_owned(), name.to_owned()));
         assert_eq!(parsed("buc/a%20b%2Bc"), some("a b+c"));
+        assert_eq!(parsed("buc/a+b.txt"), some("a b.txt"));
+        assert_eq!(parsed("buc%2Fa%2fb"), some("a/b"));
         assert_eq!(parsed("/buc//a/../b"), some("/a/../b"));
         assert_eq!(parsed("/buc/k?versionId=null"), some("k"));
         assert_eq!(parsed("buc/%C3%A4%01"), some("ä\u{1}"));

@@ -1,6 +1,6 @@
 //! The vault's errors in S3's words.
 
-use coffer_vault::VaultError;
+use coffer_vault::{VaultError, files_run_out};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
@@ -48,6 +48,12 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
             )
         }
         VaultError::AccessDenied => s3_error!(AccessDenied, "Access Denied"),
+        VaultError::ReadAbove { read } => s3_error!(
+            AccessDenied,
+            "Access Denied: what this access key's subject has read at {read} must not be written \
+             below that. Write to a bucket of that level, or ask a key custodian to settle the \
+             subject (coffer subject settle NAME)."
+        ),
         VaultError::PreconditionFailed => s3_error!(
             PreconditionFailed,
             "At least one of the pre-conditions you specified did not hold"
@@ -116,10 +122,31 @@ fn from_server(error: VaultError) -> S3Error {
             "Bucket {bucket} is in format {found}, and this server understands formats up to \
              {known}: the operator must start the version of coffer that wrote it, or a newer one"
         ),
+        VaultError::CatalogRolledBack { .. } => s3_error!(
+            InternalError,
+            "An older copy of this bucket was put back, and is not served until the operator \
+             accepts it or puts the newest back"
+        ),
         VaultError::Damaged => s3_error!(
             InternalError,
             "What is stored did not open: it was damaged or altered. Ask the operator to run \
              coffer verify."
+        ),
+        VaultError::OutOfFiles => out_of_files(),
+        VaultError::TooManyFailures => s3_error!(
+            SlowDown,
+            "This was tried and failed too often within a minute: nothing was done. Try again in \
+             a minute."
+        ),
+        VaultError::SystemInDoubt => s3_error!(
+            InternalError,
+            "The server's disk fails, and it is in doubt whether this has happened; what it was \
+             about is out of use until that is known. Look before you ask for it again."
+        ),
+        VaultError::InDoubt => s3_error!(
+            InternalError,
+            "The storage failed while this was committed: it may have been done, or not. Look, or \
+             try again."
         ),
         VaultError::AuditUnavailable(_) => s3_error!(
             ServiceUnavailable,
@@ -132,6 +159,11 @@ fn from_server(error: VaultError) -> S3Error {
                 "The server is shutting down. Try again."
             )
         }
+        // Some errors do not say what they come from.
+        unexpected if files_run_out() => {
+            tracing::warn!(target: "coffer::s3", error = %unexpected, "files have run out");
+            out_of_files()
+        }
         unexpected => {
             tracing::error!(target: "coffer::s3", error = %unexpected, "a request failed");
             s3_error!(
@@ -140,6 +172,13 @@ fn from_server(error: VaultError) -> S3Error {
             )
         }
     }
+}
+
+fn out_of_files() -> S3Error {
+    s3_error!(
+        SlowDown,
+        "As many files and connections are open as the server may have. Try again."
+    )
 }
 
 fn not_modified(etag: &str, modified_ms: i64) -> S3Error {
@@ -203,6 +242,8 @@ mod tests {
             (VaultError::StorageFull, "StorageFull", 507),
             (VaultError::Damaged, "InternalError", 500),
             (VaultError::ShuttingDown, "ServiceUnavailable", 503),
+            (VaultError::OutOfFiles, "SlowDown", 503),
+            (VaultError::SystemInDoubt, "InternalError", 500),
         ];
         for (error, code, status) in cases {
             let error = from_vault(error);

@@ -1,15 +1,14 @@
 //! One request and its answer: what its parts tell each other besides what s3s passes on.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
 use crate::chunks::{ChunkFault, ChunkStyle};
 use crate::counters::{OPERATIONS, operation_index};
+use crate::request_ids::RequestIds;
 use crate::room::{Place, RoomFault};
 
 /// Why a body could not be received, as seen below s3s.
@@ -59,10 +58,9 @@ impl From<ChunkFault> for BodyFault {
 /// What is known of a request under way. Shared by the service, the body and the operation.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    id: u64,
+    ids: RequestIds,
     began: Instant,
     operation: OnceLock<usize>,
-    bucket: OnceLock<String>,
     chunks: OnceLock<ChunkStyle>,
     fault: OnceLock<BodyFault>,
     is_signed_in: AtomicBool,
@@ -75,10 +73,9 @@ pub(crate) struct Exchange {
 impl Exchange {
     pub(crate) fn new() -> Self {
         Self {
-            id: next_id(),
+            ids: RequestIds::draw(),
             began: Instant::now(),
             operation: OnceLock::new(),
-            bucket: OnceLock::new(),
             chunks: OnceLock::new(),
             fault: OnceLock::new(),
             is_signed_in: AtomicBool::new(false),
@@ -89,19 +86,14 @@ impl Exchange {
         }
     }
 
-    /// `x-amz-request-id`: 16 hexadecimal digits.
+    /// `x-amz-request-id`.
     pub(crate) fn request_id(&self) -> String {
-        format!("{:016X}", self.id)
+        self.ids.request_id()
     }
 
-    /// `x-amz-id-2`: S3's second name for the request, here its id and the server's start.
+    /// `x-amz-id-2`.
     pub(crate) fn host_id(&self) -> String {
-        let words = [
-            self.id,
-            seeds().start,
-            seeds().start.rotate_left(32) ^ self.id,
-        ];
-        BASE64.encode(words.map(u64::to_be_bytes).concat())
+        self.ids.host_id()
     }
 
     pub(crate) fn elapsed(&self) -> std::time::Duration {
@@ -109,12 +101,9 @@ impl Exchange {
     }
 
     /// Notes what the request asks for, once it is known.
-    pub(crate) fn set_operation(&self, name: &str, bucket: Option<&str>) {
+    pub(crate) fn set_operation(&self, name: &str) {
         // A request asks for one thing: a second note would be the same one.
         let _ = self.operation.set(operation_index(name));
-        if let Some(bucket) = bucket {
-            let _ = self.bucket.set(bucket.to_owned());
-        }
     }
 
     /// The operation's place in [`OPERATIONS`].
@@ -124,10 +113,6 @@ impl Exchange {
 
     pub(crate) fn operation_name(&self) -> &'static str {
         OPERATIONS[self.operation()]
-    }
-
-    pub(crate) fn bucket(&self) -> &str {
-        self.bucket.get().map_or("", String::as_str)
     }
 
     /// Notes that the signature was right.
@@ -206,46 +191,9 @@ impl Exchange {
     }
 }
 
-struct Seeds {
-    start: u64,
-    next: AtomicU64,
-}
-
-fn seeds() -> &'static Seeds {
-    static SEEDS: OnceLock<Seeds> = OnceLock::new();
-    SEEDS.get_or_init(|| {
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let start = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        Seeds {
-            start,
-            next: AtomicU64::new(0),
-        }
-    })
-}
-
-/// Ids need to differ, also from those before a restart, not to be hard to guess: the start's time
-/// and a count, multiplied by an odd number, which maps 64-bit numbers one to one.
-fn next_id() -> u64 {
-    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-    let seeds = seeds();
-    let count = seeds.next.fetch_add(1, Ordering::Relaxed);
-    seeds.start.wrapping_add(count).wrapping_mul(SPREAD)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ids_differ_and_have_their_shape() {
-        let (one, other) = (Exchange::new(), Exchange::new());
-        assert_ne!(one.request_id(), other.request_id());
-        assert_ne!(one.host_id(), other.host_id());
-        assert_eq!(one.request_id().len(), 16);
-        assert_eq!(one.host_id().len(), 32);
-    }
 
     #[test]
     fn bodies_are_kept_only_when_asked_for() {

@@ -22,6 +22,7 @@ use crate::ranges;
 use crate::signing;
 use crate::tags;
 use crate::tokens;
+use crate::xml::canonical;
 
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
@@ -85,6 +86,22 @@ pub fn copy_source(data: &[u8]) {
         let again = format!("{bucket}/{}", percent::encode(name.expose()));
         assert_eq!(copying::locate(&again).ok(), Some((bucket, name)));
     }
+}
+
+/// A document that is taken keeps its limit, says the same when it is written anew once more, and
+/// holds nothing but elements, attributes and text.
+pub fn document(data: &[u8]) {
+    const LIMIT_BYTES: usize = 1 << 16;
+    let Ok(written) = canonical(data, LIMIT_BYTES) else {
+        return;
+    };
+    assert!(written.len() <= LIMIT_BYTES);
+    assert!(
+        !written.contains("<!") && !written.contains("<?"),
+        "{written}"
+    );
+    let again = canonical(written.as_bytes(), LIMIT_BYTES);
+    assert_eq!(again.as_deref(), Ok(written.as_str()));
 }
 
 /// Entity tags of any list are read, and the reading ends.
@@ -191,6 +208,7 @@ mod tests {
                 continuation_token,
                 tagging_header,
                 copy_source,
+                document,
                 etags,
                 chunks,
                 words,
@@ -214,6 +232,16 @@ mod tests {
             let request = format!("{query}\nx-amz-meta-b: {words}\n{header}");
             signature(request.as_bytes());
             headers(request.as_bytes());
+        }
+
+        #[test]
+        fn what_must_hold_holds_for_documents(
+            inside in concat!(
+                "(<[ab]( [cd]='[&lt; \r\n]{0,6}')?>|</[ab]>|<b/>|[ab ]|&(#13|#x1|lt|b);",
+                "|<!\\[CDATA\\[[<&\\]\r]{0,3}\\]\\]>|<!--a-->|\r){0,9}"
+            ),
+        ) {
+            document(format!("<a>{inside}</a>").as_bytes());
         }
 
         #[test]

@@ -1,7 +1,7 @@
 //! What S3 takes and s3s refuses or passes over: several ranges, dates in old forms or none, lists
 //! of entity tags, an `Expires` that is no date, metadata sent twice or in encoded words, copies
-//! from buckets whose names s3s would not give; and headers that SDKs move into the query of a
-//! presigned URL.
+//! from buckets whose names s3s would not give; headers that SDKs move into the query of a
+//! presigned URL; a `+` in a path that version 2 signed; and all of XML (see [`Documents`]).
 //!
 //! Headers may be signed, so they can't be changed before s3s has checked the signature. The
 //! request is taken out after that check, brought into a form that s3s reads, and sent through a
@@ -21,7 +21,9 @@ use s3s::{Body, S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::auth;
 use crate::caller::{Original, Trailers};
+use crate::checksum_headers::NOT_VALUES;
 use crate::copying;
+use crate::documents::Documents;
 use crate::encoded_words;
 use crate::metadata::USER_METADATA;
 use crate::percent::form_pairs;
@@ -40,6 +42,12 @@ const ETAGS: [HeaderName; 4] = [
     IF_NONE_MATCH,
     HeaderName::from_static("x-amz-copy-source-if-match"),
     HeaderName::from_static("x-amz-copy-source-if-none-match"),
+];
+
+/// Numbers that S3 passes over where they are none.
+const NUMBERS: [HeaderName; 2] = [
+    HeaderName::from_static("x-amz-max-parts"),
+    HeaderName::from_static("x-amz-part-number-marker"),
 ];
 
 /// Tells a copy from an upload, so s3s must see one that it reads.
@@ -65,17 +73,34 @@ const OF_THE_QUERY: [&str; 8] = [
     "x-amz-user-agent",
 ];
 
+/// Parameters of a URL that version 2 signed; it has no other form here.
+const OF_VERSION_2: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
+
+/// Checksums that AWS passes over in the query of a presigned URL. SDKs put there what they formed
+/// over the body that they had when they signed: none.
+const NOT_OF_THE_QUERY: [&str; 2] = ["x-amz-checksum-", "x-amz-sdk-checksum-algorithm"];
+
 /// Takes requests out of s3s and sends them through it again.
 pub(crate) struct Lenience {
     pub(crate) vault: Vault,
+    pub(crate) documents: Documents,
     /// The same operations, without this route.
     pub(crate) again: S3Service,
 }
 
 #[async_trait::async_trait]
 impl S3Route for Lenience {
-    fn is_match(&self, _: &Method, uri: &Uri, headers: &HeaderMap, _: &mut Extensions) -> bool {
-        !odd_headers(headers).is_empty() || !moved_headers(uri, headers).is_empty()
+    fn is_match(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        _: &mut Extensions,
+    ) -> bool {
+        !odd_headers(headers).is_empty()
+            || !moved_headers(uri, headers).is_empty()
+            || has_form_path(uri)
+            || self.documents.limit(method, uri, headers).is_some()
     }
 
     async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
@@ -88,7 +113,7 @@ impl S3Route for Lenience {
 
     async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
         let S3Request {
-            input: body,
+            input: mut body,
             method,
             uri,
             mut headers,
@@ -99,10 +124,17 @@ impl S3Route for Lenience {
         for (name, value) in moved_headers(&uri, &headers) {
             headers.entry(name).or_insert(value);
         }
+        let mut for_s3s = plain(&headers);
+        if let Some(limit_bytes) = self.documents.limit(&method, &uri, &headers) {
+            let read = self
+                .documents
+                .read(limit_bytes, body, &mut for_s3s, &mut extensions);
+            body = read.await?;
+        }
         let mut again = http::Request::new(body);
         *again.method_mut() = method;
-        *again.uri_mut() = unsigned(&uri)?;
-        *again.headers_mut() = plain(&headers);
+        *again.uri_mut() = unsigned(&uri, has_form_path(&uri))?;
+        *again.headers_mut() = for_s3s;
         extensions.insert(Original(headers));
         if let Some(trailers) = trailing_headers {
             extensions.insert(Trailers(trailers));
@@ -143,6 +175,8 @@ pub(crate) fn odd_headers(headers: &HeaderMap) -> Vec<HeaderName> {
             is_twice || ETagCondition::parse_http_header(first.as_bytes()).is_err()
         } else if *name == COPY_SOURCE {
             !is_twice && is_ours_alone(first)
+        } else if NUMBERS.contains(name) {
+            is_twice || !first.to_str().is_ok_and(|text| text.parse::<i32>().is_ok())
         } else {
             let is_metadata = name.as_str().starts_with(USER_METADATA);
             is_metadata && (is_twice || encoded_words::may_hold(first.as_bytes()))
@@ -193,7 +227,8 @@ pub(crate) fn moved_headers(uri: &Uri, headers: &HeaderMap) -> Vec<(HeaderName, 
     }
     let header = |(name, value): (String, String)| {
         let name = name.to_ascii_lowercase();
-        if !name.starts_with("x-amz-") || OF_THE_QUERY.contains(&name.as_str()) {
+        let is_none = OF_THE_QUERY.contains(&name.as_str()) || is_checksum(&name);
+        if !name.starts_with("x-amz-") || is_none {
             return None;
         }
         Some((
@@ -208,22 +243,44 @@ pub(crate) fn moved_headers(uri: &Uri, headers: &HeaderMap) -> Vec<(HeaderName, 
         .collect()
 }
 
+/// Whether a parameter of the query tells of a checksum of the body.
+fn is_checksum(name: &str) -> bool {
+    NOT_OF_THE_QUERY.iter().any(|start| name.starts_with(start)) && !NOT_VALUES.contains(&name)
+}
+
+/// Whether a `+` stands in a path that version 2 signed as it came: that is a space for AWS.
+/// Version 4 signs the name that is meant, and `+` means itself there.
+fn has_form_path(uri: &Uri) -> bool {
+    uri.path().contains('+')
+        && form_pairs(uri.query().unwrap_or(""))
+            .unwrap_or_default()
+            .iter()
+            .any(|(name, _)| name == OF_VERSION_2[0])
+}
+
 /// The address without the parameters of a presigned one.
-fn unsigned(uri: &Uri) -> S3Result<Uri> {
+fn unsigned(uri: &Uri, has_form_path: bool) -> S3Result<Uri> {
+    let path = match has_form_path {
+        true => uri.path().replace('+', "%20"),
+        false => uri.path().to_owned(),
+    };
     let Some(query) = uri.query() else {
-        return Ok(uri.clone());
+        return path.parse().map_err(|_| s3_error!(InvalidURI));
     };
     let is_signature = |pair: &&str| {
         form_pairs(pair)
             .unwrap_or_default()
             .iter()
-            .any(|(name, _)| name.starts_with("X-Amz-"))
+            .any(|(name, _)| {
+                name.starts_with("X-Amz-")
+                    || (has_form_path && OF_VERSION_2.contains(&name.as_str()))
+            })
     };
     let kept: Vec<_> = query
         .split('&')
         .filter(|pair| !is_signature(pair))
         .collect();
-    let text = format!("{}?{}", uri.path(), kept.join("&"));
+    let text = format!("{path}?{}", kept.join("&"));
     text.parse().map_err(|_| s3_error!(InvalidURI))
 }
 
@@ -298,6 +355,11 @@ mod tests {
             ]
         );
         assert!(moved("/b/k?X-Amz-Signature=0&prefix=x-amz-acl").is_empty());
+        // As the SDKs for JavaScript, Go and Java write them.
+        let checksums = "/b/k?X-Amz-Signature=0&x-amz-checksum-crc32=AAAAAA%3D%3D&\
+                         X-Amz-Checksum-Crc32=AAAAAA%3D%3D&x-amz-sdk-checksum-algorithm=CRC32&\
+                         x-amz-checksum-algorithm=SHA256";
+        assert_eq!(moved(checksums), ["x-amz-checksum-algorithm: \"SHA256\""]);
     }
 
     #[test]
@@ -305,8 +367,15 @@ mod tests {
         let uri = |text: &str| text.parse::<Uri>().unwrap();
         let signed = uri("/b/k?a=%2B1&X-Amz-Signature=0&X%2DAmz-Date=1&versionId=null");
         assert_eq!(
-            unsigned(&signed).unwrap(),
+            unsigned(&signed, false).unwrap(),
             uri("/b/k?a=%2B1&versionId=null")
         );
+        let of_version_2 = uri("/b/a+b%2B?AWSAccessKeyId=A&Expires=1&Signature=b&x=+");
+        assert!(has_form_path(&of_version_2));
+        assert_eq!(
+            unsigned(&of_version_2, true).unwrap(),
+            uri("/b/a%20b%2B?x=+")
+        );
+        assert!(!has_form_path(&uri("/b/a+b?X-Amz-Signature=0")));
     }
 }

@@ -50,11 +50,17 @@ mod counters;
 
 mod room;
 
+mod xml;
+
+mod request_ids;
+
 mod exchange;
 
 mod request_body;
 
 mod caller;
+
+mod documents;
 
 mod uploads;
 
@@ -67,6 +73,10 @@ mod copying;
 mod listing;
 
 mod buckets;
+
+mod configuration;
+
+mod attributes;
 
 mod parts;
 

@@ -13,7 +13,14 @@ pub const PARTS_BODY_MAX_BYTES: usize = 4 << 20;
 /// escapes in six bytes at most, and their elements.
 pub const DELETE_BODY_MAX_BYTES: usize = 7 << 20;
 
-/// Bytes of all XML bodies together that are held at once, but for the first of each.
+/// Elements of an XML body that are one in another. S3's deepest document has eight.
+pub const XML_DEPTH_MAX: usize = 32;
+
+/// Attributes of one element of an XML body. S3 knows of two, declarations of namespaces included.
+pub const XML_ATTRIBUTES_MAX: usize = 16;
+
+/// Bytes of all XML bodies together that are held at once, as they came and as they were written
+/// anew, but for the first of each.
 pub const XML_BODIES_MAX_BYTES: usize = 32 << 20;
 
 /// Bytes of each XML body that take no room of the others: there are as many as requests.
@@ -68,3 +75,6 @@ pub const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 /// Longest level name that a `LocationConstraint` is looked up as.
 pub const LOCATION_MAX_BYTES: usize = 256;
+
+/// Random bytes that a thread makes at once, for the ids of 128 requests.
+pub const RANDOM_BUFFER_BYTES: usize = 4 << 10;

@@ -98,20 +98,17 @@ impl Listing {
                 .clone()
                 .filter(|delimiter| !delimiter.is_empty()),
             start_after: self.start_after.clone().filter(|after| !after.is_empty()),
-            limit: usize::try_from(self.rows).unwrap_or(0),
+            limit: usize::try_from(self.rows).unwrap_or(0).max(1),
         };
-        if self.rows == 0 {
-            // Nothing is asked for but whether the bucket may be listed.
-            vault
-                .bucket(&caller.subject, bucket)
-                .await
-                .map_err(|error| caller.refused(error))?;
-            return Ok(ListPage::default());
-        }
-        vault
+        let page = vault
             .list_objects(&caller.subject, bucket, query)
             .await
-            .map_err(|error| caller.refused(error))
+            .map_err(|error| caller.refused(error))?;
+        // Who asks for no rows asks whether the bucket may be listed: that is the vault's to say.
+        match self.rows {
+            0 => Ok(ListPage::default()),
+            _ => Ok(page),
+        }
     }
 
     fn object(&self, listed: ListedObject, with_owner: bool) -> Object {

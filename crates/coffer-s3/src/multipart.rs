@@ -7,7 +7,7 @@ use s3s::dto::{
     self, AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
     CompleteMultipartUploadOutput, CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag,
 };
-use s3s::{S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 
 use crate::algorithms::{by_name, kind, name as algorithm_name, set_checksum};
 use crate::caller::{Caller, headers};
@@ -153,8 +153,14 @@ pub(crate) async fn complete(
             "You must specify at least one part"
         ));
     }
-    let under_way = upload(vault, &caller, &bucket, &name, id).await?;
-    let (algorithm, checksum) = whole(&under_way, input.checksum_type.as_ref(), &headers)?;
+    let (algorithm, checksum) = match upload(vault, &caller, &bucket, &name, id).await {
+        Ok(under_way) => whole(&under_way, input.checksum_type.as_ref(), &headers)?,
+        // Perhaps it was completed by this request before: the vault knows.
+        Err(error) if *error.code() == S3ErrorCode::NoSuchUpload => {
+            (ChecksumAlgorithm::Crc64nvme, None)
+        }
+        Err(error) => return Err(error),
+    };
     let parts = named
         .into_iter()
         .map(|part| completed_part(part, algorithm));

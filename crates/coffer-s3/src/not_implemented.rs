@@ -9,7 +9,7 @@ use crate::errors::{custom, not_implemented};
 use crate::percent::form_pairs;
 
 /// Headers whose presence alone asks for what is missing.
-const HEADERS: [(&str, &str); 17] = [
+const HEADERS: [(&str, &str); 16] = [
     ("x-amz-grant-full-control", "Granting access by ACL"),
     ("x-amz-grant-read", "Granting access by ACL"),
     ("x-amz-grant-read-acp", "Granting access by ACL"),
@@ -28,10 +28,6 @@ const HEADERS: [(&str, &str); 17] = [
     (
         "x-amz-server-side-encryption-context",
         "An encryption context",
-    ),
-    (
-        "x-amz-optional-object-attributes",
-        "Listing optional attributes",
     ),
 ];
 

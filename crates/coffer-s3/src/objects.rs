@@ -139,7 +139,9 @@ pub(crate) async fn delete_objects(
 fn to_delete(
     identifier: &ObjectIdentifier,
 ) -> S3Result<(coffer_vault::record::ObjectName, Precondition)> {
-    names::check_version(identifier.version_id.as_deref())?;
+    // SDKs send the element empty where there is none.
+    let version = identifier.version_id.as_deref();
+    names::check_version(version.filter(|version| !version.is_empty()))?;
     if identifier.last_modified_time.is_some() || identifier.size.is_some() {
         return Err(not_implemented("Deleting on condition of size or time"));
     }

@@ -26,7 +26,7 @@ pub(crate) fn decode_form(text: &str) -> Option<String> {
     decode_with(text, b' ')
 }
 
-/// As [`decode_form`], where `+` stands for itself: paths.
+/// As [`decode_form`], where `+` stands for itself: paths that s3s reads.
 pub(crate) fn decode_path(text: &str) -> Option<String> {
     decode_with(text, b'+')
 }

@@ -12,9 +12,8 @@ use coffer_vault::{
 };
 use futures::Stream;
 use s3s::dto::{
-    ChecksumMode, ETag, GetObjectAttributesInput, GetObjectAttributesOutput,
-    GetObjectAttributesParts, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
-    StorageClass, StreamingBlob,
+    ChecksumMode, ETag, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
+    StreamingBlob,
 };
 use s3s::stream::{ByteStream, RemainingLength};
 use s3s::{S3Error, S3Request, S3Response, S3Result, StdError, s3_error};
@@ -212,65 +211,6 @@ pub(crate) async fn head_object(
             .insert(StatusInstead(http::StatusCode::PARTIAL_CONTENT));
     }
     Ok(response)
-}
-
-/// `GetObjectAttributes`.
-pub(crate) async fn object_attributes(
-    vault: &Vault,
-    request: S3Request<GetObjectAttributesInput>,
-) -> S3Result<S3Response<GetObjectAttributesOutput>> {
-    let caller = Caller::of(&request)?;
-    let input = request.input;
-    names::check_version(input.version_id.as_deref())?;
-    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let info = vault
-        .head_object(&caller.subject, &bucket, &name, ReadOptions::default())
-        .await
-        .map_err(|error| caller.refused(error))?;
-    let head = &info.head;
-    let mut output = GetObjectAttributesOutput {
-        last_modified: Some(timestamp(head.modified_ms)),
-        ..Default::default()
-    };
-    let listed = input
-        .object_attributes
-        .iter()
-        .flat_map(|list| list.as_str().split(','));
-    for attribute in listed.map(str::trim) {
-        match attribute {
-            "ETag" => output.e_tag = Some(ETag::Strong(head.etag.clone())),
-            "ObjectSize" => output.object_size = i64::try_from(head.size_bytes).ok(),
-            "StorageClass" => {
-                output.storage_class = Some(StorageClass::from_static(StorageClass::STANDARD));
-            }
-            "Checksum" => {
-                output.checksum = head.details.checksum.as_ref().map(|checksum| {
-                    let mut shown = s3s::dto::Checksum {
-                        checksum_type: Some(kind(checksum.kind)),
-                        ..Default::default()
-                    };
-                    set_checksum!(shown, Some(checksum));
-                    shown
-                });
-            }
-            "ObjectParts" => {
-                let parts_count = i32::try_from(head.part_count)
-                    .ok()
-                    .filter(|count| *count > 0);
-                output.object_parts = parts_count.map(|count| GetObjectAttributesParts {
-                    total_parts_count: Some(count),
-                    ..Default::default()
-                });
-            }
-            _ => {
-                return Err(s3_error!(
-                    InvalidArgument,
-                    "Invalid attribute name specified."
-                ));
-            }
-        }
-    }
-    Ok(S3Response::new(output))
 }
 
 /// The checksum of the whole goes with the whole only: clients compare it with what they get.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use coffer_vault::Vault;
+use coffer_vault::{SignInFailure, SignInFailures, Vault};
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use s3s::config::{S3Config, StaticConfigProvider};
@@ -19,6 +19,7 @@ use crate::auth::{Doorkeeper, Secrets};
 use crate::chunks::ChunkStyle;
 use crate::claim::{Claim, failure};
 use crate::counters::{S3Counters, Tally};
+use crate::documents::Documents;
 use crate::exchange::Exchange;
 use crate::hosts::Domains;
 use crate::lenience::Lenience;
@@ -35,6 +36,9 @@ pub struct S3Options {
     /// Domain names, without ports, below which a host names a bucket (virtual-host style). Path
     /// style works beside it, under these and all other names.
     pub domains: Vec<String>,
+    /// Wrong signatures by one access key from one address within a minute, after which its
+    /// requests from there are not looked at for as long; none says the vault's own number.
+    pub sign_in_failures: Option<u32>,
 }
 
 /// S3 on a vault. Cheap to clone: all clones are the same service.
@@ -43,25 +47,40 @@ pub struct S3Service {
     s3s: s3s::service::S3Service,
     vault: Vault,
     tally: Arc<Tally>,
+    failures: Arc<SignInFailures>,
     /// Who is at the other end of the connection, where that is known: for the audit log.
     peer: Option<IpAddr>,
+    /// Tells by a request's headers who that is, where a proxy says it.
+    told_by: Option<Arc<ToldBy>>,
 }
+
+type ToldBy = dyn Fn(&HeaderMap) -> IpAddr + Send + Sync;
 
 /// Makes the S3 service of a vault.
 pub fn service(vault: Vault, options: S3Options) -> S3Service {
     let domains = Domains::new(&options.domains);
     let room = Room::new();
     let again = builder(&vault, &room, domains.clone()).build();
+    let documents = Documents {
+        room: room.clone(),
+        domains: domains.clone(),
+    };
     let mut builder = builder(&vault, &room, domains);
     builder.set_route(Lenience {
         vault: vault.clone(),
+        documents,
         again,
     });
     S3Service {
         s3s: builder.build(),
         vault,
         tally: Arc::default(),
+        failures: Arc::new(match options.sign_in_failures {
+            Some(most) => SignInFailures::new(most),
+            None => SignInFailures::default(),
+        }),
         peer: None,
+        told_by: None,
     }
 }
 
@@ -97,6 +116,17 @@ impl S3Service {
         }
     }
 
+    /// The same service, for the connection of a proxy that tells with each request whose it is.
+    pub fn for_proxy(
+        &self,
+        told_by: impl Fn(&HeaderMap) -> IpAddr + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            told_by: Some(Arc::new(told_by)),
+            ..self.clone()
+        }
+    }
+
     /// What has been counted since the service was made.
     pub fn counters(&self) -> S3Counters {
         self.tally.snapshot()
@@ -114,6 +144,10 @@ impl S3Service {
         let in_flight = InFlight::new(self.tally.clone());
         let (parts, body) = request.into_parts();
         let claim = Claim::of(&parts);
+        let peer = match &self.told_by {
+            Some(told_by) => Some(told_by(&parts.headers)),
+            None => self.peer,
+        };
         let style = chunk_style(&parts.headers);
         if let Some(style) = style {
             exchange.set_chunks(style);
@@ -130,7 +164,9 @@ impl S3Service {
             parts.uri.query().unwrap_or(""),
             &parts.headers,
         );
-        let mut response = match checked {
+        let throttled = self.throttled(&claim, peer);
+        let is_throttled = throttled.is_err();
+        let mut response = match throttled.and(checked) {
             Ok(()) => {
                 let mut request = Request::from_parts(parts, s3s::Body::http_body(body));
                 request.extensions_mut().insert(exchange.clone());
@@ -139,19 +175,70 @@ impl S3Service {
             Err(refusal) => refused(Err(refusal))?,
         };
         let code = answers::complete(&mut response, &exchange);
-        self.note(&response, &exchange, code.as_deref());
+        self.note(&response, &exchange, code.as_deref(), is_throttled);
         if let Some(code) = code.as_deref()
             && let Some(failure) = failure(code, exchange.is_signed_in(), &claim)
         {
-            let claimed = claim.access_key_id();
-            self.vault
-                .sign_in_failed(claimed.as_deref(), failure, self.peer);
+            self.sign_in_failed(&claim, failure, peer, exchange.is_signed_in());
         }
         Ok(response.map(|body| AnswerBody {
             body,
             tally: self.tally.clone(),
             _in_flight: in_flight,
         }))
+    }
+
+    /// Refuses without a look what claims to be of an access key by which the address has failed
+    /// too often. Ids that no access key has count together, so that inventing them helps nobody.
+    fn throttled(&self, claim: &Claim, peer: Option<IpAddr>) -> S3Result {
+        let (true, Some(peer)) = (self.failures.any(), peer) else {
+            return Ok(());
+        };
+        let Some(id) = claim.access_key_id() else {
+            return Ok(()); // unsigned: refused once the operation is known
+        };
+        match self.failures.are_too_many(peer, &self.counted(id)) {
+            true => Err(s3_error!(
+                SlowDown,
+                "Too many signatures by this access key were wrong from your address. Please look \
+                 at the secret access key, and try again in a minute."
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The access key that is claimed, as failures are counted.
+    fn counted(&self, id: String) -> String {
+        match self.vault.secret_access_key(&id) {
+            Some(_) => id,
+            None => String::new(),
+        }
+    }
+
+    fn sign_in_failed(
+        &self,
+        claim: &Claim,
+        failure: SignInFailure,
+        peer: Option<IpAddr>,
+        is_signed_in: bool,
+    ) {
+        let claimed = claim.access_key_id();
+        self.vault.sign_in_failed(claimed.as_deref(), failure, peer);
+        let is_a_guess = matches!(failure, SignInFailure::Signature | SignInFailure::AccessKey);
+        if let Some(peer) = peer
+            && is_a_guess
+            && !is_signed_in
+            && self
+                .failures
+                .add(peer, &self.counted(claimed.unwrap_or_default()))
+        {
+            tracing::warn!(
+                target: "coffer::s3",
+                from = %peer,
+                "too many wrong signatures: requests by this access key from there are refused for \
+                 a minute"
+            );
+        }
     }
 
     /// The answer for a request that finds no turn to be served: S3's clients try again on it.
@@ -163,7 +250,7 @@ impl S3Service {
         );
         let mut response = refused(Err(refusal)).unwrap_or_default();
         let code = answers::complete(&mut response, &exchange);
-        self.note(&response, &exchange, code.as_deref());
+        self.note(&response, &exchange, code.as_deref(), false);
         response.map(|body| AnswerBody {
             body,
             tally: self.tally.clone(),
@@ -172,7 +259,13 @@ impl S3Service {
     }
 
     /// Counts and logs an answer. Names of objects stand in neither.
-    fn note(&self, response: &HttpResponse, exchange: &Exchange, code: Option<&str>) {
+    fn note(
+        &self,
+        response: &HttpResponse,
+        exchange: &Exchange,
+        code: Option<&str>,
+        is_throttled: bool,
+    ) {
         let status = response.status().as_u16();
         let elapsed = exchange.elapsed();
         self.tally.answered(exchange.operation(), status, elapsed);
@@ -182,7 +275,6 @@ impl S3Service {
                     target: "coffer::s3",
                     request_id = exchange.request_id(),
                     operation = exchange.operation_name(),
-                    bucket = exchange.bucket(),
                     status,
                     code = code.unwrap_or(""),
                     elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
@@ -191,7 +283,8 @@ impl S3Service {
             };
         }
         match status {
-            500 | 503 | 507 => line!(warn),
+            // One that is throttled was told of when that began.
+            500 | 503 | 507 if !is_throttled => line!(warn),
             _ => line!(debug),
         }
     }

@@ -116,9 +116,10 @@ fn two_signatures() -> S3Error {
 /// expired, which s3s checks.
 fn check_version_2(pairs: &[(String, String)], headers: &HeaderMap, now_seconds: u64) -> S3Result {
     for (place, (name, value)) in pairs.iter().enumerate() {
-        // boto3 repeats in the query what headers it has signed.
+        // boto3 repeats in the query what headers it has signed; others come from who uses the URL.
         let is_covered = VERSION_2_QUERY.contains(&name.as_str())
-            || headers.get(name).is_some_and(|header| header == value);
+            || (covered_by_version_2(name)
+                && headers.get(name).is_some_and(|header| header == value));
         // What stands there twice is not covered.
         if !is_covered || pairs[..place].iter().any(|(other, _)| other == name) {
             return Err(s3_error!(
@@ -146,6 +147,12 @@ fn check_version_2(pairs: &[(String, String)], headers: &HeaderMap, now_seconds:
         )),
         false => Ok(()),
     }
+}
+
+/// Whether a signature of version 2 covers a header of this name.
+fn covered_by_version_2(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("x-amz-") || ["content-md5", "content-type"].contains(&name.as_str())
 }
 
 fn now_seconds() -> u64 {
@@ -376,6 +383,15 @@ mod tests {
             "2000&Expires=3000",
         ] {
             assert_eq!(check(&url(bad), &[]), denied, "{bad}");
+        }
+        // Headers of the same name and value vouch for a parameter if they are signed.
+        let signed = [("content-type", "a/b"), ("x-amz-meta-a", "1")];
+        let repeated = url("2000&Content-Type=a/b&x-amz-meta-a=1");
+        assert_eq!(check(&repeated, &signed), None);
+        assert_eq!(check(&repeated, &signed[..1]), denied);
+        for unsigned in ["attributes", "encryption", "retention", "x-id"] {
+            let url = url(&format!("2000&{unsigned}=1"));
+            assert_eq!(check(&url, &[(unsigned, "1")]), denied, "{unsigned}");
         }
         let chunked = [("x-amz-content-sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER")];
         let error = check(&url("2000"), &chunked);

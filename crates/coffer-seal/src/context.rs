@@ -73,6 +73,11 @@ impl Context {
         Self::of(b"coffer audit head v1\0", &[keystore_id])
     }
 
+    /// The anchor: `"coffer anchor v1" 0x00 keystore-id(16) number(8, big-endian)`.
+    pub fn anchor(keystore_id: &[u8; 16], number: u64) -> Self {
+        Self::of(b"coffer anchor v1\0", &[keystore_id, &number.to_be_bytes()])
+    }
+
     /// An object's name in a record of the audit log: `"coffer audit name v1" 0x00 bucket-id(16)`.
     pub fn audit_name(bucket_id: &[u8; 16]) -> Self {
         Self::of(b"coffer audit name v1\0", &[bucket_id])
@@ -128,6 +133,15 @@ mod tests {
         assert_eq!(
             Context::audit_head(&[6; 16]).as_bytes(),
             [&b"coffer audit head v1\0"[..], &[6; 16]].concat()
+        );
+        assert_eq!(
+            Context::anchor(&[8; 16], 0x0102_0304_0506_0708).as_bytes(),
+            [
+                &b"coffer anchor v1\0"[..],
+                &[8; 16],
+                &[1, 2, 3, 4, 5, 6, 7, 8]
+            ]
+            .concat()
         );
         assert_eq!(
             Context::audit_name(&[7; 16]).as_bytes(),

@@ -7,8 +7,12 @@
 //!
 //! A write checks first and changes then, so one that fails for its own reasons (a precondition, a
 //! missing upload) has left no trace and does not touch the others. Should one fail after it has
-//! changed something, or the transaction itself, all is rolled back and the writes are tried once
-//! more one by one, so that one that can't succeed does not fail its neighbours.
+//! changed something, all is rolled back and the writes are tried once more one by one, so that one
+//! that can't succeed does not fail its neighbours.
+//!
+//! Only what is certain not to stand is tried again. A commit that fails half-way may stand: its
+//! writes are answered as in doubt, the connection is let go of without touching the log, and the
+//! next one begins when the log is durable as it is (`log.rs`).
 //!
 //! Savepoints would do the same at a higher price: SQLite keeps a copy of every page that is
 //! changed under one, and SQLCipher seals these copies.
@@ -21,9 +25,11 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use crate::doubt::Newest;
 use crate::error::{Result, StoreError};
 use crate::limits::{BATCH_MAX, LINGER_MAX, TIDY_AFTER, TIDY_AGAIN};
 use crate::opener::Opener;
+use crate::queued::{Queued, Write, run_all};
 use crate::readers::Readers;
 use crate::session::Session;
 use crate::space;
@@ -38,6 +44,8 @@ struct Shared {
     readers: Readers,
     queue: Mutex<Queue>,
     gathered: Condvar,
+    /// Told of each commit.
+    newest: Newest,
     /// `None` after a failure, until the next write opens another one, and once closed.
     session: Mutex<Option<Session>>,
     /// Whether a job waits to empty the log.
@@ -56,77 +64,20 @@ struct Queue {
     closed: bool,
 }
 
-/// A queued write, and who waits for its outcome.
-trait Write: Send {
-    /// Whether it adds data, and is to be refused on a disk that is nearly full.
-    fn adds(&self) -> bool;
-    /// Does the work, within a transaction.
-    fn run(&mut self, session: &Session) -> Ran;
-    /// Tells the outcome: what `run` came to, unless the transaction failed.
-    fn answer(self: Box<Self>, failed: Option<StoreError>);
-}
-
-#[derive(PartialEq, Eq)]
-enum Ran {
-    Done,
-    /// For a reason of its own, which says nothing about the transaction.
-    Refused,
-    /// The transaction is in doubt.
-    Failed,
-}
-
-struct Queued<T, F> {
-    adds: bool,
-    work: F,
-    outcome: Option<Result<T>>,
-    waiting: oneshot::Sender<Result<T>>,
-}
-
-impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
-    fn adds(&self) -> bool {
-        self.adds
-    }
-
-    fn run(&mut self, session: &Session) -> Ran {
-        let outcome = (self.work)(session).map_err(|error| session.of_system(error));
-        match self.outcome.insert(outcome) {
-            Ok(_) => Ran::Done,
-            Err(
-                StoreError::PreconditionFailed
-                | StoreError::NoSuchUpload
-                | StoreError::PartChanged { .. }
-                | StoreError::OutOfRange,
-            ) => Ran::Refused,
-            Err(_) => Ran::Failed,
-        }
-    }
-
-    fn answer(self: Box<Self>, failed: Option<StoreError>) {
-        let outcome = match (failed, self.outcome) {
-            // Its own failure tells more than that of the transaction that it broke. A refusal
-            // counts only when the transaction in which it was found stands.
-            (Some(StoreError::Broken), Some(Err(own))) => Err(own),
-            (Some(error), _) => Err(error),
-            (None, Some(outcome)) => outcome,
-            (None, None) => Err(StoreError::Closed),
-        };
-        // Whoever asked may have gone: what was committed stays committed.
-        let _ = self.waiting.send(outcome);
-    }
-}
-
 impl Writer {
     /// Takes a connection that may write; `opener` makes others like it.
     pub(crate) fn new(
         opener: Arc<Opener>,
         readers: Readers,
         connection: Connection,
+        newest: Newest,
     ) -> Result<Self> {
         Ok(Self(Arc::new(Shared {
             opener,
             readers,
             queue: Mutex::default(),
             gathered: Condvar::new(),
+            newest,
             session: Mutex::new(Some(Session::new(connection)?)),
             is_tidying: AtomicBool::new(false),
         })))
@@ -138,6 +89,19 @@ impl Writer {
             session.note_removed();
         }
         self.0.tidy_after(TIDY_AFTER);
+    }
+
+    /// Copies into the database what the log has, as far as readers allow.
+    pub(crate) async fn copy_log(&self) {
+        let shared = self.0.clone();
+        let copy = move || {
+            if let Some(session) = &*shared.session() {
+                shared.readers.committed();
+                session.make_space();
+            }
+        };
+        // A runtime that shuts down copies when it closes.
+        let _ = tokio::task::spawn_blocking(copy).await;
     }
 
     /// Queues `work` and waits until it is durable. `adds`: it is refused on a disk that is nearly
@@ -329,9 +293,13 @@ impl Shared {
             // Often enough to delete something.
             session.make_space();
         }
-        if failed.is_none() {
-            batch.drain(..).for_each(|write| write.answer(None));
-            return;
+        match failed {
+            None => return batch.drain(..).for_each(|write| write.answer(None)),
+            Some(StoreError::InDoubt) => {
+                let doubt = |write: Box<dyn Write>| write.answer(Some(StoreError::InDoubt));
+                return batch.drain(..).for_each(doubt);
+            }
+            Some(_) => {}
         }
         let is_alone = batch.len() == 1;
         for write in batch.drain(..) {
@@ -344,21 +312,35 @@ impl Shared {
         }
     }
 
+    /// [`StoreError::InDoubt`] when it may stand; after every other error it certainly does not.
     fn commit(&self, session: &mut Option<Session>, batch: &mut [Box<dyn Write>]) -> Result<()> {
         let current = match session {
             Some(session) => session,
             None => session.insert(Session::new(self.opener.open()?)?),
         };
         let done = current.transact(|| run_all(current, batch));
-        // Also after a failure, for a commit that could not be synced may stand.
+        // Also after a failure, for it may stand.
         self.readers.committed();
-        if done
-            .as_ref()
-            .is_err_and(|error| !matches!(error, StoreError::Full))
-        {
+        match &done {
+            Ok(()) => {
+                if let Ok(count) = current.commit_count() {
+                    self.newest.write(count);
+                }
+            }
+            Err(StoreError::InDoubt) => {
+                self.opener.doubt_the_log();
+                if let Some(session) = session.take() {
+                    session.abandon();
+                }
+                // At once, so that nobody reads what is not durable. Or else the next write tries.
+                let reopened = self.opener.open().and_then(Session::new);
+                // Old pages may be in the log, which is emptied in time.
+                *session = reopened.inspect(Session::note_removed).ok();
+            }
+            Err(StoreError::Full) if current.is_autocommit() => {}
             // A connection that met a damaged page is of no use any more, and after other
             // failures a fresh one is the safer one.
-            *session = None;
+            Err(_) => *session = None,
         }
         done
     }
@@ -372,18 +354,6 @@ impl Shared {
         // After a panic the queue is closed; see `OnPanic`.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn run_all(session: &Session, batch: &mut [Box<dyn Write>]) -> Result<()> {
-    for write in batch {
-        let changes = session.total_changes();
-        let ran = write.run(session);
-        let has_changed = session.total_changes() != changes;
-        if ran == Ran::Failed || (ran == Ran::Refused && has_changed) {
-            return Err(StoreError::Broken);
-        }
-    }
-    Ok(())
 }
 
 /// Closes the queue when a write panics, for the state of the transaction is then unknown. What

@@ -39,6 +39,7 @@ impl BlobStore {
             store: self.inner.clone(),
             id,
             has_file: AtomicBool::new(false),
+            is_in_doubt: AtomicBool::new(false),
         });
         let sealer = Sealer::new(data_key, &Context::blob(&self.inner.bucket.0, &id.0));
         let is_one_of_many = WRITERS.fetch_add(1, Ordering::Relaxed) >= WRITERS_MANY;
@@ -216,6 +217,13 @@ impl FinishedBlob {
     pub fn keep(self) {
         self.claim.has_file.store(false, Ordering::Release);
     }
+
+    /// Lets the file be whatever the catalog says, as long as this process runs: the commit that
+    /// refers to it may come back with the next start, and that decides.
+    pub fn keep_in_doubt(self) {
+        self.claim.is_in_doubt.store(true, Ordering::Release);
+        self.keep();
+    }
 }
 
 /// That a blob is being written: as long as it lives, no sweep touches the file; afterwards there
@@ -226,6 +234,8 @@ struct Claim {
     store: Arc<Inner>,
     id: Id,
     has_file: AtomicBool,
+    /// Whether it stays one that no sweep touches.
+    is_in_doubt: AtomicBool,
 }
 
 impl Claim {
@@ -261,7 +271,7 @@ impl Drop for Claim {
                 store.unlink(&[id]);
                 store.in_flight().remove(&id);
             });
-        } else {
+        } else if !self.is_in_doubt.load(Ordering::Acquire) {
             store.in_flight().remove(&id);
         }
     }

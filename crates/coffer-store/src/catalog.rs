@@ -9,82 +9,25 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::batch::Writer;
 use crate::codec::decode_u64;
-use crate::database::{Database, has_log};
+use crate::database::Database;
+use crate::doubt::{Newest, is_in_doubt, keep_in_doubt};
 use crate::error::{NO_BUCKET, Result, StoreError};
+use crate::log::has_log;
 use crate::opener::Opener;
 use crate::readers::{Readers, blocking};
 use crate::record::Id;
 use crate::session::Session;
+use crate::tables::{FINISHED_UPLOAD, SCHEMA, TO_FORMAT_2};
 
 /// The file in a bucket's folder.
 pub const CATALOG_FILE: &str = "catalog.db";
 
-/// "cofc", and the only format there is so far.
+/// "cofc", and the newest format. Format 1 has no count of commits and remembers no finished
+/// uploads; it becomes the newest when it is opened for writing.
 pub const CATALOG: Database = Database {
     application_id: 0x636f_6663,
-    format_version: 1,
+    format_version: 2,
 };
-
-/// The tables of format 1. `docs/FORMAT.md`, "Catalog", says what each column means.
-const SCHEMA: &str = "
-CREATE TABLE meta(
-    name TEXT NOT NULL PRIMARY KEY,
-    value ANY
-) STRICT, WITHOUT ROWID;
-CREATE TABLE object(
-    name BLOB NOT NULL PRIMARY KEY,
-    id INTEGER NOT NULL,
-    is_inline INTEGER NOT NULL,
-    size_bytes INTEGER NOT NULL,
-    etag TEXT NOT NULL,
-    modified_ms INTEGER NOT NULL,
-    part_count INTEGER NOT NULL,
-    tag_count INTEGER NOT NULL,
-    checksum TEXT,
-    details TEXT,
-    tags TEXT
-) STRICT, WITHOUT ROWID;
-CREATE TABLE inline(
-    object_id INTEGER NOT NULL PRIMARY KEY,
-    data BLOB NOT NULL
-) STRICT;
-CREATE TABLE blob(
-    object_id INTEGER NOT NULL,
-    offset_bytes INTEGER NOT NULL,
-    part_number INTEGER NOT NULL,
-    blob_id BLOB NOT NULL,
-    plaintext_bytes INTEGER NOT NULL,
-    key_generation INTEGER NOT NULL,
-    wrapped_key BLOB NOT NULL,
-    checksum TEXT,
-    PRIMARY KEY(object_id, offset_bytes, part_number)
-) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX blob_by_id ON blob(blob_id);
-CREATE UNIQUE INDEX blob_by_part ON blob(object_id, part_number) WHERE part_number > 0;
-CREATE TABLE upload(
-    name BLOB NOT NULL,
-    upload_id BLOB NOT NULL,
-    started_ms INTEGER NOT NULL,
-    checksum TEXT,
-    details TEXT,
-    tags TEXT,
-    PRIMARY KEY(name, upload_id)
-) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX upload_by_id ON upload(upload_id);
-CREATE TABLE part(
-    upload_id BLOB NOT NULL,
-    part_number INTEGER NOT NULL,
-    etag TEXT NOT NULL,
-    modified_ms INTEGER NOT NULL,
-    blob_id BLOB NOT NULL,
-    plaintext_bytes INTEGER NOT NULL,
-    key_generation INTEGER NOT NULL,
-    wrapped_key BLOB NOT NULL,
-    checksum TEXT,
-    PRIMARY KEY(upload_id, part_number)
-) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX part_by_blob ON part(blob_id);
-";
 
 /// A cheap handle to one bucket's catalog, open.
 ///
@@ -95,20 +38,12 @@ pub struct Catalog {
     inner: Arc<Inner>,
 }
 
-/// How much a bucket holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Objects. Parts of uploads under way are none yet.
-    pub objects: u64,
-    /// Bytes that those have together.
-    pub bytes: u64,
-}
-
 type OnDamage = Box<dyn Fn(&StoreError) + Send + Sync>;
 
 struct Inner {
     bucket: Id,
     bucket_name: String,
+    is_in_doubt: bool,
     /// `None` when opened for reading only.
     writer: Option<Writer>,
     readers: Readers,
@@ -141,9 +76,12 @@ impl Catalog {
         let (dir, key) = (dir.to_owned(), key.clone());
         blocking(move || {
             let path = dir.join(CATALOG_FILE);
-            let connection = CATALOG.open(&path, &key)?;
-            Self::with(&dir, path, key, connection, true)
-                .map_err(|error| error.of_bucket(bucket_of(&dir)))
+            let open = || {
+                let connection = CATALOG.open(&path, &key)?;
+                upgrade(&connection)?;
+                Self::with(&dir, path.clone(), key.clone(), connection, true)
+            };
+            open().map_err(|error| error.of_bucket(bucket_of(&dir)))
         })
         .await
     }
@@ -182,8 +120,13 @@ impl Catalog {
         let opener = Arc::new(Opener::new(CATALOG, path, key, !writable));
         let readers = Readers::new(opener.clone());
         let has_log = has_log(opener.path());
+        let mut is_in_doubt = is_in_doubt(dir);
         let writer = match writable {
-            true => Some(Writer::new(opener, readers.clone(), connection)?),
+            true => {
+                let newest = Newest::open(dir);
+                is_in_doubt |= is_behind(dir, &connection, &newest)?;
+                Some(Writer::new(opener, readers.clone(), connection, newest)?)
+            }
             false => None,
         };
         if let Some(writer) = writer.as_ref().filter(|_| has_log) {
@@ -194,6 +137,7 @@ impl Catalog {
             inner: Arc::new(Inner {
                 bucket,
                 bucket_name,
+                is_in_doubt,
                 writer,
                 readers,
                 on_damage: OnceLock::new(),
@@ -206,26 +150,15 @@ impl Catalog {
         &self.inner.bucket_name
     }
 
+    /// Whether it may lack commits that it had: see [`keep_in_doubt`](crate::keep_in_doubt). As of
+    /// when it was opened.
+    pub fn is_in_doubt(&self) -> bool {
+        self.inner.is_in_doubt
+    }
+
     /// Has `tell` told of all damage that reads and writes meet. The first one told stays.
     pub fn on_damage(&self, tell: impl Fn(&StoreError) + Send + Sync + 'static) {
         let _ = self.inner.on_damage.set(Box::new(tell));
-    }
-
-    /// How much the bucket holds, as its last commit left it. Nothing is walked over for it.
-    pub async fn totals(&self) -> Result<Totals> {
-        self.point(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT (SELECT value FROM meta WHERE name = 'object_count'),
-                        (SELECT value FROM meta WHERE name = 'object_bytes')",
-            )?;
-            let (objects, bytes): (i64, i64) =
-                statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?;
-            Ok(Totals {
-                objects: decode_u64(objects)?,
-                bytes: decode_u64(bytes)?,
-            })
-        })
-        .await
     }
 
     /// Gives the bucket another name, for the next time that the catalog is opened.
@@ -356,9 +289,41 @@ fn schema(bucket_name: &str) -> String {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     format!(
-        "{SCHEMA}INSERT INTO meta VALUES('bucket_name', CAST(x'{digits}' AS TEXT)),
-             ('object_count', 0), ('object_bytes', 0);"
+        "{SCHEMA}{FINISHED_UPLOAD}INSERT INTO meta VALUES('bucket_name', CAST(x'{digits}' AS TEXT)),
+             ('object_count', 0), ('object_bytes', 0), ('commit_count', 0);"
     )
+}
+
+/// Whether the catalog lacks commits that its folder remembers; it is in doubt from then on.
+fn is_behind(dir: &Path, connection: &Connection, newest: &Newest) -> Result<bool> {
+    let sql = "SELECT value FROM meta WHERE name = 'commit_count'";
+    let count = decode_u64(connection.query_row(sql, (), |row| row.get(0))?)?;
+    let known = newest.read();
+    if known > count {
+        let why = format!("the catalog has {count} commits and had {known}: it is an older one");
+        match keep_in_doubt(dir, &why) {
+            // From here on it is remembered by that.
+            Ok(()) => newest.write(count),
+            Err(error) => tracing::warn!(%error, "a bucket is in doubt: it is noted next time"),
+        }
+    }
+    Ok(known > count)
+}
+
+/// Brings a catalog to the newest format.
+fn upgrade(connection: &Connection) -> Result<()> {
+    let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
+    if format < CATALOG.format_version {
+        let done = connection.execute_batch(&format!(
+            "BEGIN IMMEDIATE;{FINISHED_UPLOAD}{TO_FORMAT_2}COMMIT;"
+        ));
+        if done.is_err() && !connection.is_autocommit() {
+            // Fails only when SQLite has rolled back by itself.
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+        done?;
+    }
+    Ok(())
 }
 
 /// The folder of a bucket bears its id; one of another name (a copy, a test) has none to tell.

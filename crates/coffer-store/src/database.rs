@@ -19,6 +19,7 @@ use crate::limits::{
     BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, DATABASE_MEMORY_BYTES, JOURNAL_KEPT_BYTES, PAGE_BYTES,
     PAGE_CACHE_KIB, STATEMENT_CACHE,
 };
+use crate::log::{self, has_log};
 
 /// A kind of database: its mark and the format that this version writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +50,20 @@ impl Database {
         self.open(&path, key)
     }
 
-    /// Opens a database for reading and writing.
+    /// Opens a database for reading and writing, which nobody has open. What a killed process left
+    /// in its log is made durable before it is believed.
     ///
     /// # Errors
     /// [`StoreError::Foreign`] when the key does not open it or it is of another kind,
-    /// [`StoreError::NewerFormat`].
+    /// [`StoreError::NewerFormat`], [`StoreError::Damaged`] when commits of its log lie behind a
+    /// damaged place.
     pub fn open(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
+        log::take_over(&absolute(path)?)?;
+        self.open_as(path, key, Access::Write)
+    }
+
+    /// Opens a database for reading and writing that this process has had open all the time.
+    pub(crate) fn open_again(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
         self.open_as(path, key, Access::Write)
     }
 
@@ -227,11 +236,6 @@ fn settle(connection: &Connection) -> Result<()> {
          PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};"
     ))?;
     Ok(())
-}
-
-/// Whether commits wait in the log that the database itself does not have yet.
-pub(crate) fn has_log(path: &Path) -> bool {
-    fs::metadata(with_suffix(path, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
 fn immutable_uri(path: &Path) -> String {

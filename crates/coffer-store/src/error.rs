@@ -14,6 +14,10 @@ pub enum StoreError {
     /// No space is left, or a quota is used up.
     #[error("the storage is full")]
     Full,
+    /// A commit failed half-way: what was written may stand, or not. Whatever it would have made
+    /// superfluous, and whatever it needs, must stay.
+    #[error("it is in doubt whether this was stored: the commit failed half-way")]
+    InDoubt,
     /// A write's precondition does not hold.
     #[error("the precondition does not hold")]
     PreconditionFailed,

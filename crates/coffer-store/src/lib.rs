@@ -17,7 +17,12 @@ pub mod record;
 mod error;
 
 mod cipher;
+mod frames;
+
+mod log;
+
 mod database;
+mod doubt;
 mod space;
 
 mod opener;
@@ -25,16 +30,22 @@ mod session;
 
 mod readers;
 
+mod queued;
+
 mod batch;
 
 mod codec;
 
+mod tables;
+
 mod catalog;
+mod counts;
 mod folding;
 mod rows;
 
 mod objects;
 
+mod finished;
 mod listing;
 mod reading;
 mod rewrapping;
@@ -63,9 +74,12 @@ pub mod fuzzing;
 pub use blob_reader::BlobReader;
 pub use blob_writer::{BlobWriter, FinishedBlob};
 pub use blobs::{BlobStore, ReadPin};
-pub use catalog::{CATALOG, CATALOG_FILE, Catalog, Totals};
+pub use catalog::{CATALOG, CATALOG_FILE, Catalog};
+pub use counts::{Totals, commit_count_of};
 pub use database::Database;
+pub use doubt::keep_in_doubt;
 pub use error::{Result, StoreError};
+pub use finished::FinishedUpload;
 pub use objects::{DeleteOutcome, PutOutcome};
 pub use rewrapping::{HeldKey, KeyPlace};
 pub use sweep::Swept;

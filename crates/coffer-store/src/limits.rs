@@ -81,6 +81,9 @@ pub const REPLACE_REST: Duration = Duration::from_millis(5);
 /// are there is cheaper than new ones.
 pub const JOURNAL_KEPT_BYTES: u64 = 24 * 1_024 * 1_024;
 
+/// How much of a log is read and written again at once, in bytes.
+pub const LOG_PIECE_BYTES: usize = 256 * 1_024;
+
 /// Pages whose seals are verified in one go, before it is looked whether the catalog is closed.
 pub const SEALS_AT_ONCE: u32 = 64;
 
@@ -132,3 +135,6 @@ pub const POOL_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
 /// Ids that a walk over a catalog takes at once.
 pub const WALK_PAGE: usize = 1_000;
+
+/// How long it is remembered what was answered when an upload was completed (S3: a day).
+pub const FINISHED_KEPT_MS: i64 = 24 * 3_600 * 1_000;

@@ -171,7 +171,17 @@ fn put(
     }
     row.store(session, name, id, there.is_some())?;
     count_replaced(session, there.as_ref(), row.size_bytes);
-    Ok(PutOutcome { replaced })
+    Ok(PutOutcome {
+        replaced: without(replaced, content),
+    })
+}
+
+/// What a put frees, never its own blob: not even if it should find what it has put itself.
+fn without(mut replaced: Vec<Id>, content: &NewContent) -> Vec<Id> {
+    if let NewContent::Blob(own) = content {
+        replaced.retain(|id| *id != own.id);
+    }
+    replaced
 }
 
 fn delete(

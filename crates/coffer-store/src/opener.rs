@@ -1,6 +1,7 @@
 //! How a catalog's connections come to be, for as long as it is open.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coffer_seal::SecretKey;
@@ -8,6 +9,7 @@ use rusqlite::Connection;
 
 use crate::database::Database;
 use crate::error::{Result, StoreError};
+use crate::log;
 
 /// Opens connections to one database until it is told to stop.
 pub(crate) struct Opener {
@@ -15,6 +17,8 @@ pub(crate) struct Opener {
     path: PathBuf,
     /// Nobody writes, and nothing may change.
     is_still: bool,
+    /// Whether what is in the log may not be on the disk.
+    is_log_in_doubt: AtomicBool,
     /// SQLCipher holds the same key in every connection for as long.
     key: Mutex<Option<SecretKey>>,
 }
@@ -25,13 +29,23 @@ impl Opener {
             database,
             path,
             is_still,
+            is_log_in_doubt: AtomicBool::new(false),
             key: Mutex::new(Some(key)),
         }
     }
 
-    /// A connection that may write.
+    /// A connection that may write. Nobody else may have one.
     pub(crate) fn open(&self) -> Result<Connection> {
-        self.database.open(&self.path, &self.key()?)
+        if self.is_log_in_doubt.load(Ordering::Acquire) {
+            log::make_durable(&self.path)?;
+            self.is_log_in_doubt.store(false, Ordering::Release);
+        }
+        self.database.open_again(&self.path, &self.key()?)
+    }
+
+    /// Writing to the log failed: what it holds is made durable before it is believed again.
+    pub(crate) fn doubt_the_log(&self) {
+        self.is_log_in_doubt.store(true, Ordering::Release);
     }
 
     /// A connection for reading only.

@@ -5,10 +5,14 @@ use std::ops::Range;
 use rusqlite::{Connection, params};
 
 use crate::catalog::Catalog;
-use crate::codec::{decode_u64, encode_u64};
+use crate::codec::{decode_checksum, decode_u64, encode_u64};
 use crate::error::Result;
-use crate::record::{Content, ObjectHead, ObjectName};
-use crate::rows::{BLOB_COLUMNS, blob_columns, head_columns, read_blob, read_head, read_inline};
+use crate::limits::LIST_MAX;
+use crate::record::{Content, ObjectHead, ObjectName, ObjectPart};
+use crate::rows::{
+    BLOB_COLUMNS, blob_columns, head_columns, read_blob, read_head, read_inline, row_limit,
+    text_or_null,
+};
 
 impl Catalog {
     /// What is known of an object.
@@ -78,6 +82,47 @@ impl Catalog {
             };
             let start = decode_u64(row.get(0)?)?;
             Ok(Some(start..start + decode_u64(row.get(1)?)?))
+        })
+        .await
+    }
+
+    /// What is known of an object, and its parts with numbers above `after`, ascending, at most
+    /// [`LIST_MAX`] + 1: none where it came in one piece.
+    pub async fn object_parts(
+        &self,
+        name: &ObjectName,
+        after: u32,
+        limit: usize,
+    ) -> Result<Option<(ObjectHead, Vec<ObjectPart>)>> {
+        let name = name.clone();
+        self.long(move |connection| {
+            // As long as this statement is not reset, what follows sees the same state.
+            let mut statement = connection.prepare_cached(concat!(
+                "SELECT ",
+                head_columns!(),
+                ", id FROM object WHERE name = ?"
+            ))?;
+            let mut rows = statement.query([name.expose().as_bytes()])?;
+            let Some(row) = rows.next()? else {
+                return Ok(None);
+            };
+            let (head, object_id): (_, i64) = (read_head(row)?, row.get(7)?);
+            let mut statement = connection.prepare_cached(
+                "SELECT part_number, plaintext_bytes, checksum FROM blob INDEXED BY blob_by_part
+                 WHERE object_id = ? AND part_number > 0 AND part_number > ?
+                 ORDER BY part_number LIMIT ?",
+            )?;
+            let limit = row_limit(limit, LIST_MAX + 1);
+            let mut rows = statement.query(params![object_id, after, limit])?;
+            let mut parts = Vec::new();
+            while let Some(row) = rows.next()? {
+                parts.push(ObjectPart {
+                    number: row.get(0)?,
+                    size_bytes: decode_u64(row.get(1)?)?,
+                    checksum: text_or_null(row, 2)?.map(decode_checksum).transpose()?,
+                });
+            }
+            Ok(Some((head, parts)))
         })
         .await
     }

@@ -325,6 +325,19 @@ pub struct CompletedObject {
     /// Its parts in ascending order: number, and the blob that was stored under it when the
     /// completion was checked. Another blob there by now is `StoreError::PartChanged`.
     pub parts: Vec<(u32, Id)>,
+    /// Digest of what the client asked for, to know it by when it asks again.
+    pub request: [u8; 32],
+}
+
+/// A part of an object that was uploaded in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectPart {
+    /// Its number.
+    pub number: u32,
+    /// How many bytes it has.
+    pub size_bytes: u64,
+    /// Its checksum, by the object's algorithm.
+    pub checksum: Option<Checksum>,
 }
 
 /// Which uploads to list: in the order of their names, then ids.

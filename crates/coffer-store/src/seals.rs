@@ -33,14 +33,18 @@ const ITERATIONS: NonZeroU32 = NonZeroU32::new(2).expect("it is not zero");
 const LOCK_PAGE: u64 = (1 << 30) / PAGE_BYTES as u64 + 1;
 
 impl Catalog {
-    /// Verifies the seal of every page of the database file. Others may read and write meanwhile;
-    /// it is cut off when the catalog is closed.
+    /// Verifies the seal of every page of the database file, after what the log has of them was
+    /// copied there: a power cut may leave pages torn that the log makes whole. Others may read and
+    /// write meanwhile; it is cut off when the catalog is closed.
     ///
     /// # Errors
     /// [`StoreError::Damaged`].
     pub async fn check_integrity(&self) -> Result<()> {
         // Pages are read past the locks, so one may be met half-way through being written. Only
         // what does not verify again and again is damage.
+        if let Ok(writer) = self.writer() {
+            writer.copy_log().await;
+        }
         let mut suspects = self.past(unsealed_pages).await?;
         for _ in 0..INTEGRITY_RETRIES {
             if suspects.is_empty() {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, ffi};
 use rustix::io::Errno;
 
 use crate::cipher;
+use crate::database::Database;
 use crate::error::{Result, StoreError};
 use crate::limits::{
     BUSY_TIMEOUT_MS, CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES, FREE_PAGES_MIN, PAGE_BYTES,
@@ -25,6 +26,8 @@ pub(crate) struct Session {
     checkpoint_at: Cell<u32>,
     /// By how much the transaction under way changes the count of objects, and of their bytes.
     counted: Cell<(i64, i64)>,
+    /// How many transactions have been committed, once that was needed.
+    commit_count: Cell<Option<u64>>,
     /// Whether something was removed whose old pages may still be in the log.
     has_removed: Cell<bool>,
 }
@@ -50,6 +53,7 @@ impl Session {
             log_pages: Cell::new(0),
             checkpoint_at: Cell::new(CHECKPOINT_PAGES),
             counted: Cell::new((0, 0)),
+            commit_count: Cell::new(None),
             has_removed: Cell::new(false),
         })
     }
@@ -99,15 +103,28 @@ impl Session {
         Ok(id)
     }
 
-    /// Does `work` in one transaction and makes it durable; or nothing at all.
+    /// Does `work` in one transaction and makes it durable; or nothing at all; or, as
+    /// [`StoreError::InDoubt`] says, one of both.
     ///
-    /// SQLCipher gives zeros for a page whose seal does not verify and remembers the error; a
-    /// transaction that has met one does not commit.
+    /// SQLCipher gives zeros for a page whose seal does not verify and remembers the error: a
+    /// transaction that has met one ends before it is committed.
     pub(crate) fn transact(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         self.counted.set((0, 0));
+        let (changes, opened) = (self.total_changes(), cipher::pages_opened(self));
         let done = self.step("BEGIN IMMEDIATE").and_then(|()| work());
-        let done = done.and_then(|()| self.write_counts());
-        let done = done.and_then(|()| self.step("COMMIT"));
+        let done = done.and_then(|()| match self.total_changes() == changes {
+            true => Ok(()),
+            false => self.write_counts(),
+        });
+        let done = done.and_then(|()| match cipher::pages_opened(self) == opened {
+            true => Ok(()),
+            false => Database::assure(self),
+        });
+        let done = done.and_then(|()| self.commit());
+        let has_counted = done.is_ok() && self.total_changes() != changes;
+        let count = self.commit_count.take();
+        let count = count.map(|count| count + u64::from(has_counted));
+        self.commit_count.set(count.filter(|_| done.is_ok()));
         if done.is_err() && !self.is_autocommit() {
             // Fails only when SQLite has rolled back by itself.
             let _ = self.execute_batch("ROLLBACK");
@@ -115,22 +132,58 @@ impl Session {
         done
     }
 
-    /// Keeps the catalog's counts in step with its rows, in the same transaction: so nobody has to
-    /// walk over a catalog to know how much it holds.
+    /// How many transactions that changed something have been committed.
+    pub(crate) fn commit_count(&self) -> Result<u64> {
+        let count = match self.commit_count.get() {
+            Some(count) => count,
+            None => {
+                let sql = "SELECT value FROM meta WHERE name = 'commit_count'";
+                let count: i64 = self.prepare_cached(sql)?.query_row((), |row| row.get(0))?;
+                u64::try_from(count).map_err(|_| StoreError::damaged_catalog())?
+            }
+        };
+        self.commit_count.set(Some(count));
+        Ok(count)
+    }
+
+    /// Counts the transaction, and keeps the catalog's other counts in step with its rows, in the
+    /// same transaction: so nobody has to walk over a catalog to know how much it holds.
     fn write_counts(&self) -> Result<()> {
-        let (objects, bytes) = self.counted.get();
-        if (objects, bytes) == (0, 0) {
-            return Ok(());
-        }
-        let done = self
-            .prepare_cached(
-                "UPDATE meta SET value = value + iif(name = 'object_count', ?1, ?2)
-                 WHERE name IN ('object_count', 'object_bytes')",
-            )
-            .and_then(|mut statement| statement.execute([objects, bytes]));
+        let done = match self.counted.get() {
+            (0, 0) => self
+                .prepare_cached("UPDATE meta SET value = value + 1 WHERE name = 'commit_count'")
+                .and_then(|mut statement| Ok(statement.execute(())? == 1)),
+            (objects, bytes) => self
+                .prepare_cached(
+                    "UPDATE meta SET value = value + CASE name WHEN 'commit_count' THEN 1
+                         WHEN 'object_count' THEN ?1 ELSE ?2 END
+                     WHERE name IN ('commit_count', 'object_count', 'object_bytes')",
+                )
+                .and_then(|mut statement| Ok(statement.execute([objects, bytes])? == 3)),
+        };
         match done.map_err(|error| self.of_system(error.into()))? {
-            2 => Ok(()),
-            _ => Err(StoreError::damaged_catalog()),
+            true => Ok(()),
+            false => Err(StoreError::damaged_catalog()),
+        }
+    }
+
+    /// The log gets its frames in order, of which the last one commits. So where there was no room
+    /// for all of them, nothing is committed. Any other failure may come after that frame: while it
+    /// is synced, or entered into the log's index, for which there may be no room either.
+    fn commit(&self) -> Result<()> {
+        let done = self
+            .prepare_cached("COMMIT")
+            .and_then(|mut statement| statement.execute(()));
+        match done.map_err(StoreError::from) {
+            Ok(_) => Ok(()),
+            Err(StoreError::Full) => Err(StoreError::Full),
+            Err(StoreError::Database {
+                code: ffi::SQLITE_IOERR_WRITE,
+            }) if self.met_full_disk() => Err(StoreError::Full),
+            Err(error) => {
+                tracing::error!(%error, "a commit failed half-way: its writes are in doubt");
+                Err(StoreError::InDoubt)
+            }
         }
     }
 
@@ -142,19 +195,20 @@ impl Session {
     }
 
     /// A full disk does not always come as SQLite's own "full": a quota or the shared-memory file
-    /// say so through the system's error only. Except when syncing: then the commit may stand
-    /// after a crash, and "full" would promise that it does not.
+    /// say so through the system's error only. For errors before the commit: after it began, "full"
+    /// would promise that nothing was stored.
     pub(crate) fn of_system(&self, error: StoreError) -> StoreError {
         match error {
-            StoreError::Database { code } if code != ffi::SQLITE_IOERR_FSYNC => {
-                match cipher::system_errno(self) {
-                    errno if errno == Errno::NOSPC.raw_os_error() => StoreError::Full,
-                    errno if errno == Errno::DQUOT.raw_os_error() => StoreError::Full,
-                    _ => error,
-                }
-            }
+            StoreError::Database { .. } if self.met_full_disk() => StoreError::Full,
             other => other,
         }
+    }
+
+    fn met_full_disk(&self) -> bool {
+        let errno = cipher::system_errno(self);
+        [Errno::NOSPC, Errno::DQUOT]
+            .map(Errno::raw_os_error)
+            .contains(&errno)
     }
 
     /// Whether deletions have left room for new rows in the database itself.

@@ -11,18 +11,21 @@ use crate::error::{Result, StoreError};
 use crate::readers::blocking;
 use crate::record::Id;
 
-/// What a sweep reclaimed.
+/// What a sweep found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Files.
+    /// Files that were reclaimed.
     pub files: u64,
     /// Their length together, in bytes.
     pub bytes: u64,
+    /// Files that nothing refers to and that were kept, for the catalog is in doubt.
+    pub kept_files: u64,
 }
 
 impl BlobStore {
     /// Removes every file of a blob that neither `catalog` refers to nor anybody is writing.
-    /// Others may write, read and remove meanwhile.
+    /// Others may write, read and remove meanwhile. Where the catalog is in doubt, they are counted
+    /// and stay: it may be the rows that are missing.
     ///
     /// # Errors
     /// Those of the catalog and of listing the folders; what can't be removed is left.
@@ -42,6 +45,10 @@ impl BlobStore {
                 continue;
             }
             let orphans = catalog.without_blob(idle).await?;
+            if catalog.is_in_doubt() {
+                swept.kept_files += orphans.len() as u64;
+                continue;
+            }
             for file in &found {
                 if orphans.contains(&file.id) {
                     swept.files += 1;

@@ -8,6 +8,7 @@ use crate::codec::{
     encode_checksum_type, encode_details, encode_tags, encode_u64,
 };
 use crate::error::{Result, StoreError};
+use crate::finished::note;
 use crate::folding::{Folding, end_of};
 use crate::limits::LIST_MAX;
 use crate::objects::{PutOutcome, check, count_replaced, find, make_room};
@@ -85,7 +86,8 @@ impl Catalog {
             if replaced.is_some() {
                 session.note_removed();
             }
-            Ok(replaced.map(Id))
+            // Never its own, not even if it should find what it has put itself.
+            Ok(replaced.map(Id).filter(|id| *id != part.blob.id))
         })
         .await
     }
@@ -190,6 +192,7 @@ fn complete(
     row.part_count = u32::try_from(object.parts.len()).map_err(|_| StoreError::OutOfRange)?;
     row.store(session, &object.name, object_id, there.is_some())?;
     count_replaced(session, there.as_ref(), size_bytes);
+    note(session, upload_id, object, size_bytes)?;
     Ok(PutOutcome { replaced })
 }
 

@@ -28,6 +28,7 @@ async fn subject(vault: &Vault, name: &str, grants: Option<usize>) -> Arc<Subjec
         name: name.to_owned(),
         clearance: "default..secret".to_owned(),
         roles: [Role::DataUser].into_iter().collect(),
+        is_trusted: false,
         expires_ms: Some(i64::MAX),
         grants,
     };

@@ -48,6 +48,47 @@ impl Actor {
     }
 }
 
+/// Who stands in a record.
+pub(crate) trait Recorded {
+    /// An access key id, `local:UID`, or `server`.
+    fn id(&self) -> String;
+
+    /// The name by which people know a subject.
+    fn name(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Recorded for Actor {
+    fn id(&self) -> String {
+        self.to_string()
+    }
+
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Local { .. } => None,
+            Self::Subject(subject) => Some(subject.name()),
+        }
+    }
+}
+
+impl Recorded for Subject {
+    fn id(&self) -> String {
+        self.access_key_id().to_owned()
+    }
+
+    fn name(&self) -> Option<&str> {
+        Some(Subject::name(self))
+    }
+}
+
+/// The server itself.
+impl Recorded for &str {
+    fn id(&self) -> String {
+        (*self).to_owned()
+    }
+}
+
 /// As records and receipts name the actor: an access key id, or `local:UID`.
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

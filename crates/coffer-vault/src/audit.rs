@@ -15,9 +15,11 @@ use coffer_keys::Keystore;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::actor::Recorded as _;
 use crate::error::{Result, VaultError};
 use crate::limits::{REPEATS_KEPT, STRANGERS_TOLD};
-use crate::repeats::Repeats;
+use crate::repeats::{Failures, Repeats};
+use crate::subject::Subject;
 use crate::system::System;
 
 /// What the audit key is derived with from the keystore's system key.
@@ -43,6 +45,8 @@ pub(crate) struct Audit {
     damage_told: AtomicU64,
     /// What is only made to look as if it were noted.
     passed_over: Repeats,
+    /// Acts that failed after they had begun.
+    pub(crate) failures: Failures,
     /// What tells of repeats, minute by minute.
     pub(crate) clock: Mutex<Option<JoinHandle<()>>>,
 }
@@ -70,21 +74,27 @@ pub(crate) fn audit_key(keystore: &Keystore) -> AuditKey {
 
 impl Audit {
     /// Opens the log in `folder`, or leaves that for later. Blocks.
-    pub(crate) fn open(folder: PathBuf, keystore: Arc<Keystore>, system: &System) -> Result<Self> {
+    /// `known`: a record that it must hold.
+    pub(crate) fn open(
+        folder: PathBuf,
+        keystore: Arc<Keystore>,
+        system: &System,
+        known: Option<Recorded>,
+    ) -> Result<Self> {
         let public_key = keystore.receipt_public_key().map_err(VaultError::Keys)?;
-        let known = system.audit_anchor()?;
         let audit = Self {
             folder,
             public_key: public_key.to_bytes(),
             keystore,
             known,
-            anchor: Mutex::new(known),
+            anchor: Mutex::new(system.audit_anchor()?),
             log: OnceLock::new(),
             opening: Mutex::new(()),
             repeats: Repeats::by_place(REPEATS_KEPT),
             strangers: Repeats::new(STRANGERS_TOLD),
             damage_told: AtomicU64::new(0),
             passed_over: Repeats::by_place(REPEATS_KEPT),
+            failures: Failures::default(),
             clock: Mutex::default(),
         };
         match audit.log_or_open() {
@@ -196,15 +206,14 @@ impl Audit {
     }
 
     /// As [`Audit::note_repeated`], of a subject that was denied something in a bucket.
-    pub(crate) fn note_denied(&self, act: &'static str, subject: &str, bucket: &str) {
-        let event = Event::new(act, subject, Outcome::Denied).with("bucket", bucket);
-        self.note_repeated(event);
+    pub(crate) fn note_denied(&self, act: &'static str, subject: &Subject, bucket: &str) {
+        self.note_repeated(denied_in(act, subject, bucket));
     }
 
     /// Takes as long as [`Audit::note_denied`] and records nothing: that a bucket is hidden must
     /// not be told from that there is none, by the clock either.
-    pub(crate) fn pass_over(&self, act: &'static str, subject: &str, bucket: &str) {
-        let event = Event::new(act, subject, Outcome::Denied).with("bucket", bucket);
+    pub(crate) fn pass_over(&self, act: &'static str, subject: &Subject, bucket: &str) {
+        let event = denied_in(act, subject, bucket);
         drop(self.passed_over.take(event, Instant::now()));
     }
 
@@ -267,6 +276,11 @@ impl Audit {
         }
         self.tick(system, true);
     }
+}
+
+fn denied_in(act: &'static str, subject: &Subject, bucket: &str) -> Event {
+    let event = Event::new(act, subject.id(), Outcome::Denied).by(Some(subject.name()));
+    event.with("bucket", bucket)
 }
 
 fn unavailable(error: AuditError) -> VaultError {

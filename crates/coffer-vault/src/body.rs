@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use crate::bucket::OpenBucket;
 use crate::counters::{Tally, add};
 use crate::error::{Result, VaultError};
+use crate::mark::Reading;
 use crate::standing::Standing;
 
 /// The selected bytes of an object, as a stream. It ends with an error before the first byte that
@@ -26,6 +27,8 @@ pub struct ObjectBody {
     source: Source,
     tally: Arc<Tally>,
     standing: Option<Arc<Standing>>,
+    /// That it is read, for the subject's mark.
+    _reading: Option<Reading>,
 }
 
 enum Source {
@@ -121,12 +124,18 @@ impl ObjectBody {
             source,
             tally,
             standing: None,
+            _reading: None,
         })
     }
 
     /// The body, for as long as the subject that asked for it may have it.
-    pub(crate) fn while_standing(mut self, standing: Arc<Standing>) -> Self {
+    pub(crate) fn while_standing(
+        mut self,
+        standing: Arc<Standing>,
+        reading: Option<Reading>,
+    ) -> Self {
         self.standing = Some(standing);
+        self._reading = reading;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Buckets that are open: catalog, blobs and key of each, opened when first needed and closed
 //! again when too many are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -10,13 +10,17 @@ use coffer_store::record::Id;
 use coffer_store::{BlobStore, Catalog, Totals};
 use tokio::sync::{OnceCell, RwLock, RwLockReadGuard};
 
-use crate::catalogs::{count_damage_of, open_catalog};
+use crate::catalogs::{count_damage_of, open_catalog, see_commits};
 use crate::counters::Tally;
 use crate::error::{Result, VaultError};
 use crate::folder::Folder;
+use crate::freshness::Commits;
 use crate::lifeline::{Holder, Lifelines, Signal};
-use crate::limits::OPEN_BUCKETS_MAX;
 use crate::open_uploads::OpenUploads;
+
+mod slots;
+
+use self::slots::{Slot, Slots};
 
 /// A bucket whose catalog is open.
 pub(crate) struct OpenBucket {
@@ -25,9 +29,11 @@ pub(crate) struct OpenBucket {
     pub(crate) blobs: BlobStore,
     /// Changes when it is rotated.
     key: std::sync::RwLock<BucketKey>,
-    /// Whether the bucket has been deleted. Writers hold it for reading while they commit, so that
-    /// nothing is acknowledged in a bucket that was found empty and goes away.
-    deleted: RwLock<bool>,
+    /// Writers hold it for reading while they commit, so that nothing is acknowledged in a bucket
+    /// that was found empty and goes away.
+    committing: RwLock<()>,
+    /// Whether the bucket has been deleted, or may have been.
+    is_deleted: AtomicBool,
     /// The connections that were granted it.
     lifelines: Lifelines,
     /// Given when its key is about to be destroyed: nothing is opened or committed any more.
@@ -41,7 +47,8 @@ impl OpenBucket {
             catalog,
             blobs,
             key: std::sync::RwLock::new(key),
-            deleted: RwLock::new(false),
+            committing: RwLock::default(),
+            is_deleted: AtomicBool::default(),
             lifelines: Lifelines::new(Holder::Bucket),
             cut: Signal::default(),
         }
@@ -96,7 +103,7 @@ impl OpenBucket {
 
     /// Waits until nothing is being committed.
     pub(crate) async fn no_commit_under_way(&self) {
-        drop(self.deleted.write().await);
+        drop(self.committing.write().await);
     }
 
     /// Whether nobody is left of those that were cut off; `held` is how many hold the bucket who
@@ -106,55 +113,34 @@ impl OpenBucket {
     }
 
     /// Keeps the bucket from being deleted while something is committed.
-    pub(crate) async fn commit_guard(&self) -> Result<RwLockReadGuard<'_, bool>> {
-        let deleted = self.deleted.read().await;
-        if *deleted || self.is_cut() {
-            Err(VaultError::NoSuchBucket)
-        } else {
-            Ok(deleted)
-        }
+    pub(crate) async fn commit_guard(&self) -> Result<RwLockReadGuard<'_, ()>> {
+        let committing = self.committing.read().await;
+        self.refuse_deleted()?;
+        Ok(committing)
     }
 
     /// Marks the bucket as deleted if it is empty; from then on nothing is committed in it.
     pub(crate) async fn delete_if_empty(&self) -> Result<()> {
-        let mut deleted = self.deleted.write().await;
-        if *deleted || self.is_cut() {
-            return Err(VaultError::NoSuchBucket);
-        }
+        let _alone = self.committing.write().await;
+        self.refuse_deleted()?;
         if !self.catalog.is_empty().await? {
             return Err(VaultError::BucketNotEmpty);
         }
-        *deleted = true;
+        self.is_deleted.store(true, Ordering::SeqCst);
         Ok(())
     }
 
-    /// Takes back that it is deleted: its row could not be removed.
-    pub(crate) async fn undelete(&self) {
-        *self.deleted.write().await = false;
+    fn refuse_deleted(&self) -> Result<()> {
+        match self.is_deleted.load(Ordering::SeqCst) || self.is_cut() {
+            true => Err(VaultError::NoSuchBucket),
+            false => Ok(()),
+        }
     }
-}
 
-#[derive(Default)]
-struct Slot {
-    bucket: OnceCell<Arc<OpenBucket>>,
-    last_used: AtomicU64,
-    /// Whether its key is about to be destroyed.
-    is_barred: AtomicBool,
-}
-
-impl Slot {
-    fn is_barred(&self) -> bool {
-        self.is_barred.load(Ordering::SeqCst)
+    /// Takes back that it is deleted: its row was not removed.
+    pub(crate) fn undelete(&self) {
+        self.is_deleted.store(false, Ordering::SeqCst);
     }
-}
-
-#[derive(Default)]
-struct Slots {
-    by_id: HashMap<Id, Arc<Slot>>,
-    /// Buckets that are not to be opened.
-    barred: HashSet<Id>,
-    /// Taken out to make room, and perhaps not closed yet.
-    closing: Vec<Weak<OpenBucket>>,
 }
 
 /// Buckets that nobody opens any more, as [`OpenBuckets::bar`] met them.
@@ -183,22 +169,30 @@ impl Opening {
 }
 
 /// All open buckets.
-#[derive(Default)]
 pub(crate) struct OpenBuckets {
     slots: Mutex<Slots>,
     /// What closed buckets held when they were last open.
     totals: Mutex<HashMap<Id, Totals>>,
     pub(crate) uploads: OpenUploads,
     tally: Arc<Tally>,
+    commits: Arc<Commits>,
     clock: AtomicU64,
+    /// How many stay open, as far as nobody uses them.
+    open_max: usize,
 }
 
 impl OpenBuckets {
-    /// None yet; damage in their catalogs is counted by `tally`.
-    pub(crate) fn counted_by(tally: Arc<Tally>) -> Self {
+    /// None yet, and `open_max` at once; damage in their catalogs is counted by `tally`, and
+    /// `commits` judges whether they are older copies.
+    pub(crate) fn new(open_max: usize, tally: Arc<Tally>, commits: Arc<Commits>) -> Self {
         Self {
+            slots: Mutex::default(),
+            totals: Mutex::default(),
+            uploads: OpenUploads::default(),
             tally,
-            ..Self::default()
+            commits,
+            clock: AtomicU64::default(),
+            open_max,
         }
     }
 
@@ -213,7 +207,7 @@ impl OpenBuckets {
         id: Id,
     ) -> Result<Arc<OpenBucket>> {
         let (slot, surplus) = self.slot(id)?;
-        if let Some(bucket) = surplus {
+        for bucket in surplus {
             self.close_idle(bucket).await;
         }
         let open = || async {
@@ -222,7 +216,8 @@ impl OpenBuckets {
             }
             let key = keystore.bucket_key(&id.0)?;
             let dir = folder.bucket(id);
-            let catalog = open_catalog(&dir, id, &key, keystore, &self.tally).await?;
+            let (tally, commits) = (&self.tally, &self.commits);
+            let catalog = open_catalog(&dir, id, &key, keystore, tally, commits).await?;
             let blobs = BlobStore::new(&dir, id);
             Ok(Arc::new(OpenBucket::new(id, catalog, blobs, key)))
         };
@@ -268,15 +263,24 @@ impl OpenBuckets {
         }
     }
 
-    /// Takes a bucket that has just been made.
-    pub(crate) fn insert(&self, bucket: OpenBucket) {
+    /// Takes a bucket that has just been made, and closes others that have to make room for it.
+    pub(crate) async fn insert(&self, bucket: OpenBucket) {
         let id = bucket.id;
         count_damage_of(&bucket.catalog, &self.tally);
         let slot = Slot {
             bucket: OnceCell::new_with(Some(Arc::new(bucket))),
+            last_used: AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed)),
             ..Slot::default()
         };
-        self.lock().by_id.insert(id, Arc::new(slot));
+        let surplus = {
+            let mut slots = self.lock();
+            let surplus = slots.make_room(self.open_max);
+            slots.by_id.insert(id, Arc::new(slot));
+            surplus
+        };
+        for bucket in surplus {
+            self.close_idle(bucket).await;
+        }
     }
 
     /// A bucket, if it is open.
@@ -305,6 +309,7 @@ impl OpenBuckets {
         if let Ok(totals) = bucket.catalog.totals().await {
             self.totals().insert(bucket.id, totals);
         }
+        see_commits(bucket.id, &bucket.catalog, &self.commits).await;
         self.uploads.look(bucket.id, &bucket.catalog).await;
         bucket.catalog.close().await;
     }
@@ -338,8 +343,8 @@ impl OpenBuckets {
             .count() as u64
     }
 
-    /// The slot of `id`, and the bucket that has to make room for it.
-    fn slot(&self, id: Id) -> Result<(Arc<Slot>, Option<Arc<OpenBucket>>)> {
+    /// The slot of `id`, and the buckets that have to make room for it.
+    fn slot(&self, id: Id) -> Result<(Arc<Slot>, Vec<Arc<OpenBucket>>)> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
         let mut slots = self.lock();
         if slots.barred.contains(&id) {
@@ -347,11 +352,9 @@ impl OpenBuckets {
         }
         if let Some(slot) = slots.by_id.get(&id) {
             slot.last_used.store(now, Ordering::Relaxed);
-            return Ok((slot.clone(), None));
+            return Ok((slot.clone(), Vec::new()));
         }
-        let surplus = (slots.by_id.len() >= OPEN_BUCKETS_MAX)
-            .then(|| take_idle(&mut slots))
-            .flatten();
+        let surplus = slots.make_room(self.open_max);
         let slot = Arc::new(Slot {
             last_used: AtomicU64::new(now),
             ..Slot::default()
@@ -364,26 +367,6 @@ impl OpenBuckets {
         // Nothing that runs under this lock panics half-way through a change.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Removes the bucket unused for longest among those that nobody uses now.
-fn take_idle(slots: &mut Slots) -> Option<Arc<OpenBucket>> {
-    let idle = |slot: &Arc<Slot>| {
-        Arc::strong_count(slot) == 1
-            && slot
-                .bucket
-                .get()
-                .is_some_and(|bucket| Arc::strong_count(bucket) == 1)
-    };
-    let (&id, _) = slots
-        .by_id
-        .iter()
-        .filter(|(_, slot)| idle(slot))
-        .min_by_key(|(_, slot)| slot.last_used.load(Ordering::Relaxed))?;
-    let bucket = slots.by_id.remove(&id)?.bucket.get().cloned()?;
-    slots.closing.retain(|closing| closing.strong_count() > 0);
-    slots.closing.push(Arc::downgrade(&bucket));
-    Some(bucket)
 }
 
 #[cfg(test)]

@@ -2,19 +2,23 @@
 
 use std::collections::HashMap;
 
+use aws_lc_rs::digest;
 use coffer_store::limits::LIST_MAX;
-use coffer_store::record::{Checksum, ChecksumKind, CompletedObject, Id, Part, Upload};
+use coffer_store::record::{
+    Checksum, ChecksumKind, CompletedObject, Id, Part, Precondition, Upload,
+};
 
 use crate::bucket::OpenBucket;
 use crate::digest::{PartSum, combine};
 use crate::error::{Result, VaultError};
+use crate::granting::Changeable;
 use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
 use crate::multipart::{DEFAULT_CHECKSUM, find_upload};
 use crate::name::BucketName;
-use crate::request::{CompleteUpload, CompletedPart, EtagStyle, Stored};
+use crate::request::{CompleteUpload, CompletedPart, Stored};
 use crate::rights::Right;
 use crate::subject::Subject;
-use crate::vault::{Granted, Vault, now_ms};
+use crate::vault::{Vault, now_ms};
 use crate::watch::{On, WRITE, begin, failed};
 use crate::write::{committed, reclaim};
 
@@ -24,37 +28,55 @@ impl Vault {
     /// # Errors
     /// [`VaultError::InvalidPart`], [`VaultError::InvalidPartOrder`], [`VaultError::PartTooSmall`],
     /// [`VaultError::BadDigest`], [`VaultError::PreconditionFailed`]; the upload stays as it was.
+    ///
+    /// The same request again within a day has the same answer, whatever became of the object
+    /// since, and changes nothing.
     pub async fn complete_upload(
         &self,
         subject: &Subject,
         bucket: &BucketName,
         complete: CompleteUpload,
     ) -> Result<Stored> {
-        let Granted {
+        let changeable = self.changeable(subject, bucket, Right::Write).await?;
+        let (bucket, level) = (changeable.bucket.clone(), changeable.level.clone());
+        let permit = changeable.permit.clone();
+        let (id, request) = (complete.upload, request_digest(&complete));
+        match self.complete_under_way(changeable, complete, request).await {
+            // Completed already, or while we looked: the parts are the object's then.
+            Err(error @ (VaultError::NoSuchUpload | VaultError::InvalidPart { .. })) => {
+                let finished = bucket.catalog.finished_upload(&id, &request, now_ms());
+                let finished = permit.telling(finished.await?.ok_or(error)).await?;
+                Ok(Stored {
+                    etag: finished.etag,
+                    checksum: finished.checksum,
+                    modified_ms: finished.finished_ms,
+                    size_bytes: finished.size_bytes,
+                    level,
+                })
+            }
+            done => permit.telling(done).await,
+        }
+    }
+
+    async fn complete_under_way(
+        &self,
+        changeable: Changeable,
+        complete: CompleteUpload,
+        request: [u8; 32],
+    ) -> Result<Stored> {
+        let Changeable {
             bucket,
             level,
             watch,
-        } = self.usable(subject, bucket, Right::Write).await?;
+            permit,
+        } = changeable;
         let upload = find_upload(&bucket, complete.upload, &complete.name).await?;
         let stored = all_parts(&bucket, upload.id).await?;
         let parts = match_parts(&complete.parts, &stored)?;
-        let size_bytes = parts.iter().map(|part| part.blob.plaintext_bytes).sum();
-        if size_bytes > OBJECT_MAX_BYTES {
-            return Err(VaultError::TooLarge {
-                limit_bytes: OBJECT_MAX_BYTES,
-            });
-        }
-        if complete
-            .size_bytes
-            .is_some_and(|expected| expected != size_bytes)
-        {
-            return Err(VaultError::Invalid {
-                what: "the object's size is not the one that the request gives",
-            });
-        }
+        let size_bytes = whole_size(&parts, complete.size_bytes)?;
         let checksum = whole_checksum(&upload, &parts);
         check_whole(complete.checksum.as_deref(), checksum.as_ref())?;
-        let (etag, modified_ms) = (self.multipart_etag(&parts), now_ms());
+        let (etag, modified_ms) = (multipart_etag(&parts), now_ms());
         let mut details = upload.details;
         details.checksum = checksum.clone();
         let object = CompletedObject {
@@ -67,13 +89,17 @@ impl Vault {
                 .iter()
                 .map(|part| (part.number, part.blob.id))
                 .collect(),
+            request,
         };
 
         let tally = self.inner.tally.clone();
-        let begun = begin(watch.as_ref(), WRITE, [On::Object(&object.name)]).await?;
         let (id, precondition) = (upload.id, complete.precondition);
+        if precondition != Precondition::None {
+            permit.looks().await?;
+        }
+        let begun = begin(watch.as_ref(), WRITE, [On::Object(&object.name)]).await?;
         committed(&tally, async move {
-            let _guard = bucket.commit_guard().await?;
+            let _guard = permit.to_commit(&bucket).await?;
             let outcome = bucket
                 .catalog
                 .complete_upload(&id, object, precondition)
@@ -82,7 +108,7 @@ impl Vault {
             Ok(())
         })
         .await
-        .inspect_err(|_| failed(&begun))?;
+        .inspect_err(|error| failed(&begun, error))?;
         Ok(Stored {
             etag,
             checksum,
@@ -91,25 +117,39 @@ impl Vault {
             level,
         })
     }
+}
 
-    /// As S3 forms it: the MD5 of the parts' MD5s and their number; or random, with the number.
-    fn multipart_etag(&self, parts: &[&Part]) -> String {
-        let md5_of_parts = || {
-            use md5::{Digest, Md5};
-            let mut md5 = Md5::new();
-            for part in parts {
-                md5.update(hex::decode(&part.etag).ok()?);
-            }
-            let digest: [u8; 16] = md5.finalize().into();
-            Some(digest)
-        };
-        let digest = match self.inner.etag {
-            EtagStyle::Md5 => md5_of_parts(),
-            EtagStyle::Random => None,
-        };
-        let digest = digest.unwrap_or_else(coffer_seal::random_bytes);
-        format!("{}-{}", hex::encode(digest), parts.len())
+/// Tells one completion from another: the object's name and the parts, each by number and tag.
+fn request_digest(complete: &CompleteUpload) -> [u8; 32] {
+    let mut sha = digest::Context::new(&digest::SHA256);
+    let mut text = |text: &str| {
+        sha.update(&(text.len() as u64).to_be_bytes());
+        sha.update(text.as_bytes());
+    };
+    text(complete.name.expose());
+    for part in &complete.parts {
+        text(&part.number.to_string());
+        text(&part.etag);
     }
+    let mut request = [0; 32];
+    request.copy_from_slice(sha.finish().as_ref());
+    request
+}
+
+/// As S3 forms it, the MD5 of the parts' MD5s and their number, where all parts have theirs;
+/// otherwise random, with the number.
+fn multipart_etag(parts: &[&Part]) -> String {
+    let md5_of_parts = || {
+        use md5::{Digest, Md5};
+        let mut md5 = Md5::new();
+        for part in parts {
+            md5.update(hex::decode(&part.etag).ok()?);
+        }
+        let digest: [u8; 16] = md5.finalize().into();
+        Some(digest)
+    };
+    let digest = md5_of_parts().unwrap_or_else(coffer_seal::random_bytes);
+    format!("{}-{}", hex::encode(digest), parts.len())
 }
 
 /// All parts of an upload.
@@ -167,6 +207,22 @@ fn match_parts<'a>(named: &[CompletedPart], stored: &'a [Part]) -> Result<Vec<&'
             size_bytes: part.blob.plaintext_bytes,
         }),
         None => Ok(parts),
+    }
+}
+
+/// The object's length, which must be what the client says and can be stored.
+fn whole_size(parts: &[&Part], expected: Option<u64>) -> Result<u64> {
+    let size_bytes = parts.iter().map(|part| part.blob.plaintext_bytes).sum();
+    if size_bytes > OBJECT_MAX_BYTES {
+        return Err(VaultError::TooLarge {
+            limit_bytes: OBJECT_MAX_BYTES,
+        });
+    }
+    match expected.is_some_and(|expected| expected != size_bytes) {
+        true => Err(VaultError::Invalid {
+            what: "the object's size is not the one that the request gives",
+        }),
+        false => Ok(size_bytes),
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Counters {
     pub storage_full_count: u64,
     /// Blob files that nothing referred to and that were reclaimed.
     pub reclaimed_count: u64,
+    /// Blob files that nothing referred to and that were kept, for their catalog was in doubt.
+    pub kept_orphan_count: u64,
     /// Catalogs open at the moment.
     pub open_catalog_count: u64,
     /// Multipart uploads that were neither completed nor aborted, as of half a minute ago.
@@ -47,6 +49,7 @@ pub(crate) struct Tally {
     pub(crate) damage_count: AtomicU64,
     pub(crate) storage_full_count: AtomicU64,
     pub(crate) reclaimed_count: AtomicU64,
+    pub(crate) kept_orphan_count: AtomicU64,
     damaged: Places,
 }
 
@@ -93,6 +96,7 @@ impl Tally {
             damage_count: value(&self.damage_count),
             storage_full_count: value(&self.storage_full_count),
             reclaimed_count: value(&self.reclaimed_count),
+            kept_orphan_count: value(&self.kept_orphan_count),
             open_catalog_count,
             open_upload_count,
         }

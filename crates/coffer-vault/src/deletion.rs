@@ -6,7 +6,6 @@
 //! deleted: what can't be removed then is left to the next start.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use coffer_store::record::Id;
 
@@ -22,6 +21,8 @@ use crate::subject::Subject;
 use crate::system::BucketRow;
 use crate::vault::Vault;
 
+const ACT: &str = "bucket.delete";
+
 impl Vault {
     /// Deletes an empty bucket, its key included, for a data user.
     ///
@@ -29,6 +30,9 @@ impl Vault {
     /// [`VaultError::BucketNotEmpty`] while it holds objects or multipart uploads.
     pub async fn delete_bucket(&self, subject: &Arc<Subject>, name: &BucketName) -> Result<()> {
         let row = self.usable_row(subject, name, Right::Delete)?;
+        // Whether it works tells whether anything is in there.
+        let permit = self.permit(subject, row.clone(), Right::Delete)?;
+        permit.looks().await?;
         let actor = Actor::Subject(subject.clone());
         self.delete_bucket_as(&actor, Role::DataUser, row).await
     }
@@ -41,12 +45,25 @@ impl Vault {
         let found = self.inner.system.bucket(name);
         let row = found.filter(|row| self.may_look_after(actor, row));
         let row = row.ok_or(VaultError::NoSuchBucket)?;
+        if let Actor::Subject(subject) = actor
+            && actor.has(Role::SystemAdministrator)
+        {
+            let label = self.inner.label(&row)?;
+            self.check_mark(subject, label, "bucket.delete", name)?;
+        }
         self.delete_bucket_as(actor, Role::SystemAdministrator, row)
             .await
     }
 
     async fn delete_bucket_as(&self, actor: &Actor, role: Role, row: Arc<BucketRow>) -> Result<()> {
         let facts = Facts::from([("bucket", row.name.to_string())]);
+        self.refuse_without(actor, role, ACT, &facts)?;
+        // Looked at again when nothing can come any more.
+        let bucket = self.grant(&row).await?.bucket;
+        if !bucket.catalog.is_empty().await? {
+            return Err(self.failed(ACT, actor, &facts, VaultError::BucketNotEmpty));
+        }
+        drop(bucket);
         let this = self.clone();
         let work = async move {
             // First: an erase that is under way waits for whoever holds the bucket.
@@ -63,21 +80,20 @@ impl Vault {
             this.inner.open_buckets.forget(row.id);
             Ok(())
         };
-        self.act(actor, role, "bucket.delete", facts, work).await
+        self.act(actor, role, ACT, facts, work).await
     }
 
     /// Removes a bucket's row if the bucket is empty, and sees that nobody uses it any more. Should
-    /// that fail, it is as it was.
-    async fn remove_row(&self, row: &Arc<BucketRow>, bucket: &OpenBucket) -> Result<()> {
+    /// that fail, it is as it was; but while it is in doubt, it stays out of use.
+    async fn remove_row(&self, row: &Arc<BucketRow>, bucket: &Arc<OpenBucket>) -> Result<()> {
         bucket.delete_if_empty().await?;
-        row.is_hidden.store(true, Ordering::SeqCst);
-        let (inner, doomed) = (self.inner.clone(), row.clone());
-        let removed = blocking(move || inner.system.remove_bucket(&doomed.name)).await;
-        if removed.is_err() {
-            row.is_hidden.store(false, Ordering::SeqCst);
-            bucket.undelete().await;
-        }
-        removed
+        let (inner, row, kept) = (self.inner.clone(), row.clone(), Arc::downgrade(bucket));
+        let undelete = move || {
+            if let Some(bucket) = kept.upgrade() {
+                bucket.undelete();
+            }
+        };
+        blocking(move || inner.system.remove_bucket(&row, undelete)).await
     }
 
     /// Destroys the key and the folder of a bucket that has no row any more. Nothing else tells of

@@ -132,7 +132,7 @@ pub(crate) fn settle_drafts(system: &System, keystore: &Keystore, audit: &Audit)
         if draft.is_untouched(keystore) {
             system.drop_document(Kind::Erase, &draft.id())?;
             tracing::warn!(
-                level,
+                level = %Id(draft.level.id),
                 "an erase was interrupted before it began: ask for it again"
             );
             continue;
@@ -149,7 +149,7 @@ pub(crate) fn settle_drafts(system: &System, keystore: &Keystore, audit: &Audit)
         let event = Event::new(draft.act(), SERVER, Outcome::Done);
         audit.note(event.with("level", level).with("receipt", &receipt.id));
         tracing::info!(
-            level,
+            level = %Id(draft.level.id),
             receipt = receipt.id,
             "completed an erase that was interrupted"
         );

@@ -118,8 +118,11 @@ impl Vault {
                 self.finish(draft, *erased, cut_off).await
             }
             Destroyed::No(error) => {
-                inner.system.drop_document(Kind::Erase, &draft.id())?;
                 self.show_again(&ids, hidden);
+                // The next start drops it, too: the keys are there.
+                if let Err(error) = inner.system.drop_document(Kind::Erase, &draft.id()) {
+                    tracing::warn!(%error, "the draft of an erase that failed is left");
+                }
                 Err(error.into())
             }
             // The buckets stay out of sight: neither side of the moment is certain.
@@ -247,7 +250,11 @@ impl Vault {
             inner.open_buckets.unbar(&ids);
             Ok(receipt)
         })
-        .await?;
+        .await;
+        // Whatever it was: "nothing was done" would be wrong.
+        let receipt = receipt.map_err(|error| VaultError::ReceiptUnsettled {
+            source: Box::new(error),
+        })?;
         self.remove_doomed_folders_soon();
         Ok(receipt)
     }

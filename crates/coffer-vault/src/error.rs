@@ -4,6 +4,9 @@ use coffer_audit::AuditError;
 use coffer_keys::KeysError;
 use coffer_store::StoreError;
 use coffer_store::record::Id;
+use rustix::io::Errno;
+
+use crate::rollback::{Rollback, listed};
 
 /// Why the vault did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +57,18 @@ pub enum VaultError {
     /// The subject's clearance does not allow it.
     #[error("access denied")]
     AccessDenied,
+    /// The subject may write there, but not what it has read.
+    #[error(
+        "access denied: the subject has read at {read}, so it writes nothing below that until a \
+         key custodian has settled it (coffer subject settle NAME)"
+    )]
+    ReadAbove {
+        /// The levels that it has read at, or their label.
+        read: String,
+    },
+    /// A subject that floats is settled by others.
+    #[error("no subject settles itself: another key custodian must")]
+    SettlesItself,
     /// A condition of the request does not hold.
     #[error("a condition of the request does not hold")]
     PreconditionFailed,
@@ -118,6 +133,15 @@ pub enum VaultError {
     /// The disk is full.
     #[error("the storage is full")]
     StorageFull,
+    /// A commit failed half-way.
+    #[error(
+        "the storage failed while this was committed: whether it was stored is in doubt until it \
+         is read back"
+    )]
+    InDoubt,
+    /// As many files are open as may be.
+    #[error("as many files and connections are open as the system allows; try again")]
+    OutOfFiles,
     /// What is stored did not open: it was altered or damaged.
     #[error("stored data is damaged")]
     Damaged,
@@ -162,6 +186,13 @@ pub enum VaultError {
         /// The folder.
         path: String,
     },
+    /// A change of the database of buckets and access keys may have happened, or not.
+    #[error(
+        "system.db can't be written: whether the last change of it has happened is in doubt, and \
+         what it was about is out of use until that is known. Look at the disk, then look whether \
+         it has happened before asking for it again"
+    )]
+    SystemInDoubt,
     /// The database of buckets and access keys was written by a newer version.
     #[error(
         "{path} is in format {found}, and this version of coffer understands formats up to \
@@ -186,7 +217,7 @@ pub enum VaultError {
     },
     /// A bucket's catalog was written by a newer version.
     #[error(
-        "the catalog of bucket {bucket} (buckets/{id}) is in format {found}, and this version of \
+        "the catalog buckets/{id}/catalog.db is in format {found}, and this version of \
          coffer understands formats up to {known}: start the version of coffer that wrote it, or a \
          newer one; nothing was changed"
     )]
@@ -200,6 +231,31 @@ pub enum VaultError {
         /// The newest that is understood.
         known: i32,
     },
+    /// Older copies were put back.
+    #[error(
+        "ROLLBACK: {}. Put the newest copies back; or go on from the older ones on purpose, which \
+         is recorded: `coffer serve --accept-rollback`",
+        listed(found)
+    )]
+    RolledBack {
+        /// What is older than it is held.
+        found: Vec<Rollback>,
+    },
+    /// An older copy of a bucket's catalog was put back.
+    #[error(
+        "ROLLBACK: {rollback}. The bucket is not served. Put the newest copy back; or go on from \
+         the older one on purpose, which is recorded: `coffer serve --accept-rollback`"
+    )]
+    CatalogRolledBack {
+        /// By how much.
+        rollback: Rollback,
+    },
+    /// The act was done, but a rollback of it might not be found.
+    #[error(
+        "this was done, but how new the data is could not be written down, so that an older copy \
+         which is put back might not be found: {0}"
+    )]
+    EndNotHeld(#[source] Box<VaultError>),
     /// A file or folder of the data folder could not be used.
     #[error("cannot {action} {path}: {source}")]
     Folder {
@@ -218,6 +274,18 @@ pub enum VaultError {
     EraseUnsettled {
         /// What failed.
         source: KeysError,
+    },
+    /// Acts of this kind failed again and again.
+    #[error("this failed too often within a minute: wait until that is over")]
+    TooManyFailures,
+    /// The keys are destroyed, but the receipt that says so could not be kept yet.
+    #[error(
+        "it is erased, but its receipt can't be kept yet: {source}. Put that right and ask for the \
+         erase again, or restart the server: it completes it"
+    )]
+    ReceiptUnsettled {
+        /// What failed.
+        source: Box<Self>,
     },
     /// No request of this id waits for an approval.
     #[error("no such request waits for an approval; it may have been withdrawn, or have expired")]
@@ -270,14 +338,54 @@ impl VaultError {
     }
 }
 
+impl VaultError {
+    /// Why an act was not begun, in a word for the audit log, where what repeats is counted by it.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::BucketAlreadyOwnedByYou
+            | Self::BucketAlreadyExists
+            | Self::SubjectExists
+            | Self::Keys(KeysError::LevelExists { .. }) => "exists",
+            Self::NoSuchBucket | Self::NoSuchLevel | Self::NoSuchSubject => "does not exist",
+            Self::BucketNotEmpty => "not empty",
+            Self::TooManyBuckets { .. } | Self::TooManySubjects { .. } => "too many",
+            Self::TooManyFailures => "failed too often",
+            Self::Invalid { .. } => "invalid",
+            _ => "can't be done",
+        }
+    }
+}
+
+/// SQLITE_CANTOPEN.
+const CANNOT_OPEN: i32 = 14;
+
+/// Whether the system refused to open one more file.
+pub(crate) fn is_out_of_files(error: &std::io::Error) -> bool {
+    let codes = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
+}
+
+/// Whether no file can be opened at the moment, for too many are.
+pub fn files_run_out() -> bool {
+    std::fs::File::open("/dev/null").is_err_and(|error| is_out_of_files(&error))
+}
+
 impl From<StoreError> for VaultError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Full => Self::StorageFull,
+            StoreError::InDoubt => Self::InDoubt,
             StoreError::PreconditionFailed => Self::PreconditionFailed,
             StoreError::NoSuchUpload => Self::NoSuchUpload,
             StoreError::PartChanged { number } => Self::InvalidPart { number },
             StoreError::Damaged { .. } => Self::Damaged,
+            StoreError::Io { source, .. } if is_out_of_files(&source) => Self::OutOfFiles,
+            // SQLite doesn't say why it could not open a file.
+            StoreError::Database { code } if code & 0xff == CANNOT_OPEN && files_run_out() => {
+                Self::OutOfFiles
+            }
             other => Self::Store(other),
         }
     }

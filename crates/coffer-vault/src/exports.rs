@@ -84,6 +84,10 @@ impl Vault {
         name: Option<BucketName>,
     ) -> Result<Adoption> {
         let facts = Facts::from([("bucket_id", id.to_string())]);
+        self.refuse_without(actor, Role::KeyCustodian, "bucket.adopt", &facts)?;
+        if !self.waits_for_adoption(id) {
+            return Err(self.failed("bucket.adopt", actor, &facts, VaultError::NoSuchBucket));
+        }
         let this = self.clone();
         let work = async move {
             match this.waits_for_adoption(id) {
@@ -139,6 +143,8 @@ impl Vault {
     async fn try_adopt(&self, id: Id, name: Option<BucketName>) -> Result<Adoption> {
         let inner = &self.inner;
         let key = inner.keystore.bucket_key(&id.0)?;
+        // It comes from elsewhere: whatever was here before tells nothing of it.
+        inner.freshness.commits.forget(id);
         let catalog = Catalog::open(&inner.folder.bucket(id), &key.catalog_key()).await?;
         let own = BucketName::new(catalog.bucket_name());
         let is_renamed = name.is_some();

@@ -8,16 +8,23 @@ use std::path::{Path, PathBuf};
 use coffer_store::record::Id;
 use rustix::fs::FlockOperation;
 
-use crate::error::{Result, VaultError};
+use crate::error::{Result, VaultError, is_out_of_files};
 
 /// Names that a folder without a keystore may hold and still be taken for a new one: what a first
-/// start leaves when it is interrupted, and what a file system puts at its root.
-const FIRST_START_LEAVES: [&str; 7] = [
+/// start leaves when it is interrupted, and what a file system puts at its root. All else comes
+/// after the keystore, which appears in one step: so a folder without one holds no data, or has
+/// lost its keystore.
+const FIRST_START_LEAVES: [&str; 12] = [
     "lock",
+    "keystore.new",
     "keystore.source",
+    "keystore.source.new",
     "root.key",
+    "root.key.new",
     "root.passphrase",
+    "root.passphrase.new",
     "root.token",
+    "root.token.new",
     "tls",
     "lost+found",
 ];
@@ -41,7 +48,12 @@ impl Folder {
                 .map_err(failed("make the data folder", path))?;
         }
         refuse_foreign(path)?;
-        Self::lock(path)
+        let folder = Self::lock(path)?;
+        if !path.join("keystore").exists() {
+            // Also for a start that was interrupted before this.
+            sync_ancestors(path)?;
+        }
+        Ok(folder)
     }
 
     /// Takes the lock of a folder that must exist and hold a keystore.
@@ -132,6 +144,9 @@ pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error
         ) {
             return VaultError::StorageFull;
         }
+        if is_out_of_files(&source) {
+            return VaultError::OutOfFiles;
+        }
         VaultError::Folder {
             action,
             path,
@@ -161,6 +176,21 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
 /// Makes the names in a folder durable.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// Makes the name of a new folder durable, and those of the folders above it that may be new, too.
+/// One that we may not read was not made by us.
+fn sync_ancestors(path: &Path) -> Result<()> {
+    let path = std::path::absolute(path).map_err(failed("find", path))?;
+    for above in path.ancestors().skip(1) {
+        match sync_folder(above) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            // A read-only file system has nothing new.
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
+            synced => synced.map_err(failed("sync", above))?,
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@ use coffer_seal::{KeyMemory, locked_memory};
 use serde::Serialize;
 
 use crate::actor::Actor;
-use crate::error::{Result, VaultError};
+use crate::error::Result;
 use crate::manage::blocking;
-use crate::recording::Facts;
 use crate::roles::Role;
 use crate::rotation::settled;
 use crate::vault::Vault;
@@ -46,7 +45,7 @@ impl Vault {
     /// The state of the keystore.
     pub async fn keystore_status(&self, actor: &Actor) -> Result<KeystoreStatus> {
         if !actor.has(Role::Auditor) {
-            self.refuse_without(actor, "keystore.status")?;
+            self.refuse_but_custodians(actor, "keystore.status")?;
         }
         let inner = self.inner.clone();
         blocking(move || {
@@ -75,12 +74,9 @@ impl Vault {
     }
 
     /// Puts the keystore under a new root key, and destroys the old one.
-    pub async fn rotate_root(&self, actor: &Actor) -> Result<()> {
+    pub(crate) async fn replace_root(&self) -> Result<()> {
         let inner = self.inner.clone();
-        let work = blocking(move || settled(&inner.keystore, inner.keystore.rotate_root()));
-        let facts = Facts::new();
-        self.act(actor, Role::KeyCustodian, "keystore.rotate", facts, work)
-            .await
+        blocking(move || settled(&inner.keystore, inner.keystore.rotate_root())).await
     }
 
     /// Moves the root key into another source, while everything goes on: a new root key there, and
@@ -88,31 +84,13 @@ impl Vault {
     ///
     /// # Errors
     /// Those of [`KeyFolder::move_root`](coffer_keys::KeyFolder::move_root).
-    pub async fn move_keystore(
-        &self,
-        actor: &Actor,
-        to: SourceSpec,
-        secrets: SourceSecrets,
-    ) -> Result<()> {
-        let from = self.inner.keys.source().map(|spec| spec.to_string());
-        let facts = Facts::from([
-            ("to", to.to_string()),
-            ("from", from.unwrap_or_else(|| "unknown".to_owned())),
-        ]);
+    pub(crate) async fn move_root(&self, to: &str, secrets: SourceSecrets) -> Result<()> {
+        let to: SourceSpec = to.parse()?;
         let inner = self.inner.clone();
-        let is_here = matches!(actor, Actor::Local { .. });
-        let work = blocking(move || {
-            // Who signs in from elsewhere may be no user of this machine.
-            if to.names_files() && !is_here {
-                return Err(VaultError::Invalid {
-                    what: "a source that names files of the server's machine (file:/PATH, \
-                           pkcs11:) can only be chosen there, at the socket in its data folder",
-                });
-            }
+        blocking(move || {
             let moved = inner.keys.move_root(&inner.keystore, &to, &secrets);
             settled(&inner.keystore, moved)
-        });
-        self.act(actor, Role::KeyCustodian, "keystore.move", facts, work)
-            .await
+        })
+        .await
     }
 }

@@ -3,17 +3,15 @@
 //!
 //! Each is a JSON document under an id. They are few and small, and read when they are asked for.
 
-use std::sync::MutexGuard;
-
 use coffer_keys::receipt::Receipt;
 use coffer_store::StoreError;
 use coffer_store::record::Id;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Result, VaultError};
-use crate::system::System;
+use crate::system::{Held, System};
 
 /// A kind of documents: its table.
 #[derive(Clone, Copy)]
@@ -36,6 +34,8 @@ impl Kind {
     }
 }
 
+const DOOM: &str = "INSERT OR IGNORE INTO doomed(bucket_id) VALUES(?)";
+
 /// What is told of a receipt in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReceiptSummary {
@@ -55,58 +55,67 @@ pub struct ReceiptSummary {
 
 /// The documents of a kind, which nobody else can change.
 pub(crate) struct Documents<'a> {
-    connection: MutexGuard<'a, Connection>,
+    held: Held<'a>,
     table: &'static str,
 }
 
 impl Documents<'_> {
     /// Keeps a document in place of what is there under its id. Durable when this returns.
-    pub(crate) fn keep<T: Serialize>(&self, id: &[u8; 16], document: &T) -> Result<()> {
-        let sql = format!(
-            "INSERT OR REPLACE INTO {}(id, document) VALUES(?, ?)",
-            self.table
-        );
-        self.connection
-            .execute(&sql, params![id, to_json(document)?])
-            .map_err(StoreError::from)?;
-        Ok(())
+    pub(crate) fn keep<T: Serialize>(&mut self, id: &[u8; 16], document: &T) -> Result<()> {
+        let table = self.table;
+        let sql = format!("INSERT OR REPLACE INTO {table}(id, document) VALUES(?, ?)");
+        let json = to_json(document)?;
+        self.held
+            .change(|transaction| run(transaction, &sql, params![id, json]).map(drop))
     }
 
     /// Removes a document. Whether it was there.
-    pub(crate) fn remove(&self, id: &[u8; 16]) -> Result<bool> {
+    pub(crate) fn remove(&mut self, id: &[u8; 16]) -> Result<bool> {
         let sql = format!("DELETE FROM {} WHERE id = ?", self.table);
-        let removed = self.connection.execute(&sql, [id]);
-        Ok(removed.map_err(StoreError::from)? > 0)
+        self.held
+            .change(|transaction| Ok(run(transaction, &sql, [id])? > 0))
     }
 
     /// A document.
-    pub(crate) fn get<T: DeserializeOwned>(&self, id: &[u8; 16]) -> Result<Option<T>> {
+    pub(crate) fn get<T: DeserializeOwned>(&mut self, id: &[u8; 16]) -> Result<Option<T>> {
         let sql = format!("SELECT document FROM {} WHERE id = ?", self.table);
-        let found: Option<String> = self
-            .connection
-            .query_row(&sql, [id], |row| row.get(0))
-            .optional()
-            .map_err(StoreError::from)?;
+        let found: Option<String> = self.held.read(|connection| {
+            let found = connection.query_row(&sql, [id], |row| row.get(0));
+            Ok(found.optional().map_err(StoreError::from)?)
+        })?;
         found.map(|json| from_json(&json)).transpose()
     }
 
     /// All of them, by id.
-    pub(crate) fn all<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
+    pub(crate) fn all<T: DeserializeOwned>(&mut self) -> Result<Vec<T>> {
         let sql = format!("SELECT document FROM {} ORDER BY id", self.table);
-        let mut statement = self.connection.prepare(&sql).map_err(StoreError::from)?;
-        let rows = statement
-            .query_map((), |row| row.get::<_, String>(0))
-            .map_err(StoreError::from)?;
-        rows.map(|json| from_json(&json.map_err(StoreError::from)?))
-            .collect()
+        let all = self.held.read(|connection| {
+            let mut statement = connection.prepare(&sql).map_err(StoreError::from)?;
+            collect(statement.query_map((), |row| row.get::<_, String>(0)))
+        })?;
+        all.iter().map(|json| from_json(json)).collect()
     }
+}
+
+/// Runs a statement; how many rows it changed.
+fn run(transaction: &Transaction<'_>, sql: &str, params: impl rusqlite::Params) -> Result<usize> {
+    Ok(transaction.execute(sql, params).map_err(StoreError::from)?)
+}
+
+/// All rows of a query.
+fn collect<T, F>(rows: rusqlite::Result<rusqlite::MappedRows<'_, F>>) -> Result<Vec<T>>
+where
+    F: FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+{
+    let rows = rows.map_err(StoreError::from)?;
+    rows.map(|row| Ok(row.map_err(StoreError::from)?)).collect()
 }
 
 impl System {
     /// The documents of a kind, for more than one step: nobody else changes any meanwhile.
     pub(crate) fn ledger(&self, kind: Kind) -> Documents<'_> {
         Documents {
-            connection: self.connection(),
+            held: self.held(),
             table: kind.table(),
         }
     }
@@ -145,106 +154,81 @@ impl System {
         signed_ms: i64,
     ) -> Result<()> {
         let json = receipt.to_json();
-        let finish = |connection: &Connection| -> rusqlite::Result<()> {
-            let transaction = connection.unchecked_transaction()?;
-            {
-                let mut forget = transaction.prepare("DELETE FROM bucket WHERE id = ?")?;
-                let mut doom =
-                    transaction.prepare("INSERT OR IGNORE INTO doomed(bucket_id) VALUES(?)")?;
-                for id in buckets {
-                    forget.execute([id.0])?;
-                    doom.execute([id.0])?;
-                }
+        let finish = |transaction: &Transaction<'_>| {
+            for id in buckets {
+                run(transaction, "DELETE FROM bucket WHERE id = ?", [id.0])?;
+                run(transaction, DOOM, [id.0])?;
             }
-            transaction.execute(
-                "DELETE FROM bucket_grant WHERE bucket_id NOT IN (SELECT id FROM bucket)",
-                (),
-            )?;
-            transaction.execute(
-                "INSERT INTO receipt(id, signed_ms, document) VALUES(?, ?, ?)",
-                params![receipt.id, signed_ms, json],
-            )?;
+            let orphans = "DELETE FROM bucket_grant WHERE bucket_id NOT IN (SELECT id FROM bucket)";
+            run(transaction, orphans, ())?;
+            let keep = "INSERT INTO receipt(id, signed_ms, document) VALUES(?, ?, ?)";
+            run(transaction, keep, params![receipt.id, signed_ms, json])?;
             for table in ["erase", "rotation"] {
                 let sql = format!("DELETE FROM {table} WHERE id = ?");
-                transaction.execute(&sql, [draft_id])?;
+                run(transaction, &sql, [draft_id])?;
             }
-            transaction.commit()
+            Ok(())
         };
-        finish(&self.connection()).map_err(StoreError::from)?;
+        self.held().change(finish)?;
         self.hide(buckets);
         Ok(())
     }
 
     /// The buckets whose folders are still to be removed.
     pub(crate) fn doomed(&self) -> Result<Vec<Id>> {
-        let connection = self.connection();
-        let mut statement = connection
-            .prepare("SELECT bucket_id FROM doomed")
-            .map_err(StoreError::from)?;
-        let rows = statement
-            .query_map((), |row| row.get(0).map(Id))
-            .map_err(StoreError::from)?;
-        rows.map(|id| Ok(id.map_err(StoreError::from)?)).collect()
+        self.held().read(|connection| {
+            let statement = connection.prepare("SELECT bucket_id FROM doomed");
+            let mut statement = statement.map_err(StoreError::from)?;
+            collect(statement.query_map((), |row| row.get(0).map(Id)))
+        })
     }
 
     /// From now on a bucket's folder is to be removed, also by the next start.
     pub(crate) fn doom(&self, id: Id) -> Result<()> {
-        self.connection()
-            .execute(
-                "INSERT OR IGNORE INTO doomed (bucket_id) VALUES (?)",
-                [id.0],
-            )
-            .map_err(StoreError::from)?;
-        Ok(())
+        self.held()
+            .change(|transaction| run(transaction, DOOM, [id.0]).map(drop))
     }
 
     /// A doomed folder is gone.
     pub(crate) fn forget_doomed(&self, id: Id) -> Result<()> {
-        self.connection()
-            .execute("DELETE FROM doomed WHERE bucket_id = ?", [id.0])
-            .map_err(StoreError::from)?;
-        Ok(())
+        let forget = "DELETE FROM doomed WHERE bucket_id = ?";
+        self.held()
+            .change(|transaction| run(transaction, forget, [id.0]).map(drop))
     }
 
     /// A page of receipts, the newest first, signed before `before_ms`.
     pub(crate) fn receipts(&self, before_ms: i64, limit: usize) -> Result<Vec<ReceiptSummary>> {
-        let connection = self.connection();
-        let mut statement = connection
-            .prepare(
-                "SELECT id, signed_ms, document ->> '$.erased.what',
-                     document ->> '$.erased.level.name', document ->> '$.erased.objects',
-                     document ->> '$.erased.bytes'
-                 FROM receipt WHERE signed_ms < ? ORDER BY signed_ms DESC, id LIMIT ?",
-            )
-            .map_err(StoreError::from)?;
+        let sql = "SELECT id, signed_ms, document ->> '$.erased.what',
+                       document ->> '$.erased.level.name', document ->> '$.erased.objects',
+                       document ->> '$.erased.bytes'
+                   FROM receipt WHERE signed_ms < ? ORDER BY signed_ms DESC, id LIMIT ?";
         let count = |row: &rusqlite::Row<'_>, column| -> rusqlite::Result<u64> {
             let count: i64 = row.get(column)?;
             Ok(count.unsigned_abs())
         };
-        let rows = statement
-            .query_map(params![before_ms, limit as i64], |row| {
-                Ok(ReceiptSummary {
-                    id: row.get(0)?,
-                    signed_ms: row.get(1)?,
-                    what: row.get(2)?,
-                    level: row.get(3)?,
-                    objects: count(row, 4)?,
-                    bytes: count(row, 5)?,
-                })
+        let summary = |row: &rusqlite::Row<'_>| {
+            Ok(ReceiptSummary {
+                id: row.get(0)?,
+                signed_ms: row.get(1)?,
+                what: row.get(2)?,
+                level: row.get(3)?,
+                objects: count(row, 4)?,
+                bytes: count(row, 5)?,
             })
-            .map_err(StoreError::from)?;
-        rows.map(|row| Ok(row.map_err(StoreError::from)?)).collect()
+        };
+        self.held().read(|connection| {
+            let mut statement = connection.prepare(sql).map_err(StoreError::from)?;
+            collect(statement.query_map(params![before_ms, limit as i64], summary))
+        })
     }
 
     /// A receipt.
     pub(crate) fn receipt(&self, id: &str) -> Result<Option<Receipt>> {
-        let found: Option<String> = self
-            .connection()
-            .query_row("SELECT document FROM receipt WHERE id = ?", [id], |row| {
-                row.get(0)
-            })
-            .optional()
-            .map_err(StoreError::from)?;
+        let sql = "SELECT document FROM receipt WHERE id = ?";
+        let found: Option<String> = self.held().read(|connection| {
+            let found = connection.query_row(sql, [id], |row| row.get(0));
+            Ok(found.optional().map_err(StoreError::from)?)
+        })?;
         let receipt = found.map(|json| Receipt::from_json(&json)).transpose();
         Ok(receipt?)
     }
@@ -257,3 +241,6 @@ fn to_json<T: Serialize>(document: &T) -> Result<String> {
 fn from_json<T: DeserializeOwned>(json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|_| VaultError::Damaged)
 }
+
+#[cfg(test)]
+mod tests;

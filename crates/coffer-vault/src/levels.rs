@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use coffer_keys::{LevelEntry, LevelOptions};
+use coffer_keys::{KeysError, LevelEntry, LevelOptions};
 use coffer_label::Label;
 
 use crate::actor::Actor;
@@ -11,6 +11,8 @@ use crate::manage::blocking;
 use crate::recording::Facts;
 use crate::roles::Role;
 use crate::vault::Vault;
+
+const ACT: &str = "level.create";
 
 /// A level to be made.
 #[derive(Clone, Debug)]
@@ -45,10 +47,15 @@ impl Vault {
             options,
         } = level;
         let facts = Facts::from([("level", name.clone()), ("label", label.to_string())]);
+        self.refuse_without(actor, Role::KeyCustodian, ACT, &facts)?;
+        if self.inner.keystore.level_named(&name).is_some() {
+            let error = KeysError::LevelExists { name }.into();
+            return Err(self.failed(ACT, actor, &facts, error));
+        }
         let inner = self.inner.clone();
         let work = blocking(move || Ok(inner.keystore.add_level(&name, label, options)?));
         let level = self
-            .act(actor, Role::KeyCustodian, "level.create", facts, work)
+            .act(actor, Role::KeyCustodian, ACT, facts, work)
             .await?;
         Ok(LevelInfo {
             level,

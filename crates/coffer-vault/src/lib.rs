@@ -15,6 +15,8 @@ mod clock;
 
 mod name;
 
+mod rollback;
+
 mod error;
 
 mod access_key;
@@ -27,9 +29,13 @@ mod roles;
 
 mod rights;
 
+mod failures;
+
 mod lifeline;
 
 mod standing;
+
+mod mark;
 
 mod subject;
 
@@ -53,6 +59,8 @@ mod watch;
 
 mod draft;
 
+mod freshness;
+
 mod catalogs;
 
 mod open_uploads;
@@ -71,7 +79,11 @@ mod vault;
 
 mod recording;
 
+mod holding;
+
 mod act;
+
+mod granting;
 
 mod manage;
 
@@ -85,6 +97,8 @@ mod subjects;
 
 mod expiry;
 
+mod settling;
+
 mod sign_in;
 
 mod write;
@@ -97,19 +111,25 @@ mod completion;
 
 mod wanted;
 
-mod requests;
-
-mod receipts;
-
 mod rotation;
 
 mod keystore_acts;
+
+mod performing;
+
+mod requests;
+
+mod guarded;
+
+mod receipts;
 
 mod exports;
 
 mod recovery;
 
 mod verify;
+
+mod audit_filter;
 
 mod auditing;
 
@@ -120,17 +140,25 @@ mod commitments;
 #[cfg(test)]
 mod latecomers;
 
+#[cfg(test)]
+mod put_back;
+
+#[cfg(test)]
+mod unremembered;
+
 pub use coffer_keys::is_region;
 pub use coffer_seal::{KeyMemory, locked_memory};
 pub use coffer_store::{Totals, record};
 
 pub use crate::actor::Actor;
+pub use crate::audit_filter::AuditFilter;
 pub use crate::auditing::{AuditItem, AuditQuery};
 pub use crate::body::ObjectBody;
 pub use crate::commitments::{CommitmentsChecked, WrongBlob};
 pub use crate::counters::Counters;
-pub use crate::error::{BodyError, Result, VaultError};
+pub use crate::error::{BodyError, Result, VaultError, files_run_out};
 pub use crate::exports::{Adoption, Imported};
+pub use crate::failures::{SignInFailures, neighbourhood};
 pub use crate::keystore_acts::KeystoreStatus;
 pub use crate::ledger::ReceiptSummary;
 pub use crate::levels::{LevelInfo, NewLevel};
@@ -142,6 +170,7 @@ pub use crate::recording::Facts;
 pub use crate::request::*;
 pub use crate::rights::{Right, Rights};
 pub use crate::roles::{Role, Roles};
+pub use crate::rollback::{Rollback, RollbackOf};
 pub use crate::sign_in::SignInFailure;
 pub use crate::subject::Subject;
 pub use crate::subjects::{NewSubject, SubjectChange, SubjectInfo};

@@ -87,6 +87,11 @@ impl Lifeline {
         self.0.cut.is_given()
     }
 
+    /// Whether a subject has asked by it: whether a request of the connection was signed rightly.
+    pub fn is_signed_in(&self) -> bool {
+        self.0.noted_by[Holder::Subject as usize].load(Ordering::Relaxed) != 0
+    }
+
     /// Waits until it is cut. The connection must be dropped then, without sending anything more.
     pub async fn cut_off(&self) {
         self.0.cut.given().await;
@@ -191,6 +196,17 @@ impl Noted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn who_asked_is_known_of_a_connection() {
+        let line = Lifeline::default();
+        line.scope(async { Lifelines::new(Holder::Bucket).note() })
+            .await;
+        assert!(!line.is_signed_in());
+        line.scope(async { Lifelines::new(Holder::Subject).note() })
+            .await;
+        assert!(line.is_signed_in());
+    }
 
     #[tokio::test]
     async fn what_was_noted_is_cut_and_nothing_else() {

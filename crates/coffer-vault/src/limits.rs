@@ -28,8 +28,28 @@ pub const DELETE_MANY_MAX: usize = 1_000;
 /// How long a start looks for catalogs that it does not understand, before it serves.
 pub const START_LOOK: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// How many catalogs stay open at once; the one unused for longest is closed for the next.
+/// How often the anchor is written while anything is.
+pub const ANCHOR_EVERY: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// How often the keystore is written for what is no administrative act.
+pub const KEYSTORE_HOLDS_EVERY: std::time::Duration = std::time::Duration::from_secs(300);
+
+/// How often a token is written for what is no administrative act, or is one of a data user.
+pub const TOKEN_HOLDS_EVERY: std::time::Duration = std::time::Duration::from_secs(3_600);
+
+/// How many catalogs stay open at once; the one unused for longest is closed for the next. Fewer
+/// where the limit of open files is low.
 pub const OPEN_BUCKETS_MAX: usize = 256;
+
+/// But at least so many.
+pub const OPEN_BUCKETS_MIN: usize = 4;
+
+/// So many files an open catalog takes: database, log, the log's index, and those of readers.
+pub const FILES_A_BUCKET: usize = 6;
+
+/// Catalogs take no more than one in so many of the files that may be open; connections and blobs
+/// take the others.
+pub const CATALOG_SHARE: usize = 4;
 
 /// So many lifelines of connections a bucket notes before it sorts out those that have ended.
 pub const LIFELINES_KEPT_MIN: usize = 256;
@@ -121,8 +141,13 @@ pub const AUDIT_RECORDS_WAITING: usize = 256;
 /// How often whoever follows the audit log is told of news.
 pub const AUDIT_FOLLOW_PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// The most of a fact that is recorded, in bytes.
-pub const FACT_MAX_BYTES: usize = 1_024;
+/// The most of a fact that a record holds, in bytes: what may be longer is told over several
+/// records.
+pub const FACT_MAX_BYTES: usize = 2_000;
+
+/// How often an act of one actor may fail within [`REPEATS_WINDOW`], once it has begun, before it
+/// is refused for the rest of that time.
+pub const ACT_FAILURES_MAX: u32 = 60;
 
 /// How often repeats are looked at, and the audit log's last record is kept in `system.db`.
 pub const AUDIT_TICK: std::time::Duration = std::time::Duration::from_secs(5);
@@ -142,5 +167,21 @@ pub const GRANT_COUNT_MAX: usize = 1_000;
 /// Access keys that expire are looked for at least so often, should the clock be set meanwhile.
 pub const EXPIRY_LOOK: std::time::Duration = std::time::Duration::from_secs(30);
 
+/// How often it is looked for subjects to settle, where a time is set: an eighth of it, and no more
+/// seldom or often than this.
+pub const SETTLING_LOOK_LONGEST: std::time::Duration = std::time::Duration::from_secs(60);
+/// See [`SETTLING_LOOK_LONGEST`].
+pub const SETTLING_LOOK_SHORTEST: std::time::Duration = std::time::Duration::from_millis(50);
+
 /// How many blobs that are wrong are told one by one.
 pub const WRONG_BLOBS_MAX: usize = 1_000;
+
+/// Failed sign-ins by one claimant in [`SIGN_IN_WINDOW`], after which it is not heard, unless a
+/// front door is told another number.
+pub const SIGN_IN_FAILURES: u32 = 10;
+
+/// How long failed sign-ins count.
+pub const SIGN_IN_WINDOW: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Claimants whose failed sign-ins are remembered; the oldest make room.
+pub const SIGN_IN_COUNTS: usize = 4096;

@@ -20,8 +20,9 @@ use crate::bucket::OpenBucket;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::folder::{failed, sync_folder};
+use crate::granting::{Changeable, Readable};
 use crate::limits::BUCKET_COUNT_MAX;
-use crate::monitor::{may_know, may_write};
+use crate::monitor::{is_marked_by, may_know, may_write};
 use crate::name::BucketName;
 use crate::recording::Facts;
 use crate::request::{BucketInfo, BucketSummary};
@@ -30,7 +31,7 @@ use crate::roles::Role;
 use crate::start::DEFAULT_LEVEL;
 use crate::subject::Subject;
 use crate::system::BucketRow;
-use crate::vault::{Granted, Inner, Vault, info, now_ms};
+use crate::vault::{Inner, Vault, info, now_ms};
 use crate::watch::{self, On, READ_TAGS, WRITE_TAGS, begin, tell};
 
 impl Vault {
@@ -52,6 +53,7 @@ impl Vault {
         let may_make = |level: &LevelEntry| may_write(subject, &level.label);
         let level = self.level_for_bucket(&actor, name, level, may_make)?;
         subject.standing.note_caller()?;
+        self.check_mark(subject, &level.label, "bucket.create", name)?;
         if subject.grants.is_some() {
             self.refused(subject, "bucket.create", name);
             return Err(VaultError::AccessDenied);
@@ -79,6 +81,11 @@ impl Vault {
         let may_make = |level: &LevelEntry| actor.may_know(&level.label);
         let level = self.level_for_bucket(actor, name, level, may_make)?;
         let label = level.label;
+        if let Actor::Subject(subject) = actor
+            && actor.has(Role::SystemAdministrator)
+        {
+            self.check_mark(subject, &label, "bucket.create", name)?;
+        }
         let bucket = self
             .make_bucket_as(actor, Role::SystemAdministrator, name, level)
             .await?;
@@ -112,6 +119,11 @@ impl Vault {
         level: LevelEntry,
     ) -> Result<BucketInfo> {
         let facts = Facts::from([("bucket", name.to_string()), ("level", level.name.clone())]);
+        self.refuse_without(actor, role, "bucket.create", &facts)?;
+        let inner = self.inner.clone();
+        blocking(move || inner.system.assure_certain()).await?;
+        self.has_room_for(name)
+            .map_err(|error| self.failed("bucket.create", actor, &facts, error))?;
         let (this, name) = (self.clone(), name.clone());
         let work = async move {
             let row = this.make_bucket(name, level.id).await?;
@@ -122,17 +134,13 @@ impl Vault {
 
     async fn make_bucket(&self, name: BucketName, level_id: [u8; 16]) -> Result<BucketRow> {
         let _changing = self.inner.changing_buckets.lock().await;
-        if self.inner.system.bucket(&name).is_some() {
-            return Err(VaultError::BucketAlreadyOwnedByYou);
-        }
-        if self.inner.system.buckets().len() >= BUCKET_COUNT_MAX {
-            return Err(VaultError::TooManyBuckets {
-                limit: BUCKET_COUNT_MAX,
-            });
-        }
+        let inner = self.inner.clone();
+        blocking(move || inner.system.assure_certain()).await?;
+        self.has_room_for(&name)?;
         let id = Id(coffer_seal::random_bytes());
         let made = self.make_in_steps(id, name, level_id).await;
-        // On a full disk clients try again and again. The row is certainly not there then.
+        // On a full disk clients try again and again. The row is certainly not there then: if it
+        // might be, that would be in doubt.
         if matches!(made, Err(VaultError::StorageFull)) {
             let inner = self.inner.clone();
             if let Err(error) = blocking(move || unmake(&inner, id)).await {
@@ -140,6 +148,19 @@ impl Vault {
             }
         }
         made
+    }
+
+    /// Whether a bucket of this name can be made.
+    fn has_room_for(&self, name: &BucketName) -> Result<()> {
+        if self.inner.system.bucket(name).is_some() {
+            return Err(VaultError::BucketAlreadyOwnedByYou);
+        }
+        if self.inner.system.buckets().len() >= BUCKET_COUNT_MAX {
+            return Err(VaultError::TooManyBuckets {
+                limit: BUCKET_COUNT_MAX,
+            });
+        }
+        Ok(())
     }
 
     async fn make_in_steps(
@@ -173,7 +194,8 @@ impl Vault {
         .await?;
         self.inner
             .open_buckets
-            .insert(OpenBucket::new(id, catalog, blobs, key));
+            .insert(OpenBucket::new(id, catalog, blobs, key))
+            .await;
         Ok(row)
     }
 
@@ -194,7 +216,7 @@ impl Vault {
         let mut summaries = Vec::new();
         for row in self.inner.system.buckets() {
             if self.may_look_after(actor, &row) {
-                summaries.extend(self.summary(&row).await);
+                summaries.extend(self.summary(actor, &row).await);
             }
         }
         summaries
@@ -208,12 +230,15 @@ impl Vault {
         let found = self.inner.system.bucket(name);
         let row = found.filter(|row| self.may_look_after(actor, row));
         let row = row.ok_or(VaultError::NoSuchBucket)?;
-        self.summary(&row).await
+        self.summary(actor, &row).await
     }
 
-    async fn summary(&self, row: &BucketRow) -> Result<BucketSummary> {
+    async fn summary(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSummary> {
         let tag = self.inner.tag(row)?;
-        let totals = self.inner.open_buckets.known_totals(row.id).await;
+        let totals = match may_tell_totals(actor, &tag.label) {
+            true => self.inner.open_buckets.known_totals(row.id).await,
+            false => None,
+        };
         self.summary_of(info(row, tag), tag.label, totals)
     }
 
@@ -245,7 +270,7 @@ impl Vault {
         subject.standing.note_caller()?;
         if !subject.roles.has(Role::DataUser) {
             add(&self.inner.tally.denied_count, 1);
-            self.denied("bucket.list", &subject.access_key_id(), &Facts::new());
+            self.denied("bucket.list", subject, &Facts::new());
             return Err(VaultError::AccessDenied);
         }
         let known = |row: Arc<BucketRow>| {
@@ -258,7 +283,12 @@ impl Vault {
 
     /// The bucket's tags, if it has any.
     pub async fn bucket_tags(&self, subject: &Subject, name: &BucketName) -> Result<Option<Tags>> {
-        let Granted { bucket, watch, .. } = self.usable(subject, name, Right::Read).await?;
+        let Readable {
+            bucket,
+            watch,
+            reading: _reading,
+            ..
+        } = self.readable(subject, name, Right::Read).await?;
         tell(watch.as_ref(), READ_TAGS, On::Bucket).await?;
         Ok(bucket.catalog.bucket_tags().await?)
     }
@@ -270,13 +300,31 @@ impl Vault {
         name: &BucketName,
         tags: Option<Tags>,
     ) -> Result<()> {
-        let Granted { bucket, watch, .. } = self.usable(subject, name, Right::Write).await?;
+        let Changeable {
+            bucket,
+            watch,
+            permit,
+            ..
+        } = self.changeable(subject, name, Right::Write).await?;
         let begun = begin(watch.as_ref(), WRITE_TAGS, [On::Bucket]).await?;
         let set = async {
-            let _guard = bucket.commit_guard().await?;
+            let _guard = permit.to_commit(&bucket).await?;
             Ok(bucket.catalog.set_bucket_tags(tags).await?)
         };
-        set.await.inspect_err(|_| watch::failed(&begun))
+        set.await.inspect_err(|error| watch::failed(&begun, error))
+    }
+}
+
+/// Whether the actor may be told how much is in a bucket. That is something read there, and this is
+/// no place to raise marks.
+fn may_tell_totals(actor: &Actor, label: &Label) -> bool {
+    match actor {
+        Actor::Subject(subject) => {
+            !subject.roles.has(Role::DataUser)
+                || !is_marked_by(subject, label)
+                || subject.mark.covers(label)
+        }
+        Actor::Local { .. } => true,
     }
 }
 

@@ -4,6 +4,7 @@
 use coffer_label::Label;
 use coffer_store::record::Id;
 
+use crate::mark::Mark;
 use crate::rights::Right;
 use crate::subject::Subject;
 
@@ -16,6 +17,17 @@ pub(crate) fn may_read(subject: &Subject, label: &Label) -> bool {
 /// its high label dominates the label (blind writes upwards are off).
 pub(crate) fn may_write(subject: &Subject, label: &Label) -> bool {
     subject.clearance.contains(label)
+}
+
+/// Whether what a subject has read lets it write what is labelled `label`: a label that dominates
+/// all of it, unless the subject is trusted with its range.
+pub(crate) fn may_write_after_reading(is_trusted: bool, mark: &Mark, label: &Label) -> bool {
+    is_trusted || mark.lets_write(label)
+}
+
+/// Whether a read at `label` is to be remembered: by who may write below it, and is not trusted.
+pub(crate) fn is_marked_by(subject: &Subject, label: &Label) -> bool {
+    subject.floats() && !subject.clearance.low().dominates(label)
 }
 
 /// Whether `subject` may know that a bucket exists: it may read its label, and is granted something
@@ -54,6 +66,8 @@ mod tests {
             access_key_id: "AK".into(),
             name: "subject".into(),
             clearance: clearance.parse().unwrap(),
+            is_trusted: false,
+            mark: Default::default(),
             roles: Roles::all(),
             grants: None,
             is_disabled: false,
@@ -77,6 +91,39 @@ mod tests {
             let label: Label = label.parse().unwrap();
             assert_eq!(may_read(&subject, &label), read, "read {label}");
             assert_eq!(may_write(&subject, &label), write, "write {label}");
+        }
+    }
+
+    #[test]
+    fn what_was_read_bars_writes_below_it() {
+        let mut subject = subject("s1-s3:c1.c2");
+        let label = |text: &str| text.parse::<Label>().unwrap();
+        for (text, marked) in [("s0", false), ("s1", false), ("s0:c1", true), ("s2", true)] {
+            assert_eq!(is_marked_by(&subject, &label(text)), marked, "{text}");
+        }
+        let may_write = |subject: &Subject, text| {
+            may_write_after_reading(subject.is_trusted, &subject.mark, &label(text))
+        };
+        assert!(may_write(&subject, "s1"));
+        subject.mark.raise(label("s2:c1"));
+        for (text, may) in [
+            ("s1", false),
+            ("s3", false),
+            ("s2:c1", true),
+            ("s3:c1.c2", true),
+        ] {
+            assert_eq!(may_write(&subject, text), may, "{text}");
+        }
+        subject.is_trusted = true;
+        assert!(may_write(&subject, "s1"));
+        assert!(!is_marked_by(&subject, &label("s2")));
+    }
+
+    #[test]
+    fn a_clearance_of_one_level_never_floats() {
+        let subject = subject("s2:c1");
+        for text in ["s0", "s2", "s2:c1"] {
+            assert!(!is_marked_by(&subject, &text.parse().unwrap()), "{text}");
         }
     }
 

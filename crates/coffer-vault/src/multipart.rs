@@ -10,6 +10,7 @@ use coffer_store::record::{
 use crate::bucket::OpenBucket;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
+use crate::granting::{Changeable, Readable};
 use crate::ingest::{Ingested, Placing, ingest, keep_current};
 use crate::limits::PART_NUMBER_MAX;
 use crate::name::BucketName;
@@ -19,7 +20,7 @@ use crate::request::{
 };
 use crate::rights::Right;
 use crate::subject::Subject;
-use crate::vault::{Granted, Vault, now_ms};
+use crate::vault::{Vault, now_ms};
 use crate::watch::{
     ABORT_UPLOAD, CREATE_UPLOAD, LIST_PARTS, LIST_UPLOADS, On, WRITE_PART, begin, failed, tell,
 };
@@ -37,11 +38,12 @@ impl Vault {
         bucket: &BucketName,
         new: NewUpload,
     ) -> Result<StartedUpload> {
-        let Granted {
+        let Changeable {
             bucket,
             level,
             watch,
-        } = self.usable(subject, bucket, Right::Write).await?;
+            permit,
+        } = self.changeable(subject, bucket, Right::Write).await?;
         let NewUpload {
             name,
             details,
@@ -60,11 +62,11 @@ impl Vault {
         };
         let begun = begin(watch.as_ref(), CREATE_UPLOAD, [On::Object(&upload.name)]).await?;
         let create = async {
-            let _guard = bucket.commit_guard().await?;
+            let _guard = permit.to_commit(&bucket).await?;
             let created = bucket.catalog.create_upload(upload).await;
             created.map_err(VaultError::from)
         };
-        create.await.inspect_err(|_| failed(&begun))?;
+        create.await.inspect_err(|error| failed(&begun, error))?;
         Ok(StartedUpload { id, level })
     }
 
@@ -80,12 +82,14 @@ impl Vault {
                 what: "a part number is from 1 to 10,000",
             });
         }
-        let Granted {
+        let Changeable {
             bucket,
             level,
             watch,
-        } = self.usable(subject, bucket, Right::Write).await?;
-        let upload = find_upload(&bucket, put.upload, &put.name).await?;
+            permit,
+        } = self.changeable(subject, bucket, Right::Write).await?;
+        let upload = find_upload(&bucket, put.upload, &put.name).await;
+        let upload = permit.telling(upload).await?;
         let mut incoming = put.incoming;
         incoming.digests = self.plan(part_plan(&upload, incoming.digests)?);
         let ingested = ingest(&bucket, &subject.standing, incoming, Placing::Blob)
@@ -114,7 +118,7 @@ impl Vault {
         let begun = begin(watch.as_ref(), WRITE_PART, [part_of]).await?;
         let upload = put.upload;
         committed(&tally, async move {
-            let _guard = bucket.commit_guard().await?;
+            let _guard = permit.to_commit(&bucket).await?;
             keep_current(&bucket, &wrapped_by, &mut part.blob)?;
             let outcome = bucket.catalog.put_part(upload, part).await;
             let replaced = settle(blob, outcome)?;
@@ -122,7 +126,7 @@ impl Vault {
             Ok(())
         })
         .await
-        .inspect_err(|_| failed(&begun))?;
+        .inspect_err(|error| failed(&begun, error))?;
         add(&tally.stored_count, 1);
         add(&tally.stored_bytes, size_bytes);
         Ok(Stored {
@@ -181,11 +185,12 @@ impl Vault {
         after: u32,
         limit: usize,
     ) -> Result<PartsPage> {
-        let Granted {
+        let Readable {
             bucket,
             level,
             watch,
-        } = self.usable(subject, bucket, Right::List).await?;
+            reading: _reading,
+        } = self.readable(subject, bucket, Right::List).await?;
         let found = find_upload(&bucket, upload, name).await?;
         tell(watch.as_ref(), LIST_PARTS, On::Object(name)).await?;
         let limit = limit.min(LIST_MAX);
@@ -208,7 +213,12 @@ impl Vault {
         bucket: &BucketName,
         query: UploadsQuery,
     ) -> Result<UploadsPage> {
-        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::List).await?;
+        let Readable {
+            bucket,
+            watch,
+            reading: _reading,
+            ..
+        } = self.readable(subject, bucket, Right::List).await?;
         tell(watch.as_ref(), LIST_UPLOADS, On::Prefix(&query.prefix)).await?;
         Ok(bucket.catalog.uploads(query).await?)
     }
@@ -221,18 +231,24 @@ impl Vault {
         name: &ObjectName,
         upload: Id,
     ) -> Result<()> {
-        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::Write).await?;
-        find_upload(&bucket, upload, name).await?;
+        let Changeable {
+            bucket,
+            watch,
+            permit,
+            ..
+        } = self.changeable(subject, bucket, Right::Write).await?;
+        let found = find_upload(&bucket, upload, name).await;
+        permit.telling(found).await?;
         let begun = begin(watch.as_ref(), ABORT_UPLOAD, [On::Object(name)]).await?;
         let tally = self.inner.tally.clone();
         committed(&tally, async move {
-            let _guard = bucket.commit_guard().await?;
+            let _guard = permit.to_commit(&bucket).await?;
             let freed = bucket.catalog.abort_upload(&upload).await?;
             reclaim(&bucket, freed);
             Ok(())
         })
         .await
-        .inspect_err(|_| failed(&begun))
+        .inspect_err(|error| failed(&begun, error))
     }
 }
 

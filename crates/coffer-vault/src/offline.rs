@@ -18,11 +18,13 @@ use crate::bucket::OpenBucket;
 use crate::counters::Tally;
 use crate::error::{Result, VaultError};
 use crate::folder::Folder;
+use crate::freshness::{Commits, Looking};
+use crate::rollback::Rollback;
 use crate::system::System;
 
 mod audit;
 
-pub use self::audit::OfflineAudit;
+pub use self::audit::{OfflineAudit, OfflineRecords};
 
 /// A stopped server's data folder.
 pub struct Offline {
@@ -95,6 +97,43 @@ impl Offline {
             keystore,
             names,
         })
+    }
+
+    /// What is older than what stands above it holds: older copies that were put back.
+    pub async fn rollbacks(&self) -> Vec<Rollback> {
+        let keystore = &self.keystore;
+        let mut found = Vec::new();
+        let mut told = |rollbacks: Result<Vec<Rollback>>| match rollbacks {
+            Ok(rollbacks) => found.extend(rollbacks),
+            Err(error) => tracing::warn!(%error, "whether all is of one time can't be told"),
+        };
+        let of_keystore = keystore.rollback().map_err(VaultError::from);
+        told(of_keystore.map(|found| found.into_iter().map(Rollback::of_keystore).collect()));
+        let anchor = match Looking::read_anchor(&self.folder, keystore) {
+            Ok(anchor) => anchor,
+            Err(error) => {
+                told(Err(error));
+                return found;
+            }
+        };
+        let system = System::open_read_only(&self.folder.system_db(), &keystore.system_key());
+        let looking = Looking {
+            folder: &self.folder,
+            keystore,
+            anchor: &anchor,
+        };
+        told(looking.look(system.ok().as_ref()));
+        let commits = Commits::of(anchor.newest());
+        for entry in keystore.buckets() {
+            let id = Id(entry.id);
+            // What can't be opened is told when it is read.
+            if let Ok(bucket) = self.open_id(id).await
+                && let Ok(count) = bucket.catalog.commit_count().await
+            {
+                found.extend(commits.rollback(id, count));
+            }
+        }
+        found
     }
 
     /// All buckets that the keystore has a key for.

@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 
-use coffer_store::record::{Content, ListPage, ListQuery, ObjectHead, ObjectName, Tags};
+use coffer_store::record::{
+    Content, ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags,
+};
 
 use crate::body::ObjectBody;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
+use crate::granting::Readable;
 use crate::name::BucketName;
 use crate::request::{Conditions, EtagMatch, ObjectInfo, RangeRequest, ReadOptions};
 use crate::rights::Right;
 use crate::subject::Subject;
-use crate::vault::{Granted, Vault};
+use crate::vault::Vault;
 use crate::watch::{HEAD, LIST, On, READ, READ_TAGS, tell};
 
 /// An object about to be read.
@@ -36,11 +39,12 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectRead> {
-        let Granted {
+        let Readable {
             bucket,
             level,
             watch,
-        } = self.usable(subject, bucket, Right::Read).await?;
+            reading,
+        } = self.readable(subject, bucket, Right::Read).await?;
         let part = part_range(&bucket.catalog, name, options.range).await?;
         let pin = bucket.blobs.pin();
         let before = bucket.key();
@@ -62,7 +66,7 @@ impl Vault {
         add(&self.inner.tally.read_count, 1);
         let tally = self.inner.tally.clone();
         let body = ObjectBody::new(bucket, before, pin, content, range.clone(), tally).await?;
-        let body = body.while_standing(subject.standing.clone());
+        let body = body.while_standing(subject.standing.clone(), reading);
         Ok(ObjectRead {
             info: ObjectInfo { head, range, level },
             body,
@@ -78,11 +82,12 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectInfo> {
-        let Granted {
+        let Readable {
             bucket,
             level,
             watch,
-        } = self.usable(subject, bucket, Right::Read).await?;
+            reading: _reading,
+        } = self.readable(subject, bucket, Right::Read).await?;
         let part = part_range(&bucket.catalog, name, options.range).await?;
         let head = bucket
             .catalog
@@ -94,6 +99,28 @@ impl Vault {
         Ok(ObjectInfo { head, range, level })
     }
 
+    /// What is known of an object, and its parts with numbers above `after`, ascending: none where
+    /// it came in one piece.
+    pub async fn object_parts(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+        after: u32,
+        limit: usize,
+    ) -> Result<(ObjectHead, Vec<ObjectPart>)> {
+        let Readable {
+            bucket,
+            watch,
+            reading: _reading,
+            ..
+        } = self.readable(subject, bucket, Right::Read).await?;
+        let found = bucket.catalog.object_parts(name, after, limit).await?;
+        let found = found.ok_or(VaultError::NoSuchObject)?;
+        tell(watch.as_ref(), HEAD, On::Object(name)).await?;
+        Ok(found)
+    }
+
     /// A page of the bucket's objects.
     pub async fn list_objects(
         &self,
@@ -101,7 +128,12 @@ impl Vault {
         bucket: &BucketName,
         query: ListQuery,
     ) -> Result<ListPage> {
-        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::List).await?;
+        let Readable {
+            bucket,
+            watch,
+            reading: _reading,
+            ..
+        } = self.readable(subject, bucket, Right::List).await?;
         tell(watch.as_ref(), LIST, On::Prefix(&query.prefix)).await?;
         Ok(bucket.catalog.list(query).await?)
     }
@@ -113,7 +145,12 @@ impl Vault {
         bucket: &BucketName,
         name: &ObjectName,
     ) -> Result<Tags> {
-        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::Read).await?;
+        let Readable {
+            bucket,
+            watch,
+            reading: _reading,
+            ..
+        } = self.readable(subject, bucket, Right::Read).await?;
         let tags = bucket.catalog.object_tags(name).await?;
         let tags = tags.ok_or(VaultError::NoSuchObject)?;
         tell(watch.as_ref(), READ_TAGS, On::Object(name)).await?;

@@ -42,7 +42,7 @@ impl Vault {
     fn may_see_receipts(&self, actor: &Actor) -> Result<()> {
         match actor.has(Role::Auditor) {
             true => Ok(()),
-            false => self.refuse_without(actor, "receipt.show"),
+            false => self.refuse_but_custodians(actor, "receipt.show"),
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::UPLOADS_LOOK;
+use crate::manage::blocking;
 use crate::vault::{Inner, Vault};
 
 impl Vault {
@@ -58,6 +59,12 @@ impl Vault {
             }
             // Bucket by bucket, so that nobody who makes, deletes or erases waits for long.
             let _changing = self.inner.changing_buckets.lock().await;
+            let inner = self.inner.clone();
+            // Or its row may be there.
+            if let Err(error) = blocking(move || inner.system.assure_certain()).await {
+                tracing::warn!(bucket = %id, %error, "remains are left to the next start");
+                continue;
+            }
             if self.is_known_now(id) {
                 continue;
             }
@@ -117,7 +124,10 @@ impl Vault {
                     let uploads = &inner.open_buckets.uploads;
                     uploads.look(row.id, &bucket.catalog).await;
                 }
-                Err(error @ VaultError::NewerCatalog { .. }) => {
+                Err(
+                    error
+                    @ (VaultError::NewerCatalog { .. } | VaultError::CatalogRolledBack { .. }),
+                ) => {
                     tracing::error!(%error, "a bucket can't be used");
                 }
                 Err(_) => {} // it is told of by those who need it
@@ -143,9 +153,21 @@ impl Vault {
             () = bucket.cut_off() => return Ok(()),
             swept = bucket.blobs.sweep(&bucket.catalog) => swept?,
         };
-        if swept.files > 0 {
-            add(&inner.tally.reclaimed_count, swept.files);
-            let Swept { files, bytes } = swept;
+        let Swept {
+            files,
+            bytes,
+            kept_files,
+        } = swept;
+        if kept_files > 0 {
+            add(&inner.tally.kept_orphan_count, kept_files);
+            tracing::error!(
+                bucket = %id, kept_files,
+                "blobs that no object refers to are kept, for the catalog is in doubt: the file \
+                 catalog.in-doubt in its folder says why"
+            );
+        }
+        if files > 0 {
+            add(&inner.tally.reclaimed_count, files);
             tracing::info!(bucket = %id, files, bytes, "reclaimed orphaned blobs");
         }
         Ok(())
@@ -211,7 +233,8 @@ mod tests {
             let vault = open(data.path()).await;
             let id = bucket(&vault, data.path()).await;
             let name = BucketName::new("left").unwrap();
-            vault.inner.system.remove_bucket(&name).unwrap();
+            let row = vault.inner.system.bucket(&name).unwrap();
+            vault.inner.system.remove_bucket(&row, || ()).unwrap();
             vault.inner.system.doom(id).unwrap();
             if was_key_destroyed {
                 vault.inner.keystore.destroy_bucket(&id.0).unwrap();

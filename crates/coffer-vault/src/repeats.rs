@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use coffer_audit::Event;
 
-use crate::limits::{PLACES_TOLD, REPEATS_WINDOW};
+use crate::limits::{ACT_FAILURES_MAX, PLACES_TOLD, REPEATS_KEPT, REPEATS_WINDOW};
 
 /// Details that tell one kind of events from another, beside act, outcome and actor.
 const TELLING: [&str; 2] = ["reason", "claimed"];
@@ -22,6 +22,36 @@ pub(crate) struct Repeats {
     /// whoever comes from many addresses nor whoever tries many names fills the log.
     places: usize,
     kinds: Mutex<Kinds>,
+}
+
+/// Acts that began and failed of late, by actor and act: each of them was recorded.
+#[derive(Default)]
+pub(crate) struct Failures(Mutex<HashMap<ActorAndAct, (Instant, u32)>>);
+
+type ActorAndAct = (String, &'static str);
+
+impl Failures {
+    /// Counts one.
+    pub(crate) fn add(&self, actor: String, act: &'static str, now: Instant) {
+        let mut failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed.len() >= REPEATS_KEPT {
+            failed.retain(|_, (since, _)| now.duration_since(*since) < REPEATS_WINDOW);
+        }
+        let (since, count) = failed.entry((actor, act)).or_insert((now, 0));
+        if now.duration_since(*since) >= REPEATS_WINDOW {
+            (*since, *count) = (now, 0);
+        }
+        *count += 1;
+    }
+
+    /// Whether so many failed within a minute that no more are begun.
+    pub(crate) fn are_too_many(&self, actor: &str, act: &'static str, now: Instant) -> bool {
+        let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = failed.get(&(actor.to_owned(), act));
+        found.is_some_and(|(since, count)| {
+            *count >= ACT_FAILURES_MAX && now.duration_since(*since) < REPEATS_WINDOW
+        })
+    }
 }
 
 #[derive(Default)]
@@ -158,6 +188,23 @@ mod tests {
 
     fn denied(who: &str) -> Event {
         Event::new("object.read", who, Outcome::Denied)
+    }
+
+    #[test]
+    fn acts_that_fail_too_often_are_refused_for_a_minute() {
+        let failures = Failures::default();
+        let now = Instant::now();
+        for _ in 0..ACT_FAILURES_MAX {
+            assert!(!failures.are_too_many("a", "key.import", now));
+            failures.add("a".to_owned(), "key.import", now);
+        }
+        assert!(failures.are_too_many("a", "key.import", now));
+        assert!(!failures.are_too_many("a", "level.create", now));
+        assert!(!failures.are_too_many("b", "key.import", now));
+        let later = now + REPEATS_WINDOW;
+        assert!(!failures.are_too_many("a", "key.import", later));
+        failures.add("a".to_owned(), "key.import", later);
+        assert!(!failures.are_too_many("a", "key.import", later));
     }
 
     #[test]

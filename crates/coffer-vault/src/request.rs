@@ -313,10 +313,11 @@ pub struct BucketSummary {
 /// How entity tags are formed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EtagStyle {
-    /// 32 random hexadecimal digits and `-1`: no client takes it for an MD5.
+    /// The MD5 of the content where the client sent it; otherwise 32 random hexadecimal digits and
+    /// `-1`, which no client takes for an MD5.
     #[default]
     Random,
-    /// The MD5 of the content, at its cost.
+    /// The MD5 of the content always, at its cost.
     Md5,
 }
 
@@ -345,8 +346,8 @@ pub enum VerifyEvent {
     },
     /// This does not open.
     Damage {
-        /// In which bucket.
-        bucket: BucketName,
+        /// In which bucket; none where it is `system.db`.
+        bucket: Option<BucketName>,
         /// Which object or upload; none where it is the catalog itself.
         name: Option<ObjectName>,
         /// What is damaged, in a few words.

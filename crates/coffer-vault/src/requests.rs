@@ -1,111 +1,44 @@
-//! Erases and exports, and the approvals that a level may ask for.
+//! Requests, and the approvals that a level may ask for.
 //!
 //! Where a level takes two custodians or more, what one asks for waits, for a limited time, until
-//! enough others have approved it. People are told apart by their access keys; whoever comes by the
+//! enough others have approved it; and so does what concerns the keys of all levels, for as many as
+//! any level asks for. People are told apart by their access keys; whoever comes by the
 //! local socket is one person, whatever user it is.
 
 use std::sync::Arc;
 
-use coffer_keys::receipt::Person;
-use coffer_keys::{BucketEntry, ExportRecipient, LevelEntry};
-use coffer_store::record::Id;
+use coffer_keys::SourceSecrets;
 
-use crate::actor::Actor;
-use crate::draft::Draft;
-use crate::erase::{Doomed, Warrant};
+use crate::actor::{Actor, Recorded};
 use crate::error::{Result, VaultError};
 use crate::ledger::Kind;
-use crate::limits::{EXPORT_RECIPIENTS_MAX, REQUEST_LIFE_MS, REQUESTS_MAX};
+use crate::limits::{REQUEST_LIFE_MS, REQUESTS_MAX};
 use crate::manage::blocking;
-use crate::name::BucketName;
 use crate::roles::Role;
 use crate::subject::Subject;
 use crate::vault::{Vault, now_ms};
 use crate::wanted::{ApprovalRequest, Asked, Wanted, request_key};
 
 impl Vault {
-    /// Erases a level with all of its buckets: when this returns a receipt, nothing of it can be
-    /// opened any more by this server. Or asks for it, where that takes an approval.
-    ///
-    /// # Errors
-    /// [`VaultError::NoSuchLevel`]; [`VaultError::EraseUnsettled`] when keys can't be destroyed
-    /// everywhere yet.
-    pub async fn erase_level(&self, actor: &Actor, name: &str) -> Result<Asked> {
-        self.refuse_without(actor, "level.erase")?;
-        let level = self.level_or_draft(name)?;
-        let level = level.ok_or(VaultError::NoSuchLevel)?;
-        let wanted = Wanted::LevelErase {
-            level: level.name,
-            level_id: level.id,
-        };
-        self.ask(actor, wanted).await
-    }
-
-    /// Erases a bucket with all that it holds, as [`Vault::erase_level`] does a level.
-    ///
-    /// # Errors
-    /// [`VaultError::NoSuchBucket`]; as [`Vault::erase_level`].
-    pub async fn erase_bucket(&self, actor: &Actor, name: &BucketName) -> Result<Asked> {
-        self.refuse_without(actor, "bucket.erase")?;
-        let row = self.inner.system.bucket(name);
-        let row = row.ok_or(VaultError::NoSuchBucket)?;
-        let level = self.inner.keystore.level(&row.level_id);
-        let wanted = Wanted::BucketErase {
-            bucket: name.as_str().to_owned(),
-            bucket_id: row.id.0,
-            level: level.ok_or(VaultError::NoSuchLevel)?.name,
-        };
-        self.ask(actor, wanted).await
-    }
-
-    /// Exports a level's key, and those of its buckets, for these recipients. The export is counted
-    /// before it is given out. Or asks for it, where that takes an approval.
-    ///
-    /// # Errors
-    /// [`VaultError::NoSuchLevel`]; those of
-    /// [`Keystore::export_level`](coffer_keys::Keystore::export_level).
-    pub async fn export_level(
-        &self,
-        actor: &Actor,
-        name: &str,
-        recipients: &[ExportRecipient],
-    ) -> Result<Asked> {
-        self.refuse_without(actor, "key.export")?;
-        if recipients.is_empty() || recipients.len() > EXPORT_RECIPIENTS_MAX {
-            return Err(VaultError::Invalid {
-                what: "an export is for 1 to 20 recipients",
-            });
-        }
-        let level = self.inner.keystore.level_named(name);
-        let level = level.ok_or(VaultError::NoSuchLevel)?;
-        if !level.options.exportable {
-            // Nobody needs to approve what can't be done.
-            let name = level.name;
-            return Err(coffer_keys::KeysError::NotExportable { name }.into());
-        }
-        let wanted = Wanted::KeyExport {
-            level: level.name,
-            level_id: level.id,
-            recipients: recipients.iter().map(ToString::to_string).collect(),
-        };
-        self.ask(actor, wanted).await
-    }
-
-    /// The requests that wait for approvals, the oldest first.
+    /// The requests that wait for approvals, or to be done, the oldest first.
     pub async fn requests(&self, actor: &Actor) -> Result<Vec<ApprovalRequest>> {
         if !actor.has(Role::Auditor) {
-            self.refuse_without(actor, "request.list")?;
+            self.refuse_but_custodians(actor, "request.list")?;
         }
         let inner = self.inner.clone();
         blocking(move || {
             let mut requests = inner.system.documents::<ApprovalRequest>(Kind::Request)?;
+            let keystore = &inner.keystore;
             let is_there = |wanted: &Wanted| match wanted {
-                Wanted::LevelErase { level_id, .. } | Wanted::KeyExport { level_id, .. } => {
-                    inner.keystore.level(level_id).is_some()
+                Wanted::LevelErase { level_id, .. }
+                | Wanted::LevelRotate { level_id, .. }
+                | Wanted::KeyExport { level_id, .. } => keystore.level(level_id).is_some(),
+                Wanted::BucketErase { bucket_id, .. } | Wanted::BucketRotate { bucket_id, .. } => {
+                    keystore.bucket_key(bucket_id).is_ok()
                 }
-                Wanted::BucketErase { bucket_id, .. } => {
-                    inner.keystore.bucket_key(bucket_id).is_ok()
-                }
+                Wanted::KeystoreRotate
+                | Wanted::KeystoreMove { .. }
+                | Wanted::AuditPrune { .. } => true,
             };
             requests.retain(|request| request.is_alive() && is_there(&request.wanted));
             requests.sort_by_key(|request| request.requested_ms);
@@ -114,27 +47,28 @@ impl Vault {
         .await
     }
 
-    /// Approves a request. With the last approval that it takes, it is done. Approvals of those who
-    /// are no key custodians any more don't count.
+    /// Approves a request. With the last approval that it takes, it is done, or can be by who
+    /// asked. Approvals of those who are no key custodians any more don't count.
     ///
     /// # Errors
     /// [`VaultError::NoSuchRequest`], [`VaultError::AnotherPersonNeeded`],
     /// [`VaultError::RequesterGone`]; those of what is asked for.
     pub async fn approve(&self, actor: &Actor, id: &str) -> Result<Asked> {
-        self.refuse_without(actor, "request.approve")?;
-        let person = actor.to_string();
+        self.refuse_but_custodians(actor, "request.approve")?;
         // Before anything is recorded, and again when nobody else can change it.
-        let request = self.approved(self.waiting(id)?, &person)?;
+        let request = self.approved(self.waiting(id)?, actor)?;
         let mut facts = request.wanted.facts();
         facts.insert("request", request.id.clone());
+        facts.insert("wants", request.wanted.act().to_owned());
+        facts.extend(request.people());
         let (this, asker, key) = (self.clone(), actor.clone(), request.key()?);
         let work = async move {
-            let judge = this.clone();
+            let (judge, person) = (this.clone(), asker.clone());
             let approve = move || {
-                let requests = judge.inner.system.ledger(Kind::Request);
+                let mut requests = judge.inner.system.ledger(Kind::Request);
                 let found = requests.get(&key)?.ok_or(VaultError::NoSuchRequest)?;
                 let request = judge.approved(found, &person)?;
-                match request.is_approved() {
+                match request.is_approved() && !request.wanted.is_done_by_asking_again() {
                     // First it is gone, so that it can't be done twice.
                     true => requests.remove(&key).map(drop)?,
                     false => requests.keep(&key, &request)?,
@@ -142,9 +76,17 @@ impl Vault {
                 Ok(request)
             };
             let request = blocking(approve).await?;
-            match request.is_approved() {
-                true => this.perform(&asker, request).await,
-                false => Ok(Asked::Waits(request)),
+            match (
+                request.is_approved(),
+                request.wanted.is_done_by_asking_again(),
+            ) {
+                (false, _) => Ok(Asked::Waits(request)),
+                (true, true) => Ok(Asked::Approved(request)),
+                (true, false) => {
+                    let role = Role::KeyCustodian;
+                    this.perform(&asker, role, request, SourceSecrets::default())
+                        .await
+                }
             }
         };
         self.act(actor, Role::KeyCustodian, "request.approve", facts, work)
@@ -152,20 +94,33 @@ impl Vault {
     }
 
     /// A request with the approval of one more person.
-    fn approved(&self, mut request: ApprovalRequest, person: &str) -> Result<ApprovalRequest> {
+    fn approved(&self, mut request: ApprovalRequest, actor: &Actor) -> Result<ApprovalRequest> {
+        let person = actor.to_string();
         if !request.is_alive() {
             return Err(VaultError::NoSuchRequest);
         }
-        let has_spoken = |name: &String| is_same_person(name, person);
+        let has_spoken = |name: &String| is_same_person(name, &person);
         if has_spoken(&request.requested_by) || request.approved_by.iter().any(has_spoken) {
             return Err(VaultError::AnotherPersonNeeded);
         }
-        if !self.is_custodian(&request.requested_by) {
+        self.check_people(&mut request)?;
+        let name = actor.name().map(str::to_owned);
+        request
+            .names
+            .extend(name.map(|name| (person.clone(), name)));
+        request.approved_by.push(person);
+        Ok(request)
+    }
+
+    /// Counts those who spoke for a request anew, and how many it takes: both may have changed.
+    fn check_people(&self, request: &mut ApprovalRequest) -> Result<()> {
+        if !self.has_role(&request.requested_by, request.wanted.role()) {
             return Err(VaultError::RequesterGone);
         }
-        request.approved_by.retain(|name| self.is_custodian(name));
-        request.approved_by.push(person.to_owned());
-        Ok(request)
+        let is_custodian = |name: &String| self.has_role(name, Role::KeyCustodian);
+        request.approved_by.retain(is_custodian);
+        request.approvals = request.approvals.max(self.approvals_of(&request.wanted));
+        Ok(())
     }
 
     /// Withdraws a request. Any custodian may.
@@ -173,10 +128,12 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchRequest`].
     pub async fn withdraw(&self, actor: &Actor, id: &str) -> Result<()> {
-        self.refuse_without(actor, "request.withdraw")?;
+        self.refuse_but_custodians(actor, "request.withdraw")?;
         let request = self.waiting(id)?;
         let mut facts = request.wanted.facts();
         facts.insert("request", request.id.clone());
+        facts.insert("wants", request.wanted.act().to_owned());
+        facts.extend(request.people());
         let inner = self.inner.clone();
         let work = blocking(move || {
             let is_there = inner.system.drop_document(Kind::Request, &request.key()?)?;
@@ -186,34 +143,52 @@ impl Vault {
             .await
     }
 
-    /// Does what is wanted, or keeps the request for it.
-    async fn ask(&self, actor: &Actor, wanted: Wanted) -> Result<Asked> {
+    /// Does what is wanted, or keeps the request for it. `secrets` are kept nowhere.
+    pub(crate) async fn ask(
+        &self,
+        actor: &Actor,
+        wanted: Wanted,
+        secrets: SourceSecrets,
+    ) -> Result<Asked> {
         let approvals = self.approvals_of(&wanted);
         let requested_ms = now_ms();
+        let requested_by = actor.to_string();
+        let name = actor.name().map(str::to_owned);
         let request = ApprovalRequest {
             id: hex::encode(coffer_seal::random_bytes::<16>()),
+            names: name
+                .map(|name| (requested_by.clone(), name))
+                .into_iter()
+                .collect(),
             wanted,
-            requested_by: actor.to_string(),
+            requested_by,
             requested_ms,
             expires_ms: requested_ms + REQUEST_LIFE_MS,
             approvals,
             approved_by: Vec::new(),
         };
+        let role = request.wanted.role();
         if approvals <= 1 {
-            return self.perform(actor, request).await;
+            return self.perform(actor, role, request, secrets).await;
+        }
+        let (this, same) = (self.clone(), request.clone());
+        match blocking(move || this.taken_up(&same)).await? {
+            Some(found) if found.is_approved() && found.wanted.is_done_by_asking_again() => {
+                return match is_same_person(&found.requested_by, &request.requested_by) {
+                    true => self.perform_approved(actor, role, found, secrets).await,
+                    false => Ok(Asked::Approved(found)),
+                };
+            }
+            Some(found) => return Ok(Asked::Waits(found)),
+            None => {}
         }
         let mut facts = request.wanted.facts();
         facts.insert("request", request.id.clone());
         facts.insert("wants", request.wanted.act().to_owned());
         let inner = self.inner.clone();
         let work = blocking(move || {
-            let requests = inner.system.ledger(Kind::Request);
+            let mut requests = inner.system.ledger(Kind::Request);
             let others = requests.all::<ApprovalRequest>()?;
-            let is_alive = |other: &ApprovalRequest| other.is_alive();
-            let (others, expired): (Vec<_>, Vec<_>) = others.into_iter().partition(is_alive);
-            for request in expired {
-                requests.remove(&request.key()?)?;
-            }
             if let Some(same) = others.iter().find(|other| other.wanted == request.wanted) {
                 return Ok(Asked::Waits(same.clone()));
             }
@@ -225,99 +200,65 @@ impl Vault {
             requests.keep(&request.key()?, &request)?;
             Ok(Asked::Waits(request))
         });
-        self.act(actor, Role::KeyCustodian, "request.create", facts, work)
-            .await
+        self.act(actor, role, "request.create", facts, work).await
     }
 
-    /// Does what was asked for, on the word of all who approved.
-    async fn perform(&self, actor: &Actor, request: ApprovalRequest) -> Result<Asked> {
-        let (act, mut facts) = (request.wanted.act(), request.wanted.facts());
-        let warrant = warrant(&request);
-        if request.approvals > 1 {
-            facts.insert("requested_by", request.requested_by.clone());
-            facts.insert("approved_by", request.approved_by.join(" "));
+    /// The request that asks for the same already. Those whose time is over go.
+    fn taken_up(&self, request: &ApprovalRequest) -> Result<Option<ApprovalRequest>> {
+        let mut requests = self.inner.system.ledger(Kind::Request);
+        let mut same = None;
+        for other in requests.all::<ApprovalRequest>()? {
+            if !other.is_alive() {
+                requests.remove(&other.key()?)?;
+            } else if other.wanted == request.wanted {
+                same = Some(other);
+            }
         }
-        let this = self.clone();
-        let work = async move { this.do_wanted(request.wanted, warrant).await };
-        self.act(actor, Role::KeyCustodian, act, facts, work).await
+        Ok(same)
     }
 
-    async fn do_wanted(&self, wanted: Wanted, warrant: Warrant) -> Result<Asked> {
-        let keystore = &self.inner.keystore;
-        match wanted {
-            Wanted::LevelErase { level_id, .. } => {
-                let level = match keystore.level(&level_id) {
-                    Some(level) => level,
-                    None => self
-                        .drafted_level(&level_id)?
-                        .ok_or(VaultError::NoSuchLevel)?,
-                };
-                let receipt = self.erase(Doomed::Level(level), warrant).await?;
-                Ok(Asked::Erased(Box::new(receipt)))
-            }
-            Wanted::BucketErase { bucket_id, .. } => {
-                let (level, bucket) = self.level_of(Id(bucket_id))?;
-                let receipt = self.erase(Doomed::Bucket(level, bucket), warrant).await?;
-                Ok(Asked::Erased(Box::new(receipt)))
-            }
-            Wanted::KeyExport {
-                level_id,
-                recipients,
-                ..
-            } => {
-                let recipients: Vec<ExportRecipient> = recipients
-                    .iter()
-                    .map(|recipient| recipient.parse())
-                    .collect::<Result<_, _>>()?;
-                let inner = self.inner.clone();
-                blocking(move || {
-                    let export = inner.keystore.export_level(level_id, &recipients)?;
-                    Ok(Asked::Exported(export))
-                })
-                .await
-            }
+    /// Does what all have approved, when who asked for it asks again.
+    async fn perform_approved(
+        &self,
+        actor: &Actor,
+        role: Role,
+        mut request: ApprovalRequest,
+        secrets: SourceSecrets,
+    ) -> Result<Asked> {
+        self.check_people(&mut request)?;
+        if !request.is_approved() {
+            return Ok(Asked::Waits(request));
+        }
+        let (inner, key) = (self.inner.clone(), request.key()?);
+        let is_taken = blocking(move || inner.system.drop_document(Kind::Request, &key)).await?;
+        match is_taken {
+            true => self.perform(actor, role, request, secrets).await,
+            false => Err(VaultError::NoSuchRequest),
         }
     }
 
-    fn level_of(&self, bucket: Id) -> Result<(LevelEntry, BucketEntry)> {
-        let keystore = &self.inner.keystore;
-        let mut buckets = keystore.buckets().into_iter();
-        let entry = buckets.find(|entry| entry.id == bucket.0);
-        let entry = entry.ok_or(VaultError::NoSuchBucket)?;
-        let level = keystore.level(&entry.level_id);
-        Ok((level.ok_or(VaultError::NoSuchLevel)?, entry))
-    }
-
-    /// The level of this name, also one whose erase has begun and is not complete.
-    fn level_or_draft(&self, name: &str) -> Result<Option<LevelEntry>> {
-        if let Some(level) = self.inner.keystore.level_named(name) {
-            return Ok(Some(level));
-        }
-        let drafts = self.inner.system.documents::<Draft>(Kind::Erase)?;
-        let levels = drafts.into_iter().map(|draft| draft.level);
-        Ok({ levels }.find(|level| level.name == name))
-    }
-
-    fn drafted_level(&self, id: &[u8; 16]) -> Result<Option<LevelEntry>> {
-        let draft: Option<Draft> = self.inner.system.document(Kind::Erase, id)?;
-        Ok(draft.map(|draft| draft.level))
-    }
-
+    /// How many people something takes: as many as its level asks for, or the most that any does.
     fn approvals_of(&self, wanted: &Wanted) -> u8 {
-        let level = match wanted {
-            Wanted::LevelErase { level, .. }
-            | Wanted::BucketErase { level, .. }
-            | Wanted::KeyExport { level, .. } => level,
-        };
-        let level = self.inner.keystore.level_named(level);
-        // Of a level that is gone already, only the receipt is left to be signed.
-        level.map_or(1, |level| level.options.approvals)
+        let keystore = &self.inner.keystore;
+        match wanted.level() {
+            // Of a level that is gone already, only the receipt is left to be signed.
+            Some(name) => keystore
+                .level_named(name)
+                .map_or(1, |level| level.options.approvals),
+            None => {
+                let levels = keystore.levels().into_iter();
+                levels
+                    .map(|level| level.options.approvals)
+                    .max()
+                    .unwrap_or(1)
+            }
+        }
     }
 
-    /// Whether somebody, as an actor is named, is a key custodian now.
-    fn is_custodian(&self, name: &str) -> bool {
-        let has_role = |subject: Arc<Subject>| subject.roles.has(Role::KeyCustodian);
-        is_local(name) || self.subject(name).is_some_and(has_role)
+    /// Whether a person, as an actor is named, has a role now.
+    fn has_role(&self, name: &str, role: Role) -> bool {
+        let has = |subject: Arc<Subject>| subject.roles.has(role);
+        is_local(name) || self.subject(name).is_some_and(has)
     }
 
     fn waiting(&self, id: &str) -> Result<ApprovalRequest> {
@@ -336,21 +277,6 @@ fn is_same_person(one: &str, other: &str) -> bool {
 
 fn is_local(name: &str) -> bool {
     name.starts_with("local:")
-}
-
-fn warrant(request: &ApprovalRequest) -> Warrant {
-    let said = |role: &'static str| {
-        move |name: &String| Person {
-            name: name.clone(),
-            role: role.to_owned(),
-        }
-    };
-    let approved = request.approved_by.iter().map(said("approved"));
-    let requested = [said("requested")(&request.requested_by)];
-    Warrant {
-        performed_by: requested.into_iter().chain(approved).collect(),
-        requested_ms: request.requested_ms,
-    }
 }
 
 #[cfg(test)]

@@ -23,66 +23,56 @@ use crate::limits::{
     REWRAP_COMMIT, REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX,
 };
 use crate::manage::blocking;
-use crate::name::BucketName;
 use crate::progress::{Rotation, Rotations};
 use crate::roles::Role;
 use crate::vault::{Vault, now_ms};
 
 mod plan;
 
-use self::plan::{Plan, to_replace};
+pub(crate) use self::plan::Plan;
+use self::plan::to_replace;
 
 impl Vault {
-    /// Rotates a level's key and those of all of its buckets. Returns when that has begun and is
-    /// sure to go on; [`Vault::rotations`] tells how far it is.
-    ///
-    /// # Errors
-    /// [`VaultError::NoSuchLevel`]; [`VaultError::Invalid`] while it is being rotated.
-    pub async fn rotate_level(&self, actor: &Actor, name: &str) -> Result<Rotation> {
-        self.refuse_without(actor, "level.rotate")?;
+    /// What the rotation of a level's key, and those of all of its buckets, is to do.
+    pub(crate) fn plan_for_level(&self, id: &[u8; 16]) -> Result<Plan> {
         let keystore = &self.inner.keystore;
-        let level = keystore.level_named(name).ok_or(VaultError::NoSuchLevel)?;
+        let level = keystore.level(id).ok_or(VaultError::NoSuchLevel)?;
         let mut buckets = keystore.buckets();
         // One whose folder is still to come from another server has nothing to rewrap yet.
         let rows = self.inner.system.buckets();
         let is_here = |bucket: &BucketEntry| rows.iter().any(|row| row.id.0 == bucket.id);
         buckets.retain(|bucket| bucket.level_id == level.id && is_here(bucket));
-        let plan = Plan {
+        Ok(Plan {
             level_id: level.id,
             level: level.name,
             level_generation: Some(level.generation),
             bucket: None,
             buckets: { buckets }.iter().map(to_replace).collect(),
             begun_ms: now_ms(),
-        };
-        self.begin_rotation(actor, "level.rotate", plan).await
+        })
     }
 
-    /// Rotates a bucket's key, as [`Vault::rotate_level`] does a level's.
-    ///
-    /// # Errors
-    /// [`VaultError::NoSuchBucket`]; as [`Vault::rotate_level`].
-    pub async fn rotate_bucket(&self, actor: &Actor, name: &BucketName) -> Result<Rotation> {
-        self.refuse_without(actor, "bucket.rotate")?;
-        let row = self.inner.system.bucket(name);
+    /// What the rotation of a bucket's key is to do.
+    pub(crate) fn plan_for_bucket(&self, id: Id) -> Result<Plan> {
+        let rows = self.inner.system.buckets();
+        let row = rows.iter().find(|row| row.id == id);
         let row = row.ok_or(VaultError::NoSuchBucket)?;
-        let entry = self.entry(row.id).ok_or(VaultError::NoSuchBucket)?;
+        let entry = self.entry(id).ok_or(VaultError::NoSuchBucket)?;
         let level = self.inner.keystore.level(&row.level_id);
-        let plan = Plan {
+        Ok(Plan {
             level_id: row.level_id,
             level: level.ok_or(VaultError::NoSuchLevel)?.name,
             level_generation: None,
-            bucket: Some(name.as_str().to_owned()),
+            bucket: Some(row.name.as_str().to_owned()),
             buckets: vec![to_replace(&entry)],
             begun_ms: now_ms(),
-        };
-        self.begin_rotation(actor, "bucket.rotate", plan).await
+        })
     }
 
     /// The rotations since the start, the latest last. Of those that have ended, the latest few.
     pub async fn rotations(&self, actor: &Actor) -> Result<Vec<Rotation>> {
         if !actor.has(Role::Auditor) {
-            self.refuse_without(actor, "rotation.list")?;
+            self.refuse_but_custodians(actor, "rotation.list")?;
         }
         let mut rotations: Vec<_> = self.rotating().values().cloned().collect();
         rotations.sort_by_key(|rotation| rotation.begun_ms);
@@ -102,30 +92,26 @@ impl Vault {
         }
     }
 
-    async fn begin_rotation(
-        &self,
-        actor: &Actor,
-        act: &'static str,
-        plan: Plan,
-    ) -> Result<Rotation> {
-        let (this, facts) = (self.clone(), plan.facts());
-        let work = async move {
-            if this.is_under_way(&plan) {
-                return Err(VaultError::Invalid {
-                    what: "it is being rotated; `coffer keystore status` tells how far it is",
-                });
-            }
-            let rotation = this.tell_begun(&plan);
-            let (inner, kept) = (this.inner.clone(), plan.clone());
-            let kept = blocking(move || inner.system.keep(Kind::Rotation, &kept.id(), &kept));
-            if let Err(error) = kept.await {
-                this.rotating().remove(&plan.id());
-                return Err(error);
-            }
-            this.rotate_in_background(plan);
-            Ok(rotation)
-        };
-        self.act(actor, Role::KeyCustodian, act, facts, work).await
+    /// Returns when a rotation has begun and is sure to go on; [`Vault::rotations`] tells how far
+    /// it is.
+    ///
+    /// # Errors
+    /// [`VaultError::Invalid`] while it is being rotated.
+    pub(crate) async fn begin_rotation(&self, plan: Plan) -> Result<Rotation> {
+        if self.is_under_way(&plan) {
+            return Err(VaultError::Invalid {
+                what: "it is being rotated; `coffer keystore status` tells how far it is",
+            });
+        }
+        let rotation = self.tell_begun(&plan);
+        let (inner, kept) = (self.inner.clone(), plan.clone());
+        let kept = blocking(move || inner.system.keep(Kind::Rotation, &kept.id(), &kept));
+        if let Err(error) = kept.await {
+            self.rotating().remove(&plan.id());
+            return Err(error);
+        }
+        self.rotate_in_background(plan);
+        Ok(rotation)
     }
 
     fn is_under_way(&self, plan: &Plan) -> bool {
@@ -143,14 +129,15 @@ impl Vault {
                 told.ended_ms = Some(now_ms());
                 told.failure = outcome.as_ref().err().map(ToString::to_string);
             });
-            let level = &plan.level;
+            // Its name would outlive it in what keeps the log.
+            let level = Id(plan.level_id);
             let ended = match outcome {
                 Ok(()) => {
-                    tracing::info!(level, "rotated; the older keys are destroyed");
+                    tracing::info!(%level, "rotated; the older keys are destroyed");
                     Outcome::Done
                 }
                 Err(error) => {
-                    tracing::error!(level, %error, "a rotation broke off");
+                    tracing::error!(%level, %error, "a rotation broke off");
                     Outcome::Failed
                 }
             };

@@ -61,7 +61,7 @@ impl Vault {
             Some(subject) if equal => {
                 subject.standing.note_caller()?;
                 let facts = Facts::from([("from", from.to_string())]);
-                self.noted(SIGN_IN, &access_key_id, Outcome::Done, &facts);
+                self.noted(SIGN_IN, &*subject, Outcome::Done, &facts);
                 Ok(Actor::Subject(subject))
             }
             _ => {
@@ -93,7 +93,10 @@ impl Vault {
         };
         let known = subject.as_ref().map(|subject| subject.access_key_id());
         let actor = known.unwrap_or("unknown");
-        let mut event = Event::new(SIGN_IN, actor, Outcome::Denied).with("reason", reason);
+        let name = subject.as_ref().map(|subject| subject.name());
+        let mut event = Event::new(SIGN_IN, actor, Outcome::Denied)
+            .by(name)
+            .with("reason", reason);
         if let Some(from) = from {
             event = event.with("from", from);
         }

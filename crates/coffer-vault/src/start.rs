@@ -1,19 +1,21 @@
 //! What a start finds in the data folder, what it refuses, and what it makes where there is nothing
 //! yet.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use coffer_keys::{KeyFolder, Keystore, Repair, SourceSecrets, SourceSpec};
 use coffer_label::Clearance;
-use coffer_store::{CATALOG, CATALOG_FILE, StoreError};
+use coffer_store::{CATALOG, CATALOG_FILE, StoreError, commit_count_of};
 use zeroize::Zeroizing;
 
 use crate::access_key::{random_access_key_id, random_secret_access_key};
 use crate::clock::now_ms;
 use crate::error::{Result, VaultError};
 use crate::folder::{Folder, write_private};
+use crate::freshness::{Commits, Freshness};
 use crate::limits::START_LOOK;
 use crate::roles::Roles;
+use crate::rollback::Rollback;
 use crate::subject::Subject;
 use crate::system::System;
 
@@ -65,30 +67,63 @@ pub(crate) fn open_system(folder: &Folder, keystore: &Keystore) -> Result<System
     System::open(&path, &keystore.system_key()).map_err(unreadable)
 }
 
-/// Refuses a catalog of a newer format before anything is served or changed. Only as many are
-/// looked at as a start has time for: whoever opens one of the others meets it then.
-pub(crate) fn refuse_newer_catalogs(
+/// Looks for older copies that were put back, and refuses them unless they are to be accepted; and
+/// refuses a catalog of a newer format, before anything is served or changed.
+pub(crate) fn look(
     folder: &Folder,
     keystore: &Keystore,
     system: &System,
-) -> Result<()> {
-    let begun = Instant::now();
+    freshness: &Freshness,
+    accepts_rollback: bool,
+) -> Result<Vec<Rollback>> {
+    let mut found = freshness.look(folder, system)?;
+    let commits = &freshness.commits;
+    // Whoever accepts older copies accepts all that there are.
+    let time = (!accepts_rollback).then_some(START_LOOK);
+    found.extend(look_at_catalogs(folder, keystore, system, commits, time)?);
+    match found.is_empty() || accepts_rollback {
+        true => Ok(found),
+        false => Err(VaultError::RolledBack { found }),
+    }
+}
+
+/// Only as many catalogs are looked at as a start has time for: whoever opens one of the others
+/// meets it then.
+fn look_at_catalogs(
+    folder: &Folder,
+    keystore: &Keystore,
+    system: &System,
+    commits: &Commits,
+    time: Option<Duration>,
+) -> Result<Vec<Rollback>> {
+    let (begun, mut found) = (Instant::now(), Vec::new());
     for row in system.buckets() {
-        if begun.elapsed() > START_LOOK {
-            return Ok(());
+        if time.is_some_and(|time| begun.elapsed() > time) {
+            break;
         }
         let Ok(key) = keystore.bucket_key(&row.id.0) else {
             continue;
         };
         let path = folder.bucket(row.id).join(CATALOG_FILE);
-        // What else may be wrong with it is told when it is used: other buckets are served.
-        if let Err(error @ StoreError::NewerFormat { .. }) =
-            CATALOG.open_read_only(&path, &key.catalog_key())
-        {
-            return Err(VaultError::from(error).of_bucket(row.name.as_str(), row.id));
+        let key = key.catalog_key();
+        match CATALOG.open_read_only(&path, &key) {
+            Ok(connection) => {
+                let count = commit_count_of(&connection).ok();
+                drop(connection);
+                let rollback = count.and_then(|count| commits.rollback(row.id, count));
+                // One whose log is damaged ends early. That is told when it is used.
+                let is_damaged =
+                    || matches!(CATALOG.open(&path, &key), Err(StoreError::Damaged { .. }));
+                found.extend(rollback.filter(|_| !is_damaged()));
+            }
+            Err(error @ StoreError::NewerFormat { .. }) => {
+                return Err(VaultError::from(error).of_bucket(row.name.as_str(), row.id));
+            }
+            // What else may be wrong with it is told when it is used: other buckets are served.
+            Err(_) => {}
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Makes the first access key. Its file is written before it counts: a start that is interrupted
@@ -116,6 +151,8 @@ pub(crate) fn make_first_subject(
         access_key_id,
         name: FIRST_SUBJECT.to_owned(),
         clearance,
+        is_trusted: false,
+        mark: std::sync::Arc::default(),
         roles: Roles::all(),
         grants: None,
         is_disabled: false,
@@ -169,9 +206,9 @@ mod tests {
         assert!(matches!(met, VaultError::NewerCatalog { .. }), "{met}");
         let message = met.to_string();
         for part in [
-            "bucket newer",
+            "catalog.db",
             "format 7",
-            "formats up to 1",
+            "formats up to 2",
             "start the version",
         ] {
             assert!(message.contains(part), "{message}");

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use coffer_label::Clearance;
+use coffer_label::{Clearance, Label};
 use coffer_store::record::Id;
 
+use crate::mark::Mark;
 use crate::rights::Rights;
 use crate::roles::Roles;
 use crate::standing::Standing;
@@ -20,6 +21,10 @@ pub struct Subject {
     pub(crate) access_key_id: String,
     pub(crate) name: String,
     pub(crate) clearance: Clearance,
+    /// Whether what it reads has no bearing on where it writes, within its clearance.
+    pub(crate) is_trusted: bool,
+    /// What it has read, as far as that bears on where it writes.
+    pub(crate) mark: Arc<Mark>,
     pub(crate) roles: Roles,
     /// Rights in the buckets that the subject may use; none: every bucket that the clearance
     /// allows, with every right.
@@ -44,6 +49,54 @@ impl Subject {
     /// What the subject may see and write.
     pub fn clearance(&self) -> &Clearance {
         &self.clearance
+    }
+
+    /// Whether its clearance is trusted: what it reads has no bearing on where it writes.
+    pub fn is_trusted(&self) -> bool {
+        self.is_trusted
+    }
+
+    /// What it has read, where that bears on where it writes: the join of the labels.
+    pub fn mark(&self) -> Option<Label> {
+        let bears = |mark: &Label| !self.is_trusted && !self.clearance.low().dominates(mark);
+        self.mark.label().filter(bears)
+    }
+
+    /// Whether what it reads raises its mark.
+    pub(crate) fn floats(&self) -> bool {
+        !self.is_trusted && self.clearance.low() != self.clearance.high()
+    }
+
+    /// What it may have read without raising its mark: join of the labels.
+    pub(crate) fn unmarked(&self) -> &Label {
+        match self.floats() {
+            true => self.clearance.low(),
+            false => self.clearance.high(),
+        }
+    }
+
+    /// Its mark once its range changes: all that it may have read until now. What who does not
+    /// float has read is not known, so it is taken to be all that it might.
+    pub(crate) fn carried_mark(&self) -> Arc<Mark> {
+        let read = self.mark.joined(self.unmarked());
+        Mark::at((read != Label::LOWEST).then_some(read))
+    }
+
+    /// The same without its grants, which may be many.
+    pub(crate) fn without_grants(&self) -> Self {
+        Self {
+            access_key_id: self.access_key_id.clone(),
+            name: self.name.clone(),
+            clearance: self.clearance,
+            is_trusted: self.is_trusted,
+            mark: self.mark.clone(),
+            roles: self.roles,
+            grants: None,
+            is_disabled: self.is_disabled,
+            expires_ms: self.expires_ms,
+            created_ms: self.created_ms,
+            standing: self.standing.clone(),
+        }
     }
 
     /// What the subject may do.

@@ -12,11 +12,15 @@ use crate::lifeline::Lifeline;
 use crate::limits::{GRANT_COUNT_MAX, SUBJECT_NAME_BYTES};
 use crate::manage::blocking;
 use crate::name::BucketName;
-use crate::recording::Facts;
+use crate::recording::{Facts, whole};
 use crate::rights::Rights;
 use crate::roles::{Role, Roles};
 use crate::subject::{Grants, Subject};
 use crate::vault::{Inner, Vault, now_ms};
+
+mod telling;
+
+use self::telling::{about_subject, state};
 
 /// A subject to be made.
 #[derive(Clone, Debug)]
@@ -26,6 +30,9 @@ pub struct NewSubject {
     /// What it may see and write: `LOW..HIGH`, names of levels or labels; or one of either; or
     /// SELinux's text, such as `s0-s2:c1`.
     pub clearance: String,
+    /// Whether what it reads is to have no bearing on where it writes; for a clearance that is a
+    /// range.
+    pub is_trusted: bool,
     /// What it may do.
     pub roles: Roles,
     /// When its access key expires, in milliseconds since 1970.
@@ -39,6 +46,8 @@ pub struct NewSubject {
 pub struct SubjectChange {
     /// Its clearance, as in [`NewSubject`].
     pub clearance: Option<String>,
+    /// Whether its clearance is trusted; a new clearance is not, unless this says so.
+    pub is_trusted: Option<bool>,
     /// Its roles.
     pub roles: Option<Roles>,
     /// When it expires; the inner `None`: never.
@@ -60,6 +69,8 @@ pub struct SubjectInfo {
     pub subject: Arc<Subject>,
     /// Rights by bucket; none: every right in every bucket that the clearance allows.
     pub grants: Option<Vec<(BucketName, Rights)>>,
+    /// What it has read, where that bears on where it writes: levels, or their label.
+    pub read: Option<String>,
     /// Whether its access key is disabled.
     pub is_disabled: bool,
     /// When its access key expires, in milliseconds since 1970.
@@ -80,29 +91,37 @@ impl Vault {
         actor: &Actor,
         new: NewSubject,
     ) -> Result<(SubjectInfo, Zeroizing<String>)> {
-        let facts = Facts::from([
+        const ACT: &str = "subject.create";
+        let role = Role::SystemAdministrator;
+        let asked = Facts::from([
             ("subject", new.name.clone()),
             ("clearance", new.clearance.clone()),
             ("roles", new.roles.to_string()),
         ]);
-        let this = self.clone();
+        self.refuse_without(actor, role, ACT, &asked)?;
+        let subject = match self.inner.new_subject(new) {
+            Ok(subject) => subject,
+            Err(error) => return Err(self.failed(ACT, actor, &asked, error)),
+        };
+        if self.inner.system.subject_named(&subject.name).is_some() {
+            return Err(self.failed(ACT, actor, &asked, VaultError::SubjectExists));
+        }
+        let info = self.inner.subject_info(Arc::new(subject.clone()));
+        let (this, told, done) = (self.clone(), state(&info), state(&info));
         let work = blocking(move || {
-            let subject = this.inner.new_subject(new)?;
-            let info = this.inner.subject_info(Arc::new(subject.clone()));
             let secret = random_secret_access_key();
             this.inner.system.add_subject(subject, secret.clone())?;
             this.inner.expiries_changed.notify_one();
-            Ok((info, secret))
+            Ok(((info, secret), done))
         });
-        let role = Role::SystemAdministrator;
-        self.act(actor, role, "subject.create", facts, work).await
+        self.act_telling(actor, role, ACT, told, work).await
     }
 
-    /// The subjects that the actor may know of, by name: a system administrator of all, others of
-    /// themselves.
+    /// The subjects that the actor may know of, by name: those who look after the server, and the
+    /// auditors of what they do, of all; others of themselves.
     pub fn subjects(&self, actor: &Actor) -> Vec<SubjectInfo> {
         let may_know = |subject: &Arc<Subject>| match actor {
-            _ if actor.has(Role::SystemAdministrator) => true,
+            _ if actor.looks_after() => true,
             Actor::Subject(own) => own.name == subject.name,
             Actor::Local { .. } => false,
         };
@@ -145,7 +164,17 @@ impl Vault {
             } => "subject.enable",
             _ => "subject.change",
         };
-        let facts = change.facts(name);
+        let role = Role::SystemAdministrator;
+        let about = Facts::from([("subject", name.to_owned())]);
+        self.refuse_without(actor, role, act, &about)?;
+        let failed = |error| self.failed(act, actor, &about, error);
+        let before = self.inner.system.subject_named(name);
+        let before = before.ok_or_else(|| failed(VaultError::NoSuchSubject))?;
+        // Done again when nobody else can change it.
+        if let Err(error) = self.inner.changed(&before, change.clone()) {
+            return Err(failed(error));
+        }
+        let told = whole(&about_subject(&before), change.told());
         let (this, name, asked_by) = (self.clone(), name.to_owned(), Lifeline::current());
         let work = blocking(move || {
             let changed = |before: &Subject| this.inner.changed(before, change);
@@ -154,10 +183,11 @@ impl Vault {
                 before.standing.cut_but(asked_by.as_ref());
             }
             this.inner.expiries_changed.notify_one();
-            Ok(this.inner.subject_info(after))
+            let info = this.inner.subject_info(after);
+            let done = state(&info);
+            Ok((info, done))
         });
-        let role = Role::SystemAdministrator;
-        self.act(actor, role, act, facts, work).await
+        self.act_telling(actor, role, act, told, work).await
     }
 
     /// Deletes a subject and its access key, and cuts off its requests.
@@ -165,44 +195,22 @@ impl Vault {
     /// # Errors
     /// [`VaultError::AccessDenied`], [`VaultError::NoSuchSubject`].
     pub async fn delete_subject(&self, actor: &Actor, name: &str) -> Result<()> {
-        let facts = Facts::from([("subject", name.to_owned())]);
+        const ACT: &str = "subject.delete";
+        let role = Role::SystemAdministrator;
+        let about = Facts::from([("subject", name.to_owned())]);
+        self.refuse_without(actor, role, ACT, &about)?;
+        let Some(before) = self.inner.system.subject_named(name) else {
+            return Err(self.failed(ACT, actor, &about, VaultError::NoSuchSubject));
+        };
+        let told = state(&self.inner.subject_info(before));
         let (this, name, asked_by) = (self.clone(), name.to_owned(), Lifeline::current());
         let work = blocking(move || {
             let subject = this.inner.system.remove_subject(&name)?;
             subject.standing.cut_but(asked_by.as_ref());
-            Ok(())
+            let done = state(&this.inner.subject_info(subject));
+            Ok(((), done))
         });
-        let role = Role::SystemAdministrator;
-        self.act(actor, role, "subject.delete", facts, work).await
-    }
-}
-
-impl SubjectChange {
-    fn facts(&self, name: &str) -> Facts {
-        let mut facts = Facts::from([("subject", name.to_owned())]);
-        if let Some(clearance) = &self.clearance {
-            facts.insert("clearance", clearance.clone());
-        }
-        if let Some(roles) = self.roles {
-            facts.insert("roles", roles.to_string());
-        }
-        if let Some(expires_ms) = self.expires_ms {
-            let expires = expires_ms.map_or("never".to_owned(), |ms| ms.to_string());
-            facts.insert("expires_ms", expires);
-        }
-        if self.all_buckets {
-            facts.insert("all_buckets", "true".to_owned());
-        }
-        let granted = |(bucket, rights): &(BucketName, Rights)| format!("{bucket}={rights}");
-        let granted: Vec<String> = self.grant.iter().map(granted).collect();
-        if !granted.is_empty() {
-            facts.insert("grant", granted.join(" "));
-        }
-        let revoked: Vec<&str> = self.revoke.iter().map(BucketName::as_str).collect();
-        if !revoked.is_empty() {
-            facts.insert("revoke", revoked.join(" "));
-        }
-        facts
+        self.act_telling(actor, role, ACT, told, work).await
     }
 }
 
@@ -212,10 +220,14 @@ impl Inner {
         check_expiry(new.expires_ms)?;
         let mut grants = new.grants.is_some().then(Grants::new);
         self.grant(&mut grants, new.grants.unwrap_or_default())?;
+        let clearance = self.clearance(&new.clearance)?;
+        check_trust(&clearance, new.is_trusted)?;
         Ok(Subject {
             access_key_id: random_access_key_id(),
             name: new.name,
-            clearance: self.clearance(&new.clearance)?,
+            clearance,
+            is_trusted: new.is_trusted,
+            mark: Arc::default(),
             roles: new.roles,
             grants,
             is_disabled: false,
@@ -229,7 +241,10 @@ impl Inner {
         let mut after = before.clone();
         if let Some(clearance) = &change.clearance {
             after.clearance = self.clearance(clearance)?;
+            after.is_trusted = false;
         }
+        after.is_trusted = change.is_trusted.unwrap_or(after.is_trusted);
+        check_trust(&after.clearance, after.is_trusted)?;
         if let Some(roles) = change.roles {
             after.roles = roles;
         }
@@ -257,9 +272,13 @@ impl Inner {
         let keeps_access = after.counts_at(now_ms)
             && before.roles.iter().all(|role| after.roles.has(role))
             && after.clearance == before.clearance
+            && after.is_trusted == before.is_trusted
             && after.grants == before.grants;
         if !keeps_access || before.standing.is_cut() {
             after.standing = Arc::default();
+        }
+        if (after.clearance, after.is_trusted) != (before.clearance, before.is_trusted) {
+            after.mark = before.carried_mark();
         }
         Ok(after)
     }
@@ -307,7 +326,7 @@ impl Inner {
         }
     }
 
-    fn subject_info(&self, subject: Arc<Subject>) -> SubjectInfo {
+    pub(crate) fn subject_info(&self, subject: Arc<Subject>) -> SubjectInfo {
         let buckets = self.system.buckets();
         let grants = subject.grants.as_ref().map(|grants| {
             let granted = |row: &Arc<crate::system::BucketRow>| {
@@ -317,11 +336,21 @@ impl Inner {
         });
         SubjectInfo {
             grants,
+            read: subject.mark().map(|label| self.label_told(&label)),
             is_disabled: subject.is_disabled,
             expires_ms: subject.expires_ms,
             created_ms: subject.created_ms,
             subject,
         }
+    }
+}
+
+fn check_trust(clearance: &Clearance, is_trusted: bool) -> Result<()> {
+    match is_trusted && clearance.low() == clearance.high() {
+        true => Err(VaultError::Invalid {
+            what: "a clearance of one level needs no trust: only a range LOW..HIGH can be trusted",
+        }),
+        false => Ok(()),
     }
 }
 

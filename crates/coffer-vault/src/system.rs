@@ -11,22 +11,36 @@ use coffer_label::Label;
 use coffer_seal::SecretKey;
 use coffer_store::record::Id;
 use coffer_store::{Database, StoreError};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Transaction};
 
 use crate::error::{Result, VaultError};
 use crate::name::BucketName;
 
 mod anchor;
 
+mod commits;
+
+mod damage;
+
+mod link;
+
 mod subjects;
 
+mod upgrade;
+
+use self::link::{Access, Link, Outcome};
 use self::subjects::Subjects;
+use self::upgrade::{FORMAT_VERSION, schema, upgrade};
 
 /// "cofs", which tells this database from a catalog.
 const APPLICATION_ID: i32 = 0x636f_6673;
-const FORMAT_VERSION: i32 = 1;
+const DATABASE: Database = Database {
+    application_id: APPLICATION_ID,
+    format_version: FORMAT_VERSION,
+};
 
-const SCHEMA: &str = "
+/// The tables of format 1. What later formats added is in `upgrade.rs`.
+const SCHEMA_1: &str = "
 CREATE TABLE bucket(
     id BLOB PRIMARY KEY NOT NULL,
     name TEXT NOT NULL UNIQUE,
@@ -100,44 +114,45 @@ impl LevelTag {
 
 /// The system database and what it holds.
 pub(crate) struct System {
-    connection: Mutex<Connection>,
+    link: Mutex<Link>,
     buckets: RwLock<BTreeMap<BucketName, Arc<BucketRow>>>,
     subjects: RwLock<Subjects>,
 }
 
 impl System {
-    /// Opens the database, or makes it where it is absent.
+    /// Opens the database, or makes it where it is absent. One of an older format is brought to
+    /// this one.
     pub(crate) fn open(path: &Path, key: &SecretKey) -> Result<Self> {
-        let database = Database {
-            application_id: APPLICATION_ID,
-            format_version: FORMAT_VERSION,
-        };
-        let connection = if path.exists() {
-            database.open(path, key)?
+        if path.exists() {
+            upgrade(&mut DATABASE.open(path, key)?)?;
         } else {
-            database.create(path, key, SCHEMA)?
-        };
-        Self::load(connection)
+            drop(DATABASE.create(path, key, &schema())?);
+        }
+        let system = Self::unread(path, key, Access::Change);
+        *system.subjects_mut() = system.held().read(Subjects::load)?;
+        system.read_buckets()
     }
 
-    /// Opens the database without changing it.
+    /// Opens the database without changing it, so it may be of an older format. Subjects, whose
+    /// columns depend on that, are left out.
     pub(crate) fn open_read_only(path: &Path, key: &SecretKey) -> Result<Self> {
-        let database = Database {
-            application_id: APPLICATION_ID,
-            format_version: FORMAT_VERSION,
-        };
-        Self::load(database.open_read_only(path, key)?)
+        // What `open` tells of a file that is not there, or is of another kind.
+        DATABASE.open_read_only(path, key)?;
+        Self::unread(path, key, Access::Look).read_buckets()
     }
 
-    fn load(connection: Connection) -> Result<Self> {
-        let buckets = load_buckets(&connection)?;
-        let subjects = Subjects::load(&connection)?;
-        Database::assure(&connection)?;
-        Ok(Self {
-            connection: Mutex::new(connection),
-            buckets: RwLock::new(buckets),
-            subjects: RwLock::new(subjects),
-        })
+    fn unread(path: &Path, key: &SecretKey, access: Access) -> Self {
+        Self {
+            link: Mutex::new(Link::new(path, key, access)),
+            buckets: RwLock::default(),
+            subjects: RwLock::default(),
+        }
+    }
+
+    fn read_buckets(self) -> Result<Self> {
+        let buckets = self.held().read(load_buckets)?;
+        *self.buckets.write().unwrap_or_else(PoisonError::into_inner) = buckets;
+        Ok(self)
     }
 
     pub(crate) fn bucket(&self, name: &BucketName) -> Option<Arc<BucketRow>> {
@@ -158,41 +173,51 @@ impl System {
             .collect()
     }
 
+    /// Adds a bucket. One whose row is in doubt appears as soon as it is known to be there.
     pub(crate) fn add_bucket(&self, row: BucketRow) -> Result<()> {
-        self.connection()
-            .execute(
-                "INSERT INTO bucket(id, name, level_id, created_ms) VALUES(?, ?, ?, ?)",
-                params![row.id.0, row.name.as_str(), row.level_id, row.created_ms],
-            )
-            .map_err(StoreError::from)?;
-        let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
-        buckets.insert(row.name.clone(), Arc::new(row));
-        Ok(())
+        let params = (row.id.0, row.name.to_string(), row.level_id, row.created_ms);
+        let add = move |transaction: &Transaction<'_>| {
+            let sql = "INSERT INTO bucket(id, name, level_id, created_ms) VALUES(?, ?, ?, ?)";
+            transaction.execute(sql, params).map_err(StoreError::from)?;
+            Ok(())
+        };
+        let appear = move |system: &Self, is_added: bool| {
+            if is_added {
+                system.show(vec![Arc::new(row)]);
+            }
+        };
+        self.held().change_then(add, Box::new(appear))
     }
 
     /// Removes a bucket's row. From then on its folder is to be removed once its key is gone, also
     /// by the next start.
-    pub(crate) fn remove_bucket(&self, name: &BucketName) -> Result<()> {
-        let remove = |connection: &mut Connection| {
-            let transaction = connection.transaction()?;
-            transaction.execute(
-                "DELETE FROM bucket_grant
-                 WHERE bucket_id = (SELECT id FROM bucket WHERE name = ?)",
-                params![name.as_str()],
-            )?;
-            transaction.execute(
-                "INSERT OR IGNORE INTO doomed (bucket_id) SELECT id FROM bucket WHERE name = ?",
-                params![name.as_str()],
-            )?;
-            transaction.execute("DELETE FROM bucket WHERE name = ?", params![name.as_str()])?;
-            transaction.commit()
+    ///
+    /// From the beginning the bucket is out of use, and stays so while it is in doubt whether it is
+    /// removed. `kept` is called once it is certain that it is not.
+    pub(crate) fn remove_bucket(
+        &self,
+        row: &Arc<BucketRow>,
+        kept: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
+        row.is_hidden.store(true, Ordering::SeqCst);
+        let id = row.id.0;
+        let remove = move |transaction: &Transaction<'_>| {
+            let run = |sql| transaction.execute(sql, [id]).map_err(StoreError::from);
+            run("DELETE FROM bucket_grant WHERE bucket_id = ?")?;
+            run("INSERT OR IGNORE INTO doomed(bucket_id) VALUES(?)")?;
+            run("DELETE FROM bucket WHERE id = ?")?;
+            Ok(())
         };
-        remove(&mut self.connection()).map_err(StoreError::from)?;
-        self.buckets
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
-        Ok(())
+        let row = row.clone();
+        let settle = move |system: &Self, is_removed: bool| {
+            if is_removed {
+                system.hide(&[row.id]);
+            } else {
+                kept();
+                row.is_hidden.store(false, Ordering::SeqCst);
+            }
+        };
+        self.held().change_then(remove, Box::new(settle))
     }
 
     /// Takes buckets out of sight, and returns them. Their rows stay until the erase is finished.
@@ -215,11 +240,52 @@ impl System {
         buckets.extend(hidden.into_iter().map(|row| (row.name.clone(), row)));
     }
 
-    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
+    /// Settles what is in doubt.
+    ///
+    /// # Errors
+    /// [`VaultError::SystemInDoubt`] while that can't be done.
+    pub(crate) fn assure_certain(&self) -> Result<()> {
+        self.held().read(|_| Ok(()))
+    }
+
+    /// The database, which nobody else reads or changes meanwhile.
+    pub(crate) fn held(&self) -> Held<'_> {
         // A panic under the lock leaves SQLite's transaction to be rolled back, nothing half done.
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        Held { system: self, link }
+    }
+}
+
+/// The database, held for more than one step.
+pub(crate) struct Held<'a> {
+    system: &'a System,
+    link: MutexGuard<'a, Link>,
+}
+
+impl Held<'_> {
+    /// Reads. What is given out was sealed as it should be.
+    pub(crate) fn read<T>(&mut self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.link.read(self.system, read)
+    }
+
+    /// Changes something in one transaction, durably.
+    ///
+    /// # Errors
+    /// When it did not happen; [`VaultError::SystemInDoubt`] when it may have.
+    pub(crate) fn change<T>(
+        &mut self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.change_then(change, Box::new(|_, _| ()))
+    }
+
+    /// As [`Held::change`]; `outcome` is told whether it happened, which may be later.
+    fn change_then<T>(
+        &mut self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T>,
+        outcome: Outcome,
+    ) -> Result<T> {
+        self.link.change(self.system, change, outcome)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_label::Label;
@@ -14,20 +15,20 @@ pub(crate) use crate::clock::now_ms;
 
 use crate::audit::Audit;
 use crate::bucket::{OpenBucket, OpenBuckets};
+use crate::catalogs::open_buckets_max;
 use crate::counters::{Counters, Tally, add};
 use crate::draft::settle_drafts;
 use crate::error::{Result, VaultError};
 use crate::folder::Folder;
-use crate::monitor::{may_copy, may_know, may_use};
+use crate::freshness::Freshness;
+use crate::monitor::may_know;
 use crate::name::BucketName;
 use crate::progress::Rotations;
 use crate::request::{BucketInfo, EtagStyle};
-use crate::rights::Right;
 use crate::roles::Role;
-use crate::start::{make_first_subject, open_keystore, open_system, refuse_newer_catalogs};
+use crate::start::{look, make_first_subject, open_keystore, open_system};
 use crate::subject::Subject;
 use crate::system::{BucketRow, LevelTag, System};
-use crate::watch::Watch;
 
 /// How to open a vault.
 #[derive(Clone, Debug)]
@@ -40,6 +41,11 @@ pub struct VaultOptions {
     pub source: Option<SourceSpec>,
     /// What opens the source, as far as it needs anything.
     pub secrets: SourceSecrets,
+    /// Whether to go on from older copies of files that were put back.
+    pub accept_rollback: bool,
+    /// After which time without a read that counts a subject that floats is settled; none: a key
+    /// custodian must do it.
+    pub settle_after: Option<Duration>,
 }
 
 impl VaultOptions {
@@ -50,6 +56,8 @@ impl VaultOptions {
             etag: EtagStyle::Random,
             source: None,
             secrets: SourceSecrets::default(),
+            accept_rollback: false,
+            settle_after: None,
         }
     }
 }
@@ -65,9 +73,12 @@ pub(crate) struct Inner {
     pub(crate) keystore: Arc<Keystore>,
     pub(crate) audit: Arc<Audit>,
     pub(crate) system: System,
+    pub(crate) freshness: Freshness,
     pub(crate) open_buckets: OpenBuckets,
     pub(crate) tally: Arc<Tally>,
     pub(crate) etag: EtagStyle,
+    pub(crate) settle_after: Option<Duration>,
+    pub(crate) started: Instant,
     /// Held while buckets are made and deleted, which takes several durable steps.
     pub(crate) changing_buckets: tokio::sync::Mutex<()>,
     /// Told when the times at which access keys expire may have changed.
@@ -75,6 +86,8 @@ pub(crate) struct Inner {
     pub(crate) closed: AtomicBool,
     /// What puts things in order after the start.
     pub(crate) recovery: Mutex<Option<JoinHandle<()>>>,
+    /// What holds every few seconds how far everything has come.
+    pub(crate) holding: Mutex<Option<JoinHandle<()>>>,
     /// Rotations rewrap one after the other.
     pub(crate) one_rotation: tokio::sync::Mutex<()>,
     pub(crate) rotations: Mutex<Rotations>,
@@ -87,12 +100,10 @@ pub(crate) struct Inner {
     pub(crate) probe: Mutex<Option<Probe>>,
 }
 
-/// A bucket that the monitor lets a subject use.
+/// A bucket that is open.
 pub(crate) struct Granted {
     pub(crate) bucket: Arc<OpenBucket>,
     pub(crate) level: String,
-    /// What records reads and writes of objects, where the level asks for it.
-    pub(crate) watch: Option<Watch>,
 }
 
 impl Vault {
@@ -112,7 +123,9 @@ impl Vault {
         };
         vault.start_recovery();
         vault.watch_expiries();
+        vault.watch_marks();
         vault.start_audit_clock();
+        vault.start_holding();
         vault.resume_rotations();
         Ok(vault)
     }
@@ -137,8 +150,10 @@ impl Vault {
         self.inner.closed.store(true, Ordering::Release);
         self.stop_recovery().await;
         self.stop_rotations().await;
+        self.stop_holding().await;
         self.inner.open_buckets.close_all().await;
         self.close_audit().await;
+        self.hold_last().await;
     }
 
     /// The secret that belongs to an access key, to check a signature with.
@@ -161,61 +176,10 @@ impl Vault {
         tally.snapshot(open_buckets.count(), open_buckets.uploads.count())
     }
 
-    /// The bucket, if the subject may use this right in it. One that it may not know of does not
-    /// exist.
-    pub(crate) async fn usable(
-        &self,
-        subject: &Subject,
-        name: &BucketName,
-        right: Right,
-    ) -> Result<Granted> {
-        let row = self.usable_row(subject, name, right)?;
-        let mut granted = self.grant(&row).await?;
-        if self.inner.tag(&row)?.is_watched {
-            let (audit, key) = (self.inner.audit.clone(), granted.bucket.key());
-            granted.watch = Some(Watch::new(audit, subject, name, row.id, &key));
-        }
-        Ok(granted)
-    }
-
-    /// As [`usable`](Self::usable), without opening the bucket.
-    pub(crate) fn usable_row(
-        &self,
-        subject: &Subject,
-        name: &BucketName,
-        right: Right,
-    ) -> Result<Arc<BucketRow>> {
-        let row = self.known(subject, name)?;
-        if !may_use(subject, row.id, self.inner.label(&row)?, right) {
-            self.refused(subject, right.act(), name);
-            return Err(VaultError::AccessDenied);
-        }
-        Ok(row)
-    }
-
-    /// Whether the subject may copy from one bucket to another: read the one, write the other, and
-    /// carry nothing downwards. A missing target is told before a missing source.
-    pub(crate) fn copyable(
-        &self,
-        subject: &Subject,
-        from: &BucketName,
-        to: &BucketName,
-    ) -> Result<()> {
-        let to = self.usable_row(subject, to, Right::Write)?;
-        let from = self.usable_row(subject, from, Right::Read)?;
-        if may_copy(self.inner.label(&from)?, self.inner.label(&to)?) {
-            return Ok(());
-        }
-        self.refused(subject, "object.copy", &from.name);
-        Err(VaultError::AccessDenied)
-    }
-
     /// Counts and notes what the monitor refuses.
     pub(crate) fn refused(&self, subject: &Subject, act: &'static str, bucket: &BucketName) {
         add(&self.inner.tally.denied_count, 1);
-        self.inner
-            .audit
-            .note_denied(act, subject.access_key_id(), bucket.as_str());
+        self.inner.audit.note_denied(act, subject, bucket.as_str());
     }
 
     /// A bucket that the subject may know of. Whoever uses no data knows of none: that is said
@@ -234,7 +198,7 @@ impl Vault {
             // answer does.
             add(&self.inner.tally.denied_count, 1);
             let audit = &self.inner.audit;
-            audit.pass_over("bucket.use", subject.access_key_id(), name.as_str());
+            audit.pass_over("bucket.use", subject, name.as_str());
             return Err(VaultError::NoSuchBucket);
         };
         if !may_know(subject, row.id, self.inner.label(&row)?) {
@@ -262,7 +226,6 @@ impl Vault {
         Ok(Granted {
             bucket,
             level: self.inner.tag(row)?.name.clone(),
-            watch: None,
         })
     }
 }
@@ -297,6 +260,17 @@ impl Inner {
         Ok(row.level.get_or_init(|| LevelTag::of(level)))
     }
 
+    /// A label as people are told it: by the names of the levels that have it, if any have.
+    pub(crate) fn label_told(&self, label: &Label) -> String {
+        let levels = self.keystore.levels().into_iter();
+        let named = levels.filter(|level| level.label == *label);
+        let names: Vec<String> = named.map(|level| level.name).collect();
+        match names.is_empty() {
+            true => label.to_string(),
+            false => names.join(" or "),
+        }
+    }
+
     /// The label of a bucket's level.
     pub(crate) fn label<'a>(&self, row: &'a BucketRow) -> Result<&'a Label> {
         Ok(&self.tag(row)?.label)
@@ -314,17 +288,29 @@ impl Inner {
 
     fn open(options: &VaultOptions) -> Result<Self> {
         let folder = Folder::open(&options.data)?;
-        let keys = KeyFolder::new(folder.path());
+        let keys = KeyFolder::new(folder.path()).accepting_rollback(options.accept_rollback);
         let keystore = open_keystore(&keys, options.source.as_ref(), &options.secrets)?;
         let keystore = Arc::new(keystore);
         let system = open_system(&folder, &keystore)?;
-        refuse_newer_catalogs(&folder, &keystore, &system)?;
+        let freshness = Freshness::open(&folder, keystore.clone())?;
+        let found = look(
+            &folder,
+            &keystore,
+            &system,
+            &freshness,
+            options.accept_rollback,
+        )?;
         let first_start = !system.has_subjects();
         if first_start {
             make_first_subject(&folder, &keystore, &system)?;
         }
-        let audit = Audit::open(folder.audit(), keystore.clone(), &system)?;
+        let known = freshness.known_record(&system)?;
+        let audit = Audit::open(folder.audit(), keystore.clone(), &system, known)?;
+        freshness.accept(&found, &folder, &system, &audit)?;
         settle_drafts(&system, &keystore, &audit)?;
+        if let Err(error) = freshness.begin(&system, &audit) {
+            tracing::error!(%error, "how new the data is can't be written down for now");
+        }
         let tally = Arc::<Tally>::default();
         Ok(Self {
             audit: Arc::new(audit),
@@ -332,13 +318,21 @@ impl Inner {
             keys,
             keystore,
             system,
-            open_buckets: OpenBuckets::counted_by(tally.clone()),
+            open_buckets: OpenBuckets::new(
+                open_buckets_max(),
+                tally.clone(),
+                freshness.commits.clone(),
+            ),
+            freshness,
             tally,
             etag: options.etag,
+            settle_after: options.settle_after,
+            started: Instant::now(),
             changing_buckets: tokio::sync::Mutex::default(),
             expiries_changed: Arc::default(),
             closed: AtomicBool::new(false),
             recovery: Mutex::default(),
+            holding: Mutex::default(),
             one_rotation: tokio::sync::Mutex::default(),
             rotations: Mutex::default(),
             rotation_tasks: Mutex::default(),

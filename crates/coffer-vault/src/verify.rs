@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use crate::actor::Actor;
 use crate::body::Keys;
 use crate::bucket::OpenBucket;
+use crate::catalogs::IN_DOUBT;
 use crate::error::{Result, VaultError};
 use crate::limits::{VERIFY_EVENTS_WAITING, VERIFY_PAGE, VERIFY_PROGRESS_EVERY};
 use crate::name::BucketName;
@@ -107,6 +108,9 @@ struct Walk {
 
 impl Walk {
     async fn run(mut self) {
+        if self.system().await.is_err() {
+            return;
+        }
         let rows = self.vault.inner.system.buckets();
         let mut buckets = Vec::with_capacity(rows.len());
         for row in rows {
@@ -163,6 +167,9 @@ impl Walk {
         name: &BucketName,
         bucket: &Arc<OpenBucket>,
     ) -> Result<(), Abandoned> {
+        if bucket.catalog.is_in_doubt() {
+            self.damage(name, None, IN_DOUBT.to_owned()).await?;
+        }
         if self.depth == VerifyDepth::Everything {
             match bucket.catalog.check_integrity().await {
                 Ok(()) => {}

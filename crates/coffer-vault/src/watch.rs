@@ -18,7 +18,7 @@ use coffer_seal::{Context, SecretKey, open, seal};
 use coffer_store::record::{Id, ObjectName};
 
 use crate::audit::Audit;
-use crate::error::Result;
+use crate::error::{Result, VaultError};
 use crate::name::BucketName;
 use crate::subject::Subject;
 
@@ -61,6 +61,7 @@ pub(crate) const LIST_PARTS: &str = "part.list";
 pub(crate) struct Watch {
     audit: Arc<Audit>,
     actor: String,
+    actor_name: String,
     bucket: BucketName,
     bucket_id: Id,
     name_key: SecretKey,
@@ -95,6 +96,7 @@ impl Watch {
         Self {
             audit,
             actor: subject.access_key_id().to_owned(),
+            actor_name: subject.name().to_owned(),
             bucket: bucket.clone(),
             bucket_id,
             name_key: key.catalog_key().derive(NAME_KEY_LABEL),
@@ -124,6 +126,7 @@ impl Watch {
     fn event(&self, act: &'static str, outcome: Outcome, on: On<'_>) -> Event {
         let [(object, _), (prefix, _)] = SEALED;
         let event = Event::new(act, &*self.actor, outcome)
+            .by(Some(&self.actor_name))
             .with("bucket", &self.bucket)
             .with(BUCKET_ID, self.bucket_id);
         match on {
@@ -161,9 +164,11 @@ pub(crate) async fn begin<'a>(
     }
 }
 
-/// Notes that acts which had begun failed, all of them.
-pub(crate) fn failed(begun: &Option<Begun>) {
-    if let Some(begun) = begun {
+/// Notes that acts which had begun failed, all of them. What is in doubt stays as begun.
+pub(crate) fn failed(begun: &Option<Begun>, error: &VaultError) {
+    if let Some(begun) = begun
+        && !matches!(error, VaultError::InDoubt)
+    {
         begun.note(|_| true);
     }
 }

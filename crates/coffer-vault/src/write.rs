@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use crate::bucket::OpenBucket;
 use crate::counters::{Tally, add};
 use crate::error::{BodyError, Result, VaultError};
+use crate::granting::Changeable;
 use crate::ingest::{Ingested, Placing, ingest, keep_current};
 use crate::limits::DELETE_MANY_MAX;
 use crate::name::BucketName;
@@ -27,7 +28,7 @@ use crate::request::{
 };
 use crate::rights::Right;
 use crate::subject::Subject;
-use crate::vault::{Granted, Vault, now_ms};
+use crate::vault::{Vault, now_ms};
 use crate::watch::{DELETE, On, WRITE, WRITE_TAGS, begin, failed, failed_of};
 
 impl Vault {
@@ -43,11 +44,12 @@ impl Vault {
         bucket: &BucketName,
         put: PutObject,
     ) -> Result<Stored> {
-        let Granted {
+        let Changeable {
             bucket,
             level,
             watch,
-        } = self.usable(subject, bucket, Right::Write).await?;
+            permit,
+        } = self.changeable(subject, bucket, Right::Write).await?;
         let PutObject {
             name,
             mut details,
@@ -80,9 +82,12 @@ impl Vault {
         };
 
         let tally = self.inner.tally.clone();
+        if precondition != Precondition::None {
+            permit.looks().await?;
+        }
         let begun = begin(watch.as_ref(), WRITE, [On::Object(&object.name)]).await?;
         committed(&tally, async move {
-            let _guard = bucket.commit_guard().await?;
+            let _guard = permit.to_commit(&bucket).await?;
             if let NewContent::Blob(reference) = &mut object.content {
                 keep_current(&bucket, &wrapped_by, reference)?;
             }
@@ -92,7 +97,7 @@ impl Vault {
             Ok(())
         })
         .await
-        .inspect_err(|_| failed(&begun))?;
+        .inspect_err(|error| failed(&begun, error))?;
         add(&tally.stored_count, 1);
         add(&tally.stored_bytes, size_bytes);
         Ok(Stored {
@@ -180,12 +185,23 @@ impl Vault {
                 what: "at most 1,000 objects in one deletion",
             });
         }
-        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::Delete).await?;
+        let Changeable {
+            bucket,
+            watch,
+            permit,
+            ..
+        } = self.changeable(subject, bucket, Right::Delete).await?;
+        if doomed
+            .iter()
+            .any(|(_, condition)| *condition != Precondition::None)
+        {
+            permit.looks().await?;
+        }
         let tally = self.inner.tally.clone();
         let names = doomed.iter().map(|(name, _)| On::Object(name));
         let begun = begin(watch.as_ref(), DELETE, names).await?;
         committed(&tally, async move {
-            let _guard = bucket.commit_guard().await?;
+            let _guard = permit.to_commit(&bucket).await?;
             let outcomes = bucket.catalog.delete_many(doomed).await?;
             let mut freed = Vec::new();
             let mut told = Vec::with_capacity(outcomes.len());
@@ -201,7 +217,7 @@ impl Vault {
         })
         .await
         .inspect(|told| failed_of(&begun, told))
-        .inspect_err(|_| failed(&begun))
+        .inspect_err(|error| failed(&begun, error))
     }
 
     /// Replaces an object's tags.
@@ -212,16 +228,23 @@ impl Vault {
         name: &ObjectName,
         tags: Tags,
     ) -> Result<()> {
-        let Granted { bucket, watch, .. } = self.usable(subject, bucket, Right::Write).await?;
+        let Changeable {
+            bucket,
+            watch,
+            permit,
+            ..
+        } = self.changeable(subject, bucket, Right::Write).await?;
+        // The answer tells whether there is such an object.
+        permit.looks().await?;
         let begun = begin(watch.as_ref(), WRITE_TAGS, [On::Object(name)]).await?;
         let set = async {
-            let _guard = bucket.commit_guard().await?;
+            let _guard = permit.to_commit(&bucket).await?;
             match bucket.catalog.set_object_tags(name, tags).await? {
                 true => Ok(()),
                 false => Err(VaultError::NoSuchObject),
             }
         };
-        set.await.inspect_err(|_| failed(&begun))
+        set.await.inspect_err(|error| failed(&begun, error))
     }
 
     /// The digests to form for an upload outside multipart.
@@ -232,12 +255,14 @@ impl Vault {
         }
     }
 
-    /// The entity tag of bytes received in one piece. S3 promises an MD5 only for objects that are
-    /// not sealed under a key of ours; the dash keeps clients from taking a random one for an MD5.
+    /// The entity tag of bytes received in one piece: their MD5 where it was formed, be it only to
+    /// compare it with the client's, for a client that sends one expects it back. Otherwise random:
+    /// S3 promises an MD5 only for objects that are not sealed under a key of ours, and the dash
+    /// keeps clients from taking it for one.
     pub(crate) fn etag_of(&self, digests: &Digests) -> String {
-        match (self.inner.etag, digests.md5) {
-            (EtagStyle::Md5, Some(md5)) => hex::encode(md5),
-            _ => format!("{}-1", hex::encode(coffer_seal::random_bytes::<16>())),
+        match digests.md5 {
+            Some(md5) => hex::encode(md5),
+            None => format!("{}-1", hex::encode(coffer_seal::random_bytes::<16>())),
         }
     }
 
@@ -325,8 +350,9 @@ pub(crate) fn settle<T>(
             | StoreError::NoSuchUpload
             | StoreError::PartChanged { .. },
         ) => drop(blob),
-        // In the catalog, or perhaps: then the next start's sweep decides.
-        _ => blob.keep(),
+        Ok(_) => blob.keep(),
+        // In the catalog, perhaps: then the next start's sweep decides.
+        Err(_) => blob.keep_in_doubt(),
     }
     outcome
 }

@@ -2,35 +2,18 @@
 //!
 //! `DATA/tls` holds the authority (`ca.pem`, `ca.key`) and the server's certificate
 //! (`server.pem`, `server.key`). Clients trust `ca.pem`, once; server certificates come and go
-//! under it. The authority is constrained to the names of this server, so that a stolen `ca.key`
-//! is of no use against other sites of a client that trusts it
-//! (`docs/decisions/0004-local-ca.md`).
+//! under it.
 
-use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use aws_lc_rs::digest::{SHA256, digest};
-use rcgen::{
-    BasicConstraints, CertificateParams, CidrSubnet, DnType, ExtendedKeyUsagePurpose,
-    GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints, PublicKeyData,
-    SanType,
-};
-use rustls::RootCertStore;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use zeroize::Zeroizing;
 
-use crate::limits::{AUTHORITY_DAYS, CERTIFICATE_DAYS, CERTIFICATE_RENEW_DAYS};
-use crate::tls_folder::{CertificateError, Files, read, write};
-
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
-/// Clocks of clients may be behind ours by this much.
-const CLOCK_SKEW: Duration = DAY;
+use crate::authority::{DAY, found_authority, issue, load_authority, verifier};
+use crate::limits::CERTIFICATE_RENEW_DAYS;
+use crate::tls_folder::{CertificateError, Files, read};
 
 /// What [`ensure`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,14 +78,10 @@ fn serves(
     let accepted = || -> Option<()> {
         let ca = CertificateDer::from_pem_slice(&ca).ok()?;
         let server = CertificateDer::from_pem_slice(&server).ok()?;
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
         let key = rustls_pki_types::PrivateKeyDer::from_pem_slice(&key).ok()?;
         rustls::sign::CertifiedKey::from_der(vec![server.clone()], key, &provider).ok()?;
-        let mut roots = RootCertStore::empty();
-        roots.add(ca).ok()?;
-        let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
-            .build()
-            .ok()?;
+        let verifier = verifier(ca)?;
         for moment in [now, now + DAY * CERTIFICATE_RENEW_DAYS as u32] {
             let moment = UnixTime::since_unix_epoch(
                 moment
@@ -120,110 +99,6 @@ fn serves(
     Ok(accepted().is_some())
 }
 
-type Authority = Issuer<'static, KeyPair>;
-
-fn load_authority(
-    files: &Files,
-    names: &[ServerName<'static>],
-) -> Result<Option<Authority>, CertificateError> {
-    let Some(pem) = read(&files.ca_key())? else {
-        return Ok(None);
-    };
-    let key = std::str::from_utf8(&pem)
-        .ok()
-        .and_then(|pem| KeyPair::from_pem(pem).ok());
-    // What an authority signs depends on its key and its name, and its name on its key only.
-    Ok(key.map(|key| Issuer::new(authority_params(&key, names, SystemTime::now()), key)))
-}
-
-fn found_authority(
-    files: &Files,
-    names: &[ServerName<'static>],
-    now: SystemTime,
-) -> Result<Authority, CertificateError> {
-    let key = KeyPair::generate()?;
-    let params = authority_params(&key, names, now);
-    let certificate = params.self_signed(&key)?;
-    write(&files.ca_key(), &Zeroizing::new(key.serialize_pem()))?;
-    write(&files.ca_cert(), &certificate.pem())?;
-    Ok(Issuer::new(params, key))
-}
-
-fn authority_params(
-    key: &KeyPair,
-    names: &[ServerName<'static>],
-    now: SystemTime,
-) -> CertificateParams {
-    let mut params = CertificateParams::default();
-    // Two authorities must not share a name, or clients that have both try the wrong one.
-    let fingerprint = hex::encode(&digest(&SHA256, key.der_bytes()).as_ref()[..8]);
-    params
-        .distinguished_name
-        .push(DnType::OrganizationName, "coffer");
-    params
-        .distinguished_name
-        .push(DnType::CommonName, format!("coffer local CA {fingerprint}"));
-    params.not_before = (now - CLOCK_SKEW).into();
-    params.not_after = (now + DAY * AUTHORITY_DAYS as u32).into();
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let permitted_subtrees = names
-        .iter()
-        .map(|name| match name {
-            ServerName::IpAddress(ip) => {
-                let ip = IpAddr::from(*ip);
-                let whole = if ip.is_ipv4() { 32 } else { 128 };
-                GeneralSubtree::IpAddress(CidrSubnet::from_addr_prefix(ip, whole))
-            }
-            other => GeneralSubtree::DnsName(other.to_str().into_owned()),
-        })
-        .collect();
-    params.name_constraints = Some(NameConstraints {
-        permitted_subtrees,
-        excluded_subtrees: Vec::new(),
-    });
-    params
-}
-
-/// Makes a new key and certificate for the server. The key goes first: should we be stopped in
-/// between, they don't match and the next start makes both anew.
-fn issue(
-    files: &Files,
-    authority: &Authority,
-    names: &[ServerName<'static>],
-    domains: &[String],
-    now: SystemTime,
-) -> Result<(), CertificateError> {
-    let key = KeyPair::generate()?;
-    let mut params = CertificateParams::default();
-    params
-        .distinguished_name
-        .push(DnType::OrganizationName, "coffer");
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "coffer server");
-    params.not_before = (now - CLOCK_SKEW).into();
-    params.not_after = (now + DAY * CERTIFICATE_DAYS as u32).into();
-    params.is_ca = IsCa::ExplicitNoCa;
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    params.use_authority_key_identifier_extension = true;
-    for name in names {
-        params.subject_alt_names.push(match name {
-            ServerName::IpAddress(ip) => SanType::IpAddress(IpAddr::from(*ip)),
-            other => SanType::DnsName(other.to_str().as_ref().try_into()?),
-        });
-    }
-    for domain in domains {
-        params
-            .subject_alt_names
-            .push(SanType::DnsName(format!("*.{domain}").try_into()?));
-    }
-    let certificate = params.signed_by(&key, authority)?;
-    write(&files.server_key(), &Zeroizing::new(key.serialize_pem()))?;
-    write(&files.server_cert(), &certificate.pem())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +106,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
+    use rcgen::KeyPair;
+
+    use crate::limits::CERTIFICATE_DAYS;
     use crate::server_names::names;
 
     fn setting() -> (tempfile::TempDir, Files, Vec<ServerName<'static>>) {
@@ -297,6 +175,16 @@ mod tests {
             ensure(&files, &inside, &inner, now).unwrap(),
             Ensured::Renewed
         );
+    }
+
+    #[test]
+    fn a_new_address_needs_no_new_authority() {
+        let (_data, files, names) = setting();
+        let now = SystemTime::now();
+        ensure(&files, &names, &[], now).unwrap();
+        let other = ["10.9.8.7".parse().unwrap()];
+        let more = crate::server_names::names("some-host", &other, &[]);
+        assert_eq!(ensure(&files, &more, &[], now).unwrap(), Ensured::Renewed);
     }
 
     #[test]

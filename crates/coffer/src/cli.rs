@@ -22,10 +22,13 @@ mod offline;
 
 mod prove;
 
+mod tls;
+
 mod verify;
 
 pub use self::offline::{OfflineArgs, OfflineCommand};
 pub use self::prove::ProveArgs;
+pub use self::tls::{TlsArgs, TlsCommand};
 pub use self::verify::VerifyArgs;
 
 /// An S3-compatible storage server that never writes a readable byte.
@@ -110,6 +113,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Show from outside that nothing in a data folder is readable
     Prove(ProveArgs),
+    /// Look after the certificates of the local authority
+    Tls(TlsArgs),
     /// Read a stopped server's data with its root key
     Offline(OfflineArgs),
 }
@@ -162,6 +167,9 @@ pub struct ServeArgs {
         value_delimiter = ','
     )]
     pub domain: Vec<String>,
+    /// Go on from older copies of files that were put back; recorded in the audit log
+    #[arg(long)]
+    pub accept_rollback: bool,
     /// How much to log to standard error: error, warn, info or debug [default: info]
     #[arg(
         long,

@@ -25,4 +25,8 @@ pub mod keystore;
 
 pub mod receipt;
 
+pub mod audit_wanted;
+
+pub mod audit_prune;
+
 pub mod audit;

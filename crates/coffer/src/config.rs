@@ -1,15 +1,18 @@
 //! What the server is told, from the command line, the environment, the configuration file and
 //! the defaults, in this order: what comes first wins.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use coffer_keys::SourceSpec;
 use serde::{Deserialize, Deserializer};
 
 use crate::cli::{LogFormat, LogLevel, Place, ServeArgs, parse_address};
+use crate::domains::domain;
 use crate::error::Error;
 use crate::limits::Limits;
+use crate::proxies::ProxyRules;
 
 /// Where the data is unless told otherwise.
 pub const DATA_DEFAULT: &str = "coffer-data";
@@ -35,12 +38,16 @@ pub struct Config {
     pub domains: Vec<String>,
     /// How ETags come about.
     pub etag: Etag,
+    /// After how many hours without a read that counts a subject that floats is settled.
+    pub settle_after_hours: Option<NonZeroU32>,
     /// How much to log.
     pub log: LogLevel,
     /// How log lines look.
     pub log_format: LogFormat,
     /// The limits.
     pub limits: Limits,
+    /// What proxies may tell.
+    pub proxies: ProxyRules,
 }
 
 /// A certificate and its key.
@@ -78,9 +85,11 @@ struct File {
     root_key: Option<SourceSpec>,
     domain: Vec<String>,
     etag: Etag,
+    settle_after_hours: Option<NonZeroU32>,
     log: Option<LogLevel>,
     log_format: Option<LogFormat>,
     limits: Limits,
+    proxies: ProxyRules,
 }
 
 impl Config {
@@ -115,9 +124,11 @@ impl Config {
                 .map(|name| domain(name))
                 .collect::<Result<_, _>>()?,
             etag: file.etag,
+            settle_after_hours: file.settle_after_hours,
             log: args.log.or(file.log).unwrap_or_default(),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             limits: file.limits,
+            proxies: file.proxies,
         })
     }
 }
@@ -166,28 +177,6 @@ fn tls_files(cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFi
     }
 }
 
-/// A domain for virtual-host style: letters, digits, hyphens, dots. Host headers are compared
-/// with it, and the local authority writes it into the certificate.
-fn domain(name: &str) -> Result<String, Error> {
-    let label_fits = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    let fits =
-        name.len() <= 253 && name.split('.').all(label_fits) && name.parse::<IpAddr>().is_err();
-    if fits {
-        return Ok(name.to_ascii_lowercase());
-    }
-    Err(Error::Option {
-        option: "--domain",
-        problem: format!("{name:?} is no domain name; write one such as s3.example.org"),
-    })
-}
-
 fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_address(&text)
@@ -220,11 +209,14 @@ impl File {
                 .map(|span| 1 + text[..span.start].matches('\n').count()),
             problem: error.message().replace('\n', " "),
         })?;
-        if let Some(key) = file.limits.nonsense() {
+        let zero = file.limits.nonsense();
+        let zero = zero.map(|key| format!("limits.{key} must not be zero"));
+        let nonsense = || file.proxies.nonsense().map(str::to_owned);
+        if let Some(problem) = zero.or_else(nonsense) {
             return Err(Error::Config {
                 path: path.to_owned(),
                 line: None,
-                problem: format!("limits.{key} must not be zero"),
+                problem,
             });
         }
         file.anchor(path);
@@ -244,157 +236,4 @@ impl File {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cli::{Cli, Command};
-    use clap::Parser;
-
-    /// The environment's part is clap's: `tests/command_line.rs` tries it on the program.
-    fn config(line: &str, file: Option<&str>) -> Result<Config, Error> {
-        let folder = tempfile::tempdir().unwrap();
-        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        if let Some(text) = file {
-            let path = folder.path().join("coffer.toml");
-            std::fs::write(&path, text).unwrap();
-            words.extend(["--config".to_owned(), path.to_str().unwrap().to_owned()]);
-        }
-        let cli = Cli::try_parse_from(words).unwrap();
-        let Command::Serve(args) = cli.command else {
-            panic!("{line} is not serve")
-        };
-        let mut config = Config::for_serve(&cli.place, &args)?;
-        if let Ok(rest) = config.data.strip_prefix(folder.path()) {
-            config.data = Path::new("FOLDER").join(rest);
-        }
-        Ok(config)
-    }
-
-    #[test]
-    fn defaults() {
-        let config = config("coffer serve", None).unwrap();
-        assert_eq!(config.data, Path::new("coffer-data"));
-        assert_eq!(config.listen, "127.0.0.1:9000".parse().unwrap());
-        assert_eq!(config.admin_listen, "127.0.0.1:9001".parse().unwrap());
-        assert_eq!((config.tls, config.etag), (None, Etag::Random));
-        assert_eq!(config.limits, Limits::default());
-    }
-
-    const WHOLE: &str = r#"
-        data = "store"
-        listen = "0.0.0.0:1"
-        admin-listen = "[::1]:2"
-        tls-cert = "/c.pem"
-        tls-key = "/k.pem"
-        domain = ["S3.example.org", "localhost"]
-        etag = "md5"
-        log = "warn"
-        log-format = "json"
-        [limits]
-        requests = 7
-        header-timeout-seconds = 3
-    "#;
-
-    #[test]
-    fn file_sets_everything() {
-        let config = config("coffer serve", Some(WHOLE)).unwrap();
-        assert_eq!(
-            config.data,
-            Path::new("FOLDER/store"),
-            "starts at the file's folder"
-        );
-        assert_eq!(config.listen, "0.0.0.0:1".parse().unwrap());
-        assert_eq!(config.admin_listen, "[::1]:2".parse().unwrap());
-        let tls = config.tls.unwrap();
-        assert_eq!((tls.cert, tls.key), ("/c.pem".into(), "/k.pem".into()));
-        assert_eq!(config.domains, ["s3.example.org", "localhost"]);
-        assert_eq!(config.etag, Etag::Md5);
-        assert_eq!(
-            (config.log, config.log_format),
-            (LogLevel::Warn, LogFormat::Json)
-        );
-        let limits = Limits {
-            requests: 7,
-            header_timeout_seconds: 3,
-            ..Limits::default()
-        };
-        assert_eq!(config.limits, limits);
-    }
-
-    #[test]
-    fn flags_win_over_the_file() {
-        let line = "coffer serve --data /flag --listen 127.0.0.1:5 --admin-listen 127.0.0.1:6 \
-                    --tls-cert /fc --tls-key /fk --domain flag.test --log debug --log-format text";
-        let config = config(line, Some(WHOLE)).unwrap();
-        assert_eq!(config.data, Path::new("/flag"));
-        assert_eq!(config.listen.port(), 5);
-        assert_eq!(config.admin_listen.port(), 6);
-        assert_eq!(config.tls.unwrap().key, Path::new("/fk"));
-        assert_eq!(config.domains, ["flag.test"]);
-        assert_eq!(
-            (config.log, config.log_format),
-            (LogLevel::Debug, LogFormat::Text)
-        );
-        assert_eq!(config.etag, Etag::Md5, "what no flag sets stays");
-    }
-
-    #[track_caller]
-    fn refused(file: &str, message: &str) {
-        let error = config("coffer serve", Some(file)).unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains(message), "{text}");
-        assert!(!text.contains('\n'), "more than a line: {text}");
-        assert_eq!(
-            format!("{:?}", error.exit_code()),
-            format!("{:?}", std::process::ExitCode::from(2))
-        );
-    }
-
-    #[test]
-    fn file_errors_name_the_line_and_the_key() {
-        refused(
-            "\nlisten = \"127.0.0.1:1\"\nlisen = 1",
-            "line 3: unknown field `lisen`",
-        );
-        refused(
-            "[limits]\nconections = 1",
-            "line 2: unknown field `conections`",
-        );
-        refused("listen = \"here\"", "line 1: not an address");
-        refused("listen = 5", "line 1");
-        refused("etag = \"sha\"", "unknown variant `sha`");
-        refused("log = ", "line 1");
-        refused("[limits]\nrequests = 0", "limits.requests must not be zero");
-        refused("domain = [\"-x\"]", "is no domain name");
-        refused("domain = [\"127.0.0.1\"]", "is no domain name");
-        refused("tls-cert = \"c\"", "--tls-key: missing");
-    }
-
-    #[test]
-    fn certificate_and_key_do_not_mix_places() {
-        let error = config(
-            "coffer serve --tls-cert /c",
-            Some("tls-key = \"/k\"\ntls-cert=\"/x\""),
-        );
-        assert!(
-            error
-                .unwrap_err()
-                .to_string()
-                .contains("--tls-key: missing")
-        );
-    }
-
-    #[test]
-    fn missing_file() {
-        let place = Place {
-            data: None,
-            config: Some("/does/not/exist".into()),
-        };
-        let error = Config::for_serve(&place, &ServeArgs::default())
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("/does/not/exist could not be read"),
-            "{error}"
-        );
-    }
-}
+mod tests;

@@ -22,9 +22,15 @@ pub mod lines;
 
 pub mod commands;
 
+pub mod proxies;
+
 pub mod cli;
 
+pub mod domains;
+
 pub mod config;
+
+pub mod log_queue;
 
 pub mod logging;
 
@@ -34,9 +40,15 @@ pub mod server_names;
 
 pub mod tls_folder;
 
+pub mod authority;
+
 pub mod certificates;
 
 pub mod tls;
+
+pub mod seat;
+
+pub mod slots;
 
 pub mod paced;
 
@@ -54,7 +66,13 @@ pub mod shutdown;
 
 pub mod severed;
 
+pub mod seated;
+
+pub mod listener;
+
 pub mod door;
+
+pub mod administration;
 
 pub mod welcome;
 
@@ -65,5 +83,7 @@ pub mod verify;
 pub mod prove;
 
 pub mod offline;
+
+pub mod renew_authority;
 
 pub mod program;

@@ -7,6 +7,15 @@ use serde::Deserialize;
 
 use crate::pace::Minimum;
 
+/// How many lines of the log may wait to be written; what is more is lost, and counted.
+pub const LOG_LINES_WAITING: usize = 2_048;
+
+/// How long the end of the program waits for the log's last lines.
+pub const LOG_FLUSH_WAIT: Duration = Duration::from_secs(2);
+
+/// How long a start waits for its first lines on standard output to be taken.
+pub const READY_WAIT: Duration = Duration::from_secs(1);
+
 /// Bytes of ciphertext read from a socket at once. Fewer, larger reads save 0.18 CPU seconds a
 /// gigabyte uploaded against the 4 KiB at a time that rustls asks for; still larger ones
 /// save nothing more and take memory.
@@ -71,10 +80,38 @@ pub const PASSPHRASE_MAX_BYTES: usize = 1024;
 pub const PASSPHRASE_MIN_BYTES: usize = 8;
 
 /// Connections that the kernel keeps waiting for us to accept, a listener.
-pub const ACCEPT_BACKLOG: u32 = 1024;
+pub const ACCEPT_BACKLOG: u32 = 4096;
 
-/// Connections to the administration listener and socket, each.
-pub const ADMIN_CONNECTIONS: usize = 64;
+/// Connections to the administration listener at once.
+pub const ADMIN_CONNECTIONS: usize = 256;
+
+/// Connections to it beyond these, which get to see health and metrics and nothing else: they are
+/// given when all others are at work.
+pub const ADMIN_PROBES: usize = 16;
+
+/// One address holds at most all slots but one in so many.
+pub const SLOTS_FOR_OTHERS: usize = 8;
+
+/// Connections that were told to leave and may still be there, beyond those that count.
+pub const LEAVING_MAX: usize = 64;
+
+/// How long a connection that was told to leave may take to end, if nothing is under way on it.
+pub const LEAVING_TIME: Duration = Duration::from_secs(1);
+
+/// How often a newcomer looks for a connection that has become idle, while all are in use.
+pub const SLOT_LOOK: Duration = Duration::from_millis(100);
+
+/// Bytes of a PROXY header of version 2, without its first 16: addresses and a few additions.
+pub const PROXY_HEADER_BYTES: usize = 1024;
+
+/// Bytes of a PROXY header of version 1 (its specification).
+pub const PROXY_LINE_BYTES: usize = 107;
+
+/// Addresses that a request may have passed through, as its headers tell.
+pub const FORWARDED_HOPS_MAX: usize = 16;
+
+/// Open files that are needed besides those of connections and requests: databases and listeners.
+pub const OTHER_FILES: usize = 1024;
 
 /// Pause after the system refused us a new connection (out of files, for example).
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -124,7 +161,7 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
-    /// S3 connections at once. More wait in the kernel's queue until one ends.
+    /// S3 connections at once. For more, idle ones are closed; while all are at work, more wait.
     pub connections: usize,
     /// S3 requests at once. More wait, then get 503 SlowDown.
     pub requests: usize,
@@ -134,11 +171,16 @@ pub struct Limits {
     pub handshake_timeout_seconds: u64,
     /// How long a connection may be idle, and then how long a request's headers may take.
     pub header_timeout_seconds: u64,
+    /// How long one may be idle that has made no signed request yet.
+    pub sign_in_timeout_seconds: u64,
     /// How long a client may go without moving `progress_min_bytes` while the server waits for
     /// it, in either direction.
     pub progress_timeout_seconds: u64,
     /// What a client must move in `progress_timeout_seconds`.
     pub progress_min_bytes: u64,
+    /// Failed sign-ins from one address within a minute, after which it is not heard for as long:
+    /// for each access key over S3, for all together by administration.
+    pub sign_in_failures: u32,
     /// How long requests in flight may take to end after SIGTERM.
     pub shutdown_timeout_seconds: u64,
 }
@@ -146,13 +188,15 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 2048,
+            connections: 16_384,
             requests: 512,
             request_wait_seconds: 10,
             handshake_timeout_seconds: 10,
             header_timeout_seconds: 60,
+            sign_in_timeout_seconds: 15,
             progress_timeout_seconds: 60,
             progress_min_bytes: 60 * 1024,
+            sign_in_failures: coffer_vault::limits::SIGN_IN_FAILURES,
             shutdown_timeout_seconds: 30,
         }
     }
@@ -167,6 +211,11 @@ impl Limits {
     /// How long a connection may be idle or send headers.
     pub fn header_timeout(&self) -> Duration {
         Duration::from_secs(self.header_timeout_seconds)
+    }
+
+    /// How long a connection may be idle that has not signed in.
+    pub fn sign_in_timeout(&self) -> Duration {
+        Duration::from_secs(self.sign_in_timeout_seconds)
     }
 
     /// How long requests in flight may take to end.
@@ -189,6 +238,8 @@ impl Limits {
             ("requests", self.requests as u64),
             ("handshake-timeout-seconds", self.handshake_timeout_seconds),
             ("header-timeout-seconds", self.header_timeout_seconds),
+            ("sign-in-timeout-seconds", self.sign_in_timeout_seconds),
+            ("sign-in-failures", u64::from(self.sign_in_failures)),
             ("progress-timeout-seconds", self.progress_timeout_seconds),
             ("progress-min-bytes", self.progress_min_bytes),
         ]

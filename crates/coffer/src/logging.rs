@@ -1,5 +1,7 @@
-//! The log, on standard error. Standard output belongs to the paste lines and `ready`.
+//! The log, on standard error, by way of a queue. Standard output belongs to the paste lines and
+//! `ready`.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
@@ -7,18 +9,39 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{LogFormat, LogLevel};
+use crate::log_queue::LogQueue;
 
 /// Starts the log. Does nothing when one runs (tests).
 pub fn start(level: LogLevel, format: LogFormat) {
+    let Some(queue) = LogQueue::to_stderr() else {
+        // No thread could be started, so nothing else will work either.
+        return;
+    };
     let builder = fmt()
         .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
+        .with_writer(queue)
+        // It would say so on standard error, and panic where that can't be written.
+        .log_internal_errors(false)
         .with_env_filter(EnvFilter::new(filter(level)));
     // An error means that a log runs already: then that one stays.
-    let _ = match format {
+    let started = match format {
         LogFormat::Text => builder.with_target(false).finish().try_init(),
         LogFormat::Json => builder.json().flatten_event(true).finish().try_init(),
     };
+    if started.is_ok() {
+        log_panics();
+    }
+}
+
+/// Panics are told in the log like all else: the standard way waits for standard error.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = Backtrace::capture();
+        match backtrace.status() {
+            BacktraceStatus::Captured => tracing::error!(%panic, %backtrace, "panicked"),
+            _ => tracing::error!(%panic, "panicked"),
+        }
+    }));
 }
 
 /// `s3s` is off at every level: it writes whole requests, with object names and signatures. The

@@ -26,6 +26,9 @@ pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
         },
         error => error.into(),
     })?;
+    for rollback in offline.rollbacks().await {
+        tracing::warn!("ROLLBACK: {rollback}; it is read as it is");
+    }
     let done = match command {
         OfflineCommand::Ls {
             bucket: None, json, ..

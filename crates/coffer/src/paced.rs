@@ -13,6 +13,7 @@ use coffer_admin::Traffic;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::pace::{Minimum, Pace, TooSlow};
+use crate::seat::Seat;
 
 /// A stream that ends with an error when its peer takes bytes too slowly.
 #[derive(Debug)]
@@ -20,6 +21,9 @@ pub struct Paced<S> {
     inner: S,
     pace: Pace,
     traffic: Arc<Traffic>,
+    /// Who wants to know whether bytes wait for the peer.
+    seat: Option<Arc<Seat>>,
+    is_waiting: bool,
 }
 
 impl<S> Paced<S> {
@@ -29,6 +33,25 @@ impl<S> Paced<S> {
             inner,
             pace: Pace::new(minimum),
             traffic,
+            seat: None,
+            is_waiting: false,
+        }
+    }
+
+    /// Tells this seat whether bytes wait for the peer.
+    pub fn seen_by(self, seat: Arc<Seat>) -> Self {
+        Self {
+            seat: Some(seat),
+            ..self
+        }
+    }
+
+    fn tell(&mut self, is_waiting: bool) {
+        if self.is_waiting != is_waiting {
+            self.is_waiting = is_waiting;
+            if let Some(seat) = &self.seat {
+                seat.set_sending(is_waiting);
+            }
         }
     }
 
@@ -46,11 +69,13 @@ impl<S> Paced<S> {
                 if *count < length {
                     self.pace.moved(*count as u64);
                 } else {
+                    self.tell(false);
                     self.pace.idle();
                 }
             }
             Poll::Ready(Err(_)) => {}
             Poll::Pending => {
+                self.tell(true);
                 if let Poll::Ready(TooSlow) = self.pace.poll_waiting(cx) {
                     self.traffic.cut_off();
                     return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, TooSlow)));

@@ -1,11 +1,12 @@
 //! The program from its first line to its exit code.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::cli::{Cli, Command, LogFormat, LogLevel};
+use crate::cli::{Cli, Command, LogFormat, LogLevel, TlsArgs, TlsCommand};
 use crate::commands::audit::{AuditCommand, audit};
 use crate::commands::bucket::bucket;
 use crate::commands::key::key;
@@ -18,10 +19,12 @@ use crate::config::{self, Config};
 use crate::error::Error;
 use crate::hardening::harden;
 use crate::limits::{BLOCKING_THREADS, END_WAIT, EVENT_INTERVAL};
+use crate::log_queue;
 use crate::logging;
 use crate::offline::offline;
 use crate::prove::prove;
 use crate::remote::Remote;
+use crate::renew_authority::renew_authority;
 use crate::root_source::secrets_of;
 use crate::serve::serve;
 use crate::verify::verify;
@@ -35,13 +38,18 @@ pub fn run() -> ExitCode {
             let config = Config::for_serve(&cli.place, args)?;
             logging::start(config.log, config.log_format);
             let secrets = secrets_of(&config.data, config.root_key.as_ref(), &args.passphrase)?;
-            block_on(serve(config, secrets)).map(|()| ExitCode::SUCCESS)
+            block_on(serve(config, secrets, args.accept_rollback)).map(|()| ExitCode::SUCCESS)
         }),
         Command::Offline(args) => cli.alone("offline").and_then(|()| {
             logging::start(LogLevel::Warn, LogFormat::Text);
             let data = config::data(&cli.place)?;
             block_on(async { offline(&data, args).await }).map(|()| ExitCode::SUCCESS)
         }),
+        Command::Tls(TlsArgs {
+            command: TlsCommand::RenewAuthority,
+        }) => cli
+            .alone("tls renew-authority")
+            .and_then(|()| renew_authority(&config::data(&cli.place)?).map(|()| ExitCode::SUCCESS)),
         Command::Prove(args) => cli.alone("prove").and_then(|()| {
             logging::start(LogLevel::Error, LogFormat::Text);
             block_on(prove(&cli.place, &cli.remote, args))
@@ -57,8 +65,10 @@ pub fn run() -> ExitCode {
     };
     // For these, 1 says that something was found, so all else is 2.
     let failure = verifies(&cli.command).then(|| ExitCode::from(2));
+    log_queue::flush();
     outcome.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
+        // Where it can't be written, the exit code tells.
+        let _ = writeln!(std::io::stderr(), "error: {error}");
         failure.unwrap_or_else(|| error.exit_code())
     })
 }
@@ -79,11 +89,11 @@ async fn ask(remote: &Remote, command: &Command) -> Result<ExitCode, Error> {
         Command::Subject(args) => subject(remote, &args.command).await?,
         Command::Key(args) => return key(remote, &args.command).await,
         Command::Request(args) => return request(remote, &args.command).await,
-        Command::Keystore(args) => keystore(remote, &args.command).await?,
+        Command::Keystore(args) => return keystore(remote, &args.command).await,
         Command::Receipt(args) => receipt(remote, &args.command).await?,
         Command::Audit(args) => return audit(remote, args).await,
         Command::Verify(args) => return verify(remote, args).await,
-        Command::Serve(_) | Command::Offline(_) | Command::Prove(_) => {}
+        Command::Serve(_) | Command::Offline(_) | Command::Prove(_) | Command::Tls(_) => {}
     }
     Ok(ExitCode::SUCCESS)
 }

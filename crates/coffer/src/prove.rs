@@ -175,7 +175,9 @@ async fn ask_commitments(
             Report::Progress { checked_count, .. } => bar.set_position(checked_count),
             // Names of objects stay where they are.
             Report::Damage { bucket, what, .. } => {
-                proof.find(Path::new(""), format!("bucket {bucket}: {what}"));
+                let place = bucket.map(|bucket| format!("bucket {bucket}: "));
+                let place = place.unwrap_or_default();
+                proof.find(Path::new(""), format!("{place}{what}"));
             }
             Report::Done { checked_count, .. } => {
                 proof.commitments = Some(Commitments {
@@ -209,6 +211,10 @@ async fn compare_commitments(
             return;
         }
     };
+    for rollback in offline.rollbacks().await {
+        let file = rollback.file();
+        proof.find(Path::new(&file), format!("ROLLBACK: {rollback}"));
+    }
     let checked = offline
         .check_commitments(|count| bar.set_position(count))
         .await;

@@ -1,28 +1,36 @@
 //! `coffer serve`: puts the parts together, and takes them apart at the end.
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use coffer_admin::{Admin, LocalSocket, Peer, Requests, Routes, Status, Traffic};
+use coffer_admin::{Admin, LocalSocket, Requests, Routes, Status, Traffic};
 use coffer_keys::SourceSecrets;
 use coffer_s3::{RequestCount, S3Options, S3Service};
-use coffer_vault::{EtagStyle, Vault, VaultOptions};
-use hyper_util::service::TowerToHyperService;
+use coffer_vault::{EtagStyle, SignInFailures, Vault, VaultOptions};
+use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::administration::Administration;
+use crate::authority::constrains_addresses;
 use crate::certificates::Ensured;
 use crate::config::{Config, Etag};
-use crate::door::{Door, listen};
+use crate::door::Door;
 use crate::error::Error;
 use crate::hardening::{open_files_max, warn_of_exposed_keys};
-use crate::limits::{ADMIN_CONNECTIONS, CERTIFICATE_CHECK};
+use crate::limits::{
+    ADMIN_CONNECTIONS, ADMIN_PROBES, CERTIFICATE_CHECK, Limits, OTHER_FILES, READY_WAIT,
+};
+use crate::listener::listen;
+use crate::proxies::{Listener, Proxies};
 use crate::read_ahead::Pool;
+use crate::seat::Seat;
 use crate::server_names::names;
-use crate::shutdown::{Phase, Shutdown, Signals};
+use crate::shutdown::{Phase, Shutdown, Signals, Stop};
+use crate::slots::Slots;
 use crate::tls::{Certificate, Source, server_config};
 use crate::tls_folder::Files;
 use crate::turnstile::Turnstile;
@@ -32,7 +40,13 @@ use crate::welcome::Welcome;
 ///
 /// Addresses are taken first: a start that fails there has not made a data folder. The vault comes
 /// next, for it holds the folder's lock under which all else in the folder is made.
-pub async fn serve(config: Config, secrets: SourceSecrets) -> Result<(), Error> {
+///
+/// `accept_rollback`: for this start only, so it is neither in the configuration nor remembered.
+pub async fn serve(
+    config: Config,
+    secrets: SourceSecrets,
+    accept_rollback: bool,
+) -> Result<(), Error> {
     let mut signals = Signals::catch()?;
     let s3_listener = listen(config.listen)?;
     let admin_listener = listen(config.admin_listen)?;
@@ -44,6 +58,10 @@ pub async fn serve(config: Config, secrets: SourceSecrets) -> Result<(), Error> 
         },
         source: config.root_key.clone(),
         secrets,
+        accept_rollback,
+        settle_after: config
+            .settle_after_hours
+            .map(|hours| Duration::from_secs(u64::from(hours.get()) * 3600)),
     })
     .await?;
     warn_of_exposed_keys();
@@ -98,39 +116,34 @@ impl Server {
             vault.clone(),
             S3Options {
                 domains: config.domains.clone(),
+                sign_in_failures: Some(config.limits.sign_in_failures),
             },
         );
         let counters = service.clone();
         let admin = Admin::new(vault.clone(), status.clone(), traffic.clone(), move || {
             requests(&counters)
-        });
-        let s3_door = Door {
-            name: "s3",
-            tls: tls.clone(),
-            limits: config.limits,
-            connections: connections(config.limits.connections),
-            traffic: traffic.clone(),
-            stop: shutdown.stop(),
-            pool: Arc::<Pool>::default(),
-        };
-        let admin_door = Door {
-            name: "administration",
-            tls,
-            limits: config.limits,
-            connections: ADMIN_CONNECTIONS,
-            traffic: Arc::default(),
-            stop: aside_shutdown.stop(),
-            pool: Arc::default(),
-        };
+        })
+        .with_failures(SignInFailures::new(config.limits.sign_in_failures));
+        let stops = [shutdown.stop(), aside_shutdown.stop()];
+        let [s3_door, admin_door] = doors(config, tls, traffic.clone(), stops);
         let busy = service.clone();
         let refuse = move || busy.slow_down();
         let turnstile = Turnstile::new(service.clone(), refuse, &config.limits, traffic);
-        let s3_service =
-            move |peer: SocketAddr| turnstile.before(service.for_peer(peer.ip().to_canonical()));
+        let proxies = s3_door.proxies.clone();
+        let s3_service = move |client: IpAddr, _: &Seat| {
+            let proxies = proxies.clone();
+            turnstile.before(match proxies.forwards(client) {
+                true => {
+                    service.for_proxy(move |headers| proxies.client_of_request(headers, client))
+                }
+                false => service.for_peer(client),
+            })
+        };
         let routes = Routes::new(admin);
-        let remote = routes.clone();
-        let admin_service = move |peer: SocketAddr| {
-            TowerToHyperService::new(remote.for_peer(Peer::Remote { address: peer.ip() }))
+        let (remote, proxies) = (routes.clone(), admin_door.proxies.clone());
+        let admin_service = move |client: IpAddr, seat: &Seat| {
+            let (routes, proxies) = (remote.clone(), proxies.clone());
+            Administration::new(routes, client, seat.is_reserved(), proxies)
         };
         let aside = vec![
             tokio::spawn(admin_door.serve(admin_listener, admin_service)),
@@ -148,12 +161,20 @@ impl Server {
         })
     }
 
-    /// A standard output that is closed does not keep us from serving.
+    /// A standard output that is closed, full or read by nobody does not keep us from serving.
     fn say_ready(&self) {
         self.status.serves();
         let text = self.welcome.paste_lines() + &self.welcome.ready_line();
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let (said, is_said) = std::sync::mpsc::channel();
+        let say = move || {
+            let mut out = std::io::stdout().lock();
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            let _ = said.send(());
+        };
+        let speaker = std::thread::Builder::new().name("ready".to_owned());
+        if speaker.spawn(say).is_ok() {
+            let _ = is_said.recv_timeout(READY_WAIT);
+        }
     }
 
     /// Lets what is under way end for as long as `patience`, then cuts it off.
@@ -174,6 +195,36 @@ impl Server {
             let _ = task.await;
         }
     }
+}
+
+/// The doors of S3 and of administration.
+fn doors(
+    config: &Config,
+    tls: Arc<ServerConfig>,
+    traffic: Arc<Traffic>,
+    [s3_stop, admin_stop]: [Stop; 2],
+) -> [Door; 2] {
+    let s3 = Door {
+        name: "s3",
+        tls: tls.clone(),
+        limits: config.limits,
+        slots: Slots::new(connections(&config.limits), 0),
+        proxies: Proxies::of(&config.proxies, Listener::S3),
+        traffic,
+        stop: s3_stop,
+        pool: Arc::<Pool>::default(),
+    };
+    let administration = Door {
+        name: "administration",
+        tls,
+        limits: config.limits,
+        slots: Slots::new(ADMIN_CONNECTIONS, ADMIN_PROBES),
+        proxies: Proxies::of(&config.proxies, Listener::Administration),
+        traffic: Arc::default(),
+        stop: admin_stop,
+        pool: Arc::default(),
+    };
+    [s3, administration]
 }
 
 fn welcome(
@@ -199,6 +250,7 @@ fn certificate(config: &Config) -> Result<(Arc<Certificate>, Option<PathBuf>), E
         return Ok((certificate, None));
     }
     let files = Files::of(&config.data);
+    let tls_files = files.clone();
     let ca_cert = files.ca_cert();
     let host = rustix::system::uname()
         .nodename()
@@ -220,6 +272,12 @@ fn certificate(config: &Config) -> Result<(Arc<Certificate>, Option<PathBuf>), E
             "made a local certificate authority: clients need this file"
         ),
     }
+    if let Ok(true) = constrains_addresses(&tls_files, SystemTime::now()) {
+        tracing::warn!(
+            "the local authority constrains addresses, which clients on BoringSSL refuse: \
+             `coffer tls renew-authority` makes way for another, whose ca.pem clients need"
+        );
+    }
     Ok((certificate, Some(ca_cert)))
 }
 
@@ -236,11 +294,16 @@ async fn watch_certificate(certificate: Arc<Certificate>) {
     }
 }
 
-/// As many connections as configured, but no more than the system lets us open: each may need a
-/// blob's file besides its socket, and catalogs and listeners need some too.
-fn connections(configured: usize) -> usize {
+/// As many connections as configured, but no more than the system lets us open: requests under way
+/// need files of blobs besides, and catalogs and listeners need some too.
+fn connections(limits: &Limits) -> usize {
+    let configured = limits.connections;
     let files = usize::try_from(open_files_max()).unwrap_or(usize::MAX);
-    let possible = (files / 3).max(16);
+    let needed = limits
+        .requests
+        .saturating_mul(2)
+        .saturating_add(OTHER_FILES);
+    let possible = files.saturating_sub(needed).max(files / 3).max(16);
     if possible < configured {
         tracing::warn!(
             configured,

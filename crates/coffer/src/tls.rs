@@ -74,8 +74,9 @@ impl ResolvesServerCert for Certificate {
 /// The TLS settings of both listeners.
 ///
 /// AES-256-GCM comes first, and our order counts: hosts that run coffer have AES instructions.
-/// HTTP/1.1 is all that S3 clients speak. Sessions resume by tickets, so that the server keeps
-/// nothing for clients that are gone.
+/// HTTP/1.1 is all that S3 clients speak; who offers 1.0 only is served by that, and who offers
+/// HTTP/2 only is told so (alert 120, `no_application_protocol`). Sessions resume by tickets, so
+/// that the server keeps nothing for clients that are gone.
 pub fn server_config(certificate: Arc<Certificate>) -> Result<Arc<ServerConfig>, Error> {
     let refused = |source: rustls::Error| Error::System {
         doing: "setting up TLS",
@@ -86,7 +87,7 @@ pub fn server_config(certificate: Arc<Certificate>) -> Result<Arc<ServerConfig>,
         .map_err(refused)?
         .with_no_client_auth()
         .with_cert_resolver(certificate);
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"http/1.1".to_vec(), b"http/1.0".to_vec()];
     config.ignore_client_order = true;
     config.ticketer = aws_lc_rs::Ticketer::new().map_err(refused)?;
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
@@ -267,6 +268,34 @@ mod tests {
                 assert!(shake(server, &client, name).resumed, "{name} {version:?}");
             }
         }
+    }
+
+    #[test]
+    fn who_offers_another_protocol_is_served_or_told() {
+        let (data, server) = served();
+        let offers = |protocols: &[&str]| {
+            let mut client = client(data.path(), &[&version::TLS13]);
+            client.alpn_protocols = protocols.iter().map(|p| p.as_bytes().to_vec()).collect();
+            Arc::new(client)
+        };
+        let session = |protocols: &[&str]| shake(server, &offers(protocols), "localhost").alpn;
+        assert_eq!(session(&["http/1.0"]).unwrap(), b"http/1.0");
+        assert_eq!(session(&["http/1.0", "http/1.1"]).unwrap(), b"http/1.1");
+        assert_eq!(session(&[]), None);
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut client = ClientConnection::new(offers(&["h2"]), name).unwrap();
+        let mut server = ServerConnection::new(server.clone()).unwrap();
+        let mut wire = Vec::new();
+        client.write_tls(&mut wire).unwrap();
+        server.read_tls(&mut &wire[..]).unwrap();
+        let refused = server.process_new_packets().unwrap_err();
+        assert_eq!(refused, rustls::Error::NoApplicationProtocol);
+        wire.clear();
+        server.write_tls(&mut wire).unwrap();
+        client.read_tls(&mut &wire[..]).unwrap();
+        let told = client.process_new_packets().unwrap_err();
+        let alert = rustls::AlertDescription::NoApplicationProtocol;
+        assert_eq!(told, rustls::Error::AlertReceived(alert));
     }
 
     #[test]

@@ -59,13 +59,17 @@ impl Files {
         self.folder.join("ca.key")
     }
 
-    /// Makes the folder where it is absent.
+    /// Makes the folder where it is absent, and its name durable.
     pub fn make_folder(&self) -> Result<(), CertificateError> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.folder)
-            .map_err(failed("make", &self.folder))
+            .map_err(failed("make", &self.folder))?;
+        let data = self.folder.parent().unwrap_or(Path::new("."));
+        File::open(data)
+            .and_then(|data| data.sync_all())
+            .map_err(failed("sync", data))
     }
 }
 
@@ -84,6 +88,20 @@ pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, CertificateError>
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed("read", path)(error)),
     }
+}
+
+/// A file that must be there is not.
+pub fn missing(path: &Path) -> CertificateError {
+    failed("find", path)(io::ErrorKind::NotFound.into())
+}
+
+/// Removes a file, durably.
+pub fn remove(path: &Path) -> Result<(), CertificateError> {
+    let steps = || -> io::Result<()> {
+        fs::remove_file(path)?;
+        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+    };
+    steps().map_err(failed("remove", path))
 }
 
 /// Writes a file in one step: under another name, synced, then renamed. Only the owner may read it;

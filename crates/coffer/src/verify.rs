@@ -86,12 +86,13 @@ impl Console {
             }
             Report::Damage { bucket, name, what } if !self.json => {
                 self.bar.set_message(", DAMAGE FOUND");
-                let place = match name {
-                    Some(name) => format!("{bucket}/{}", printable(&name)),
-                    None => bucket,
+                let place = match (bucket, name) {
+                    (Some(bucket), Some(name)) => format!("{bucket}/{}: ", printable(&name)),
+                    (Some(bucket), None) => format!("{bucket}: "),
+                    (None, _) => String::new(),
                 };
                 self.bar
-                    .suspend(|| writeln!(io::stdout(), "damaged: {place}: {what}"))?;
+                    .suspend(|| writeln!(io::stdout(), "damaged: {place}{what}"))?;
                 Ok(None)
             }
             Report::Damage { .. } => Ok(None),

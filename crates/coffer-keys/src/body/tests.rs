@@ -42,7 +42,19 @@ pub(crate) fn contents() -> impl Strategy<Value = Contents> {
     let levels = btree_map(any::<Id>(), level, 1..5);
     let bucket = (any::<usize>(), 1u32..1000, any::<Option<u8>>(), any::<u8>());
     let buckets = btree_map(any::<Id>(), bucket, 0..6);
-    (1u32.., levels, buckets).prop_map(|(system_generation, levels, buckets)| {
+    let held = (0u64..3, any::<[u8; 32]>(), any::<i64>(), any::<bool>());
+    let held = held.prop_map(|(number, audit_hash, held_ms, is_outside)| match number {
+        0 => Held::default(),
+        number => Held {
+            system_commits: number,
+            audit_record: 2 * number,
+            audit_hash,
+            anchor_number: 3 * number,
+            held_ms,
+            is_outside,
+        },
+    });
+    (1u32.., held, levels, buckets).prop_map(|(system_generation, held, levels, buckets)| {
         let ids: Vec<Id> = levels.keys().copied().collect();
         let level = |(number, (id, (label, options, history, fill)))| {
             let (imported, export_count, created_ms, generation) = history;
@@ -70,6 +82,7 @@ pub(crate) fn contents() -> impl Strategy<Value = Contents> {
         Contents {
             system: generation(system_generation, 9),
             receipt: generation(1, 8),
+            held,
             levels: levels.into_iter().enumerate().map(level).collect(),
             buckets: buckets.into_iter().map(bucket).collect(),
         }
@@ -126,6 +139,14 @@ pub(crate) fn fullest() -> Contents {
     Contents {
         system: generation(u32::MAX, 3),
         receipt: generation(u32::MAX, 4),
+        held: Held {
+            system_commits: u64::MAX,
+            audit_record: u64::MAX,
+            audit_hash: [5; 32],
+            anchor_number: u64::MAX,
+            held_ms: i64::MAX,
+            is_outside: true,
+        },
         levels: (0..LEVEL_COUNT_MAX).map(level).collect(),
         buckets: (0..BUCKET_COUNT_MAX).map(bucket).collect(),
     }
@@ -209,10 +230,10 @@ fn nonsense_is_malformed() {
         longer,
         KeysError::Malformed { what: "level name" }
     ));
-    body[1] = 2;
+    body[1] = 3;
     let newer = Contents::from_bytes(&body).unwrap_err();
     assert!(matches!(
         newer,
-        KeysError::NewerFormat { found: 2, known: 1 }
+        KeysError::NewerFormat { found: 3, known: 2 }
     ));
 }

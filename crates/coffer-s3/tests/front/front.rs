@@ -40,7 +40,13 @@ impl Front {
             secret: value("aws_secret_access_key"),
         };
         let domains = vec!["s3.test".to_owned()];
-        let service = coffer_s3::service(vault.clone(), S3Options { domains });
+        let service = coffer_s3::service(
+            vault.clone(),
+            S3Options {
+                domains,
+                sign_in_failures: None,
+            },
+        );
         Self {
             service,
             key,

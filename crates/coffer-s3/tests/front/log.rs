@@ -32,47 +32,43 @@ async fn names_and_contents_do_not_reach_the_log() {
         .with_writer(move || writer.clone())
         .init();
     let front = Front::new().await;
-    front.ask("PUT", "/logged").send().await.expect(200);
+    front.ask("PUT", "/marker-bucket").send().await.expect(200);
     let put = front
-        .ask("PUT", "/logged/marker-name")
+        .ask("PUT", "/marker-bucket/marker-name")
         .header("x-amz-meta-a", "marker-value");
     let put = put
         .header("x-amz-tagging", "marker=tag")
         .body("marker-body");
     put.send().await.expect(200);
     front
-        .ask("GET", "/logged/marker-name")
+        .ask("GET", "/marker-bucket/marker-name")
         .send()
         .await
         .expect(200);
     front
-        .ask("GET", "/logged/marker-missing")
+        .ask("GET", "/marker-bucket/marker-missing")
         .send()
         .await
         .expect(404);
     front
-        .ask("GET", "/logged")
+        .ask("GET", "/marker-bucket")
         .query("prefix", "marker")
         .send()
         .await
         .expect(200);
     let copy = front
-        .ask("PUT", "/logged/k")
-        .header("x-amz-copy-source", "/logged/marker-name");
+        .ask("PUT", "/marker-bucket/k")
+        .header("x-amz-copy-source", "/marker-bucket/marker-name");
     copy.send().await.expect(200);
     let odd = front
-        .ask("GET", "/logged/marker-name")
+        .ask("GET", "/marker-bucket/marker-name")
         .header("range", "marker");
     odd.send().await.expect(200);
 
     let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    let lines: Vec<_> = logged
-        .lines()
-        .filter(|line| line.contains("\"logged\""))
-        .collect();
     let has = |pieces: [&str; 2]| {
-        lines
-            .iter()
+        logged
+            .lines()
             .any(|line| pieces.iter().all(|p| line.contains(p)))
     };
     assert!(

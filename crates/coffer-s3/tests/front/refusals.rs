@@ -132,20 +132,23 @@ async fn headers_in_a_presigned_query_count() {
     put("x-amz-acl", "public-read")
         .await
         .refused(501, "NotImplemented");
-    put("x-amz-checksum-crc32", "AAAAAA==")
-        .await
-        .refused(400, "BadDigest");
+    // Tools that presign form it over an empty body: it counts as a header only.
+    put("x-amz-checksum-crc32", "AAAAAA==").await.expect(200);
     front.close().await;
 }
 
 #[tokio::test]
 async fn what_is_missing_is_said_and_nothing_done_instead() {
     let front = Front::with_bucket().await;
+    for (query, code) in [
+        ("policy", "NoSuchBucketPolicy"),
+        ("lifecycle", "NoSuchLifecycleConfiguration"),
+        ("object-lock", "ObjectLockConfigurationNotFoundError"),
+    ] {
+        let answer = front.ask("GET", "/buc").query(query, "").send().await;
+        answer.refused(404, code);
+    }
     for (method, path, query) in [
-        ("GET", "/buc", "acl"),
-        ("GET", "/buc", "policy"),
-        ("GET", "/buc", "lifecycle"),
-        ("GET", "/buc", "object-lock"),
         ("DELETE", "/buc", "acl"),
         ("DELETE", "/buc", "location"),
         ("DELETE", "/buc", "unheard-of"),

@@ -136,14 +136,34 @@ async fn what_was_queued_when_closing_began_is_committed_or_refused() {
 }
 
 #[tokio::test]
+async fn every_commit_that_changes_something_is_counted() {
+    let mut bucket = Bucket::in_memory().await;
+    let count = async |bucket: &Bucket| bucket.catalog.commit_count().await.unwrap();
+    assert_eq!(count(&bucket).await, 0);
+    bucket.put("a", b"some").await;
+    bucket.put("a", b"same").await;
+    let (catalog, a, none) = (bucket.catalog.clone(), name("a"), Precondition::None);
+    catalog.set_object_tags(&a, Vec::new()).await.unwrap();
+    catalog.delete(&a, none.clone()).await.unwrap();
+    assert_eq!(count(&bucket).await, 4);
+    catalog.delete(&a, none).await.unwrap();
+    let refused = catalog.put(inline("a", b""), Precondition::Present).await;
+    assert!(matches!(refused, Err(StoreError::PreconditionFailed)));
+    assert_eq!(count(&bucket).await, 4, "nothing was changed");
+    bucket.reopen().await;
+    assert_eq!(count(&bucket).await, 4);
+}
+
+#[tokio::test]
 async fn closing_leaves_no_log_behind() {
     let bucket = Bucket::new().await;
     bucket.put("a", &noise(10_000)).await;
     bucket.catalog.head(&name("a")).await.unwrap();
     bucket.catalog.close().await;
     let files = std::fs::read_dir(bucket.dir.path()).unwrap();
-    let files: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
-    assert_eq!(files, ["catalog.db"]);
+    let mut files: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(files, ["catalog.db", "catalog.newest"]);
 }
 
 /// Readers that overlap each other all the time, among them long ones, must not keep the log from

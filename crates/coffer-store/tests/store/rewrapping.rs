@@ -65,6 +65,7 @@ async fn upload(bucket: &Bucket, object: &str, size: usize) {
         details: Details::default(),
         tags: Vec::new(),
         parts,
+        request: [7; 32],
     };
     let done = bucket
         .catalog

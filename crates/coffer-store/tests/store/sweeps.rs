@@ -56,7 +56,8 @@ async fn only_orphans_are_swept() {
         swept,
         Swept {
             files: 1,
-            bytes: orphan_bytes
+            bytes: orphan_bytes,
+            kept_files: 0,
         }
     );
     assert!(!bucket.blobs.path(orphan).exists());

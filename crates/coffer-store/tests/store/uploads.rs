@@ -54,6 +54,7 @@ fn completed(object_name: &str, parts: &[&Part]) -> CompletedObject {
             .iter()
             .map(|part| (part.number, part.blob.id))
             .collect(),
+        request: [7; 32],
     }
 }
 
@@ -262,4 +263,48 @@ async fn ten_thousand_parts_make_one_object_and_a_range_loads_only_what_it_needs
         .unwrap();
     assert_eq!(outcome.replaced.len(), 10_000);
     assert_eq!(bucket.catalog.blob_ids(None, 1).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_finished_upload_is_remembered_for_a_day() {
+    const DAY_MS: i64 = 24 * 3_600 * 1_000;
+    let mut bucket = Bucket::in_memory().await;
+    let mut finish = Vec::new();
+    for at_ms in [7, DAY_MS, 2 * DAY_MS] {
+        let id = begin(&bucket, "a").await;
+        let stored = part(1, 10);
+        bucket.catalog.put_part(id, stored.clone()).await.unwrap();
+        let mut object = completed("a", &[&stored]);
+        object.modified_ms = at_ms;
+        let done = bucket
+            .catalog
+            .complete_upload(&id, object, Precondition::None);
+        done.await.unwrap();
+        finish.push(id);
+    }
+    bucket
+        .catalog
+        .delete(&name("a"), Precondition::None)
+        .await
+        .unwrap();
+    bucket.reopen().await;
+    let asked = |id: Id, request: [u8; 32], now_ms: i64| {
+        let catalog = bucket.catalog.clone();
+        async move {
+            catalog
+                .finished_upload(&id, &request, now_ms)
+                .await
+                .unwrap()
+        }
+    };
+    let found = asked(finish[2], [7; 32], 2 * DAY_MS).await.unwrap();
+    assert_eq!((found.etag.as_str(), found.size_bytes), ("whole", 10));
+    assert_eq!(found.finished_ms, 2 * DAY_MS);
+    assert!(asked(finish[2], [7; 32], 3 * DAY_MS - 1).await.is_some());
+    assert_eq!(asked(finish[2], [7; 32], 3 * DAY_MS).await, None);
+    assert_eq!(asked(finish[2], [8; 32], 2 * DAY_MS).await, None);
+    assert_eq!(asked(Id([1; 16]), [7; 32], 2 * DAY_MS).await, None);
+    // What is older is gone from the table, not only passed over.
+    assert_eq!(asked(finish[0], [7; 32], 0).await, None);
+    assert_eq!(asked(finish[1], [7; 32], 0).await, None);
 }

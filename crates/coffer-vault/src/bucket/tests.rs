@@ -29,7 +29,7 @@ impl Scene {
         Self {
             folder,
             keystore,
-            buckets: OpenBuckets::default(),
+            buckets: OpenBuckets::new(3, Arc::default(), Arc::default()),
             _data: data,
         }
     }
@@ -86,4 +86,26 @@ async fn what_is_being_opened_is_waited_for_and_cut() {
     scene.buckets.forget(ID);
     scene.buckets.unbar(&[ID]);
     assert!(!scene.open().await.unwrap().is_cut());
+}
+
+/// As many as are made, no more stay open than may; what is in use stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn buckets_that_were_just_made_are_closed_for_others_too() {
+    let scene = Scene::new().await;
+    let used = scene.open().await.unwrap();
+    for number in 2..10 {
+        let id = Id([number; 16]);
+        let level = scene.keystore.levels()[0].id;
+        let key = scene.keystore.add_bucket(id.0, level).unwrap();
+        let dir = scene.folder.bucket(id);
+        std::fs::create_dir_all(&dir).unwrap();
+        let catalog = Catalog::create(&dir, &key.catalog_key(), "bucket").await;
+        let blobs = BlobStore::new(&dir, id);
+        let bucket = OpenBucket::new(id, catalog.unwrap(), blobs, key);
+        scene.buckets.insert(bucket).await;
+        assert!(scene.buckets.count() <= 3);
+    }
+    assert!(scene.buckets.get(ID).is_some() && used.catalog.totals().await.is_ok());
+    assert!(scene.buckets.get(Id([9; 16])).is_some());
+    assert!(scene.buckets.get(Id([2; 16])).is_none());
 }

@@ -117,20 +117,69 @@ async fn a_deletion_that_fails_leaves_the_bucket_in_use() {
     let data = tempfile::tempdir().unwrap();
     let (vault, subject, name) = scene(data.path()).await;
     let row = vault.inner.system.bucket(&name).unwrap();
-    let only_reads = |on: &str| {
-        let connection = vault.inner.system.connection();
-        connection
-            .execute_batch(&format!("PRAGMA query_only = {on}"))
-            .unwrap();
+    let only_read = |connection: &rusqlite::Connection| {
+        connection.execute_batch("PRAGMA query_only = ON").unwrap();
+        Ok(())
     };
-    only_reads("ON");
+    vault.inner.system.held().read(only_read).unwrap();
     assert!(vault.delete_bucket(&subject, &name).await.is_err());
-    only_reads("OFF");
     let granted = vault.grant(&row).await.unwrap();
     drop(granted.bucket.commit_guard().await.unwrap());
     drop(granted);
     vault.delete_bucket(&subject, &name).await.unwrap();
     let gone = vault.bucket(&subject, &name).await;
     assert!(matches!(gone, Err(VaultError::NoSuchBucket)));
+    vault.close().await;
+}
+
+/// A deletion whose commit failed, and it can't be found out at once whether it stands.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_deletion_is_in_doubt_nothing_is_put_into_the_bucket() {
+    for has_happened in [false, true] {
+        let data = tempfile::tempdir().unwrap();
+        let (vault, subject, name) = scene(data.path()).await;
+        let system = &vault.inner.system;
+        let row = system.bucket(&name).unwrap();
+        let early = vault.grant(&row).await.unwrap();
+        system.fail_next_commit(has_happened, false);
+        let answer = vault.delete_bucket(&subject, &name).await;
+        assert!(
+            matches!(answer, Err(VaultError::SystemInDoubt)),
+            "{answer:?}"
+        );
+        assert!(vault.grant(&row).await.is_err());
+        assert!(commit(&early).await.is_err());
+        let other = BucketName::new("other").unwrap();
+        let refused = vault.create_bucket(&subject, &other, None).await;
+        assert!(matches!(refused, Err(VaultError::SystemInDoubt)));
+
+        system.let_settle();
+        system.assure_certain().unwrap();
+        assert_eq!(system.bucket(&name).is_none(), has_happened);
+        assert_eq!(commit(&early).await.is_err(), has_happened);
+        drop(early);
+        vault.create_bucket(&subject, &other, None).await.unwrap();
+        vault.close().await;
+        drop(vault);
+        let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
+        assert_eq!(vault.inner.system.bucket(&name).is_none(), has_happened);
+        vault.close().await;
+    }
+}
+
+/// The same, but it can be found out at once: then the answer is a yes or a no.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_whose_commit_failed_is_told_as_it_turned_out() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, subject, name) = scene(data.path()).await;
+    let system = &vault.inner.system;
+    system.fail_next_commit(false, true);
+    assert!(vault.delete_bucket(&subject, &name).await.is_err());
+    let granted = vault.grant(&system.bucket(&name).unwrap()).await.unwrap();
+    drop(granted.bucket.commit_guard().await.unwrap());
+    drop(granted);
+    system.fail_next_commit(true, true);
+    vault.delete_bucket(&subject, &name).await.unwrap();
+    assert!(system.bucket(&name).is_none());
     vault.close().await;
 }

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use coffer_audit::{AuditKey, Reader, Record, Recorded, Report, last, verify};
+use coffer_audit::{AuditError, AuditKey, Reader, Record, Recorded, Report, last, verify};
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets};
 
 use crate::audit::audit_key;
+use crate::audit_filter::Ready;
+use crate::auditing::AuditQuery;
 use crate::error::{Result, VaultError};
 use crate::folder::Folder;
+use crate::freshness::{Looking, known_record};
 use crate::system::System;
 use crate::watch::show_name;
 
@@ -19,7 +22,10 @@ pub struct OfflineAudit {
     path: PathBuf,
     key: AuditKey,
     public_key: [u8; 32],
-    /// What `system.db` says that the log must hold, if it can be read.
+    /// The server's database, if it can be read.
+    system: Option<System>,
+    /// The highest record that the log must hold, by keystore, anchor and database, as far as they
+    /// can be read.
     known: Option<Recorded>,
 }
 
@@ -31,15 +37,19 @@ impl OfflineAudit {
     pub fn open(data: &Path, secrets: &SourceSecrets) -> Result<Self> {
         let folder = Folder::open_existing(data)?;
         let keystore = KeyFolder::new(data).open_read_only(None, secrets)?;
-        let system = System::open_read_only(&folder.system_db(), &keystore.system_key());
+        let system = System::open_read_only(&folder.system_db(), &keystore.system_key()).ok();
+        let of_system = system
+            .as_ref()
+            .and_then(|system| system.audit_anchor().ok().flatten());
+        let anchor = Looking::read_anchor(&folder, &keystore).ok();
+        let anchor = anchor.as_ref().and_then(|anchor| anchor.newest());
+        let known = known_record(&keystore, anchor, of_system);
         Ok(Self {
             path: folder.audit(),
             key: audit_key(&keystore),
             public_key: keystore.receipt_public_key()?.to_bytes(),
-            known: system
-                .and_then(|system| system.audit_anchor())
-                .ok()
-                .flatten(),
+            known: known.map(|(recorded, _)| recorded),
+            system,
             _folder: folder,
             keystore,
         })
@@ -61,17 +71,71 @@ impl OfflineAudit {
         record
     }
 
-    /// Reads from a record on: from `from`, but only the `last` ones.
+    /// Reads what a query wants, without waiting for more.
     ///
     /// # Errors
     /// As [`OfflineAudit::verify`].
-    pub fn reader(&self, from: Option<u64>, last_count: Option<u64>) -> Result<Reader> {
-        let mut from = from.unwrap_or(1).max(1);
-        if let Some(count) = last_count {
-            let last = last(&self.path, &self.key).map_err(VaultError::AuditUnavailable)?;
-            let last = last.map_or(0, |last| last.sequence);
-            from = from.max((last + 1).saturating_sub(count));
+    pub fn records(&self, query: AuditQuery) -> Result<OfflineRecords> {
+        let filter = query.filter.ready(self.system.as_ref());
+        let mut from = query.from.unwrap_or(1).max(1);
+        let mut skipped = 0;
+        match query.last {
+            Some(count) if filter.wants_all() => {
+                let last = last(&self.path, &self.key).map_err(VaultError::AuditUnavailable)?;
+                let last = last.map_or(0, |last| last.sequence);
+                from = from.max((last + 1).saturating_sub(count));
+            }
+            Some(count) => {
+                // What is wanted has to be counted before it is known which of it are the last.
+                let mut reader = Reader::open(&self.path, self.key.clone(), from);
+                let mut wanted: u64 = 0;
+                loop {
+                    match reader.next() {
+                        Ok(Some(record)) => wanted += u64::from(filter.wants(&record)),
+                        Ok(None) => break,
+                        Err(AuditError::Unreadable { .. }) => {}
+                        Err(error) => return Err(VaultError::AuditUnavailable(error)),
+                    }
+                }
+                skipped = wanted.saturating_sub(count);
+            }
+            None => {}
         }
-        Ok(Reader::open(&self.path, self.key.clone(), from))
+        Ok(OfflineRecords {
+            reader: Reader::open(&self.path, self.key.clone(), from),
+            filter,
+            skipped,
+        })
+    }
+}
+
+/// Records of a stopped server's audit log.
+pub struct OfflineRecords {
+    reader: Reader,
+    filter: Ready,
+    /// How many that are wanted are not told.
+    skipped: u64,
+}
+
+impl OfflineRecords {
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`Reader::next`].
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "after an error it goes on, as readers do"
+    )]
+    pub fn next(&mut self) -> Result<Option<Record>, AuditError> {
+        while let Some(record) = self.reader.next()? {
+            if !self.filter.wants(&record) {
+                continue;
+            }
+            if self.skipped == 0 {
+                return Ok(Some(record));
+            }
+            self.skipped -= 1;
+        }
+        Ok(None)
     }
 }

@@ -24,6 +24,7 @@ async fn scene(data: &Path, approvals: u8) -> (Vault, Vec<Actor>) {
     let mut custodians = Vec::new();
     for name in ["one", "other"] {
         let new = NewSubject {
+            is_trusted: false,
             name: name.to_owned(),
             clearance: "default".to_owned(),
             roles: [Role::KeyCustodian].into_iter().collect(),

@@ -7,7 +7,7 @@ use crate::recording::Facts;
 
 /// What a rotation is to do; kept until it is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     pub(super) level_id: [u8; 16],
     pub(super) level: String,
     /// The generation of the level's key that is to be replaced, if it is.

@@ -12,6 +12,7 @@ use futures::TryStreamExt;
 
 use super::*;
 use crate::limits::REWRAP_COMMIT;
+use crate::name::BucketName;
 use crate::request::*;
 use crate::subject::Subject;
 use crate::vault::VaultOptions;

@@ -11,13 +11,11 @@ use crate::error::{Result, VaultError};
 impl System {
     /// A record that the audit log is known to hold; `None` before there was a log.
     pub(crate) fn audit_anchor(&self) -> Result<Option<Recorded>> {
-        let row: Option<(i64, [u8; 32])> = self
-            .connection()
-            .query_row("SELECT sequence, hash FROM audit_anchor", [], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-            .optional()
-            .map_err(StoreError::from)?;
+        let sql = "SELECT sequence, hash FROM audit_anchor";
+        let row: Option<(i64, [u8; 32])> = self.held().read(|connection| {
+            let row = connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+            Ok(row.optional().map_err(StoreError::from)?)
+        })?;
         let recorded = |(sequence, hash)| {
             Ok(Recorded {
                 sequence: u64::try_from(sequence).map_err(|_| VaultError::Damaged)?,
@@ -30,13 +28,12 @@ impl System {
     /// Keeps a later record.
     pub(crate) fn set_audit_anchor(&self, recorded: &Recorded) -> Result<()> {
         let sequence = i64::try_from(recorded.sequence).map_err(|_| VaultError::Damaged)?;
-        self.connection()
-            .execute(
-                "INSERT INTO audit_anchor(only, sequence, hash) VALUES(1, ?1, ?2)
-                 ON CONFLICT(only) DO UPDATE SET sequence = ?1, hash = ?2",
-                params![sequence, recorded.hash.0],
-            )
-            .map_err(StoreError::from)?;
-        Ok(())
+        let sql = "INSERT INTO audit_anchor(only, sequence, hash) VALUES(1, ?1, ?2)
+                   ON CONFLICT(only) DO UPDATE SET sequence = ?1, hash = ?2";
+        self.held().change(|transaction| {
+            let done = transaction.execute(sql, params![sequence, recorded.hash.0]);
+            done.map_err(StoreError::from)?;
+            Ok(())
+        })
     }
 }

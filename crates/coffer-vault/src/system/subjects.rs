@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
-use coffer_label::Clearance;
+use coffer_label::{Clearance, Label};
 use coffer_store::StoreError;
 use coffer_store::record::Id;
 use rusqlite::{Connection, Row, Transaction, params};
 use zeroize::Zeroizing;
 
 use super::System;
+use crate::clock::now_ms;
 use crate::error::{Result, VaultError};
 use crate::limits::SUBJECT_COUNT_MAX;
+use crate::mark::Mark;
 use crate::rights::Rights;
 use crate::roles::Roles;
 use crate::subject::{Grants, Subject};
@@ -31,11 +33,12 @@ struct SubjectRow {
 impl Subjects {
     pub(super) fn load(connection: &Connection) -> Result<Self> {
         let mut grants = load_grants(connection)?;
+        let mut marks = load_marks(connection)?;
         let mut subjects = Self::default();
         let mut statement = connection
             .prepare(
                 "SELECT access_key_id, secret_access_key, name, clearance, roles, is_narrowed,
-                 is_disabled, expires_ms, created_ms FROM subject",
+                 is_disabled, expires_ms, created_ms, is_trusted FROM subject",
             )
             .map_err(StoreError::from)?;
         let mut rows = statement.query([]).map_err(StoreError::from)?;
@@ -45,6 +48,7 @@ impl Subjects {
             if let Some(granted) = &mut subject.grants {
                 *granted = grants.remove(&subject.access_key_id).unwrap_or_default();
             }
+            subject.mark = Mark::at(marks.remove(&subject.name));
             subjects.insert(Arc::new(subject), secret);
         }
         Ok(subjects)
@@ -59,6 +63,20 @@ impl Subjects {
         };
         self.by_access_key.insert(id, row);
     }
+}
+
+fn load_marks(connection: &Connection) -> Result<HashMap<String, Label>> {
+    let mut marks = HashMap::new();
+    let mut statement = connection
+        .prepare("SELECT subject, label FROM mark")
+        .map_err(StoreError::from)?;
+    let mut rows = statement.query([]).map_err(StoreError::from)?;
+    while let Some(row) = rows.next().map_err(StoreError::from)? {
+        let label: String = row.get(1).map_err(StoreError::from)?;
+        let label = label.parse().map_err(|_| VaultError::Damaged)?;
+        marks.insert(row.get(0).map_err(StoreError::from)?, label);
+    }
+    Ok(marks)
 }
 
 fn load_grants(connection: &Connection) -> Result<HashMap<String, Grants>> {
@@ -95,6 +113,8 @@ fn read_subject(row: &Row<'_>) -> Result<Subject> {
         is_disabled: row.get(6).map_err(StoreError::from)?,
         expires_ms: row.get(7).map_err(StoreError::from)?,
         created_ms: row.get(8).map_err(StoreError::from)?,
+        is_trusted: row.get(9).map_err(StoreError::from)?,
+        mark: Arc::default(),
         standing: Arc::default(),
     })
 }
@@ -155,7 +175,7 @@ impl System {
 
     /// Adds a subject.
     pub(crate) fn add_subject(&self, subject: Subject, secret: Zeroizing<String>) -> Result<()> {
-        let mut connection = self.connection();
+        let mut held = self.held();
         {
             let subjects = self.subjects();
             if subjects.by_name.contains_key(&subject.name) {
@@ -166,64 +186,131 @@ impl System {
                 return Err(VaultError::TooManySubjects { limit });
             }
         }
-        let add = |connection: &mut Connection| {
-            let transaction = connection.transaction()?;
-            write_subject(&transaction, &subject, &secret)?;
-            transaction.commit()
+        let new = Arc::new(subject);
+        let (added, kept_secret) = (new.clone(), secret.clone());
+        let settle = move |system: &Self, is_added: bool| {
+            if is_added {
+                system.subjects_mut().insert(added, kept_secret);
+            }
         };
-        add(&mut connection).map_err(StoreError::from)?;
-        self.subjects_mut().insert(Arc::new(subject), secret);
-        Ok(())
+        held.change_then(
+            |transaction| write_subject(transaction, &new, &secret),
+            Box::new(settle),
+        )
     }
 
     /// Puts what `change` makes of a subject in its place; access key and name stay. Gives out the
     /// subject before and after.
+    ///
+    /// While it is in doubt whether that happened, the access key does not count.
     pub(crate) fn change_subject(
         &self,
         name: &str,
         change: impl FnOnce(&Subject) -> Result<Subject>,
     ) -> Result<(Arc<Subject>, Arc<Subject>)> {
-        let mut connection = self.connection();
-        let before = self.subject_named(name).ok_or(VaultError::NoSuchSubject)?;
+        let mut held = self.held();
+        // While something else is in doubt, this certainly does not happen.
+        held.read(|_| Ok(()))?;
+        let (before, secret) = self.row_of(name)?;
         let after = Arc::new(change(&before)?);
-        let secret = {
-            let subjects = self.subjects();
-            let row = subjects.by_access_key.get(&before.access_key_id);
-            let row = row.ok_or(VaultError::NoSuchSubject)?;
-            row.secret_access_key.clone()
+        let settle = {
+            let (before, after, secret) = (before.clone(), after.clone(), secret.clone());
+            move |system: &Self, is_changed: bool| {
+                let current = match is_changed {
+                    true => after,
+                    false => as_before(&before),
+                };
+                system.subjects_mut().insert(current, secret);
+            }
         };
-        let replace = |connection: &mut Connection| {
-            let transaction = connection.transaction()?;
-            delete_subject(&transaction, &before)?;
-            write_subject(&transaction, &after, &secret)?;
-            transaction.commit()
+        let replace = |transaction: &Transaction<'_>| {
+            delete_subject(transaction, &before)?;
+            write_subject(transaction, &after, &secret)
         };
-        replace(&mut connection).map_err(StoreError::from)?;
-        self.subjects_mut().insert(after.clone(), secret);
-        Ok((before, after))
+        let done = held.change_then(replace, Box::new(settle));
+        self.suspend_if_in_doubt(&done, &before, &secret);
+        done.map(|()| (before, after))
     }
 
-    /// Removes a subject and gives it out.
-    pub(crate) fn remove_subject(&self, name: &str) -> Result<Arc<Subject>> {
-        let mut connection = self.connection();
-        let subject = self.subject_named(name).ok_or(VaultError::NoSuchSubject)?;
-        let remove = |connection: &mut Connection| {
-            let transaction = connection.transaction()?;
-            delete_subject(&transaction, &subject)?;
-            transaction.commit()
+    /// Raises a subject's mark by a label; durable when this returns. Gives out what it is then.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`] when the subject has another mark by now, or is gone.
+    pub(crate) fn raise_mark(&self, name: &str, mark: &Arc<Mark>, label: &Label) -> Result<Label> {
+        let mut held = self.held();
+        let subject = self.subject_named(name).ok_or(VaultError::AccessDenied)?;
+        if !Arc::ptr_eq(&subject.mark, mark) {
+            return Err(VaultError::AccessDenied);
+        }
+        let joined = mark.joined(label);
+        if mark.covers(label) {
+            return Ok(joined);
+        }
+        let raised = {
+            let mark = mark.clone();
+            move |_: &Self, is_raised: bool| {
+                if is_raised {
+                    mark.raise(joined);
+                }
+            }
         };
-        remove(&mut connection).map_err(StoreError::from)?;
-        let mut subjects = self.subjects_mut();
-        subjects.by_access_key.remove(&subject.access_key_id);
-        subjects.by_name.remove(&subject.name);
-        Ok(subject)
+        let raise = |transaction: &Transaction<'_>| write_mark(transaction, name, &joined);
+        held.change_then(raise, Box::new(raised)).map(|()| joined)
+    }
+
+    /// Removes a subject and gives it out. Its access key does not count while that is in doubt.
+    pub(crate) fn remove_subject(&self, name: &str) -> Result<Arc<Subject>> {
+        let mut held = self.held();
+        // As for a change.
+        held.read(|_| Ok(()))?;
+        let (subject, secret) = self.row_of(name)?;
+        let settle = {
+            let (subject, secret) = (subject.clone(), secret.clone());
+            move |system: &Self, is_removed: bool| {
+                let mut subjects = system.subjects_mut();
+                if is_removed {
+                    subjects.by_access_key.remove(&subject.access_key_id);
+                    subjects.by_name.remove(&subject.name);
+                } else {
+                    subjects.insert(as_before(&subject), secret);
+                }
+            }
+        };
+        let remove = |transaction: &Transaction<'_>| delete_subject(transaction, &subject);
+        let done = held.change_then(remove, Box::new(settle));
+        self.suspend_if_in_doubt(&done, &subject, &secret);
+        done.map(|()| subject)
+    }
+
+    fn row_of(&self, name: &str) -> Result<(Arc<Subject>, Zeroizing<String>)> {
+        let subject = self.subject_named(name).ok_or(VaultError::NoSuchSubject)?;
+        let subjects = self.subjects();
+        let row = subjects.by_access_key.get(&subject.access_key_id);
+        let row = row.ok_or(VaultError::NoSuchSubject)?;
+        Ok((subject, row.secret_access_key.clone()))
+    }
+
+    /// What may have been taken from a subject is not left to it. To be called while the database
+    /// is held.
+    fn suspend_if_in_doubt<T>(&self, done: &Result<T>, subject: &Subject, secret: &str) {
+        if !matches!(done, Err(VaultError::SystemInDoubt)) {
+            return;
+        }
+        let suspended = Subject {
+            is_disabled: true,
+            standing: Arc::default(),
+            ..subject.clone()
+        };
+        let secret = Zeroizing::new(secret.to_owned());
+        self.subjects_mut().insert(Arc::new(suspended), secret);
+        subject.standing.cut();
     }
 
     fn subjects(&self) -> RwLockReadGuard<'_, Subjects> {
         self.subjects.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn subjects_mut(&self) -> RwLockWriteGuard<'_, Subjects> {
+    pub(super) fn subjects_mut(&self) -> RwLockWriteGuard<'_, Subjects> {
         // Nothing that runs under this lock panics half-way through a change.
         self.subjects
             .write()
@@ -231,14 +318,22 @@ impl System {
     }
 }
 
-fn write_subject(
-    transaction: &Transaction<'_>,
-    subject: &Subject,
-    secret: &str,
-) -> rusqlite::Result<()> {
-    transaction.execute(
+/// A subject that stays as it was. Who was cut off meanwhile may come again.
+fn as_before(subject: &Arc<Subject>) -> Arc<Subject> {
+    match subject.standing.is_cut() && subject.counts_at(now_ms) {
+        true => Arc::new(Subject {
+            standing: Arc::default(),
+            ..Subject::clone(subject)
+        }),
+        false => subject.clone(),
+    }
+}
+
+fn write_subject(transaction: &Transaction<'_>, subject: &Subject, secret: &str) -> Result<()> {
+    let row = transaction.execute(
         "INSERT INTO subject(access_key_id, secret_access_key, name, clearance, roles,
-         is_narrowed, is_disabled, expires_ms, created_ms) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         is_narrowed, is_disabled, expires_ms, created_ms, is_trusted)
+         VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             subject.access_key_id,
             secret,
@@ -249,23 +344,36 @@ fn write_subject(
             subject.is_disabled,
             subject.expires_ms,
             subject.created_ms,
+            subject.is_trusted,
         ],
-    )?;
+    );
+    row.map_err(StoreError::from)?;
+    if let Some(label) = subject.mark.label() {
+        write_mark(transaction, &subject.name, &label)?;
+    }
     for (bucket, rights) in subject.grants.iter().flatten() {
-        transaction.execute(
-            "INSERT INTO bucket_grant(access_key_id, bucket_id, rights) VALUES(?, ?, ?)",
-            params![subject.access_key_id, bucket.0, rights.to_string()],
-        )?;
+        let sql = "INSERT INTO bucket_grant(access_key_id, bucket_id, rights) VALUES(?, ?, ?)";
+        let row = params![subject.access_key_id, bucket.0, rights.to_string()];
+        transaction.execute(sql, row).map_err(StoreError::from)?;
     }
     Ok(())
 }
 
-fn delete_subject(transaction: &Transaction<'_>, subject: &Subject) -> rusqlite::Result<()> {
+fn write_mark(transaction: &Transaction<'_>, subject: &str, label: &Label) -> Result<()> {
+    let sql = "INSERT INTO mark(subject, label) VALUES(?1, ?2)
+               ON CONFLICT(subject) DO UPDATE SET label = ?2";
+    let written = transaction.execute(sql, params![subject, label.to_string()]);
+    written.map_err(StoreError::from)?;
+    Ok(())
+}
+
+fn delete_subject(transaction: &Transaction<'_>, subject: &Subject) -> Result<()> {
     for table in ["bucket_grant", "subject"] {
-        transaction.execute(
-            &format!("DELETE FROM {table} WHERE access_key_id = ?"),
-            params![subject.access_key_id],
-        )?;
+        let sql = format!("DELETE FROM {table} WHERE access_key_id = ?");
+        let done = transaction.execute(&sql, params![subject.access_key_id]);
+        done.map_err(StoreError::from)?;
     }
+    let unmarked = transaction.execute("DELETE FROM mark WHERE subject = ?", [&subject.name]);
+    unmarked.map_err(StoreError::from)?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use coffer_store::record::ObjectName;
 use super::{Abandoned, Walk};
 use crate::counters::add;
 use crate::error::VaultError;
+use crate::manage::blocking;
 use crate::name::BucketName;
 use crate::request::VerifyEvent;
 
@@ -20,6 +21,30 @@ impl Walk {
     ) -> Result<(), Abandoned> {
         add(&self.vault.inner.tally.damage_count, 1);
         self.counted_damage(bucket, name, what).await
+    }
+
+    /// Every page of `system.db`.
+    pub(super) async fn system(&mut self) -> Result<(), Abandoned> {
+        let inner = self.vault.inner.clone();
+        let found = blocking(move || inner.system.find_damage()).await;
+        let damage = match found {
+            Ok(damage) => damage,
+            Err(VaultError::ShuttingDown) => return Err(Abandoned),
+            Err(error) => vec![format!("it can't be verified: {error}")],
+        };
+        for what in damage {
+            add(&self.vault.inner.tally.damage_count, 1);
+            self.damage_count += 1;
+            let what = format!("system.db: {what}");
+            self.vault.inner.audit.note_damaged_place("-", &what);
+            self.tell(VerifyEvent::Damage {
+                bucket: None,
+                name: None,
+                what,
+            })
+            .await?;
+        }
+        Ok(())
     }
 
     /// A catalog was closed under it: the server stops, or the bucket has been deleted.
@@ -40,7 +65,8 @@ impl Walk {
             return self.damage(bucket, None, what).await;
         }
         // Who opened it has counted it.
-        let what = "the catalog can't be opened: it is missing, or its first page is damaged";
+        let what = "the catalog can't be opened: it is missing, or its first page or its log is \
+                    damaged, as the server's log says";
         self.counted_damage(bucket, None, what.to_owned()).await
     }
 
@@ -68,7 +94,7 @@ impl Walk {
         let audit = &self.vault.inner.audit;
         audit.note_damaged_place(bucket.as_str(), &what);
         self.tell(VerifyEvent::Damage {
-            bucket: bucket.clone(),
+            bucket: Some(bucket.clone()),
             name: name.filter(|_| self.tells_names),
             what,
         })

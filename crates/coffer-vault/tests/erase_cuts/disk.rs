@@ -100,6 +100,14 @@ impl Content {
         }
     }
 
+    /// Whether it holds these bytes, within a sector, at this place.
+    fn holds(&self, start: usize, piece: &[u8]) -> bool {
+        let within = start % SECTOR_BYTES;
+        let sector = self.sectors.get(&(start / SECTOR_BYTES));
+        let sector = sector.unwrap_or(&[0; SECTOR_BYTES]);
+        start + piece.len() <= self.length && sector[within..within + piece.len()] == *piece
+    }
+
     fn truncate(&mut self, length: usize) {
         self.length = length;
         self.sectors
@@ -234,6 +242,8 @@ impl Disk {
             };
             for (start, piece) in by_sector(*offset, bytes) {
                 match random.below(8) {
+                    // Written again with what it holds, it holds that however far the write came.
+                    _ if file.durable.holds(start, piece) => {}
                     0..3 => file.durable.write(start, piece),
                     3..6 => {}
                     _ => {

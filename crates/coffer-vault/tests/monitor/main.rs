@@ -3,8 +3,12 @@
 
 #![allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
 
+mod changes;
+mod long_put;
+mod memory;
 mod model;
 mod operations;
+mod start;
 mod world;
 
 use proptest::prelude::*;
@@ -24,7 +28,7 @@ proptest! {
 
     #[test]
     fn the_vault_decides_as_the_model_does(
-        seed in model::start(),
+        seed in start::start(),
         operations in prop::collection::vec(operation(), 40..160),
     ) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -32,12 +36,15 @@ proptest! {
     }
 }
 
-async fn run(seed: model::Start, operations: Vec<Operation>) -> Result<(), TestCaseError> {
+async fn run(seed: start::Start, operations: Vec<Operation>) -> Result<(), TestCaseError> {
     let mut world = World::new(&seed).await;
     for operation in operations {
+        world.sentence = world.model.next_sentence(&operation);
         let expected = world.model.outcome(&operation);
         let found = world.perform(&operation).await;
         prop_assert_eq!(found, expected, "{:?} in {:?}", operation, world.model);
+        let carried = world.model.carried_down();
+        prop_assert_eq!(carried, None, "{:?} in {:?}", operation, world.model);
     }
     world.vault.close().await;
     Ok(())

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::prelude::*;
-
-use crate::operations::{BUCKETS, LEVELS, Operation, Outcome, SUBJECTS, Wish};
+use crate::memory::known_in;
+use crate::operations::{BUCKETS, LEVELS, Operation, Outcome, Wish};
+use crate::start::{Label, Start, Subject, first_content};
 
 pub(crate) const DATA_USER: usize = 0;
 pub(crate) const ADMINISTRATOR: usize = 1;
@@ -17,91 +17,31 @@ const WRITE: usize = 1;
 const LIST: usize = 2;
 const DELETE: usize = 3;
 
-/// Rank and categories.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Label {
-    pub(crate) rank: u8,
-    pub(crate) categories: BTreeSet<u16>,
-}
-
-impl Label {
-    pub(crate) fn dominates(&self, other: &Self) -> bool {
-        self.rank >= other.rank && self.categories.is_superset(&other.categories)
-    }
-}
-
-/// What a world begins with.
+/// A put whose bytes have not come.
 #[derive(Clone, Debug)]
-pub(crate) struct Start {
-    pub(crate) levels: Vec<Label>,
-    pub(crate) subjects: Vec<Subject>,
+pub(crate) struct LongPut {
+    pub(crate) subject: usize,
+    pub(crate) cuts: usize,
+    pub(crate) bucket: usize,
+    pub(crate) object: usize,
+    /// Whether the bucket has been deleted since.
+    pub(crate) homeless: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
-    pub(crate) low: Label,
-    pub(crate) high: Label,
-    pub(crate) roles: BTreeSet<usize>,
-    /// Rights by bucket.
-    pub(crate) grants: Option<BTreeMap<usize, BTreeSet<usize>>>,
-    pub(crate) disabled: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Bucket {
-    level: usize,
+pub(crate) struct Bucket {
+    pub(crate) level: usize,
     /// Contents by object.
-    objects: BTreeMap<usize, String>,
-    has_uploads: bool,
+    pub(crate) objects: BTreeMap<usize, String>,
+    pub(crate) has_uploads: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Model {
-    levels: Vec<Label>,
+    pub(crate) levels: Vec<Label>,
     pub(crate) subjects: Vec<Subject>,
-    buckets: BTreeMap<usize, Bucket>,
-}
-
-fn label() -> impl Strategy<Value = Label> {
-    let categories = prop::collection::btree_set(prop_oneof![Just(0u16), Just(63), Just(64)], 0..3);
-    (0..3u8, categories).prop_map(|(rank, categories)| Label { rank, categories })
-}
-
-pub(crate) fn start() -> impl Strategy<Value = Start> {
-    let roles = prop_oneof![
-        3 => Just([DATA_USER].into()),
-        2 => Just([DATA_USER, ADMINISTRATOR, CUSTODIAN, AUDITOR].into()),
-        1 => prop::collection::btree_set(0..4usize, 0..3),
-    ];
-    let low = prop_oneof![
-        Just(Label {
-            rank: 0,
-            categories: BTreeSet::new()
-        }),
-        label(),
-    ];
-    let subject = (low, label(), roles).prop_map(|(low, other, roles)| {
-        let categories = low.categories.union(&other.categories).copied().collect();
-        let rank = low.rank.max(other.rank);
-        Subject {
-            high: Label { rank, categories },
-            low,
-            roles,
-            grants: None,
-            disabled: false,
-        }
-    });
-    let levels = prop::collection::vec(label(), LEVELS - 1);
-    let subjects = prop::collection::vec(subject, SUBJECTS);
-    (levels, subjects).prop_map(|(levels, mut subjects)| {
-        subjects[0].roles = [DATA_USER, ADMINISTRATOR, CUSTODIAN, AUDITOR].into();
-        Start { levels, subjects }
-    })
-}
-
-/// What object 0 of each bucket holds at the start; bucket and level have the same number.
-pub(crate) fn first_content(bucket: usize) -> String {
-    format!("{bucket}/0 from the start")
+    pub(crate) buckets: BTreeMap<usize, Bucket>,
+    pub(crate) long: Option<LongPut>,
 }
 
 /// The rights, unless the subject may not know of the bucket.
@@ -125,10 +65,11 @@ impl Model {
             levels,
             subjects: start.subjects.clone(),
             buckets: (0..LEVELS).map(|level| (level, bucket(level))).collect(),
+            long: None,
         }
     }
 
-    fn label_of(&self, bucket: &Bucket) -> &Label {
+    pub(crate) fn label_of(&self, bucket: &Bucket) -> &Label {
         &self.levels[bucket.level]
     }
 
@@ -157,15 +98,21 @@ impl Model {
             return Err(Outcome::Denied);
         }
         let knows = self.knows(subject, bucket).ok_or(Outcome::NoSuchBucket)?;
-        match knows.rights.contains(&right) {
-            true => Ok(()),
-            false => Err(Outcome::Denied),
+        if !knows.rights.contains(&right) {
+            return Err(Outcome::Denied);
+        }
+        match [WRITE, DELETE].contains(&right) {
+            true => self.carries_nothing_down(subject, self.buckets[&bucket].level),
+            false => Ok(()),
         }
     }
 
     /// What should come of an operation; what it changes is changed here.
     pub(crate) fn outcome(&mut self, operation: &Operation) -> Outcome {
         let Operation { subject, wish } = operation;
+        if matches!(wish, Wish::EndPut) {
+            return self.end_put().unwrap_or_else(|refusal| refusal);
+        }
         if self.subjects[*subject].disabled {
             return Outcome::NoSuchAccessKey;
         }
@@ -175,6 +122,8 @@ impl Model {
             | Wish::AllBuckets { .. }
             | Wish::Roles { .. }
             | Wish::Clearance { .. }
+            | Wish::Trust { .. }
+            | Wish::Settle { .. }
             | Wish::Switch { .. } => self.on_subject(*subject, wish),
             Wish::CreateBucket { .. }
             | Wish::DeleteBucket { .. }
@@ -192,15 +141,19 @@ impl Model {
         match *wish {
             Wish::Put { bucket, object } => {
                 self.use_right(subject, bucket, WRITE)?;
-                let content = format!("{bucket}/{object} by {subject}");
+                let content = self.sentence(subject, bucket, object);
                 self.objects(bucket).insert(object, content);
             }
             Wish::Get { bucket, object } => {
                 self.use_right(subject, bucket, READ)?;
-                return self.content(bucket, object).map(Outcome::Content);
+                self.is_told(subject, bucket);
+                let content = self.content(bucket, object)?;
+                self.subjects[subject].memory.extend(known_in(&content));
+                return Ok(Outcome::Content(content));
             }
             Wish::Head { bucket, object } => {
                 self.use_right(subject, bucket, READ)?;
+                self.is_told(subject, bucket);
                 self.content(bucket, object)?;
             }
             Wish::Delete { bucket, object } => {
@@ -209,6 +162,7 @@ impl Model {
             }
             Wish::List { bucket } => {
                 self.use_right(subject, bucket, LIST)?;
+                self.is_told(subject, bucket);
                 let names = self.objects(bucket).keys().copied().collect();
                 return Ok(Outcome::Objects(names));
             }
@@ -225,28 +179,39 @@ impl Model {
                 if !to_label.dominates(from_label) {
                     return Err(Outcome::Denied);
                 }
+                self.is_told(subject, from);
                 let content = self.content(from, object)?;
                 self.objects(to).insert(name, content);
             }
             Wish::SetTags { bucket, object } => {
                 self.use_right(subject, bucket, WRITE)?;
+                self.is_told(subject, bucket);
                 self.content(bucket, object)?;
             }
             Wish::Upload { bucket } => {
                 self.use_right(subject, bucket, WRITE)?;
                 self.buckets.get_mut(&bucket).unwrap().has_uploads = true;
             }
-            Wish::ListUploads { bucket } => self.use_right(subject, bucket, LIST)?,
+            Wish::ListUploads { bucket } => {
+                self.use_right(subject, bucket, LIST)?;
+                self.is_told(subject, bucket);
+            }
+            Wish::BeginPut { bucket, object } => {
+                if self.long.is_none() {
+                    self.use_right(subject, bucket, WRITE)?;
+                    self.begin_put(subject, bucket, object);
+                }
+            }
             _ => unreachable!("not on data"),
         }
         Ok(Outcome::Done)
     }
 
-    fn objects(&mut self, bucket: usize) -> &mut BTreeMap<usize, String> {
+    pub(crate) fn objects(&mut self, bucket: usize) -> &mut BTreeMap<usize, String> {
         &mut self.buckets.get_mut(&bucket).unwrap().objects
     }
 
-    fn content(&self, bucket: usize, object: usize) -> Result<String, Outcome> {
+    pub(crate) fn content(&self, bucket: usize, object: usize) -> Result<String, Outcome> {
         let found = self.buckets[&bucket].objects.get(&object);
         found.cloned().ok_or(Outcome::NoSuchObject)
     }
@@ -265,6 +230,7 @@ impl Model {
                 if !subject.high.dominates(label) || !label.dominates(&subject.low) {
                     return Err(Outcome::NoSuchLevel);
                 }
+                self.carries_nothing_down(number, level)?;
                 if subject.grants.is_some() {
                     return Err(Outcome::Denied);
                 }
@@ -285,10 +251,12 @@ impl Model {
                     return Err(Outcome::NoSuchLevel);
                 }
                 has(ADMINISTRATOR)?;
+                self.carries_nothing_down(number, level)?;
                 self.make(bucket, level, Outcome::OwnedByYou)
             }
             Wish::DeleteBucket { bucket } => {
                 self.use_right(number, bucket, DELETE)?;
+                self.is_told(number, bucket);
                 self.remove(bucket)
             }
             Wish::WithdrawBucket { bucket } => {
@@ -298,6 +266,7 @@ impl Model {
                     return Err(Outcome::NoSuchBucket);
                 }
                 has(ADMINISTRATOR)?;
+                self.carries_nothing_down(number, self.buckets[&bucket].level)?;
                 self.remove(bucket)
             }
             Wish::HeadBucket { bucket } => {
@@ -334,53 +303,11 @@ impl Model {
             return Err(Outcome::NotEmpty);
         }
         self.buckets.remove(&bucket);
+        if let Some(long) = self.long.as_mut().filter(|long| long.bucket == bucket) {
+            long.homeless = true;
+        }
         for subject in &mut self.subjects {
             subject.grants.as_mut().map(|grants| grants.remove(&bucket));
-        }
-        Ok(Outcome::Done)
-    }
-
-    fn on_subject(&mut self, number: usize, wish: &Wish) -> Result<Outcome, Outcome> {
-        if !self.subjects[number].roles.contains(&ADMINISTRATOR) {
-            return Err(Outcome::Denied);
-        }
-        match wish {
-            Wish::Grant {
-                whom,
-                bucket,
-                rights,
-            } => {
-                if !self.buckets.contains_key(bucket) {
-                    return Err(Outcome::NoSuchBucket);
-                }
-                if rights.is_empty() {
-                    return Err(Outcome::Invalid);
-                }
-                let grants = &mut self.subjects[*whom].grants;
-                grants
-                    .get_or_insert_default()
-                    .insert(*bucket, rights.clone());
-            }
-            Wish::Revoke { whom, bucket } => {
-                let grants = self.subjects[*whom].grants.as_mut();
-                let grants = grants.ok_or(Outcome::Invalid)?;
-                if !self.buckets.contains_key(bucket) {
-                    return Err(Outcome::NoSuchBucket);
-                }
-                grants.remove(bucket);
-            }
-            Wish::AllBuckets { whom } => self.subjects[*whom].grants = None,
-            Wish::Roles { whom, roles } => self.subjects[*whom].roles = roles.clone(),
-            Wish::Clearance { whom, low, high } => {
-                let (low, high) = (self.levels[*low].clone(), self.levels[*high].clone());
-                if !high.dominates(&low) {
-                    return Err(Outcome::Invalid);
-                }
-                let subject = &mut self.subjects[*whom];
-                (subject.low, subject.high) = (low, high);
-            }
-            Wish::Switch { whom, disabled } => self.subjects[*whom].disabled = *disabled,
-            _ => unreachable!("not on subjects"),
         }
         Ok(Outcome::Done)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use coffer_vault::VaultError;
 use proptest::prelude::*;
 
 /// How many of each there are in a world, so that operations meet.
@@ -65,6 +66,13 @@ pub(crate) enum Wish {
     ListUploads {
         bucket: usize,
     },
+    /// Begins a put whose bytes come later, unless one is under way.
+    BeginPut {
+        bucket: usize,
+        object: usize,
+    },
+    /// Sends the bytes of the put that is under way, if one is, whoever began it.
+    EndPut,
     ProvideBucket {
         bucket: usize,
         level: usize,
@@ -98,6 +106,13 @@ pub(crate) enum Wish {
         whom: usize,
         disabled: bool,
     },
+    Trust {
+        whom: usize,
+        trusted: bool,
+    },
+    Settle {
+        whom: usize,
+    },
 }
 
 /// How it ends, as the one who asked sees it.
@@ -108,6 +123,8 @@ pub(crate) enum Outcome {
     Buckets(Vec<usize>),
     Objects(Vec<usize>),
     Denied,
+    ReadAbove,
+    Itself,
     NoSuchAccessKey,
     NoSuchBucket,
     NoSuchObject,
@@ -116,6 +133,23 @@ pub(crate) enum Outcome {
     Exists,
     NotEmpty,
     Invalid,
+}
+
+/// What a refusal is called here.
+pub(crate) fn refusal(error: VaultError) -> Outcome {
+    match error {
+        VaultError::AccessDenied => Outcome::Denied,
+        VaultError::ReadAbove { .. } => Outcome::ReadAbove,
+        VaultError::SettlesItself => Outcome::Itself,
+        VaultError::NoSuchBucket => Outcome::NoSuchBucket,
+        VaultError::NoSuchObject => Outcome::NoSuchObject,
+        VaultError::NoSuchLevel => Outcome::NoSuchLevel,
+        VaultError::BucketAlreadyOwnedByYou => Outcome::OwnedByYou,
+        VaultError::BucketAlreadyExists => Outcome::Exists,
+        VaultError::BucketNotEmpty => Outcome::NotEmpty,
+        VaultError::Invalid { .. } => Outcome::Invalid,
+        other => panic!("{other}"),
+    }
 }
 
 pub(crate) fn operation() -> impl Strategy<Value = Operation> {
@@ -147,6 +181,8 @@ fn on_data() -> impl Strategy<Value = Wish> {
         1 => place().prop_map(|(bucket, object)| Wish::SetTags { bucket, object }),
         1 => (0..BUCKETS).prop_map(|bucket| Wish::Upload { bucket }),
         1 => (0..BUCKETS).prop_map(|bucket| Wish::ListUploads { bucket }),
+        2 => place().prop_map(|(bucket, object)| Wish::BeginPut { bucket, object }),
+        2 => Just(Wish::EndPut),
     ]
 }
 
@@ -177,5 +213,7 @@ fn on_subjects() -> impl Strategy<Value = Wish> {
             .prop_map(|(whom, low, high)| Wish::Clearance { whom, low, high }),
         1 => (whom(), any::<bool>())
             .prop_map(|(whom, disabled)| Wish::Switch { whom, disabled }),
+        1 => (whom(), any::<bool>()).prop_map(|(whom, trusted)| Wish::Trust { whom, trusted }),
+        2 => (0..SUBJECTS).prop_map(|whom| Wish::Settle { whom }),
     ]
 }

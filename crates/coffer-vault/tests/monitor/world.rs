@@ -7,16 +7,21 @@ use bytes::Bytes;
 use coffer_label::{Categories, Category, Rank};
 use coffer_vault::record::{Details, ListQuery, ObjectName, Precondition, Tags, UploadsQuery};
 use coffer_vault::*;
-use futures::{TryStreamExt, stream};
+use futures::TryStreamExt;
 
-use crate::model::{Label, Model, Start, first_content};
-use crate::operations::{Operation, Outcome, Wish};
+use crate::long_put::{LongPut, put};
+use crate::model::Model;
+use crate::operations::{Operation, Outcome, Wish, refusal};
+use crate::start::{Label, Start, first_content};
 
 pub(crate) struct World {
     pub(crate) vault: Vault,
     pub(crate) model: Model,
+    /// What is written next.
+    pub(crate) sentence: String,
     access_key_ids: Vec<String>,
     made_levels: usize,
+    pub(crate) long: Option<LongPut>,
     _data: tempfile::TempDir,
 }
 
@@ -30,7 +35,7 @@ fn level_name(level: usize) -> String {
     }
 }
 
-fn bucket_name(bucket: usize) -> BucketName {
+pub(crate) fn bucket_name(bucket: usize) -> BucketName {
     BucketName::new(&format!("bucket-{bucket}")).unwrap()
 }
 
@@ -38,7 +43,7 @@ fn subject_name(subject: usize) -> String {
     format!("subject-{subject}")
 }
 
-fn object_name(object: usize) -> ObjectName {
+pub(crate) fn object_name(object: usize) -> ObjectName {
     ObjectName::new(format!("object-{object}")).unwrap()
 }
 
@@ -61,38 +66,8 @@ fn rights(rights: &BTreeSet<usize>) -> Rights {
     rights.iter().map(|right| Right::ALL[*right]).collect()
 }
 
-fn put(name: usize, content: String) -> PutObject {
-    let content = Bytes::from(content);
-    PutObject {
-        name: object_name(name),
-        details: Details::default(),
-        tags: Tags::new(),
-        precondition: Precondition::None,
-        incoming: Incoming {
-            declared_bytes: Some(content.len() as u64),
-            digests: DigestPlan::default(),
-            body: Box::pin(stream::iter([Ok(content)])),
-            check: Box::new(|_| Ok(())),
-        },
-    }
-}
-
 fn number(name: &str) -> usize {
     name.rsplit('-').next().unwrap().parse().unwrap()
-}
-
-fn refusal(error: VaultError) -> Outcome {
-    match error {
-        VaultError::AccessDenied => Outcome::Denied,
-        VaultError::NoSuchBucket => Outcome::NoSuchBucket,
-        VaultError::NoSuchObject => Outcome::NoSuchObject,
-        VaultError::NoSuchLevel => Outcome::NoSuchLevel,
-        VaultError::BucketAlreadyOwnedByYou => Outcome::OwnedByYou,
-        VaultError::BucketAlreadyExists => Outcome::Exists,
-        VaultError::BucketNotEmpty => Outcome::NotEmpty,
-        VaultError::Invalid { .. } => Outcome::Invalid,
-        other => panic!("{other}"),
-    }
 }
 
 /// Makes a bucket in each level and puts an object into it.
@@ -110,6 +85,7 @@ async fn fill(vault: &Vault, start: &Start) {
             name: format!("filler-{number}"),
             clearance: label.to_string(),
             roles: [Role::DataUser].into_iter().collect(),
+            is_trusted: false,
             expires_ms: None,
             grants: None,
         };
@@ -142,6 +118,7 @@ impl World {
                 name: subject_name(place),
                 clearance: format!("{}-{}", label(&subject.low), label(&subject.high)),
                 roles: roles(&subject.roles),
+                is_trusted: false,
                 expires_ms: None,
                 grants: None,
             };
@@ -151,8 +128,10 @@ impl World {
         Self {
             vault,
             model: Model::new(start),
+            sentence: String::new(),
             access_key_ids,
             made_levels: 0,
+            long: None,
             _data: data,
         }
     }
@@ -160,11 +139,20 @@ impl World {
     /// Does it as a front door does: the access key first.
     pub(crate) async fn perform(&mut self, operation: &Operation) -> Outcome {
         let Operation { subject, wish } = operation;
+        if let Wish::EndPut = wish {
+            return self.end_put().await.unwrap_or_else(refusal);
+        }
         let Some(asking) = self.vault.subject(&self.access_key_ids[*subject]) else {
             return Outcome::NoSuchAccessKey;
         };
         let actor = Actor::Subject(asking.clone());
         let outcome = match wish {
+            Wish::BeginPut { bucket, object } => self.begin_put(asking, *bucket, *object).await,
+            Wish::Settle { whom } => {
+                let name = subject_name(*whom);
+                let settled = self.vault.settle_subject(&actor, &name).await;
+                settled.map(|_| Outcome::Done)
+            }
             Wish::Put { .. }
             | Wish::Get { .. }
             | Wish::Head { .. }
@@ -173,7 +161,7 @@ impl World {
             | Wish::Copy { .. }
             | Wish::SetTags { .. }
             | Wish::Upload { .. }
-            | Wish::ListUploads { .. } => self.on_data(*subject, &asking, wish).await,
+            | Wish::ListUploads { .. } => self.on_data(&asking, wish).await,
             Wish::CreateBucket { .. }
             | Wish::DeleteBucket { .. }
             | Wish::HeadBucket { .. }
@@ -183,16 +171,11 @@ impl World {
         outcome.unwrap_or_else(refusal)
     }
 
-    async fn on_data(
-        &self,
-        number_of_subject: usize,
-        subject: &Subject,
-        wish: &Wish,
-    ) -> Result<Outcome> {
+    async fn on_data(&self, subject: &Subject, wish: &Wish) -> Result<Outcome> {
         let vault = &self.vault;
         match *wish {
             Wish::Put { bucket, object } => {
-                let content = format!("{bucket}/{object} by {number_of_subject}");
+                let content = self.sentence.clone();
                 let put = put(object, content);
                 vault.put_object(subject, &bucket_name(bucket), put).await?;
             }
@@ -353,6 +336,16 @@ impl World {
                     whom,
                     SubjectChange {
                         is_disabled,
+                        ..change
+                    },
+                )
+            }
+            Wish::Trust { whom, trusted } => {
+                let is_trusted = Some(*trusted);
+                (
+                    whom,
+                    SubjectChange {
+                        is_trusted,
                         ..change
                     },
                 )

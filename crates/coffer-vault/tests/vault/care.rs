@@ -1,6 +1,7 @@
 //! Damage, recovery, lost files, and a server that is stopped.
 
 use bytes::Bytes;
+use coffer_vault::record::ObjectName;
 use coffer_vault::*;
 use futures::{StreamExt, TryStreamExt};
 
@@ -14,6 +15,18 @@ async fn walked(vault: &Vault) -> Vec<VerifyEvent> {
         .unwrap()
         .collect()
         .await
+}
+
+/// Where damage was told: buckets, and names of objects.
+fn damaged(events: &[VerifyEvent]) -> Vec<(&str, Option<ObjectName>)> {
+    let mut places = Vec::new();
+    for event in events {
+        if let VerifyEvent::Damage { bucket, name, .. } = event {
+            let bucket = bucket.as_ref().map_or("", BucketName::as_str);
+            places.push((bucket, name.clone()));
+        }
+    }
+    places
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,13 +76,7 @@ async fn damage_is_an_error_counted_and_named_by_verify() {
     assert!(matches!(read.await.err(), Some(VaultError::Damaged)));
 
     let events = walked(&door.vault).await;
-    let damaged: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            VerifyEvent::Damage { bucket, name, .. } => Some((bucket.as_str(), name.clone())),
-            _ => None,
-        })
-        .collect();
+    let damaged = damaged(&events);
     assert_eq!(damaged, [("bucket", Some(name("bad")))]);
     let done = VerifyEvent::Done {
         checked_count: 2,
@@ -104,13 +111,7 @@ async fn verify_names_no_object_to_a_subject() {
     assert!(Role::ALL.into_iter().all(|role| all_roles.has(role)));
     let walk = door.vault.verify(&all_roles, VerifyDepth::Everything, None);
     let events: Vec<_> = walk.await.unwrap().collect().await;
-    let damaged: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            VerifyEvent::Damage { bucket, name, .. } => Some((bucket.as_str(), name.clone())),
-            _ => None,
-        })
-        .collect();
+    let damaged = damaged(&events);
     assert_eq!(damaged, [("bucket", None), ("bucket", None)]);
     let text = format!("{events:?}");
     assert!(!text.contains("-secret"), "{text}");

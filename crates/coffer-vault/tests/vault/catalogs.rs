@@ -130,13 +130,14 @@ fn newer(database: Database, path: &Path, key: &coffer_seal::SecretKey) {
 async fn a_start_refuses_what_a_newer_version_wrote_and_says_what_to_do() {
     let system = Database {
         application_id: 0x636f_6673,
-        format_version: 1,
+        format_version: 2,
     };
     for of_system in [false, true] {
         let data = tempfile::tempdir().unwrap();
         stopped(data.path()).await;
         let keys = KeyFolder::new(data.path());
         let keystore = keys.open_read_only(None, &Default::default()).unwrap();
+        let known = if of_system { system } else { CATALOG }.format_version;
         let (path, named) = match of_system {
             true => {
                 let path = data.path().join("system.db");
@@ -148,14 +149,16 @@ async fn a_start_refuses_what_a_newer_version_wrote_and_says_what_to_do() {
                 let key = keystore.bucket_key(&id).unwrap();
                 let path = catalog_file(data.path());
                 newer(CATALOG, &path, &key.catalog_key());
-                (path, "bucket bucket (buckets/".to_owned())
+                (path, "the catalog buckets/".to_owned())
             }
         };
         drop((keys, keystore));
         let before = fs::read(&path).unwrap();
         let opened = Vault::open(VaultOptions::new(data.path())).await;
         let message = opened.err().unwrap().to_string();
-        for part in [&*named, "format 2", "formats up to 1", "newer one"] {
+        let formats = format!("in format {}, and", known + 1);
+        let formats_known = format!("formats up to {known}");
+        for part in [&*named, &*formats, &*formats_known, "newer one"] {
             assert!(message.contains(part), "{part}: {message}");
         }
         assert_eq!(fs::read(&path).unwrap(), before);

@@ -27,6 +27,7 @@ async fn scene(data: &Path, hidden: usize) -> (Vault, Arc<Subject>) {
         made.await.unwrap();
     }
     let new = NewSubject {
+        is_trusted: false,
         name: "guest".into(),
         clearance: "default".into(),
         roles: [Role::DataUser].into_iter().collect(),

@@ -253,6 +253,7 @@ async fn who_is_no_custodian_any_more_has_no_say() {
     let vault = &door.vault;
     let custodian = async |name: &str| {
         let new = NewSubject {
+            is_trusted: false,
             name: name.to_owned(),
             clearance: "default".to_owned(),
             roles: "key-custodian".parse().unwrap(),

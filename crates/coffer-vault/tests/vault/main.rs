@@ -10,6 +10,7 @@ mod denials;
 mod erase;
 mod erase_time;
 mod exports;
+mod floating;
 mod objects;
 mod old_exports;
 mod sign_ins;

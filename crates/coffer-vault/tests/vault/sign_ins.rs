@@ -40,6 +40,7 @@ async fn refused_signatures_are_told_with_reasons_and_counts() {
     let vault = door::open(folder.path()).await;
     let first = door::access_key_id(folder.path());
     let new = NewSubject {
+        is_trusted: false,
         name: "guest".into(),
         clearance: "default".into(),
         roles: [Role::DataUser].into_iter().collect(),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use coffer_admin::{Outcome, PendingRequest};
+use coffer_admin::{AuditPruned, Outcome, PendingRequest, RootRotation};
 use http::Method;
 use serde::Serialize;
 use serde_json::Value;
@@ -52,6 +52,24 @@ pub async fn ask(
     json: bool,
 ) -> Result<ExitCode, Error> {
     let outcome: Outcome = remote.call(Method::POST, path, input).await?;
+    tell(remote, outcome, export, json)
+}
+
+/// Shows what became of what was asked for, or approved.
+pub fn tell(
+    remote: &Remote,
+    outcome: Outcome,
+    export: Option<Export<'_>>,
+    json: bool,
+) -> Result<ExitCode, Error> {
+    if let Some(rotated) = &outcome.root_rotation {
+        show(json, rotated, rerooted)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(gone) = &outcome.pruned {
+        show(json, gone, pruned)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     match (outcome.receipt, outcome.export, export, outcome.request) {
         (Some(receipt), ..) => show(json, &receipt, receipt_sheet)?,
         (None, Some(text), Some(export), _) => export.save(&text, json)?,
@@ -62,12 +80,18 @@ pub async fn ask(
 }
 
 /// Tells people on standard error: scripts keep standard output as a receipt or an export.
-fn waits(request: &PendingRequest, json: bool) -> Result<ExitCode, Error> {
-    eprintln!(
-        "{}it waits for approval, and is not done: coffer request approve {}",
-        request_sheet(request),
-        request.id
-    );
+pub fn waits(request: &PendingRequest, json: bool) -> Result<ExitCode, Error> {
+    let sheet = request_sheet(request);
+    match request.approved {
+        true => eprintln!(
+            "{sheet}it is approved, and not done: it takes what no request keeps, so who asked \
+             for it asks again"
+        ),
+        false => eprintln!(
+            "{sheet}it waits for approval, and is not done: coffer request approve {}",
+            request.id
+        ),
+    }
     if json {
         show(true, request, request_sheet)?;
     }
@@ -104,14 +128,59 @@ fn request_sheet(request: &PendingRequest) -> String {
     sheet([
         ("request", request.id.clone()),
         ("wants", request.wants.clone()),
-        ("level", request.level.clone()),
+        ("level", request.level.clone().unwrap_or("all".to_owned())),
+        ("to", request.to.clone().unwrap_or("-".to_owned())),
+        (
+            "records before",
+            request.before.clone().unwrap_or("-".to_owned()),
+        ),
         ("bucket", request.bucket.clone().unwrap_or("-".to_owned())),
-        ("requested by", request.requested_by.clone()),
+        ("requested by", requester(request)),
         ("requested (UTC)", moment(&request.requested_at)),
         ("expires (UTC)", moment(&request.expires_at)),
         ("custodians", request.approvals.to_string()),
-        ("approved by", request.approved_by.join(", ")),
+        ("approved by", request.approved_by_names.join(", ")),
     ])
+}
+
+/// Who asked, by name and access key.
+pub fn requester(request: &PendingRequest) -> String {
+    match &request.requested_by_name {
+        Some(name) => format!("{name} ({})", request.requested_by),
+        None => request.requested_by.clone(),
+    }
+}
+
+/// That the root key was rotated, for people.
+pub fn rerooted(rotated: &RootRotation) -> String {
+    format!(
+        "the old root key is destroyed ({}); generation {} of the keystore opens with the new one \
+         alone\n",
+        rotated.destruction, rotated.generation
+    )
+}
+
+/// What was pruned, for people.
+fn pruned(pruned: &AuditPruned) -> String {
+    let (Some(first), Some(last)) = (pruned.first_sequence, pruned.last_sequence) else {
+        return "nothing was pruned: no whole segment is that old\n".to_owned();
+    };
+    format!(
+        "pruned {} records, {first} to {last}; the last one's hash is {}\n",
+        pruned.count,
+        pruned.last_hash.as_deref().unwrap_or("-")
+    )
+}
+
+/// Who had something erased: names, where a receipt has them, and access key ids.
+fn people(receipt: &Value) -> String {
+    let people = receipt.pointer("/performed_by").and_then(Value::as_array);
+    let told = people.into_iter().flatten().map(|person| {
+        let text = |member: &str| person.get(member).and_then(Value::as_str);
+        let id = text("name").unwrap_or("-");
+        text("subject").map_or(id.to_owned(), |name| format!("{name} ({id})"))
+    });
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// A receipt, for people: what matters of it.
@@ -140,7 +209,7 @@ pub fn receipt_sheet(receipt: &Value) -> String {
         ("size", bytes.map_or("-".to_owned(), size)),
         ("exports of its key", text("/erased/level/exports")),
         ("erased at", text("/erased_at")),
-        ("by", listed("/performed_by", "name").join(", ")),
+        ("by", people(receipt)),
         ("category", text("/method/category")),
         ("held by", text("/medium/holder")),
         ("destroyed by", text("/medium/destruction")),

@@ -8,11 +8,13 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use coffer_admin::{AuditRecord, AuditReport, AuditVerifyRequest};
 use coffer_audit::{AuditError, Hash, Recorded};
-use coffer_vault::VaultError;
 use coffer_vault::offline::OfflineAudit;
+use coffer_vault::{AuditQuery, VaultError};
 use http::Method;
 use serde::Deserialize;
 
+use crate::commands::audit_prune::{PruneArgs, prune};
+use crate::commands::audit_wanted::{WantedArgs, recorded};
 use crate::commands::table::{moment, show};
 use crate::error::Error;
 use crate::lines::Lines;
@@ -39,9 +41,9 @@ pub enum AuditCommand {
     /// Show records
     #[command(after_help = EXAMPLES)]
     Show {
-        /// From this record on
-        #[arg(long, value_name = "SEQUENCE")]
-        since: Option<u64>,
+        /// Which ones.
+        #[command(flatten)]
+        wanted: WantedArgs,
         /// Only so many at the end [default: 100, unless --since is given]
         #[arg(long, value_name = "N")]
         last: Option<u64>,
@@ -52,9 +54,9 @@ pub enum AuditCommand {
     /// Show records as they come, until interrupted
     #[command(after_help = EXAMPLES)]
     Follow {
-        /// From this record on [default: the last 10]
-        #[arg(long, value_name = "SEQUENCE")]
-        since: Option<u64>,
+        /// Which ones [default: from the last 10 on].
+        #[command(flatten)]
+        wanted: WantedArgs,
         /// Print JSON, an object a line
         #[arg(long)]
         json: bool,
@@ -62,12 +64,14 @@ pub enum AuditCommand {
     /// Verify every record, every checkpoint, and that the end is there
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
+    /// Remove old segments, behind a signed record that says which
+    Prune(PruneArgs),
     /// Print records as JSON, an object a line
     #[command(after_help = EXAMPLES)]
     Export {
-        /// From this record on
-        #[arg(long, value_name = "SEQUENCE")]
-        since: Option<u64>,
+        /// Which ones.
+        #[command(flatten)]
+        wanted: WantedArgs,
     },
 }
 
@@ -83,17 +87,6 @@ pub struct VerifyArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-fn recorded(text: &str) -> Result<Recorded, String> {
-    let parts = text.split_once(':');
-    let parsed = parts.and_then(|(sequence, hash)| {
-        Some(Recorded {
-            sequence: sequence.parse().ok()?,
-            hash: Hash::from_hex(hash)?,
-        })
-    });
-    parsed.ok_or_else(|| "write the record's number, a colon, and 64 hexadecimal digits".to_owned())
 }
 
 /// The part of a receipt that counts here.
@@ -120,16 +113,17 @@ pub async fn audit(remote: &Remote, args: &AuditArgs) -> Result<ExitCode, Error>
         passphrase: &args.passphrase,
     };
     match &args.command {
-        AuditCommand::Show { since, last, json } => {
-            let last = last.or(since.is_none().then_some(SHOWN));
-            asking.records(*since, last, false, *json).await
+        AuditCommand::Show { wanted, last, json } => {
+            let last = last.or(wanted.since.is_none().then_some(SHOWN));
+            asking.records(wanted, last, false, *json).await
         }
-        AuditCommand::Follow { since, json } => {
-            let last = since.is_none().then_some(FOLLOWED);
-            asking.records(*since, last, true, *json).await
+        AuditCommand::Follow { wanted, json } => {
+            let last = wanted.since.is_none().then_some(FOLLOWED);
+            asking.records(wanted, last, true, *json).await
         }
-        AuditCommand::Export { since } => asking.records(*since, None, false, true).await,
+        AuditCommand::Export { wanted } => asking.records(wanted, None, false, true).await,
         AuditCommand::Verify(args) => asking.verify(args).await,
+        AuditCommand::Prune(args) => prune(remote, args).await,
     }
 }
 
@@ -142,7 +136,7 @@ struct Asking<'a> {
 impl Asking<'_> {
     async fn records(
         &self,
-        since: Option<u64>,
+        wanted: &WantedArgs,
         last: Option<u64>,
         follow: bool,
         json: bool,
@@ -151,15 +145,14 @@ impl Asking<'_> {
             true => "/v1/audit/follow?".to_owned(),
             false => "/v1/audit?".to_owned(),
         };
-        for (name, value) in [("since", since), ("last", last)] {
-            if let Some(value) = value {
-                path += &format!("{name}={value}&");
-            }
+        path += &wanted.query();
+        if let Some(last) = last {
+            path += &format!("last={last}");
         }
         let mut printer = Printer { json, problems: 0 };
         let done = match self.remote.open(Method::GET, &path, None::<&()>).await {
             Err(Error::NoServer { data, .. }) if !follow && is_data(&data) => {
-                self.read_files(&data, since, last, &mut printer)
+                self.read_files(&data, wanted.offline(last), &mut printer)
             }
             Err(error) => Err(error),
             Ok(body) => self.print(Lines::new(body), &mut printer).await,
@@ -193,12 +186,11 @@ impl Asking<'_> {
     fn read_files(
         &self,
         data: &Path,
-        since: Option<u64>,
-        last: Option<u64>,
+        query: AuditQuery,
         printer: &mut Printer,
     ) -> Result<(), Error> {
         let audit = self.offline(data)?;
-        let mut reader = audit.reader(since, last)?;
+        let mut reader = audit.records(query)?;
         loop {
             let record = match reader.next() {
                 Ok(None) => return Ok(()),
@@ -277,9 +269,17 @@ fn for_people(record: &AuditRecord) -> String {
         record.sequence.unwrap_or(0),
         moment(record.time.as_deref().unwrap_or("-")),
         text(&record.outcome),
-        text(&record.actor),
+        text(
+            record
+                .actor_name
+                .as_ref()
+                .map_or(&record.actor, |_| &record.actor_name)
+        ),
         text(&record.act),
     );
+    if record.actor_name.is_some() {
+        line += &format!("  by={}", text(&record.actor));
+    }
     for (name, value) in &record.details {
         // Of a checkpoint nobody reads more.
         let is_long = ["signature", "public_key", "hash"].contains(&name.as_str());
@@ -319,6 +319,12 @@ fn summary(report: &AuditReport) -> String {
     if report.more_findings > 0 {
         text += &format!("and {} more\n", report.more_findings);
     }
+    if report.pruned_through > 0 {
+        text += &format!(
+            "records up to {} were pruned, as a signed record says\n",
+            report.pruned_through
+        );
+    }
     let result = match report.sound {
         true => "all sound",
         false => "NOT SOUND",
@@ -336,6 +342,7 @@ An auditor's. Where no server runs on the data folder, its files are read.
 Examples:
   coffer audit show --last 20
   coffer audit show --since 1000 --json
+  coffer audit show --since 2026-11-20 --subject alice --act object --outcome denied
   coffer audit follow
   coffer audit verify
   coffer audit export > audit.ndjson
@@ -354,16 +361,6 @@ Examples:
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn records_are_named_by_number_and_hash() {
-        let hash = "ab".repeat(32);
-        let parsed = recorded(&format!("7:{hash}")).unwrap();
-        assert_eq!((parsed.sequence, parsed.hash.to_string()), (7, hash));
-        for wrong in ["", "7", "7:ab", ":", "x:00"] {
-            assert!(recorded(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn records_for_people_are_a_line() {

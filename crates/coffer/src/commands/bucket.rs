@@ -100,7 +100,7 @@ pub async fn bucket(remote: &Remote, command: &BucketCommand) -> Result<ExitCode
             show(*json, &remote.get::<Bucket>(&path(name)).await?, one)?;
         }
         BucketCommand::Rotate { name, json } => {
-            rotate(remote, &format!("{}/rotate", path(name)), *json).await?;
+            return rotate(remote, &format!("{}/rotate", path(name)), *json).await;
         }
         BucketCommand::Delete { name, json } => {
             remote.delete(&path(name)).await?;

@@ -1,10 +1,14 @@
 //! `coffer keystore`.
 
+use std::process::ExitCode;
+
 use clap::{Args, Subcommand};
-use coffer_admin::{Keystore, MoveRequest, RootRotation, Rotation, Secret};
+use coffer_admin::{Keystore, MoveRequest, RootRotation, Rotation, Secret, Waiting};
 use coffer_keys::SourceSpec;
 use http::Method;
+use serde::Deserialize;
 
+use crate::commands::asked::{rerooted, waits};
 use crate::commands::rotation::rotations_table;
 use crate::commands::table::{Flush, sheet, show, table, yes_no};
 use crate::error::Error;
@@ -54,7 +58,7 @@ pub enum KeystoreCommand {
 }
 
 /// Asks, and shows the answer.
-pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<(), Error> {
+pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<ExitCode, Error> {
     match command {
         KeystoreCommand::Status { json } => {
             let keystore: Keystore = remote.get("/v1/keystore").await?;
@@ -62,24 +66,18 @@ pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<(), 
                 format!("{}\n{}", one(keystore), level_keys(keystore))
             })?;
             let rotations: Vec<Rotation> = remote.get("/v1/rotations").await?;
-            match *json || rotations.is_empty() {
-                true => Ok(()),
-                false => show(false, &rotations, |rotations| {
+            if !*json && !rotations.is_empty() {
+                show(false, &rotations, |rotations| {
                     format!("\n{}", rotations_table(rotations))
-                }),
+                })?;
             }
         }
         KeystoreCommand::Rotate { json } => {
-            let rotated: RootRotation = remote
-                .call(Method::POST, "/v1/keystore/rotate", None::<&()>)
-                .await?;
-            show(*json, &rotated, |rotated| {
-                format!(
-                    "the old root key is destroyed ({}); generation {} of the keystore opens \
-                     with the new one alone\n",
-                    rotated.destruction, rotated.generation
-                )
-            })
+            let path = "/v1/keystore/rotate";
+            match remote.call(Method::POST, path, None::<&()>).await? {
+                Asked::Waits(waiting) => return waits(&waiting.request, *json),
+                Asked::Done::<RootRotation>(rotated) => show(*json, &rotated, rerooted)?,
+            }
         }
         KeystoreCommand::Move {
             to,
@@ -103,12 +101,22 @@ pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<(), 
                     .transpose()?,
                 pin: secrets.pin.as_ref().map(|pin| Secret(pin.to_string())),
             };
-            let moved: Keystore = remote
-                .call(Method::POST, "/v1/keystore/move", Some(&request))
-                .await?;
-            show(*json, &moved, one)
+            let path = "/v1/keystore/move";
+            match remote.call(Method::POST, path, Some(&request)).await? {
+                Asked::Waits(waiting) => return waits(&waiting.request, *json),
+                Asked::Done::<Keystore>(moved) => show(*json, &moved, one)?,
+            }
         }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What became of what was asked for.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Asked<T> {
+    Waits(Box<Waiting>),
+    Done(T),
 }
 
 fn one(keystore: &Keystore) -> String {
@@ -150,6 +158,10 @@ fn key_memory(keystore: &Keystore) -> String {
 const EXAMPLES: &str = "\
 The root key opens the keystore, which holds all other keys. Where it lies decides what an old
 copy of the disk is worth after an erase: nothing, when it was in a token.
+
+Where any level takes two custodians, rotating and moving the root key do as well, and end with
+status 3: they wait for approval. A passphrase or PIN is kept nowhere meanwhile: once the move is
+approved, who asked for it gives the same command again.
 
 Generations: each change of the keystore makes a new one, which opens with the present root key
 alone. Keys of levels and buckets have their own, from 1; of buckets, `coffer bucket show` tells.

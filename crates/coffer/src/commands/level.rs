@@ -111,7 +111,7 @@ pub async fn level(remote: &Remote, command: &LevelCommand) -> Result<ExitCode, 
         }
         LevelCommand::Rotate { name, json } => {
             let path = format!("/v1/levels/{}/rotate", segment(name));
-            rotate(remote, &path, *json).await?;
+            return rotate(remote, &path, *json).await;
         }
         LevelCommand::Show { name, json } => {
             let path = format!("/v1/levels/{}", segment(name));

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use coffer_admin::PendingRequest;
+use coffer_admin::{Outcome, PendingRequest};
 use coffer_vault::VaultError;
+use http::Method;
 use serde_json::json;
 
-use crate::commands::asked::{ask, confirm};
+use crate::commands::asked::{confirm, requester, tell};
 use crate::commands::export::Export;
+use crate::commands::rotation::follow;
 use crate::commands::table::{Flush, done, moment, show, table};
 use crate::error::Error;
 use crate::remote::{Remote, segment};
@@ -26,14 +28,14 @@ pub struct RequestArgs {
 /// What can be done with requests.
 #[derive(Debug, Subcommand)]
 pub enum RequestCommand {
-    /// List erases and exports that wait for an approval
+    /// List what waits for an approval
     #[command(after_help = EXAMPLES)]
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Approve what another custodian has asked for; with the last approval it is done
+    /// Approve what somebody else has asked for; with the last approval it is done
     #[command(after_help = APPROVE_EXAMPLES)]
     Approve(ApproveArgs),
     /// Withdraw a request
@@ -91,14 +93,24 @@ async fn approve(remote: &Remote, args: &ApproveArgs) -> Result<ExitCode, Error>
     let request = requests.iter().find(named);
     let request = request.ok_or(VaultError::NoSuchRequest)?;
     let is_export = request.wants == "key.export";
-    match &request.bucket {
-        _ if is_export => {}
-        Some(bucket) => confirm("bucket", bucket, args.yes)?,
-        None => confirm("level", &request.level, args.yes)?,
+    match (&request.bucket, &request.level, &*request.wants) {
+        (Some(bucket), _, "bucket.erase") => confirm("bucket", bucket, args.yes)?,
+        (_, Some(level), "level.erase") => confirm("level", level, args.yes)?,
+        _ => {}
     }
     let export = is_export.then(|| export(request, args)).transpose()?;
     let path = format!("/v1/requests/{}/approve", segment(&args.id));
-    ask(remote, &path, None::<&()>, export, args.json).await
+    let mut outcome: Outcome = remote.call(Method::POST, &path, None::<&()>).await?;
+    match (outcome.rotation.take(), &outcome.request) {
+        (Some(rotation), _) => follow(remote, rotation, args.json).await,
+        // Nothing is left to be approved.
+        (None, Some(request)) if request.approved => {
+            eprintln!("approved: {} has to ask for it again", requester(request));
+            done(args.json, request)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => tell(remote, outcome, export, args.json),
+    }
 }
 
 fn export<'a>(request: &'a PendingRequest, args: &ApproveArgs) -> Result<Export<'a>, Error> {
@@ -110,7 +122,16 @@ fn export<'a>(request: &'a PendingRequest, args: &ApproveArgs) -> Result<Export<
                 .to_owned(),
         });
     }
-    Export::new(&request.level, &request.recipients, out)
+    let level = request.level.as_deref().unwrap_or_default();
+    Export::new(level, &request.recipients, out)
+}
+
+fn state(request: &PendingRequest) -> String {
+    let spoken = request.approved_by.len() + 1;
+    match request.approved {
+        true => "yes: to be asked for again".to_owned(),
+        false => format!("{spoken} of {}", request.approvals),
+    }
 }
 
 fn many(requests: &[PendingRequest]) -> String {
@@ -120,15 +141,17 @@ fn many(requests: &[PendingRequest]) -> String {
         ("LEVEL", Flush::Left),
         ("BUCKET", Flush::Left),
         ("BY", Flush::Left),
+        ("APPROVED", Flush::Left),
         ("EXPIRES (UTC)", Flush::Left),
     ];
     let row = |request: &PendingRequest| {
         vec![
             request.id.clone(),
             request.wants.clone(),
-            request.level.clone(),
+            request.level.clone().unwrap_or("all".to_owned()),
             request.bucket.clone().unwrap_or("-".to_owned()),
-            request.requested_by.clone(),
+            requester(request),
+            state(request),
             moment(&request.expires_at),
         ]
     };
@@ -136,7 +159,7 @@ fn many(requests: &[PendingRequest]) -> String {
 }
 
 const APPROVE_EXAMPLES: &str = "\
-Whoever approves an erase types the name of what is erased, as whoever asked for it did. Whoever
+Who approves an erase types the name of what is erased, as whoever asked for it did. Whoever
 approves an export last gets it.
 
 Exit status 3: it takes the approval of yet others, and is not done.
@@ -148,7 +171,8 @@ Examples:
 
 const EXAMPLES: &str = "\
 A level of two custodians (`coffer level create NAME --rank N --approvals 2`) is erased, and its
-key exported, only when another custodian than who asked approves it, within a day.
+key exported or rotated, only when another custodian than who asked approves it, within a day. So
+is the root key rotated or moved, where there is such a level.
 
 Examples:
   coffer request list

@@ -1,18 +1,42 @@
 //! Rotations under way, as `level rotate` and `bucket rotate` follow them.
 
-use coffer_admin::Rotation;
+use std::process::ExitCode;
+
+use coffer_admin::{Rotation, Waiting};
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Deserialize;
 use tokio::time::sleep;
 
+use crate::commands::asked::waits;
 use crate::commands::table::{Flush, moment, or_dash, show, table};
 use crate::error::Error;
 use crate::limits::ROTATION_LOOK;
 use crate::remote::Remote;
 
-/// Begins a rotation at `path` and follows it to its end, with a bar at a terminal.
-pub async fn rotate(remote: &Remote, path: &str, json: bool) -> Result<(), Error> {
-    let mut rotation: Rotation = remote.call(Method::POST, path, None::<&()>).await?;
+/// Begins a rotation at `path` and follows it to its end; or tells that it waits for approvals.
+pub async fn rotate(remote: &Remote, path: &str, json: bool) -> Result<ExitCode, Error> {
+    let asked: Begun = remote.call(Method::POST, path, None::<&()>).await?;
+    match asked {
+        Begun::Waits(waiting) => waits(&waiting.request, json),
+        Begun::Begun(rotation) => follow(remote, rotation, json).await,
+    }
+}
+
+/// What became of what was asked for.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Begun {
+    Waits(Waiting),
+    Begun(Rotation),
+}
+
+/// Follows a rotation to its end, with a bar at a terminal.
+pub async fn follow(
+    remote: &Remote,
+    mut rotation: Rotation,
+    json: bool,
+) -> Result<ExitCode, Error> {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} keys {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(0).with_style(style);
@@ -43,7 +67,7 @@ pub async fn rotate(remote: &Remote, path: &str, json: bool) -> Result<(), Error
             code: "rotation_failed".to_owned(),
             message: format!("{problem}; the next start of the server goes on with it"),
         }),
-        None => Ok(()),
+        None => Ok(ExitCode::SUCCESS),
     }
 }
 

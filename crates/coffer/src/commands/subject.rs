@@ -25,6 +25,12 @@ pub async fn subject(remote: &Remote, command: &SubjectCommand) -> Result<(), Er
             show(*json, &remote.get::<Subject>(&path(name)).await?, one)
         }
         SubjectCommand::Set(args) => set(remote, args).await,
+        SubjectCommand::Settle(NamedArgs { name, json }) => {
+            let nothing: Option<&()> = None;
+            let path = format!("{}/settle", path(name));
+            let settled: Subject = remote.call(Method::POST, &path, nothing).await?;
+            show(*json, &settled, one)
+        }
         SubjectCommand::Disable(args) => switch(remote, args, true).await,
         SubjectCommand::Enable(args) => switch(remote, args, false).await,
         SubjectCommand::Delete(NamedArgs { name, json }) => {
@@ -38,6 +44,7 @@ async fn create(remote: &Remote, args: &CreateArgs) -> Result<(), Error> {
     let request = SubjectRequest {
         name: args.name.clone(),
         clearance: args.clearance.clone(),
+        trusted: args.trusted,
         roles: chosen(&args.roles),
         expires_at: args.expires.clone(),
         grants: (!args.grant.is_empty()).then(|| args.grant.clone()),
@@ -56,6 +63,11 @@ async fn create(remote: &Remote, args: &CreateArgs) -> Result<(), Error> {
 async fn set(remote: &Remote, args: &SetArgs) -> Result<(), Error> {
     let changes = SubjectChanges {
         clearance: args.clearance.clone(),
+        trusted: match (args.trusted, args.floating) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            (false, false) => None,
+        },
         roles: args.roles.as_deref().map(chosen),
         expires_at: args.expires.clone(),
         disabled: None,
@@ -106,6 +118,14 @@ fn state(subject: &Subject) -> String {
     }
 }
 
+fn clearance(subject: &Subject) -> String {
+    match (subject.trusted, &subject.read) {
+        (true, _) => format!("{} (trusted)", subject.clearance),
+        (false, Some(read)) => format!("{} (has read {read})", subject.clearance),
+        (false, None) => subject.clearance.clone(),
+    }
+}
+
 fn many(subjects: &[Subject]) -> String {
     let columns = [
         ("SUBJECT", Flush::Left),
@@ -123,7 +143,7 @@ fn many(subjects: &[Subject]) -> String {
         vec![
             subject.name.clone(),
             subject.access_key_id.clone(),
-            subject.clearance.clone(),
+            clearance(subject),
             or_dash(&subject.roles.join(",")),
             buckets,
             state(subject),
@@ -143,7 +163,7 @@ fn one(subject: &Subject) -> String {
     };
     sheet([
         ("subject", subject.name.clone()),
-        ("clearance", subject.clearance.clone()),
+        ("clearance", clearance(subject)),
         ("roles", or_dash(&subject.roles.join(","))),
         ("buckets", buckets),
         ("state (UTC)", state(subject)),

@@ -41,6 +41,9 @@ pub enum SubjectCommand {
     /// Let a disabled subject's access key count again
     #[command(after_help = EXAMPLES)]
     Enable(NamedArgs),
+    /// Let a subject write low again that has read high; its requests under way are cut off
+    #[command(after_help = SETTLE_EXAMPLES)]
+    Settle(NamedArgs),
     /// Delete a subject and its access key
     #[command(after_help = EXAMPLES)]
     Delete(NamedArgs),
@@ -64,6 +67,9 @@ pub struct CreateArgs {
     /// What it may read and write: a level, LOW..HIGH, or a label or range such as s0-s2:c1
     #[arg(long, value_name = "LOW..HIGH", default_value = "default")]
     pub clearance: String,
+    /// Trust it with its range: what it reads has no bearing on where it writes
+    #[arg(long)]
+    pub trusted: bool,
     /// Roles: data-user, system-administrator, key-custodian, auditor
     #[arg(
         long,
@@ -91,6 +97,12 @@ pub struct SetArgs {
     /// What it may read and write, written as for `create`
     #[arg(long, value_name = "LOW..HIGH")]
     pub clearance: Option<String>,
+    /// Trust it with its range; a new clearance is not trusted otherwise
+    #[arg(long)]
+    pub trusted: bool,
+    /// Trust it with its range no more
+    #[arg(long, conflicts_with = "trusted")]
+    pub floating: bool,
     /// Roles, instead of those it has; '' for none
     #[arg(long, value_name = "ROLE,…", value_delimiter = ',')]
     pub roles: Option<Vec<String>>,
@@ -157,13 +169,15 @@ fn expiry(text: &str) -> Result<String, String> {
 
 const EXAMPLES: &str = "\
 A subject is a name with an access key. Its clearance says what it may read and write: it reads
-what its higher label dominates, and writes what lies between the lower and the higher.
+what its higher label dominates, and writes what lies between the lower and the higher. Where these
+differ it floats: once it has read high it does not write low, until it is settled.
 
 Examples:
   coffer subject create ann --clearance default..secret
   coffer subject list
   coffer subject show ann --json
   coffer subject set ann --expires 30d
+  coffer subject settle ann
   coffer subject disable ann
   coffer subject delete ann";
 
@@ -176,6 +190,14 @@ Examples:
   coffer subject create backup --clearance secret --grant backups=read,write,list --expires 8w
   coffer subject create carl --roles key-custodian,auditor
   coffer subject create lab --clearance s1-s3:c1.c3";
+
+const SETTLE_EXAMPLES: &str = "\
+A key custodian's act, for when what the subject has read high can't reach what it writes low: its
+program has been started anew, say. No subject settles itself.
+
+Examples:
+  coffer subject list
+  coffer subject settle ann";
 
 const SET_EXAMPLES: &str = "\
 The first grant narrows a subject that could use every bucket to those it is granted.

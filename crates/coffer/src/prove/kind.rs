@@ -9,6 +9,8 @@ pub enum Kind {
     Folder,
     /// All keys above the data keys, sealed.
     Keystore,
+    /// How new everything is, sealed.
+    Anchor,
     /// Which root-key source: not secret.
     SourceRecord,
     /// The root key, readable by its owner.
@@ -21,6 +23,8 @@ pub enum Kind {
     DatabaseLog,
     /// The index of such a log: numbers of pages.
     DatabaseLogIndex,
+    /// Beside a catalog: the number of its newest commit, or why it is in doubt.
+    CatalogNote,
     /// What an interrupted creation left: it counts for nothing.
     Unfinished,
     /// A sealed message.
@@ -71,12 +75,14 @@ impl Kind {
         match self {
             Self::Folder => "folders",
             Self::Keystore => "keystore",
+            Self::Anchor => "anchor",
             Self::SourceRecord => "root-key source record",
             Self::PlainRootKey => "readable root key",
             Self::SealedRootKey => "sealed root key",
             Self::Database => "databases",
             Self::DatabaseLog => "write-ahead logs",
             Self::DatabaseLogIndex => "log indexes",
+            Self::CatalogNote => "notes of commits",
             Self::Unfinished => "left by an interrupted start",
             Self::Blob => "blobs",
             Self::AuditSegment => "audit segments",
@@ -108,13 +114,14 @@ fn top(name: &str) -> Option<Kind> {
     match name.strip_suffix(".new").unwrap_or(name) {
         "lock" | "admin.sock" => Some(Kind::Empty),
         "keystore" => Some(Kind::Keystore),
+        "anchor" => Some(Kind::Anchor),
         "keystore.source" => Some(Kind::SourceRecord),
         "root.key" => Some(Kind::PlainRootKey),
         "root.passphrase" | "root-2.passphrase" | "root.token" | "root-2.token" => {
             Some(Kind::SealedRootKey)
         }
         "credentials" => Some(Kind::Credentials),
-        other => database(other, "system"),
+        _ => database(name, "system"),
     }
 }
 
@@ -139,8 +146,9 @@ fn audit(name: &str) -> Option<Kind> {
 fn database(name: &str, stem: &str) -> Option<Kind> {
     match name.strip_prefix(stem)? {
         ".db" => Some(Kind::Database),
-        ".db-wal" => Some(Kind::DatabaseLog),
+        ".db-wal" | ".db-wal.new" => Some(Kind::DatabaseLog),
         ".db-shm" => Some(Kind::DatabaseLogIndex),
+        ".newest" | ".in-doubt" if stem == "catalog" => Some(Kind::CatalogNote),
         ".unfinished" | ".unfinished-journal" | ".db-journal" => Some(Kind::Unfinished),
         _ => None,
     }
@@ -168,11 +176,13 @@ mod tests {
             ("lock", Kind::Empty),
             ("admin.sock", Kind::Empty),
             ("keystore", Kind::Keystore),
+            ("anchor", Kind::Anchor),
             ("keystore.source", Kind::SourceRecord),
             ("root.key", Kind::PlainRootKey),
             ("root-2.passphrase", Kind::SealedRootKey),
             ("system.db", Kind::Database),
             ("system.db-wal", Kind::DatabaseLog),
+            ("system.db-wal.new", Kind::DatabaseLog),
             ("system.unfinished-journal", Kind::Unfinished),
             ("credentials.new", Kind::Credentials),
             ("tls/ca.pem", Kind::Certificate),
@@ -183,6 +193,11 @@ mod tests {
             assert_eq!(file(path), Some(kind), "{path}");
         }
         assert_eq!(file(&format!("{bucket}/catalog.db")), Some(Kind::Database));
+        for note in ["catalog.newest", "catalog.in-doubt"] {
+            let kind = file(&format!("{bucket}/{note}"));
+            assert_eq!(kind, Some(Kind::CatalogNote));
+        }
+        assert_eq!(file("system.newest"), None);
         let blob = format!("{bucket}/blobs/ab/{}", "c".repeat(30));
         assert_eq!(file(&blob), Some(Kind::Blob));
         for folder in ["", "tls", "buckets", bucket, &format!("{bucket}/blobs/ab")] {

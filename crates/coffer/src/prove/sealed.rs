@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use coffer_keys::limits::ANCHOR_SLOT_BYTES;
 use coffer_keys::{CopyView, inspect_keystore};
 use coffer_seal::plaintext_bytes;
 
@@ -127,6 +128,35 @@ pub fn keystore(path: &Path) -> io::Result<Look> {
         if let Some(wrong) = wrong {
             look.wrong = Some(format!("copy {name}: {wrong}"));
         }
+    }
+    Ok(look)
+}
+
+/// The anchor: one or two copies, sealed.
+pub fn anchor(path: &Path) -> io::Result<Look> {
+    const FRAME_BYTES: usize = 24;
+    let file = File::open(path)?;
+    let mut look = Look::default();
+    for slot in 0..2 {
+        let start = slot * ANCHOR_SLOT_BYTES as u64;
+        let mut frame = [0; FRAME_BYTES];
+        let read_bytes = file.read_at(&mut frame, start)?;
+        if frame[..read_bytes].iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        if read_bytes < FRAME_BYTES || !frame.starts_with(b"cofferAN") {
+            return Ok(Look::wrong("it is no anchor"));
+        }
+        let sealed_bytes = u32::from_be_bytes([frame[20], frame[21], frame[22], frame[23]]);
+        let sealed = start + FRAME_BYTES as u64;
+        let found = pages(
+            &file,
+            sealed..sealed + u64::from(sealed_bytes),
+            PAGE_BYTES,
+            0,
+        )?;
+        look.page_count += found.page_count;
+        look.wrong = look.wrong.or(found.wrong);
     }
     Ok(look)
 }

@@ -101,6 +101,7 @@ impl Walk<'_> {
             Kind::Database => sealed::database(&path),
             Kind::DatabaseLog => sealed::database_log(&path),
             Kind::Keystore => self.keystore(&path),
+            Kind::Anchor => sealed::anchor(&path),
             Kind::AuditSegment => sealed::audit_segment(&path),
             Kind::Empty if metadata.len() > 0 && metadata.is_file() => Ok(Look {
                 wrong: Some("it is not empty".to_owned()),

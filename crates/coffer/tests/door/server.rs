@@ -1,17 +1,21 @@
 //! A listener in this process, and clients of it.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use coffer::certificates::ensure;
-use coffer::door::{Door, listen};
+use coffer::door::Door;
 use coffer::limits::Limits;
+use coffer::listener::listen;
+use coffer::proxies::{Listener, Proxies, ProxyRules};
 use coffer::request_body::PacedBody;
 use coffer::server_names::names;
 use coffer::shutdown::Shutdown;
+use coffer::slots::Slots;
 use coffer::tls::{Certificate, Source, server_config};
 use coffer::tls_folder::Files;
 use coffer::turnstile::Turnstile;
@@ -91,10 +95,17 @@ pub(crate) struct Running {
     pub(crate) shutdown: Shutdown,
     pub(crate) go: Arc<Notify>,
     pub(crate) task: JoinHandle<()>,
+    /// The last client.
+    pub(crate) client_address: Arc<Mutex<Option<IpAddr>>>,
     _data: tempfile::TempDir,
 }
 
 pub(crate) fn start(limits: Limits) -> Running {
+    start_behind(limits, &ProxyRules::default())
+}
+
+/// One that is reached by way of proxies.
+pub(crate) fn start_behind(limits: Limits, rules: &ProxyRules) -> Running {
     let data = tempfile::tempdir().unwrap();
     let files = Files::of(data.path());
     let names = names("localhost", &[], &[]);
@@ -125,7 +136,8 @@ pub(crate) fn start(limits: Limits) -> Running {
         name: "test",
         tls: server_config(certificate).unwrap(),
         limits,
-        connections: limits.connections,
+        slots: Slots::new(limits.connections, 0),
+        proxies: Proxies::of(rules, Listener::S3),
         traffic: traffic.clone(),
         stop: shutdown.stop(),
         pool: Arc::default(),
@@ -135,8 +147,14 @@ pub(crate) fn start(limits: Limits) -> Running {
         *refused.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         refused
     };
+    let clients = Arc::new(Mutex::new(None));
+    let told = clients.clone();
     let service = Turnstile::new(answers, busy, &limits, traffic.clone());
-    let task = tokio::spawn(door.serve(listener, move |_| service.clone()));
+    let service_for = move |client, _: &_| {
+        *told.lock().unwrap() = Some(client);
+        service.clone()
+    };
+    let task = tokio::spawn(door.serve(listener, service_for));
     let client = TlsConnector::from(Arc::new(config));
     Running {
         address,
@@ -145,6 +163,7 @@ pub(crate) fn start(limits: Limits) -> Running {
         shutdown,
         go,
         task,
+        client_address: clients,
         _data: data,
     }
 }
@@ -154,6 +173,7 @@ pub(crate) fn short() -> Limits {
     Limits {
         handshake_timeout_seconds: 1,
         header_timeout_seconds: 1,
+        sign_in_timeout_seconds: 1,
         progress_timeout_seconds: 1,
         request_wait_seconds: 1,
         ..Limits::default()
@@ -162,11 +182,15 @@ pub(crate) fn short() -> Limits {
 
 impl Running {
     pub(crate) async fn connect(&self) -> TlsStream<TcpStream> {
-        let tcp = TcpStream::connect(self.address).await.unwrap();
-        self.client
-            .connect(ServerName::try_from("localhost").unwrap(), tcp)
-            .await
-            .unwrap()
+        self.connect_saying(b"").await.unwrap()
+    }
+
+    /// A connection that begins with something else than TLS.
+    pub(crate) async fn connect_saying(&self, first: &[u8]) -> io::Result<TlsStream<TcpStream>> {
+        let mut tcp = TcpStream::connect(self.address).await?;
+        tcp.write_all(first).await?;
+        let name = ServerName::try_from("localhost").unwrap();
+        self.client.connect(name, tcp).await
     }
 
     pub(crate) async fn ask(&self, path: &str) -> String {

@@ -1,0 +1,81 @@
+//! The tables of a catalog, by format.
+
+/// What makes a catalog of format 1 one of format 2, but for the table.
+pub(crate) const TO_FORMAT_2: &str = "
+INSERT INTO meta VALUES('commit_count', 0);
+PRAGMA user_version = 2;
+";
+
+/// The table that format 2 brought.
+pub(crate) const FINISHED_UPLOAD: &str = "
+CREATE TABLE finished_upload(
+    upload_id BLOB NOT NULL PRIMARY KEY,
+    finished_ms INTEGER NOT NULL,
+    request BLOB NOT NULL,
+    etag TEXT NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    checksum TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX finished_upload_by_time ON finished_upload(finished_ms);
+";
+
+/// The tables that all formats have. `docs/FORMAT.md`, "Catalog", says what each column means.
+pub(crate) const SCHEMA: &str = "
+CREATE TABLE meta(
+    name TEXT NOT NULL PRIMARY KEY,
+    value ANY
+) STRICT, WITHOUT ROWID;
+CREATE TABLE object(
+    name BLOB NOT NULL PRIMARY KEY,
+    id INTEGER NOT NULL,
+    is_inline INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    etag TEXT NOT NULL,
+    modified_ms INTEGER NOT NULL,
+    part_count INTEGER NOT NULL,
+    tag_count INTEGER NOT NULL,
+    checksum TEXT,
+    details TEXT,
+    tags TEXT
+) STRICT, WITHOUT ROWID;
+CREATE TABLE inline(
+    object_id INTEGER NOT NULL PRIMARY KEY,
+    data BLOB NOT NULL
+) STRICT;
+CREATE TABLE blob(
+    object_id INTEGER NOT NULL,
+    offset_bytes INTEGER NOT NULL,
+    part_number INTEGER NOT NULL,
+    blob_id BLOB NOT NULL,
+    plaintext_bytes INTEGER NOT NULL,
+    key_generation INTEGER NOT NULL,
+    wrapped_key BLOB NOT NULL,
+    checksum TEXT,
+    PRIMARY KEY(object_id, offset_bytes, part_number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX blob_by_id ON blob(blob_id);
+CREATE UNIQUE INDEX blob_by_part ON blob(object_id, part_number) WHERE part_number > 0;
+CREATE TABLE upload(
+    name BLOB NOT NULL,
+    upload_id BLOB NOT NULL,
+    started_ms INTEGER NOT NULL,
+    checksum TEXT,
+    details TEXT,
+    tags TEXT,
+    PRIMARY KEY(name, upload_id)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX upload_by_id ON upload(upload_id);
+CREATE TABLE part(
+    upload_id BLOB NOT NULL,
+    part_number INTEGER NOT NULL,
+    etag TEXT NOT NULL,
+    modified_ms INTEGER NOT NULL,
+    blob_id BLOB NOT NULL,
+    plaintext_bytes INTEGER NOT NULL,
+    key_generation INTEGER NOT NULL,
+    wrapped_key BLOB NOT NULL,
+    checksum TEXT,
+    PRIMARY KEY(upload_id, part_number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX part_by_blob ON part(blob_id);
+";

@@ -1,0 +1,240 @@
+//! What is acknowledged while the disk fails: it stays, through a kill and through a power cut.
+
+#![expect(clippy::unwrap_used, reason = "what a test can not unwrap fails it")]
+
+mod calls;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use coffer_seal::SecretKey;
+use coffer_store::record::{
+    BlobRef, Content, Details, Id, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
+    WRAPPED_KEY_BYTES,
+};
+use coffer_store::{BlobStore, Catalog, StoreError};
+use futures::StreamExt;
+use futures::future::join_all;
+use tempfile::TempDir;
+use tokio::sync::Mutex as OneAtATime;
+
+const BUCKET: Id = Id([0xb0; 16]);
+const WRITERS: usize = 8;
+/// One key for all, for the catalog does not keep it here.
+const DATA_KEY: [u8; 32] = [9; 32];
+const BLOB_BYTES: usize = 17_000;
+
+static ONE: OneAtATime<()> = OneAtATime::const_new(());
+
+/// What each name may hold: the version last acknowledged, and those in doubt since.
+type Known = HashMap<String, (Option<u8>, Vec<u8>)>;
+
+struct Bucket {
+    _dir: TempDir,
+    key: SecretKey,
+    catalog: Catalog,
+    blobs: BlobStore,
+    known: Mutex<Known>,
+}
+
+impl Bucket {
+    async fn new() -> Self {
+        let dir = folder();
+        calls::watch(dir.path());
+        let key = SecretKey::generate();
+        let catalog = Catalog::create(dir.path(), &key, "b").await.unwrap();
+        // What was renamed is known under its new name from here on.
+        let again = Catalog::open(dir.path(), &key);
+        catalog.close().await;
+        let blobs = BlobStore::new(dir.path(), BUCKET);
+        Self {
+            catalog: again.await.unwrap(),
+            _dir: dir,
+            key,
+            blobs,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Puts an object in a blob, as the vault does. Whether it was acknowledged.
+    async fn put(&self, name: &str, version: u8, precondition: Precondition) -> bool {
+        let mut writer = self.blobs.create(&SecretKey::from_bytes(DATA_KEY)).unwrap();
+        writer
+            .write(Bytes::from(vec![version; BLOB_BYTES]))
+            .await
+            .unwrap();
+        let blob = writer.finish().await.unwrap();
+        self.known()
+            .entry(name.to_owned())
+            .or_default()
+            .1
+            .push(version);
+        let object = in_blob(name, blob.id(), blob.plaintext_bytes());
+        match self.catalog.put(object, precondition).await {
+            Ok(outcome) => {
+                blob.keep();
+                self.known()
+                    .insert(name.to_owned(), (Some(version), Vec::new()));
+                self.blobs.remove(outcome.replaced).await;
+                true
+            }
+            Err(StoreError::Full | StoreError::PreconditionFailed) => {
+                self.known()
+                    .get_mut(name)
+                    .unwrap()
+                    .1
+                    .retain(|other| *other != version);
+                false
+            }
+            Err(_) => {
+                blob.keep_in_doubt();
+                false
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All that was acknowledged is there after a kill, and after a power cut; sweeps included.
+    async fn assert_nothing_is_lost(&self, told: &str) {
+        for is_power_cut in [false, true] {
+            let copy = folder();
+            calls::copy(copy.path(), is_power_cut);
+            let catalog = Catalog::open(copy.path(), &self.key).await.unwrap();
+            let blobs = BlobStore::new(copy.path(), BUCKET);
+            blobs.sweep(&catalog).await.unwrap();
+            let known = self.known().clone();
+            for (name, (acknowledged, in_doubt)) in known {
+                let found = read(&catalog, &blobs, &name).await;
+                let told = format!("{told}, power cut: {is_power_cut}, {name}: {found:?}");
+                match found {
+                    found if found == acknowledged => {}
+                    Some(version) => assert!(in_doubt.contains(&version), "{told}"),
+                    None => panic!("lost: {told}"),
+                }
+            }
+            catalog.check_structure().await.unwrap();
+            catalog.close().await;
+        }
+    }
+}
+
+/// In memory where that can be had: the disk's failures are played.
+fn folder() -> TempDir {
+    let shm = Path::new("/dev/shm");
+    match shm.is_dir() {
+        true => tempfile::tempdir_in(shm).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    }
+}
+
+fn in_blob(name: &str, id: Id, plaintext_bytes: u64) -> NewObject {
+    NewObject {
+        name: ObjectName::new(name).unwrap(),
+        etag: "etag".into(),
+        modified_ms: 0,
+        details: Details::default(),
+        tags: Vec::new(),
+        content: NewContent::Blob(BlobRef {
+            id,
+            plaintext_bytes,
+            key_generation: 1,
+            wrapped_key: [0; WRAPPED_KEY_BYTES],
+            checksum: None,
+        }),
+    }
+}
+
+/// Which version there is.
+async fn read(catalog: &Catalog, blobs: &BlobStore, name: &str) -> Option<u8> {
+    let all = |head: &ObjectHead| Ok::<_, StoreError>(0..head.size_bytes);
+    let name = ObjectName::new(name).unwrap();
+    let (head, _, content) = catalog.read(&name, all).await.unwrap()?.unwrap();
+    let Content::Blobs { blobs: refs, .. } = content else {
+        panic!("inline")
+    };
+    let key = SecretKey::from_bytes(DATA_KEY);
+    let opened = blobs.open(refs[0].id, &key, head.size_bytes).await;
+    let mut reader = opened.unwrap_or_else(|error| panic!("a row without its blob: {error}"));
+    let first = reader.next().await.unwrap().unwrap();
+    Some(first[0])
+}
+
+/// A sync of the log fails once, or several times in a row, under eight writers of new and of old
+/// names; then the disk works again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_acknowledged_is_lost_when_syncs_of_the_log_fail() {
+    let _one = ONE.lock().await;
+    for failing in [1, 2, 3, 6] {
+        for precondition in [Precondition::None, Precondition::Absent] {
+            let bucket = Arc::new(Bucket::new().await);
+            let writers = (0..WRITERS).map(|writer| {
+                let (bucket, precondition) = (bucket.clone(), precondition.clone());
+                tokio::spawn(async move {
+                    for number in 0..10 {
+                        if number == 4 && writer == 0 {
+                            calls::disk(|disk| disk.failing_syncs = failing);
+                        }
+                        let name = match precondition {
+                            Precondition::None => format!("{writer}-{}", number % 3),
+                            _ => format!("{writer}-{number}"),
+                        };
+                        bucket.put(&name, number, precondition.clone()).await;
+                    }
+                })
+            });
+            for writer in join_all(writers).await {
+                writer.unwrap();
+            }
+            let told = format!("{failing} syncs failed, {precondition:?}");
+            assert!(calls::disk(|disk| disk.refused_count) > 0, "{told}");
+            bucket.assert_nothing_is_lost(&told).await;
+            calls::disk(|disk| disk.failing_syncs = 0);
+            assert!(bucket.put("after", 1, Precondition::None).await, "{told}");
+            bucket.assert_nothing_is_lost(&told).await;
+        }
+    }
+}
+
+/// There is no room for the log's index to grow, which is found after the log was synced.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_commit_that_finds_no_room_for_its_index_is_in_doubt() {
+    let _one = ONE.lock().await;
+    let bucket = Arc::new(Bucket::new().await);
+    assert!(bucket.put("old", 1, Precondition::None).await);
+    calls::disk(|disk| disk.is_index_full = true);
+    let data = Bytes::from(vec![7; 16_000]);
+    for round in 0.. {
+        assert!(round < 40, "the index never had to grow");
+        let puts = (0..64).map(|number| {
+            let mut object = in_blob(&format!("{round}-{number}"), BUCKET, 0);
+            object.content = NewContent::Inline(data.clone());
+            let catalog = bucket.catalog.clone();
+            tokio::spawn(async move { catalog.put(object, Precondition::None).await })
+        });
+        // By the time that it has to grow, this one is among those to be committed.
+        let (old, puts) = tokio::join!(bucket.put("old", 2, Precondition::None), join_all(puts));
+        let is_full = |put: &Result<_, StoreError>| matches!(put, Err(StoreError::Full));
+        let puts: Vec<_> = puts.into_iter().map(Result::unwrap).collect();
+        assert!(
+            !puts.iter().any(is_full),
+            "a commit that stands was answered as full"
+        );
+        let is_refused = calls::disk(|disk| disk.refused_count) > 0;
+        assert!(is_refused || old && puts.iter().all(Result::is_ok));
+        if is_refused {
+            break;
+        }
+    }
+    bucket.assert_nothing_is_lost("no room").await;
+    calls::disk(|disk| disk.is_index_full = false);
+    assert!(
+        bucket.put("old", 3, Precondition::None).await,
+        "there is room again"
+    );
+    bucket.assert_nothing_is_lost("room again").await;
+}

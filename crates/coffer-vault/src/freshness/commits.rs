@@ -1,0 +1,105 @@
+//! How far catalogs have come, as far as is known.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use coffer_keys::{Anchor, Keystore};
+use coffer_store::record::Id;
+
+use crate::clock::now_ms;
+use crate::error::{Result, VaultError};
+use crate::rollback::{Rollback, RollbackOf};
+
+/// The highest count of commits of each catalog: as it is held, or as it was seen since.
+#[derive(Default)]
+pub(crate) struct Commits {
+    highest: Mutex<HashMap<Id, u64>>,
+    /// When that was known last: at the beginning, when the anchor was written.
+    held_ms: AtomicI64,
+    /// How often something became known.
+    news: AtomicU64,
+}
+
+impl Commits {
+    /// As an anchor holds them.
+    pub(crate) fn of(anchor: Option<&Anchor>) -> Self {
+        let held = anchor.iter().flat_map(|anchor| &anchor.commits);
+        let highest = held.map(|(id, commits)| (Id(*id), *commits));
+        Self {
+            highest: Mutex::new(highest.collect()),
+            held_ms: AtomicI64::new(anchor.map_or(0, |anchor| anchor.held_ms)),
+            news: AtomicU64::new(1),
+        }
+    }
+
+    /// Whether a catalog has come further than is known.
+    pub(crate) fn is_news(&self, id: Id, commits: u64) -> bool {
+        self.highest().get(&id).is_none_or(|known| *known < commits)
+    }
+
+    /// How a catalog stands that has come so far, if it is an older copy.
+    pub(crate) fn rollback(&self, id: Id, commits: u64) -> Option<Rollback> {
+        let held = self.highest().get(&id).copied()?;
+        (commits < held).then(|| Rollback {
+            of: RollbackOf::Catalog(id),
+            found: commits,
+            held,
+            held_ms: self.held_ms.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Judges a catalog that was opened, and remembers how far it has come.
+    ///
+    /// # Errors
+    /// [`VaultError::CatalogRolledBack`].
+    pub(crate) fn opened(&self, id: Id, commits: u64) -> Result<()> {
+        match self.rollback(id, commits) {
+            Some(rollback) => Err(VaultError::CatalogRolledBack { rollback }),
+            None => {
+                self.seen(id, commits);
+                Ok(())
+            }
+        }
+    }
+
+    /// Remembers how far a catalog has come.
+    pub(crate) fn seen(&self, id: Id, commits: u64) {
+        let mut highest = self.highest();
+        match highest.get(&id) {
+            Some(known) if *known >= commits => return,
+            _ => highest.insert(id, commits),
+        };
+        self.held_ms.store(now_ms(), Ordering::Relaxed);
+        self.news.fetch_add(1, Ordering::Release);
+    }
+
+    /// How far a catalog is known to have come.
+    pub(super) fn highest_of(&self, id: Id) -> u64 {
+        self.highest().get(&id).copied().unwrap_or(0)
+    }
+
+    /// Forgets a catalog: another one comes in its place.
+    pub(crate) fn forget(&self, id: Id) {
+        self.highest().remove(&id);
+        self.news.fetch_add(1, Ordering::Release);
+    }
+
+    /// A number that is another one when something became known.
+    pub(super) fn news(&self) -> u64 {
+        self.news.load(Ordering::Acquire)
+    }
+
+    /// Of the buckets that have a key.
+    pub(super) fn of_buckets(&self, keystore: &Keystore) -> BTreeMap<[u8; 16], u64> {
+        let highest = self.highest();
+        let held = highest
+            .iter()
+            .filter(|(id, _)| keystore.holds_bucket(&id.0));
+        held.map(|(id, commits)| (id.0, *commits)).collect()
+    }
+
+    fn highest(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
+        self.highest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,58 @@
+//! Damaged pages.
+
+use std::os::unix::fs::FileExt;
+
+use coffer_audit::{Hash, Recorded};
+use coffer_seal::SecretKey;
+use coffer_store::record::Id;
+
+use super::*;
+
+const PAGE_BYTES: u64 = 4096;
+
+/// Each page in turn: what does not need it works, and at once.
+#[test]
+fn a_damaged_page_stops_only_what_needs_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("system.db");
+    let key = SecretKey::from_bytes([0x0d; 32]);
+    let anchor = Recorded {
+        sequence: 1,
+        hash: Hash([7; 32]),
+    };
+    let system = System::open(&path, &key).unwrap();
+    for id in 0..40_u8 {
+        let text = "x".repeat(300);
+        system.keep(Kind::Request, &[id; 16], &text).unwrap();
+        system.doom(Id([id; 16])).unwrap();
+    }
+    drop(system);
+    let whole = std::fs::read(&path).unwrap();
+    let page_count = whole.len() as u64 / PAGE_BYTES;
+    let (mut anchored_count, mut doomed_count, mut listed_count) = (0, 0, 0);
+    for page in 1..page_count {
+        std::fs::write(&path, &whole).unwrap();
+        let system = System::open(&path, &key).unwrap();
+        // As for a server that runs: the pages are not in memory any more.
+        system.reopen();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        let at = page * PAGE_BYTES + 100;
+        file.write_all_at(&[whole[at as usize] ^ 1], at).unwrap();
+        for _ in 0..2 {
+            anchored_count += usize::from(system.set_audit_anchor(&anchor).is_ok());
+            doomed_count += usize::from(system.doom(Id([99; 16])).is_ok());
+            listed_count += usize::from(system.documents::<String>(Kind::Request).is_ok());
+        }
+        drop(system);
+        let _ = std::fs::remove_file(dir.path().join("system.db-wal"));
+    }
+    // All but the pages of their own tables (and of their indexes).
+    let tries = 2 * (page_count as usize - 1);
+    assert!(
+        anchored_count >= tries - 2 * 3,
+        "{anchored_count} of {tries}"
+    );
+    assert!(doomed_count >= tries - 2, "{doomed_count} of {tries}");
+    assert!(listed_count >= tries - 2 * 6, "{listed_count} of {tries}");
+    assert!(listed_count < tries, "it was damaged at all");
+}

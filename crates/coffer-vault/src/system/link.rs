@@ -1,0 +1,286 @@
+//! The connection to `system.db`, and whether it is certain what that holds.
+//!
+//! A commit that failed may stand all the same: its frames may be in the log although they could
+//! not be synced, and whoever opens the database next finds them. So a failed commit is *in doubt*.
+//! The connection is dropped, the log made durable as it is, and the database opened anew: then the
+//! number of its commits tells whether the change happened. Until that succeeds nothing is read or
+//! changed, and what the change was about is not used.
+//!
+//! A page whose seal does not verify spoils the connection, not the database: it is opened anew,
+//! and whatever does not need that page works.
+
+use std::path::{Path, PathBuf};
+
+use coffer_seal::SecretKey;
+use coffer_store::{Database, StoreError};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::{DATABASE, System};
+use crate::error::{Result, VaultError};
+
+/// Told, once, whether a change has happened.
+pub(super) type Outcome = Box<dyn FnOnce(&System, bool) + Send>;
+
+/// A change whose commit failed.
+struct Doubt {
+    /// The number of the commit, had it happened.
+    number: i64,
+    outcome: Outcome,
+}
+
+/// What a database is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Change,
+    /// It stays as it is, in whatever format it has.
+    Look,
+}
+
+/// The connection, and what is known of it.
+pub(super) struct Link {
+    path: PathBuf,
+    key: SecretKey,
+    access: Access,
+    /// None when it was dropped: the next who needs it opens it.
+    connection: Option<Connection>,
+    /// How many commits there were; none where that can't be read.
+    number: Option<i64>,
+    doubt: Option<Doubt>,
+    #[cfg(test)]
+    faults: Faults,
+}
+
+/// What a test has go wrong.
+#[cfg(test)]
+#[derive(Default)]
+struct Faults {
+    /// The next commit fails. Whether it stands all the same.
+    commit: Option<bool>,
+    is_unsettled: bool,
+}
+
+#[cfg(test)]
+impl System {
+    /// Has the next commit fail; `stands` all the same or not, which can be found out or not.
+    pub(crate) fn fail_next_commit(&self, stands: bool, can_settle: bool) {
+        self.held().link.faults = Faults {
+            commit: Some(stands),
+            is_unsettled: !can_settle,
+        };
+    }
+
+    /// Forgets what was read of it.
+    pub(crate) fn reopen(&self) {
+        self.held().link.drop_connection();
+    }
+
+    pub(crate) fn let_settle(&self) {
+        self.held().link.faults = Faults::default();
+    }
+}
+
+impl Link {
+    pub(super) fn new(path: &Path, key: &SecretKey, access: Access) -> Self {
+        Self {
+            path: path.to_owned(),
+            key: key.clone(),
+            access,
+            connection: None,
+            number: None,
+            doubt: None,
+            #[cfg(test)]
+            faults: Faults::default(),
+        }
+    }
+
+    /// The connection, after whatever is in doubt has been settled.
+    fn connection(&mut self, system: &System) -> Result<&mut Connection> {
+        self.settle(system)?;
+        if self.connection.is_none() {
+            self.connection = Some(self.open().map_err(told)?);
+        }
+        self.connection.as_mut().ok_or(VaultError::ShuttingDown)
+    }
+
+    fn open(&mut self) -> Result<Connection, StoreError> {
+        if self.access == Access::Look {
+            return DATABASE.open_read_only(&self.path, &self.key);
+        }
+        let connection = DATABASE.open(&self.path, &self.key)?;
+        match number(&connection) {
+            Ok(number) => {
+                self.number = Some(number);
+                Ok(connection)
+            }
+            // It was spoiled by that. Nothing else needs the number, so the rest goes on without.
+            Err(error) => {
+                tracing::error!(%error, "the number of system.db's commits can't be read");
+                self.number = None;
+                DATABASE.open(&self.path, &self.key)
+            }
+        }
+    }
+
+    /// Finds out whether what is in doubt has happened, and tells who waits for it. Whether it did;
+    /// `None` when nothing was in doubt.
+    ///
+    /// # Errors
+    /// [`VaultError::SystemInDoubt`] while it can't be found out.
+    fn settle(&mut self, system: &System) -> Result<Option<bool>> {
+        let Some(Doubt { number: wanted, .. }) = self.doubt else {
+            return Ok(None);
+        };
+        let look = || -> Result<(Connection, i64)> {
+            #[cfg(test)]
+            if self.faults.is_unsettled {
+                return Err(VaultError::Damaged);
+            }
+            // That makes the log durable as it is found, before it is read.
+            let connection = DATABASE.open(&self.path, &self.key)?;
+            let number = number(&connection)?;
+            Ok((connection, number))
+        };
+        let (connection, found) = match look() {
+            Ok(looked) => looked,
+            Err(error) => {
+                tracing::error!(%error, "whether a change of system.db stands is not known yet");
+                return Err(VaultError::SystemInDoubt);
+            }
+        };
+        self.connection = Some(connection);
+        self.number = Some(found);
+        let has_happened = found == wanted;
+        if let Some(doubt) = self.doubt.take() {
+            (doubt.outcome)(system, has_happened);
+        }
+        tracing::warn!(
+            has_happened,
+            "it was found out whether a change of system.db stands"
+        );
+        Ok(Some(has_happened))
+    }
+
+    /// Reads the number of commits anew, next time.
+    pub(super) fn forget_number(&mut self) {
+        self.drop_connection();
+    }
+
+    /// Reads. What is given out was sealed as it should be.
+    pub(super) fn read<T>(
+        &mut self,
+        system: &System,
+        read: impl FnOnce(&Connection) -> Result<T>,
+    ) -> Result<T> {
+        let connection = self.connection(system)?;
+        let done = read(connection).and_then(|read| {
+            Database::assure(connection)?;
+            Ok(read)
+        });
+        self.keep_if_sound(done)
+    }
+
+    /// Changes something in one transaction. `outcome` is told whether it happened: before this
+    /// returns, or, when that is in doubt, as soon as it is known.
+    ///
+    /// # Errors
+    /// Those of `change`, and of the database: then it certainly did not happen. Or
+    /// [`VaultError::SystemInDoubt`].
+    pub(super) fn change<T>(
+        &mut self,
+        system: &System,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T>,
+        outcome: Outcome,
+    ) -> Result<T> {
+        let (value, failed) = match self.transact(system, change) {
+            Ok(done) => done,
+            Err(error) => {
+                outcome(system, false);
+                return self.keep_if_sound(Err(error));
+            }
+        };
+        let next = self.number.map(|number| number + 1);
+        let Some(error) = failed else {
+            self.number = next;
+            outcome(system, true);
+            return Ok(value);
+        };
+        self.drop_connection();
+        // Without a number it stays in doubt: no commit has this one.
+        let number = next.unwrap_or(i64::MAX);
+        self.doubt = Some(Doubt { number, outcome });
+        match self.settle(system)? {
+            Some(true) => Ok(value),
+            _ => Err(error),
+        }
+    }
+
+    /// Does all of a transaction. The second is why its commit failed, if it did.
+    fn transact<T>(
+        &mut self,
+        system: &System,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<(T, Option<VaultError>)> {
+        self.connection(system)?;
+        let is_numbered = self.number.is_some();
+        #[cfg(test)]
+        let fault = self.faults.commit.take();
+        let connection = self.connection(system)?;
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(StoreError::from)?;
+        let value = change(&transaction)?;
+        if is_numbered {
+            transaction
+                .execute("UPDATE commits SET number = number + 1", ())
+                .map_err(StoreError::from)?;
+        }
+        // Whatever it says: frames may be in the log.
+        #[cfg(test)]
+        if let Some(stands) = fault {
+            match stands {
+                true => transaction.commit().unwrap(),
+                false => transaction.rollback().unwrap(),
+            }
+            return Ok((value, Some(StoreError::Database { code: 10 }.into())));
+        }
+        let failed = transaction.commit().err();
+        Ok((value, failed.map(|error| StoreError::from(error).into())))
+    }
+
+    /// Drops the connection after an error of the database, which may have spoiled it.
+    fn keep_if_sound<T>(&mut self, done: Result<T>) -> Result<T> {
+        if let Err(VaultError::Damaged | VaultError::StorageFull | VaultError::Store(_)) = &done {
+            self.drop_connection();
+        }
+        done
+    }
+
+    /// Without copying the log: what is in it must not change before it is known.
+    fn drop_connection(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            // It can't fail: the setting is there.
+            let no_copy = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+            let _ = connection.set_db_config(no_copy, true);
+        }
+    }
+}
+
+/// A database that was there at the start and does not open now has been damaged meanwhile.
+fn told(error: StoreError) -> VaultError {
+    match error {
+        StoreError::Foreign => VaultError::Damaged,
+        other => other.into(),
+    }
+}
+
+fn number(connection: &Connection) -> Result<i64> {
+    let number = connection
+        .query_row("SELECT number FROM commits", (), |row| row.get(0))
+        .map_err(StoreError::from)?;
+    Database::assure(connection)?;
+    Ok(number)
+}
+
+#[cfg(test)]
+mod tests;

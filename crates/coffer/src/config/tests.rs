@@ -1,0 +1,163 @@
+use super::*;
+use crate::cli::{Cli, Command};
+use clap::Parser;
+
+/// The environment's part is clap's: `tests/command_line.rs` tries it on the program.
+fn config(line: &str, file: Option<&str>) -> Result<Config, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    if let Some(text) = file {
+        let path = folder.path().join("coffer.toml");
+        std::fs::write(&path, text).unwrap();
+        words.extend(["--config".to_owned(), path.to_str().unwrap().to_owned()]);
+    }
+    let cli = Cli::try_parse_from(words).unwrap();
+    let Command::Serve(args) = cli.command else {
+        panic!("{line} is not serve")
+    };
+    let mut config = Config::for_serve(&cli.place, &args)?;
+    if let Ok(rest) = config.data.strip_prefix(folder.path()) {
+        config.data = Path::new("FOLDER").join(rest);
+    }
+    Ok(config)
+}
+
+#[test]
+fn defaults() {
+    let config = config("coffer serve", None).unwrap();
+    assert_eq!(config.data, Path::new("coffer-data"));
+    assert_eq!(config.listen, "127.0.0.1:9000".parse().unwrap());
+    assert_eq!(config.admin_listen, "127.0.0.1:9001".parse().unwrap());
+    assert_eq!((config.tls, config.etag), (None, Etag::Random));
+    assert_eq!(config.limits, Limits::default());
+}
+
+const WHOLE: &str = r#"
+    data = "store"
+    listen = "0.0.0.0:1"
+    admin-listen = "[::1]:2"
+    tls-cert = "/c.pem"
+    tls-key = "/k.pem"
+    domain = ["S3.example.org", "localhost"]
+    etag = "md5"
+    settle-after-hours = 8
+    log = "warn"
+    log-format = "json"
+    [limits]
+    requests = 7
+    header-timeout-seconds = 3
+"#;
+
+#[test]
+fn file_sets_everything() {
+    let config = config("coffer serve", Some(WHOLE)).unwrap();
+    assert_eq!(
+        config.data,
+        Path::new("FOLDER/store"),
+        "starts at the file's folder"
+    );
+    assert_eq!(config.listen, "0.0.0.0:1".parse().unwrap());
+    assert_eq!(config.admin_listen, "[::1]:2".parse().unwrap());
+    let tls = config.tls.unwrap();
+    assert_eq!((tls.cert, tls.key), ("/c.pem".into(), "/k.pem".into()));
+    assert_eq!(config.domains, ["s3.example.org", "localhost"]);
+    assert_eq!(config.etag, Etag::Md5);
+    assert_eq!(config.settle_after_hours, NonZeroU32::new(8));
+    assert_eq!(
+        (config.log, config.log_format),
+        (LogLevel::Warn, LogFormat::Json)
+    );
+    let limits = Limits {
+        requests: 7,
+        header_timeout_seconds: 3,
+        ..Limits::default()
+    };
+    assert_eq!(config.limits, limits);
+}
+
+#[test]
+fn flags_win_over_the_file() {
+    let line = "coffer serve --data /flag --listen 127.0.0.1:5 --admin-listen 127.0.0.1:6 \
+                --tls-cert /fc --tls-key /fk --domain flag.test --log debug --log-format text";
+    let config = config(line, Some(WHOLE)).unwrap();
+    assert_eq!(config.data, Path::new("/flag"));
+    assert_eq!(config.listen.port(), 5);
+    assert_eq!(config.admin_listen.port(), 6);
+    assert_eq!(config.tls.unwrap().key, Path::new("/fk"));
+    assert_eq!(config.domains, ["flag.test"]);
+    assert_eq!(
+        (config.log, config.log_format),
+        (LogLevel::Debug, LogFormat::Text)
+    );
+    assert_eq!(config.etag, Etag::Md5, "what no flag sets stays");
+}
+
+#[track_caller]
+fn refused(file: &str, message: &str) {
+    let error = config("coffer serve", Some(file)).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(message), "{text}");
+    assert!(!text.contains('\n'), "more than a line: {text}");
+    assert_eq!(
+        format!("{:?}", error.exit_code()),
+        format!("{:?}", std::process::ExitCode::from(2))
+    );
+}
+
+#[test]
+fn file_errors_name_the_line_and_the_key() {
+    refused(
+        "\nlisten = \"127.0.0.1:1\"\nlisen = 1",
+        "line 3: unknown field `lisen`",
+    );
+    refused(
+        "[limits]\nconections = 1",
+        "line 2: unknown field `conections`",
+    );
+    refused("listen = \"here\"", "line 1: not an address");
+    refused("listen = 5", "line 1");
+    refused("etag = \"sha\"", "unknown variant `sha`");
+    refused("settle-after-hours = 0", "nonzero");
+    refused("log = ", "line 1");
+    refused("[limits]\nrequests = 0", "limits.requests must not be zero");
+    refused(
+        "[proxies]\nheader = 'forwarded'",
+        "proxies.trusted is missing",
+    );
+    refused(
+        "[proxies]\ntrusted = ['x']",
+        "line 2: \"x\" is neither an address",
+    );
+    refused("domain = [\"-x\"]", "is no domain name");
+    refused("domain = [\"127.0.0.1\"]", "is no domain name");
+    refused("tls-cert = \"c\"", "--tls-key: missing");
+}
+
+#[test]
+fn certificate_and_key_do_not_mix_places() {
+    let error = config(
+        "coffer serve --tls-cert /c",
+        Some("tls-key = \"/k\"\ntls-cert=\"/x\""),
+    );
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("--tls-key: missing")
+    );
+}
+
+#[test]
+fn missing_file() {
+    let place = Place {
+        data: None,
+        config: Some("/does/not/exist".into()),
+    };
+    let error = Config::for_serve(&place, &ServeArgs::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("/does/not/exist could not be read"),
+        "{error}"
+    );
+}

@@ -1,0 +1,90 @@
+"""Subjects whose clearance is a range: nothing they read high is copied low."""
+
+import json
+
+import pytest
+from botocore.exceptions import ClientError
+
+from harness.administration import ask, make_subject, refused, run
+from harness.clients import s3_client
+
+LOW, HIGH = "low", "high"
+
+
+@pytest.fixture
+def levels(own_server):
+    """A server with a level `secret`, and a bucket and an object low and high."""
+    server = own_server().start()
+    ask(server, "level", "create", "secret", "--rank", "2")
+    for bucket, level in [(LOW, "default"), (HIGH, "secret")]:
+        ask(server, "bucket", "create", bucket, "--level", level)
+        filler = s3_client(server, credentials=make_subject(server, f"of-{level}", level))
+        filler.put_object(Bucket=bucket, Key="there", Body=b"x")
+    return server
+
+
+def denied(client, **put):
+    with pytest.raises(ClientError) as caught:
+        client.put_object(**{"Bucket": LOW, "Key": "copy", "Body": b"y", **put})
+    error = caught.value.response["Error"]
+    assert error["Code"] == "AccessDenied", error
+    return error["Message"]
+
+
+def test_what_was_read_high_is_not_written_low(levels):
+    server = levels
+    credentials = make_subject(server, "ann", "default..secret")
+    client = s3_client(server, credentials=credentials)
+    client.put_object(Bucket=LOW, Key="early", Body=b"y")
+    client.get_object(Bucket=HIGH, Key="there")["Body"].read()
+    message = denied(client)
+    assert "secret" in message and "coffer subject settle" in message
+    client.put_object(Bucket=HIGH, Key="copy", Body=b"y")
+
+    server.kill()
+    server.start()
+    client = s3_client(server, credentials=credentials)
+    denied(client)
+    assert ask(server, "subject", "show", "ann")["read"] == "secret"
+    assert "has read secret" in run(server, "subject", "list")
+
+    settled = ask(server, "subject", "settle", "ann")
+    assert "read" not in settled
+    client.put_object(Bucket=LOW, Key="late", Body=b"y")
+
+
+def test_trust_is_named_everywhere(levels):
+    server = levels
+    client = s3_client(
+        server, credentials=make_subject(server, "tess", "default..secret", "--trusted")
+    )
+    client.get_object(Bucket=HIGH, Key="there")["Body"].read()
+    client.put_object(Bucket=LOW, Key="copy", Body=b"y")
+    assert ask(server, "subject", "show", "tess")["trusted"] is True
+    for words in [("list",), ("show", "tess")]:
+        assert "(trusted)" in run(server, "subject", *words), words
+    records = [json.loads(line) for line in run(server, "audit", "show", "--json").splitlines()]
+    made = [record for record in records if record["details"].get("subject") == "tess"]
+    assert all(record["details"]["trusted"] == "true" for record in made) and made
+    ask(server, "subject", "set", "tess", "--floating")
+    denied(client)  # what it read while it was trusted counts now
+    message = refused(server, "subject", "set", "tess", "--clearance", "secret", "--trusted")
+    assert "range" in message
+
+
+def test_a_long_upload_and_a_completion_are_asked_again(levels):
+    server = levels
+    client = s3_client(server, credentials=make_subject(server, "ann", "default..secret"))
+    upload = client.create_multipart_upload(Bucket=LOW, Key="parts")["UploadId"]
+    part = client.upload_part(Bucket=LOW, Key="parts", UploadId=upload, PartNumber=1, Body=b"y")
+    client.list_objects_v2(Bucket=HIGH)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        client.complete_multipart_upload(
+            Bucket=LOW, Key="parts", UploadId=upload,
+            MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]},
+        )  # fmt: skip
+    ask(server, "subject", "settle", "ann")
+    client.complete_multipart_upload(
+        Bucket=LOW, Key="parts", UploadId=upload,
+        MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]},
+    )  # fmt: skip

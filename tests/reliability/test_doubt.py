@@ -1,0 +1,114 @@
+"""Changes of `system.db` whose sync fails: they may have happened, and are treated so."""
+
+import time
+
+import pytest
+from botocore.exceptions import ClientError
+
+from harness.administration import ask, make_subject, run
+from harness.clients import s3_client
+from harness.faults import FailingSync
+from harness.server import coffer
+
+LOG = "system.db-wal"
+SETTLED_SECONDS = 20
+
+
+@pytest.fixture
+def failing(tmp_path, monkeypatch):
+    return FailingSync(tmp_path, monkeypatch)
+
+
+def names(s3):
+    return sorted(row["Name"] for row in s3.list_buckets()["Buckets"])
+
+
+def is_put(s3, bucket, key):
+    try:
+        s3.put_object(Bucket=bucket, Key=key, Body=b"acknowledged")
+    except ClientError:
+        return False
+    return True
+
+
+def settle(server):
+    """Waits until administration works again."""
+    until = time.monotonic() + SETTLED_SECONDS
+    while coffer("--data", server.data, "receipt", "list").returncode != 0:
+        assert time.monotonic() < until, server.log()
+        time.sleep(0.2)
+
+
+def test_a_deletion_whose_sync_fails_once_is_told_as_it_turned_out(own_server, failing):
+    server = own_server().start()
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="doomed")
+    failing.fail(LOG, 1)
+    # It stands, which is found out before the answer.
+    s3.delete_bucket(Bucket="doomed")
+    assert names(s3) == []
+    server.kill()
+    server.start()
+    assert names(s3_client(server)) == []
+
+
+def test_nothing_is_acknowledged_in_a_bucket_whose_deletion_is_in_doubt(own_server, failing):
+    server = own_server().start()
+    s3 = s3_client(server)
+    for bucket in ("doomed", "other"):
+        s3.create_bucket(Bucket=bucket)
+    failing.fail(LOG)
+    with pytest.raises(ClientError) as caught:
+        s3.delete_bucket(Bucket="doomed")
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+    assert "in doubt" in caught.value.response["Error"]["Message"]
+    put = [key for key in ("a", "b") if is_put(s3, "doomed", key)]
+    with pytest.raises(ClientError):
+        s3.create_bucket(Bucket="third")
+    assert is_put(s3, "other", "kept"), "other buckets go on"
+    failing.heal()
+    settle(server)
+    there = names(s3)
+    put += [key for key in ("c",) if is_put(s3, "doomed", key)]
+    server.kill()
+    server.start()
+    s3 = s3_client(server)
+    assert names(s3) == there and "other" in there
+    for key in put:
+        assert s3.get_object(Bucket="doomed", Key=key)["Body"].read() == b"acknowledged"
+    assert s3.get_object(Bucket="other", Key="kept")["Body"].read() == b"acknowledged"
+
+
+@pytest.mark.parametrize("act", ["disable", "delete"])
+def test_an_access_key_that_may_be_taken_away_does_not_count(own_server, failing, act):
+    server = own_server().start()
+    keys = make_subject(server, "ann", "default", "--roles", "data-user")
+    anns = s3_client(server, credentials=keys)
+    anns.create_bucket(Bucket="hers")
+    failing.fail(LOG)
+    run(server, "subject", act, "ann", expect=1)
+    with pytest.raises(ClientError):
+        anns.list_buckets()
+    failing.heal()
+    settle(server)
+    subjects = {row["name"]: row["disabled"] for row in ask(server, "subject", "list")}
+    server.kill()
+    server.start()
+    assert {row["name"]: row["disabled"] for row in ask(server, "subject", "list")} == subjects
+    assert subjects.get("ann", True), "the change stands, for the log had it"
+
+
+def test_a_bucket_whose_making_is_in_doubt_is_whole_or_not_there(own_server, failing):
+    server = own_server().start()
+    s3 = s3_client(server)
+    failing.fail(LOG)
+    with pytest.raises(ClientError):
+        s3.create_bucket(Bucket="perhaps")
+    failing.heal()
+    settle(server)
+    assert names(s3) == ["perhaps"], "the log had it"
+    assert is_put(s3, "perhaps", "a")
+    server.kill()
+    server.start()
+    s3 = s3_client(server)
+    assert s3.get_object(Bucket="perhaps", Key="a")["Body"].read() == b"acknowledged"

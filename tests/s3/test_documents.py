@@ -1,0 +1,153 @@
+"""XML bodies: read as XML, whatever way it is written in."""
+
+import hashlib
+from base64 import b64encode
+
+import pytest
+
+from harness.clients import refused
+from harness.content import PART_MIN_BYTES, content
+from harness.raw import send
+
+EMOJI = "grin \U0001f600.txt"
+
+
+def delete(server, bucket, document):
+    return send(server, "POST", f"/{bucket}", query="delete=", body=document.encode())
+
+
+def names(s3, bucket):
+    return {found["Key"] for found in s3.list_objects_v2(Bucket=bucket).get("Contents", [])}
+
+
+@pytest.mark.parametrize(
+    ("written", "doomed"),
+    [
+        ("x<![CDATA[y]]>z", "xyz"),
+        ("<![CDATA[x&amp;<z>]]>", "x&amp;<z>"),
+        ("x<!-- y -->z", "xz"),
+        ("x<?y y?>z", "xz"),
+        ("grin &#x1F600;.txt", EMOJI),
+        ("grin &#128512;.txt", EMOJI),
+        ("grin \U0001f600.txt", EMOJI),
+        ("&lt;&amp;&gt;&quot;&apos;", "<&>\"'"),
+        ("&amp;lt;", "&lt;"),
+        ("a&#13;b&#1;", "a\rb\x01"),
+        (" x ", " x "),
+    ],
+)
+def test_the_name_that_is_written_is_deleted(server, s3, bucket, written, doomed):
+    others = {"xyz", "xz", "x", "z", "y", "grin .txt", "x&amp;<z>", "&lt;", "<"} - {doomed}
+    for name in others | {doomed}:
+        s3.put_object(Bucket=bucket, Key=name, Body=b"x")
+    document = f"<Delete><Object><Key>{written}</Key></Object></Delete>"
+    status, _, body = delete(server, bucket, document)
+    assert status == 200 and b"<Error>" not in body, body
+    assert names(s3, bucket) == others
+
+
+def test_prolog_prefixes_and_namespaces(server, s3, bucket):
+    for name in ("a", "b"):
+        s3.put_object(Bucket=bucket, Key=name, Body=b"x")
+    space = "http://s3.amazonaws.com/doc/2006-03-01/"
+    document = (
+        f'\ufeff<?xml version="1.0" encoding="utf-8"?>\n<!-- c -->\n'
+        f'<s3:Delete xmlns:s3="{space}">\n <s3:Object><s3:Key>a</s3:Key></s3:Object>'
+        "<s3:Quiet>true</s3:Quiet></s3:Delete>\n"
+    )
+    status, _, body = delete(server, bucket, document)
+    assert status == 200 and b"<Deleted>" not in body, body
+    assert names(s3, bucket) == {"b"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "<Delete><Object><Key>a</Key></Object>",
+        "<Delete><Object><Key>a</Key></Object></Delete><Delete/>",
+        '<!DOCTYPE d [<!ENTITY n "a">]><Delete><Object><Key>&n;</Key></Object></Delete>',
+        "<!DOCTYPE Delete><Delete><Object><Key>a</Key></Object></Delete>",
+        "<Delete><Object><Key>a&#xD800;</Key></Object></Delete>",
+        "<s:Delete><Object><Key>a</Key></Object></s:Delete>",
+        '<?xml version="1.0" encoding="UTF-16"?><Delete><Object><Key>a</Key></Object></Delete>',
+        "<Delete>" + "<x>" * 100 + "</x>" * 100 + "<Object><Key>a</Key></Object></Delete>",
+        "no XML",
+    ],
+)
+def test_what_is_malformed_deletes_nothing(server, s3, bucket, document):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"x")
+    status, _, body = delete(server, bucket, document)
+    assert status == 400 and b"<Code>MalformedXML</Code>" in body, body
+    assert names(s3, bucket) == {"a"}
+
+
+def test_an_empty_version_is_none(server, s3, bucket):
+    for name in ("a", "b", "c"):
+        s3.put_object(Bucket=bucket, Key=name, Body=b"x")
+    document = (
+        "<Delete><Object><Key>a</Key><VersionId></VersionId></Object>"
+        "<Object><Key>b</Key><VersionId/></Object>"
+        "<Object><Key>c</Key><VersionId>7</VersionId></Object></Delete>"
+    )
+    status, _, body = delete(server, bucket, document)
+    assert status == 200 and body.count(b"<Deleted>") == 2, body
+    assert b"<Code>NoSuchVersion</Code>" in body
+    assert names(s3, bucket) == {"c"}
+
+
+def test_digests_are_those_of_the_document_as_it_came(server, s3, bucket):
+    document = b"<Delete><Object><Key>x<![CDATA[y]]></Key></Object></Delete>"
+    for name in ("x", "xy"):
+        s3.put_object(Bucket=bucket, Key=name, Body=b"x")
+    for body, expected in [(b"another", 400), (document, 200)]:
+        headers = {"content-md5": b64encode(hashlib.md5(body).digest()).decode()}
+        status, _, answer = send(
+            server, "POST", f"/{bucket}", query="delete=", body=document, headers=headers
+        )
+        assert status == expected, answer
+        assert expected == 200 or b"<Code>BadDigest</Code>" in answer, answer
+    assert names(s3, bucket) == {"x"}
+
+
+def test_other_documents_are_read_as_well(server, s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"x")
+    tags = "<Tagging><TagSet><Tag><Key>k<![CDATA[ey]]></Key><Value>&#x1F600;</Value></Tag>"
+    body = f"{tags}</TagSet></Tagging>".encode()
+    for path in (f"/{bucket}", f"/{bucket}/a"):
+        status, _, answer = send(server, "PUT", path, query="tagging=", body=body)
+        assert status in (200, 204), answer
+    expected = [{"Key": "key", "Value": "\U0001f600"}]
+    assert s3.get_object_tagging(Bucket=bucket, Key="a")["TagSet"] == expected
+    assert s3.get_bucket_tagging(Bucket=bucket)["TagSet"] == expected
+
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="b")["UploadId"]
+    where = {"Bucket": bucket, "Key": "b", "UploadId": upload}
+    etags = [
+        s3.upload_part(**where, PartNumber=number, Body=content(PART_MIN_BYTES, number))["ETag"]
+        for number in (1, 2)
+    ]
+    parts = "".join(
+        f"<Part><PartNumber>{n}</PartNumber><ETag><![CDATA[{etag}]]></ETag></Part>"
+        for n, etag in enumerate(etags, 1)
+    )
+    document = f"<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>".encode()
+    status, _, answer = send(
+        server, "POST", f"/{bucket}/b", query=f"uploadId={upload}", body=document
+    )
+    assert status == 200, answer
+    assert s3.head_object(Bucket=bucket, Key="b")["ContentLength"] == 2 * PART_MIN_BYTES
+
+
+def test_no_bucket_is_made_elsewhere_than_its_document_says(server, s3):
+    """CDATA passed over meant no constraint, which is the default level."""
+    document = (
+        b"<CreateBucketConfiguration><LocationConstraint><![CDATA[absent]]></LocationConstraint>"
+        b"</CreateBucketConfiguration>"
+    )
+    status, _, body = send(server, "PUT", "/made-elsewhere", body=document)
+    assert status == 400 and b"<Code>InvalidLocationConstraint</Code>" in body, body
+    with refused("404"):
+        s3.head_bucket(Bucket="made-elsewhere")
+    prefixed = b'<c:CreateBucketConfiguration xmlns:c="c"><c:Tags/></c:CreateBucketConfiguration>'
+    status, _, body = send(server, "PUT", "/made-elsewhere", body=prefixed)
+    assert status == 501, body
