@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::checkpoint::CheckpointSigner;
 use crate::disk::Disk;
-use crate::head::{HEAD_NAME, HeadState, parse_head};
-use crate::opening::open_on;
-use crate::reader::Reader;
-use crate::record::{AuditKey, Recorded, write_frame};
-use crate::segment::{Header, SegmentHeader, segment_name};
-use crate::verify::verify_on;
-use crate::writer::Options;
+use crate::format::checkpoint::CheckpointSigner;
+use crate::format::head::{HEAD_NAME, HeadState, parse_head};
+use crate::format::record::{AuditKey, Recorded, write_frame};
+use crate::format::segment::{Header, SegmentHeader, segment_name};
+use crate::read::reader::Reader;
+use crate::verify::verifier::verify_on;
+use crate::write::open::open_on;
+use crate::write::writer::Options;
 
 /// Files in memory.
 #[derive(Clone)]
@@ -155,7 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trial;
+    use crate::tests::fixture;
 
     proptest! {
         #[test]
@@ -168,8 +168,8 @@ mod tests {
             place in any::<prop::sample::Index>(), mask in any::<u8>(),
         ) {
             let mut bytes = Vec::new();
-            let last = write_frame(&trial::key(), &Recorded::NONE, &trial::event(1), &mut bytes);
-            write_frame(&trial::key(), &last, &trial::event(2), &mut bytes);
+            let last = write_frame(&fixture::key(), &Recorded::NONE, &fixture::event(1), &mut bytes);
+            write_frame(&fixture::key(), &last, &fixture::event(2), &mut bytes);
             let offset = place.index(bytes.len());
             bytes[offset] ^= mask;
             fuzz_audit(&bytes);

@@ -39,36 +39,15 @@ mod error;
 
 mod event;
 
-mod record;
-mod segment;
-
-mod checkpoint;
-mod head;
+mod format;
 
 mod disk;
 mod folder;
 
-mod walk;
-
-mod writer;
-
-mod tail;
-
-mod opening;
-
-mod finding;
-
-mod diagnosis;
+mod read;
 
 mod verify;
-
-mod reader;
-
-mod standing;
-
-mod pruning;
-
-mod queue;
+mod write;
 
 mod log;
 
@@ -76,25 +55,18 @@ mod log;
 pub mod fuzzing;
 
 #[cfg(test)]
-mod failing_disk;
-#[cfg(test)]
-mod trial;
+mod tests;
 
-#[cfg(test)]
-mod power_cuts;
-#[cfg(test)]
-mod pruned_logs;
-
-pub use checkpoint::{CheckpointKey, CheckpointSigner, PUBLIC_KEY_BYTES, SIGNATURE_BYTES};
 pub use clock::rfc3339;
 pub use error::AuditError;
 pub use event::{Event, Outcome};
-pub use finding::{Finding, Report, Wrong};
+pub use format::checkpoint::{CheckpointKey, CheckpointSigner, PUBLIC_KEY_BYTES, SIGNATURE_BYTES};
+pub use format::record::{AuditKey, Hash, Record, Recorded};
 pub use log::AuditLog;
-pub use opening::Opened;
-pub use pruning::Pruned;
-pub use reader::Reader;
-pub use record::{AuditKey, Hash, Record, Recorded};
-pub use standing::{Standing, standing};
-pub use verify::{last, verify};
-pub use writer::Options;
+pub use read::freshness::{Freshness, freshness};
+pub use read::reader::Reader;
+pub use verify::finding::{Finding, Report, Wrong};
+pub use verify::verifier::{last, verify};
+pub use write::open::Opened;
+pub use write::prune::Pruned;
+pub use write::writer::Options;

@@ -6,21 +6,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use crate::checkpoint::{CheckpointSigner, PUBLIC_KEY_BYTES};
 use crate::clock::now_ms;
 use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::event::Event;
-use crate::finding::Report;
 use crate::folder::Folder;
+use crate::format::checkpoint::{CheckpointSigner, PUBLIC_KEY_BYTES};
+use crate::format::record::{AuditKey, Recorded};
 use crate::limits::PRUNE_MIN_AGE;
-use crate::opening::{Opened, open_on};
-use crate::pruning::{Order, Pruned, find_old};
-use crate::queue::{Answer, Batch, Queue};
-use crate::reader::Reader;
-use crate::record::{AuditKey, Recorded};
-use crate::verify::verify_on;
-use crate::writer::{End, Options, Writer};
+use crate::read::end::End;
+use crate::read::reader::Reader;
+use crate::verify::finding::Report;
+use crate::verify::verifier::verify_on;
+use crate::write::open::{Opened, open_on};
+use crate::write::prune::{Order, Pruned, find_old};
+use crate::write::queue::{Answer, Batch, Queue};
+use crate::write::writer::{Options, Writer};
 
 /// An open audit log. One process has it open at a time: its caller holds the data folder's lock.
 pub struct AuditLog {
@@ -137,11 +138,11 @@ impl AuditLog {
         Reader::new(disk, self.key.clone(), from, Some(self.shared.end.clone()))
     }
 
-    /// As [`verify`](crate::verify()), up to where the log is durable now. Blocks.
+    /// As [`verify`](crate::verify::verifier()), up to where the log is durable now. Blocks.
     ///
     /// # Errors
     ///
-    /// As [`verify`](crate::verify()).
+    /// As [`verify`](crate::verify::verifier()).
     pub fn verify(
         &self,
         public_key: &[u8; PUBLIC_KEY_BYTES],

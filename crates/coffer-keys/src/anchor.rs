@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use coffer_seal::{Context, SecretKey, open, seal};
 
-use crate::contents::Id;
 use crate::error::KeysError;
-use crate::keystore::Keystore;
+use crate::keystore::contents::Id;
+use crate::keystore::state::Keystore;
 use crate::limits::{
     ANCHOR_BUCKET_BYTES, ANCHOR_FIXED_BYTES, ANCHOR_FRAME_BYTES, ANCHOR_SLOT_BYTES,
     BUCKET_COUNT_MAX,

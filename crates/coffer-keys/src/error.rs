@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::clock::rfc3339;
-use crate::held::KeystoreRollback;
+use crate::freshness::KeystoreRollback;
 
 /// What can go wrong with root keys, the keystore and the keys in it.
 #[derive(Debug, Error)]

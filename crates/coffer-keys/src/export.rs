@@ -14,12 +14,12 @@ use coffer_seal::limits::KEY_BYTES;
 use coffer_seal::{SecretKey, wrap_key};
 use zeroize::Zeroizing;
 
-use crate::body::check_new_level_name;
-use crate::contents::{Contents, LevelEntry, level_context};
 use crate::error::KeysError;
-use crate::keystore::Keystore;
+use crate::keystore::body::check_new_level_name;
+use crate::keystore::contents::{Contents, LevelEntry, level_context};
+use crate::keystore::state::Keystore;
 use crate::limits::{BUCKET_COUNT_MAX, EXPORT_MAX_BYTES, LEVEL_COUNT_MAX};
-use crate::root::RootKey;
+use crate::root::source::RootKey;
 
 const HEADING: &[u8] = b"coffer level export v1\0";
 

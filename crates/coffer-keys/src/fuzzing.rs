@@ -1,13 +1,13 @@
 //! Bodies of the fuzz targets: whatever the crate reads that somebody else may have written.
 
-use crate::contents::Contents;
 use crate::export::{self, ExportIdentity};
-use crate::receipt::{Receipt, ReceiptSigner};
-use crate::root::RootKey;
-use crate::slot::{Copy, Slot};
-use crate::source_record::SourceRecord;
-use crate::source_spec::SourceSpec;
-use crate::{file_root, passphrase_root, token_root};
+use crate::keystore::contents::Contents;
+use crate::keystore::slot::{Copy, Slot};
+use crate::receipts::receipt::{Receipt, ReceiptSigner};
+use crate::root::record::SourceRecord;
+use crate::root::source::RootKey;
+use crate::root::spec::SourceSpec;
+use crate::root::{file, passphrase, token};
 
 /// Any bytes as a slot of the keystore file, as the body that was sealed in it, and as a root-key
 /// file.
@@ -21,7 +21,7 @@ pub fn fuzz_keystore(data: &[u8]) {
         assert!(data.starts_with(copy.as_bytes()));
         assert!(copy.open(&root).is_err(), "a forgery opened");
     }
-    let _ = file_root::parse(data);
+    let _ = file::parse(data);
 
     let Ok(contents) = Contents::from_bytes(data) else {
         return;
@@ -89,8 +89,8 @@ pub fn fuzz_export(data: &[u8]) {
 ///
 /// When what was understood doesn't come back the same.
 pub fn fuzz_source(data: &[u8]) {
-    let _ = (file_root::parse(data), token_root::parse(data));
-    let _ = passphrase_root::parse(data);
+    let _ = (file::parse(data), token::parse(data));
+    let _ = passphrase::parse(data);
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -114,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::body::tests::contents;
+    use crate::keystore::body::tests::contents;
 
     proptest! {
         #[test]

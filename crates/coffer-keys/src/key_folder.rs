@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeroize::Zeroizing;
 
-use crate::copies::Repair;
 use crate::error::KeysError;
-use crate::file_root::FileRoot;
-use crate::keyring_root::KeyringRoot;
-use crate::keystore::Keystore;
+use crate::keystore::copies::Repair;
+use crate::keystore::state::Keystore;
 use crate::limits::PIN_MAX_BYTES;
-use crate::passphrase_root::PassphraseRoot;
-use crate::root::RootSource;
-use crate::source_record::{PlacedSource, SourceRecord};
-use crate::source_spec::{SourceSpec, TokenSpec};
-use crate::token_root::{TokenOptions, TokenRoot};
+use crate::root::file::FileRoot;
+use crate::root::keyring::KeyringRoot;
+use crate::root::passphrase::PassphraseRoot;
+use crate::root::record::{PlacedSource, SourceRecord};
+use crate::root::source::RootSource;
+use crate::root::spec::{SourceSpec, TokenSpec};
+use crate::root::token::{TokenOptions, TokenRoot};
 
 /// What opens a source, beside what it holds itself: as far as it needs any.
 #[derive(Clone, Default)]

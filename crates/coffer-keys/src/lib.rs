@@ -40,96 +40,52 @@
 pub mod limits;
 
 mod clock;
-mod held;
+mod freshness;
+mod region_names;
 
 mod error;
-mod region;
 
 mod medium;
 mod new_file;
-mod root;
 mod storage;
 
-mod places;
-
-mod root_file;
-
-mod generation_file;
-
-mod file_root;
-mod keyring_root;
-mod memory_root;
-mod passphrase_root;
-mod token_root;
-
-mod source_spec;
-
-mod source_record;
-
-mod contents;
-
-mod body;
-mod slot;
-
-mod copies;
-
-mod bucket_key;
+mod root;
 
 mod keystore;
 
-mod holding;
-
 mod anchor;
-
-mod moving;
-
-mod buckets;
-mod levels;
-mod rotation;
-
-mod inspection;
 mod key_folder;
 
-pub mod receipt;
+mod receipts;
 
 mod export;
-
-mod receipts;
 
 #[doc(hidden)]
 pub mod fuzzing;
 
 #[cfg(test)]
-mod failing_medium;
-#[cfg(test)]
-mod failing_source;
-
-#[cfg(test)]
-mod anchor_cuts;
-#[cfg(test)]
-mod move_cuts;
-#[cfg(test)]
-mod power_cuts;
+mod tests;
 
 pub use anchor::{Anchor, AnchorFile};
-pub use bucket_key::BucketKey;
 pub use clock::rfc3339;
-pub use contents::{BucketEntry, LevelEntry, LevelOptions};
-pub use copies::Repair;
 pub use error::KeysError;
 pub use export::{ExportIdentity, ExportRecipient};
-pub use file_root::FileRoot;
-pub use held::{Held, HeldGeneration, Keeping, KeystoreRollback, Outside};
-pub use inspection::{CopyView, inspect_keystore};
+pub use freshness::{Held, HeldGeneration, Keeping, KeystoreRollback, Outside};
 pub use key_folder::{KeyFolder, SourceSecrets};
-pub use keyring_root::KeyringRoot;
-pub use keystore::Keystore;
-pub use levels::{Erased, ErasedWhat};
-pub use memory_root::MemoryRoot;
-pub use passphrase_root::PassphraseRoot;
-pub use receipts::ReceiptDetails;
-pub use region::is_region;
-pub use root::{RootKey, RootMedium, RootSource, Sanitization};
-pub use source_record::SourceRecord;
-pub use source_spec::{SourceSpec, TokenSpec};
-pub use token_root::{TokenOptions, TokenRoot};
+pub use keystore::bucket_key::BucketKey;
+pub use keystore::contents::{BucketEntry, LevelEntry, LevelOptions};
+pub use keystore::copies::Repair;
+pub use keystore::inspection::{CopyView, inspect_keystore};
+pub use keystore::levels::{Erased, ErasedWhat};
+pub use keystore::state::Keystore;
+pub use receipts::issue::ReceiptDetails;
+pub use receipts::receipt;
+pub use region_names::is_region;
+pub use root::file::FileRoot;
+pub use root::keyring::KeyringRoot;
+pub use root::memory::MemoryRoot;
+pub use root::passphrase::PassphraseRoot;
+pub use root::record::SourceRecord;
+pub use root::source::{RootKey, RootMedium, RootSource, Sanitization};
+pub use root::spec::{SourceSpec, TokenSpec};
+pub use root::token::{TokenOptions, TokenRoot};

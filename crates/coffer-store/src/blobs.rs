@@ -1,157 +1,17 @@
-//! A bucket's folder of blobs.
+//! A bucket's blobs: files that are one sealed message each. Which of them belong to an object is
+//! told by the catalog only.
 
-use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+pub(crate) mod path;
 
-use crate::blob_path::{BLOBS_DIR, path_of};
-use crate::error::{Result, StoreError};
-use crate::pins::Pins;
-use crate::record::Id;
+pub(crate) mod blob_pins;
+pub(crate) mod buffers;
+pub(crate) mod write_stall;
 
-/// A cheap handle to one bucket's blobs.
-///
-/// All handles that write, remove or sweep must be clones of one, for they share which blobs are
-/// being written and which are being read.
-#[derive(Clone, Debug)]
-pub struct BlobStore {
-    pub(crate) inner: Arc<Inner>,
-}
+pub(crate) mod folder;
 
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) bucket: Id,
-    /// `BUCKET/blobs`; made with the first blob.
-    pub(crate) dir: PathBuf,
-    /// Whether the entry of `blobs` in the bucket's folder is known to be durable.
-    is_durable: AtomicBool,
-    /// The same of the 256 folders in `blobs`. One that is there need not be durable yet: another
-    /// writer may just have made it.
-    are_durable: [AtomicBool; 256],
-    /// Blobs that are being written, or written and not yet committed.
-    in_flight: Mutex<HashSet<Id>>,
-    pins: Mutex<Pins>,
-}
+pub(crate) mod sealed_file;
 
-impl BlobStore {
-    /// The blobs of the bucket with this id, in its folder `dir`. Touches nothing yet.
-    pub fn new(dir: &Path, bucket: Id) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                bucket,
-                dir: dir.join(BLOBS_DIR),
-                is_durable: AtomicBool::new(false),
-                are_durable: [const { AtomicBool::new(false) }; 256],
-                in_flight: Mutex::default(),
-                pins: Mutex::default(),
-            }),
-        }
-    }
+pub(crate) mod reader;
+pub(crate) mod writer;
 
-    /// The file of a blob.
-    pub fn path(&self, id: Id) -> PathBuf {
-        path_of(&self.inner.dir, id)
-    }
-
-    /// Keeps what is there now from being removed until the pin is dropped. Take it before asking
-    /// the catalog which blobs there are.
-    pub fn pin(&self) -> ReadPin {
-        ReadPin {
-            epoch: self.inner.pins().pin(),
-            store: self.inner.clone(),
-        }
-    }
-
-    /// Removes the files of blobs that nothing refers to any more, each as soon as no reader that
-    /// began earlier can need it. One that can't be removed is left to a later sweep.
-    pub async fn remove(&self, ids: Vec<Id>) {
-        let due = self.inner.pins().doom(ids);
-        let store = self.inner.clone();
-        // A runtime that shuts down leaves them to the sweep, too.
-        let _ = tokio::task::spawn_blocking(move || store.unlink(&due)).await;
-    }
-}
-
-/// As long as it lives, no blob that was there when it was taken is removed.
-#[derive(Debug)]
-#[must_use = "a pin holds only until it is dropped"]
-pub struct ReadPin {
-    epoch: u64,
-    store: Arc<Inner>,
-}
-
-impl Drop for ReadPin {
-    fn drop(&mut self) {
-        let due = self.store.pins().unpin(self.epoch);
-        if !due.is_empty() {
-            let store = self.store.clone();
-            in_background(move || store.unlink(&due));
-        }
-    }
-}
-
-impl Inner {
-    pub(crate) fn in_flight(&self) -> MutexGuard<'_, HashSet<Id>> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn pins(&self) -> MutexGuard<'_, Pins> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn unlink(&self, ids: &[Id]) {
-        for id in ids {
-            match fs::remove_file(path_of(&self.dir, *id)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    let bucket = self.bucket;
-                    tracing::warn!(%bucket, blob = %id, %error, "could not remove a blob");
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Makes the new entry of a blob durable: in its folder, and the folders' own entries.
-    pub(crate) fn sync_entry(&self, id: Id) -> Result<()> {
-        let path = path_of(&self.dir, id);
-        let folder = path.parent().unwrap_or(&self.dir);
-        sync_dir(folder)?;
-        let is_folder_durable = &self.are_durable[usize::from(id.0[0])];
-        if !is_folder_durable.load(Ordering::Acquire) {
-            sync_dir(&self.dir)?;
-            if !self.is_durable.load(Ordering::Acquire) {
-                sync_dir(self.dir.parent().unwrap_or(Path::new("/")))?;
-                self.is_durable.store(true, Ordering::Release);
-            }
-            is_folder_durable.store(true, Ordering::Release);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn damaged(&self, what: &'static str, blob: Id) -> StoreError {
-        StoreError::Damaged {
-            what,
-            bucket: self.bucket,
-            blob: Some(blob),
-        }
-    }
-}
-
-fn sync_dir(dir: &Path) -> Result<()> {
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(|error| StoreError::io("sync a folder of blobs", error))
-}
-
-/// Runs `work`, which may wait for the disk, where it holds up nobody.
-pub(crate) fn in_background(work: impl FnOnce() + Send + 'static) {
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(work)),
-        Err(_) => work(),
-    }
-}
+pub(crate) mod sweep;

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use crate::blob_path::{id_of, path_of};
-use crate::codec::{
+use crate::blobs::path::{id_of, path_of};
+use crate::catalog::delimiter::Delimiter;
+use crate::catalog::tables::columns::{
     decode_checksum, decode_checksum_type, decode_details, decode_tags, encode_checksum,
     encode_checksum_type, encode_details, encode_tags,
 };
-use crate::folding::Folding;
 
 /// The text columns of a catalog.
 pub fn columns(data: &[u8]) {
@@ -47,18 +47,18 @@ pub fn blob_path(data: &[u8]) {
 }
 
 /// Prefix, delimiter, a place to begin after, and a name, each on a line of its own.
-pub fn folding(data: &[u8]) {
+pub fn delimiter(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
     let mut lines = text.splitn(4, '\n');
     let mut next = || lines.next().unwrap_or_default();
     let (prefix, delimiter, start_after, name) = (next(), next(), next(), next());
-    let folding = Folding::new(prefix, Some(delimiter));
-    let begin = folding.begin(Some(start_after));
-    let shown = folding.fold(name).unwrap_or(name);
+    let delimiter = Delimiter::new(prefix, Some(delimiter));
+    let begin = delimiter.begin(Some(start_after));
+    let shown = delimiter.fold(name).unwrap_or(name);
     // A name belongs on the page exactly when what it shows as comes after the place.
     let belongs = name.starts_with(prefix) && shown.as_bytes() > start_after.as_bytes();
-    let is_within = name.as_bytes() >= &begin[..] && name.as_bytes() < &folding.end()[..];
+    let is_within = name.as_bytes() >= &begin[..] && name.as_bytes() < &delimiter.end()[..];
     assert_eq!(belongs, is_within);
 }

@@ -15,71 +15,26 @@ pub mod limits;
 pub mod record;
 
 mod error;
-
-mod cipher;
-mod frames;
-
-mod log;
+mod free_space;
 
 mod database;
-mod doubt;
-mod space;
-
-mod opener;
-mod session;
-
-mod readers;
-
-mod queued;
-
-mod batch;
-
-mod codec;
-
-mod tables;
 
 mod catalog;
-mod counts;
-mod folding;
-mod rows;
-
-mod objects;
-
-mod finished;
-mod listing;
-mod reading;
-mod rewrapping;
-mod seals;
-mod tags;
-mod uploads;
-mod walk;
-
-mod blob_path;
-mod buffers;
-mod pins;
 
 mod blobs;
-
-mod stalls;
-
-mod blob_source;
-
-mod blob_reader;
-mod blob_writer;
-mod sweep;
 
 #[doc(hidden)]
 pub mod fuzzing;
 
-pub use blob_reader::BlobReader;
-pub use blob_writer::{BlobWriter, FinishedBlob};
-pub use blobs::{BlobStore, ReadPin};
-pub use catalog::{CATALOG, CATALOG_FILE, Catalog};
-pub use counts::{Totals, commit_count_of};
-pub use database::Database;
-pub use doubt::keep_in_doubt;
+pub use blobs::folder::{BlobStore, ReadPin};
+pub use blobs::reader::BlobReader;
+pub use blobs::sweep::Swept;
+pub use blobs::writer::{BlobWriter, FinishedBlob};
+pub use catalog::counts::{Totals, commit_count_of};
+pub use catalog::finished_uploads::FinishedUpload;
+pub use catalog::objects::{DeleteOutcome, PutOutcome};
+pub use catalog::open::{CATALOG, CATALOG_FILE, Catalog};
+pub use catalog::rewrap::{HeldKey, KeyPlace};
+pub use database::doubt::keep_in_doubt;
+pub use database::sealed::Database;
 pub use error::{Result, StoreError};
-pub use finished::FinishedUpload;
-pub use objects::{DeleteOutcome, PutOutcome};
-pub use rewrapping::{HeldKey, KeyPlace};
-pub use sweep::Swept;

@@ -1,6 +1,6 @@
 //! Comparing what is found with what is held of it. Nothing is changed.
 
-use coffer_audit::{Recorded, Standing, standing};
+use coffer_audit::{Freshness, Recorded, freshness};
 use coffer_keys::{Anchor, AnchorFile, Keystore};
 
 use super::{ANCHOR_FILE, Freshness, recorded};
@@ -84,11 +84,11 @@ impl Looking<'_> {
             return Ok(None);
         };
         let key = audit_key(self.keystore);
-        let standing = standing(&self.folder.audit(), &key, &known);
-        let found = match standing.map_err(VaultError::AuditUnavailable)? {
-            Standing::Current => return Ok(None),
-            Standing::Older(last) => last,
-            Standing::Other => known.sequence,
+        let freshness = freshness(&self.folder.audit(), &key, &known);
+        let found = match freshness.map_err(VaultError::AuditUnavailable)? {
+            Freshness::Current => return Ok(None),
+            Freshness::Older(last) => last,
+            Freshness::Other => known.sequence,
         };
         Ok(Some(Rollback {
             of: RollbackOf::Audit,

@@ -1,0 +1,317 @@
+//! What the keystore holds.
+//!
+//! Every key in it is wrapped, so neither the body nor what is read from it holds a bare key.
+
+use std::collections::BTreeMap;
+
+use coffer_label::Label;
+use coffer_seal::limits::WRAPPED_KEY_BYTES;
+use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, unwrap_key, wrap_key};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::now_ms;
+use crate::error::KeysError;
+use crate::freshness::Held;
+use crate::limits::ID_BYTES;
+use crate::root::source::RootKey;
+
+/// A level, as the keystore knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelEntry {
+    /// Its id.
+    pub id: [u8; 16],
+    /// Its name, unique: up to [`LEVEL_NAME_MAX_BYTES`](crate::limits::LEVEL_NAME_MAX_BYTES) of
+    /// `a` to `z`, `0` to `9` and `-`.
+    pub name: String,
+    /// How sensitive its buckets are.
+    pub label: Label,
+    /// What was chosen for it when it was made.
+    pub options: LevelOptions,
+    /// Whether its key came from another keystore, which may hold it still.
+    pub imported: bool,
+    /// How often its key was exported from this keystore.
+    pub export_count: u32,
+    /// The generation of its key, from 1.
+    pub generation: u32,
+    /// When it was made, in milliseconds since 1970 (UTC).
+    pub created_ms: i64,
+}
+
+/// What is chosen for a level when it is made, for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelOptions {
+    /// Whether its key may be exported.
+    pub exportable: bool,
+    /// How many custodians an erase or an export takes, from 1.
+    pub approvals: u8,
+    /// Whether reads and writes of its objects are recorded in the audit log.
+    pub audit_data: bool,
+}
+
+impl Default for LevelOptions {
+    fn default() -> Self {
+        Self {
+            exportable: true,
+            approvals: 1,
+            audit_data: false,
+        }
+    }
+}
+
+/// A bucket, as the keystore knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BucketEntry {
+    /// Its id.
+    pub id: [u8; 16],
+    /// The level whose key wraps the bucket's.
+    pub level_id: [u8; 16],
+    /// The generation of its key, from 1.
+    pub generation: u32,
+    /// The generation before, while data keys that it wrapped may be left.
+    pub older_generation: Option<u32>,
+}
+
+/// The level that every keystore begins with.
+const FIRST_LEVEL_NAME: &str = "default";
+
+/// Keys begin with this generation.
+pub(crate) const FIRST_GENERATION: u32 = 1;
+
+/// Level and bucket ids.
+pub(crate) type Id = [u8; ID_BYTES];
+
+/// A wrapped key: a Cobblestone-256 message.
+pub(crate) type Wrapped = [u8; WRAPPED_KEY_BYTES];
+
+/// All that the body says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// Wrapped by the root key; the owner is the keystore.
+    pub(crate) system: Generation,
+    /// As the system key: the seed of the key that signs receipts.
+    pub(crate) receipt: Generation,
+    /// How new the things below the keystore are, at least.
+    pub(crate) held: Held,
+    pub(crate) levels: BTreeMap<Id, (LevelEntry, Wrapped)>,
+    pub(crate) buckets: BTreeMap<Id, Bucket>,
+}
+
+/// One generation of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Generation {
+    pub(crate) number: u32,
+    pub(crate) wrapped: Wrapped,
+}
+
+/// A bucket's level, and the generations of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    pub(crate) level_id: Id,
+    /// The key of its catalog, wrapped by the current generation: it stays for as long as the
+    /// catalog does, so that a rotation rewrites no catalog.
+    pub(crate) catalog: Wrapped,
+    pub(crate) current: Generation,
+    /// Lower than the current one's number.
+    pub(crate) older: Option<Generation>,
+}
+
+impl Bucket {
+    pub(crate) fn entry(&self, id: Id) -> BucketEntry {
+        BucketEntry {
+            id,
+            level_id: self.level_id,
+            generation: self.current.number,
+            older_generation: self.older.map(|older| older.number),
+        }
+    }
+
+    /// All generations, ascending.
+    pub(crate) fn generations(&self) -> impl Iterator<Item = &Generation> {
+        self.older.iter().chain([&self.current])
+    }
+
+    fn generations_mut(&mut self) -> impl Iterator<Item = &mut Generation> {
+        self.older.iter_mut().chain([&mut self.current])
+    }
+}
+
+impl Contents {
+    /// Contents with new keys of the keystore's own, and no level.
+    pub(crate) fn new(keystore_id: [u8; 16], root: &RootKey) -> Self {
+        let own = |kind| {
+            let context = Context::key(kind, &keystore_id, FIRST_GENERATION);
+            Generation {
+                number: FIRST_GENERATION,
+                wrapped: wrap_key(root.secret(), &context, &SecretKey::generate()),
+            }
+        };
+        Self {
+            system: own(KeyKind::System),
+            receipt: own(KeyKind::Receipt),
+            held: Held::default(),
+            levels: BTreeMap::new(),
+            buckets: BTreeMap::new(),
+        }
+    }
+
+    /// Contents of a new keystore: with the level `default`, labelled `s0`.
+    pub(crate) fn first(keystore_id: [u8; 16], root: &RootKey) -> Self {
+        let level = LevelEntry {
+            id: random_bytes(),
+            name: FIRST_LEVEL_NAME.to_owned(),
+            label: Label::LOWEST,
+            options: LevelOptions::default(),
+            imported: false,
+            export_count: 0,
+            generation: FIRST_GENERATION,
+            created_ms: now_ms(),
+        };
+        let key = SecretKey::generate();
+        let wrapped = wrap_key(root.secret(), &level_context(&level), &key);
+        let mut contents = Self::new(keystore_id, root);
+        contents.levels.insert(level.id, (level, wrapped));
+        contents
+    }
+
+    /// A level, and its wrapped key.
+    pub(crate) fn level(&self, level_id: Id) -> Result<&(LevelEntry, Wrapped), KeysError> {
+        self.levels
+            .get(&level_id)
+            .ok_or(KeysError::NoSuchLevel { level_id })
+    }
+
+    /// A bucket, with its keys wrapped.
+    pub(crate) fn bucket(&self, bucket_id: Id) -> Result<&Bucket, KeysError> {
+        self.buckets
+            .get(&bucket_id)
+            .ok_or(KeysError::NoSuchBucket { bucket_id })
+    }
+
+    /// A bucket, to be changed.
+    pub(crate) fn bucket_mut(&mut self, bucket_id: Id) -> Result<&mut Bucket, KeysError> {
+        self.buckets
+            .get_mut(&bucket_id)
+            .ok_or(KeysError::NoSuchBucket { bucket_id })
+    }
+
+    /// The buckets of a level, by id.
+    pub(crate) fn buckets_of(&self, level_id: Id) -> impl Iterator<Item = (Id, &Bucket)> {
+        self.buckets
+            .iter()
+            .filter(move |(_, bucket)| bucket.level_id == level_id)
+            .map(|(id, bucket)| (*id, bucket))
+    }
+
+    /// Unwraps a level's key.
+    pub(crate) fn level_key(&self, root: &RootKey, level_id: Id) -> Result<SecretKey, KeysError> {
+        let (level, wrapped) = self.level(level_id)?;
+        unwrap(root.secret(), &level_context(level), wrapped)
+    }
+
+    /// Unwraps the system key.
+    pub(crate) fn system_key(&self, owner: &Id, root: &RootKey) -> Result<SecretKey, KeysError> {
+        let context = Context::key(KeyKind::System, owner, self.system.number);
+        unwrap(root.secret(), &context, &self.system.wrapped)
+    }
+
+    /// Unwraps the seed of the key that signs receipts.
+    pub(crate) fn receipt_seed(&self, owner: &Id, root: &RootKey) -> Result<SecretKey, KeysError> {
+        let context = Context::key(KeyKind::Receipt, owner, self.receipt.number);
+        unwrap(root.secret(), &context, &self.receipt.wrapped)
+    }
+
+    /// Unwraps one generation of a bucket's key.
+    pub(crate) fn bucket_generation(
+        level_key: &SecretKey,
+        bucket_id: &Id,
+        generation: &Generation,
+    ) -> Result<SecretKey, KeysError> {
+        let context = bucket_context(bucket_id, generation.number);
+        unwrap(level_key, &context, &generation.wrapped)
+    }
+
+    /// Unwraps the key of a bucket's catalog with the current generation of the bucket's key.
+    pub(crate) fn catalog_key(
+        bucket: &Bucket,
+        bucket_id: &Id,
+        current: &SecretKey,
+    ) -> Result<SecretKey, KeysError> {
+        let context = catalog_context(bucket_id, bucket.current.number);
+        unwrap(current, &context, &bucket.catalog)
+    }
+
+    /// Wraps under a new root key what the old one wraps. Bucket keys stay as they are: level keys
+    /// wrap them.
+    pub(crate) fn rewrap(
+        &mut self,
+        owner: &Id,
+        old: &RootKey,
+        new: &RootKey,
+    ) -> Result<(), KeysError> {
+        let again =
+            |context, wrapped: &mut Wrapped| rewrap(old.secret(), new.secret(), &context, wrapped);
+        let own = [
+            (KeyKind::System, &mut self.system),
+            (KeyKind::Receipt, &mut self.receipt),
+        ];
+        for (kind, generation) in own {
+            let context = Context::key(kind, owner, generation.number);
+            again(context, &mut generation.wrapped)?;
+        }
+        for (level, wrapped) in self.levels.values_mut() {
+            again(level_context(level), wrapped)?;
+        }
+        Ok(())
+    }
+
+    /// Wraps under a level's new key all bucket keys that its old one wraps.
+    pub(crate) fn rewrap_buckets(
+        &mut self,
+        level_id: Id,
+        old: &SecretKey,
+        new: &SecretKey,
+    ) -> Result<(), KeysError> {
+        let of_level = |bucket: &Bucket| bucket.level_id == level_id;
+        for (id, bucket) in self.buckets.iter_mut().filter(|(_, it)| of_level(it)) {
+            for generation in bucket.generations_mut() {
+                let context = bucket_context(id, generation.number);
+                rewrap(old, new, &context, &mut generation.wrapped)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What binds a wrapped level key to its level.
+pub(crate) fn level_context(level: &LevelEntry) -> Context {
+    Context::key(KeyKind::Level, &level.id, level.generation)
+}
+
+/// What binds a wrapped bucket key to its bucket.
+pub(crate) fn bucket_context(bucket_id: &Id, generation: u32) -> Context {
+    Context::key(KeyKind::Bucket, bucket_id, generation)
+}
+
+/// What binds a catalog's wrapped key to its bucket.
+pub(crate) fn catalog_context(bucket_id: &Id, generation: u32) -> Context {
+    Context::key(KeyKind::Catalog, bucket_id, generation)
+}
+
+fn unwrap(
+    wrapping_key: &SecretKey,
+    context: &Context,
+    wrapped: &Wrapped,
+) -> Result<SecretKey, KeysError> {
+    unwrap_key(wrapping_key, context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)
+}
+
+fn rewrap(
+    old: &SecretKey,
+    new: &SecretKey,
+    context: &Context,
+    wrapped: &mut Wrapped,
+) -> Result<(), KeysError> {
+    let key = unwrap(old, context, wrapped)?;
+    *wrapped = wrap_key(new, context, &key);
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Root-key sources that fail: on a disk that loses power, or at a chosen call.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::error::KeysError;
+use crate::root::key_file::{self, RootText};
+use crate::root::memory::MemoryRoot;
+use crate::root::source::{RootKey, RootMedium, RootSource};
+use crate::tests::failing_medium::FailingMedium;
+
+/// A source that keeps a file, on a disk that fails.
+pub(crate) struct FileOnDisk {
+    pub(crate) file: FailingMedium,
+    pub(crate) kind: Arc<dyn RootText + Send + Sync>,
+}
+
+impl FileOnDisk {
+    fn path() -> &'static Path {
+        Path::new("root")
+    }
+
+    fn exists(&self) -> bool {
+        !self.file.image().is_empty()
+    }
+}
+
+impl RootSource for FileOnDisk {
+    fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
+        if !self.exists() {
+            return Ok(Vec::new());
+        }
+        key_file::candidates(self.file.boxed(), Self::path(), self.kind.as_ref())
+    }
+
+    fn add(&self) -> Result<RootKey, KeysError> {
+        if self.exists() {
+            return key_file::add(self.file.boxed(), Self::path(), self.kind.as_ref());
+        }
+        let root = RootKey::generate();
+        let text = self.kind.write(&root)?;
+        let created = self.file.clone().create(&text);
+        created.map_err(KeysError::io("create", Self::path()))?;
+        Ok(root)
+    }
+
+    fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
+        if kept.is_none() && !self.exists() {
+            return Ok(());
+        }
+        key_file::keep_only(self.file.boxed(), Self::path(), self.kind.as_ref(), kept)
+    }
+
+    fn describe(&self) -> String {
+        "a file on a disk that fails".to_owned()
+    }
+
+    fn medium(&self) -> RootMedium {
+        MemoryRoot::new().medium()
+    }
+}
+
+/// Which of a source's calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Candidates,
+    Add,
+    KeepOnly,
+}
+
+/// Whether a call that fails did its work all the same, as when only its answer was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Undone,
+    Done,
+}
+
+/// A token or a keyring: off the disk, and at a chosen call it reports a failure.
+#[derive(Clone, Default)]
+pub(crate) struct FailingToken {
+    pub(crate) keys: MemoryRoot,
+    /// The call that fails: of which kind, after how many others of it, and what became of it.
+    pub(crate) fault: Arc<Mutex<Option<(Call, usize, Effect)>>>,
+}
+
+impl FailingToken {
+    pub(crate) fn fail(&self, fault: Option<(Call, usize, Effect)>) {
+        *self.fault.lock().unwrap() = fault;
+    }
+
+    /// Whether the fault is still to come.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.fault.lock().unwrap().is_some()
+    }
+
+    fn run<T>(
+        &self,
+        call: Call,
+        act: impl FnOnce() -> Result<T, KeysError>,
+    ) -> Result<T, KeysError> {
+        let mut fault = self.fault.lock().unwrap();
+        match &mut *fault {
+            Some((kind, 0, effect)) if *kind == call => {
+                if *effect == Effect::Done {
+                    act()?;
+                }
+                *fault = None;
+                Err(KeysError::NoSuchToken {
+                    label: "it was pulled out".to_owned(),
+                })
+            }
+            Some((kind, others, _)) if *kind == call => {
+                *others -= 1;
+                act()
+            }
+            _ => act(),
+        }
+    }
+}
+
+impl RootSource for FailingToken {
+    fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
+        self.run(Call::Candidates, || self.keys.candidates())
+    }
+
+    fn add(&self) -> Result<RootKey, KeysError> {
+        self.run(Call::Add, || self.keys.add())
+    }
+
+    fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
+        self.run(Call::KeepOnly, || self.keys.keep_only(kept))
+    }
+
+    fn describe(&self) -> String {
+        "a token that fails".to_owned()
+    }
+
+    fn medium(&self) -> RootMedium {
+        self.keys.medium()
+    }
+}

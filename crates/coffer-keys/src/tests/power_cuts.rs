@@ -1,0 +1,326 @@
+//! What a keystore and its root-key file must survive on a disk that fails: after a power cut at
+//! any moment the keystore is exactly what it was before the change, or exactly what it is after,
+//! and a root key that was given up is on the disk no more.
+
+use std::path::Path;
+
+use coffer_label::Label;
+
+use crate::error::KeysError;
+use crate::keystore::contents::{LevelEntry, LevelOptions};
+use crate::keystore::copies::Repair;
+use crate::keystore::state::Keystore;
+use crate::root::file::BareText;
+use crate::root::key_file::{self, RootText};
+use crate::root::memory::MemoryRoot;
+use crate::root::source::{RootKey, RootMedium, RootSource};
+use crate::tests::failing_medium::{FAILING_SLOT_BYTES, FailingMedium, Fault};
+
+/// The file source, on a file that fails.
+#[derive(Clone)]
+struct FailingRoot(FailingMedium);
+
+impl RootSource for FailingRoot {
+    fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
+        key_file::candidates(self.0.boxed(), root_path(), &BareText)
+    }
+
+    fn add(&self) -> Result<RootKey, KeysError> {
+        key_file::add(self.0.boxed(), root_path(), &BareText)
+    }
+
+    fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
+        key_file::keep_only(self.0.boxed(), root_path(), &BareText, kept)
+    }
+
+    fn describe(&self) -> String {
+        "a file that fails".to_owned()
+    }
+
+    fn medium(&self) -> RootMedium {
+        MemoryRoot::new().medium()
+    }
+}
+
+/// A disk with a keystore and its root key.
+struct Server {
+    keystore: FailingMedium,
+    root: FailingMedium,
+}
+
+impl Server {
+    fn on(files: [Vec<u8>; 2]) -> Self {
+        let [keystore, root] = FailingMedium::disk(files);
+        Self { keystore, root }
+    }
+
+    /// A keystore of two levels and twenty buckets: it grows and shrinks by several sectors.
+    fn of_twenty() -> Self {
+        let text = BareText.write(&RootKey::generate()).unwrap();
+        let server = Self::on([vec![0; 2 * FAILING_SLOT_BYTES], text.to_vec()]);
+        let medium = server.keystore.boxed();
+        let keystore = Keystore::create_on(medium, path(), server.source()).unwrap();
+        let secret = keystore.add_level("secret", Label::HIGHEST, LevelOptions::default());
+        let levels = [default_level(&keystore), secret.unwrap().id];
+        for number in 0..20 {
+            let level = levels[usize::from(number % 2)];
+            keystore.add_bucket([number; 16], level).unwrap();
+        }
+        server
+    }
+
+    fn source(&self) -> Box<dyn RootSource> {
+        Box::new(FailingRoot(self.root.clone()))
+    }
+
+    fn open(&self) -> (Keystore, Repair) {
+        Keystore::open_on(self.keystore.boxed(), path(), vec![self.source().into()]).unwrap()
+    }
+}
+
+/// What is done to the keystore.
+struct Act {
+    name: &'static str,
+    run: fn(&Keystore) -> Result<(), KeysError>,
+    /// How often it writes, truncates and syncs.
+    operation_count: usize,
+    changes_root: bool,
+}
+
+const PLAIN_OPERATIONS: usize = 4;
+
+/// A second root key: one write. Both copies: two. The old root key written over, the second place
+/// emptied, the file cut: three. All synced.
+const ROOT_OPERATIONS: usize = 12;
+
+const ACTS: [Act; 6] = [
+    Act {
+        name: "add",
+        run: |keystore| {
+            let level = default_level(keystore);
+            keystore.add_bucket([200; 16], level).map(drop)
+        },
+        operation_count: PLAIN_OPERATIONS,
+        changes_root: false,
+    },
+    Act {
+        name: "destroy",
+        run: |keystore| keystore.destroy_bucket(&[3; 16]),
+        operation_count: PLAIN_OPERATIONS,
+        changes_root: false,
+    },
+    Act {
+        name: "rotate the root key",
+        run: |keystore| keystore.rotate_root(),
+        operation_count: ROOT_OPERATIONS,
+        changes_root: true,
+    },
+    Act {
+        name: "erase a level",
+        run: |keystore| keystore.erase_level(secret_level(keystore)).map(drop),
+        operation_count: ROOT_OPERATIONS,
+        changes_root: true,
+    },
+    Act {
+        name: "erase a bucket",
+        run: |keystore| keystore.erase_bucket([3; 16]).map(drop),
+        operation_count: ROOT_OPERATIONS,
+        changes_root: true,
+    },
+    Act {
+        name: "rotate a level",
+        run: |keystore| keystore.rotate_level(secret_level(keystore)).map(drop),
+        operation_count: ROOT_OPERATIONS,
+        changes_root: true,
+    },
+];
+
+/// How many ways a power cut at each operation goes.
+const SEED_COUNT: u64 = 100;
+
+fn path() -> &'static Path {
+    Path::new("keystore")
+}
+
+fn root_path() -> &'static Path {
+    Path::new("root.key")
+}
+
+fn default_level(keystore: &Keystore) -> [u8; 16] {
+    keystore.level_named("default").unwrap().id
+}
+
+fn secret_level(keystore: &Keystore) -> [u8; 16] {
+    keystore.level_named("secret").unwrap().id
+}
+
+/// Everything a user could see.
+type View = (u64, Vec<LevelEntry>, Vec<[u8; 16]>);
+
+/// Looks at everything, and makes sure that every key opens.
+fn view(keystore: &Keystore) -> View {
+    let ids: Vec<_> = keystore.buckets().iter().map(|bucket| bucket.id).collect();
+    for id in &ids {
+        keystore.bucket_key(id).unwrap();
+    }
+    (keystore.generation(), keystore.levels(), ids)
+}
+
+/// What a restart finds; afterwards all is at rest.
+fn view_of(files: [Vec<u8>; 2]) -> (View, String) {
+    let server = Server::on(files);
+    let seen = view(&server.open().0);
+    // Whatever had to be mended is mended now, down to the bytes behind the copies.
+    server.root.set_fault(Fault::None);
+    let (again, repair) = server.open();
+    assert_eq!(view(&again), seen);
+    assert_eq!((repair, server.root.operation_count()), (Repair::None, 0));
+    // One root key, and not a trace of another.
+    let root = String::from_utf8(server.root.image()).expect("text and nothing else");
+    assert_eq!(root.lines().count(), 2);
+    assert_eq!(server.source().candidates().unwrap().len(), 1);
+    (seen, root)
+}
+
+#[test]
+fn a_power_cut_at_any_moment_leaves_old_or_new() {
+    for act in &ACTS {
+        let server = Server::of_twenty();
+        let before_files = server.keystore.images();
+        let before = view_of(before_files.clone());
+        let (keystore, _) = server.open();
+        server.root.set_fault(Fault::None);
+        (act.run)(&keystore).unwrap();
+        assert_eq!(server.root.operation_count(), act.operation_count);
+        let after = view_of(server.keystore.images());
+        assert_eq!(act.changes_root, before.1 != after.1, "{}", act.name);
+
+        let (mut old, mut new) = (0, 0);
+        for at in 0..act.operation_count {
+            for seed in 0..SEED_COUNT {
+                let server = Server::on(before_files.clone());
+                let (keystore, _) = server.open();
+                server.root.set_fault(Fault::PowerCut { at, seed });
+                (act.run)(&keystore).unwrap_err();
+                let seen = view_of(server.keystore.images());
+                let is_old = seen == before;
+                // The new root key is another one each time.
+                let is_new = seen.0 == after.0 && (seen.1 != before.1) == act.changes_root;
+                assert!(is_old || is_new, "{} at {at}, seed {seed}", act.name);
+                old += usize::from(is_old);
+                new += usize::from(is_new);
+            }
+        }
+        assert!(old >= 40 && new >= 80, "{}: {old}, {new}", act.name);
+    }
+}
+
+#[test]
+fn a_refused_operation_is_made_good_by_the_next_change() {
+    for act in &ACTS {
+        for at in 0..act.operation_count {
+            let server = Server::of_twenty();
+            let (keystore, _) = server.open();
+            server.root.set_fault(Fault::Refusal { at });
+            let error = (act.run)(&keystore).unwrap_err();
+            let told = view(&keystore);
+            // The change counts once the first copy is written, which is after the new root key.
+            let first_copy_done = if act.changes_root { 4 } else { 2 };
+            let is_made = at >= first_copy_done;
+            assert_eq!(told.0, if is_made { 23 } else { 22 }, "{} {at}", act.name);
+            let is_unsettled = matches!(error, KeysError::Unsettled { .. });
+            assert_eq!(is_unsettled, is_made && act.changes_root, "{error}");
+
+            let level = default_level(&keystore);
+            keystore.add_bucket([99; 16], level).unwrap();
+            let now = view(&keystore);
+            assert_eq!(now.0, told.0 + 1);
+            assert_eq!(
+                view_of(server.keystore.images()).0,
+                now,
+                "{} at {at}",
+                act.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_while_a_change_is_completed_leaves_it_completable() {
+    let act = &ACTS[2];
+    for first in [4, 6, 8, 9, 10] {
+        for at in 0..8 {
+            for seed in 0..20 {
+                let server = Server::of_twenty();
+                let (keystore, _) = server.open();
+                let seed_of_first = seed + 1000;
+                server.root.set_fault(Fault::PowerCut {
+                    at: first,
+                    seed: seed_of_first,
+                });
+                (act.run)(&keystore).unwrap_err();
+                let again = Server::on(server.keystore.images());
+                again.root.set_fault(Fault::PowerCut { at, seed });
+                let opened =
+                    Keystore::open_on(again.keystore.boxed(), path(), vec![again.source().into()])
+                        .map(drop);
+                let files = again.keystore.images();
+                let seen = view_of(files);
+                assert_eq!(seen.0.0, 23, "{first} {at} {seed}: {opened:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn destroying_again_completes_what_was_half_destroyed() {
+    let server = Server::of_twenty();
+    let (keystore, _) = server.open();
+    server.keystore.set_fault(Fault::Refusal { at: 2 });
+    keystore.destroy_bucket(&[3; 16]).unwrap_err();
+    server.keystore.set_fault(Fault::None);
+    let again = keystore.destroy_bucket(&[3; 16]).unwrap_err();
+    assert!(matches!(again, KeysError::NoSuchBucket { .. }));
+    let image = server.keystore.image();
+    let (a, b) = image.split_at(FAILING_SLOT_BYTES);
+    assert!(a == b, "both copies are as new");
+}
+
+#[test]
+fn a_torn_copy_is_mended_at_the_first_occasion() {
+    let server = Server::of_twenty();
+    let (keystore, _) = server.open();
+    let before = server.keystore.image();
+    for at in [0, 1] {
+        server.keystore.set_fault(Fault::Refusal { at });
+        keystore.destroy_bucket(&[3; 16]).unwrap_err();
+        assert!(
+            server.keystore.image() != before,
+            "one copy is torn, or new"
+        );
+        server.keystore.set_fault(Fault::None);
+        keystore.destroy_bucket(&[250; 16]).unwrap_err();
+        assert!(
+            server.keystore.image() == before,
+            "both copies are as they were"
+        );
+    }
+}
+
+#[test]
+fn a_disk_that_lies_is_found_out() {
+    for (act, writes) in [(&ACTS[1], &[0, 2][..]), (&ACTS[2], &[0, 2, 4, 6])] {
+        for &at in writes {
+            let server = Server::of_twenty();
+            let (keystore, _) = server.open();
+            server.keystore.set_fault(Fault::Lie { at });
+            let error = match (act.run)(&keystore).unwrap_err() {
+                KeysError::Unsettled { source } => *source,
+                error => error,
+            };
+            assert!(matches!(error, KeysError::NotReadBack { .. }), "{error}");
+            // Another copy is whole all the same, and its root key.
+            view_of(server.keystore.images());
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Reading a blob: sealed chunks out of its file, plaintext out.
+//!
+//! Most reads are served from the kernel's page cache, and for them a hop to another thread would
+//! cost as much as the read. So bytes are asked for with `RWF_NOWAIT`: what is in the cache comes
+//! at once, into a small buffer that stays in the processor's cache, and is opened from there into
+//! the buffer that goes to the client. Only what the disk must deliver is read by the blocking
+//! pool.
+
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Poll, ready};
+
+use bytes::Bytes;
+use coffer_seal::limits::CHUNK_BYTES;
+use coffer_seal::{Context, Opener, SecretKey, sealed_bytes};
+use futures::{FutureExt, Stream};
+use rustix::io::Errno;
+use tokio::task::JoinHandle;
+
+use crate::blobs::buffers::{Buffer, READ, READ_MANY};
+use crate::blobs::folder::BlobStore;
+use crate::blobs::sealed_file::{SealedFile, open_cached, open_waiting};
+use crate::database::readers::blocking;
+use crate::error::{Result, StoreError};
+use crate::limits::READERS_MANY;
+use crate::record::Id;
+
+/// How many readers there are, in all buckets.
+static READERS: AtomicUsize = AtomicUsize::new(0);
+
+impl BlobStore {
+    /// Opens a blob of which the catalog says that it holds `plaintext_bytes`. The reader begins
+    /// with all of it; see [`BlobReader::range`].
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the file is missing, has another length or was not sealed for
+    /// this blob under this key.
+    pub async fn open(
+        &self,
+        id: Id,
+        data_key: &SecretKey,
+        plaintext_bytes: u64,
+    ) -> Result<BlobReader> {
+        let store = self.inner.clone();
+        let path = self.path(id);
+        // Without a hop when the kernel knows the path and has the header.
+        let opened = match open_cached(&path) {
+            Some(opened) => opened,
+            None => blocking(move || Ok(open_waiting(&path))).await?,
+        };
+        let (file, header, file_bytes) = opened.map_err(|error| match error {
+            Errno::NOENT => store.damaged("blob: its file is missing", id),
+            error => StoreError::io("open a blob", error),
+        })?;
+        if sealed_bytes(plaintext_bytes) != Some(file_bytes) {
+            return Err(store.damaged("blob: its file has another length", id));
+        }
+        let context = Context::blob(&store.bucket.0, &id.0);
+        let opener = Opener::new(data_key, &context, &header, file_bytes)
+            .map_err(|_| store.damaged("blob: its header does not open", id))?;
+        let source = SealedFile {
+            store,
+            id,
+            file,
+            opener,
+            is_slow: AtomicBool::new(false),
+        };
+        READERS.fetch_add(1, Ordering::Relaxed);
+        let mut reader = BlobReader {
+            source: Arc::new(source),
+            next_chunk: 0,
+            end_chunk: 0,
+            plaintext: 0..0,
+            waiting: None,
+            _counted: Counted,
+        };
+        reader.range(0..plaintext_bytes)?;
+        Ok(reader)
+    }
+}
+
+/// The plaintext of a blob, or of a range of it, as a stream. It ends with an error before the
+/// first chunk that does not open. Whoever reads to the blob's end knows that nothing is missing.
+pub struct BlobReader {
+    source: Arc<SealedFile>,
+    next_chunk: u64,
+    end_chunk: u64,
+    /// What is still to be given out.
+    plaintext: Range<u64>,
+    /// A piece that the blocking pool reads.
+    waiting: Option<JoinHandle<(Buffer, Result<usize>)>>,
+    _counted: Counted,
+}
+
+impl BlobReader {
+    /// Reads only this range of the plaintext, in bytes, from its start on.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfRange`] when it is not within the blob.
+    pub fn range(&mut self, range: Range<u64>) -> Result<()> {
+        let plaintext_bytes = self.source.opener.plaintext_bytes();
+        if range.start > range.end || range.end > plaintext_bytes {
+            return Err(StoreError::OutOfRange);
+        }
+        let chunk_bytes = CHUNK_BYTES as u64;
+        self.next_chunk = range.start / chunk_bytes;
+        self.end_chunk = if range.is_empty() && range.end < plaintext_bytes {
+            self.next_chunk
+        } else if range.end == plaintext_bytes {
+            // With the last chunk, which may be empty, for it proves the end.
+            self.source.opener.chunk_count()
+        } else {
+            range.end.div_ceil(chunk_bytes)
+        };
+        self.plaintext = range;
+        self.waiting = None;
+        Ok(())
+    }
+
+    /// How many chunks the next piece has.
+    fn piece(&self, buffer: &Buffer) -> Range<u64> {
+        let room = (buffer.len() / CHUNK_BYTES) as u64;
+        let mut end = self.end_chunk.min(self.next_chunk + room);
+        // An empty last chunk needs no room. It comes with the one before it, so that the last
+        // byte is not given out before the end is proven.
+        if end + 1 == self.end_chunk && self.source.is_empty_chunk(end) {
+            end += 1;
+        }
+        self.next_chunk..end
+    }
+
+    /// Takes an opened piece: what of it lies in the range, if anything.
+    fn give_out(&mut self, buffer: Buffer, chunks: u64) -> Option<Bytes> {
+        let offset_bytes = self.next_chunk * CHUNK_BYTES as u64;
+        self.next_chunk += chunks;
+        let start = self.plaintext.start;
+        let end = self.plaintext.end.min(self.next_chunk * CHUNK_BYTES as u64);
+        if end <= start {
+            return None;
+        }
+        self.plaintext.start = end;
+        // Both lie within the buffer's chunks, which are far below 4 GiB.
+        let within = (start - offset_bytes) as usize..(end - offset_bytes) as usize;
+        Some(Bytes::from_owner(buffer).slice(within))
+    }
+
+    fn poll_piece(&mut self, cx: &mut std::task::Context<'_>) -> Poll<(Buffer, Result<usize>)> {
+        if let Some(waiting) = &mut self.waiting {
+            let piece = ready!(waiting.poll_unpin(cx));
+            self.waiting = None;
+            return Poll::Ready(
+                piece.unwrap_or_else(|_| (READ_MANY.take(), Err(StoreError::Closed))),
+            );
+        }
+        let is_one_of_many = READERS.load(Ordering::Relaxed) >= READERS_MANY;
+        let mut buffer = if is_one_of_many {
+            READ_MANY.take()
+        } else {
+            READ.take()
+        };
+        let piece = self.piece(&buffer);
+        match self.source.open_cached(piece.clone(), &mut buffer) {
+            Ok(0) => {}
+            opened => return Poll::Ready((buffer, opened)),
+        }
+        let source = self.source.clone();
+        self.waiting = Some(tokio::task::spawn_blocking(move || {
+            let opened = source.open_waiting(piece, &mut buffer);
+            (buffer, opened)
+        }));
+        self.poll_piece(cx)
+    }
+}
+
+impl Stream for BlobReader {
+    type Item = Result<Bytes>;
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Self::Item>> {
+        while self.next_chunk < self.end_chunk {
+            let (buffer, opened) = ready!(self.poll_piece(cx));
+            match opened {
+                Ok(chunks) => {
+                    if let Some(bytes) = self.give_out(buffer, chunks as u64) {
+                        return Poll::Ready(Some(Ok(bytes)));
+                    }
+                }
+                Err(error) => {
+                    self.end_chunk = self.next_chunk;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+struct Counted;
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        READERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}

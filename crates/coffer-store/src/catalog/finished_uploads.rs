@@ -1,0 +1,88 @@
+//! Uploads that were completed, for the client that asks again because it never heard the answer.
+//!
+//! A row is written with the object, in one transaction, and goes a day later, with the next upload
+//! that is completed. It tells what was answered, not what is there: the object may have been
+//! replaced or deleted since. No name stands in it, only a digest of what was asked.
+
+use rusqlite::params;
+
+use crate::catalog::open::Catalog;
+use crate::catalog::tables::columns::{decode_checksum, decode_u64, encode_checksum};
+use crate::catalog::tables::rows::text_or_null;
+use crate::database::write_session::Session;
+use crate::error::Result;
+use crate::limits::FINISHED_KEPT_MS;
+use crate::record::{Checksum, CompletedObject, Id};
+
+/// What was answered when an upload was completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedUpload {
+    /// When, in milliseconds since 1970.
+    pub finished_ms: i64,
+    /// The object's entity tag, without quotation marks.
+    pub etag: String,
+    /// How many bytes it had.
+    pub size_bytes: u64,
+    /// Its checksum.
+    pub checksum: Option<Checksum>,
+}
+
+impl Catalog {
+    /// What was answered when this upload was completed by this request, less than a day before
+    /// `now_ms`. None where it was completed by another one, or not at all.
+    pub async fn finished_upload(
+        &self,
+        id: &Id,
+        request: &[u8; 32],
+        now_ms: i64,
+    ) -> Result<Option<FinishedUpload>> {
+        self.point(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT finished_ms, etag, size_bytes, checksum FROM finished_upload
+                 WHERE upload_id = ? AND request = ? AND finished_ms > ?",
+            )?;
+            let since_ms = now_ms.saturating_sub(FINISHED_KEPT_MS);
+            let mut rows = statement.query(params![id.0, request, since_ms])?;
+            let Some(row) = rows.next()? else {
+                return Ok(None);
+            };
+            Ok(Some(FinishedUpload {
+                finished_ms: row.get(0)?,
+                etag: row.get(1)?,
+                size_bytes: decode_u64(row.get(2)?)?,
+                checksum: text_or_null(row, 3)?.map(decode_checksum).transpose()?,
+            }))
+        })
+        .await
+    }
+}
+
+/// Notes in the transaction that completes an upload what is about to be answered, and forgets what
+/// was noted more than a day before.
+pub(crate) fn note(
+    session: &Session,
+    id: &Id,
+    object: &CompletedObject,
+    size_bytes: i64,
+) -> Result<()> {
+    let before_ms = object.modified_ms.saturating_sub(FINISHED_KEPT_MS);
+    session
+        .prepare_cached("DELETE FROM finished_upload WHERE finished_ms <= ?")?
+        .execute([before_ms])?;
+    let checksum = object.details.checksum.as_ref().map(encode_checksum);
+    session
+        .prepare_cached(
+            "INSERT OR REPLACE INTO finished_upload(upload_id, finished_ms, request, etag,
+                 size_bytes, checksum)
+             VALUES(?, ?, ?, ?, ?, ?)",
+        )?
+        .execute(params![
+            id.0,
+            object.modified_ms,
+            object.request,
+            object.etag,
+            size_bytes,
+            checksum,
+        ])?;
+    Ok(())
+}

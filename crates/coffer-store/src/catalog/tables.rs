@@ -1,0 +1,7 @@
+//! The tables of a catalog: their schema, and how records become rows and columns and come back.
+
+pub(crate) mod schema;
+
+pub(crate) mod columns;
+
+pub(crate) mod rows;

@@ -1,0 +1,343 @@
+//! Multipart uploads under way, and what they become.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::catalog::delimiter::{Delimiter, end_of};
+use crate::catalog::finished_uploads::note;
+use crate::catalog::objects::{PutOutcome, check, count_replaced, find, make_room};
+use crate::catalog::open::Catalog;
+use crate::catalog::tables::columns::{
+    decode_checksum_type, decode_details, decode_id, decode_tags, decode_u64, encode_checksum,
+    encode_checksum_type, encode_details, encode_tags, encode_u64,
+};
+use crate::catalog::tables::rows::{
+    BLOB_COLUMNS, ObjectRow, blob_columns, read_blob, read_name, row_limit, store_blob,
+    text_or_null,
+};
+use crate::database::write_session::Session;
+use crate::error::{Result, StoreError};
+use crate::limits::LIST_MAX;
+use crate::record::{CompletedObject, Id, Part, Precondition, Upload, UploadsPage, UploadsQuery};
+
+impl Catalog {
+    /// Begins an upload. Durable when this returns.
+    pub async fn create_upload(&self, upload: Upload) -> Result<()> {
+        self.add(move |session| {
+            session
+                .prepare_cached(
+                    "INSERT INTO upload(name, upload_id, started_ms, checksum, details, tags)
+                     VALUES(?, ?, ?, ?, ?, ?)",
+                )?
+                .execute(params![
+                    upload.name.expose().as_bytes(),
+                    upload.id.0,
+                    upload.started_ms,
+                    upload.checksum.map(encode_checksum_type),
+                    encode_details(&upload.details),
+                    encode_tags(&upload.tags),
+                ])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// An upload under way.
+    pub async fn upload(&self, id: &Id) -> Result<Option<Upload>> {
+        self.point(|connection| find_upload(connection, id)).await
+    }
+
+    /// How many uploads are under way.
+    pub async fn upload_count(&self) -> Result<u64> {
+        self.point(|connection| {
+            let mut statement = connection.prepare_cached("SELECT count(*) FROM upload")?;
+            decode_u64(statement.query_row((), |row| row.get(0))?)
+        })
+        .await
+    }
+
+    /// Takes a part, in place of one of the same number, whose blob it then tells.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchUpload`].
+    pub async fn put_part(&self, upload_id: Id, part: Part) -> Result<Option<Id>> {
+        self.add(move |session| {
+            require_upload(session, &upload_id)?;
+            let replaced = session
+                .prepare_cached("SELECT blob_id FROM part WHERE upload_id = ? AND part_number = ?")?
+                .query_row(params![upload_id.0, part.number], |row| row.get(0))
+                .optional()?;
+            session
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO part(upload_id, part_number, etag, modified_ms,
+                         blob_id, plaintext_bytes, key_generation, wrapped_key, checksum)
+                     VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                )?
+                .execute(params![
+                    upload_id.0,
+                    part.number,
+                    part.etag,
+                    part.modified_ms,
+                    part.blob.id.0,
+                    encode_u64(part.blob.plaintext_bytes)?,
+                    part.blob.key_generation,
+                    part.blob.wrapped_key,
+                    part.blob.checksum.as_ref().map(encode_checksum),
+                ])?;
+            if replaced.is_some() {
+                session.note_removed();
+            }
+            // Never its own, not even if it should find what it has put itself.
+            Ok(replaced.map(Id).filter(|id| *id != part.blob.id))
+        })
+        .await
+    }
+
+    /// Parts of an upload with numbers above `after`, ascending; at most [`LIST_MAX`] + 1, so that
+    /// a page can tell whether there is more. None when there is no such upload.
+    pub async fn parts(&self, upload_id: &Id, after: u32, limit: usize) -> Result<Vec<Part>> {
+        let upload_id = *upload_id;
+        self.long(move |connection| {
+            let mut statement = connection.prepare_cached(concat!(
+                "SELECT ",
+                blob_columns!(),
+                ", part_number, etag, modified_ms FROM part
+                 WHERE upload_id = ? AND part_number > ? ORDER BY part_number LIMIT ?"
+            ))?;
+            let limit = row_limit(limit, LIST_MAX + 1);
+            let mut rows = statement.query(params![upload_id.0, after, limit])?;
+            let mut parts = Vec::new();
+            while let Some(row) = rows.next()? {
+                parts.push(read_part(row)?);
+            }
+            Ok(parts)
+        })
+        .await
+    }
+
+    /// A page of uploads under way, at most [`LIST_MAX`] rows.
+    pub async fn uploads(&self, query: UploadsQuery) -> Result<UploadsPage> {
+        self.long(move |connection| list(connection, &query)).await
+    }
+
+    /// Ends an upload without an object. Tells the blobs of its parts: their files may go.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchUpload`].
+    pub async fn abort_upload(&self, id: &Id) -> Result<Vec<Id>> {
+        let id = *id;
+        self.write(move |session| {
+            require_upload(session, &id)?;
+            let mut statement =
+                session.prepare_cached("SELECT blob_id FROM part WHERE upload_id = ?")?;
+            let mut rows = statement.query([id.0])?;
+            let mut freed = Vec::new();
+            while let Some(row) = rows.next()? {
+                freed.push(Id(row.get(0)?));
+            }
+            remove(session, &id)?;
+            Ok(freed)
+        })
+        .await
+    }
+
+    /// Makes an object of the named parts, in one transaction; parts not named are freed, like
+    /// what the object replaces.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchUpload`] (also for another name than the upload's),
+    /// [`StoreError::PartChanged`], [`StoreError::PreconditionFailed`].
+    pub async fn complete_upload(
+        &self,
+        id: &Id,
+        object: CompletedObject,
+        precondition: Precondition,
+    ) -> Result<PutOutcome> {
+        let id = *id;
+        self.write(move |session| complete(session, &id, &object, &precondition))
+            .await
+    }
+}
+
+fn complete(
+    session: &Session,
+    upload_id: &Id,
+    object: &CompletedObject,
+    precondition: &Precondition,
+) -> Result<PutOutcome> {
+    let upload = find_upload(session, upload_id)?.ok_or(StoreError::NoSuchUpload)?;
+    if upload.name != object.name {
+        return Err(StoreError::NoSuchUpload);
+    }
+    let there = find(session, &object.name)?;
+    check(precondition, there.as_ref())?;
+    let parts = named_parts(session, upload_id, object)?;
+
+    // Everything is checked: from here on, only the disk can fail.
+    let (object_id, mut replaced) = make_room(session, there.as_ref(), false)?;
+    let mut size_bytes = 0;
+    for (part, is_named) in parts {
+        if is_named {
+            store_blob(session, object_id, size_bytes, part.number, &part.blob)?;
+            size_bytes += encode_u64(part.blob.plaintext_bytes)?;
+        } else {
+            replaced.push(part.blob.id);
+        }
+    }
+    remove(session, upload_id)?;
+    let mut row = ObjectRow::described(&object.details, &object.tags);
+    row.size_bytes = size_bytes;
+    row.etag.clone_from(&object.etag);
+    row.modified_ms = object.modified_ms;
+    // At most `PART_NUMBER_MAX`, for numbers ascend.
+    row.part_count = u32::try_from(object.parts.len()).map_err(|_| StoreError::OutOfRange)?;
+    row.store(session, &object.name, object_id, there.is_some())?;
+    count_replaced(session, there.as_ref(), size_bytes);
+    note(session, upload_id, object, size_bytes)?;
+    Ok(PutOutcome { replaced })
+}
+
+/// All parts of an upload in the order of their numbers, and whether the object is to have each.
+fn named_parts(
+    session: &Session,
+    upload_id: &Id,
+    object: &CompletedObject,
+) -> Result<Vec<(Part, bool)>> {
+    let mut statement = session.prepare_cached(concat!(
+        "SELECT ",
+        blob_columns!(),
+        ", part_number, etag, modified_ms FROM part WHERE upload_id = ? ORDER BY part_number"
+    ))?;
+    let mut rows = statement.query([upload_id.0])?;
+    let mut parts = Vec::new();
+    let mut named = object.parts.iter().peekable();
+    while let Some(row) = rows.next()? {
+        let part = read_part(row)?;
+        // A name that was passed over has no part: it stays here and is told below.
+        let is_named = named.next_if(|(number, _)| *number == part.number);
+        if is_named.is_some_and(|(_, blob_id)| *blob_id != part.blob.id) {
+            return Err(StoreError::PartChanged {
+                number: part.number,
+            });
+        }
+        parts.push((part, is_named.is_some()));
+    }
+    match named.next() {
+        Some((number, _)) => Err(StoreError::PartChanged { number: *number }),
+        None => Ok(parts),
+    }
+}
+
+fn list(connection: &Connection, query: &UploadsQuery) -> Result<UploadsPage> {
+    let limit = query.limit.min(LIST_MAX);
+    if limit == 0 {
+        return Ok(Default::default());
+    }
+    let delimiter = Delimiter::new(&query.prefix, query.delimiter.as_deref());
+    let end = delimiter.end();
+    let mut begin = first_upload(&delimiter, query.start_after.as_ref());
+    let mut page = UploadsPage::default();
+    let mut last = None;
+
+    let _snapshot = connection.unchecked_transaction()?;
+    let mut statement = connection.prepare_cached(
+        "SELECT name, upload_id, started_ms, checksum, details, tags FROM upload
+         WHERE (name, upload_id) >= (?, ?) AND name < ? ORDER BY name, upload_id",
+    )?;
+    'seek: loop {
+        let mut rows = statement.query([&begin.0, &begin.1, &end])?;
+        while let Some(row) = rows.next()? {
+            if page.uploads.len() + page.prefixes.len() == limit {
+                page.next = last;
+                break 'seek;
+            }
+            let upload = read_upload(row)?;
+            if let Some(folded) = delimiter.fold(upload.name.expose()) {
+                begin = (end_of(folded), Vec::new());
+                last = Some((folded.to_owned(), None));
+                page.prefixes.push(folded.to_owned());
+                continue 'seek;
+            }
+            last = Some((upload.name.expose().to_owned(), Some(upload.id)));
+            page.uploads.push(upload);
+        }
+        break;
+    }
+    Ok(page)
+}
+
+/// The least name and id that come after `after`.
+fn first_upload(
+    delimiter: &Delimiter<'_>,
+    after: Option<&(String, Option<Id>)>,
+) -> (Vec<u8>, Vec<u8>) {
+    match after {
+        Some((name, Some(id))) if delimiter.fold(name).is_none() => {
+            let mut just_after = id.0.to_vec();
+            just_after.push(0);
+            let from_prefix = delimiter.begin(None);
+            // Before the prefix begins, ids don't matter.
+            if name.as_bytes() < &from_prefix[..] {
+                (from_prefix, Vec::new())
+            } else {
+                (name.as_bytes().to_vec(), just_after)
+            }
+        }
+        after => (
+            delimiter.begin(after.map(|(name, _)| name.as_str())),
+            Vec::new(),
+        ),
+    }
+}
+
+fn find_upload(connection: &Connection, id: &Id) -> Result<Option<Upload>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT name, upload_id, started_ms, checksum, details, tags FROM upload
+         WHERE upload_id = ?",
+    )?;
+    let mut rows = statement.query([id.0])?;
+    rows.next()?.map(read_upload).transpose()
+}
+
+fn require_upload(session: &Session, id: &Id) -> Result<()> {
+    let mut statement = session.prepare_cached("SELECT 1 FROM upload WHERE upload_id = ?")?;
+    if statement.exists([id.0])? {
+        Ok(())
+    } else {
+        Err(StoreError::NoSuchUpload)
+    }
+}
+
+/// Removes an upload and its parts from the tables.
+fn remove(session: &Session, id: &Id) -> Result<()> {
+    session
+        .prepare_cached("DELETE FROM part WHERE upload_id = ?")?
+        .execute([id.0])?;
+    session
+        .prepare_cached("DELETE FROM upload WHERE upload_id = ?")?
+        .execute([id.0])?;
+    session.note_removed();
+    Ok(())
+}
+
+fn read_upload(row: &Row<'_>) -> Result<Upload> {
+    Ok(Upload {
+        name: read_name(row)?,
+        id: decode_id(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?,
+        started_ms: row.get(2)?,
+        checksum: text_or_null(row, 3)?
+            .map(decode_checksum_type)
+            .transpose()?,
+        details: decode_details(text_or_null(row, 4)?, None)?,
+        tags: decode_tags(text_or_null(row, 5)?)?,
+    })
+}
+
+/// Reads `blob_columns!`, then number, entity tag and time.
+pub(crate) fn read_part(row: &Row<'_>) -> Result<Part> {
+    Ok(Part {
+        number: row.get(BLOB_COLUMNS)?,
+        etag: row.get(BLOB_COLUMNS + 1)?,
+        modified_ms: row.get(BLOB_COLUMNS + 2)?,
+        blob: read_blob(row, 0)?,
+    })
+}

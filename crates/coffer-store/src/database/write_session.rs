@@ -1,0 +1,295 @@
+//! The connection that writes: transactions, the write-ahead log, and ids.
+
+use std::cell::Cell;
+use std::ops::Deref;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ffi};
+use rustix::io::Errno;
+
+use crate::database::cipher;
+use crate::database::sealed::Database;
+use crate::error::{Result, StoreError};
+use crate::limits::{
+    BUSY_TIMEOUT_MS, CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES, FREE_PAGES_MIN, PAGE_BYTES,
+    TIDY_BUSY_MS,
+};
+
+/// What a write works with: the connection, within a transaction, and the next free id.
+pub(crate) struct Session {
+    connection: Connection,
+    next_object_id: Cell<Option<i64>>,
+    /// How much of the log is not known to be in the database, in pages.
+    log_pages: Cell<u32>,
+    /// How long the log must be for the next attempt to copy it, in pages.
+    checkpoint_at: Cell<u32>,
+    /// By how much the transaction under way changes the count of objects, and of their bytes.
+    counted: Cell<(i64, i64)>,
+    /// How many transactions have been committed, once that was needed.
+    commit_count: Cell<Option<u64>>,
+    /// Whether something was removed whose old pages may still be in the log.
+    has_removed: Cell<bool>,
+}
+
+const TRUNCATE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
+
+thread_local! {
+    /// How long the log was after the last commit on this thread that wrote to it, in pages.
+    static LOG_PAGES: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+impl Session {
+    /// Takes a connection that may write.
+    pub(crate) fn new(connection: Connection) -> Result<Self> {
+        connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
+        connection.wal_hook(Some(|_, pages| {
+            LOG_PAGES.set(u32::try_from(pages).ok());
+            Ok(())
+        }));
+        Ok(Self {
+            connection,
+            next_object_id: Cell::new(None),
+            log_pages: Cell::new(0),
+            checkpoint_at: Cell::new(CHECKPOINT_PAGES),
+            counted: Cell::new((0, 0)),
+            commit_count: Cell::new(None),
+            has_removed: Cell::new(false),
+        })
+    }
+
+    /// Counts what the transaction under way adds to the objects and their bytes.
+    pub(crate) fn count(&self, objects: i64, bytes: i64) {
+        let (all, all_bytes) = self.counted.get();
+        self.counted.set((all + objects, all_bytes + bytes));
+    }
+
+    /// Remembers that something was removed which must not stay in the log for long.
+    pub(crate) fn note_removed(&self) {
+        self.has_removed.set(true);
+    }
+
+    /// Whether something was removed since the log was last emptied.
+    pub(crate) fn has_removed(&self) -> bool {
+        self.has_removed.get()
+    }
+
+    /// Copies all of the log and empties it, so that no page in it shows what was removed. Whether
+    /// it could: readers that don't end soon prevent it.
+    pub(crate) fn tidy(&self) -> bool {
+        let wait = |ms| self.busy_timeout(Duration::from_millis(ms));
+        // Writers wait meanwhile, so not for long.
+        let is_done = wait(TIDY_BUSY_MS).is_ok() && self.checkpoint(TRUNCATE);
+        let _ = wait(BUSY_TIMEOUT_MS);
+        if is_done {
+            self.has_removed.set(false);
+        }
+        is_done
+    }
+
+    /// An id that no object has yet. Ids rise, so that new rows go to the end of their tables; one
+    /// whose write is undone is skipped.
+    pub(crate) fn next_object_id(&self) -> Result<i64> {
+        let id = match self.next_object_id.get() {
+            Some(id) => id,
+            None => self.query_row(
+                "SELECT 1 + max(ifnull((SELECT max(object_id) FROM inline), 0),
+                                ifnull((SELECT max(object_id) FROM blob), 0))",
+                (),
+                |row| row.get(0),
+            )?,
+        };
+        self.next_object_id.set(Some(id + 1));
+        Ok(id)
+    }
+
+    /// Does `work` in one transaction and makes it durable; or nothing at all; or, as
+    /// [`StoreError::InDoubt`] says, one of both.
+    ///
+    /// SQLCipher gives zeros for a page whose seal does not verify and remembers the error: a
+    /// transaction that has met one ends before it is committed.
+    pub(crate) fn transact(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.counted.set((0, 0));
+        let (changes, opened) = (self.total_changes(), cipher::pages_opened(self));
+        let done = self.step("BEGIN IMMEDIATE").and_then(|()| work());
+        let done = done.and_then(|()| match self.total_changes() == changes {
+            true => Ok(()),
+            false => self.write_counts(),
+        });
+        let done = done.and_then(|()| match cipher::pages_opened(self) == opened {
+            true => Ok(()),
+            false => Database::assure(self),
+        });
+        let done = done.and_then(|()| self.commit());
+        let has_counted = done.is_ok() && self.total_changes() != changes;
+        let count = self.commit_count.take();
+        let count = count.map(|count| count + u64::from(has_counted));
+        self.commit_count.set(count.filter(|_| done.is_ok()));
+        if done.is_err() && !self.is_autocommit() {
+            // Fails only when SQLite has rolled back by itself.
+            let _ = self.execute_batch("ROLLBACK");
+        }
+        done
+    }
+
+    /// How many transactions that changed something have been committed.
+    pub(crate) fn commit_count(&self) -> Result<u64> {
+        let count = match self.commit_count.get() {
+            Some(count) => count,
+            None => {
+                let sql = "SELECT value FROM meta WHERE name = 'commit_count'";
+                let count: i64 = self.prepare_cached(sql)?.query_row((), |row| row.get(0))?;
+                u64::try_from(count).map_err(|_| StoreError::damaged_catalog())?
+            }
+        };
+        self.commit_count.set(Some(count));
+        Ok(count)
+    }
+
+    /// Counts the transaction, and keeps the catalog's other counts in step with its rows, in the
+    /// same transaction: so nobody has to walk over a catalog to know how much it holds.
+    fn write_counts(&self) -> Result<()> {
+        let done = match self.counted.get() {
+            (0, 0) => self
+                .prepare_cached("UPDATE meta SET value = value + 1 WHERE name = 'commit_count'")
+                .and_then(|mut statement| Ok(statement.execute(())? == 1)),
+            (objects, bytes) => self
+                .prepare_cached(
+                    "UPDATE meta SET value = value + CASE name WHEN 'commit_count' THEN 1
+                         WHEN 'object_count' THEN ?1 ELSE ?2 END
+                     WHERE name IN ('commit_count', 'object_count', 'object_bytes')",
+                )
+                .and_then(|mut statement| Ok(statement.execute([objects, bytes])? == 3)),
+        };
+        match done.map_err(|error| self.of_system(error.into()))? {
+            true => Ok(()),
+            false => Err(StoreError::damaged_catalog()),
+        }
+    }
+
+    /// The log gets its frames in order, of which the last one commits. So where there was no room
+    /// for all of them, nothing is committed. Any other failure may come after that frame: while it
+    /// is synced, or entered into the log's index, for which there may be no room either.
+    fn commit(&self) -> Result<()> {
+        let done = self
+            .prepare_cached("COMMIT")
+            .and_then(|mut statement| statement.execute(()));
+        match done.map_err(StoreError::from) {
+            Ok(_) => Ok(()),
+            Err(StoreError::Full) => Err(StoreError::Full),
+            Err(StoreError::Database {
+                code: ffi::SQLITE_IOERR_WRITE,
+            }) if self.met_full_disk() => Err(StoreError::Full),
+            Err(error) => {
+                tracing::error!(%error, "a commit failed half-way: its writes are in doubt");
+                Err(StoreError::InDoubt)
+            }
+        }
+    }
+
+    fn step(&self, sql: &str) -> Result<()> {
+        let done = self
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(()));
+        done.map(drop).map_err(|error| self.of_system(error.into()))
+    }
+
+    /// A full disk does not always come as SQLite's own "full": a quota or the shared-memory file
+    /// say so through the system's error only. For errors before the commit: after it began, "full"
+    /// would promise that nothing was stored.
+    pub(crate) fn of_system(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Database { .. } if self.met_full_disk() => StoreError::Full,
+            other => other,
+        }
+    }
+
+    fn met_full_disk(&self) -> bool {
+        let errno = cipher::system_errno(self);
+        [Errno::NOSPC, Errno::DQUOT]
+            .map(Errno::raw_os_error)
+            .contains(&errno)
+    }
+
+    /// Whether deletions have left room for new rows in the database itself.
+    pub(crate) fn has_free_pages(&self) -> bool {
+        let count = self
+            .prepare_cached("PRAGMA freelist_count")
+            .and_then(|mut statement| statement.query_row((), |row| row.get::<_, u32>(0)));
+        count.is_ok_and(|count| count >= FREE_PAGES_MIN)
+    }
+
+    /// How much of the log is not known to be in the database, in bytes.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        u64::from(self.log_pages.get()) * u64::from(PAGE_BYTES)
+    }
+
+    /// Copies the log into the database when it has grown.
+    pub(crate) fn checkpoint_when_due(&self) {
+        let Some(pages) = LOG_PAGES.take() else {
+            return;
+        };
+        self.log_pages.set(pages);
+        if pages < self.checkpoint_at.get() {
+            return;
+        }
+        let is_done = if pages >= CHECKPOINT_FORCED_PAGES {
+            // Waits for the readers there are. Those that begin meanwhile find all pages in the
+            // database and don't hold the log.
+            self.checkpoint("PRAGMA wal_checkpoint(RESTART)")
+        } else {
+            self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)")
+        };
+        // A log that readers hold is not tried again after every commit.
+        let next = if is_done {
+            CHECKPOINT_PAGES
+        } else {
+            pages + CHECKPOINT_PAGES / 4
+        };
+        self.checkpoint_at.set(next);
+    }
+
+    /// Copies what can be copied, for the log can then begin anew in space that it has already.
+    pub(crate) fn make_space(&self) {
+        self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
+    }
+
+    /// Copies all of the log and empties it, before the connection is closed.
+    pub(crate) fn finish(self) {
+        self.checkpoint(TRUNCATE);
+    }
+
+    /// Lets go of the connection without copying the log.
+    pub(crate) fn abandon(self) {
+        // It only saves time: should it fail, closing copies the log.
+        let no_copy = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        let _ = self.set_db_config(no_copy, true);
+    }
+
+    /// Whether the log was copied to its end, so that it can begin anew.
+    fn checkpoint(&self, sql: &str) -> bool {
+        let done = self.prepare_cached(sql).and_then(|mut statement| {
+            statement.query_row((), |row| {
+                let (is_busy, log_pages, copied_pages): (bool, i64, i64) = row.try_into()?;
+                Ok(!is_busy && log_pages == copied_pages)
+            })
+        });
+        let is_done = done.unwrap_or_else(|error| {
+            // The commits stand in the log, and it is tried again.
+            tracing::warn!(%error, "a catalog's log could not be copied");
+            false
+        });
+        if is_done {
+            self.log_pages.set(0);
+        }
+        is_done
+    }
+}
+
+impl Deref for Session {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
