@@ -155,7 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tests::fixture;
+    use crate::tests::fixture::{event, key};
 
     proptest! {
         #[test]
@@ -168,8 +168,8 @@ mod tests {
             place in any::<prop::sample::Index>(), mask in any::<u8>(),
         ) {
             let mut bytes = Vec::new();
-            let last = write_frame(&fixture::key(), &Recorded::NONE, &fixture::event(1), &mut bytes);
-            write_frame(&fixture::key(), &last, &fixture::event(2), &mut bytes);
+            let last = write_frame(&key(), &Recorded::NONE, &event(1), &mut bytes);
+            write_frame(&key(), &last, &event(2), &mut bytes);
             let offset = place.index(bytes.len());
             bytes[offset] ^= mask;
             fuzz_audit(&bytes);

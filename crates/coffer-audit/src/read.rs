@@ -1,5 +1,5 @@
-//! Reading a log from its files: from frame to frame, up to where it ends, record by record. Nothing
-//! in here changes a file, nor judges whether the log is whole from its beginning: see `verify`.
+//! Reading a log from its files: frame by frame, to its end, and record by record. Nothing in here
+//! changes a file or judges whether the log is whole from its beginning: that is in `verify`.
 
 pub(crate) mod end;
 pub(crate) mod walk;
@@ -8,4 +8,4 @@ pub(crate) mod tail;
 
 pub(crate) mod reader;
 
-pub(crate) mod freshness;
+pub(crate) mod recency;

@@ -1,6 +1,6 @@
 //! Comparing what is found with what is held of it. Nothing is changed.
 
-use coffer_audit::{Freshness, Recorded, freshness};
+use coffer_audit::{Recency, Recorded, recency};
 use coffer_keys::{Anchor, AnchorFile, Keystore};
 
 use super::{ANCHOR_FILE, Freshness, recorded};
@@ -84,11 +84,11 @@ impl Looking<'_> {
             return Ok(None);
         };
         let key = audit_key(self.keystore);
-        let freshness = freshness(&self.folder.audit(), &key, &known);
-        let found = match freshness.map_err(VaultError::AuditUnavailable)? {
-            Freshness::Current => return Ok(None),
-            Freshness::Older(last) => last,
-            Freshness::Other => known.sequence,
+        let recency = recency(&self.folder.audit(), &key, &known);
+        let found = match recency.map_err(VaultError::AuditUnavailable)? {
+            Recency::Current => return Ok(None),
+            Recency::Older(last) => last,
+            Recency::Other => known.sequence,
         };
         Ok(Some(Rollback {
             of: RollbackOf::Audit,

@@ -10,7 +10,7 @@ use crate::read::tail::{Tail, find_tail, read_head, segments};
 
 /// How a log stands to a record that it is known to have held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Freshness {
+pub enum Recency {
     /// It has the record, or is damaged, which opening and verifying it tell.
     Current,
     /// It ends before the record, with this one; with 0, there is no log.
@@ -24,24 +24,24 @@ pub enum Freshness {
 /// # Errors
 ///
 /// When a file can't be read, or is of a later version.
-pub fn freshness(folder: &Path, key: &AuditKey, known: &Recorded) -> Result<Freshness, AuditError> {
+pub fn recency(folder: &Path, key: &AuditKey, known: &Recorded) -> Result<Recency, AuditError> {
     if known.sequence == 0 {
-        return Ok(Freshness::Current);
+        return Ok(Recency::Current);
     }
     if !folder.exists() {
-        return Ok(Freshness::Older(0));
+        return Ok(Recency::Older(0));
     }
     let disk = Folder::new(folder);
     let (head, numbers) = (read_head(&disk, key)?, segments(&disk)?);
     if numbers.is_empty() {
-        return Ok(Freshness::Older(0));
+        return Ok(Recency::Older(0));
     }
     let last = match find_tail(&disk, key, head, &numbers)? {
         Tail::Whole { end, .. } => end.last,
-        Tail::Damaged { .. } => return Ok(Freshness::Current),
+        Tail::Damaged { .. } => return Ok(Recency::Current),
     };
     if last.sequence < known.sequence {
-        return Ok(Freshness::Older(last.sequence));
+        return Ok(Recency::Older(last.sequence));
     }
     let found = match last.sequence == known.sequence {
         true => Some(last.hash),
@@ -53,7 +53,7 @@ pub fn freshness(folder: &Path, key: &AuditKey, known: &Recorded) -> Result<Fres
         }
     };
     Ok(match found {
-        Some(hash) if hash != known.hash => Freshness::Other,
-        _ => Freshness::Current,
+        Some(hash) if hash != known.hash => Recency::Other,
+        _ => Recency::Current,
     })
 }
