@@ -1,12 +1,11 @@
 //! How long functions are.
 
 use crate::finding::Finding;
-use crate::lexer::{closing, code_only, tokens};
+use crate::tokens::{Token, closing, tokens};
 
 /// Finds functions of more than `limit_lines` lines, signature included.
 pub fn long_functions(path: &str, source: &str, limit_lines: usize) -> Vec<Finding> {
-    let code = code_only(source);
-    let tokens = tokens(&code);
+    let tokens = tokens(path, source);
     let mut found = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
         if token.text != "fn" {
@@ -33,10 +32,10 @@ pub fn long_functions(path: &str, source: &str, limit_lines: usize) -> Vec<Findi
 }
 
 /// The index of the brace that opens the body; none where a trait only declares the function.
-fn body_start(tokens: &[crate::lexer::Token<'_>], function: usize) -> Option<usize> {
+fn body_start(tokens: &[Token], function: usize) -> Option<usize> {
     let mut at = function;
     while at < tokens.len() {
-        match tokens[at].text {
+        match tokens[at].text.as_str() {
             "{" => return Some(at),
             ";" => return None,
             "(" | "[" => at = closing(tokens, at) + 1,

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod finding;
-mod lexer;
+mod tokens;
 mod tree;
 
 mod module_tree;
@@ -21,5 +21,4 @@ mod functions;
 
 pub use finding::{Finding, assert_clean};
 pub use functions::long_functions;
-pub use lexer::code_only;
 pub use tree::{Source, read, rust_crates, workspace_files, workspace_root};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::lexer::{Token, code_only, tokens, without_tests};
+use crate::tokens::{Token, tokens, without_tests};
 use crate::tree::Source;
 
 pub(crate) struct Module<'a> {
@@ -102,8 +102,7 @@ fn children_folder(path: &str, is_root: bool) -> String {
 
 impl<'a> Module<'a> {
     fn parse(source: &'a Source, path: Vec<String>) -> Self {
-        let code = code_only(&source.text);
-        let all = tokens(&code);
+        let all = tokens(&source.path, &source.text);
         let code = without_tests(&all);
         let mut module = Self {
             source,
@@ -118,11 +117,12 @@ impl<'a> Module<'a> {
         module
     }
 
-    fn collect_paths(&mut self, code: &[Token<'_>]) {
+    fn collect_paths(&mut self, code: &[Token]) {
         for (index, token) in code.iter().enumerate() {
             let preceded_by = |text| index > 0 && code[index - 1].text == text;
             let is_use = preceded_by("use");
-            let starts = ["crate", "super", "self"].contains(&token.text) && !preceded_by(":");
+            let starts =
+                ["crate", "super", "self"].contains(&token.text.as_str()) && !preceded_by(":");
             if !starts && !is_use {
                 continue;
             }
@@ -131,7 +131,7 @@ impl<'a> Module<'a> {
             let exported = is_use
                 && index > 1
                 && code[index - 2].text != ";"
-                && ["pub", ")"].contains(&code[index - 2].text);
+                && ["pub", ")"].contains(&code[index - 2].text.as_str());
             for (leaf, name) in leaves {
                 if let Some(absolute) = self.absolute(&leaf) {
                     self.record(absolute, name, exported, token.line);
@@ -170,12 +170,12 @@ impl<'a> Module<'a> {
 /// Collects the paths of a use tree or of a path in an expression, which begins at `at`: each
 /// with the name under which it is known afterwards. Returns the index behind it.
 fn path_leaves(
-    code: &[Token<'_>],
+    code: &[Token],
     mut at: usize,
     prefix: &[String],
     leaves: &mut Vec<(Vec<String>, String)>,
 ) -> usize {
-    let text = |index: usize| code.get(index).map_or("", |token| token.text);
+    let text = |index: usize| code.get(index).map_or("", |token| token.text.as_str());
     let is_word = |text: &str| text.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     let mut path = prefix.to_vec();
     loop {
@@ -215,23 +215,23 @@ fn path_leaves(
 }
 
 /// Names in `mod name;`, also of modules for tests.
-fn declared_modules(tokens: &[Token<'_>]) -> Vec<String> {
-    let declared = |window: &[Token<'_>]| window[0].text == "mod" && window[2].text == ";";
+fn declared_modules(tokens: &[Token]) -> Vec<String> {
+    let declared = |window: &[Token]| window[0].text == "mod" && window[2].text == ";";
     tokens
         .windows(3)
         .filter(|w| declared(w))
-        .map(|w| w[1].text.to_owned())
+        .map(|w| w[1].text.clone())
         .collect()
 }
 
-fn defined_items(tokens: &[Token<'_>]) -> BTreeSet<String> {
+fn defined_items(tokens: &[Token]) -> BTreeSet<String> {
     const KINDS: [&str; 8] = [
         "struct", "enum", "fn", "type", "trait", "const", "static", "union",
     ];
-    let defines = |window: &&[Token<'_>]| KINDS.contains(&window[0].text);
+    let defines = |window: &&[Token]| KINDS.contains(&window[0].text.as_str());
     tokens
         .windows(2)
         .filter(defines)
-        .map(|window| window[1].text.to_owned())
+        .map(|window| window[1].text.clone())
         .collect()
 }

@@ -1,7 +1,7 @@
 //! What can be seen line by line.
 
 use crate::finding::Finding;
-use crate::lexer::{code_only, tokens};
+use crate::tokens::{Token, begins, tokens};
 
 /// Longest line, in characters.
 pub const LINE_CHARS: usize = 100;
@@ -77,17 +77,18 @@ pub fn length(
 
 /// Finds a crate root that does not forbid unsafe code.
 pub fn forbids_unsafe(path: &str, text: &str) -> Option<Finding> {
-    let forbids = code_only(text).contains("#![forbid(unsafe_code)]");
+    const FORBIDS: [&str; 8] = ["#", "!", "[", "forbid", "(", "unsafe_code", ")", "]"];
+    let tokens = tokens(path, text);
+    let forbids = (0..tokens.len()).any(|at| begins(&tokens[at..], &FORBIDS));
     (!forbids).then(|| Finding::new(path, 0, "lacks `#![forbid(unsafe_code)]`"))
 }
 
 /// Finds `unsafe` blocks without a `SAFETY:` comment right above or on the same line.
 pub fn unexplained_unsafe(path: &str, text: &str) -> Vec<Finding> {
-    let code = code_only(text);
     let lines: Vec<&str> = text.lines().collect();
-    let tokens = tokens(&code);
-    let opens = |window: &&[crate::lexer::Token<'_>]| {
-        window[0].text == "unsafe" && ["{", "impl"].contains(&window[1].text)
+    let tokens = tokens(path, text);
+    let opens = |window: &&[Token]| {
+        window[0].text == "unsafe" && ["{", "impl"].contains(&window[1].text.as_str())
     };
     let explained = |line: usize| {
         let comment = |text: &&&str| text.trim_start().starts_with("//");

@@ -1,7 +1,7 @@
 //! One word, one meaning.
 
 use crate::finding::Finding;
-use crate::lexer::{code_only, tokens};
+use crate::tokens::{Token, begins, tokens, without_tests};
 
 /// Words to avoid, and what to say instead. In pieces, so that this list does not find itself.
 const AVOIDED: [(&str, &str); 6] = [
@@ -42,11 +42,10 @@ pub fn avoided(path: &str, text: &str) -> Vec<Finding> {
 
 /// Finds functions called `get_…` and error variants that carry only text.
 pub fn empty_prefixes(path: &str, text: &str) -> Vec<Finding> {
-    let code = code_only(text);
-    let tokens = tokens(&code);
+    let tokens = tokens(path, text);
     let mut found = Vec::new();
     for window in tokens.windows(4) {
-        let [first, second, third, fourth] = window else {
+        let [first, second, ..] = window else {
             continue;
         };
         let is_s3 = S3_OPERATIONS
@@ -56,7 +55,7 @@ pub fn empty_prefixes(path: &str, text: &str) -> Vec<Finding> {
             let message = format!("`{}`: name it after what it returns", second.text);
             found.push(Finding::new(path, second.line, message));
         }
-        if (first.text, second.text, third.text, fourth.text) == ("Other", "(", "String", ")") {
+        if begins(window, &["Other", "(", "String", ")"]) {
             let message = "`Other(String)`: give the error a variant with fields";
             found.push(Finding::new(path, first.line, message));
         }
@@ -67,20 +66,14 @@ pub fn empty_prefixes(path: &str, text: &str) -> Vec<Finding> {
 /// Finds what a library prints past the log: only the program speaks to the terminal.
 pub fn prints(path: &str, text: &str) -> Vec<Finding> {
     const MACROS: [&str; 4] = ["println", "eprintln", "print", "eprint"];
-    let code = code_only(text);
-    let tokens = tokens(&code);
-    let is_print = |window: &&[crate::lexer::Token<'_>]| {
-        MACROS.contains(&window[0].text) && window[1].text == "!"
-    };
-    let finding = |window: &[crate::lexer::Token<'_>]| {
+    let tokens = without_tests(&tokens(path, text));
+    let is_print =
+        |window: &&[Token]| MACROS.contains(&window[0].text.as_str()) && window[1].text == "!";
+    let finding = |window: &[Token]| {
         let message = "prints from a library: return it, or log it";
         Finding::new(path, window[0].line, message)
     };
-    crate::lexer::without_tests(&tokens)
-        .windows(2)
-        .filter(is_print)
-        .map(finding)
-        .collect()
+    tokens.windows(2).filter(is_print).map(finding).collect()
 }
 
 #[cfg(test)]
