@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::connection::Request;
 use crate::contenders::Endpoint;
-use crate::disk;
 use crate::error::{Doing, Result};
-use crate::load::{Client, Connections};
-use crate::pinning;
-use crate::report::{Quantity, Sample};
-use crate::stats;
+use crate::load_client::connection::Request;
+use crate::load_client::load::{Client, Connections};
+use crate::machine::disk;
+use crate::machine::pinning;
+use crate::report::figures::{Quantity, Sample};
+use crate::report::stats;
 
 /// How thoroughly to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

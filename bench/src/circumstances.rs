@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::bench::Bench;
 use crate::contenders::nginx;
-use crate::pinning::{CLIENT_CORE, SERVER_CORE};
-use crate::tls::CIPHER_SUITE;
+use crate::load_client::tls::CIPHER_SUITE;
+use crate::machine::pinning::{CLIENT_CORE, SERVER_CORE};
 
 /// Lines of text, for people.
 pub fn describe(bench: &Bench) -> Vec<String> {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 
-use crate::connection::Request;
-use crate::content::Content;
 use crate::error::Result;
-use crate::load::{Client, Connections};
-use crate::process::ServerProcess;
+use crate::load_client::connection::Request;
+use crate::load_client::content::Content;
+use crate::load_client::load::{Client, Connections};
+use crate::machine::server_process::ServerProcess;
 
 /// A running server, and how one reaches it.
 pub struct Endpoint {

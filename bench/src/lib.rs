@@ -5,36 +5,17 @@
 pub mod error;
 
 pub mod args;
-pub mod content;
-pub mod pinning;
-pub mod procstat;
-pub mod sigv4;
-pub mod stats;
-pub mod tls;
 
-pub mod record;
-pub mod response;
-
-pub mod connection;
-pub mod load;
-
-pub mod disk;
-pub mod process;
-
-pub mod contenders;
+pub mod machine;
 
 pub mod report;
 
+pub mod load_client;
+
+pub mod contenders;
+
 pub mod bench;
-pub mod rounds;
 
-pub mod commits;
-pub mod sealing;
-pub mod transfers;
-
-pub mod custody;
-pub mod memory;
-pub mod small;
+pub mod works;
 
 pub mod circumstances;
-pub mod table;

@@ -9,10 +9,13 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use coffer_bench::args::{Args, WorkName};
 use coffer_bench::bench::{Bench, Effort};
+use coffer_bench::circumstances;
 use coffer_bench::contenders::receiver;
 use coffer_bench::error::{Doing, Result};
-use coffer_bench::report::Report;
-use coffer_bench::{circumstances, custody, memory, pinning, sealing, small, table, transfers};
+use coffer_bench::machine::pinning;
+use coffer_bench::report::figures::Report;
+use coffer_bench::report::table;
+use coffer_bench::works::{memory, rotation, sealing, small, transfers};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -69,14 +72,14 @@ fn prepare(args: &Args) -> Result<Bench> {
 }
 
 fn measure(args: &Args, bench: &Bench) -> Result<Report> {
-    type Measure = fn(&Bench) -> Result<Vec<coffer_bench::report::Work>>;
+    type Measure = fn(&Bench) -> Result<Vec<coffer_bench::report::figures::Work>>;
     let measures: [(WorkName, Measure); 6] = [
         (WorkName::Seal, sealing::seal_and_open),
         (WorkName::Get, transfers::get),
         (WorkName::Put, transfers::put),
         (WorkName::Small, small::small),
         (WorkName::Memory, memory::memory),
-        (WorkName::Rotation, custody::rotation),
+        (WorkName::Rotation, rotation::rotation),
     ];
     let now = OffsetDateTime::now_utc();
     let mut report = Report {

@@ -1,5 +1,7 @@
 //! What every contender of the raw experiments can do: encrypt and decrypt in place.
 
+pub mod algorithm;
+
 mod af_alg;
 mod aws_lc;
 mod cobblestone;
@@ -12,7 +14,11 @@ pub mod roster;
 
 mod null_cipher;
 
-use crate::algorithm::TAG_BYTES;
+pub mod vectors;
+
+pub mod agreement;
+
+use self::algorithm::TAG_BYTES;
 use crate::contender::Contender;
 use crate::error::Result;
 
@@ -30,7 +36,7 @@ pub type Tag = [u8; TAG_BYTES];
 /// An expanded key of one algorithm, used by one thread.
 ///
 /// In place, because that is what all of them can do. Lengths are those that
-/// [`Algorithm`](crate::algorithm::Algorithm) tells.
+/// [`Algorithm`](crate::cipher::algorithm::Algorithm) tells.
 pub trait Cipher {
     /// Encrypts `data` under `iv`, and writes the tag.
     fn encrypt(&mut self, iv: &[u8], aad: &[u8], data: &mut [u8], tag: &mut Tag) -> Result<()>;

@@ -16,15 +16,15 @@ mod roster;
 use std::path::Path;
 
 use crate::contender::{Availability, Contender};
-use crate::content::{BLOCK_BYTES, Content, Sink};
-use crate::cost::Watch;
 use crate::error::{Doing, Result};
 use crate::file::roster::{Entry, entries};
 use crate::file::store::{Store, check};
-use crate::folder::{Folder, Room};
-use crate::progress::Progress;
+use crate::host::cost::Watch;
+use crate::host::folder::{Folder, Room};
+use crate::measuring::content::{BLOCK_BYTES, Content, Sink};
+use crate::measuring::progress::Progress;
+use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::record::{Axis, Experiment, Sample};
-use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 
 const BLOCKS: Amounts<u64> = Amounts {
     full: 1000,

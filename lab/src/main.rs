@@ -7,17 +7,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use coffer_lab::algorithm::Algorithm;
 use coffer_lab::args::{Command, CommandLine, InKernel, Measured, Measuring};
+use coffer_lab::cipher::algorithm::Algorithm;
 use coffer_lab::cipher::kernel_module;
 use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
-use coffer_lab::machine::{Conditions, Machine};
-use coffer_lab::published::{Published, published};
+use coffer_lab::host::machine::{Conditions, Machine};
+use coffer_lab::host::undo;
+use coffer_lab::measuring::rounds::Effort;
 use coffer_lab::raw::{self, loop_alone, raw};
+use coffer_lab::record::published::{Published, published};
 use coffer_lab::record::{Agreement, Experiment, FORMAT, Record, Unit};
-use coffer_lab::rounds::Effort;
-use coffer_lab::{compare, file, kernel, net, report, sendfile, server, table, undo};
+use coffer_lab::report::{compare, table};
+use coffer_lab::{file, kernel, net, report, sendfile, server};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 

@@ -14,18 +14,18 @@ use std::sync::mpsc;
 use std::thread;
 
 use crate::contender::{Availability, Contender, Placement};
-use crate::content::{BLOCK_BYTES, Content, Sink};
-use crate::cost::Watch;
 use crate::error::{Doing, LabError, Result};
-use crate::folder::{Folder, Room};
+use crate::host::cost::Watch;
+use crate::host::folder::{Folder, Room};
+use crate::measuring::content::{BLOCK_BYTES, Content, Sink};
+use crate::measuring::progress::Progress;
+use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::net::link::Link;
 use crate::net::roster::{Entry, entries};
 use crate::net::session::Session;
 use crate::net::tap::Tap;
-use crate::progress::Progress;
 use crate::record::{Axis, Experiment, Sample};
-use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
-use crate::tls::Tls;
+use crate::wire::tls::Tls;
 
 const BLOCKS: Amounts<u64> = Amounts {
     full: 500,

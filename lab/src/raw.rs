@@ -8,15 +8,15 @@ pub mod null_cipher;
 pub mod open_ssl_speed;
 mod table_a;
 
-use crate::agreement::agree;
-use crate::algorithm::Algorithm;
+use crate::cipher::agreement::agree;
+use crate::cipher::algorithm::Algorithm;
 use crate::cipher::roster::roster;
 use crate::cipher::{CipherContender, kernel_module};
 use crate::contender::{Contender, Placement};
 use crate::error::Result;
+use crate::measuring::rounds::Effort;
 use crate::raw::speed::Direction;
 use crate::record::{Agreement, Experiment};
-use crate::rounds::Effort;
 
 /// Compares all contenders, and only if they agree measures them.
 pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {

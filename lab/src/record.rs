@@ -5,8 +5,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::contender::Contender;
-use crate::machine::{Conditions, Machine};
-use crate::stats::Estimate;
+use crate::host::machine::{Conditions, Machine};
+
+pub mod stats;
+
+pub mod published;
+
+pub mod shares;
+
+use self::stats::Estimate;
 
 /// The version of the JSON form.
 pub const FORMAT: u32 = 1;

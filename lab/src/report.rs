@@ -1,6 +1,14 @@
 //! The report: one HTML file that needs nothing else. People look at the plots; every figure also
 //! stands in a table.
 
+pub mod table;
+
+pub mod plot;
+
+pub mod advice;
+
+pub mod compare;
+
 mod drawings;
 
 mod beside;
@@ -14,10 +22,10 @@ mod machine_facts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::advice::advice;
-use crate::published::{Published, SOURCES};
+use self::advice::advice;
+use self::table::warnings;
+use crate::record::published::{Published, SOURCES};
 use crate::record::{Agreement, Experiment, Record, Unit};
-use crate::table::warnings;
 
 const STYLE: &str = include_str!("report/style.css");
 

@@ -16,17 +16,17 @@ use std::thread;
 use std::time::Instant;
 
 use crate::contender::Contender;
-use crate::cost::ThreadCost;
 use crate::error::{Doing, LabError, Result};
-use crate::folder::{Folder, Room};
-use crate::kernel_tls;
-use crate::loopback::tcp_pair;
-use crate::observe::{self, observe};
-use crate::progress::Progress;
+use crate::host::cost::ThreadCost;
+use crate::host::folder::{Folder, Room};
+use crate::measuring::observe::{self, observe};
+use crate::measuring::progress::Progress;
+use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::record::{Axis, Counts, Experiment, Observed, Sample};
-use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::sendfile::way::{Files, Keys, Way};
-use crate::tls::Tls;
+use crate::wire::kernel_tls;
+use crate::wire::loopback::tcp_pair;
+use crate::wire::tls::Tls;
 
 /// Sizes of the files and how often each is sent: those of B. Where instructions are counted, more
 /// transfers and greater files tell the same, slowly.

@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use crate::contender::{Availability, Contender};
 use crate::error::Result;
-use crate::folder::Folder;
+use crate::host::folder::Folder;
+use crate::measuring::rounds::{Effort, Entrant, Plan, run};
 use crate::record::{Axis, Experiment};
-use crate::rounds::{Effort, Entrant, Plan, run};
 use crate::server::clients::measure;
 use crate::server::model::Model;
 use crate::server::process::Server;

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use coffer_lab::{compare, raw};
+use coffer_lab::raw;
+use coffer_lab::report::compare;
 
 fn lab(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))

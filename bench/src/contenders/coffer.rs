@@ -6,15 +6,15 @@ use std::process::Command;
 
 use time::OffsetDateTime;
 
-use crate::connection::Request;
 use crate::contenders::{Endpoint, Object, Receives, Serves};
-use crate::content::Content;
 use crate::error::{BenchError, Doing, Result};
-use crate::load::Client;
-use crate::process::{Ready, ServerProcess, free_address};
-use crate::response::Expected;
-use crate::sigv4::{Credentials, Signer, UNSIGNED_PAYLOAD};
-use crate::tls;
+use crate::load_client::connection::Request;
+use crate::load_client::content::Content;
+use crate::load_client::load::Client;
+use crate::load_client::response::Expected;
+use crate::load_client::sigv4::{Credentials, Signer, UNSIGNED_PAYLOAD};
+use crate::load_client::tls;
+use crate::machine::server_process::{Ready, ServerProcess, free_address};
 
 const BUCKET: &str = "bench";
 

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::connection::Request;
 use crate::contenders::{Endpoint, Object, Serves};
 use crate::error::{BenchError, Doing, Result};
-use crate::load::Client;
-use crate::process::{Ready, ServerProcess, free_address};
-use crate::response::Expected;
-use crate::tls::{self, CIPHER_SUITE, Identity};
+use crate::load_client::connection::Request;
+use crate::load_client::load::Client;
+use crate::load_client::response::Expected;
+use crate::load_client::tls::{self, CIPHER_SUITE, Identity};
+use crate::machine::server_process::{Ready, ServerProcess, free_address};
 
 /// Where Debian puts it, which is not on the path of every user; and where
 /// `scripts/install-bench-peers` does.

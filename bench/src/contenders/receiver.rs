@@ -19,13 +19,13 @@ use tokio::io::BufReader;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use crate::connection::Request;
 use crate::contenders::{Endpoint, Object, Receives};
 use crate::error::{BenchError, Doing, Result};
-use crate::load::Client;
-use crate::process::{Ready, ServerProcess, free_address};
-use crate::response::Expected;
-use crate::tls::{self, Identity};
+use crate::load_client::connection::Request;
+use crate::load_client::load::Client;
+use crate::load_client::response::Expected;
+use crate::load_client::tls::{self, Identity};
+use crate::machine::server_process::{Ready, ServerProcess, free_address};
 
 /// The option of the bench's own program that makes it this server.
 pub const OPTION: &str = "--receive-into";

@@ -1,19 +1,19 @@
-//! What commands ask of a running server, a module for each noun: how it is typed, what is asked,
-//! how the answer is shown.
+//! The command line, with a file for each subcommand: how it is typed, what is done, how the answer
+//! is shown.
+//!
+//! What only `serve` needs is in [`crate::serve`], what only `prove` needs in [`crate::prove`].
 
-pub mod table;
+use clap::{Parser, Subcommand};
 
 pub mod export;
 
-pub mod asked;
+pub mod approval_outcome;
 
 pub mod rotation;
 
 pub mod level;
 
 pub mod bucket;
-
-pub mod subject_args;
 
 pub mod subject;
 
@@ -25,8 +25,159 @@ pub mod keystore;
 
 pub mod receipt;
 
-pub mod audit_wanted;
-
-pub mod audit_prune;
-
 pub mod audit;
+
+pub mod verify;
+
+pub mod offline;
+
+pub mod tls;
+
+use self::audit::AuditArgs;
+use self::bucket::BucketArgs;
+use self::key::KeyArgs;
+use self::keystore::KeystoreArgs;
+use self::level::LevelArgs;
+use self::offline::OfflineArgs;
+use self::receipt::ReceiptArgs;
+use self::request::RequestArgs;
+use self::subject::args::SubjectArgs;
+use self::tls::TlsArgs;
+use self::verify::VerifyArgs;
+use crate::config::args::{DataArgs, ServeArgs};
+use crate::error::Error;
+use crate::prove::ProveArgs;
+use crate::remote::RemoteArgs;
+
+/// An S3-compatible storage server that never writes a readable byte.
+#[derive(Debug, Parser)]
+#[command(
+    name = "coffer",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = TOP_EXAMPLES
+)]
+pub struct Cli {
+    /// What the subcommands share.
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// How the subcommands that ask a running server reach it.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+impl Cli {
+    /// Refuses options that mean nothing to a command that asks no running server.
+    pub fn alone(&self, command: &str) -> Result<(), Error> {
+        if self.remote.endpoint.is_none() {
+            return Ok(());
+        }
+        Err(Error::Option {
+            option: "--endpoint",
+            problem: format!("`coffer {command}` works on the data folder of this machine"),
+        })
+    }
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve S3 over TLS
+    Serve(ServeArgs),
+    /// Make and list levels
+    Level(LevelArgs),
+    /// Make, list and delete buckets
+    Bucket(BucketArgs),
+    /// Make, list and change subjects and their access keys
+    Subject(SubjectArgs),
+    /// Export and import levels' keys
+    Key(KeyArgs),
+    /// List, approve and withdraw what takes more than one custodian
+    Request(RequestArgs),
+    /// Look after the keystore and its root key
+    Keystore(KeystoreArgs),
+    /// List, show and verify the receipts of erases
+    Receipt(ReceiptArgs),
+    /// Show, follow, verify and export the audit log
+    Audit(AuditArgs),
+    /// Open every stored chunk of a running server and report damage
+    Verify(VerifyArgs),
+    /// Show from outside that nothing in a data folder is readable
+    Prove(ProveArgs),
+    /// Look after the certificates of the local authority
+    Tls(TlsArgs),
+    /// Read a stopped server's data with its root key
+    Offline(OfflineArgs),
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  coffer serve                              data in ./coffer-data, https://127.0.0.1:9000
+  coffer serve --data /srv/coffer --listen 0.0.0.0:9000
+  coffer level create secret --rank 2       keep data of rank 2 apart, under a key of its own
+  coffer subject create ann --clearance default..secret
+  coffer verify --data /srv/coffer          while the server runs
+  coffer prove --data /srv/coffer           shows that nothing there is readable
+  coffer offline ls --data /srv/coffer      while it does not";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use std::path::PathBuf;
+
+    #[test]
+    fn command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_shows_examples() {
+        fn check(command: &mut clap::Command) {
+            let help = command.render_long_help().to_string();
+            assert!(
+                help.contains("Examples:\n  coffer "),
+                "no example in:\n{help}"
+            );
+            assert!(
+                help.lines().all(|line| line.len() <= 110),
+                "wide line in:\n{help}"
+            );
+            for sub in command.get_subcommands_mut() {
+                check(sub);
+            }
+        }
+        check(&mut Cli::command());
+    }
+
+    #[test]
+    fn data_stands_before_or_after_any_subcommand() {
+        for line in [
+            "coffer --data /d serve",
+            "coffer serve --data /d",
+            "coffer --data /d verify",
+            "coffer verify --data /d",
+            "coffer --data /d offline ls",
+            "coffer offline --data /d ls",
+            "coffer offline ls --data /d bucket prefix",
+            "coffer offline cat --data /d bucket name",
+            "coffer offline keys bucket name --data /d",
+            "coffer --data /d level list",
+            "coffer level --data /d list --json",
+            "coffer audit show --last 3 --data /d",
+            "coffer level create secret --rank 2 --data /d",
+            "coffer --data /d bucket create b --level secret",
+            "coffer bucket list --data /d",
+            "coffer --data /d subject create ann --clearance default..secret --json",
+            "coffer subject --data /d set ann --grant b=read --revoke c",
+        ] {
+            let cli =
+                Cli::try_parse_from(line.split(' ')).unwrap_or_else(|e| panic!("{line}: {e}"));
+            assert_eq!(cli.data.data, Some(PathBuf::from("/d")), "{line}");
+        }
+    }
+}

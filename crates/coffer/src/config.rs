@@ -8,11 +8,19 @@ use std::path::{Path, PathBuf};
 use coffer_keys::SourceSpec;
 use serde::{Deserialize, Deserializer};
 
-use crate::cli::{LogFormat, LogLevel, Place, ServeArgs, parse_address};
-use crate::domains::domain;
 use crate::error::Error;
 use crate::limits::Limits;
-use crate::proxies::ProxyRules;
+use crate::log::{LogFormat, LogLevel};
+
+pub mod args;
+
+pub mod domains;
+
+pub mod proxy_rules;
+
+use self::args::{DataArgs, ServeArgs, address};
+use self::domains::domain;
+use self::proxy_rules::ProxyRules;
 
 /// Where the data is unless told otherwise.
 pub const DATA_DEFAULT: &str = "coffer-data";
@@ -94,9 +102,9 @@ struct File {
 
 impl Config {
     /// Puts together what `coffer serve` was told.
-    pub fn for_serve(place: &Place, args: &ServeArgs) -> Result<Self, Error> {
-        let file = File::of(place)?;
-        // A certificate and a key belong together, so they come from one place.
+    pub fn for_serve(data: &DataArgs, args: &ServeArgs) -> Result<Self, Error> {
+        let file = File::of(data)?;
+        // A certificate and a key belong together, so they come from one data.
         let tls = if args.tls_cert.is_some() || args.tls_key.is_some() {
             tls_files(args.tls_cert.clone(), args.tls_key.clone())?
         } else {
@@ -108,7 +116,7 @@ impl Config {
             args.domain.clone()
         };
         Ok(Self {
-            data: data_folder(place, file.data),
+            data: data_folder(data, file.data),
             listen: args
                 .listen
                 .or(file.listen)
@@ -134,25 +142,24 @@ impl Config {
 }
 
 /// The data folder, for the subcommands that need no more.
-pub fn data(place: &Place) -> Result<PathBuf, Error> {
-    Ok(data_folder(place, File::of(place)?.data))
+pub fn data(data: &DataArgs) -> Result<PathBuf, Error> {
+    Ok(data_folder(data, File::of(data)?.data))
 }
 
 /// The port of the S3 service, as far as the environment or the configuration file tells.
-pub fn listen_port(place: &Place) -> Result<u16, Error> {
+pub fn listen_port(data: &DataArgs) -> Result<u16, Error> {
     let in_environment = std::env::var("COFFER_LISTEN").ok();
-    let address = match in_environment.and_then(|text| parse_address(&text).ok()) {
+    let address = match in_environment.and_then(|text| address(&text).ok()) {
         Some(address) => address,
-        None => File::of(place)?
+        None => File::of(data)?
             .listen
             .unwrap_or_else(|| fixed(LISTEN_DEFAULT)),
     };
     Ok(address.port())
 }
 
-fn data_folder(place: &Place, in_file: Option<PathBuf>) -> PathBuf {
-    place
-        .data
+fn data_folder(data: &DataArgs, in_file: Option<PathBuf>) -> PathBuf {
+    data.data
         .clone()
         .or(in_file)
         .unwrap_or_else(|| PathBuf::from(DATA_DEFAULT))
@@ -179,9 +186,7 @@ fn tls_files(cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFi
 
 fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    parse_address(&text)
-        .map(Some)
-        .map_err(serde::de::Error::custom)
+    address(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SourceSpec>, D::Error> {
@@ -190,8 +195,8 @@ fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SourceSpe
 }
 
 impl File {
-    fn of(place: &Place) -> Result<Self, Error> {
-        match &place.config {
+    fn of(data: &DataArgs) -> Result<Self, Error> {
+        match &data.config {
             Some(path) => Self::read(path),
             None => Ok(Self::default()),
         }

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::pace::Minimum;
-
 /// How many lines of the log may wait to be written; what is more is lost, and counted.
 pub const LOG_LINES_WAITING: usize = 2_048;
 
@@ -221,14 +219,6 @@ impl Limits {
     /// How long requests in flight may take to end.
     pub fn shutdown_timeout(&self) -> Duration {
         Duration::from_secs(self.shutdown_timeout_seconds)
-    }
-
-    /// The slowest that a client may be.
-    pub fn minimum(&self) -> Minimum {
-        Minimum {
-            bytes: self.progress_min_bytes,
-            period: Duration::from_secs(self.progress_timeout_seconds),
-        }
     }
 
     /// The first key whose value makes no sense, if any.

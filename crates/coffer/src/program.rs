@@ -6,28 +6,27 @@ use std::process::ExitCode;
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::cli::{Cli, Command, LogFormat, LogLevel, TlsArgs, TlsCommand};
 use crate::commands::audit::{AuditCommand, audit};
 use crate::commands::bucket::bucket;
 use crate::commands::key::key;
 use crate::commands::keystore::keystore;
 use crate::commands::level::level;
+use crate::commands::offline::offline;
 use crate::commands::receipt::{ReceiptArgs, ReceiptCommand, receipt, verify as verify_receipt};
 use crate::commands::request::request;
 use crate::commands::subject::subject;
+use crate::commands::tls::{TlsArgs, TlsCommand, renew_authority};
+use crate::commands::verify::verify;
+use crate::commands::{Cli, Command};
 use crate::config::{self, Config};
 use crate::error::Error;
 use crate::hardening::harden;
 use crate::limits::{BLOCKING_THREADS, END_WAIT, EVENT_INTERVAL};
-use crate::log_queue;
-use crate::logging;
-use crate::offline::offline;
+use crate::log::{self, LogFormat, LogLevel};
 use crate::prove::prove;
 use crate::remote::Remote;
-use crate::renew_authority::renew_authority;
-use crate::root_source::secrets_of;
+use crate::secrets::root_source::secrets_of;
 use crate::serve::serve;
-use crate::verify::verify;
 
 /// Runs what the command line says. An error is one line on standard error.
 pub fn run() -> ExitCode {
@@ -35,37 +34,37 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match &cli.command {
         Command::Serve(args) => cli.alone("serve").and_then(|()| {
-            let config = Config::for_serve(&cli.place, args)?;
-            logging::start(config.log, config.log_format);
+            let config = Config::for_serve(&cli.data, args)?;
+            log::start(config.log, config.log_format);
             let secrets = secrets_of(&config.data, config.root_key.as_ref(), &args.passphrase)?;
             block_on(serve(config, secrets, args.accept_rollback)).map(|()| ExitCode::SUCCESS)
         }),
         Command::Offline(args) => cli.alone("offline").and_then(|()| {
-            logging::start(LogLevel::Warn, LogFormat::Text);
-            let data = config::data(&cli.place)?;
+            log::start(LogLevel::Warn, LogFormat::Text);
+            let data = config::data(&cli.data)?;
             block_on(async { offline(&data, args).await }).map(|()| ExitCode::SUCCESS)
         }),
         Command::Tls(TlsArgs {
             command: TlsCommand::RenewAuthority,
         }) => cli
             .alone("tls renew-authority")
-            .and_then(|()| renew_authority(&config::data(&cli.place)?).map(|()| ExitCode::SUCCESS)),
+            .and_then(|()| renew_authority(&config::data(&cli.data)?).map(|()| ExitCode::SUCCESS)),
         Command::Prove(args) => cli.alone("prove").and_then(|()| {
-            logging::start(LogLevel::Error, LogFormat::Text);
-            block_on(prove(&cli.place, &cli.remote, args))
+            log::start(LogLevel::Error, LogFormat::Text);
+            block_on(prove(&cli.data, &cli.remote, args))
         }),
         Command::Receipt(ReceiptArgs {
             command: ReceiptCommand::Verify(args),
         }) => cli
             .alone("receipt verify")
             .and_then(|()| verify_receipt(args)),
-        asking => config::data(&cli.place)
+        asking => config::data(&cli.data)
             .and_then(|data| Remote::new(data, &cli.remote))
             .and_then(|remote| block_on(ask(&remote, asking))),
     };
     // For these, 1 says that something was found, so all else is 2.
     let failure = verifies(&cli.command).then(|| ExitCode::from(2));
-    log_queue::flush();
+    log::queue::flush();
     outcome.unwrap_or_else(|error| {
         // Where it can't be written, the exit code tells.
         let _ = writeln!(std::io::stderr(), "error: {error}");

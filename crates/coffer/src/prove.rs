@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Args;
 use coffer_admin::{Report, VerifyRequest};
 use coffer_keys::{KeyFolder, SourceSecrets, SourceSpec};
 use coffer_vault::VaultError;
@@ -11,13 +12,13 @@ use coffer_vault::offline::Offline;
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cli::{Place, ProveArgs};
 use crate::config;
-use crate::credentials::Credentials;
+use crate::config::args::DataArgs;
 use crate::error::Error;
-use crate::lines::Lines;
-use crate::passphrase::Purpose;
+use crate::remote::credentials::Credentials;
+use crate::remote::lines::Lines;
 use crate::remote::{Remote, RemoteArgs, connector};
+use crate::secrets::passphrase::{PassphraseArgs, Purpose};
 
 pub mod kind;
 
@@ -39,17 +40,35 @@ use self::report::{Commitments, Proof};
 use self::s3::S3;
 use self::walk::Walk;
 
+/// `coffer prove`.
+#[derive(Debug, Args)]
+#[command(after_help = PROVE_EXAMPLES)]
+pub struct ProveArgs {
+    /// S3 service of the running server, for the canary [default: the configured port of 127.0.0.1]
+    #[arg(long, value_name = "URL")]
+    pub s3: Option<String>,
+    /// Plant no canary
+    #[arg(long, conflicts_with = "s3")]
+    pub no_canary: bool,
+    /// What opens the root key of a stopped server, if a passphrase does.
+    #[command(flatten)]
+    pub passphrase: PassphraseArgs,
+    /// Report as JSON: one object
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// The exit code when something was found.
 const FOUND: u8 = 1;
 
 /// Proves, and reports on standard output. Progress is drawn on standard error if that is a
 /// terminal.
 pub async fn prove(
-    place: &Place,
+    folder: &DataArgs,
     remote: &RemoteArgs,
     args: &ProveArgs,
 ) -> Result<ExitCode, Error> {
-    let data = config::data(place)?;
+    let data = config::data(folder)?;
     if !data.join("keystore").exists() {
         return Err(Error::NoKeystore { data });
     }
@@ -85,7 +104,7 @@ pub async fn prove(
         bar.set_message("planting a canary");
         let endpoint = match &args.s3 {
             Some(endpoint) => endpoint.clone(),
-            None => format!("https://127.0.0.1:{}", config::listen_port(place)?),
+            None => format!("https://127.0.0.1:{}", config::listen_port(folder)?),
         };
         if let Err(problem) = plant(&data, remote, &endpoint, &mut proof).await {
             proof.leave_out(format!("whether a canary is found: {endpoint}: {problem}"));
@@ -244,3 +263,20 @@ async fn plant(
         .ok_or("write an address such as https://127.0.0.1:9000 (--s3)")?;
     canary::canary(&s3, endpoint, data, proof).await
 }
+
+const PROVE_EXAMPLES: &str = "\
+Looks at a data folder from outside, without any key: every file is of a known kind and private,
+blobs have the length of sealed messages, blobs, databases, their logs, the keystore and the audit
+log look like ciphertext. A running server is asked to compare the blobs' commitments to their keys;
+of a stopped one that is done here, if its root key can be read. Through a running server's S3 a
+canary is stored, with DATA/credentials or the access key in AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY; it is searched for in every file that was written since, and deleted.
+
+What could not be checked is told. Ends with 0 when nothing was found, 1 when something was, 2 when
+it could not look.
+
+Examples:
+  coffer prove
+  coffer prove --data /srv/coffer --s3 https://coffer.example.org:9000
+  coffer prove --data /srv/coffer --passphrase-fd 3 3< passphrase
+  coffer prove --data /srv/coffer --json | jq .proven";

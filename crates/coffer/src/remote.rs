@@ -27,9 +27,14 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use zeroize::Zeroizing;
 
-use crate::credentials::Credentials;
 use crate::error::Error;
 use crate::limits::{ANSWER_BYTES, CONNECT_TIMEOUT};
+
+pub mod credentials;
+
+pub mod lines;
+
+use self::credentials::Credentials;
 
 /// Where the running server is, if not on the data folder of this machine.
 #[derive(Debug, Default, Args)]

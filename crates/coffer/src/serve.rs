@@ -14,27 +14,37 @@ use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::administration::Administration;
-use crate::authority::constrains_addresses;
-use crate::certificates::Ensured;
+use crate::config::proxy_rules::Listener;
 use crate::config::{Config, Etag};
-use crate::door::Door;
+use crate::connection::activity::Seat;
+use crate::connection::listen::listen;
+use crate::connection::proxies::Proxies;
+use crate::connection::read_ahead::Pool;
+use crate::connection::shutdown::{Phase, Shutdown, Signals, Stop};
+use crate::connection::slots::Slots;
+use crate::connection::tls_listener::Door;
 use crate::error::Error;
 use crate::hardening::{open_files_max, warn_of_exposed_keys};
 use crate::limits::{
     ADMIN_CONNECTIONS, ADMIN_PROBES, CERTIFICATE_CHECK, Limits, OTHER_FILES, READY_WAIT,
 };
-use crate::listener::listen;
-use crate::proxies::{Listener, Proxies};
-use crate::read_ahead::Pool;
-use crate::seat::Seat;
-use crate::server_names::names;
-use crate::shutdown::{Phase, Shutdown, Signals, Stop};
-use crate::slots::Slots;
-use crate::tls::{Certificate, Source, server_config};
-use crate::tls_folder::Files;
-use crate::turnstile::Turnstile;
-use crate::welcome::Welcome;
+use crate::tls::authority::constrains_addresses;
+use crate::tls::certificates::Ensured;
+use crate::tls::folder::Files;
+use crate::tls::server_config::{Certificate, Source, server_config};
+use crate::tls::server_names::names;
+
+pub mod administration;
+
+pub mod request_body;
+
+pub mod request_limit;
+
+pub mod startup_message;
+
+use self::administration::Administration;
+use self::request_limit::Turnstile;
+use self::startup_message::Welcome;
 
 /// Serves until a signal asks for the end.
 ///

@@ -13,7 +13,7 @@ use nix::sys::socket::{
     sendmsg, setsockopt, socket, sockopt,
 };
 
-use crate::algorithm::{Algorithm, TAG_BYTES};
+use crate::cipher::algorithm::{Algorithm, TAG_BYTES};
 use crate::cipher::{Cipher, Tag};
 use crate::error::{Doing, LabError, Result};
 

@@ -8,7 +8,7 @@ use aws_lc_rs::cipher::{
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::iv::FixedLength;
 
-use crate::algorithm::{Algorithm, BLOCK_BYTES};
+use crate::cipher::algorithm::{Algorithm, BLOCK_BYTES};
 use crate::cipher::{Cipher, Tag};
 use crate::contender::{Availability, Contender, Placement};
 use crate::error::{LabError, Result};

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use crate::algorithm::{Algorithm, BLOCK_BYTES};
+use crate::cipher::algorithm::{Algorithm, BLOCK_BYTES};
 use crate::cipher::{Cipher, CipherContender, Tag};
 use crate::contender::{Availability, Contender, Placement};
 use crate::error::{Doing, LabError, Result};

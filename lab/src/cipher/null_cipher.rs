@@ -6,12 +6,12 @@ use std::io::{IoSlice, IoSliceMut};
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags};
 
-use crate::algorithm::Algorithm;
 use crate::cipher::af_alg::{KeyFrom, Missing, Socket, connect, receive, send};
+use crate::cipher::algorithm::Algorithm;
 use crate::cipher::roster::{IN_A_VIRTUAL_MACHINE, cannot};
 use crate::contender::{Availability, Contender, Placement};
 use crate::error::{Doing, LabError, Result};
-use crate::kernel_crypto::Config;
+use crate::host::kernel_crypto::Config;
 
 const NAME: &str = "ecb(cipher_null)";
 

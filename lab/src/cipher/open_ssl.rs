@@ -9,7 +9,7 @@ use openssl::cipher::{Cipher as EvpCipher, CipherRef};
 use openssl::cipher_ctx::CipherCtx;
 use openssl::error::ErrorStack;
 
-use crate::algorithm::{Algorithm, TAG_BYTES};
+use crate::cipher::algorithm::{Algorithm, TAG_BYTES};
 use crate::cipher::{Cipher, Stream, Tag};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};

@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-use crate::algorithm::{Algorithm, BLOCK_BYTES};
+use crate::cipher::algorithm::{Algorithm, BLOCK_BYTES};
 use crate::cipher::{Cipher, Tag};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};

@@ -2,11 +2,11 @@
 
 use nix::errno::Errno;
 
-use crate::algorithm::Algorithm;
 use crate::cipher::af_alg::{self, KeyFrom, Missing};
+use crate::cipher::algorithm::Algorithm;
 use crate::cipher::{CipherContender, Expand, aws_lc, cobblestone, open_ssl, plain_c, rust_crypto};
 use crate::contender::{Availability, Contender, Placement};
-use crate::kernel_crypto::{Config, drivers};
+use crate::host::kernel_crypto::{Config, drivers};
 
 /// What would make a contender of the kernel run.
 pub(super) const IN_A_VIRTUAL_MACHINE: &str =

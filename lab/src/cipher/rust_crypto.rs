@@ -7,7 +7,7 @@ use aes_gcm::aead::AeadInOut;
 use ctr::{Ctr128BE, CtrCore};
 use xts_mode::Xts128;
 
-use crate::algorithm::{Algorithm, BLOCK_BYTES};
+use crate::cipher::algorithm::{Algorithm, BLOCK_BYTES};
 use crate::cipher::{Cipher, Tag};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};

@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::content::{Content, Sink};
 use crate::error::{Doing, Result};
 use crate::file::store::{READ_BYTES, Store, evict, files_below};
-use crate::undo::Foundation;
+use crate::host::undo::Foundation;
+use crate::measuring::content::{Content, Sink};
 
 /// A file in a folder.
 pub(super) struct FolderStore {

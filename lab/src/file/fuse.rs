@@ -13,8 +13,8 @@ use crate::error::{Doing, LabError, Result};
 use crate::file::folder_store::FolderStore;
 use crate::file::image::{is_mounted, unmount};
 use crate::file::store::Store;
-use crate::programs::{Running, command, lacking, run, version};
-use crate::undo::Foundation;
+use crate::host::programs::{Running, command, lacking, run, version};
+use crate::host::undo::Foundation;
 
 /// How long a file system may take to be mounted.
 const PATIENCE: Duration = Duration::from_secs(30);

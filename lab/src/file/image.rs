@@ -14,8 +14,8 @@ use crate::error::{Doing, Result};
 use crate::file::folder_store::FolderStore;
 use crate::file::loop_device::LoopDevice;
 use crate::file::store::Store;
-use crate::programs::{Running, clean_up, command, run};
-use crate::undo::{Foundation, Undo};
+use crate::host::programs::{Running, clean_up, command, run};
+use crate::host::undo::{Foundation, Undo};
 
 /// Room of an image beyond what is stored: the journal and the tables of ext4.
 const IMAGE_EXTRA_BYTES: u64 = 128 << 20;

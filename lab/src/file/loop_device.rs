@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
-use crate::programs::{clean_up, command, run};
-use crate::undo::Undo;
+use crate::host::programs::{clean_up, command, run};
+use crate::host::undo::Undo;
 
 /// Where the kernel lists block devices.
 const BLOCK_DEVICES: &str = "/sys/block";

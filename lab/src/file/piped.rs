@@ -5,11 +5,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::content::{Content, Sink};
 use crate::error::{Doing, Result};
 use crate::file::folder_store::sync;
 use crate::file::store::{READ_BYTES, Store, evict};
-use crate::programs::Running;
+use crate::host::programs::Running;
+use crate::measuring::content::{Content, Sink};
 
 /// Makes a command that reads or writes the encrypted file, and its standard input or output.
 type Make = Box<dyn Fn(&Path) -> Command>;

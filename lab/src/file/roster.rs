@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::coffer_server;
 use crate::contender::{Availability, Contender, Placement};
 use crate::error::Result;
 use crate::file::folder_store::FolderStore;
@@ -12,9 +11,10 @@ use crate::file::piped::Piped;
 use crate::file::sealed::Sealed;
 use crate::file::server::Server;
 use crate::file::store::Store;
-use crate::kernel_crypto::Config;
-use crate::programs::{command, lacking, run, version};
-use crate::undo::Foundation;
+use crate::host::coffer_server;
+use crate::host::kernel_crypto::Config;
+use crate::host::programs::{command, lacking, run, version};
+use crate::host::undo::Foundation;
 
 /// Makes a store in an empty folder, with room for so many bytes.
 type Open = Box<dyn Fn(&Path, u64) -> Result<Box<dyn Store>>>;

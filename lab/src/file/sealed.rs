@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use coffer_seal::{Context, Opener, Sealer, SecretKey};
 
-use crate::content::{Content, Sink};
 use crate::error::{Doing, LabError, Result};
 use crate::file::folder_store::sync;
 use crate::file::store::{Store, evict};
+use crate::measuring::content::{Content, Sink};
 
 /// Chunks that are sealed or opened for one write or read.
 const CHUNKS_AT_ONCE: usize = 64;

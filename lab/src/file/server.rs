@@ -5,14 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::coffer_server::{CofferServer, REGION};
-use crate::content::{Content, Sink};
 use crate::error::{Doing, Result};
 use crate::file::piped::receive;
 use crate::file::store::{Store, evict, files_below};
-use crate::folder::Room;
-use crate::programs::{command, run};
-use crate::undo::Undo;
+use crate::host::coffer_server::{CofferServer, REGION};
+use crate::host::folder::Room;
+use crate::host::programs::{command, run};
+use crate::host::undo::Undo;
+use crate::measuring::content::{Content, Sink};
 
 /// Where files lie in memory; a container may give little of it.
 const MEMORY: &str = "/dev/shm";

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Advice, fadvise};
 
 use crate::contender::{Contender, Placement};
-use crate::content::{Content, Sink, marker};
 use crate::error::{Doing, LabError, Result};
+use crate::measuring::content::{Content, Sink, marker};
 
 /// Blocks that are written to try a store.
 const TRIAL_BLOCKS: u64 = 3;

@@ -5,8 +5,8 @@ use std::fs::{self, OpenOptions};
 use clap::ValueEnum;
 
 use crate::contender::{Availability, Contender, Placement};
-use crate::machine::{available_memory_bytes, core_count};
-use crate::programs::find;
+use crate::host::machine::{available_memory_bytes, core_count};
+use crate::host::programs::find;
 use crate::record::Unit;
 
 /// Where Linux offers its virtual machines.

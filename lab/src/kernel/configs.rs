@@ -10,15 +10,15 @@ use std::path::Path;
 
 use crate::contender::Contender;
 use crate::error::{LabError, Result};
+use crate::host::programs::version;
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::own_module;
 use crate::kernel::release::Kernel;
 use crate::kernel::request::{Request, Work};
 use crate::kernel::run::{lock, measure_on, prepare};
-use crate::programs::version;
-use crate::progress::Progress;
+use crate::measuring::progress::Progress;
+use crate::record::shares::FAMILY;
 use crate::record::{Axis, Experiment, Noise, Point, Record, Series, Unit};
-use crate::shares::FAMILY;
 
 use build::{Builder, Built, kept_below};
 use source::Source;
@@ -221,7 +221,7 @@ fn describe(taken: usize, contender: Contender) -> Contender {
 mod tests {
     use super::*;
     use crate::contender::Placement;
-    use crate::machine::{Conditions, Machine};
+    use crate::host::machine::{Conditions, Machine};
     use crate::record::{FORMAT, Sample};
 
     fn record(bytes: u64) -> Record {

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::{Doing, Result};
+use crate::host::programs::{command, run};
 use crate::kernel::release::Unpacked;
-use crate::programs::{command, run};
 
 /// Loaded in this order when the machine starts. Templates stand here too: with them loaded,
 /// `/proc/crypto` tells of all drivers. What a kernel lacks, or has built in, is passed over.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Result};
-use crate::programs::{command, find, run};
+use crate::host::programs::{command, find, run};
 
 /// The module, and AES in plain C: all that is compiled.
 pub(super) const SOURCES: [(&str, &str); 6] = [

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, LabError, Result};
-use crate::programs::{command, run};
+use crate::host::programs::{command, run};
 
 /// By what Debian signs its archives, where its own package has put it.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -50,7 +50,7 @@ impl Packages {
     }
 
     fn new(folder: &Path, sources: Option<&str>) -> Result<Self> {
-        if crate::programs::find("apt-get").is_none() {
+        if crate::host::programs::find("apt-get").is_none() {
             return Err(LabError::Data {
                 file: "apt-get".into(),
                 what: "is missing: kernels and QEMU come as Debian's packages. Run this on Debian \

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Result};
-use crate::programs::{command, find, run};
+use crate::host::programs::{command, find, run};
 
 /// Offsets in the image's header (Linux, Documentation/arch/x86/boot.rst).
 const SETUP_SECTORS: usize = 0x1f1;

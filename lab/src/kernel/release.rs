@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::programs::{command, run};
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::packages::{Archive, Packages};
 use crate::kernel::payload;
-use crate::programs::{command, run};
-use crate::progress::Progress;
+use crate::measuring::progress::Progress;
 
 /// Debian's name of the processor.
 const ARCHITECTURE: &str = "amd64";

@@ -13,7 +13,7 @@ pub struct Request {
     pub accelerator: Option<Accelerator>,
     /// What is done inside.
     pub work: Work,
-    /// See [`Effort`](crate::rounds::Effort).
+    /// See [`Effort`](crate::measuring::rounds::Effort).
     pub quick: bool,
     /// Rounds; None for as many as the unit needs.
     pub rounds: Option<u16>,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::programs::look_below;
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::machine::{Boot, Failure, Outcome, boot};
 use crate::kernel::packages::Packages;
@@ -11,8 +12,7 @@ use crate::kernel::release::{self, Choice, Kernel};
 use crate::kernel::request::{Request, Work};
 use crate::kernel::side_by_side::side_by_side;
 use crate::kernel::stage::Stage;
-use crate::programs::look_below;
-use crate::progress::{Progress, TELL};
+use crate::measuring::progress::{Progress, TELL};
 use crate::record::{Record, Unit};
 
 /// The packages of programs that the lab needs around and inside of the virtual machine.

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Doing, Result};
+use crate::host::programs::{command, find, run as run_program};
+use crate::host::undo::Undo;
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::machine::FILES;
 use crate::kernel::release::Kernel;
 use crate::kernel::request::{Request, Work};
 use crate::kernel::tree::Tree;
 use crate::kernel::{modules, own_module};
-use crate::programs::{command, find, run as run_program};
-use crate::progress::Progress;
-use crate::undo::Undo;
+use crate::measuring::progress::Progress;
 
 /// Programs that the experiments start inside.
 const PROGRAMS: [&str; 9] = [

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cpio::newc::{self, ModeFileType};
 
 use crate::error::{Doing, LabError, Result};
-use crate::programs::{command, find, run, show_libraries};
+use crate::host::programs::{command, find, run, show_libraries};
 
 /// Where the loader of programs looks without being told.
 const LIBRARIES: &str = "usr/lib";

@@ -1,12 +1,12 @@
 //! Who takes part with networks, asked of this machine.
 
 use crate::contender::{Availability, Contender, Placement};
-use crate::kernel_crypto::Config;
-use crate::kernel_tls;
+use crate::host::kernel_crypto::Config;
+use crate::host::programs::{command, find, run, version};
 use crate::net::link::{Kind, delete_later};
 use crate::net::session::Session;
-use crate::programs::{command, find, run, version};
-use crate::tls;
+use crate::wire::kernel_tls;
+use crate::wire::tls;
 
 /// One that takes part.
 pub(super) struct Entry {

@@ -10,7 +10,7 @@ use openssl::x509::store::X509StoreBuilder;
 use rustls::{ClientConnection, ServerConnection, StreamOwned};
 
 use crate::error::{LabError, Result};
-use crate::tls::Tls;
+use crate::wire::tls::Tls;
 
 /// Who encrypts within the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use nix::sys::socket::{
     sockopt,
 };
 
-use crate::content::marker;
 use crate::error::{Doing, Result};
+use crate::measuring::content::marker;
 use crate::net::link::Link;
 
 /// Room for all packets of a trial.

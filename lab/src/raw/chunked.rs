@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use coffer_seal::random_bytes;
 
-use crate::algorithm::Algorithm;
+use crate::cipher::algorithm::Algorithm;
 use crate::cipher::roster::roster;
 use crate::cipher::{AfAlgOperation, Stream, open_ssl_decrypting, open_ssl_encrypting};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};
+use crate::measuring::rounds::{Effort, Entrant, Measure, Plan, run};
 use crate::raw::speed::{Direction, again_and_again};
 use crate::record::{Axis, Experiment, Sample};
-use crate::rounds::{Effort, Entrant, Measure, Plan, run};
 
 const CHUNKS: [usize; 5] = [64, 256, 1024, 4096, 65_536];
 const QUICK_CHUNKS: [usize; 2] = [1024, 65_536];

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::algorithm::Algorithm;
 use crate::cipher::CipherContender;
+use crate::cipher::algorithm::Algorithm;
 use crate::error::Result;
-use crate::machine::core_count;
+use crate::host::machine::core_count;
+use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::raw::speed::{Direction, Task, measure};
 use crate::record::{Axis, Experiment};
-use crate::rounds::{Amounts, Effort, Entrant, Plan, run};
 
 /// Sizes of messages. Where instructions are counted, 1 MiB costs each driver a second and tells
 /// what 64 KiB told.

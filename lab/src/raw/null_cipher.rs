@@ -9,9 +9,9 @@ use coffer_seal::random_bytes;
 use crate::cipher::{NullCipher, null_cipher};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};
+use crate::measuring::rounds::{Effort, Entrant, Plan, run};
 use crate::raw::speed::again_and_again;
 use crate::record::{Axis, Experiment, Sample};
-use crate::rounds::{Effort, Entrant, Plan, run};
 
 /// The experiment.
 pub(super) const ID: &str = "raw/null-cipher";

@@ -1,12 +1,12 @@
 //! `openssl speed`, as a process: the figure that people quote, beside our own loop.
 
 use crate::contender::{Availability, Contender, Placement};
-use crate::cost::Watch;
 use crate::error::{LabError, Result};
-use crate::machine::core_count;
-use crate::programs::{command, run as run_program, version};
+use crate::host::cost::Watch;
+use crate::host::machine::core_count;
+use crate::host::programs::{command, run as run_program, version};
+use crate::measuring::rounds::{Effort, Entrant, Plan, run};
 use crate::record::{Axis, Experiment, Sample};
-use crate::rounds::{Effort, Entrant, Plan, run};
 
 const PROGRAM: &str = "openssl";
 

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use coffer_seal::random_bytes;
 
-use crate::algorithm::{Algorithm, TAG_BYTES};
+use crate::cipher::algorithm::{Algorithm, TAG_BYTES};
 use crate::cipher::{Cipher, CipherContender, Tag};
-use crate::cost::thread_cpu_seconds;
 use crate::error::Result;
+use crate::host::cost::thread_cpu_seconds;
 use crate::record::Sample;
 
 /// To or from the sealed form.

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use coffer_seal::random_bytes;
 
-use crate::algorithm::{Algorithm, BLOCK_BYTES, TAG_BYTES};
+use crate::cipher::algorithm::{Algorithm, BLOCK_BYTES, TAG_BYTES};
 use crate::cipher::{CipherContender, KernelModule, PlainLoop};
 use crate::contender::{Contender, Placement};
-use crate::cost::thread_cpu_seconds;
 use crate::error::{LabError, Result};
+use crate::host::cost::thread_cpu_seconds;
+use crate::measuring::rounds::{Effort, Entrant, Plan, run};
 use crate::record::{Axis, Experiment, Sample};
-use crate::rounds::{Effort, Entrant, Plan, run};
 
 /// The experiment.
 pub(super) const ID: &str = "raw/table-a-loop";

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::advice::{Advice, Best, Verdict};
 use crate::contender::Placement;
+use crate::report::advice::{Advice, Best, Verdict};
 use crate::report::experiments::anchor;
-use crate::table::figure;
+use crate::report::table::figure;
 
 pub(super) fn cards(all: &[Advice]) -> Markup {
     // A run of one experiment that no job is judged by has no advice to give.

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::published::Published;
+use crate::record::published::Published;
+use crate::record::shares;
 use crate::record::{Experiment, Unit};
 use crate::report::drawings::{Form, form, marks};
-use crate::shares;
 
 /// Those of its figures that can stand in its plot: they are MB/s, and no instructions.
 pub(super) fn comparable<'a>(

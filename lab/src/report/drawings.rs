@@ -3,10 +3,10 @@
 use maud::Markup;
 
 use crate::contender::Placement;
-use crate::plot::{Bar, Line, Mark, bars, lines};
-use crate::published::Published;
+use crate::record::published::Published;
 use crate::record::{Axis, Experiment, Observed, Series};
-use crate::table::place;
+use crate::report::plot::{Bar, Line, Mark, bars, lines};
+use crate::report::table::place;
 
 /// A drawing, and what stands above it where there are several.
 pub(super) struct Part {

@@ -3,14 +3,14 @@
 use maud::{Markup, html};
 
 use crate::contender::{Availability, Contender, Placement};
-use crate::plot::colour;
-use crate::published::{Published, of_experiment};
+use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
 use crate::report::beside;
 use crate::report::drawings::drawings;
 use crate::report::ladder::ladder;
+use crate::report::plot::colour;
 use crate::report::requirements::requirements;
-use crate::table::{cost, figure, place, warnings};
+use crate::report::table::{cost, figure, place, warnings};
 
 /// Experiments that belong together: the same contenders, other directions.
 pub(super) struct Group<'a> {

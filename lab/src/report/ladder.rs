@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::published::Published;
 use crate::record::Experiment;
-use crate::shares;
-use crate::table::figure;
+use crate::record::published::Published;
+use crate::record::shares;
+use crate::report::table::figure;
 
 pub(super) fn ladder(experiment: &Experiment, published: &[&Published]) -> Markup {
     html! {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::machine::Conditions;
+use crate::host::machine::Conditions;
 use crate::record::Record;
 
 const GIBIBYTE: f64 = (1_u64 << 30) as f64;

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use crate::published::{Published, Reached};
+use crate::record::published::{Published, Reached};
 use crate::record::{Experiment, Series};
-use crate::table;
+use crate::report::table;
 
 pub(super) fn requirements(experiment: &Experiment, published: &[&Published]) -> Markup {
     let required: Vec<(u64, f64, &Published)> = published

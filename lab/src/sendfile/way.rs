@@ -9,12 +9,12 @@ use coffer_seal::{Context, SecretKey, random_bytes, seal};
 use openssl::symm::{Cipher, encrypt};
 use zeroize::Zeroizing;
 
-use crate::algorithm::Algorithm;
+use crate::cipher::algorithm::Algorithm;
 use crate::cipher::roster::kernel_availability;
 use crate::contender::{Availability, Contender, Placement};
 use crate::error::{Doing, LabError, Result};
-use crate::kernel_tls;
-use crate::tls;
+use crate::wire::kernel_tls;
+use crate::wire::tls;
 
 /// Bytes that are encrypted at a time: the most that a record of TLS holds.
 pub(super) const RECORD_BYTES: usize = 16_384;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::algorithm::TAG_BYTES;
+use crate::cipher::algorithm::TAG_BYTES;
 use crate::error::{Doing, LabError, Result};
 use crate::server::model::Model;
 use crate::server::protocol::{PIECE_BYTES, content, opened_piece};

@@ -13,8 +13,8 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::algorithm::TAG_BYTES;
-use crate::machine::core_count;
+use crate::cipher::algorithm::TAG_BYTES;
+use crate::host::machine::core_count;
 use crate::server::model::Model;
 use crate::server::protocol::{
     PIECE_BYTES, answer, content, question, sealed_piece, shared_content,

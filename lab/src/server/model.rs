@@ -2,8 +2,8 @@
 
 use clap::ValueEnum;
 
-use crate::coffer_server;
 use crate::contender::{Contender, Placement};
+use crate::host::coffer_server;
 
 /// How a server divides its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::coffer_server;
 use crate::error::{Doing, LabError, Result};
-use crate::programs::Running;
+use crate::host::coffer_server;
+use crate::host::programs::Running;
 use crate::server::client::{Client, MoverClient};
 use crate::server::model::Model;
 use crate::server::s3::S3;

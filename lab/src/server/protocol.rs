@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use crate::algorithm::TAG_BYTES;
+use crate::cipher::algorithm::TAG_BYTES;
 
 /// Bytes of plaintext in a piece.
 pub(super) const PIECE_BYTES: usize = 16_384;

@@ -12,11 +12,11 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use rusty_s3::actions::{CreateBucket, GetObject, PutObject};
 use rusty_s3::{Bucket, S3Action, UrlStyle};
 
-use crate::coffer_server::{CofferServer, REGION};
 use crate::error::{Doing, LabError, Result};
+use crate::host::coffer_server::{CofferServer, REGION};
 use crate::server::client::{Client, compare, connect};
 use crate::server::protocol::{ANSWER_BYTES_MAX, content};
-use crate::tls;
+use crate::wire::tls;
 
 /// How long a signed request may be repeated.
 const SIGNED_FOR: Duration = Duration::from_secs(6 * 3600);

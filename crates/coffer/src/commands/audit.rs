@@ -13,15 +13,20 @@ use coffer_vault::{AuditQuery, VaultError};
 use http::Method;
 use serde::Deserialize;
 
-use crate::commands::audit_prune::{PruneArgs, prune};
-use crate::commands::audit_wanted::{WantedArgs, recorded};
-use crate::commands::table::{moment, show};
 use crate::error::Error;
-use crate::lines::Lines;
-use crate::passphrase::PassphraseArgs;
-use crate::printable::printable;
+use crate::output::printable::printable;
+use crate::output::table::{moment, show};
 use crate::remote::Remote;
-use crate::root_source::secrets_of;
+use crate::remote::lines::Lines;
+use crate::secrets::passphrase::PassphraseArgs;
+use crate::secrets::root_source::secrets_of;
+
+pub mod filter;
+
+pub mod prune;
+
+use self::filter::{WantedArgs, recorded};
+use self::prune::{PruneArgs, prune};
 
 /// `coffer audit`.
 #[derive(Debug, Args)]

@@ -7,11 +7,11 @@ use coffer_admin::{Bucket, BucketRequest};
 use http::Method;
 use serde_json::json;
 
-use crate::commands::asked::{EraseArgs, erase};
+use crate::commands::approval_outcome::{EraseArgs, erase};
 use crate::commands::rotation::rotate;
-use crate::commands::table::{Flush, done, moment, sheet, show, table};
 use crate::error::Error;
-use crate::printable::size;
+use crate::output::printable::size;
+use crate::output::table::{Flush, done, moment, sheet, show, table};
 use crate::remote::{Remote, segment};
 
 /// `coffer bucket`.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::commands::table::done;
 use crate::error::Error;
+use crate::output::table::done;
 
 /// An export that is asked for.
 pub struct Export<'a> {

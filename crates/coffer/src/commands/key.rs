@@ -8,11 +8,11 @@ use clap::{Args, Subcommand};
 use coffer_admin::{AdoptRequest, ExportRequest, Import, ImportRequest, ImportedBucket, Secret};
 use http::Method;
 
-use crate::commands::asked::ask;
+use crate::commands::approval_outcome::ask;
 use crate::commands::export::Export;
-use crate::commands::table::{Flush, or_dash, show, table};
 use crate::error::Error;
 use crate::limits::EXPORT_FILE_BYTES;
+use crate::output::table::{Flush, or_dash, show, table};
 use crate::remote::{Remote, segment};
 
 /// `coffer key`.

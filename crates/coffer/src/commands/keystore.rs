@@ -8,13 +8,13 @@ use coffer_keys::SourceSpec;
 use http::Method;
 use serde::Deserialize;
 
-use crate::commands::asked::{rerooted, waits};
+use crate::commands::approval_outcome::{rerooted, waits};
 use crate::commands::rotation::rotations_table;
-use crate::commands::table::{Flush, sheet, show, table, yes_no};
 use crate::error::Error;
-use crate::passphrase::PassphraseArgs;
+use crate::output::table::{Flush, sheet, show, table, yes_no};
 use crate::remote::Remote;
-use crate::root_source::secrets_for;
+use crate::secrets::passphrase::PassphraseArgs;
+use crate::secrets::root_source::secrets_for;
 
 /// `coffer keystore`.
 #[derive(Debug, Args)]

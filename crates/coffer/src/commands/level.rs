@@ -6,10 +6,10 @@ use clap::{Args, Subcommand};
 use coffer_admin::{Level, LevelRequest};
 use http::Method;
 
-use crate::commands::asked::{EraseArgs, erase};
+use crate::commands::approval_outcome::{EraseArgs, erase};
 use crate::commands::rotation::rotate;
-use crate::commands::table::{Flush, moment, or_dash, sheet, show, table, yes_no};
 use crate::error::Error;
+use crate::output::table::{Flush, moment, or_dash, sheet, show, table, yes_no};
 use crate::remote::{Remote, segment};
 
 /// `coffer level`.

@@ -10,11 +10,11 @@ use coffer_admin::{ReceiptEntry, ReceiptKey};
 use coffer_keys::receipt::{Receipt, ReceiptPublicKey};
 use serde_json::Value;
 
-use crate::commands::asked::receipt_sheet;
-use crate::commands::table::{Flush, moment, show, table};
+use crate::commands::approval_outcome::receipt_sheet;
 use crate::error::Error;
 use crate::limits::RECEIPT_BYTES;
-use crate::printable::size;
+use crate::output::printable::size;
+use crate::output::table::{Flush, moment, show, table};
 use crate::remote::{Remote, segment};
 
 /// `coffer receipt`.

@@ -9,11 +9,11 @@ use coffer_vault::VaultError;
 use http::Method;
 use serde_json::json;
 
-use crate::commands::asked::{confirm, requester, tell};
+use crate::commands::approval_outcome::{confirm, requester, tell};
 use crate::commands::export::Export;
 use crate::commands::rotation::follow;
-use crate::commands::table::{Flush, done, moment, show, table};
 use crate::error::Error;
+use crate::output::table::{Flush, done, moment, show, table};
 use crate::remote::{Remote, segment};
 
 /// `coffer request`.

@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use crate::commands::asked::waits;
-use crate::commands::table::{Flush, moment, or_dash, show, table};
+use crate::commands::approval_outcome::waits;
 use crate::error::Error;
 use crate::limits::ROTATION_LOOK;
+use crate::output::table::{Flush, moment, or_dash, show, table};
 use crate::remote::Remote;
 
 /// Begins a rotation at `path` and follows it to its end; or tells that it waits for approvals.

@@ -4,10 +4,13 @@ use coffer_admin::{Grant, MadeSubject, Subject, SubjectChanges, SubjectRequest};
 use http::Method;
 use serde_json::json;
 
-use crate::commands::subject_args::{CreateArgs, NamedArgs, SetArgs, SubjectCommand};
-use crate::commands::table::{Flush, done, moment, or_dash, sheet, show, table};
 use crate::error::Error;
+use crate::output::table::{Flush, done, moment, or_dash, sheet, show, table};
 use crate::remote::{Remote, segment};
+
+pub mod args;
+
+use self::args::{CreateArgs, NamedArgs, SetArgs, SubjectCommand};
 
 fn path(name: &str) -> String {
     format!("/v1/subjects/{}", segment(name))

@@ -1,6 +1,14 @@
 use super::*;
-use crate::cli::{Cli, Command};
 use clap::Parser;
+
+/// `coffer serve` as it is typed.
+#[derive(Parser)]
+struct Serve {
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    args: ServeArgs,
+}
 
 /// The environment's part is clap's: `tests/command_line.rs` tries it on the program.
 fn config(line: &str, file: Option<&str>) -> Result<Config, Error> {
@@ -11,11 +19,8 @@ fn config(line: &str, file: Option<&str>) -> Result<Config, Error> {
         std::fs::write(&path, text).unwrap();
         words.extend(["--config".to_owned(), path.to_str().unwrap().to_owned()]);
     }
-    let cli = Cli::try_parse_from(words).unwrap();
-    let Command::Serve(args) = cli.command else {
-        panic!("{line} is not serve")
-    };
-    let mut config = Config::for_serve(&cli.place, &args)?;
+    let Serve { data, args } = Serve::try_parse_from(words).unwrap();
+    let mut config = Config::for_serve(&data, &args)?;
     if let Ok(rest) = config.data.strip_prefix(folder.path()) {
         config.data = Path::new("FOLDER").join(rest);
     }
@@ -24,7 +29,7 @@ fn config(line: &str, file: Option<&str>) -> Result<Config, Error> {
 
 #[test]
 fn defaults() {
-    let config = config("coffer serve", None).unwrap();
+    let config = config("serve", None).unwrap();
     assert_eq!(config.data, Path::new("coffer-data"));
     assert_eq!(config.listen, "127.0.0.1:9000".parse().unwrap());
     assert_eq!(config.admin_listen, "127.0.0.1:9001".parse().unwrap());
@@ -50,7 +55,7 @@ const WHOLE: &str = r#"
 
 #[test]
 fn file_sets_everything() {
-    let config = config("coffer serve", Some(WHOLE)).unwrap();
+    let config = config("serve", Some(WHOLE)).unwrap();
     assert_eq!(
         config.data,
         Path::new("FOLDER/store"),
@@ -77,7 +82,7 @@ fn file_sets_everything() {
 
 #[test]
 fn flags_win_over_the_file() {
-    let line = "coffer serve --data /flag --listen 127.0.0.1:5 --admin-listen 127.0.0.1:6 \
+    let line = "serve --data /flag --listen 127.0.0.1:5 --admin-listen 127.0.0.1:6 \
                 --tls-cert /fc --tls-key /fk --domain flag.test --log debug --log-format text";
     let config = config(line, Some(WHOLE)).unwrap();
     assert_eq!(config.data, Path::new("/flag"));
@@ -94,7 +99,7 @@ fn flags_win_over_the_file() {
 
 #[track_caller]
 fn refused(file: &str, message: &str) {
-    let error = config("coffer serve", Some(file)).unwrap_err();
+    let error = config("serve", Some(file)).unwrap_err();
     let text = error.to_string();
     assert!(text.contains(message), "{text}");
     assert!(!text.contains('\n'), "more than a line: {text}");
@@ -136,7 +141,7 @@ fn file_errors_name_the_line_and_the_key() {
 #[test]
 fn certificate_and_key_do_not_mix_places() {
     let error = config(
-        "coffer serve --tls-cert /c",
+        "serve --tls-cert /c",
         Some("tls-key = \"/k\"\ntls-cert=\"/x\""),
     );
     assert!(
@@ -149,11 +154,11 @@ fn certificate_and_key_do_not_mix_places() {
 
 #[test]
 fn missing_file() {
-    let place = Place {
+    let data = DataArgs {
         data: None,
         config: Some("/does/not/exist".into()),
     };
-    let error = Config::for_serve(&place, &ServeArgs::default())
+    let error = Config::for_serve(&data, &ServeArgs::default())
         .unwrap_err()
         .to_string();
     assert!(

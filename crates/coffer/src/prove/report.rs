@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::limits::FINDINGS_MAX;
-use crate::printable::printable;
+use crate::output::printable::printable;
 use crate::prove::kind::Kind;
 
 /// What is not as it should be.

@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use zeroize::Zeroizing;
 
-use crate::credentials::Credentials;
 use crate::limits::{CANARY_ANSWER_BYTES, CONNECT_TIMEOUT};
+use crate::remote::credentials::Credentials;
 
 /// coffer takes any; this is what clients without a region send.
 const REGION: &str = "us-east-1";

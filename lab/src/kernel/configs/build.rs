@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::machine::core_count;
+use crate::host::programs::{Running, run};
 use crate::kernel::configs::source::Source;
 use crate::kernel::configs::steps::refused;
 use crate::kernel::own_module;
-use crate::machine::core_count;
-use crate::programs::{Running, run};
 
 /// A kernel that can be booted, and the lab's module for it.
 #[derive(Debug, Clone)]

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::programs::{command, look_below, run};
 use crate::kernel::packages::Packages;
 use crate::kernel::release;
-use crate::programs::{command, look_below, run};
 
 /// Packages of what a build of Linux needs besides a compiler and make.
 const TOOLS: [&str; 6] = ["bc", "bison", "flex", "libelf-dev", "libelf1", "m4"];

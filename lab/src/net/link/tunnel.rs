@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use coffer_seal::random_bytes;
 
 use crate::error::{Doing, Result};
+use crate::host::programs::{Running, command, find, run, show_libraries};
+use crate::host::undo::Undo;
 use crate::net::link::{Kind, Link, PORT, ip, wait_for};
-use crate::programs::{Running, command, find, run, show_libraries};
-use crate::undo::Undo;
 
 /// Where the SSH tunnel begins, in the sender's namespace.
 const TUNNEL_PORT: u16 = 7001;

@@ -1,0 +1,15 @@
+//! The works that are measured, a file each, and how rounds are interleaved.
+
+pub mod rounds;
+
+pub mod commits;
+
+pub mod sealing;
+
+pub mod transfers;
+
+pub mod small;
+
+pub mod memory;
+
+pub mod rotation;

@@ -1,0 +1,224 @@
+//! Erases and exports: how they are asked for, and what becomes of them.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+use coffer_admin::{AuditPruned, Outcome, PendingRequest, RootRotation};
+use http::Method;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::commands::export::Export;
+use crate::error::Error;
+use crate::output::printable::size;
+use crate::output::table::{moment, sheet, show};
+use crate::remote::{Remote, segment};
+
+/// The exit code when others have to approve what was asked for: it has not been done.
+const WAITS: u8 = 3;
+
+/// What is typed to erase something.
+#[derive(Debug, Args)]
+pub struct EraseArgs {
+    /// Its name
+    pub name: String,
+    /// Don't ask for its name to be typed
+    #[arg(long)]
+    pub yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Erases a `level` or a `bucket`.
+pub async fn erase(
+    remote: &Remote,
+    what: &'static str,
+    args: &EraseArgs,
+) -> Result<ExitCode, Error> {
+    let EraseArgs { name, yes, json } = args;
+    confirm(what, name, *yes)?;
+    let path = format!("/v1/{what}s/{}/erase", segment(name));
+    ask(remote, &path, None::<&()>, None, *json).await
+}
+
+/// Asks for an erase or an export, and shows what became of it.
+pub async fn ask(
+    remote: &Remote,
+    path: &str,
+    input: Option<&(impl Serialize + Sync)>,
+    export: Option<Export<'_>>,
+    json: bool,
+) -> Result<ExitCode, Error> {
+    let outcome: Outcome = remote.call(Method::POST, path, input).await?;
+    tell(remote, outcome, export, json)
+}
+
+/// Shows what became of what was asked for, or approved.
+pub fn tell(
+    remote: &Remote,
+    outcome: Outcome,
+    export: Option<Export<'_>>,
+    json: bool,
+) -> Result<ExitCode, Error> {
+    if let Some(rotated) = &outcome.root_rotation {
+        show(json, rotated, rerooted)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(gone) = &outcome.pruned {
+        show(json, gone, pruned)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match (outcome.receipt, outcome.export, export, outcome.request) {
+        (Some(receipt), ..) => show(json, &receipt, receipt_sheet)?,
+        (None, Some(text), Some(export), _) => export.save(&text, json)?,
+        (None, None, _, Some(request)) => return waits(&request, json),
+        _ => return Err(remote.nonsense("gave an unknown answer")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells people on standard error: scripts keep standard output as a receipt or an export.
+pub fn waits(request: &PendingRequest, json: bool) -> Result<ExitCode, Error> {
+    let sheet = request_sheet(request);
+    match request.approved {
+        true => eprintln!(
+            "{sheet}it is approved, and not done: it takes what no request keeps, so who asked \
+             for it asks again"
+        ),
+        false => eprintln!(
+            "{sheet}it waits for approval, and is not done: coffer request approve {}",
+            request.id
+        ),
+    }
+    if json {
+        show(true, request, request_sheet)?;
+    }
+    Ok(ExitCode::from(WAITS))
+}
+
+/// Has the name typed of what is about to be erased, unless that was waived.
+///
+/// # Errors
+/// When something else is typed, or there is nobody to ask.
+pub fn confirm(what: &str, name: &str, is_waived: bool) -> Result<(), Error> {
+    if is_waived {
+        return Ok(());
+    }
+    eprint!(
+        "All that {what} {name} holds will be gone for good, with its names and its keys.\n\
+         Type the {what}'s name to erase it: "
+    );
+    let mut typed = String::new();
+    let read = io::stderr()
+        .flush()
+        .and_then(|()| io::stdin().read_line(&mut typed));
+    if read.is_ok() && typed.trim() == name {
+        return Ok(());
+    }
+    Err(Error::Option {
+        option: "NAME",
+        problem: format!("that is not {name}; nothing was erased (scripts say --yes)"),
+    })
+}
+
+/// A request, for people.
+fn request_sheet(request: &PendingRequest) -> String {
+    sheet([
+        ("request", request.id.clone()),
+        ("wants", request.wants.clone()),
+        ("level", request.level.clone().unwrap_or("all".to_owned())),
+        ("to", request.to.clone().unwrap_or("-".to_owned())),
+        (
+            "records before",
+            request.before.clone().unwrap_or("-".to_owned()),
+        ),
+        ("bucket", request.bucket.clone().unwrap_or("-".to_owned())),
+        ("requested by", requester(request)),
+        ("requested (UTC)", moment(&request.requested_at)),
+        ("expires (UTC)", moment(&request.expires_at)),
+        ("custodians", request.approvals.to_string()),
+        ("approved by", request.approved_by_names.join(", ")),
+    ])
+}
+
+/// Who asked, by name and access key.
+pub fn requester(request: &PendingRequest) -> String {
+    match &request.requested_by_name {
+        Some(name) => format!("{name} ({})", request.requested_by),
+        None => request.requested_by.clone(),
+    }
+}
+
+/// That the root key was rotated, for people.
+pub fn rerooted(rotated: &RootRotation) -> String {
+    format!(
+        "the old root key is destroyed ({}); generation {} of the keystore opens with the new one \
+         alone\n",
+        rotated.destruction, rotated.generation
+    )
+}
+
+/// What was pruned, for people.
+fn pruned(pruned: &AuditPruned) -> String {
+    let (Some(first), Some(last)) = (pruned.first_sequence, pruned.last_sequence) else {
+        return "nothing was pruned: no whole segment is that old\n".to_owned();
+    };
+    format!(
+        "pruned {} records, {first} to {last}; the last one's hash is {}\n",
+        pruned.count,
+        pruned.last_hash.as_deref().unwrap_or("-")
+    )
+}
+
+/// Who had something erased: names, where a receipt has them, and access key ids.
+fn people(receipt: &Value) -> String {
+    let people = receipt.pointer("/performed_by").and_then(Value::as_array);
+    let told = people.into_iter().flatten().map(|person| {
+        let text = |member: &str| person.get(member).and_then(Value::as_str);
+        let id = text("name").unwrap_or("-");
+        text("subject").map_or(id.to_owned(), |name| format!("{name} ({id})"))
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// A receipt, for people: what matters of it.
+pub fn receipt_sheet(receipt: &Value) -> String {
+    let text = |path: &str| match receipt.pointer(path) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None => "-".to_owned(),
+        Some(other) => other.to_string(),
+    };
+    let listed = |path: &str, of: &str| {
+        let entries = receipt.pointer(path).and_then(Value::as_array);
+        let entries = entries.into_iter().flatten();
+        let named = entries.filter_map(|entry| match of {
+            "" => entry.as_str(),
+            of => entry.get(of).and_then(Value::as_str),
+        });
+        named.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let bytes = receipt.pointer("/erased/bytes").and_then(Value::as_u64);
+    let mut lines = sheet([
+        ("receipt", text("/id")),
+        ("erased", text("/erased/what")),
+        ("level", text("/erased/level/name")),
+        ("buckets", listed("/erased/buckets", "name").join(", ")),
+        ("objects", text("/erased/objects")),
+        ("size", bytes.map_or("-".to_owned(), size)),
+        ("exports of its key", text("/erased/level/exports")),
+        ("erased at", text("/erased_at")),
+        ("by", people(receipt)),
+        ("category", text("/method/category")),
+        ("held by", text("/medium/holder")),
+        ("destroyed by", text("/medium/destruction")),
+        ("public key", text("/public_key")),
+    ]);
+    for (heading, path) in [("verified", "/verification"), ("remains", "/remaining")] {
+        for sentence in listed(path, "") {
+            lines.push_str(&format!("{heading}: {sentence}\n"));
+        }
+    }
+    lines
+}

@@ -1,0 +1,236 @@
+//! `coffer subject`, as it is typed.
+
+use std::time::{Duration, SystemTime};
+
+use clap::{Args, Subcommand};
+use coffer_admin::Grant;
+
+use crate::output::printable::rfc3339;
+
+/// `coffer subject`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct SubjectArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SubjectCommand,
+}
+
+/// What can be done with subjects.
+#[derive(Debug, Subcommand)]
+pub enum SubjectCommand {
+    /// Make a subject with an access key; its secret is shown this once
+    #[command(after_help = CREATE_EXAMPLES)]
+    Create(CreateArgs),
+    /// List subjects
+    #[command(after_help = EXAMPLES)]
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a subject
+    #[command(after_help = EXAMPLES)]
+    Show(NamedArgs),
+    /// Change a subject; requests under way are cut off if its access changes
+    #[command(after_help = SET_EXAMPLES)]
+    Set(SetArgs),
+    /// Stop a subject's access key within a second, also in requests under way
+    #[command(after_help = EXAMPLES)]
+    Disable(NamedArgs),
+    /// Let a disabled subject's access key count again
+    #[command(after_help = EXAMPLES)]
+    Enable(NamedArgs),
+    /// Let a subject write low again that has read high; its requests under way are cut off
+    #[command(after_help = SETTLE_EXAMPLES)]
+    Settle(NamedArgs),
+    /// Delete a subject and its access key
+    #[command(after_help = EXAMPLES)]
+    Delete(NamedArgs),
+}
+
+/// A subject's name.
+#[derive(Debug, Args)]
+pub struct NamedArgs {
+    /// Subject
+    pub name: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `coffer subject create`.
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// Name: letters, digits, and . _ @ - between them
+    pub name: String,
+    /// What it may read and write: a level, LOW..HIGH, or a label or range such as s0-s2:c1
+    #[arg(long, value_name = "LOW..HIGH", default_value = "default")]
+    pub clearance: String,
+    /// Trust it with its range: what it reads has no bearing on where it writes
+    #[arg(long)]
+    pub trusted: bool,
+    /// Roles: data-user, system-administrator, key-custodian, auditor
+    #[arg(
+        long,
+        value_name = "ROLE,…",
+        value_delimiter = ',',
+        default_value = "data-user"
+    )]
+    pub roles: Vec<String>,
+    /// When its access key expires: after 12h, 30d or 8w, or at 2026-12-31T00:00:00Z
+    #[arg(long, value_name = "WHEN", value_parser = expiry)]
+    pub expires: Option<String>,
+    /// Let it use only this bucket, and only so: read, write, list, delete; may be repeated
+    #[arg(long, value_name = "BUCKET=RIGHT,…", value_parser = grant)]
+    pub grant: Vec<Grant>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `coffer subject set`.
+#[derive(Debug, Args)]
+pub struct SetArgs {
+    /// Subject
+    pub name: String,
+    /// What it may read and write, written as for `create`
+    #[arg(long, value_name = "LOW..HIGH")]
+    pub clearance: Option<String>,
+    /// Trust it with its range; a new clearance is not trusted otherwise
+    #[arg(long)]
+    pub trusted: bool,
+    /// Trust it with its range no more
+    #[arg(long, conflicts_with = "trusted")]
+    pub floating: bool,
+    /// Roles, instead of those it has; '' for none
+    #[arg(long, value_name = "ROLE,…", value_delimiter = ',')]
+    pub roles: Option<Vec<String>>,
+    /// When its access key expires, written as for `create`, or never
+    #[arg(long, value_name = "WHEN", value_parser = expiry_or_never)]
+    pub expires: Option<String>,
+    /// Let it use this bucket so, instead of as before; may be repeated
+    #[arg(long, value_name = "BUCKET=RIGHT,…", value_parser = grant)]
+    pub grant: Vec<Grant>,
+    /// Let it use this bucket no more; may be repeated
+    #[arg(long, value_name = "BUCKET")]
+    pub revoke: Vec<String>,
+    /// Let it use every bucket that its clearance allows
+    #[arg(long, conflicts_with = "revoke")]
+    pub all_buckets: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `photos=read,list`.
+fn grant(text: &str) -> Result<Grant, String> {
+    let advice = || "write BUCKET=RIGHT,… with read, write, list and delete".to_owned();
+    let (bucket, rights) = text.split_once('=').ok_or_else(advice)?;
+    let rights: Vec<String> = rights.split(',').map(str::to_owned).collect();
+    let known = |right: &String| ["read", "write", "list", "delete"].contains(&right.as_str());
+    match bucket.is_empty() || !rights.iter().all(known) {
+        true => Err(advice()),
+        false => Ok(Grant {
+            bucket: bucket.to_owned(),
+            rights,
+        }),
+    }
+}
+
+fn expiry_or_never(text: &str) -> Result<String, String> {
+    match text {
+        "never" => Ok(text.to_owned()),
+        text => expiry(text),
+    }
+}
+
+/// `30d` from now as a moment; a moment stays what it is, for the server to judge.
+fn expiry(text: &str) -> Result<String, String> {
+    let advice = "write a time from now such as 12h, 30d or 8w, or 2026-12-31T00:00:00Z";
+    if text.contains('T') {
+        return Ok(text.to_owned());
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit()).ok_or(advice)?;
+    let (number, unit) = text.split_at(end);
+    let seconds: u64 = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 7 * 86_400,
+        _ => return Err(advice.to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| advice)?;
+    let after = number.checked_mul(seconds).map(Duration::from_secs);
+    let at = after.and_then(|after| SystemTime::now().checked_add(after));
+    at.and_then(rfc3339).ok_or_else(|| advice.to_owned())
+}
+
+const EXAMPLES: &str = "\
+A subject is a name with an access key. Its clearance says what it may read and write: it reads
+what its higher label dominates, and writes what lies between the lower and the higher. Where these
+differ it floats: once it has read high it does not write low, until it is settled.
+
+Examples:
+  coffer subject create ann --clearance default..secret
+  coffer subject list
+  coffer subject show ann --json
+  coffer subject set ann --expires 30d
+  coffer subject settle ann
+  coffer subject disable ann
+  coffer subject delete ann";
+
+const CREATE_EXAMPLES: &str = "\
+Without --grant, a subject uses and makes any buckets that its clearance allows; with it, it uses
+those buckets and no others, and makes none.
+
+Examples:
+  coffer subject create ann --clearance default..secret --json
+  coffer subject create backup --clearance secret --grant backups=read,write,list --expires 8w
+  coffer subject create carl --roles key-custodian,auditor
+  coffer subject create lab --clearance s1-s3:c1.c3";
+
+const SETTLE_EXAMPLES: &str = "\
+A key custodian's act, for when what the subject has read high can't reach what it writes low: its
+program has been started anew, say. No subject settles itself.
+
+Examples:
+  coffer subject list
+  coffer subject settle ann";
+
+const SET_EXAMPLES: &str = "\
+The first grant narrows a subject that could use every bucket to those it is granted.
+
+Examples:
+  coffer subject set ann --clearance secret --expires never
+  coffer subject set backup --grant backups=read --revoke photos
+  coffer subject set backup --all-buckets
+  coffer subject set carl --roles auditor";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grants() {
+        let read = grant("b=read,list").unwrap();
+        assert_eq!((read.bucket.as_str(), read.rights.len()), ("b", 2));
+        for wrong in ["b", "b=", "=read", "b=own", "b=read,"] {
+            assert!(grant(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn expiries() {
+        let soon = expiry("30d").unwrap();
+        let now = rfc3339(SystemTime::now()).unwrap();
+        assert!(soon > now && soon.ends_with('Z'), "{soon}");
+        let moment = "2026-12-31T00:00:00+01:00";
+        assert_eq!(expiry(moment).unwrap(), moment);
+        assert_eq!(expiry_or_never("never").unwrap(), "never");
+        for wrong in ["", "30", "d", "-1d", "1y", "99999999999999999999d", "never"] {
+            assert!(expiry(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `coffer tls renew-authority`.
+
+use clap::{Args, Subcommand};
+use std::io::Write;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::tls::authority::give_up_authority;
+use crate::tls::folder::Files;
+
+/// `coffer tls`.
+#[derive(Debug, Args)]
+#[command(after_help = TLS_EXAMPLES, arg_required_else_help = true)]
+pub struct TlsArgs {
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: TlsCommand,
+}
+
+/// The subcommands of `coffer tls`.
+#[derive(Debug, Subcommand)]
+pub enum TlsCommand {
+    /// Give the local authority up: the next start makes another, whose ca.pem clients need
+    #[command(after_help = RENEW_EXAMPLES)]
+    RenewAuthority,
+}
+
+/// Takes the local authority of a data folder away, and says what to do then.
+pub fn renew_authority(data: &Path) -> Result<(), Error> {
+    let files = Files::of(data);
+    give_up_authority(&files).map_err(|error| Error::Certificate {
+        path: files.ca_cert(),
+        problem: error.to_string(),
+        advice: "give the data folder of a server with a local authority, as the user who owns it",
+    })?;
+    let text = format!(
+        "The authority is gone. Restart the server, and give clients the new {}:\n\
+         those that have only the old one can't connect from then on.\n",
+        files.ca_cert().display()
+    );
+    // A standard output that is closed changes nothing of what was done.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(())
+}
+
+const TLS_EXAMPLES: &str = "\
+Examples:
+  coffer tls renew-authority --data /srv/coffer";
+
+const RENEW_EXAMPLES: &str = "\
+The authorities of earlier servers constrain addresses, which clients on BoringSSL refuse
+(`unsupported name constraint type`); the server says so in its log when it starts. A new one does
+not.
+
+Takes away DATA/tls/ca.pem and ca.key. Restart the server then, and give clients the new ca.pem:
+none that has only the old one can connect.
+
+Examples:
+  coffer tls renew-authority --data /srv/coffer && systemctl restart coffer";

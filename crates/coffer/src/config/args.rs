@@ -1,0 +1,149 @@
+//! `coffer serve`, and where the data is, as they are typed.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use coffer_keys::SourceSpec;
+
+use crate::log::{LogFormat, LogLevel};
+use crate::secrets::passphrase::PassphraseArgs;
+
+/// Where the data is.
+#[derive(Debug, Default, Args)]
+pub struct DataArgs {
+    /// Data folder [default: ./coffer-data]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "COFFER_DATA",
+        global = true,
+        hide_env_values = true
+    )]
+    pub data: Option<PathBuf>,
+    /// Configuration file (TOML); its keys are the names of the options
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "COFFER_CONFIG",
+        global = true,
+        hide_env_values = true
+    )]
+    pub config: Option<PathBuf>,
+}
+
+/// `coffer serve`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub struct ServeArgs {
+    /// Address of the S3 service [default: 127.0.0.1:9000]
+    #[arg(long, value_name = "ADDRESS:PORT", env = "COFFER_LISTEN", hide_env_values = true,
+          value_parser = address)]
+    pub listen: Option<SocketAddr>,
+    /// Address of administration, health and metrics [default: 127.0.0.1:9001]
+    #[arg(long, value_name = "ADDRESS:PORT", env = "COFFER_ADMIN_LISTEN", hide_env_values = true,
+          value_parser = address)]
+    pub admin_listen: Option<SocketAddr>,
+    /// Certificate chain of the server (PEM) [default: one of a local authority, DATA/tls]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "COFFER_TLS_CERT",
+        hide_env_values = true
+    )]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key of that certificate (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "COFFER_TLS_KEY",
+        hide_env_values = true
+    )]
+    pub tls_key: Option<PathBuf>,
+    /// Where the root key is made at the first start: file, passphrase, keyring, or a PKCS#11 URI
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        env = "COFFER_ROOT_KEY",
+        hide_env_values = true
+    )]
+    pub root_key: Option<SourceSpec>,
+    /// Where the passphrase of the root key comes from.
+    #[command(flatten)]
+    pub passphrase: PassphraseArgs,
+    /// Serve BUCKET.NAME as well as NAME/BUCKET; may be repeated
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "COFFER_DOMAIN",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    pub domain: Vec<String>,
+    /// Go on from older copies of files that were put back; recorded in the audit log
+    #[arg(long)]
+    pub accept_rollback: bool,
+    /// How much to log to standard error: error, warn, info or debug [default: info]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        env = "COFFER_LOG",
+        hide_env_values = true,
+        hide_possible_values = true
+    )]
+    pub log: Option<LogLevel>,
+    /// How to write the log: text or json, an object a line [default: text]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "COFFER_LOG_FORMAT",
+        hide_env_values = true,
+        hide_possible_values = true
+    )]
+    pub log_format: Option<LogFormat>,
+}
+
+/// Reads an address, of the command line or the configuration file.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let text = text
+        .strip_prefix("localhost:")
+        .map(|port| format!("127.0.0.1:{port}"))
+        .unwrap_or_else(|| text.to_owned());
+    text.parse().map_err(|_| {
+        "not an address and port; write 127.0.0.1:9000, 0.0.0.0:9000 or [::1]:9000".to_owned()
+    })
+}
+
+const SERVE_EXAMPLES: &str = "\
+Options come from the command line, else the environment, else the configuration file.
+
+Examples:
+  coffer serve
+  coffer serve --data /srv/coffer --listen 0.0.0.0:9000 --domain s3.example.org
+  coffer serve --tls-cert chain.pem --tls-key key.pem
+  coffer serve --root-key keyring           at the first start; later `coffer keystore move`
+  coffer serve --config coffer.toml
+
+A configuration file (TOML) has the options as keys, and two more (docs/CONFIGURATION.md):
+  data = \"/srv/coffer\"            # relative paths start at the file's folder
+  listen = \"0.0.0.0:9000\"
+  domain = [\"s3.example.org\"]
+  etag = \"md5\"                    # ETags are MD5 sums, at their cost; default \"random\"
+  [limits]                        # of connections, requests and patience
+  connections = 2048
+
+The first start makes keys, a certificate and DATA/credentials. A line that begins with
+`ready` on standard output says that the server serves. SIGTERM lets requests end.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        assert_eq!(address("localhost:1"), Ok("127.0.0.1:1".parse().unwrap()));
+        assert_eq!(address("[::1]:9000"), Ok("[::1]:9000".parse().unwrap()));
+        assert!(address("9000").is_err());
+        assert!(address("example.org:9000").is_err());
+    }
+}

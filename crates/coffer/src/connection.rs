@@ -1,0 +1,39 @@
+//! Connections: who may hold one, what stands between a socket and HTTP, and when it must end.
+//!
+//! ```text
+//! hyper             HTTP/1.1, requests counted by `tracked_service`
+//! coalesce_reads    up to 64 KiB a read, from several records; `read_quantum` drives it in turns
+//! rustls            the records of TLS
+//! read_ahead        64 KiB of ciphertext a read, in a pooled buffer
+//! slow_peer         a peer that takes bytes too slowly is cut off
+//! cutoff_socket     when what it carries was erased, throws away what the kernel still holds
+//! TCP               accepted by `tls_listener`, in one of its `slots`; a proxy is heard out first
+//! ```
+//!
+//! What is answered on a connection is decided in [`crate::serve`].
+
+pub mod minimum_rate;
+
+pub mod activity;
+
+pub mod slots;
+
+pub mod cutoff_socket;
+
+pub mod slow_peer;
+
+pub mod read_ahead;
+
+pub mod read_quantum;
+
+pub mod coalesce_reads;
+
+pub mod tracked_service;
+
+pub mod proxies;
+
+pub mod shutdown;
+
+pub mod tls_listener;
+
+pub mod listen;

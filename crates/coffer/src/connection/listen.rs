@@ -1,0 +1,40 @@
+//! Addresses to listen on.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpSocket};
+
+use crate::error::Error;
+use crate::limits::ACCEPT_BACKLOG;
+
+/// Takes an address, before anything else is done. Connections wait until
+/// [`crate::connection::tls_listener::Door::serve`].
+pub fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+    let listen = || -> io::Result<TcpListener> {
+        let socket = match address.is_ipv4() {
+            true => TcpSocket::new_v4()?,
+            false => TcpSocket::new_v6()?,
+        };
+        // Connections of a server that has just ended must not keep its address.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(ACCEPT_BACKLOG)
+    };
+    listen().map_err(|source| {
+        let advice = match source.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another program has it: stop it, or choose another address with --listen or \
+                 --admin-listen"
+            }
+            io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
+            io::ErrorKind::PermissionDenied => "choose a port above 1023, or give the permission",
+            _ => "choose another with --listen or --admin-listen",
+        };
+        Error::Listen {
+            address,
+            source,
+            advice,
+        }
+    })
+}

@@ -1,0 +1,341 @@
+//! A TLS listener and its connections.
+
+use std::error::Error as StdError;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coffer_admin::Traffic;
+use coffer_vault::Lifeline;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::connection::activity::Seat;
+use crate::connection::coalesce_reads::Gathered;
+use crate::connection::cutoff_socket::{OnLifeline, Severable};
+use crate::connection::minimum_rate::Minimum;
+use crate::connection::proxies::Proxies;
+use crate::connection::read_ahead::{Pool, ReadAhead};
+use crate::connection::read_quantum::{ReadCount, by_quanta};
+use crate::connection::shutdown::{Phase, Stop};
+use crate::connection::slots::{Slot, Slots};
+use crate::connection::slow_peer::Paced;
+use crate::connection::tracked_service::Seated;
+use crate::limits::{
+    ACCEPT_RETRY, HEADER_BYTES, HTTP_BUFFER_BYTES, LEAVING_TIME, Limits, TLS_WRITE_BYTES,
+};
+
+/// What the connections of one listener share.
+pub struct Door {
+    /// Its name in the log.
+    pub name: &'static str,
+    /// How to shake hands.
+    pub tls: Arc<ServerConfig>,
+    /// Limits of each connection.
+    pub limits: Limits,
+    /// How many connections at once, and whose.
+    pub slots: Arc<Slots>,
+    /// Who tells the addresses of others.
+    pub proxies: Proxies,
+    /// What is counted.
+    pub traffic: Arc<Traffic>,
+    /// When to end.
+    pub stop: Stop,
+    /// Buffers for reading.
+    pub pool: Arc<Pool>,
+}
+
+/// The connection of a client, before anything was read from it.
+struct Arrival {
+    tcp: TcpStream,
+    peer: IpAddr,
+    slot: Slot,
+}
+
+impl Door {
+    /// Serves connections until the end, each with what `service_for` its client's address and slot
+    /// gives; returns when the last one has ended.
+    pub async fn serve<S, B>(
+        self,
+        listener: TcpListener,
+        service_for: impl Fn(IpAddr, &Seat) -> S + Send + Sync + 'static,
+    ) where
+        S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<Box<dyn StdError + Send + Sync>>,
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let mut stop = self.stop.clone();
+        let slots = self.slots.clone();
+        let (door, service_for) = (Arc::new(self), Arc::new(service_for));
+        loop {
+            let arrival = tokio::select! {
+                biased;
+                () = stop.reached(Phase::Drain) => break,
+                arrival = door.accept(&listener) => arrival,
+            };
+            let (door, service_for) = (door.clone(), service_for.clone());
+            tokio::spawn(async move {
+                let _open = Open::new(door.traffic.clone());
+                door.connection(arrival, &*service_for).await;
+            });
+        }
+        drop(listener);
+        slots.all_free().await;
+    }
+
+    /// The next connection that gets a slot.
+    async fn accept(&self, listener: &TcpListener) -> Arrival {
+        loop {
+            match listener.accept().await {
+                Ok((tcp, peer)) => {
+                    let peer = peer.ip().to_canonical();
+                    if let Ok(slot) = self.slots.take(peer).await {
+                        return Arrival { tcp, peer, slot };
+                    }
+                    self.traffic.kept_out();
+                    tracing::debug!(listener = self.name, %peer, "an address has its share");
+                }
+                Err(error) => {
+                    tracing::warn!(listener = self.name, %error, "could not accept a connection");
+                    sleep(ACCEPT_RETRY).await;
+                }
+            }
+        }
+    }
+
+    async fn connection<S, B>(&self, arrival: Arrival, service_for: &impl Fn(IpAddr, &Seat) -> S)
+    where
+        S: Service<Request<Incoming>, Response = Response<B>>,
+        S::Error: Into<Box<dyn StdError + Send + Sync>>,
+        B: Body + 'static,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let mut stop = self.stop.clone();
+        let seat = arrival.slot.seat().clone();
+        let lifeline = Lifeline::default();
+        // Boxes, so that an idle connection holds no room for its handshake, nor for moving.
+        let opened = Box::pin(timeout(
+            self.limits.handshake_timeout(),
+            self.open(arrival, &lifeline),
+        ));
+        let opened = tokio::select! {
+            opened = opened => opened,
+            () = stop.reached(Phase::Drain) => return,
+            () = seat.told_to_leave() => {
+                self.traffic.made_room();
+                return;
+            }
+        };
+        let Ok(Ok(opened)) = opened else {
+            self.traffic.handshake_failed();
+            return;
+        };
+        let service = service_for(opened.client, &seat);
+        let Some(opened) = self.asked(opened, &seat, &lifeline).await else {
+            return;
+        };
+        self.converse(opened, service, seat, lifeline).await;
+    }
+
+    /// Waits for the first bytes of a request: until they come, a connection holds no buffers of
+    /// HTTP, which are most of what it needs. `None`: they don't come in time, or it must end.
+    async fn asked(&self, opened: Opened, seat: &Seat, lifeline: &Lifeline) -> Option<Opened> {
+        let mut opened = opened;
+        let patience = self.limits.sign_in_timeout();
+        let patience = patience.min(self.limits.header_timeout());
+        let mut stop = self.stop.clone();
+        let makes_room = tokio::select! {
+            asked = opened.tls.fill_buf() => match asked {
+                Ok(bytes) if !bytes.is_empty() => return Some(opened),
+                _ => return None,
+            },
+            () = sleep(patience) => true,
+            () = seat.told_to_leave() => true,
+            () = stop.reached(Phase::Drain) => false,
+            () = lifeline.cut_off() => return None,
+        };
+        if makes_room {
+            self.traffic.made_room();
+        }
+        let _ = timeout(LEAVING_TIME, opened.tls.shutdown()).await;
+        None
+    }
+
+    /// Serves requests until the connection ends, by itself or because it must.
+    async fn converse<S, B>(
+        &self,
+        Opened { tls, slot, .. }: Opened,
+        service: S,
+        seat: Arc<Seat>,
+        lifeline: Lifeline,
+    ) where
+        S: Service<Request<Incoming>, Response = Response<B>>,
+        S::Error: Into<Box<dyn StdError + Send + Sync>>,
+        B: Body + 'static,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let read = ReadCount::default();
+        let service = OnLifeline::new(service, lifeline.clone());
+        let builder = http1::Builder::new();
+        let mut connection = Box::pin(
+            { builder }
+                .timer(TokioTimer::new())
+                .header_read_timeout(self.limits.header_timeout())
+                .max_header_size(HEADER_BYTES)
+                .max_buf_size(HTTP_BUFFER_BYTES)
+                .writev(true)
+                .serve_connection(
+                    TokioIo::new(Gathered::new(tls, read.clone())),
+                    Seated::new(service, slot, lifeline.clone()),
+                ),
+        );
+        let mut interruptions = interruptions(lifeline, self.stop.clone(), seat.clone());
+        let look = self.limits.sign_in_timeout();
+        let was_idle = |requests| seat.is_idle() && seat.requests() == requests;
+        interruptions.push(later(look, Interruption::Look { requests: 0 }));
+        loop {
+            tokio::select! {
+                biased;
+                Some(interruption) = interruptions.next() => match interruption {
+                    Interruption::Phase(Phase::Drain) => connection.as_mut().graceful_shutdown(),
+                    Interruption::Phase(_) | Interruption::Cut => return,
+                    Interruption::Look { .. } if seat.is_signed_in() => {}
+                    Interruption::Look { requests } if was_idle(requests) => {
+                        self.traffic.made_room();
+                        connection.as_mut().graceful_shutdown();
+                        interruptions.push(later(LEAVING_TIME, Interruption::Gone { requests }));
+                    }
+                    Interruption::Look { .. } => {
+                        let requests = seat.requests();
+                        interruptions.push(later(look, Interruption::Look { requests }));
+                    }
+                    Interruption::Leave => {
+                        self.traffic.made_room();
+                        connection.as_mut().graceful_shutdown();
+                        let requests = seat.requests();
+                        interruptions.push(later(LEAVING_TIME, Interruption::Gone { requests }));
+                    }
+                    // A request that came just then is answered.
+                    Interruption::Gone { requests } if seat.requests() != requests => {}
+                    Interruption::Gone { .. } => return,
+                },
+                ended = by_quanta(connection.as_mut(), &read) => {
+                    if let Err(error) = ended {
+                        tracing::debug!(listener = self.name, %error, "a connection broke off");
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Hears the proxy out, if it is one, and shakes hands.
+    async fn open(&self, arrival: Arrival, lifeline: &Lifeline) -> io::Result<Opened> {
+        let Arrival {
+            mut tcp,
+            peer,
+            mut slot,
+        } = arrival;
+        tcp.set_nodelay(true)?;
+        let client = self.proxies.client_of(&mut tcp, peer).await?;
+        if client != peer && slot.belongs_to(client).is_err() {
+            self.traffic.kept_out();
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        let socket = Severable::new(tcp, lifeline.clone());
+        let paced = Paced::new(socket, Minimum::of(&self.limits), self.traffic.clone());
+        let paced = paced.seen_by(slot.seat().clone());
+        let stream = ReadAhead::new(paced, self.pool.clone());
+        let mut tls = TlsAcceptor::from(self.tls.clone()).accept(stream).await?;
+        tls.get_mut().1.set_buffer_limit(Some(TLS_WRITE_BYTES));
+        Ok(Opened {
+            tls,
+            client,
+            slot: Arc::new(slot),
+        })
+    }
+}
+
+/// A connection that has shaken hands.
+struct Opened {
+    tls: tokio_rustls::server::TlsStream<ReadAhead<Paced<Severable>>>,
+    client: IpAddr,
+    slot: Arc<Slot>,
+}
+
+/// Counts a connection as open until it is dropped: at its end, also when serving it panics.
+struct Open(Arc<Traffic>);
+
+impl Open {
+    fn new(traffic: Arc<Traffic>) -> Self {
+        traffic.accepted();
+        Self(traffic)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.ended();
+    }
+}
+
+/// What comes between a connection and its end.
+enum Interruption {
+    /// What it carried has been erased.
+    Cut,
+    /// The server ends.
+    Phase(Phase),
+    /// Its slot is needed.
+    Leave,
+    /// Time to see whether it has signed in, or asked anything since it had made so many requests.
+    Look { requests: u64 },
+    /// It should have left by now, if there were no more requests than these.
+    Gone { requests: u64 },
+}
+
+/// The interruptions to come. Whoever waits for them is woken many times for each request, and they
+/// come a few times in a connection's life: so they are looked at only when one of them has come.
+fn interruptions(
+    lifeline: Lifeline,
+    stop: Stop,
+    seat: Arc<Seat>,
+) -> FuturesUnordered<BoxFuture<'static, Interruption>> {
+    let cut = async move {
+        lifeline.cut_off().await;
+        Interruption::Cut
+    };
+    let reached = |phase: Phase, mut stop: Stop| async move {
+        stop.reached(phase).await;
+        Interruption::Phase(phase)
+    };
+    let leave = async move {
+        seat.told_to_leave().await;
+        Interruption::Leave
+    };
+    let drain = reached(Phase::Drain, stop.clone());
+    let abort = reached(Phase::Abort, stop);
+    FuturesUnordered::from_iter([cut.boxed(), drain.boxed(), abort.boxed(), leave.boxed()])
+}
+
+fn later(time: Duration, interruption: Interruption) -> BoxFuture<'static, Interruption> {
+    async move {
+        sleep(time).await;
+        interruption
+    }
+    .boxed()
+}

@@ -1,0 +1,5 @@
+//! What people and programs read of an answer: text that is safe for a terminal, tables, JSON.
+
+pub mod printable;
+
+pub mod table;

@@ -1,0 +1,134 @@
+//! Answers as people and programs read them.
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::output::printable::printable;
+
+/// A column: its heading, and on which side it is flush.
+pub type Column = (&'static str, Flush);
+
+/// On which side a column is flush.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// For text.
+    Left,
+    /// For numbers.
+    Right,
+}
+
+/// Shows an answer: as JSON, or as the lines that `for_people` makes of it.
+pub fn show<T: Serialize>(
+    json: bool,
+    answer: &T,
+    for_people: impl FnOnce(&T) -> String,
+) -> Result<(), Error> {
+    let mut text = match json {
+        true => serde_json::to_string_pretty(answer).expect("answers came as JSON"),
+        false => for_people(answer),
+    };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|source| Error::System {
+        doing: "writing the answer",
+        source,
+    })
+}
+
+/// Tells programs of what has no answer; people see that there was no error.
+pub fn done<T: Serialize>(json: bool, what: &T) -> Result<(), Error> {
+    match json {
+        true => show(true, what, |_| String::new()),
+        false => Ok(()),
+    }
+}
+
+/// A table with a heading, columns two spaces apart.
+pub fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(columns.iter().map(|(heading, _)| *heading));
+    for row in rows {
+        table.add_row(row.iter().map(|cell| printable(cell)));
+    }
+    for (place, (_, flush)) in columns.iter().enumerate() {
+        if let Some(column) = table.column_mut(place) {
+            column.set_padding((0, 2));
+            column.set_cell_alignment(match flush {
+                Flush::Left => CellAlignment::Left,
+                Flush::Right => CellAlignment::Right,
+            });
+        }
+    }
+    lines(table.lines())
+}
+
+/// Names and values, a line each.
+pub fn sheet(pairs: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for (name, value) in pairs {
+        table.add_row([name.to_owned(), printable(&value)]);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    lines(table.lines())
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect()
+}
+
+/// `yes` or `no`.
+pub fn yes_no(value: bool) -> String {
+    if value { "yes" } else { "no" }.to_owned()
+}
+
+/// A moment as the API writes it, for people: to the second, UTC.
+pub fn moment(rfc3339: &str) -> String {
+    match rfc3339.split_once('.') {
+        Some((to_the_second, _)) => to_the_second.replace('T', " "),
+        None => rfc3339.to_owned(),
+    }
+}
+
+/// Something, or a dash.
+pub fn or_dash(text: &str) -> String {
+    if text.is_empty() { "-" } else { text }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align_and_nothing_moves_the_cursor() {
+        let columns = [("NAME", Flush::Left), ("COUNT", Flush::Right)];
+        let rows = [["a", "7"], ["long\u{1b}[2J", "12345678"]];
+        let text = table(&columns, rows.map(|row| row.map(str::to_owned).to_vec()));
+        assert_eq!(
+            text,
+            "NAME              COUNT\n\
+             a                     7\n\
+             long\\u{1b}[2J  12345678\n"
+        );
+        assert_eq!(
+            sheet([("a", "1".to_owned()), ("bc", String::new())]),
+            "a   1\nbc\n"
+        );
+    }
+
+    #[test]
+    fn moments() {
+        assert_eq!(moment("2026-11-20T18:31:03.042Z"), "2026-11-20 18:31:03");
+    }
+}

@@ -1,0 +1,141 @@
+//! How many requests may be under way at once.
+//!
+//! What a request needs in memory is bounded, so their number bounds the server. A request waits
+//! a while for its turn, then it is answered `503 SlowDown`, on which S3's clients try again. A
+//! turn lasts until the last byte of the answer.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use coffer_admin::Traffic;
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::service::Service;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::connection::minimum_rate::Minimum;
+use crate::limits::Limits;
+use crate::serve::request_body::PacedBody;
+
+/// A service that lets only so many requests through to another.
+#[derive(Debug, Clone)]
+pub struct Turnstile<S, R> {
+    inner: S,
+    /// Makes the answer for those that found no turn.
+    refuse: R,
+    turns: Arc<Semaphore>,
+    wait: Duration,
+    minimum: Minimum,
+    traffic: Arc<Traffic>,
+}
+
+impl<S, R: Clone> Turnstile<S, R> {
+    /// Stands before `inner`; `refuse` answers who finds no turn.
+    pub fn new(inner: S, refuse: R, limits: &Limits, traffic: Arc<Traffic>) -> Self {
+        Self {
+            inner,
+            refuse,
+            turns: Arc::new(Semaphore::new(limits.requests)),
+            wait: Duration::from_secs(limits.request_wait_seconds),
+            minimum: Minimum::of(limits),
+            traffic,
+        }
+    }
+
+    /// The same turns before another service.
+    pub fn before(&self, inner: S) -> Self {
+        Self {
+            inner,
+            refuse: self.refuse.clone(),
+            turns: self.turns.clone(),
+            wait: self.wait,
+            minimum: self.minimum,
+            traffic: self.traffic.clone(),
+        }
+    }
+
+    fn paced(&self, body: Incoming) -> PacedBody {
+        PacedBody::new(body, self.minimum, self.traffic.clone())
+    }
+
+    /// The answer to a request that found no turn. Its client may be sending, and would see a
+    /// broken connection instead of the answer if nobody read.
+    fn refusal<B>(&self, request: Request<Incoming>) -> Response<AnswerBody<B>>
+    where
+        R: Fn() -> Response<B>,
+    {
+        let (head, body) = request.into_parts();
+        let mut answer = (self.refuse)();
+        if coffer_s3::discard(&head.headers, self.paced(body)) {
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(CONNECTION, close);
+        }
+        answer.map(|body| AnswerBody { body, _turn: None })
+    }
+
+    /// A turn; none if there was none in time.
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(turn) = self.turns.clone().try_acquire_owned() {
+            return Some(turn);
+        }
+        let turn = self.turns.clone().acquire_owned();
+        tokio::time::timeout(self.wait, turn).await.ok()?.ok()
+    }
+}
+
+impl<S, R, B> Service<Request<Incoming>> for Turnstile<S, R>
+where
+    R: Fn() -> Response<B> + Clone + Send + Sync + 'static,
+    S: Service<Request<PacedBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+    B: Send + 'static,
+{
+    type Response = Response<AnswerBody<B>>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move {
+            let Some(turn) = this.turn().await else {
+                this.traffic.turned_away();
+                return Ok(this.refusal(request));
+            };
+            let request = request.map(|body| this.paced(body));
+            let answer = this.inner.call(request).await?;
+            let turn = Some(turn);
+            Ok(answer.map(|body| AnswerBody { body, _turn: turn }))
+        })
+    }
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub struct AnswerBody<B> {
+    body: B,
+    /// Given back when the body is dropped.
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for AnswerBody<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,16 @@
+//! This machine: what it has, the programs that run on it, and how all that was changed on it is
+//! undone.
+
+pub mod kernel_crypto;
+
+pub mod machine;
+
+pub mod cost;
+
+pub mod undo;
+
+pub mod programs;
+
+pub(crate) mod folder;
+
+pub mod coffer_server;

@@ -1,0 +1,134 @@
+//! A coffer server of the lab's own: a data folder, a port and an access key that nobody else uses.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rusty_s3::Credentials;
+
+use crate::contender::Availability;
+use crate::error::{Doing, LabError, Result};
+use crate::host::programs::{Running, find};
+
+/// How long a server may take to be ready.
+const READY: Duration = Duration::from_secs(30);
+
+/// The region that requests are signed for: coffer takes any.
+pub const REGION: &str = "us-east-1";
+
+/// The program beside this one, or on the path.
+pub fn program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let beside = program.parent()?.join("coffer");
+    if beside.is_file() {
+        Some(beside)
+    } else {
+        find("coffer")
+    }
+}
+
+/// Whether there is a server to start.
+pub fn availability() -> Availability {
+    match program() {
+        Some(_) => Availability::Runs,
+        None => Availability::cannot(
+            "the program coffer is not beside this one",
+            "cargo build --release -p coffer",
+        ),
+    }
+}
+
+/// A server that is running.
+pub struct CofferServer {
+    /// Where it listens for S3 over TLS.
+    pub address: SocketAddr,
+    /// Its data folder.
+    pub data: PathBuf,
+    running: Running,
+}
+
+impl CofferServer {
+    /// Starts one on an empty data folder, and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Program`] when it is not ready in time.
+    pub fn start(program: &Path, data: &Path) -> Result<Self> {
+        let address = free_address()?;
+        let mut serve = Command::new(program);
+        serve.arg("serve").arg("--data").arg(data);
+        serve.args(["--log", "error", "--listen", &address.to_string()]);
+        serve.args(["--admin-listen", &free_address()?.to_string()]);
+        serve
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut running = Running::start(&mut serve)?;
+        wait_until_ready(&mut running)?;
+        Ok(Self {
+            address,
+            data: data.to_owned(),
+            running,
+        })
+    }
+
+    /// The number of its process.
+    pub fn process_id(&self) -> u32 {
+        self.running.child.id()
+    }
+
+    /// The authority that clients must trust, PEM.
+    pub fn authority(&self) -> PathBuf {
+        self.data.join("tls/ca.pem")
+    }
+
+    /// The access key that the first start made.
+    pub fn credentials(&self) -> Result<Credentials> {
+        let path = self.data.join("credentials");
+        let text = fs::read_to_string(&path).doing(|| format!("reading {}", path.display()))?;
+        let field = |name: &str| {
+            let mut lines = text.lines().filter_map(|line| line.split_once('='));
+            let found = lines.find(|(key, _)| key.trim() == name);
+            found.map(|(_, value)| value.trim().to_owned())
+        };
+        match (field("aws_access_key_id"), field("aws_secret_access_key")) {
+            (Some(id), Some(secret)) => Ok(Credentials::new(id, secret)),
+            _ => Err(LabError::Data {
+                file: path.display().to_string(),
+                what: "no access key in it".into(),
+            }),
+        }
+    }
+}
+
+fn free_address() -> Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0").doing(|| "looking for a free port".into())?;
+    listener
+        .local_addr()
+        .doing(|| "looking for a free port".into())
+}
+
+/// Waits for the line that begins with `ready`, and goes on reading, so that the pipe never fills.
+fn wait_until_ready(running: &mut Running) -> Result<()> {
+    let (ready, told) = mpsc::channel();
+    let output = running.child.stdout.take();
+    thread::spawn(move || {
+        let lines = output
+            .into_iter()
+            .flat_map(|output| BufReader::new(output).lines());
+        for line in lines.map_while(std::io::Result::ok) {
+            if line.starts_with("ready") && ready.send(()).is_err() {
+                return;
+            }
+        }
+    });
+    told.recv_timeout(READY).map_err(|_| LabError::Program {
+        command: "coffer serve".into(),
+        what: "it was not ready in time".into(),
+    })
+}

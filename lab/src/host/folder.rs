@@ -1,0 +1,149 @@
+//! A folder of the lab's own, which is removed whatever happens, and what it has room for.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Doing, Result};
+use crate::host::machine::available_memory_bytes;
+use crate::host::undo::Undo;
+
+/// A folder. What is mounted below it is registered later, and so is undone earlier.
+pub(crate) struct Folder {
+    /// Where it is, without links on the way.
+    pub(crate) path: PathBuf,
+    _undo: Undo,
+}
+
+impl Folder {
+    /// Makes it below `parent`; its name says for what, and for which process.
+    pub(crate) fn new(parent: &Path, purpose: &str) -> Result<Self> {
+        let doing = || format!("making a folder in {}", parent.display());
+        std::fs::create_dir_all(parent).doing(doing)?;
+        let parent = parent.canonicalize().doing(doing)?;
+        let path = parent.join(format!("coffer-lab-{purpose}-{}", std::process::id()));
+        let gone = path.clone();
+        let undo = Undo::by(move || remove(&gone));
+        std::fs::create_dir_all(&path).doing(|| format!("making {}", path.display()))?;
+        Ok(Self { path, _undo: undo })
+    }
+}
+
+/// File systems whose files are nowhere but in memory: `TMPFS_MAGIC` and `RAMFS_MAGIC` of
+/// linux/magic.h.
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// What there is room for where a folder lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    free_bytes: u64,
+    /// Files there are nowhere but in memory.
+    pub(crate) in_memory: bool,
+}
+
+impl Room {
+    /// Looks.
+    pub(crate) fn of(folder: &Path) -> Result<Self> {
+        let found = rustix::fs::statfs(folder);
+        let found = found.doing(|| format!("looking for room in {}", folder.display()))?;
+        // The number of a kind has 32 bits, whatever the width of the field.
+        let in_memory = IN_MEMORY.contains(&(found.f_type as u32));
+        let free_bytes = match found.f_blocks {
+            // It tells nothing about itself: ramfs, and some that lie elsewhere.
+            0 => u64::MAX,
+            _ => found.f_bavail.saturating_mul(found.f_bsize as u64),
+        };
+        Ok(Self {
+            free_bytes: if in_memory {
+                free_bytes.min(available_memory_bytes())
+            } else {
+                free_bytes
+            },
+            in_memory,
+        })
+    }
+
+    /// Whether it fits, with a quarter left: for file systems that get slow before they are full,
+    /// and where files lie in memory, for those who work with them.
+    pub(crate) fn has(&self, bytes: u64) -> bool {
+        bytes <= self.free_bytes / 4 * 3
+    }
+
+    /// `wanted`, halved until what is `needed` for it fits: so that it is the same in runs with
+    /// about the same room.
+    pub(crate) fn fitting(&self, wanted: u64, needed: impl Fn(u64) -> u64) -> u64 {
+        let mut amount = wanted;
+        while amount > 1 && !self.has(needed(amount)) {
+            amount /= 2;
+        }
+        amount
+    }
+}
+
+/// What is still at work during an interruption could put a file there between listing and
+/// removing: under another name nobody finds the folder any more.
+fn remove(path: &Path) {
+    let mut leaving = path.as_os_str().to_owned();
+    leaving.push(".leaving");
+    let found = std::fs::rename(path, &leaving);
+    let leaving = found.map_or_else(|_| path.to_owned(), |()| leaving.into());
+    // Nothing can be done about a folder that does not go.
+    let _ = std::fs::remove_dir_all(leaving);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    #[test]
+    fn amounts_are_halved_until_they_fit() {
+        let room = |free_bytes| Room {
+            free_bytes,
+            in_memory: false,
+        };
+        // Of 4,000, a quarter stays free.
+        assert_eq!(room(4_000).fitting(1_000, |amount| 3 * amount), 1_000);
+        assert_eq!(room(3_999).fitting(1_000, |amount| 3 * amount), 500);
+        assert_eq!(room(4_000).fitting(1_000, |amount| 12 * amount + 100), 125);
+        // What takes more than there is in any case fails where it is made.
+        assert_eq!(room(10).fitting(1_000, |_| 100), 1);
+        assert_eq!(room(u64::MAX).fitting(1_000, |amount| amount << 40), 1_000);
+    }
+
+    #[test]
+    fn what_lies_in_memory_has_no_more_room_than_memory() {
+        assert!(!Room::of(Path::new("/proc")).unwrap().in_memory);
+        if let Ok(room) = Room::of(Path::new("/dev/shm")) {
+            assert!(!room.in_memory || room.free_bytes <= available_memory_bytes() * 2);
+        }
+        Room::of(Path::new("/no/such/folder")).unwrap_err();
+    }
+
+    #[test]
+    fn it_goes_while_others_still_write_there() {
+        let folder = Folder::new(&std::env::temp_dir(), "removed").unwrap();
+        let (path, writes) = (folder.path.clone(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let file = |number: u32| path.join(number.to_string());
+                for number in 0.. {
+                    // It ends when the folder is gone, which it does not bring back.
+                    if std::fs::write(file(number % 100), b"x").is_err() {
+                        return;
+                    }
+                    writes.store(true, Ordering::Relaxed);
+                }
+            });
+            while !writes.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            drop(folder);
+        });
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let left = std::fs::read_dir(path.parent().unwrap()).unwrap();
+        let left = left.filter_map(std::result::Result::ok);
+        let own =
+            |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(&name);
+        assert_eq!(left.filter(own).count(), 0);
+    }
+}

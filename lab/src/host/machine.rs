@@ -1,0 +1,174 @@
+//! The machine, and how busy it is.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::kernel_crypto::{Driver, drivers};
+
+/// Instructions of processors that matter to encryption, as `/proc/cpuinfo` calls them.
+const INSTRUCTIONS: [&str; 12] = [
+    "aes",
+    "vaes",
+    "pclmulqdq",
+    "vpclmulqdq",
+    "avx",
+    "avx2",
+    "avx512f",
+    "avx512vl",
+    "gfni",
+    "sha_ni",
+    "asimd",
+    "pmull",
+];
+
+/// What does not change while the lab runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The processor.
+    pub processor: String,
+    /// How many cores programs may use.
+    pub core_count: usize,
+    /// Its instructions that matter here.
+    pub instructions: Vec<String>,
+    /// All memory, in bytes.
+    pub memory_bytes: u64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// How the kernel was built: compiler and date.
+    pub kernel_build: String,
+    /// The distribution.
+    pub system: String,
+    /// Whether it is a virtual machine, as far as it tells.
+    pub virtual_machine: bool,
+    /// The kernel's implementations of AES.
+    pub drivers: Vec<Driver>,
+}
+
+impl Machine {
+    /// Looks.
+    pub fn look() -> Self {
+        let processor = read("/proc/cpuinfo");
+        let flags = field(&processor, "flags").or_else(|| field(&processor, "Features"));
+        let flags: Vec<&str> = flags.unwrap_or_default().split(' ').collect();
+        let has = |name: &&&str| flags.contains(*name);
+        let aes = |driver: &Driver| driver.algorithm.contains("aes");
+        Self {
+            processor: field(&processor, "model name")
+                .unwrap_or("unknown")
+                .to_owned(),
+            core_count: core_count(),
+            instructions: INSTRUCTIONS
+                .iter()
+                .filter(has)
+                .map(|s| (*s).to_owned())
+                .collect(),
+            memory_bytes: kibibytes(&read("/proc/meminfo"), "MemTotal").unwrap_or(0) * 1024,
+            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+            kernel_build: read("/proc/version").trim().to_owned(),
+            system: system(&read("/etc/os-release")),
+            virtual_machine: flags.contains(&"hypervisor"),
+            drivers: drivers().into_iter().filter(aes).collect(),
+        }
+    }
+
+    /// One line.
+    pub fn line(&self) -> String {
+        format!(
+            "{}, {} cores{}, Linux {}, {}",
+            self.processor,
+            self.core_count,
+            if self.virtual_machine {
+                " (virtual machine)"
+            } else {
+                ""
+            },
+            self.kernel,
+            self.system
+        )
+    }
+}
+
+/// What changes while the lab runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// Load averages of 1, 5 and 15 minutes.
+    pub load: Vec<f64>,
+    /// The frequency of each core, in MHz; empty where it is not told.
+    pub frequencies_mhz: Vec<f64>,
+    /// The governor of the first core's frequency, where there is one.
+    pub governor: Option<String>,
+}
+
+impl Conditions {
+    /// Looks.
+    pub fn look() -> Self {
+        let load = read("/proc/loadavg");
+        let processor = read("/proc/cpuinfo");
+        let frequency = |line: &str| {
+            line.strip_prefix("cpu MHz")?
+                .split(':')
+                .nth(1)?
+                .trim()
+                .parse()
+                .ok()
+        };
+        let governor = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+        Self {
+            load: load
+                .split(' ')
+                .take(3)
+                .filter_map(|s| s.parse().ok())
+                .collect(),
+            frequencies_mhz: processor.lines().filter_map(frequency).collect(),
+            governor: Some(governor.trim().to_owned()).filter(|name| !name.is_empty()),
+        }
+    }
+}
+
+/// How many cores this program may use.
+pub fn core_count() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// How much memory programs could still have.
+pub fn available_memory_bytes() -> u64 {
+    kibibytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0) * 1024
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    lines
+        .find(|(key, _)| key.trim() == name)
+        .map(|(_, value)| value.trim())
+}
+
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    field(text, name)?.strip_suffix(" kB")?.parse().ok()
+}
+
+fn system(os_release: &str) -> String {
+    let name = os_release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    name.unwrap_or("unknown system")
+        .trim_matches('"')
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_described() {
+        let machine = Machine::look();
+        assert!(machine.core_count >= 1 && machine.memory_bytes > 1 << 20);
+        assert!(!machine.kernel.is_empty() && machine.system != "unknown system");
+        assert_eq!(Conditions::look().load.len(), 3);
+    }
+}

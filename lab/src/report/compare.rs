@@ -1,0 +1,219 @@
+//! Two records side by side: two machines, two kernels, or before and after.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::{Doing, LabError, Result};
+use crate::record::stats::ratio;
+use crate::record::{Experiment, FORMAT, Record};
+use crate::report::table::{figure, place};
+
+/// Reads a record that `--json` wrote.
+pub fn read(path: &Path) -> Result<Record> {
+    let text = fs::read_to_string(path).doing(|| format!("reading {}", path.display()))?;
+    let broken = |what: String| LabError::Data {
+        file: path.display().to_string(),
+        what,
+    };
+    let record: Record = serde_json::from_str(&text)
+        .map_err(|error| broken(format!("is no record of the lab: {error}")))?;
+    if record.format == FORMAT {
+        Ok(record)
+    } else {
+        Err(broken(format!(
+            "has format {}; this lab reads {FORMAT}",
+            record.format
+        )))
+    }
+}
+
+/// Says for each figure that both have how many times the first is the second.
+pub fn compare(first: &Record, second: &Record) -> String {
+    let mut text = format!(
+        "A  {} · {}\nB  {} · {}\n",
+        first.date,
+        first.machine.line(),
+        second.date,
+        second.machine.line()
+    );
+    for ours in &first.experiments {
+        match second
+            .experiments
+            .iter()
+            .find(|theirs| theirs.id == ours.id)
+        {
+            Some(theirs) if theirs.unit == ours.unit => text += &one(ours, theirs),
+            Some(theirs) => {
+                let (a, b) = (ours.unit.name(), theirs.unit.name());
+                text += &format!("\n{}: A counts {a}, B {b}: no comparison\n", ours.title);
+            }
+            None => text += &format!("\n{}: only in A\n", ours.title),
+        }
+    }
+    for theirs in &second.experiments {
+        if !first.experiments.iter().any(|ours| ours.id == theirs.id) {
+            text += &format!("\n{}: only in B\n", theirs.title);
+        }
+    }
+    text
+}
+
+fn one(ours: &Experiment, theirs: &Experiment) -> String {
+    let mut text = format!("\n{} · {}\n", ours.title, ours.unit.name());
+    for series in &ours.series {
+        let name = &series.contender.name;
+        let other = theirs
+            .series
+            .iter()
+            .find(|other| other.contender.name == *name);
+        let Some(other) = other else {
+            text += &format!("  {name}: only in A\n");
+            continue;
+        };
+        match (
+            series.contender.availability.runs(),
+            other.contender.availability.runs(),
+        ) {
+            (true, true) => {}
+            (false, false) => text += &format!("  {name}: can't run on either\n"),
+            (true, false) => text += &format!("  {name}: can't run on B\n"),
+            (false, true) => text += &format!("  {name}: can't run on A\n"),
+        }
+        for point in &series.points {
+            let there = other
+                .at(point.x)
+                .and_then(|point| point.estimate(theirs.unit));
+            let (Some(a), Some(b)) = (point.estimate(ours.unit), there) else {
+                continue;
+            };
+            let times = ratio(&a, &b);
+            let verdict = if a.overlaps(&b) {
+                "no difference".to_owned()
+            } else {
+                format!(
+                    "A is {} times B ({}–{})",
+                    figure(times.median),
+                    figure(times.low),
+                    figure(times.high)
+                )
+            };
+            let at = place(ours.axis, point.x);
+            let (a, b) = (figure(a.median), figure(b.median));
+            text += &format!("  {name:<34} {at:>8}  {a:>8} {b:>8}  {verdict}\n");
+        }
+    }
+    for other in &theirs.series {
+        if !ours
+            .series
+            .iter()
+            .any(|series| series.contender.name == other.contender.name)
+        {
+            text += &format!("  {}: only in B\n", other.contender.name);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::{Availability, Contender, Placement};
+    use crate::host::machine::{Conditions, Machine};
+    use crate::record::{Axis, Noise, Point, Sample, Series, Unit};
+
+    /// A contender of these speeds in MB/s, or in bytes per 1,000 instructions.
+    fn series(name: &str, speeds: &[f64]) -> Series {
+        let sample = |speed: &f64| Sample {
+            bytes: (speed * 1e6) as u64,
+            wall_seconds: 1.0,
+            cpu_seconds: 1.0,
+            counts: None,
+        };
+        let points = vec![Point {
+            x: 0,
+            samples: speeds.iter().map(sample).collect(),
+            observed: None,
+        }];
+        let contender = Contender::new(name, Placement::User, "");
+        if speeds.is_empty() {
+            let missing = Availability::cannot("nothing to run it", "something");
+            return Series {
+                contender: contender.available(missing),
+                points: Vec::new(),
+            };
+        }
+        Series { contender, points }
+    }
+
+    fn record(id: &str, unit: Unit, series: Vec<Series>) -> Record {
+        Record {
+            format: FORMAT,
+            version: String::new(),
+            date: String::new(),
+            command: String::new(),
+            machine: Machine::look(),
+            before: Conditions::look(),
+            after: Conditions::look(),
+            agreements: Vec::new(),
+            experiments: vec![Experiment {
+                id: id.to_owned(),
+                title: id.to_owned(),
+                axis: Axis::Single,
+                unit,
+                how: String::new(),
+                series,
+                noise: Noise::default(),
+            }],
+        }
+    }
+
+    const FAST: [f64; 3] = [198.0, 200.0, 202.0];
+    const SLOW: [f64; 3] = [99.0, 100.0, 101.0];
+
+    #[test]
+    fn swapped_sides_turn_every_finding_round() {
+        let time = Unit::MegabytesPerSecond;
+        let all = |both: &[f64], other: &[f64], own: &str| {
+            let all = vec![
+                series("both", both),
+                series("one", other),
+                series(own, &SLOW),
+            ];
+            record("raw/x", time, all)
+        };
+        let (a, b) = (all(&FAST, &SLOW, "mine"), all(&SLOW, &[], "yours"));
+        let (there, back) = (compare(&a, &b), compare(&b, &a));
+        assert!(there.contains("A is 2.00 times B (1.96–2.04)"), "{there}");
+        assert!(back.contains("A is 0.50 times B (0.49–0.51)"), "{back}");
+        assert!(there.contains("one: can't run on B"), "{there}");
+        assert!(back.contains("one: can't run on A"), "{back}");
+        for (text, own, other) in [(&there, "mine", "yours"), (&back, "yours", "mine")] {
+            assert!(text.contains(&format!("{own}: only in A")), "{text}");
+            assert!(text.contains(&format!("{other}: only in B")), "{text}");
+        }
+    }
+
+    #[test]
+    fn experiments_of_one_side_are_named_with_their_side() {
+        let time = Unit::MegabytesPerSecond;
+        let a = record("raw/x", time, vec![series("both", &FAST)]);
+        let b = record("raw/y", time, vec![series("both", &SLOW)]);
+        let text = compare(&a, &b);
+        assert!(text.contains("raw/x: only in A") && text.contains("raw/y: only in B"));
+        assert!(!text.contains("times"), "{text}");
+    }
+
+    #[test]
+    fn time_and_instructions_are_never_divided() {
+        let of = |unit| record("raw/x", unit, vec![series("both", &FAST)]);
+        let time = of(Unit::MegabytesPerSecond);
+        let counted = of(Unit::BytesPerThousandInstructions);
+        for (a, b) in [(&time, &counted), (&counted, &time)] {
+            let text = compare(a, b);
+            assert!(text.contains("no comparison"), "{text}");
+            assert!(text.contains("MB/s") && text.contains("bytes per 1,000 instructions"));
+            assert!(!text.contains("times") && !text.contains("no difference"));
+        }
+        assert!(compare(&counted, &counted).contains("no difference"));
+    }
+}

@@ -1,0 +1,127 @@
+//! Figures as they stand in tables and plots.
+
+use crate::record::stats::Estimate;
+use crate::record::{Axis, Point};
+
+/// The kernel tells CPU time of other processes, and of the whole machine, in ticks (proc(5)).
+const TICK_SECONDS: f64 = 0.01;
+
+/// A clock that counts nanoseconds comes as near as this to whole ticks by chance only.
+const TICK_TOLERANCE: f64 = 1e-4;
+
+/// Fewer ticks tell more about when the clock ticked than about the work.
+const TICKS_MIN: f64 = 5.0;
+
+/// A place of an axis, for people: `16 KiB`, `2 threads`.
+pub fn place(axis: Axis, x: u64) -> String {
+    match axis {
+        Axis::BlockBytes | Axis::FileBytes => bytes(x),
+        Axis::Threads => format!("{x} thr."),
+        Axis::Clients => format!("{x} cl."),
+        Axis::Single => String::new(),
+    }
+}
+
+/// Bytes in powers of 1,024, and of 1,000 where they are such.
+fn bytes(count: u64) -> String {
+    const BINARY: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    const DECIMAL: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
+    let fits = |&&(unit, _): &&(u64, &str)| count >= unit && count.is_multiple_of(unit);
+    let found = DECIMAL
+        .iter()
+        .find(fits)
+        .or_else(|| BINARY.iter().find(fits));
+    match found {
+        Some((unit, name)) => format!("{} {name}", count / unit),
+        None => format!("{count} B"),
+    }
+}
+
+/// A figure with as many digits as mean something.
+pub fn figure(value: f64) -> String {
+    match value {
+        v if v >= 99.5 => thousands(v.round() as u64),
+        v if v >= 9.95 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What each byte cost the processor. Where that was counted in ticks, and in too few of them to
+/// tell: only that it is less than so many. None without samples.
+pub fn cost(point: &Point) -> Option<String> {
+    let median = |values: Vec<f64>| Some(Estimate::of(&values)?.median);
+    let ticks = |cpu_seconds: f64| cpu_seconds / TICK_SECONDS;
+    let in_ticks = point.samples.iter().all(|sample| {
+        let ticks = ticks(sample.cpu_seconds);
+        (ticks - ticks.round()).abs() < TICK_TOLERANCE
+    });
+    let spent = median(point.samples.iter().map(|one| one.cpu_seconds).collect())?;
+    if !in_ticks || ticks(spent) > TICKS_MIN - TICK_TOLERANCE {
+        return Some(figure(point.cpu()?.median));
+    }
+    let bytes = median(point.samples.iter().map(|one| one.bytes as f64).collect())?;
+    Some(format!(
+        "< {}",
+        figure(TICKS_MIN * TICK_SECONDS / (bytes / 1e9))
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Sample;
+
+    #[test]
+    fn figures_and_sizes_read_well() {
+        assert_eq!(figure(12_345.6), "12,346");
+        assert_eq!(
+            (figure(99.96), figure(9.96), figure(0.123)),
+            ("100".into(), "10.0".into(), "0.12".into())
+        );
+        assert_eq!(bytes(16_384), "16 KiB");
+        assert_eq!(
+            (bytes(1_000_000), bytes(1 << 20), bytes(15)),
+            ("1 MB".into(), "1 MiB".into(), "15 B".into())
+        );
+    }
+
+    fn point(cpu_seconds: &[f64]) -> Point {
+        let sample = |&cpu_seconds: &f64| Sample {
+            bytes: 100_000_000,
+            wall_seconds: 1.0,
+            cpu_seconds,
+            counts: None,
+        };
+        Point {
+            x: 0,
+            samples: cpu_seconds.iter().map(sample).collect(),
+            observed: None,
+        }
+    }
+
+    #[test]
+    fn a_few_ticks_are_no_figure() {
+        let told = |cpu_seconds: &[f64]| cost(&point(cpu_seconds)).unwrap();
+        // What a difference of two readings gives, not exactly whole ticks.
+        let busy = |ticks: f64| (1_234_567.0 + ticks) / 100.0 - 1_234_567.0 / 100.0;
+        assert_eq!(told(&[busy(2.0), busy(4.0), busy(4.0)]), "< 0.50");
+        assert_eq!(told(&[0.0, 0.0, 0.0]), "< 0.50");
+        assert_eq!(told(&[busy(4.0), busy(5.0), busy(6.0)]), "0.50");
+        assert_eq!(told(&[busy(20.0), busy(21.0), busy(30.0)]), "2.10");
+        // By a clock of nanoseconds.
+        assert_eq!(told(&[0.012_345_678, 0.02, 0.023_456_789]), "0.20");
+        assert_eq!(cost(&point(&[])), None);
+    }
+}
