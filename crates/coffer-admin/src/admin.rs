@@ -6,9 +6,9 @@ use coffer_vault::{SignInFailures, Vault};
 use tokio::sync::Semaphore;
 
 use crate::limits::VERIFICATIONS;
-use crate::requests::Requests;
+use crate::metrics::s3_metrics::S3Metrics;
+use crate::metrics::traffic::Traffic;
 use crate::status::Status;
-use crate::traffic::Traffic;
 
 /// What the routes answer from.
 #[derive(Clone)]
@@ -16,17 +16,17 @@ pub struct Admin {
     pub(crate) vault: Vault,
     pub(crate) status: Status,
     pub(crate) traffic: Arc<Traffic>,
-    pub(crate) requests: Arc<dyn Fn() -> Requests + Send + Sync>,
+    pub(crate) s3_metrics: Arc<dyn Fn() -> S3Metrics + Send + Sync>,
     pub(crate) verifications: Arc<Semaphore>,
     pub(crate) audit_verifications: Arc<Semaphore>,
-    pub(crate) failures: Arc<SignInFailures>,
+    pub(crate) sign_in_throttle: Arc<SignInFailures>,
 }
 
 impl Admin {
     /// With failed sign-ins counted here.
-    pub fn with_failures(self, failures: SignInFailures) -> Self {
+    pub fn with_sign_in_throttle(self, throttle: SignInFailures) -> Self {
         Self {
-            failures: Arc::new(failures),
+            sign_in_throttle: Arc::new(throttle),
             ..self
         }
     }
@@ -36,16 +36,16 @@ impl Admin {
         vault: Vault,
         status: Status,
         traffic: Arc<Traffic>,
-        requests: impl Fn() -> Requests + Send + Sync + 'static,
+        s3_metrics: impl Fn() -> S3Metrics + Send + Sync + 'static,
     ) -> Self {
         Self {
             vault,
             status,
             traffic,
-            requests: Arc::new(requests),
+            s3_metrics: Arc::new(s3_metrics),
             verifications: Arc::new(Semaphore::new(VERIFICATIONS)),
             audit_verifications: Arc::new(Semaphore::new(VERIFICATIONS)),
-            failures: Arc::default(),
+            sign_in_throttle: Arc::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
 use crate::admin::Admin;
-use crate::metrics;
+use crate::metrics::page;
 
 pub(crate) fn routes() -> Router<Admin> {
     Router::new()
@@ -31,12 +31,12 @@ async fn ready(State(admin): State<Admin>) -> Response {
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {
-    let text = metrics::render(
+    let text = page::render(
         admin.status.is_ready(),
         admin.vault.audit_failure().is_none(),
         &admin.vault.counters(),
-        &(admin.requests)(),
+        &(admin.s3_metrics)(),
         &admin.traffic.snapshot(),
     );
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
+    ([(CONTENT_TYPE, page::CONTENT_TYPE)], text).into_response()
 }

@@ -9,78 +9,46 @@ mod error;
 
 mod status;
 
-mod traffic;
-
-mod requests;
-
-mod process;
-
 mod metrics;
-
-mod report;
-
-mod instant;
-
-mod refusal;
-
-mod objects;
 
 mod admin;
 
-mod caller;
+mod http;
 
 mod health;
 
-mod levels;
-
-mod buckets;
-
-mod subjects;
-
-mod progress;
-
-mod approvals;
-
-mod rotations;
-
-mod imports;
-
-mod keystore;
-
-mod receipts;
-
-mod audit;
-
-mod verification;
+mod api;
 
 mod openapi;
 
 mod routes;
 
-mod socket;
+mod local_socket;
 
 pub use axum::body::Body as Answer;
 
 pub use crate::admin::Admin;
-pub use crate::approvals::{
-    AuditPruned, ExportRequest, Outcome, PendingRequest, RootRotation, Waiting,
+pub use crate::api::approvals::{
+    ApprovalOutcome, AuditPruned, ExportRequest, PendingRequest, RootRotation, Waiting,
 };
-pub use crate::audit::{AuditPruneRequest, AuditRecord, AuditReport, AuditVerifyRequest};
-pub use crate::buckets::{Bucket, BucketRequest};
-pub use crate::caller::Peer;
+pub use crate::api::audit::{AuditPruneRequest, AuditRecord, AuditReport, AuditVerifyRequest};
+pub use crate::api::buckets::{Bucket, BucketRequest};
+pub use crate::api::imports::{AdoptRequest, Import, ImportRequest, ImportedBucket};
+pub use crate::api::keystore::{Keystore, LevelKey, MoveRequest};
+pub use crate::api::levels::{Level, LevelRequest};
+pub use crate::api::receipts::{ReceiptEntry, ReceiptKey};
+pub use crate::api::rotation_progress::Rotation;
+pub use crate::api::subjects::{
+    Grant, MadeSubject, Secret, Subject, SubjectChanges, SubjectRequest,
+};
+pub use crate::api::verify_report::{Report, VerifyRequest};
 pub use crate::error::AdminError;
-pub use crate::imports::{AdoptRequest, Import, ImportRequest, ImportedBucket};
-pub use crate::instant::from_rfc3339;
-pub use crate::keystore::{Keystore, LevelKey, MoveRequest};
-pub use crate::levels::{Level, LevelRequest};
-pub use crate::process::count_lost_log_lines;
-pub use crate::progress::Rotation;
-pub use crate::receipts::{ReceiptEntry, ReceiptKey};
-pub use crate::refusal::{ErrorBody, ErrorDetail};
-pub use crate::report::{Report, VerifyRequest};
-pub use crate::requests::Requests;
+pub use crate::http::caller::Peer;
+pub use crate::http::refusal::{ErrorBody, ErrorDetail};
+pub use crate::http::rfc3339::from_rfc3339;
+pub use crate::local_socket::{LocalSocket, connect};
+pub use crate::metrics::process::count_lost_log_lines;
+pub use crate::metrics::s3_metrics::S3Metrics;
+pub use crate::metrics::traffic::{Traffic, TrafficSnapshot};
 pub use crate::routes::{Routes, openapi_json};
-pub use crate::socket::{LocalSocket, connect};
 pub use crate::status::Status;
-pub use crate::subjects::{Grant, MadeSubject, Secret, Subject, SubjectChanges, SubjectRequest};
-pub use crate::traffic::{Traffic, TrafficSnapshot};

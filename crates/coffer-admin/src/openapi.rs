@@ -6,8 +6,8 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::approvals::Outcome;
-use crate::refusal::{ErrorBody, ErrorDetail};
+use crate::api::approvals::ApprovalOutcome;
+use crate::http::refusal::{ErrorBody, ErrorDetail};
 
 const BASIC: &str = "access_key";
 const DEFAULT: &str = "default";
@@ -31,7 +31,7 @@ pub(crate) fn describe(mut api: OpenApi) -> String {
     for (name, schema) in [
         (ErrorBody::name(), ErrorBody::schema()),
         (ErrorDetail::name(), ErrorDetail::schema()),
-        (Outcome::name(), Outcome::schema()),
+        (ApprovalOutcome::name(), ApprovalOutcome::schema()),
     ] {
         components.schemas.insert(name.into_owned(), schema);
     }

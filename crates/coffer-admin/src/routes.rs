@@ -1,4 +1,4 @@
-//! What is answered where. A part of the API is a module with `routes()`, merged in [`api`].
+//! What is answered where. The API's own routes are in `api`.
 
 use std::convert::Infallible;
 
@@ -10,35 +10,16 @@ use axum::{Extension, Router};
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response, StatusCode};
 use tower_service::Service;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::admin::Admin;
-use crate::caller::Peer;
+use crate::http::caller::Peer;
+use crate::http::refusal::Refusal;
 use crate::limits::REQUEST_BYTES;
-use crate::refusal::Refusal;
-use crate::{
-    approvals, audit, buckets, health, imports, keystore, levels, openapi, receipts, rotations,
-    subjects, verification,
-};
-
-/// All of `/v1/`.
-fn api() -> OpenApiRouter<Admin> {
-    OpenApiRouter::default()
-        .merge(levels::routes())
-        .merge(approvals::routes())
-        .merge(rotations::routes())
-        .merge(imports::routes())
-        .merge(keystore::routes())
-        .merge(receipts::routes())
-        .merge(buckets::routes())
-        .merge(subjects::routes())
-        .merge(audit::routes())
-        .merge(verification::routes())
-}
+use crate::{api, health, openapi};
 
 /// The API's description: OpenAPI 3.1, JSON, as `docs/openapi.json` has it.
 pub fn openapi_json() -> String {
-    openapi::describe(api().into_openapi())
+    openapi::describe(api::routes().into_openapi())
 }
 
 /// Everything that administration answers.
@@ -53,7 +34,7 @@ impl Routes {
     pub fn new(admin: Admin) -> Self {
         let description = openapi_json();
         let described = move || async { ([(CONTENT_TYPE, "application/json")], description) };
-        let router = Router::from(api())
+        let router = Router::from(api::routes())
             .route("/v1/openapi.json", get(described))
             .merge(health::routes())
             .fallback(nothing_here)

@@ -9,7 +9,7 @@ use axum::body::Body;
 use base64::Engine;
 use bytes::Bytes;
 use coffer_admin::{
-    Admin, ErrorBody, LocalSocket, Peer, Report, Requests, Routes, Status, connect,
+    Admin, ErrorBody, LocalSocket, Peer, Report, Routes, S3Metrics, Status, connect,
 };
 use coffer_vault::record::{Details, ObjectName, Precondition, Tags};
 use coffer_vault::{BucketName, DigestPlan, Incoming, PutObject, Vault, VaultOptions};
@@ -30,9 +30,9 @@ async fn site() -> Site {
     let vault = Vault::open(options).await.unwrap();
     store(&vault, data.path()).await;
     let status = Status::default();
-    let requests = || Requests {
+    let requests = || S3Metrics {
         answered: vec![("PutObject", 200, 7)],
-        ..Requests::default()
+        ..S3Metrics::default()
     };
     let admin = Admin::new(vault, status.clone(), Default::default(), requests);
     Site {

@@ -4,7 +4,7 @@ use coffer_vault::{VaultError, files_run_out};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
-use crate::clock::http_date;
+use crate::http::dates::http_date;
 
 /// A code that s3s has no name for.
 pub(crate) fn custom(code: &'static str, status: StatusCode, message: &'static str) -> S3Error {

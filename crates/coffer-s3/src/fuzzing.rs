@@ -9,20 +9,20 @@ use http::Request;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
-use crate::chunks::{ChunkGuard, ChunkStyle};
-use crate::claim::Claim;
-use crate::conditions;
-use crate::copying;
-use crate::encoded_words;
-use crate::hosts::Domains;
-use crate::lenience;
+use crate::around_s3s::header_compat;
+use crate::around_s3s::xml::canonical;
+use crate::http::conditions;
+use crate::http::encoded_words;
+use crate::http::hosts::Domains;
+use crate::http::percent::{self, form_pairs};
+use crate::http::ranges;
 use crate::limits::{OBJECT_TAGS_MAX, SIGNED_CHUNK_MAX_BYTES};
-use crate::percent::{self, form_pairs};
-use crate::ranges;
-use crate::signing;
-use crate::tags;
-use crate::tokens;
-use crate::xml::canonical;
+use crate::parameters::continuation_tokens;
+use crate::parameters::copy_source;
+use crate::parameters::tags;
+use crate::request::aws_chunked::{ChunkGuard, ChunkStyle};
+use crate::signature::claimed_key::ClaimedKey;
+use crate::signature::requirements;
 
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
@@ -54,11 +54,13 @@ pub fn range(data: &[u8]) {
 pub fn continuation_token(data: &[u8]) {
     let Some(text) = text(data) else { return };
     assert_eq!(
-        tokens::decode(&tokens::encode(text)).ok().as_deref(),
+        continuation_tokens::decode(&continuation_tokens::encode(text))
+            .ok()
+            .as_deref(),
         Some(text)
     );
-    if let Ok(after) = tokens::decode(text) {
-        assert_eq!(tokens::encode(&after), text);
+    if let Ok(after) = continuation_tokens::decode(text) {
+        assert_eq!(continuation_tokens::encode(&after), text);
     }
 }
 
@@ -82,9 +84,9 @@ pub fn tagging_header(data: &[u8]) {
 /// A copy source that is taken names what it names when it is encoded.
 pub fn copy_source(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    if let Ok((bucket, name)) = copying::locate(text) {
+    if let Ok((bucket, name)) = copy_source::locate(text) {
         let again = format!("{bucket}/{}", percent::encode(name.expose()));
-        assert_eq!(copying::locate(&again).ok(), Some((bucket, name)));
+        assert_eq!(copy_source::locate(&again).ok(), Some((bucket, name)));
     }
 }
 
@@ -150,9 +152,9 @@ pub fn words(data: &[u8]) {
 /// A request that passes has one signature at most, and that covers every header that counts.
 pub fn signature(data: &[u8]) {
     let Some(head) = head(data) else { return };
-    let _ = Claim::of(&head).access_key_id();
+    let _ = ClaimedKey::of(&head).access_key_id();
     let query = head.uri.query().unwrap_or("");
-    if signing::check(&head.method, query, &head.headers).is_err() {
+    if requirements::check(&head.method, query, &head.headers).is_err() {
         return;
     }
     let pairs = form_pairs(query).expect("what passed is UTF-8");
@@ -162,7 +164,7 @@ pub fn signature(data: &[u8]) {
     let count = signatures.iter().flatten().count() + usize::from(header.is_some());
     assert!(count <= 1, "{count} signatures");
     let signed = match (header, of_query("X-Amz-SignedHeaders")) {
-        (Some(header), _) => signing::field(header.to_str().unwrap_or(""), "SignedHeaders="),
+        (Some(header), _) => requirements::field(header.to_str().unwrap_or(""), "SignedHeaders="),
         (None, Some((_, signed))) if signatures[0].is_some() => signed,
         _ => return,
     };
@@ -176,11 +178,11 @@ pub fn signature(data: &[u8]) {
 pub fn headers(data: &[u8]) {
     let Some(head) = head(data) else { return };
     let mut all = head.headers;
-    for (name, value) in lenience::moved_headers(&head.uri, &all) {
+    for (name, value) in header_compat::moved_headers(&head.uri, &all) {
         assert!(name.as_str().starts_with("x-amz-"), "{name}");
         all.insert(name, value);
     }
-    let odd = lenience::odd_headers(&lenience::plain(&all));
+    let odd = header_compat::odd_headers(&header_compat::plain(&all));
     assert!(odd.is_empty(), "{odd:?}");
 }
 

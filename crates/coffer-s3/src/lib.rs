@@ -8,89 +8,23 @@
 
 pub mod limits;
 
-mod clock;
+mod counters;
+
+mod http;
 
 mod errors;
 
-mod percent;
-
-mod encoded_words;
-
-mod tokens;
-
-mod names;
-
-mod ranges;
-
-mod conditions;
-
-mod tags;
-
-mod algorithms;
-
-mod checksum_headers;
-
 mod checksums;
 
-mod metadata;
+mod parameters;
 
-mod encryption;
+mod signature;
 
-mod not_implemented;
+mod request;
 
-mod signing;
-
-mod claim;
-
-mod hosts;
-
-mod chunks;
-
-mod counters;
-
-mod room;
-
-mod xml;
-
-mod request_ids;
-
-mod exchange;
-
-mod request_body;
-
-mod caller;
-
-mod documents;
-
-mod uploads;
-
-mod reading;
-
-mod objects;
-
-mod copying;
-
-mod listing;
-
-mod buckets;
-
-mod configuration;
-
-mod attributes;
-
-mod parts;
-
-mod multipart;
-
-mod upload_lists;
+mod around_s3s;
 
 mod operations;
-
-mod auth;
-
-mod lenience;
-
-mod answers;
 
 mod service;
 
@@ -98,5 +32,5 @@ mod service;
 pub mod fuzzing;
 
 pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters};
-pub use crate::request_body::{BrokenOff, discard};
-pub use crate::service::{AnswerBody, S3Options, S3Service, service};
+pub use crate::request::body::{BrokenOff, discard};
+pub use crate::service::{ResponseBody, S3Options, S3Service, service};

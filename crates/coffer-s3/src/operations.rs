@@ -1,14 +1,30 @@
-//! S3's operations, each in the module of its topic. Those that are missing here answer
+//! S3's operations: each reads its input, calls the vault and writes the output. What several of
+//! them read from a request is in `parameters`. An operation that is missing here answers
 //! `NotImplemented` by s3s's defaults.
 
 use coffer_vault::Vault;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
 
-use crate::{
-    attributes, buckets, configuration, copying, listing, multipart, objects, parts, reading,
-    upload_lists,
-};
+mod listing;
+
+mod buckets;
+
+mod configuration;
+
+mod get_object;
+
+mod object_attributes;
+
+mod objects;
+
+mod copy_object;
+
+mod upload_part;
+
+mod multipart_upload;
+
+mod list_uploads;
 
 /// The operations on one vault.
 #[derive(Clone)]
@@ -32,13 +48,13 @@ macro_rules! operations {
 
 operations! {
     abort_multipart_upload(AbortMultipartUploadInput) -> AbortMultipartUploadOutput
-        = multipart::abort;
+        = multipart_upload::abort;
     complete_multipart_upload(CompleteMultipartUploadInput) -> CompleteMultipartUploadOutput
-        = multipart::complete;
-    copy_object(CopyObjectInput) -> CopyObjectOutput = copying::copy_object;
+        = multipart_upload::complete;
+    copy_object(CopyObjectInput) -> CopyObjectOutput = copy_object::copy_object;
     create_bucket(CreateBucketInput) -> CreateBucketOutput = buckets::create_bucket;
     create_multipart_upload(CreateMultipartUploadInput) -> CreateMultipartUploadOutput
-        = multipart::create;
+        = multipart_upload::create;
     delete_bucket(DeleteBucketInput) -> DeleteBucketOutput = buckets::delete_bucket;
     delete_bucket_tagging(DeleteBucketTaggingInput) -> DeleteBucketTaggingOutput
         = buckets::delete_bucket_tags;
@@ -80,10 +96,10 @@ operations! {
     get_bucket_versioning(GetBucketVersioningInput) -> GetBucketVersioningOutput
         = buckets::bucket_versioning;
     get_bucket_website(GetBucketWebsiteInput) -> GetBucketWebsiteOutput = configuration::website;
-    get_object(GetObjectInput) -> GetObjectOutput = reading::get_object;
+    get_object(GetObjectInput) -> GetObjectOutput = get_object::get_object;
     get_object_acl(GetObjectAclInput) -> GetObjectAclOutput = configuration::object_acl;
     get_object_attributes(GetObjectAttributesInput) -> GetObjectAttributesOutput
-        = attributes::object_attributes;
+        = object_attributes::object_attributes;
     get_object_legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput
         = configuration::legal_hold;
     get_object_lock_configuration(GetObjectLockConfigurationInput)
@@ -94,7 +110,7 @@ operations! {
     get_public_access_block(GetPublicAccessBlockInput) -> GetPublicAccessBlockOutput
         = configuration::public_access;
     head_bucket(HeadBucketInput) -> HeadBucketOutput = buckets::head_bucket;
-    head_object(HeadObjectInput) -> HeadObjectOutput = reading::head_object;
+    head_object(HeadObjectInput) -> HeadObjectOutput = get_object::head_object;
     list_bucket_analytics_configurations(ListBucketAnalyticsConfigurationsInput)
         -> ListBucketAnalyticsConfigurationsOutput = configuration::all_analytics;
     list_bucket_intelligent_tiering_configurations(
@@ -106,12 +122,12 @@ operations! {
         -> ListBucketMetricsConfigurationsOutput = configuration::all_metrics;
     list_buckets(ListBucketsInput) -> ListBucketsOutput = buckets::list_buckets;
     list_multipart_uploads(ListMultipartUploadsInput) -> ListMultipartUploadsOutput
-        = upload_lists::list_uploads;
+        = list_uploads::list_uploads;
     list_object_versions(ListObjectVersionsInput) -> ListObjectVersionsOutput
         = listing::list_object_versions;
     list_objects(ListObjectsInput) -> ListObjectsOutput = listing::list_objects;
     list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output = listing::list_objects_v2;
-    list_parts(ListPartsInput) -> ListPartsOutput = upload_lists::list_parts;
+    list_parts(ListPartsInput) -> ListPartsOutput = list_uploads::list_parts;
     put_bucket_encryption(PutBucketEncryptionInput) -> PutBucketEncryptionOutput
         = buckets::put_bucket_encryption;
     put_bucket_tagging(PutBucketTaggingInput) -> PutBucketTaggingOutput
@@ -119,6 +135,6 @@ operations! {
     put_object(PutObjectInput) -> PutObjectOutput = objects::put_object;
     put_object_tagging(PutObjectTaggingInput) -> PutObjectTaggingOutput
         = objects::put_object_tags;
-    upload_part(UploadPartInput) -> UploadPartOutput = parts::upload_part;
-    upload_part_copy(UploadPartCopyInput) -> UploadPartCopyOutput = parts::upload_part_copy;
+    upload_part(UploadPartInput) -> UploadPartOutput = upload_part::upload_part;
+    upload_part_copy(UploadPartCopyInput) -> UploadPartCopyOutput = upload_part::upload_part_copy;
 }

@@ -14,21 +14,20 @@ use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
 use s3s::{HttpError, HttpResponse, S3Result, s3_error};
 
-use crate::answers;
-use crate::auth::{Doorkeeper, Secrets};
-use crate::chunks::ChunkStyle;
-use crate::claim::{Claim, failure};
+use crate::around_s3s::finish_response;
+use crate::around_s3s::header_compat::HeaderCompat;
+use crate::around_s3s::hooks::{AccessCheck, BucketNames, Secrets};
+use crate::around_s3s::xml_bodies::XmlBodies;
 use crate::counters::{S3Counters, Tally};
-use crate::documents::Documents;
-use crate::exchange::Exchange;
-use crate::hosts::Domains;
-use crate::lenience::Lenience;
+use crate::http::hosts::Domains;
 use crate::limits::{CLOCK_SKEW_MAX_SECONDS, DELETE_BODY_MAX_BYTES};
-use crate::names::BucketNames;
 use crate::operations::Operations;
-use crate::request_body::{BrokenOff, RequestBody, waits_to_send};
-use crate::room::Room;
-use crate::signing;
+use crate::request::aws_chunked::ChunkStyle;
+use crate::request::body::{BrokenOff, RequestBody, waits_to_send};
+use crate::request::body_budget::BodyBudget;
+use crate::request::context::RequestContext;
+use crate::signature::claimed_key::{ClaimedKey, failure};
+use crate::signature::requirements;
 
 /// How to serve S3.
 #[derive(Clone, Debug, Default)]
@@ -59,16 +58,16 @@ type ToldBy = dyn Fn(&HeaderMap) -> IpAddr + Send + Sync;
 /// Makes the S3 service of a vault.
 pub fn service(vault: Vault, options: S3Options) -> S3Service {
     let domains = Domains::new(&options.domains);
-    let room = Room::new();
-    let again = builder(&vault, &room, domains.clone()).build();
-    let documents = Documents {
-        room: room.clone(),
+    let budget = BodyBudget::new();
+    let again = builder(&vault, &budget, domains.clone()).build();
+    let xml_bodies = XmlBodies {
+        budget: budget.clone(),
         domains: domains.clone(),
     };
-    let mut builder = builder(&vault, &room, domains);
-    builder.set_route(Lenience {
+    let mut builder = builder(&vault, &budget, domains);
+    builder.set_route(HeaderCompat {
         vault: vault.clone(),
-        documents,
+        xml_bodies,
         again,
     });
     S3Service {
@@ -84,7 +83,7 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
     }
 }
 
-fn builder(vault: &Vault, room: &Room, domains: Domains) -> S3ServiceBuilder {
+fn builder(vault: &Vault, budget: &BodyBudget, domains: Domains) -> S3ServiceBuilder {
     let mut config = S3Config::default();
     // Each operation's own limit comes first; this is a second lock.
     config.xml_max_body_size = DELETE_BODY_MAX_BYTES;
@@ -98,9 +97,9 @@ fn builder(vault: &Vault, room: &Room, domains: Domains) -> S3ServiceBuilder {
     });
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
     builder.set_auth(Secrets(vault.clone()));
-    builder.set_access(Doorkeeper {
+    builder.set_access(AccessCheck {
         vault: vault.clone(),
-        room: room.clone(),
+        budget: budget.clone(),
     });
     builder.set_host(domains);
     builder.set_validation(BucketNames);
@@ -136,30 +135,30 @@ impl S3Service {
     ///
     /// # Errors
     /// When no answer could be written at all; the connection is to be ended then.
-    pub async fn handle<B>(&self, request: Request<B>) -> Result<Response<AnswerBody>, HttpError>
+    pub async fn handle<B>(&self, request: Request<B>) -> Result<Response<ResponseBody>, HttpError>
     where
         B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
     {
-        let exchange = Arc::new(Exchange::new());
+        let context = Arc::new(RequestContext::new());
         let in_flight = InFlight::new(self.tally.clone());
         let (parts, body) = request.into_parts();
-        let claim = Claim::of(&parts);
+        let claim = ClaimedKey::of(&parts);
         let peer = match &self.told_by {
             Some(told_by) => Some(told_by(&parts.headers)),
             None => self.peer,
         };
         let style = chunk_style(&parts.headers);
         if let Some(style) = style {
-            exchange.set_chunks(style);
+            context.set_chunks(style);
         }
         let waits = waits_to_send(&parts.headers);
         // hyper asks for no body that is empty, and botocore takes the answer to its next request
         // on a connection for one without an end when it had to do without "100 Continue".
         if waits && body.is_end_stream() {
-            exchange.set_body_withheld();
+            context.set_body_withheld();
         }
-        let body = RequestBody::new(body, style, waits, exchange.clone(), self.tally.clone());
-        let checked = signing::check(
+        let body = RequestBody::new(body, style, waits, context.clone(), self.tally.clone());
+        let checked = requirements::check(
             &parts.method,
             parts.uri.query().unwrap_or(""),
             &parts.headers,
@@ -169,19 +168,19 @@ impl S3Service {
         let mut response = match throttled.and(checked) {
             Ok(()) => {
                 let mut request = Request::from_parts(parts, s3s::Body::http_body(body));
-                request.extensions_mut().insert(exchange.clone());
+                request.extensions_mut().insert(context.clone());
                 self.s3s.call(request).await?
             }
             Err(refusal) => refused(Err(refusal))?,
         };
-        let code = answers::complete(&mut response, &exchange);
-        self.note(&response, &exchange, code.as_deref(), is_throttled);
+        let code = finish_response::complete(&mut response, &context);
+        self.note(&response, &context, code.as_deref(), is_throttled);
         if let Some(code) = code.as_deref()
-            && let Some(failure) = failure(code, exchange.is_signed_in(), &claim)
+            && let Some(failure) = failure(code, context.is_signed_in(), &claim)
         {
-            self.sign_in_failed(&claim, failure, peer, exchange.is_signed_in());
+            self.sign_in_failed(&claim, failure, peer, context.is_signed_in());
         }
-        Ok(response.map(|body| AnswerBody {
+        Ok(response.map(|body| ResponseBody {
             body,
             tally: self.tally.clone(),
             _in_flight: in_flight,
@@ -190,7 +189,7 @@ impl S3Service {
 
     /// Refuses without a look what claims to be of an access key by which the address has failed
     /// too often. Ids that no access key has count together, so that inventing them helps nobody.
-    fn throttled(&self, claim: &Claim, peer: Option<IpAddr>) -> S3Result {
+    fn throttled(&self, claim: &ClaimedKey, peer: Option<IpAddr>) -> S3Result {
         let (true, Some(peer)) = (self.failures.any(), peer) else {
             return Ok(());
         };
@@ -217,7 +216,7 @@ impl S3Service {
 
     fn sign_in_failed(
         &self,
-        claim: &Claim,
+        claim: &ClaimedKey,
         failure: SignInFailure,
         peer: Option<IpAddr>,
         is_signed_in: bool,
@@ -242,16 +241,16 @@ impl S3Service {
     }
 
     /// The answer for a request that finds no turn to be served: S3's clients try again on it.
-    pub fn slow_down(&self) -> Response<AnswerBody> {
-        let exchange = Exchange::new();
+    pub fn slow_down(&self) -> Response<ResponseBody> {
+        let context = RequestContext::new();
         let refusal = s3_error!(
             SlowDown,
             "The server has as many requests under way as it may. Please try again."
         );
         let mut response = refused(Err(refusal)).unwrap_or_default();
-        let code = answers::complete(&mut response, &exchange);
-        self.note(&response, &exchange, code.as_deref(), false);
-        response.map(|body| AnswerBody {
+        let code = finish_response::complete(&mut response, &context);
+        self.note(&response, &context, code.as_deref(), false);
+        response.map(|body| ResponseBody {
             body,
             tally: self.tally.clone(),
             _in_flight: InFlight::new(self.tally.clone()),
@@ -262,19 +261,19 @@ impl S3Service {
     fn note(
         &self,
         response: &HttpResponse,
-        exchange: &Exchange,
+        context: &RequestContext,
         code: Option<&str>,
         is_throttled: bool,
     ) {
         let status = response.status().as_u16();
-        let elapsed = exchange.elapsed();
-        self.tally.answered(exchange.operation(), status, elapsed);
+        let elapsed = context.elapsed();
+        self.tally.answered(context.operation(), status, elapsed);
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
                     target: "coffer::s3",
-                    request_id = exchange.request_id(),
-                    operation = exchange.operation_name(),
+                    request_id = context.request_id(),
+                    operation = context.operation_name(),
                     status,
                     code = code.unwrap_or(""),
                     elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
@@ -315,7 +314,7 @@ impl<B> hyper::service::Service<Request<B>> for S3Service
 where
     B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
 {
-    type Response = Response<AnswerBody>;
+    type Response = Response<ResponseBody>;
     type Error = HttpError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HttpError>> + Send>>;
 
@@ -342,13 +341,13 @@ impl Drop for InFlight {
 }
 
 /// The body of an answer.
-pub struct AnswerBody {
+pub struct ResponseBody {
     body: s3s::Body,
     tally: Arc<Tally>,
     _in_flight: InFlight,
 }
 
-impl Body for AnswerBody {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = s3s::StdError;
 

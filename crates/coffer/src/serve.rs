@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use coffer_admin::{Admin, LocalSocket, Requests, Routes, Status, Traffic};
+use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, Status, Traffic};
 use coffer_keys::SourceSecrets;
 use coffer_s3::{RequestCount, S3Options, S3Service};
 use coffer_vault::{EtagStyle, SignInFailures, Vault, VaultOptions};
@@ -133,7 +133,7 @@ impl Server {
         let admin = Admin::new(vault.clone(), status.clone(), traffic.clone(), move || {
             requests(&counters)
         })
-        .with_failures(SignInFailures::new(config.limits.sign_in_failures));
+        .with_sign_in_throttle(SignInFailures::new(config.limits.sign_in_failures));
         let stops = [shutdown.stop(), aside_shutdown.stop()];
         let [s3_door, admin_door] = doors(config, tls, traffic.clone(), stops);
         let busy = service.clone();
@@ -324,10 +324,10 @@ fn connections(limits: &Limits) -> usize {
     configured.min(possible)
 }
 
-fn requests(service: &S3Service) -> Requests {
+fn requests(service: &S3Service) -> S3Metrics {
     let counters = service.counters();
     let answered = |row: &RequestCount| (row.operation, row.status, row.count);
-    Requests {
+    S3Metrics {
         answered: counters.requests.iter().map(answered).collect(),
         time: counters
             .times

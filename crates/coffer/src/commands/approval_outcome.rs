@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use coffer_admin::{AuditPruned, Outcome, PendingRequest, RootRotation};
+use coffer_admin::{ApprovalOutcome, AuditPruned, PendingRequest, RootRotation};
 use http::Method;
 use serde::Serialize;
 use serde_json::Value;
@@ -51,14 +51,14 @@ pub async fn ask(
     export: Option<Export<'_>>,
     json: bool,
 ) -> Result<ExitCode, Error> {
-    let outcome: Outcome = remote.call(Method::POST, path, input).await?;
+    let outcome: ApprovalOutcome = remote.call(Method::POST, path, input).await?;
     tell(remote, outcome, export, json)
 }
 
 /// Shows what became of what was asked for, or approved.
 pub fn tell(
     remote: &Remote,
-    outcome: Outcome,
+    outcome: ApprovalOutcome,
     export: Option<Export<'_>>,
     json: bool,
 ) -> Result<ExitCode, Error> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use coffer_admin::{Outcome, PendingRequest};
+use coffer_admin::{ApprovalOutcome, PendingRequest};
 use coffer_vault::VaultError;
 use http::Method;
 use serde_json::json;
@@ -100,7 +100,7 @@ async fn approve(remote: &Remote, args: &ApproveArgs) -> Result<ExitCode, Error>
     }
     let export = is_export.then(|| export(request, args)).transpose()?;
     let path = format!("/v1/requests/{}/approve", segment(&args.id));
-    let mut outcome: Outcome = remote.call(Method::POST, &path, None::<&()>).await?;
+    let mut outcome: ApprovalOutcome = remote.call(Method::POST, &path, None::<&()>).await?;
     match (outcome.rotation.take(), &outcome.request) {
         (Some(rotation), _) => follow(remote, rotation, args.json).await,
         // Nothing is left to be approved.

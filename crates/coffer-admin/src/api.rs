@@ -1,0 +1,45 @@
+//! The administration API, `/v1/`: a module a resource, each with its routes and the types of their
+//! JSON. How requests are signed, read and refused is in `http`.
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::admin::Admin;
+
+pub(crate) mod levels;
+
+pub(crate) mod buckets;
+
+pub(crate) mod subjects;
+
+pub(crate) mod rotation_progress;
+
+pub(crate) mod approvals;
+
+pub(crate) mod rotations;
+
+pub(crate) mod imports;
+
+pub(crate) mod keystore;
+
+pub(crate) mod receipts;
+
+pub(crate) mod audit;
+
+pub(crate) mod verify_report;
+
+pub(crate) mod verification;
+
+/// All of `/v1/`.
+pub(crate) fn routes() -> OpenApiRouter<Admin> {
+    OpenApiRouter::default()
+        .merge(levels::routes())
+        .merge(approvals::routes())
+        .merge(rotations::routes())
+        .merge(imports::routes())
+        .merge(keystore::routes())
+        .merge(receipts::routes())
+        .merge(buckets::routes())
+        .merge(subjects::routes())
+        .merge(audit::routes())
+        .merge(verification::routes())
+}

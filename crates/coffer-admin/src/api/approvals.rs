@@ -1,0 +1,375 @@
+//! Erases and exports, and `/v1/requests`: what waits for an approval.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use coffer_audit::Pruned;
+use coffer_vault::{Actor, ApprovalRequest, Asked, Wanted};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoResponses, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admin::Admin;
+use crate::api::buckets::bucket_name;
+use crate::api::rotation_progress::Rotation;
+use crate::http::caller::{Caller, InPath, Input};
+use crate::http::refusal::Refusal;
+use crate::http::rfc3339::rfc3339;
+
+/// What became of something that was asked for, or approved. One of these is there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Outcome)]
+pub struct ApprovalOutcome {
+    /// It was erased: the receipt, as `docs/FORMAT.md` has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Object)]
+    pub receipt: Option<serde_json::Value>,
+    /// It was exported: an armored age file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub export: Option<String>,
+    /// A rotation has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub rotation: Option<Rotation>,
+    /// The root key was rotated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub root_rotation: Option<RootRotation>,
+    /// The audit log was pruned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub pruned: Option<AuditPruned>,
+    /// It waits for the approval of others; or, once they have given it, for who asked to ask
+    /// again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub request: Option<PendingRequest>,
+}
+
+/// What was pruned of the audit log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditPruned {
+    /// How many records: 0 when no whole segment was old enough.
+    pub count: u64,
+    /// The first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub first_sequence: Option<u64>,
+    /// The last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub last_sequence: Option<u64>,
+    /// Its hash, on which what is left follows: 64 hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub last_hash: Option<String>,
+}
+
+impl From<Option<Pruned>> for AuditPruned {
+    fn from(pruned: Option<Pruned>) -> Self {
+        pruned.map_or_else(Self::default, |pruned| Self {
+            count: pruned.through.sequence + 1 - pruned.first,
+            first_sequence: Some(pruned.first),
+            last_sequence: Some(pruned.through.sequence),
+            last_hash: Some(pruned.through.hash.to_string()),
+        })
+    }
+}
+
+/// What waits for the approval of others; or, once they have given it, for who asked to ask
+/// again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Waiting {
+    /// The request.
+    pub request: PendingRequest,
+}
+
+/// That the root key was rotated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RootRotation {
+    /// The generation of the keystore, which opens with the new root key alone.
+    pub generation: u64,
+    /// Whether the old root key is destroyed: nothing else is answered.
+    pub replaced_destroyed: bool,
+    /// How.
+    pub destruction: String,
+}
+
+impl RootRotation {
+    /// As it is told once it is done.
+    pub(crate) async fn done(admin: &Admin, actor: &Actor) -> Result<Self, Refusal> {
+        let status = admin.vault.keystore_status(actor).await?;
+        Ok(Self {
+            generation: status.generation,
+            replaced_destroyed: true,
+            destruction: status.destruction,
+        })
+    }
+}
+
+/// A request that waits for approvals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PendingRequest {
+    /// Its id: 32 hexadecimal digits.
+    pub id: String,
+    /// The act that is asked for, such as `level.erase` or `keystore.move`.
+    pub wants: String,
+    /// Name of the level that it is about; absent: it concerns all levels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub level: Option<String>,
+    /// Name of the bucket, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub bucket: Option<String>,
+    /// For whom an export is to be: recipients of age.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recipients: Vec<String>,
+    /// Where the root key is to be moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub to: Option<String>,
+    /// Up to when the audit log is to be pruned: RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    pub before: Option<String>,
+    /// Who asked: an access key id, or `local:UID`.
+    pub requested_by: String,
+    /// The name of who asked, if that is a subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub requested_by_name: Option<String>,
+    /// When: RFC 3339, UTC.
+    #[schema(format = DateTime)]
+    pub requested_at: String,
+    /// Until when it can be approved: RFC 3339, UTC.
+    #[schema(format = DateTime)]
+    pub expires_at: String,
+    /// How many custodians it takes, the one who asked among them.
+    pub approvals: u8,
+    /// Who has approved so far.
+    pub approved_by: Vec<String>,
+    /// Their names, in the same order: again `local:UID` of who has none.
+    #[serde(default)]
+    pub approved_by_names: Vec<String>,
+    /// Whether all have approved it: then who asked has to ask again, for it to be done.
+    #[serde(default)]
+    pub approved: bool,
+}
+
+/// For whom to export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewExport)]
+pub struct ExportRequest {
+    /// Recipients of age, `age1…`: each of them can open the export.
+    #[schema(min_items = 1, max_items = 20)]
+    pub recipients: Vec<String>,
+}
+
+impl From<ApprovalRequest> for PendingRequest {
+    fn from(request: ApprovalRequest) -> Self {
+        let wanted = &request.wanted;
+        let is_export = matches!(wanted, Wanted::KeyExport { .. });
+        let name_of = |person: &String| request.name_of(person).unwrap_or(person).to_owned();
+        Self {
+            wants: wanted.act().to_owned(),
+            level: wanted.level().map(str::to_owned),
+            bucket: wanted.bucket().map(str::to_owned),
+            recipients: if is_export { wanted.to() } else { Vec::new() },
+            to: { wanted.to().into_iter() }.next().filter(|_| !is_export),
+            before: wanted.before_ms().map(rfc3339),
+            requested_by_name: request.name_of(&request.requested_by).map(str::to_owned),
+            approved_by_names: request.approved_by.iter().map(name_of).collect(),
+            approved: request.is_approved(),
+            id: request.id,
+            requested_by: request.requested_by,
+            requested_at: rfc3339(request.requested_ms),
+            expires_at: rfc3339(request.expires_ms),
+            approvals: request.approvals,
+            approved_by: request.approved_by,
+        }
+    }
+}
+
+/// What is answered to whoever asks or approves.
+#[derive(IntoResponses)]
+pub(crate) enum ApprovalAnswer {
+    /// It is done
+    #[response(status = OK)]
+    Done(ApprovalOutcome),
+    /// It waits for approvals
+    #[response(status = ACCEPTED)]
+    Waits(ApprovalOutcome),
+}
+
+impl From<Asked> for ApprovalAnswer {
+    fn from(asked: Asked) -> Self {
+        let mut outcome = ApprovalOutcome::default();
+        match asked {
+            Asked::Erased(receipt) => {
+                let receipt = serde_json::to_value(receipt);
+                outcome.receipt = Some(receipt.expect("a receipt is JSON"));
+            }
+            // Armor is ASCII.
+            Asked::Exported(export) => {
+                outcome.export = Some(String::from_utf8_lossy(&export).into_owned());
+            }
+            Asked::Rotating(rotation) => outcome.rotation = Some(rotation.into()),
+            // What there is to tell of it is asked for.
+            Asked::Rerooted => {}
+            Asked::Pruned(pruned) => outcome.pruned = Some(pruned.into()),
+            Asked::Approved(request) => outcome.request = Some(request.into()),
+            Asked::Waits(request) => {
+                outcome.request = Some(request.into());
+                return Self::Waits(outcome);
+            }
+        }
+        Self::Done(outcome)
+    }
+}
+
+impl IntoResponse for ApprovalAnswer {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Done(outcome) => Json(outcome).into_response(),
+            Self::Waits(outcome) => (StatusCode::ACCEPTED, Json(outcome)).into_response(),
+        }
+    }
+}
+
+pub(crate) fn routes() -> OpenApiRouter<Admin> {
+    OpenApiRouter::default()
+        .routes(routes!(erase_level))
+        .routes(routes!(erase_bucket))
+        .routes(routes!(export_level))
+        .routes(routes!(list_requests))
+        .routes(routes!(withdraw_request))
+        .routes(routes!(approve_request))
+}
+
+/// Erase a level
+///
+/// A key custodian's. Its key and those of its buckets are destroyed; when this answers with a
+/// receipt, nothing of it can be opened any more.
+#[utoipa::path(
+    post,
+    path = "/v1/levels/{name}/erase",
+    tag = "levels",
+    params(("name" = String, Path, description = "The level's name")),
+    responses(ApprovalAnswer)
+)]
+async fn erase_level(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<ApprovalAnswer, Refusal> {
+    Ok(admin.vault.erase_level(&actor, &name).await?.into())
+}
+
+/// Erase a bucket
+///
+/// A key custodian's. Its keys are destroyed, whatever it holds; its level stays.
+#[utoipa::path(
+    post,
+    path = "/v1/buckets/{name}/erase",
+    tag = "buckets",
+    params(("name" = String, Path, description = "The bucket's name")),
+    responses(ApprovalAnswer)
+)]
+async fn erase_bucket(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<ApprovalAnswer, Refusal> {
+    let name = bucket_name(&name)?;
+    Ok(admin.vault.erase_bucket(&actor, &name).await?.into())
+}
+
+/// Export a level's key
+///
+/// A key custodian's. Whoever can open the export can open what the level holds, for ever; so it
+/// is counted, and receipts tell how many there were.
+#[utoipa::path(
+    post,
+    path = "/v1/levels/{name}/export",
+    tag = "levels",
+    params(("name" = String, Path, description = "The level's name")),
+    request_body = ExportRequest,
+    responses(ApprovalAnswer)
+)]
+async fn export_level(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+    Input(request): Input<ExportRequest>,
+) -> Result<ApprovalAnswer, Refusal> {
+    let recipients: Result<Vec<_>, _> = request.recipients.iter().map(|one| one.parse()).collect();
+    let recipients =
+        recipients.map_err(|error: coffer_keys::KeysError| Refusal::invalid(error.to_string()))?;
+    let asked = admin.vault.export_level(&actor, &name, &recipients).await?;
+    Ok(asked.into())
+}
+
+/// List what waits for approvals
+#[utoipa::path(
+    get,
+    path = "/v1/requests",
+    tag = "requests",
+    responses((status = OK, description = "The oldest first", body = Vec<PendingRequest>))
+)]
+async fn list_requests(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+) -> Result<Json<Vec<PendingRequest>>, Refusal> {
+    let requests = admin.vault.requests(&actor).await?;
+    Ok(Json(requests.into_iter().map(Into::into).collect()))
+}
+
+/// Approve a request
+///
+/// Another key custodian's than who asked. With the last approval it is done; but what takes
+/// something that no request keeps, such as a passphrase, is done when who asked asks again.
+#[utoipa::path(
+    post,
+    path = "/v1/requests/{id}/approve",
+    tag = "requests",
+    params(("id" = String, Path, description = "The request's id")),
+    responses(ApprovalAnswer)
+)]
+async fn approve_request(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(id): InPath<String>,
+) -> Result<ApprovalAnswer, Refusal> {
+    let asked = admin.vault.approve(&actor, &id).await?;
+    if asked != Asked::Rerooted {
+        return Ok(asked.into());
+    }
+    Ok(ApprovalAnswer::Done(ApprovalOutcome {
+        root_rotation: Some(RootRotation::done(&admin, &actor).await?),
+        ..ApprovalOutcome::default()
+    }))
+}
+
+/// Withdraw a request
+///
+/// Any key custodian's.
+#[utoipa::path(
+    delete,
+    path = "/v1/requests/{id}",
+    tag = "requests",
+    params(("id" = String, Path, description = "The request's id")),
+    responses((status = NO_CONTENT, description = "It is withdrawn"))
+)]
+async fn withdraw_request(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(id): InPath<String>,
+) -> Result<StatusCode, Refusal> {
+    admin.vault.withdraw(&actor, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,176 @@
+//! `/v1/buckets`.
+
+use axum::Json;
+use axum::extract::State;
+use coffer_vault::{BucketName, BucketSummary};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admin::Admin;
+use crate::http::caller::{Caller, InPath, Input};
+use crate::http::refusal::Refusal;
+use crate::http::rfc3339::rfc3339;
+
+/// A bucket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Bucket {
+    /// Its name.
+    pub name: String,
+    /// Its id: 32 hexadecimal digits, the name of its folder.
+    pub id: String,
+    /// Name of its level.
+    pub level: String,
+    /// The level's label.
+    pub label: String,
+    /// The generation of its key, from 1.
+    pub generation: u32,
+    /// The generation before, which is destroyed when its rotation ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub older_generation: Option<u32>,
+    /// How many objects it holds; absent where that can't be told without opening it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub object_count: Option<u64>,
+    /// How many bytes those have together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub object_bytes: Option<u64>,
+    /// When it was made: RFC 3339, UTC.
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+/// A bucket to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewBucket)]
+pub struct BucketRequest {
+    /// Its name by S3's rules, unique on the server; it may be shorter than S3 has it.
+    #[schema(pattern = "^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")]
+    pub name: String,
+    /// Name of its level, for good.
+    #[serde(default = "default_level")]
+    pub level: String,
+}
+
+fn default_level() -> String {
+    "default".to_owned()
+}
+
+impl From<BucketSummary> for Bucket {
+    fn from(summary: BucketSummary) -> Self {
+        let BucketSummary {
+            bucket,
+            label,
+            generation,
+            older_generation,
+            totals,
+        } = summary;
+        Self {
+            name: bucket.name.to_string(),
+            id: bucket.id.to_string(),
+            level: bucket.level,
+            label: label.to_string(),
+            generation,
+            older_generation,
+            object_count: totals.map(|totals| totals.objects),
+            object_bytes: totals.map(|totals| totals.bytes),
+            created_at: rfc3339(bucket.created_ms),
+        }
+    }
+}
+
+pub(crate) fn bucket_name(name: &str) -> Result<BucketName, Refusal> {
+    BucketName::new(name).ok_or_else(|| {
+        Refusal::invalid(
+            "a bucket's name is 1 to 63 of the characters a to z, 0 to 9, . and -, begins and ends \
+             with a letter or digit, and is not shaped like an IP address",
+        )
+    })
+}
+
+pub(crate) fn routes() -> OpenApiRouter<Admin> {
+    OpenApiRouter::default()
+        .routes(routes!(list_buckets, create_bucket))
+        .routes(routes!(show_bucket, delete_bucket))
+}
+
+/// Make a bucket
+///
+/// A system administrator's, who needs no access to its data.
+#[utoipa::path(
+    post,
+    path = "/v1/buckets",
+    tag = "buckets",
+    request_body = BucketRequest,
+    responses((status = CREATED, description = "The bucket, made", body = Bucket))
+)]
+async fn create_bucket(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    Input(request): Input<BucketRequest>,
+) -> Result<(StatusCode, Json<Bucket>), Refusal> {
+    let name = bucket_name(&request.name)?;
+    let level = Some(request.level.as_str());
+    let made = admin.vault.provide_bucket(&actor, &name, level).await?;
+    Ok((StatusCode::CREATED, Json(made.into())))
+}
+
+/// List buckets
+///
+/// Those who look after the server see all buckets, data users those that they may use.
+#[utoipa::path(
+    get,
+    path = "/v1/buckets",
+    tag = "buckets",
+    responses((status = OK, description = "By name", body = Vec<Bucket>))
+)]
+async fn list_buckets(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+) -> Result<Json<Vec<Bucket>>, Refusal> {
+    let buckets = admin.vault.buckets_known_to(&actor).await;
+    Ok(Json(buckets.into_iter().map(Bucket::from).collect()))
+}
+
+/// Show a bucket
+#[utoipa::path(
+    get,
+    path = "/v1/buckets/{name}",
+    tag = "buckets",
+    params(("name" = String, Path, description = "The bucket's name")),
+    responses((status = OK, description = "The bucket", body = Bucket))
+)]
+async fn show_bucket(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<Json<Bucket>, Refusal> {
+    let name = bucket_name(&name)?;
+    let bucket = admin.vault.bucket_known_to(&actor, &name).await?;
+    Ok(Json(bucket.into()))
+}
+
+/// Delete an empty bucket
+///
+/// A system administrator's. Its key is destroyed.
+#[utoipa::path(
+    delete,
+    path = "/v1/buckets/{name}",
+    tag = "buckets",
+    params(("name" = String, Path, description = "The bucket's name")),
+    responses((status = NO_CONTENT, description = "It is deleted"))
+)]
+async fn delete_bucket(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<StatusCode, Refusal> {
+    let name = bucket_name(&name)?;
+    admin.vault.withdraw_bucket(&actor, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

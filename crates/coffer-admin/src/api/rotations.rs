@@ -1,0 +1,110 @@
+//! Rotations: begun, and told of at `/v1/rotations`.
+
+use axum::Json;
+use axum::extract::State;
+use coffer_vault::Asked;
+use http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admin::Admin;
+use crate::api::approvals::Waiting;
+use crate::api::buckets::bucket_name;
+use crate::api::rotation_progress::Rotation;
+use crate::http::caller::{Caller, InPath};
+use crate::http::refusal::Refusal;
+
+/// What became of a rotation that was asked for.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum RotationAnswer {
+    /// It has begun.
+    Begun(Rotation),
+    /// It waits for approvals.
+    Waits(Waiting),
+}
+
+impl From<Asked> for RotationAnswer {
+    fn from(asked: Asked) -> Self {
+        match asked {
+            Asked::Rotating(rotation) => Self::Begun(rotation.into()),
+            Asked::Waits(request) | Asked::Approved(request) => Self::Waits(Waiting {
+                request: request.into(),
+            }),
+            Asked::Erased(_) | Asked::Exported(_) | Asked::Rerooted | Asked::Pruned(_) => {
+                unreachable!("a rotation was asked for")
+            }
+        }
+    }
+}
+
+pub(crate) fn routes() -> OpenApiRouter<Admin> {
+    OpenApiRouter::default()
+        .routes(routes!(rotate_level))
+        .routes(routes!(rotate_bucket))
+        .routes(routes!(list_rotations))
+}
+
+/// Rotate a level's key and those of its buckets
+///
+/// A key custodian's. It goes on in the background, also after a restart.
+#[utoipa::path(
+    post,
+    path = "/v1/levels/{name}/rotate",
+    tag = "levels",
+    params(("name" = String, Path, description = "The level's name")),
+    responses((
+        status = ACCEPTED,
+        description = "It has begun, or waits for approvals",
+        body = RotationAnswer,
+    ))
+)]
+async fn rotate_level(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<(StatusCode, Json<RotationAnswer>), Refusal> {
+    let rotation = admin.vault.rotate_level(&actor, &name).await?;
+    Ok((StatusCode::ACCEPTED, Json(rotation.into())))
+}
+
+/// Rotate a bucket's key
+///
+/// A key custodian's. It goes on in the background, also after a restart.
+#[utoipa::path(
+    post,
+    path = "/v1/buckets/{name}/rotate",
+    tag = "buckets",
+    params(("name" = String, Path, description = "The bucket's name")),
+    responses((
+        status = ACCEPTED,
+        description = "It has begun, or waits for approvals",
+        body = RotationAnswer,
+    ))
+)]
+async fn rotate_bucket(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<(StatusCode, Json<RotationAnswer>), Refusal> {
+    let name = bucket_name(&name)?;
+    let rotation = admin.vault.rotate_bucket(&actor, &name).await?;
+    Ok((StatusCode::ACCEPTED, Json(rotation.into())))
+}
+
+/// List rotations since the server's start
+#[utoipa::path(
+    get,
+    path = "/v1/rotations",
+    tag = "keystore",
+    responses((status = OK, description = "The latest last", body = Vec<Rotation>))
+)]
+async fn list_rotations(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+) -> Result<Json<Vec<Rotation>>, Refusal> {
+    let rotations = admin.vault.rotations(&actor).await?;
+    Ok(Json(rotations.into_iter().map(Into::into).collect()))
+}

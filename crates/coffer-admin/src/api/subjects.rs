@@ -1,0 +1,378 @@
+//! `/v1/subjects`.
+
+use axum::Json;
+use axum::extract::State;
+use coffer_vault::{
+    BucketName, NewSubject, Right, Rights, Role, Roles, SubjectChange, SubjectInfo, VaultError,
+};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admin::Admin;
+use crate::api::buckets::bucket_name;
+use crate::http::caller::{Caller, InPath, Input};
+use crate::http::refusal::Refusal;
+use crate::http::rfc3339::{from_rfc3339, rfc3339};
+use crate::http::strict_json;
+
+/// A subject: whoever holds an access key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// Its access key's id.
+    pub access_key_id: String,
+    /// What it may see and write: a label, or a range such as `s0-s2:c1`.
+    pub clearance: String,
+    /// Whether its clearance is trusted: what it reads has no bearing on where it writes.
+    pub trusted: bool,
+    /// What it has read above the lower end of its clearance, which keeps it from writing below
+    /// that: the level, or a label. Absent: nothing, or it has been settled since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "secret")]
+    pub read: Option<String>,
+    /// What it may do.
+    #[schema(example = json!(["data-user"]))]
+    pub roles: Vec<String>,
+    /// Whether it may use every bucket that its clearance allows. If not, `grants` says which.
+    pub all_buckets: bool,
+    /// What it may do in which buckets, as far as its clearance allows.
+    pub grants: Vec<Grant>,
+    /// Whether its access key is disabled.
+    pub disabled: bool,
+    /// When its access key expires: RFC 3339, UTC; absent: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime, nullable = false)]
+    pub expires_at: Option<String>,
+    /// When it was made: RFC 3339, UTC.
+    #[schema(format = DateTime)]
+    pub created_at: String,
+}
+
+/// A subject that has just been made, with its secret, which is shown this once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MadeSubject {
+    /// The subject.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// Its secret access key.
+    pub secret_access_key: Secret,
+}
+
+/// A text that shows in JSON and nowhere else.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(redacted)")
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.0);
+    }
+}
+
+/// Rights in one bucket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// The bucket's name.
+    pub bucket: String,
+    /// One or more of `read`, `write`, `list` and `delete`.
+    #[schema(example = json!(["read", "list"]))]
+    pub rights: Vec<String>,
+}
+
+/// A subject to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewSubject)]
+pub struct SubjectRequest {
+    /// Its name, unique: letters, digits, and `.`, `_`, `@` and `-` between them.
+    #[schema(pattern = "^[A-Za-z0-9]([A-Za-z0-9._@-]{0,61}[A-Za-z0-9])?$")]
+    pub name: String,
+    /// `LOW..HIGH`, names of levels or labels; or one of either; or SELinux's text, such as
+    /// `s0-s2:c1`.
+    #[schema(example = "default..secret")]
+    pub clearance: String,
+    /// Whether what it reads is to have no bearing on where it writes; for a range only.
+    #[serde(default)]
+    pub trusted: bool,
+    /// What it may do: `data-user`, `system-administrator`, `key-custodian`, `auditor`.
+    #[serde(default = "data_user")]
+    #[schema(example = json!(["data-user"]))]
+    pub roles: Vec<String>,
+    /// When its access key expires: RFC 3339; absent or null: never.
+    #[serde(default)]
+    #[schema(format = DateTime)]
+    pub expires_at: Option<String>,
+    /// What it may do in which buckets; absent or null: everything in every bucket that its
+    /// clearance allows.
+    #[serde(default, deserialize_with = "strict_json::optional_list")]
+    pub grants: Option<Vec<Grant>>,
+}
+
+fn data_user() -> Vec<String> {
+    vec![Role::DataUser.to_string()]
+}
+
+/// What to change of a subject. What is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(as = SubjectChange)]
+pub struct SubjectChanges {
+    /// Its clearance, written as for a new subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clearance: Option<String>,
+    /// Whether its clearance, a range, is trusted. A new clearance is not, unless this says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<bool>,
+    /// Its roles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Vec<String>>,
+    /// When its access key expires: RFC 3339, or `never`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "never")]
+    pub expires_at: Option<String>,
+    /// Whether it is disabled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
+    /// Take all grants away first: everything in every bucket that its clearance allows.
+    pub all_buckets: bool,
+    /// Rights to grant, instead of those granted in these buckets before.
+    #[serde(deserialize_with = "strict_json::list")]
+    pub grant: Vec<Grant>,
+    /// Buckets to grant nothing in any more.
+    pub revoke: Vec<String>,
+}
+
+impl From<SubjectInfo> for Subject {
+    fn from(info: SubjectInfo) -> Self {
+        let SubjectInfo {
+            subject,
+            grants,
+            read,
+            is_disabled,
+            expires_ms,
+            created_ms,
+        } = info;
+        let grant = |(bucket, rights): (BucketName, Rights)| Grant {
+            bucket: bucket.to_string(),
+            rights: rights
+                .iter()
+                .map(|right| right.as_str().to_owned())
+                .collect(),
+        };
+        Self {
+            name: subject.name().to_owned(),
+            access_key_id: subject.access_key_id().to_owned(),
+            clearance: subject.clearance().to_string(),
+            trusted: subject.is_trusted(),
+            read,
+            roles: subject
+                .roles()
+                .iter()
+                .map(|role| role.to_string())
+                .collect(),
+            all_buckets: grants.is_none(),
+            grants: grants.into_iter().flatten().map(grant).collect(),
+            disabled: is_disabled,
+            expires_at: expires_ms.map(rfc3339),
+            created_at: rfc3339(created_ms),
+        }
+    }
+}
+
+impl TryFrom<SubjectRequest> for NewSubject {
+    type Error = Refusal;
+
+    fn try_from(request: SubjectRequest) -> Result<Self, Refusal> {
+        Ok(Self {
+            name: request.name,
+            clearance: request.clearance,
+            is_trusted: request.trusted,
+            roles: roles(&request.roles)?,
+            expires_ms: request.expires_at.as_deref().map(moment).transpose()?,
+            grants: request.grants.map(grants).transpose()?,
+        })
+    }
+}
+
+impl TryFrom<SubjectChanges> for SubjectChange {
+    type Error = Refusal;
+
+    fn try_from(changes: SubjectChanges) -> Result<Self, Refusal> {
+        let expires = |text: &str| match text {
+            "never" => Ok(None),
+            text => moment(text).map(Some),
+        };
+        let revoke = changes.revoke.iter().map(|name| bucket_name(name));
+        Ok(Self {
+            clearance: changes.clearance,
+            is_trusted: changes.trusted,
+            roles: changes.roles.as_deref().map(roles).transpose()?,
+            expires_ms: changes.expires_at.as_deref().map(expires).transpose()?,
+            is_disabled: changes.disabled,
+            all_buckets: changes.all_buckets,
+            grant: grants(changes.grant)?,
+            revoke: revoke.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn roles(names: &[String]) -> Result<Roles, Refusal> {
+    let roles = names.iter().map(|name| name.parse::<Role>());
+    let roles: Result<Roles, VaultError> = roles.collect();
+    Ok(roles?)
+}
+
+fn grants(grants: Vec<Grant>) -> Result<Vec<(BucketName, Rights)>, Refusal> {
+    let read = |grant: Grant| {
+        let rights = grant.rights.iter().map(|name| name.parse::<Right>());
+        let rights: Result<Rights, VaultError> = rights.collect();
+        Ok((bucket_name(&grant.bucket)?, rights?))
+    };
+    grants.into_iter().map(read).collect()
+}
+
+pub(crate) fn moment(text: &str) -> Result<i64, Refusal> {
+    from_rfc3339(text).ok_or_else(|| {
+        Refusal::invalid("a moment is written as in RFC 3339, such as 2026-12-31T00:00:00Z")
+    })
+}
+
+pub(crate) fn routes() -> OpenApiRouter<Admin> {
+    OpenApiRouter::default()
+        .routes(routes!(list_subjects, create_subject))
+        .routes(routes!(show_subject, change_subject, delete_subject))
+        .routes(routes!(settle_subject))
+}
+
+/// Make a subject with an access key
+///
+/// A system administrator's. The answer is the only one that ever holds the secret.
+#[utoipa::path(
+    post,
+    path = "/v1/subjects",
+    tag = "subjects",
+    request_body = SubjectRequest,
+    responses((status = CREATED, description = "The subject, made", body = MadeSubject))
+)]
+async fn create_subject(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    Input(request): Input<SubjectRequest>,
+) -> Result<(StatusCode, Json<MadeSubject>), Refusal> {
+    let (info, secret) = admin
+        .vault
+        .create_subject(&actor, request.try_into()?)
+        .await?;
+    let made = MadeSubject {
+        subject: info.into(),
+        secret_access_key: Secret(secret.to_string()),
+    };
+    Ok((StatusCode::CREATED, Json(made)))
+}
+
+/// List subjects
+///
+/// A system administrator, a key custodian and an auditor see all subjects, others themselves.
+#[utoipa::path(
+    get,
+    path = "/v1/subjects",
+    tag = "subjects",
+    responses((status = OK, description = "By name", body = Vec<Subject>))
+)]
+async fn list_subjects(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+) -> Result<Json<Vec<Subject>>, Refusal> {
+    let subjects = admin.vault.subjects(&actor).into_iter();
+    Ok(Json(subjects.map(Subject::from).collect()))
+}
+
+/// Show a subject
+#[utoipa::path(
+    get,
+    path = "/v1/subjects/{name}",
+    tag = "subjects",
+    params(("name" = String, Path, description = "The subject's name")),
+    responses((status = OK, description = "The subject", body = Subject))
+)]
+async fn show_subject(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<Json<Subject>, Refusal> {
+    Ok(Json(admin.vault.subject_named(&actor, &name)?.into()))
+}
+
+/// Change a subject
+///
+/// A system administrator's. Disabling it, or changing what it may use, cuts off its requests that
+/// are under way.
+#[utoipa::path(
+    patch,
+    path = "/v1/subjects/{name}",
+    tag = "subjects",
+    params(("name" = String, Path, description = "The subject's name")),
+    request_body = SubjectChanges,
+    responses((status = OK, description = "The subject, changed", body = Subject))
+)]
+async fn change_subject(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+    Input(changes): Input<SubjectChanges>,
+) -> Result<Json<Subject>, Refusal> {
+    let change = changes.try_into()?;
+    let changed = admin.vault.change_subject(&actor, &name, change).await?;
+    Ok(Json(changed.into()))
+}
+
+/// Settle a subject
+///
+/// A key custodian's, and not on itself: what the subject has read bears no more on where it
+/// writes.
+/// Its requests that are under way are cut off.
+#[utoipa::path(
+    post,
+    path = "/v1/subjects/{name}/settle",
+    tag = "subjects",
+    params(("name" = String, Path, description = "The subject's name")),
+    responses((status = OK, description = "The subject, settled", body = Subject))
+)]
+async fn settle_subject(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<Json<Subject>, Refusal> {
+    let settled = admin.vault.settle_subject(&actor, &name).await?;
+    Ok(Json(settled.into()))
+}
+
+/// Delete a subject
+///
+/// A system administrator's. Its access key is gone for good, and its requests are cut off.
+#[utoipa::path(
+    delete,
+    path = "/v1/subjects/{name}",
+    tag = "subjects",
+    params(("name" = String, Path, description = "The subject's name")),
+    responses((status = NO_CONTENT, description = "It is deleted"))
+)]
+async fn delete_subject(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<StatusCode, Refusal> {
+    admin.vault.delete_subject(&actor, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,307 @@
+//! Metrics in Prometheus' text format, version 0.0.4.
+//!
+//! They hold counts and sizes: no name of a bucket, an object or a subject.
+
+use std::fmt::{Display, Write};
+
+use coffer_vault::{Counters, KeyMemory, locked_memory};
+
+use crate::metrics::process::Process;
+use crate::metrics::s3_metrics::S3Metrics;
+use crate::metrics::traffic::TrafficSnapshot;
+
+/// The content type of [`render`]'s text.
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All metrics.
+pub(crate) fn render(
+    ready: bool,
+    audit_writable: bool,
+    vault: &Counters,
+    requests: &S3Metrics,
+    traffic: &TrafficSnapshot,
+) -> String {
+    let mut page = Page::default();
+    page.gauge(
+        "coffer_ready",
+        "Whether the server takes requests.",
+        u8::from(ready),
+    );
+    page.gauge(
+        "coffer_audit_writable",
+        "Whether the audit log can be written; acts that need it are refused otherwise.",
+        u8::from(audit_writable),
+    );
+    page.family("coffer_info", "gauge", "Version of the program.");
+    page.sample("coffer_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.requests(requests);
+    page.traffic(traffic);
+    page.vault(vault);
+    page.keys(locked_memory());
+    page.process(&Process::now());
+    page.text
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn requests(&mut self, requests: &S3Metrics) {
+        let answered = "coffer_s3_requests_total";
+        self.family(
+            answered,
+            "counter",
+            "S3 requests answered; status 0 stands for a rare one.",
+        );
+        for (operation, status, count) in &requests.answered {
+            let labels = [("operation", *operation), ("status", &status.to_string())];
+            self.sample(answered, &labels, count);
+        }
+        let time = "coffer_s3_request_seconds_total";
+        self.family(time, "counter", "Time until the heads of S3 answers.");
+        for (operation, total) in &requests.time {
+            self.sample(time, &[("operation", operation)], total.as_secs_f64());
+        }
+        self.gauge(
+            "coffer_s3_requests_in_flight",
+            "S3 requests under way.",
+            requests.in_flight_count,
+        );
+        self.counter(
+            "coffer_s3_received_body_bytes_total",
+            "Bytes of the bodies of S3 requests.",
+            requests.received_bytes,
+        );
+        self.counter(
+            "coffer_s3_sent_body_bytes_total",
+            "Bytes of the bodies of S3 answers.",
+            requests.sent_bytes,
+        );
+    }
+
+    fn traffic(&mut self, traffic: &TrafficSnapshot) {
+        let t = traffic;
+        self.counter(
+            "coffer_s3_requests_turned_away_total",
+            "S3 requests answered 503 because too many were under way.",
+            t.turned_away_count,
+        );
+        self.gauge(
+            "coffer_s3_connections",
+            "S3 connections open.",
+            t.open_count,
+        );
+        self.counter(
+            "coffer_s3_connections_accepted_total",
+            "S3 connections accepted.",
+            t.accepted_count,
+        );
+        self.counter(
+            "coffer_s3_handshakes_failed_total",
+            "S3 connections that ended in their TLS handshake.",
+            t.handshake_failed_count,
+        );
+        self.counter(
+            "coffer_s3_connections_cut_off_total",
+            "S3 connections cut off because the client was too slow.",
+            t.cut_off_count,
+        );
+        self.counter(
+            "coffer_s3_connections_made_room_total",
+            "Idle S3 connections closed for others, or because they did not sign in.",
+            t.made_room_count,
+        );
+        self.counter(
+            "coffer_s3_connections_kept_out_total",
+            "S3 connections closed because their address had as many as it may.",
+            t.kept_out_count,
+        );
+        self.counter(
+            "coffer_s3_received_bytes_total",
+            "Bytes received from S3 clients, on the wire.",
+            t.received_bytes,
+        );
+        self.counter(
+            "coffer_s3_sent_bytes_total",
+            "Bytes sent to S3 clients, on the wire.",
+            t.sent_bytes,
+        );
+    }
+
+    fn keys(&mut self, memory: KeyMemory) {
+        self.gauge(
+            "coffer_key_memory_locked_bytes",
+            "Memory of keys that can not be swapped out.",
+            memory.locked_bytes,
+        );
+        self.gauge(
+            "coffer_key_memory_unlocked_bytes",
+            "Memory of keys that the system refused to lock.",
+            memory.unlocked_bytes,
+        );
+    }
+
+    fn vault(&mut self, vault: &Counters) {
+        for (name, help, value) in [
+            (
+                "coffer_stored_bytes_total",
+                "Bytes sealed and committed.",
+                vault.stored_bytes,
+            ),
+            (
+                "coffer_read_bytes_total",
+                "Bytes opened and given out.",
+                vault.read_bytes,
+            ),
+            (
+                "coffer_stored_total",
+                "Objects and parts committed.",
+                vault.stored_count,
+            ),
+            (
+                "coffer_read_total",
+                "Objects whose reading began.",
+                vault.read_count,
+            ),
+            (
+                "coffer_denied_total",
+                "S3Metrics that the monitor refused, and those for what there is not.",
+                vault.denied_count,
+            ),
+            (
+                "coffer_damage_total",
+                "Stored data that did not open.",
+                vault.damage_count,
+            ),
+            (
+                "coffer_storage_full_total",
+                "Writes refused because the disk was full.",
+                vault.storage_full_count,
+            ),
+            (
+                "coffer_reclaimed_blobs_total",
+                "Blob files reclaimed because nothing referred to them.",
+                vault.reclaimed_count,
+            ),
+        ] {
+            self.counter(name, help, value);
+        }
+        self.gauge(
+            "coffer_open_catalogs",
+            "Catalogs open.",
+            vault.open_catalog_count,
+        );
+        self.gauge(
+            "coffer_kept_orphans",
+            "Blob files that nothing referred to and that were kept: their catalog is in doubt.",
+            vault.kept_orphan_count,
+        );
+        self.gauge(
+            "coffer_open_uploads",
+            "Multipart uploads neither completed nor aborted.",
+            vault.open_upload_count,
+        );
+    }
+
+    fn process(&mut self, process: &Process) {
+        self.counter(
+            "coffer_log_lines_lost_total",
+            "Lines of the log that could not be written.",
+            process.lost_log_lines,
+        );
+        if let Some(bytes) = process.resident_bytes {
+            self.gauge("process_resident_memory_bytes", "Memory in RAM.", bytes);
+        }
+        if let Some(seconds) = process.cpu_seconds {
+            self.counter("process_cpu_seconds_total", "Processor time.", seconds);
+        }
+        if let Some(count) = process.open_files {
+            self.gauge("process_open_fds", "Open files and sockets.", count);
+        }
+        if let Some(seconds) = process.started_seconds {
+            self.gauge(
+                "process_start_time_seconds",
+                "Start, in seconds since 1970.",
+                seconds,
+            );
+        }
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "counter", help);
+        self.sample(name, &[], value);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "gauge", help);
+        self.sample(name, &[], value);
+    }
+
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
+    }
+
+    /// Labels are ours and need no escaping.
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(label, text)| format!("{label}=\"{text}\""))
+            .collect();
+        if labels.is_empty() {
+            self.line(format_args!("{name} {value}"));
+        } else {
+            self.line(format_args!("{name}{{{}}} {value}", labels.join(",")));
+        }
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.text, "{line}").expect("a String takes any text");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::traffic::Traffic;
+
+    #[test]
+    fn every_sample_has_its_family_and_every_value_is_a_number() {
+        let traffic = Traffic::default();
+        let requests = S3Metrics {
+            answered: vec![("GetObject", 206, 1)],
+            time: vec![("GetObject", std::time::Duration::from_millis(1500))],
+            ..S3Metrics::default()
+        };
+        traffic.sent(5);
+        let mut vault = Counters::default();
+        vault.damage_count = 3;
+        let text = render(true, true, &vault, &requests, &traffic.snapshot());
+        let mut family = String::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').unwrap();
+                assert!(["counter", "gauge"].contains(&kind), "{line}");
+                assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+                family = name.to_owned();
+            } else if !line.starts_with("# HELP ") {
+                let (name, value) = line.rsplit_once(' ').unwrap();
+                assert_eq!(name.split('{').next(), Some(family.as_str()), "{line}");
+                value.parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
+            }
+        }
+        for line in [
+            "coffer_ready 1",
+            "coffer_s3_requests_total{operation=\"GetObject\",status=\"206\"} 1",
+            "coffer_s3_request_seconds_total{operation=\"GetObject\"} 1.5",
+            "coffer_s3_sent_bytes_total 5",
+            "coffer_damage_total 3",
+        ] {
+            assert!(
+                text.lines().any(|other| other == line),
+                "{line} is not in\n{text}"
+            );
+        }
+    }
+}

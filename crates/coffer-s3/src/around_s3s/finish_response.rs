@@ -1,0 +1,233 @@
+//! The last touch to every answer: ids, S3's messages where s3s gives none, and XML that carries
+//! any name.
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, SERVER};
+use http::{HeaderValue, StatusCode};
+use s3s::{Body, HttpResponse};
+
+use crate::request::caller::unread_body;
+use crate::request::context::RequestContext;
+use crate::signature::requirements::REGION;
+
+/// Marks an answer whose status is another than s3s gives it: HEAD of a range has 206, not 200.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatusInstead(pub(crate) StatusCode);
+
+/// Marks an answer whose entity tag has no quotation marks, which s3s writes around all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BareEtag;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
+const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
+
+/// Messages for the errors that s3s makes itself and leaves without.
+const MESSAGES: [(&str, &str); 12] = [
+    (
+        "SignatureDoesNotMatch",
+        "The request signature we calculated does not match the signature you provided. Check \
+         your secret access key and signing method.",
+    ),
+    ("InvalidBucketName", "The specified bucket is not valid."),
+    ("KeyTooLongError", "Your key is too long"),
+    ("InvalidURI", "Couldn't parse the specified URI."),
+    (
+        "MethodNotAllowed",
+        "The specified method is not allowed against this resource.",
+    ),
+    (
+        "MissingContentLength",
+        "You must provide the Content-Length HTTP header.",
+    ),
+    (
+        "IncompleteBody",
+        "The body does not have the length that Content-Length gives",
+    ),
+    ("MaxMessageLengthExceeded", "Your request was too large."),
+    ("MissingRequestBodyError", "Request body is empty."),
+    (
+        "MalformedXML",
+        "The XML you provided was not well-formed or did not validate against our published \
+         schema",
+    ),
+    ("NotImplemented", "This operation is not implemented"),
+    ("InvalidRange", "The requested range is not satisfiable"),
+];
+
+/// Completes an answer. Gives the error's code as well, for the log.
+pub(crate) fn complete(response: &mut HttpResponse, context: &RequestContext) -> Option<String> {
+    if let Some(StatusInstead(status)) = response.extensions().get().copied() {
+        *response.status_mut() = status;
+    }
+    let mut code = None;
+    if response.status() == StatusCode::NOT_MODIFIED {
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(CONTENT_TYPE);
+    } else if response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind == "application/xml")
+        && let Some(body) = response.body().bytes()
+    {
+        if !response.status().is_success() {
+            code = complete_error(response, context, body);
+        } else if response.extensions().get::<BareEtag>().is_some() {
+            *response.body_mut() = Body::from(bare_etag(&body));
+        } else if let Some(escaped) = escape_controls(&body) {
+            *response.body_mut() = Body::from(escaped);
+        }
+    }
+    let headers = response.headers_mut();
+    if context.body_withheld() {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    headers.insert(SERVER, HeaderValue::from_static("coffer"));
+    // Digits and Base64 are always valid in a header.
+    if let Ok(id) = HeaderValue::try_from(context.request_id()) {
+        headers.insert(REQUEST_ID, id);
+    }
+    if let Ok(id) = HeaderValue::try_from(context.host_id()) {
+        headers.insert(HOST_ID, id);
+    }
+    code
+}
+
+/// Adds ids, and a message where there is none, to an error; gives its code.
+fn complete_error(
+    response: &mut HttpResponse,
+    context: &RequestContext,
+    mut body: Bytes,
+) -> Option<String> {
+    // s3s says so, and no more, when it could not read a body itself.
+    if element(&body, "Code") == Some("InternalError") && element(&body, "Message").is_none() {
+        let instead = unread_body(context).to_http_response();
+        if let Ok(instead) = instead {
+            *response.status_mut() = instead.status();
+            body = instead.body().bytes().unwrap_or(body);
+        }
+    }
+    let code = element(&body, "Code").unwrap_or("").to_owned();
+    let has_message = element(&body, "Message").is_some();
+    if code == "SlowDown" {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    let mut more = String::new();
+    let message = MESSAGES.iter().find(|(known, _)| *known == code);
+    if let (false, Some((_, message))) = (has_message, message) {
+        let _ = write!(more, "<Message>{message}</Message>");
+    }
+    if code == "AuthorizationHeaderMalformed" {
+        let _ = write!(more, "<Region>{REGION}</Region>");
+    }
+    let (request_id, host_id) = (context.request_id(), context.host_id());
+    let _ = write!(
+        more,
+        "<RequestId>{request_id}</RequestId><HostId>{host_id}</HostId>"
+    );
+    const END: &[u8] = b"</Error>";
+    if let Some(start) = body.strip_suffix(END) {
+        *response.body_mut() = Body::from([start, more.as_bytes(), END].concat());
+    }
+    (!code.is_empty()).then_some(code)
+}
+
+/// The text of the first element of a name, in an error of s3s's making.
+fn element<'a>(body: &'a [u8], name: &str) -> Option<&'a str> {
+    let text = std::str::from_utf8(body).ok()?;
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    rest.split_once('<').map(|(text, _)| text)
+}
+
+/// Takes the quotation marks from the only entity tag of an answer.
+fn bare_etag(body: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(body);
+    let bare = |mark: &str| {
+        text.replace(&format!("<ETag>{mark}"), "<ETag>")
+            .replace(&format!("{mark}</ETag>"), "</ETag>")
+    };
+    match text.contains("<ETag>&quot;") {
+        true => bare("&quot;"),
+        false => bare("\""),
+    }
+    .into_bytes()
+}
+
+/// s3s writes control characters as they are. A carriage return would reach the client as a line
+/// feed, and the others make the document unreadable for many; S3 writes them as references. Tabs
+/// and line feeds survive as they are.
+fn escape_controls(body: &[u8]) -> Option<Vec<u8>> {
+    let is_control = |byte: &u8| *byte < 0x20 && *byte != b'\t' && *byte != b'\n';
+    if !body.iter().any(is_control) {
+        return None;
+    }
+    let mut escaped = Vec::with_capacity(body.len() + 64);
+    for byte in body {
+        match is_control(byte) {
+            true => escaped.extend_from_slice(format!("&#x{byte:X};").as_bytes()),
+            false => escaped.push(*byte),
+        }
+    }
+    Some(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use s3s::{S3Error, S3ErrorCode, s3_error};
+
+    use super::*;
+
+    fn completed(error: S3Error) -> (u16, String, Option<String>) {
+        let mut response = error.to_http_response().unwrap();
+        let context = RequestContext::new();
+        let code = complete(&mut response, &context);
+        assert_eq!(response.headers()[REQUEST_ID], context.request_id());
+        assert_eq!(response.headers()[HOST_ID], context.host_id());
+        let body = response.body().bytes().unwrap();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        if !text.is_empty() {
+            assert_eq!(
+                element(text.as_bytes(), "RequestId"),
+                Some(&*context.request_id())
+            );
+        }
+        (response.status().as_u16(), text, code)
+    }
+
+    #[test]
+    fn errors_carry_ids_and_messages() {
+        let (status, text, code) = completed(S3Error::new(S3ErrorCode::SignatureDoesNotMatch));
+        assert_eq!(
+            (status, code.as_deref()),
+            (403, Some("SignatureDoesNotMatch"))
+        );
+        assert!(text.contains("<Message>The request signature"), "{text}");
+        let (_, text, _) = completed(s3_error!(NoSuchKey, "Gone & <lost>"));
+        assert!(
+            text.contains("<Message>Gone &amp; &lt;lost&gt;</Message>"),
+            "{text}"
+        );
+        assert_eq!(text.matches("<Message>").count(), 1);
+    }
+
+    #[test]
+    fn a_body_that_s3s_could_not_read_is_the_fault_of_the_client() {
+        let (status, text, code) = completed(S3Error::new(S3ErrorCode::InternalError));
+        assert_eq!(status, 400);
+        assert!(
+            text.contains("<Code>XAmzContentSHA256Mismatch</Code>"),
+            "{text}"
+        );
+        assert_eq!(code.as_deref(), Some("XAmzContentSHA256Mismatch"));
+        let (status, _, _) = completed(s3_error!(InternalError, "Ours"));
+        assert_eq!(status, 500);
+    }
+
+    #[test]
+    fn control_characters_become_references() {
+        assert_eq!(escape_controls(b"<Key>a\tb\n</Key>"), None);
+        assert_eq!(escape_controls(b"a\rb\x01").unwrap(), b"a&#xD;b&#x1;");
+    }
+}

@@ -1,0 +1,381 @@
+//! What S3 takes and s3s refuses or passes over: several ranges, dates in old forms or none, lists
+//! of entity tags, an `Expires` that is no date, metadata sent twice or in encoded words, copies
+//! from buckets whose names s3s would not give; headers that SDKs move into the query of a
+//! presigned URL; a `+` in a path that version 2 signed; and all of XML (see [`XmlBodies`]).
+//!
+//! Headers may be signed, so they can't be changed before s3s has checked the signature. The
+//! request is taken out after that check, brought into a form that s3s reads, and sent through a
+//! second time, without its signature and with its subject noted. Operations read conditions,
+//! metadata and sources of copies from the headers as they came.
+
+use coffer_vault::Vault;
+use http::header::{
+    AUTHORIZATION, EXPIRES, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    IF_UNMODIFIED_SINCE, RANGE,
+};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Uri};
+use s3s::dto::{CopySource, ETagCondition, Range, Timestamp, TimestampFormat};
+use s3s::route::S3Route;
+use s3s::service::S3Service;
+use s3s::{Body, S3Error, S3Request, S3Response, S3Result, s3_error};
+
+use crate::around_s3s::hooks;
+use crate::around_s3s::xml_bodies::XmlBodies;
+use crate::checksums::headers::NOT_VALUES;
+use crate::http::encoded_words;
+use crate::http::percent::form_pairs;
+use crate::http::ranges;
+use crate::parameters::copy_source;
+use crate::parameters::metadata::USER_METADATA;
+use crate::request::caller::{Original, Trailers};
+
+const DATES: [HeaderName; 5] = [
+    IF_MODIFIED_SINCE,
+    IF_UNMODIFIED_SINCE,
+    EXPIRES,
+    HeaderName::from_static("x-amz-copy-source-if-modified-since"),
+    HeaderName::from_static("x-amz-copy-source-if-unmodified-since"),
+];
+
+const ETAGS: [HeaderName; 4] = [
+    IF_MATCH,
+    IF_NONE_MATCH,
+    HeaderName::from_static("x-amz-copy-source-if-match"),
+    HeaderName::from_static("x-amz-copy-source-if-none-match"),
+];
+
+/// Numbers that S3 passes over where they are none.
+const NUMBERS: [HeaderName; 2] = [
+    HeaderName::from_static("x-amz-max-parts"),
+    HeaderName::from_static("x-amz-part-number-marker"),
+];
+
+/// Tells a copy from an upload, so s3s must see one that it reads.
+const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
+const ANY_SOURCE: &str = "bucket/name";
+
+/// Headers that belong to the signature and the framing that it covers.
+const OF_THE_SIGNATURE: [HeaderName; 3] = [
+    AUTHORIZATION,
+    HeaderName::from_static("x-amz-content-sha256"),
+    HeaderName::from_static("x-amz-decoded-content-length"),
+];
+
+/// Parameters of a presigned URL that are no headers.
+const OF_THE_QUERY: [&str; 8] = [
+    "x-amz-algorithm",
+    "x-amz-content-sha256",
+    "x-amz-credential",
+    "x-amz-date",
+    "x-amz-expires",
+    "x-amz-signature",
+    "x-amz-signedheaders",
+    "x-amz-user-agent",
+];
+
+/// Parameters of a URL that version 2 signed; it has no other form here.
+const OF_VERSION_2: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
+
+/// Checksums that AWS passes over in the query of a presigned URL. SDKs put there what they formed
+/// over the body that they had when they signed: none.
+const NOT_OF_THE_QUERY: [&str; 2] = ["x-amz-checksum-", "x-amz-sdk-checksum-algorithm"];
+
+/// Takes requests out of s3s and sends them through it again.
+pub(crate) struct HeaderCompat {
+    pub(crate) vault: Vault,
+    pub(crate) xml_bodies: XmlBodies,
+    /// The same operations, without this route.
+    pub(crate) again: S3Service,
+}
+
+#[async_trait::async_trait]
+impl S3Route for HeaderCompat {
+    fn is_match(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        _: &mut Extensions,
+    ) -> bool {
+        !odd_headers(headers).is_empty()
+            || !moved_headers(uri, headers).is_empty()
+            || has_form_path(uri)
+            || self.xml_bodies.limit(method, uri, headers).is_some()
+    }
+
+    async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
+        let credentials = request.credentials.as_ref();
+        let access_key = credentials.map(|credentials| credentials.access_key.as_str());
+        let subject = hooks::subject(&self.vault, access_key)?;
+        request.extensions.insert(subject);
+        Ok(())
+    }
+
+    async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
+        let S3Request {
+            input: mut body,
+            method,
+            uri,
+            mut headers,
+            mut extensions,
+            trailing_headers,
+            ..
+        } = request;
+        for (name, value) in moved_headers(&uri, &headers) {
+            headers.entry(name).or_insert(value);
+        }
+        let mut for_s3s = plain(&headers);
+        if let Some(limit_bytes) = self.xml_bodies.limit(&method, &uri, &headers) {
+            let read = self
+                .xml_bodies
+                .read(limit_bytes, body, &mut for_s3s, &mut extensions);
+            body = read.await?;
+        }
+        let mut again = http::Request::new(body);
+        *again.method_mut() = method;
+        *again.uri_mut() = unsigned(&uri, has_form_path(&uri))?;
+        *again.headers_mut() = for_s3s;
+        extensions.insert(Original(headers));
+        if let Some(trailers) = trailing_headers {
+            extensions.insert(Trailers(trailers));
+        }
+        *again.extensions_mut() = extensions;
+        let answer = self.again.call(again).await.map_err(|_| internal_error())?;
+        let (parts, body) = answer.into_parts();
+        let mut response = S3Response::with_status(body, parts.status);
+        response.headers = parts.headers;
+        response.extensions = parts.extensions;
+        Ok(response)
+    }
+}
+
+fn internal_error() -> S3Error {
+    s3_error!(
+        InternalError,
+        "We encountered an internal error. Please try again."
+    )
+}
+
+/// The headers that s3s would refuse. Nearly always none.
+pub(crate) fn odd_headers(headers: &HeaderMap) -> Vec<HeaderName> {
+    let mut odd = Vec::new();
+    for name in headers.keys() {
+        let mut values = headers.get_all(name).iter();
+        let Some(first) = values.next() else { continue };
+        let is_twice = values.next().is_some();
+        let is_odd = if *name == RANGE {
+            is_twice
+                || first
+                    .to_str()
+                    .map_or(true, |range| Range::parse(range).is_err())
+        } else if DATES.contains(name) {
+            let is_date = |text| Timestamp::parse(TimestampFormat::HttpDate, text).is_ok();
+            is_twice || !first.to_str().is_ok_and(is_date)
+        } else if ETAGS.contains(name) {
+            is_twice || ETagCondition::parse_http_header(first.as_bytes()).is_err()
+        } else if *name == COPY_SOURCE {
+            !is_twice && is_ours_alone(first)
+        } else if NUMBERS.contains(name) {
+            is_twice || !first.to_str().is_ok_and(|text| text.parse::<i32>().is_ok())
+        } else {
+            let is_metadata = name.as_str().starts_with(USER_METADATA);
+            is_metadata && (is_twice || encoded_words::may_hold(first.as_bytes()))
+        };
+        // s3s takes an empty header for none.
+        if is_odd && (is_twice || !first.is_empty()) {
+            odd.push(name.clone());
+        }
+    }
+    odd
+}
+
+/// Whether we read a copy's source that s3s doesn't.
+fn is_ours_alone(source: &HeaderValue) -> bool {
+    let is_ours = |text| CopySource::parse(text).is_err() && copy_source::locate(text).is_ok();
+    source.to_str().is_ok_and(is_ours)
+}
+
+/// The headers in a form that s3s reads.
+pub(crate) fn plain(headers: &HeaderMap) -> HeaderMap {
+    let mut plain = headers.clone();
+    for name in OF_THE_SIGNATURE {
+        plain.remove(name);
+    }
+    for name in odd_headers(headers) {
+        let replacement = if name == RANGE {
+            let range = headers.get(RANGE).and_then(|value| value.to_str().ok());
+            range.and_then(ranges::parse).and_then(ranges::to_header)
+        } else if name == COPY_SOURCE {
+            Some(ANY_SOURCE.to_owned())
+        } else {
+            None
+        };
+        match replacement.and_then(|text| HeaderValue::try_from(text).ok()) {
+            Some(value) => plain.insert(name, value),
+            None => plain.remove(name),
+        };
+    }
+    plain
+}
+
+/// The headers in the query of a presigned URL. The signature covers the query, however it is
+/// percent-encoded: whoever holds the URL must not get rid of them by encoding it otherwise.
+pub(crate) fn moved_headers(uri: &Uri, headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+    let query = uri.query().unwrap_or("");
+    if headers.contains_key(AUTHORIZATION) || query.is_empty() {
+        return Vec::new();
+    }
+    let header = |(name, value): (String, String)| {
+        let name = name.to_ascii_lowercase();
+        let is_none = OF_THE_QUERY.contains(&name.as_str()) || is_checksum(&name);
+        if !name.starts_with("x-amz-") || is_none {
+            return None;
+        }
+        Some((
+            HeaderName::try_from(name).ok()?,
+            HeaderValue::try_from(value).ok()?,
+        ))
+    };
+    form_pairs(query)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(header)
+        .collect()
+}
+
+/// Whether a parameter of the query tells of a checksum of the body.
+fn is_checksum(name: &str) -> bool {
+    NOT_OF_THE_QUERY.iter().any(|start| name.starts_with(start)) && !NOT_VALUES.contains(&name)
+}
+
+/// Whether a `+` stands in a path that version 2 signed as it came: that is a space for AWS.
+/// Version 4 signs the name that is meant, and `+` means itself there.
+fn has_form_path(uri: &Uri) -> bool {
+    uri.path().contains('+')
+        && form_pairs(uri.query().unwrap_or(""))
+            .unwrap_or_default()
+            .iter()
+            .any(|(name, _)| name == OF_VERSION_2[0])
+}
+
+/// The address without the parameters of a presigned one.
+fn unsigned(uri: &Uri, has_form_path: bool) -> S3Result<Uri> {
+    let path = match has_form_path {
+        true => uri.path().replace('+', "%20"),
+        false => uri.path().to_owned(),
+    };
+    let Some(query) = uri.query() else {
+        return path.parse().map_err(|_| s3_error!(InvalidURI));
+    };
+    let is_signature = |pair: &&str| {
+        form_pairs(pair)
+            .unwrap_or_default()
+            .iter()
+            .any(|(name, _)| {
+                name.starts_with("X-Amz-")
+                    || (has_form_path && OF_VERSION_2.contains(&name.as_str()))
+            })
+    };
+    let kept: Vec<_> = query
+        .split('&')
+        .filter(|pair| !is_signature(pair))
+        .collect();
+    let text = format!("{path}?{}", kept.join("&"));
+    text.parse().map_err(|_| s3_error!(InvalidURI))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn usual_headers_take_the_short_way() {
+        let usual = headers(&[
+            ("range", "bytes=0-9"),
+            ("if-match", "\"a\""),
+            ("if-none-match", "*"),
+            ("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("expires", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("x-amz-meta-a", "1 = ? what"),
+            ("x-amz-copy-source", "/bucket/k?versionId=7"),
+        ]);
+        assert!(odd_headers(&usual).is_empty());
+    }
+
+    #[test]
+    fn odd_headers_are_made_plain() {
+        let odd = headers(&[
+            ("range", "bytes=0-1,3-4"),
+            ("if-none-match", "a, b"),
+            ("if-modified-since", "Sunday, 06-Nov-94 08:49:37 GMT"),
+            ("expires", "-1"),
+            ("x-amz-meta-a", "1"),
+            ("x-amz-meta-a", "2"),
+            ("x-amz-meta-b", "=?="),
+            ("x-amz-meta-c", "plain"),
+            ("x-amz-copy-source", "b/k"),
+            ("authorization", "AWS4-HMAC-SHA256 ..."),
+            ("host", "h"),
+        ]);
+        let plain = plain(&odd);
+        let kept = [
+            ("x-amz-meta-c", "plain"),
+            ("x-amz-copy-source", ANY_SOURCE),
+            ("host", "h"),
+        ];
+        assert_eq!(plain, headers(&kept));
+        let huge = headers(&[("range", "Bytes=5-99999999999999999999")]);
+        assert_eq!(super::plain(&huge)["range"], "bytes=5-9223372036854775807");
+    }
+
+    #[test]
+    fn headers_in_a_presigned_address_count() {
+        let moved = |text: &str| {
+            let moved = moved_headers(&text.parse().unwrap(), &HeaderMap::new());
+            moved
+                .into_iter()
+                .map(|(name, value)| format!("{name}: {value:?}"))
+                .collect::<Vec<_>>()
+        };
+        let signed = "/b/k?X-Amz-Signature=0&X-Amz-Date=1&x-id=PutObject&X-Amz-Meta-A=%C3%A4+b&\
+                      x-amz%2Dacl=public-read";
+        assert_eq!(
+            moved(signed),
+            [
+                "x-amz-meta-a: \"\\xc3\\xa4 b\"",
+                "x-amz-acl: \"public-read\""
+            ]
+        );
+        assert!(moved("/b/k?X-Amz-Signature=0&prefix=x-amz-acl").is_empty());
+        // As the SDKs for JavaScript, Go and Java write them.
+        let checksums = "/b/k?X-Amz-Signature=0&x-amz-checksum-crc32=AAAAAA%3D%3D&\
+                         X-Amz-Checksum-Crc32=AAAAAA%3D%3D&x-amz-sdk-checksum-algorithm=CRC32&\
+                         x-amz-checksum-algorithm=SHA256";
+        assert_eq!(moved(checksums), ["x-amz-checksum-algorithm: \"SHA256\""]);
+    }
+
+    #[test]
+    fn a_presigned_address_loses_its_signature() {
+        let uri = |text: &str| text.parse::<Uri>().unwrap();
+        let signed = uri("/b/k?a=%2B1&X-Amz-Signature=0&X%2DAmz-Date=1&versionId=null");
+        assert_eq!(
+            unsigned(&signed, false).unwrap(),
+            uri("/b/k?a=%2B1&versionId=null")
+        );
+        let of_version_2 = uri("/b/a+b%2B?AWSAccessKeyId=A&Expires=1&Signature=b&x=+");
+        assert!(has_form_path(&of_version_2));
+        assert_eq!(
+            unsigned(&of_version_2, true).unwrap(),
+            uri("/b/a%20b%2B?x=+")
+        );
+        assert!(!has_form_path(&uri("/b/a+b?X-Amz-Signature=0")));
+    }
+}

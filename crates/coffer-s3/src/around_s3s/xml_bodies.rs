@@ -1,0 +1,184 @@
+//! XML bodies on their way to s3s: read whole, within their limits, and written anew in the little
+//! XML that s3s reads as it is meant.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::{Extensions, HeaderMap, Method, Uri};
+use http_body::Body as _;
+use s3s::{Body, S3Result, s3_error};
+
+use crate::around_s3s::xml::{XmlFault, canonical};
+use crate::http::hosts::Domains;
+use crate::http::percent::{decode_path, form_pairs};
+use crate::request::body_budget::{BodyBudget, Reservation, body_limit};
+use crate::request::caller::unread_body;
+use crate::request::context::{BodyFault, RequestContext};
+
+/// Names in the query of a PUT of an object whose body is XML, and not the object's.
+const OF_OBJECTS: [&str; 7] = [
+    "acl",
+    "encryption",
+    "legal-hold",
+    "renameObject",
+    "restore",
+    "retention",
+    "tagging",
+];
+
+/// What s3s is given where a document is malformed: it says so in its place, after all else that it
+/// checks, and logs nothing of what the client sent.
+const MALFORMED: &[u8] = b"<";
+
+/// A document as it was written anew, and the room that it takes.
+#[derive(Debug)]
+pub(crate) struct CanonicalXml {
+    pub(crate) text: Bytes,
+    _reservation: Reservation,
+}
+
+/// Reads XML bodies.
+pub(crate) struct XmlBodies {
+    pub(crate) budget: BodyBudget,
+    pub(crate) domains: Domains,
+}
+
+impl XmlBodies {
+    /// How long the XML body of a request may be; none where its body is no XML.
+    pub(crate) fn limit(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<usize> {
+        let pairs = form_pairs(uri.query().unwrap_or("")).unwrap_or_default();
+        let has = |name: &str| pairs.iter().any(|(given, _)| given == name);
+        match *method {
+            Method::POST if has("uploadId") => body_limit("CompleteMultipartUpload"),
+            Method::POST if has("delete") => body_limit("DeleteObjects"),
+            Method::POST => body_limit("Other"),
+            Method::PUT if self.names_bucket(uri, headers) => body_limit("CreateBucket"),
+            Method::PUT if OF_OBJECTS.into_iter().any(has) => body_limit("PutObjectTagging"),
+            _ => None,
+        }
+    }
+
+    /// Whether a request is for a bucket rather than for an object.
+    fn names_bucket(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let host = host.or(uri.authority().map(http::uri::Authority::as_str));
+        let in_host = host.and_then(|host| self.domains.bucket(host)).is_some();
+        let path = decode_path(uri.path()).unwrap_or_default();
+        let path = path.strip_prefix('/').unwrap_or(&path);
+        let object = match in_host {
+            true => path,
+            false => path.split_once('/').map_or("", |(_, object)| object),
+        };
+        object.is_empty()
+    }
+
+    /// Reads a body of at most so many bytes and gives it written anew. What it was stays in the
+    /// context, for the digests that came with it.
+    pub(crate) async fn read(
+        &self,
+        limit_bytes: usize,
+        mut body: Body,
+        headers: &mut HeaderMap,
+        extensions: &mut Extensions,
+    ) -> S3Result<Body> {
+        let Some(context) = extensions.get::<Arc<RequestContext>>().cloned() else {
+            return Ok(body);
+        };
+        if body.is_end_stream() {
+            return Ok(body);
+        }
+        context.set_reservation(self.budget.reservation(limit_bytes));
+        let received = body.store_all_limited(limit_bytes).await;
+        let received = received.map_err(|_| unread_body(&context))?;
+        if received.is_empty() {
+            return Ok(body);
+        }
+        check_length(received.len(), headers)?;
+        context.keep_body();
+        context.pass(&received);
+
+        let reservation = self.budget.reservation(limit_bytes);
+        let text = match canonical(&received, limit_bytes) {
+            Ok(text) => Bytes::from(text),
+            Err(XmlFault::Malformed) => Bytes::from_static(MALFORMED),
+            Err(XmlFault::TooLong) => {
+                context.set_fault(BodyFault::TooLong);
+                return Err(unread_body(&context));
+            }
+        };
+        reservation.take(text.len()).map_err(|fault| {
+            context.set_fault(fault.into());
+            unread_body(&context)
+        })?;
+        headers.remove(TRANSFER_ENCODING);
+        headers.insert(CONTENT_LENGTH, text.len().into());
+        extensions.insert(Arc::new(CanonicalXml {
+            text: text.clone(),
+            _reservation: reservation,
+        }));
+        Ok(Body::from(text))
+    }
+}
+
+/// As s3s does with the bodies that it collects itself.
+fn check_length(length_bytes: usize, headers: &HeaderMap) -> S3Result {
+    let declared = headers.get(CONTENT_LENGTH);
+    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    match declared {
+        Some(declared) if declared == length_bytes => Ok(()),
+        Some(_) => Err(s3_error!(
+            IncompleteBody,
+            "You did not provide the number of bytes specified by the Content-Length HTTP header"
+        )),
+        None => Err(s3_error!(
+            MissingContentLength,
+            "You must provide the Content-Length HTTP header."
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn xml_bodies_are_told_from_objects() {
+        let xml_bodies = XmlBodies {
+            budget: BodyBudget::new(),
+            domains: Domains::new(&["s3.test".to_owned()]),
+        };
+        let is_xml = |method: Method, host: &'static str, uri: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_static(host));
+            xml_bodies
+                .limit(&method, &uri.parse().unwrap(), &headers)
+                .is_some()
+        };
+        let (path, virtual_host) = ("127.0.0.1:9000", "b.s3.test:9000");
+        for (method, host, uri) in [
+            (Method::POST, path, "/b?delete"),
+            (Method::POST, path, "/b/k?uploadId=1"),
+            (Method::PUT, path, "/b"),
+            (Method::PUT, path, "/b/"),
+            (Method::PUT, path, "/b?%74agging"),
+            (Method::PUT, path, "/b/k?tagging="),
+            (Method::PUT, virtual_host, "/"),
+            (Method::PUT, virtual_host, "/k?tagging"),
+        ] {
+            assert!(is_xml(method, host, uri), "{host} {uri}");
+        }
+        for (method, host, uri) in [
+            (Method::GET, path, "/b?delete"),
+            (Method::PUT, path, "/b/k"),
+            (Method::PUT, path, "/b%2Fk"),
+            (Method::PUT, path, "/b/k?partNumber=1&uploadId=tagging"),
+            (Method::PUT, path, "/b/k?x-id=PutObject"),
+            (Method::PUT, virtual_host, "/k"),
+        ] {
+            assert!(!is_xml(method, host, uri), "{host} {uri}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Checksums that clients send along, in headers and trailers, and get back.
+
+use bytes::Bytes;
+use coffer_vault::record::ChecksumAlgorithm;
+use coffer_vault::{CheckDigests, DigestPlan, VaultError};
+use http::HeaderMap;
+use s3s::crypto::{Checksum as _, Md5};
+use s3s::{S3Result, TrailingHeaders, s3_error};
+
+use crate::checksums::algorithms::{by_name, hasher, is_value, name, row, value};
+use crate::checksums::headers::{content_md5, header_value, too_many, trailer_name};
+
+/// A checksum that the client says its bytes have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ExpectedChecksum {
+    /// In a header.
+    Value(ChecksumAlgorithm, String),
+    /// To come in a trailer.
+    Trailer(ChecksumAlgorithm),
+}
+
+impl ExpectedChecksum {
+    fn algorithm(&self) -> ChecksumAlgorithm {
+        match self {
+            Self::Value(algorithm, _) | Self::Trailer(algorithm) => *algorithm,
+        }
+    }
+}
+
+/// What the headers say of the bytes to come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ExpectedDigests {
+    checksum: Option<ExpectedChecksum>,
+    md5: Option<[u8; 16]>,
+}
+
+impl ExpectedDigests {
+    /// Reads the headers of an upload.
+    pub(crate) fn read(headers: &HeaderMap) -> S3Result<Self> {
+        let in_headers = header_value(headers)?;
+        let in_trailers = trailer_name(headers)?;
+        let checksum = match (in_headers, in_trailers) {
+            (Some((algorithm, value)), None) => Some(ExpectedChecksum::Value(algorithm, value)),
+            (None, Some(algorithm)) => Some(ExpectedChecksum::Trailer(algorithm)),
+            (None, None) => None,
+            (Some(_), Some(_)) => return Err(too_many()),
+        };
+        if headers
+            .get("x-amz-checksum-type")
+            .is_some_and(|kind| kind != "FULL_OBJECT")
+        {
+            return Err(s3_error!(
+                InvalidRequest,
+                "The checksum type of an upload in one piece is FULL_OBJECT"
+            ));
+        }
+        check_announced(headers, checksum.as_ref())?;
+        Ok(Self {
+            checksum,
+            md5: content_md5(headers)?,
+        })
+    }
+
+    /// Reads `Content-MD5` alone.
+    pub(crate) fn md5_only(headers: &HeaderMap) -> S3Result<Self> {
+        Ok(Self {
+            checksum: None,
+            md5: content_md5(headers)?,
+        })
+    }
+
+    /// The algorithm of the client's checksum.
+    pub(crate) fn algorithm(&self) -> Option<ChecksumAlgorithm> {
+        self.checksum.as_ref().map(ExpectedChecksum::algorithm)
+    }
+
+    /// What the vault is to compute.
+    pub(crate) fn plan(&self) -> DigestPlan {
+        DigestPlan {
+            checksum: self.algorithm(),
+            md5: self.md5.is_some(),
+        }
+    }
+
+    /// The comparison to make once the bytes have come.
+    pub(crate) fn check(self, trailers: Option<TrailingHeaders>) -> CheckDigests {
+        Box::new(move |digests| {
+            let found = digests.checksum.as_ref();
+            self.compare(trailers.as_ref(), digests.md5, |algorithm| {
+                found
+                    .filter(|sum| sum.algorithm == algorithm)
+                    .map(|sum| sum.value.clone())
+            })
+        })
+    }
+
+    /// Compares with digests: MD5 where it was computed, and the value of an algorithm.
+    pub(crate) fn compare(
+        &self,
+        trailers: Option<&TrailingHeaders>,
+        md5: Option<[u8; 16]>,
+        value: impl FnOnce(ChecksumAlgorithm) -> Option<String>,
+    ) -> Result<(), VaultError> {
+        if self.md5.is_some() && self.md5 != md5 {
+            return Err(VaultError::BadDigest {
+                what: "Content-MD5",
+            });
+        }
+        let Some(claim) = &self.checksum else {
+            return Ok(());
+        };
+        let algorithm = claim.algorithm();
+        let expected = match claim {
+            ExpectedChecksum::Value(_, value) => value.clone(),
+            ExpectedChecksum::Trailer(_) => trailer_value(trailers, algorithm)?,
+        };
+        match value(algorithm) == Some(expected) {
+            true => Ok(()),
+            false => Err(VaultError::BadDigest {
+                what: name(algorithm),
+            }),
+        }
+    }
+
+    /// Compares with a body that is in memory.
+    pub(crate) fn compare_whole(&self, body: &[Bytes]) -> Result<(), VaultError> {
+        let md5 = self.md5.map(|_| {
+            let mut md5 = Md5::new();
+            body.iter().for_each(|piece| md5.update(piece));
+            md5.finalize()
+        });
+        self.compare(None, md5, |algorithm| {
+            let mut hasher = hasher(algorithm);
+            body.iter().for_each(|piece| hasher.update(piece));
+            Some(value(hasher))
+        })
+    }
+
+    /// Splits off the checksum: what is left for the vault, and what the front door compares.
+    pub(crate) fn split(self) -> (Self, Self) {
+        (
+            Self {
+                checksum: None,
+                md5: self.md5,
+            },
+            Self {
+                checksum: self.checksum,
+                md5: None,
+            },
+        )
+    }
+}
+
+fn trailer_value(
+    trailers: Option<&TrailingHeaders>,
+    algorithm: ChecksumAlgorithm,
+) -> Result<String, VaultError> {
+    let missing = VaultError::Invalid {
+        what: "the checksum that x-amz-trailer announces is missing",
+    };
+    let value = trailers.and_then(|trailers| {
+        trailers.read(|headers| {
+            let value = headers.get(row(algorithm).header)?;
+            Some(value.to_str().unwrap_or("").to_owned())
+        })
+    });
+    let value = value.flatten().ok_or(missing)?;
+    match is_value(algorithm, &value) {
+        true => Ok(value),
+        false => Err(VaultError::Invalid {
+            what: "the checksum in the trailer is not valid",
+        }),
+    }
+}
+
+/// `x-amz-sdk-checksum-algorithm` must be that of the checksum which is sent.
+fn check_announced(headers: &HeaderMap, claim: Option<&ExpectedChecksum>) -> S3Result {
+    let Some(announced) = headers.get("x-amz-sdk-checksum-algorithm") else {
+        return Ok(());
+    };
+    let announced = by_name(announced.to_str().unwrap_or(""))?;
+    match claim {
+        Some(claim) if claim.algorithm() == announced => Ok(()),
+        Some(_) => Err(s3_error!(
+            InvalidRequest,
+            "Value for x-amz-sdk-checksum-algorithm header is invalid."
+        )),
+        // Content-MD5 is a checksum as well, which older clients prefer.
+        None if headers.contains_key("content-md5") => Ok(()),
+        None => Err(s3_error!(
+            InvalidRequest,
+            "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or \
+             x-amz-trailer headers were found."
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coffer_vault::Digests;
+    use coffer_vault::record::{Checksum, ChecksumKind};
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn expected(pairs: &[(&'static str, &'static str)]) -> Result<ExpectedDigests, String> {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        };
+        ExpectedDigests::read(&pairs.iter().map(pair).collect())
+            .map_err(|error| error.code().as_str().to_owned())
+    }
+
+    // Of "123456789": the CRC catalogue's check value, in Base64.
+    const CRC32: &str = "y/Q5Jg==";
+
+    fn found(value: &str) -> Digests {
+        let checksum = Checksum {
+            algorithm: ChecksumAlgorithm::Crc32,
+            kind: ChecksumKind::FullObject,
+            value: value.into(),
+        };
+        Digests {
+            checksum: Some(checksum),
+            md5: None,
+        }
+    }
+
+    #[test]
+    fn checksums_in_headers_are_compared() {
+        let expected = expected(&[("x-amz-checksum-crc32", CRC32)]).unwrap();
+        assert_eq!(expected.plan().checksum, Some(ChecksumAlgorithm::Crc32));
+        assert!(expected.clone().check(None)(&found(CRC32)).is_ok());
+        let wrong = expected.clone().check(None)(&found("AAAAAA=="));
+        assert!(matches!(
+            wrong,
+            Err(VaultError::BadDigest { what: "CRC32" })
+        ));
+        assert!(
+            expected
+                .compare_whole(&["1234".into(), "56789".into()])
+                .is_ok()
+        );
+        assert!(expected.compare_whole(&["1234".into()]).is_err());
+    }
+
+    #[test]
+    fn content_md5_is_compared() {
+        // RFC 1321, appendix A.5: "abc".
+        let expected = expected(&[("content-md5", "kAFQmDzST7DWlj99KOF/cg==")]).unwrap();
+        assert!(expected.plan().md5);
+        assert!(expected.compare_whole(&["abc".into()]).is_ok());
+        assert!(expected.compare_whole(&["abd".into()]).is_err());
+    }
+
+    #[test]
+    fn a_trailer_that_was_announced_must_come() {
+        let expected = expected(&[("x-amz-trailer", "X-Amz-Checksum-Crc32")]).unwrap();
+        assert_eq!(expected.plan().checksum, Some(ChecksumAlgorithm::Crc32));
+        let missing = expected.check(None)(&found(CRC32));
+        assert!(matches!(missing, Err(VaultError::Invalid { .. })));
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused() {
+        let invalid = Err("InvalidRequest".to_owned());
+        assert_eq!(expected(&[("x-amz-checksum-crc32", "AAAA")]), invalid);
+        assert_eq!(expected(&[("x-amz-checksum-crc32", "!")]), invalid);
+        assert_eq!(expected(&[("x-amz-checksum-xxhash64", "AAAA")]), invalid);
+        assert_eq!(
+            expected(&[("x-amz-trailer", "x-amz-checksum-md4")]),
+            invalid
+        );
+        assert_eq!(
+            expected(&[("x-amz-sdk-checksum-algorithm", "CRC32")]),
+            invalid
+        );
+        assert_eq!(
+            expected(&[("x-amz-sdk-checksum-algorithm", "ROT13")]),
+            invalid
+        );
+        let two = [
+            ("x-amz-checksum-crc32", CRC32),
+            ("x-amz-checksum-crc32c", CRC32),
+        ];
+        assert_eq!(expected(&two), invalid);
+        let other = [
+            ("x-amz-checksum-crc32", CRC32),
+            ("x-amz-sdk-checksum-algorithm", "SHA1"),
+        ];
+        assert_eq!(expected(&other), invalid);
+        assert_eq!(
+            expected(&[("content-md5", "abc")]),
+            Err("InvalidDigest".to_owned())
+        );
+        assert_eq!(
+            expected(&[("x-amz-checksum-mode", "ENABLED")]),
+            Ok(ExpectedDigests::default())
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! Headers that tell of checksums.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use coffer_vault::record::ChecksumAlgorithm;
+use http::HeaderMap;
+use s3s::{S3Error, S3Result, s3_error};
+
+use crate::checksums::algorithms::{ALGORITHMS, by_name, is_value};
+
+/// Headers that begin like a checksum and are none.
+pub(crate) const NOT_VALUES: [&str; 3] = [
+    "x-amz-checksum-algorithm",
+    "x-amz-checksum-mode",
+    "x-amz-checksum-type",
+];
+
+/// The one checksum in the headers, if any.
+pub(crate) fn header_value(headers: &HeaderMap) -> S3Result<Option<(ChecksumAlgorithm, String)>> {
+    let mut found = None;
+    for (name, value) in headers {
+        let name = name.as_str();
+        if !name.starts_with("x-amz-checksum-") || NOT_VALUES.contains(&name) {
+            continue;
+        }
+        let row = ALGORITHMS.iter().find(|row| row.header == name);
+        let algorithm = by_name(row.map_or("", |row| row.name))?;
+        let value = value
+            .to_str()
+            .ok()
+            .filter(|value| is_value(algorithm, value));
+        let value = value
+            .ok_or_else(|| s3_error!(InvalidRequest, "Value for {name} header is invalid."))?;
+        if found.replace((algorithm, value.to_owned())).is_some() {
+            return Err(too_many());
+        }
+    }
+    Ok(found)
+}
+
+/// The one checksum that `x-amz-trailer` announces, if any.
+pub(crate) fn trailer_name(headers: &HeaderMap) -> S3Result<Option<ChecksumAlgorithm>> {
+    let mut found = None;
+    let lists = headers
+        .get_all("x-amz-trailer")
+        .iter()
+        .filter_map(|list| list.to_str().ok());
+    for name in lists.flat_map(|list| list.split(',')).map(str::trim) {
+        if !name.to_ascii_lowercase().starts_with("x-amz-checksum-") {
+            continue;
+        }
+        let row = ALGORITHMS
+            .iter()
+            .find(|row| row.header.eq_ignore_ascii_case(name));
+        if found
+            .replace(by_name(row.map_or("", |row| row.name))?)
+            .is_some()
+        {
+            return Err(too_many());
+        }
+    }
+    Ok(found)
+}
+
+/// `Content-MD5`, if there is one.
+pub(crate) fn content_md5(headers: &HeaderMap) -> S3Result<Option<[u8; 16]>> {
+    let Some(value) = headers.get("content-md5") else {
+        return Ok(None);
+    };
+    let md5 = BASE64
+        .decode(value.as_bytes())
+        .ok()
+        .and_then(|bytes| bytes.try_into().ok());
+    md5.map(Some)
+        .ok_or_else(|| s3_error!(InvalidDigest, "The Content-MD5 you specified was invalid."))
+}
+
+/// More than one checksum was sent.
+pub(crate) fn too_many() -> S3Error {
+    s3_error!(
+        InvalidRequest,
+        "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
+    )
+}

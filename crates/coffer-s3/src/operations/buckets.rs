@@ -1,0 +1,294 @@
+//! Buckets.
+
+use std::sync::Arc;
+
+use coffer_vault::{BucketInfo, Vault, VaultError, is_region};
+use s3s::dto::{
+    Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
+    DeleteBucketOutput, DeleteBucketTaggingInput, DeleteBucketTaggingOutput,
+    GetBucketEncryptionInput, GetBucketEncryptionOutput, GetBucketLocationInput,
+    GetBucketLocationOutput, GetBucketTaggingInput, GetBucketTaggingOutput,
+    GetBucketVersioningInput, GetBucketVersioningOutput, HeadBucketInput, HeadBucketOutput,
+    ListBucketsInput, ListBucketsOutput, PutBucketEncryptionInput, PutBucketEncryptionOutput,
+    PutBucketTaggingInput, PutBucketTaggingOutput, ServerSideEncryption,
+    ServerSideEncryptionByDefault, ServerSideEncryptionConfiguration, ServerSideEncryptionRule,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+
+use crate::around_s3s::xml_bodies::CanonicalXml;
+use crate::errors::{from_vault, not_implemented};
+use crate::http::dates::timestamp;
+use crate::limits::{BUCKET_TAGS_MAX, BUCKETS_PAGE_MAX, LOCATION_MAX_BYTES};
+use crate::operations::listing::owner;
+use crate::parameters::continuation_tokens;
+use crate::parameters::encryption;
+use crate::parameters::names;
+use crate::parameters::tags;
+use crate::request::caller::{Caller, headers};
+use crate::signature::requirements::REGION;
+
+/// The level whose buckets have no location constraint.
+const DEFAULT_LEVEL: &str = "default";
+
+/// What s3s passes over in the body of `CreateBucket`.
+const TAGS_ELEMENT: &[u8] = b"<Tags";
+
+/// `CreateBucket`: the location constraint names a level. Clients send their region by themselves,
+/// so that means the default; no level is made that is called like one.
+pub(crate) async fn create_bucket(
+    vault: &Vault,
+    request: S3Request<CreateBucketInput>,
+) -> S3Result<S3Response<CreateBucketOutput>> {
+    let caller = Caller::of(&request)?;
+    caller.check_xml_body(headers(&request))?;
+    let document = request.extensions.get::<Arc<CanonicalXml>>();
+    if document
+        .map_or(&[][..], |document| &document.text)
+        .windows(TAGS_ELEMENT.len())
+        .any(|window| window == TAGS_ELEMENT)
+    {
+        return Err(not_implemented(
+            "Making a bucket with tags (use PutBucketTagging after it)",
+        ));
+    }
+    let input = request.input;
+    let bucket = names::new_bucket(&input.bucket)?;
+    let configuration = input.create_bucket_configuration.unwrap_or_default();
+    if configuration.bucket.is_some() || configuration.location.is_some() {
+        return Err(not_implemented("Making a directory bucket"));
+    }
+    let constraint = configuration.location_constraint;
+    let level = constraint.as_ref().map(BucketLocationConstraint::as_str);
+    let level = level.filter(|name| !name.is_empty() && !is_region(name));
+    let made = match level {
+        Some(name) if name.len() > LOCATION_MAX_BYTES => Err(VaultError::NoSuchLevel),
+        level => vault.create_bucket(&caller.subject, &bucket, level).await,
+    };
+    made.map_err(|error| caller.refused(error))?;
+    let location = Some(format!("/{bucket}"));
+    Ok(S3Response::new(CreateBucketOutput { location }))
+}
+
+/// `DeleteBucket`.
+pub(crate) async fn delete_bucket(
+    vault: &Vault,
+    request: S3Request<DeleteBucketInput>,
+) -> S3Result<S3Response<DeleteBucketOutput>> {
+    let caller = Caller::of(&request)?;
+    let bucket = names::bucket(&request.input.bucket)?;
+    vault
+        .delete_bucket(&caller.subject, &bucket)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    Ok(S3Response::new(DeleteBucketOutput::default()))
+}
+
+pub(crate) async fn bucket_info(
+    vault: &Vault,
+    caller: &Caller,
+    bucket: &str,
+) -> S3Result<BucketInfo> {
+    let bucket = names::bucket(bucket)?;
+    vault
+        .bucket(&caller.subject, &bucket)
+        .await
+        .map_err(from_vault)
+}
+
+/// `HeadBucket`.
+pub(crate) async fn head_bucket(
+    vault: &Vault,
+    request: S3Request<HeadBucketInput>,
+) -> S3Result<S3Response<HeadBucketOutput>> {
+    let caller = Caller::of(&request)?;
+    bucket_info(vault, &caller, &request.input.bucket).await?;
+    let output = HeadBucketOutput {
+        bucket_region: Some(REGION.to_owned()),
+        ..Default::default()
+    };
+    Ok(S3Response::new(output))
+}
+
+/// `GetBucketLocation`: the level, or nothing for the default one.
+pub(crate) async fn bucket_location(
+    vault: &Vault,
+    request: S3Request<GetBucketLocationInput>,
+) -> S3Result<S3Response<GetBucketLocationOutput>> {
+    let caller = Caller::of(&request)?;
+    let info = bucket_info(vault, &caller, &request.input.bucket).await?;
+    let named = (info.level != DEFAULT_LEVEL).then_some(info.level);
+    let location_constraint = named.map(BucketLocationConstraint::from);
+    Ok(S3Response::new(GetBucketLocationOutput {
+        location_constraint,
+    }))
+}
+
+/// `ListBuckets`.
+pub(crate) async fn list_buckets(
+    vault: &Vault,
+    request: S3Request<ListBucketsInput>,
+) -> S3Result<S3Response<ListBucketsOutput>> {
+    let caller = Caller::of(&request)?;
+    let input = request.input;
+    let prefix = input.prefix.unwrap_or_default();
+    let after = input
+        .continuation_token
+        .as_deref()
+        .map(continuation_tokens::decode)
+        .transpose()?;
+    let rows = input.max_buckets.unwrap_or(BUCKETS_PAGE_MAX);
+    if !(1..=BUCKETS_PAGE_MAX).contains(&rows) {
+        return Err(s3_error!(
+            InvalidArgument,
+            "Argument max-buckets must be an integer between 1 and {BUCKETS_PAGE_MAX}"
+        ));
+    }
+    if input.bucket_region.is_some_and(|region| region != REGION) {
+        let none = ListBucketsOutput {
+            buckets: Some(Vec::new()),
+            owner: Some(owner()),
+            ..Default::default()
+        };
+        return Ok(S3Response::new(none));
+    }
+    let all = vault
+        .buckets(&caller.subject)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let mut infos: Vec<_> = all
+        .into_iter()
+        .filter(|info| info.name.as_str().starts_with(&prefix))
+        .filter(|info| {
+            after
+                .as_deref()
+                .is_none_or(|after| info.name.as_str() > after)
+        })
+        .collect();
+    let rows = usize::try_from(rows).unwrap_or(0);
+    let more = infos.len() > rows;
+    infos.truncate(rows);
+    let last = infos.last().map(|info| info.name.as_str().to_owned());
+    let row = |info: BucketInfo| Bucket {
+        bucket_region: Some(REGION.to_owned()),
+        creation_date: Some(timestamp(info.created_ms)),
+        name: Some(info.name.as_str().to_owned()),
+    };
+    Ok(S3Response::new(ListBucketsOutput {
+        buckets: Some(infos.into_iter().map(row).collect()),
+        continuation_token: last
+            .filter(|_| more)
+            .as_deref()
+            .map(continuation_tokens::encode),
+        owner: Some(owner()),
+        prefix: (!prefix.is_empty()).then_some(prefix),
+    }))
+}
+
+/// `GetBucketVersioning`: what S3 answers for a bucket that was never versioned.
+pub(crate) async fn bucket_versioning(
+    vault: &Vault,
+    request: S3Request<GetBucketVersioningInput>,
+) -> S3Result<S3Response<GetBucketVersioningOutput>> {
+    let caller = Caller::of(&request)?;
+    bucket_info(vault, &caller, &request.input.bucket).await?;
+    Ok(S3Response::new(GetBucketVersioningOutput::default()))
+}
+
+/// `GetBucketEncryption`: everything is sealed under the level's key.
+pub(crate) async fn bucket_encryption(
+    vault: &Vault,
+    request: S3Request<GetBucketEncryptionInput>,
+) -> S3Result<S3Response<GetBucketEncryptionOutput>> {
+    let caller = Caller::of(&request)?;
+    let info = bucket_info(vault, &caller, &request.input.bucket).await?;
+    let by_default = ServerSideEncryptionByDefault {
+        kms_master_key_id: Some(info.level),
+        sse_algorithm: ServerSideEncryption::from_static(ServerSideEncryption::AWS_KMS),
+    };
+    let rule = ServerSideEncryptionRule {
+        apply_server_side_encryption_by_default: Some(by_default),
+        bucket_key_enabled: Some(false),
+    };
+    let configuration = ServerSideEncryptionConfiguration { rules: vec![rule] };
+    Ok(S3Response::new(GetBucketEncryptionOutput {
+        server_side_encryption_configuration: Some(configuration),
+    }))
+}
+
+/// `PutBucketEncryption`: accepts what is so already, and nothing else.
+pub(crate) async fn put_bucket_encryption(
+    vault: &Vault,
+    request: S3Request<PutBucketEncryptionInput>,
+) -> S3Result<S3Response<PutBucketEncryptionOutput>> {
+    let caller = Caller::of(&request)?;
+    caller.check_xml_body(headers(&request))?;
+    let info = bucket_info(vault, &caller, &request.input.bucket).await?;
+    let rules = request.input.server_side_encryption_configuration.rules;
+    let [
+        ServerSideEncryptionRule {
+            apply_server_side_encryption_by_default: Some(rule),
+            ..
+        },
+    ] = rules.as_slice()
+    else {
+        return Err(s3_error!(
+            MalformedXML,
+            "An encryption configuration has one rule"
+        ));
+    };
+    if rule.sse_algorithm.as_str() != ServerSideEncryption::AWS_KMS {
+        return Err(not_implemented(
+            "Any encryption of a bucket but aws:kms by its level",
+        ));
+    }
+    if let Some(named) = &rule.kms_master_key_id {
+        encryption::check_key(named, &info.level)?;
+    }
+    Ok(S3Response::new(PutBucketEncryptionOutput::default()))
+}
+
+/// `GetBucketTagging`.
+pub(crate) async fn bucket_tags(
+    vault: &Vault,
+    request: S3Request<GetBucketTaggingInput>,
+) -> S3Result<S3Response<GetBucketTaggingOutput>> {
+    let caller = Caller::of(&request)?;
+    let bucket = names::bucket(&request.input.bucket)?;
+    let found = vault.bucket_tags(&caller.subject, &bucket).await;
+    match found.map_err(|error| caller.refused(error))? {
+        Some(tags) => Ok(S3Response::new(GetBucketTaggingOutput {
+            tag_set: tags::to_set(tags),
+        })),
+        None => Err(s3_error!(NoSuchTagSet, "The TagSet does not exist")),
+    }
+}
+
+/// `PutBucketTagging`.
+pub(crate) async fn put_bucket_tags(
+    vault: &Vault,
+    request: S3Request<PutBucketTaggingInput>,
+) -> S3Result<S3Response<PutBucketTaggingOutput>> {
+    let caller = Caller::of(&request)?;
+    caller.check_xml_body(headers(&request))?;
+    let bucket = names::bucket(&request.input.bucket)?;
+    let tags = tags::from_set(request.input.tagging.tag_set, BUCKET_TAGS_MAX)?;
+    vault
+        .set_bucket_tags(&caller.subject, &bucket, Some(tags))
+        .await
+        .map_err(|error| caller.refused(error))?;
+    Ok(S3Response::new(PutBucketTaggingOutput::default()))
+}
+
+/// `DeleteBucketTagging`.
+pub(crate) async fn delete_bucket_tags(
+    vault: &Vault,
+    request: S3Request<DeleteBucketTaggingInput>,
+) -> S3Result<S3Response<DeleteBucketTaggingOutput>> {
+    let caller = Caller::of(&request)?;
+    let bucket = names::bucket(&request.input.bucket)?;
+    vault
+        .set_bucket_tags(&caller.subject, &bucket, None)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    Ok(S3Response::new(DeleteBucketTaggingOutput::default()))
+}

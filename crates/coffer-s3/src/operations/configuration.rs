@@ -1,0 +1,180 @@
+//! Configuration of buckets that nobody can set here: each answers as S3 does for a bucket where it
+//! was never set, by its default or by the code that says there is none. Setting it is
+//! `NotImplemented`, by s3s's defaults.
+
+use coffer_vault::{ReadOptions, Vault};
+use http::StatusCode;
+use s3s::dto::*;
+use s3s::{S3Error, S3Request, S3Response, S3Result};
+
+use crate::errors::custom;
+use crate::operations::buckets::bucket_info;
+use crate::operations::listing::owner;
+use crate::parameters::names;
+use crate::request::caller::Caller;
+
+/// What is answered once it is known that the bucket is there, and that the caller may know.
+macro_rules! never_set {
+    ($($(#[$doc:meta])* $function:ident($input:ident) -> $output:ident = $answer:expr;)*) => {
+        $(
+            $(#[$doc])*
+            pub(crate) async fn $function(
+                vault: &Vault,
+                request: S3Request<$input>,
+            ) -> S3Result<S3Response<$output>> {
+                let caller = Caller::of(&request)?;
+                bucket_info(vault, &caller, &request.input.bucket).await?;
+                let answer: S3Result<$output> = $answer;
+                answer.map(S3Response::new)
+            }
+        )*
+    };
+}
+
+never_set! {
+    accelerate(GetBucketAccelerateConfigurationInput) -> GetBucketAccelerateConfigurationOutput
+        = Ok(Default::default());
+    acl(GetBucketAclInput) -> GetBucketAclOutput = Ok(GetBucketAclOutput {
+        grants: Some(vec![full_control()]),
+        owner: Some(owner()),
+    });
+    analytics(GetBucketAnalyticsConfigurationInput) -> GetBucketAnalyticsConfigurationOutput
+        = Err(no_configuration());
+    all_analytics(ListBucketAnalyticsConfigurationsInput)
+        -> ListBucketAnalyticsConfigurationsOutput = Ok(ListBucketAnalyticsConfigurationsOutput {
+            is_truncated: Some(false),
+            ..Default::default()
+        });
+    cors(GetBucketCorsInput) -> GetBucketCorsOutput = Err(absent(
+        "NoSuchCORSConfiguration",
+        "The CORS configuration does not exist",
+    ));
+    intelligent_tiering(GetBucketIntelligentTieringConfigurationInput)
+        -> GetBucketIntelligentTieringConfigurationOutput = Err(no_configuration());
+    all_intelligent_tiering(ListBucketIntelligentTieringConfigurationsInput)
+        -> ListBucketIntelligentTieringConfigurationsOutput
+        = Ok(ListBucketIntelligentTieringConfigurationsOutput {
+            is_truncated: Some(false),
+            ..Default::default()
+        });
+    inventory(GetBucketInventoryConfigurationInput) -> GetBucketInventoryConfigurationOutput
+        = Err(no_configuration());
+    all_inventory(ListBucketInventoryConfigurationsInput)
+        -> ListBucketInventoryConfigurationsOutput = Ok(ListBucketInventoryConfigurationsOutput {
+            is_truncated: Some(false),
+            ..Default::default()
+        });
+    lifecycle(GetBucketLifecycleConfigurationInput) -> GetBucketLifecycleConfigurationOutput
+        = Err(absent(
+            "NoSuchLifecycleConfiguration",
+            "The lifecycle configuration does not exist",
+        ));
+    logging(GetBucketLoggingInput) -> GetBucketLoggingOutput = Ok(Default::default());
+    metrics(GetBucketMetricsConfigurationInput) -> GetBucketMetricsConfigurationOutput
+        = Err(no_configuration());
+    all_metrics(ListBucketMetricsConfigurationsInput) -> ListBucketMetricsConfigurationsOutput
+        = Ok(ListBucketMetricsConfigurationsOutput {
+            is_truncated: Some(false),
+            ..Default::default()
+        });
+    notification(GetBucketNotificationConfigurationInput)
+        -> GetBucketNotificationConfigurationOutput = Ok(Default::default());
+    object_lock(GetObjectLockConfigurationInput) -> GetObjectLockConfigurationOutput = Err(absent(
+        "ObjectLockConfigurationNotFoundError",
+        "Object Lock configuration does not exist for this bucket",
+    ));
+    legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput = Err(not_locked());
+    retention(GetObjectRetentionInput) -> GetObjectRetentionOutput = Err(not_locked());
+    /// As in a new bucket since April 2023: access control lists are off.
+    ownership(GetBucketOwnershipControlsInput) -> GetBucketOwnershipControlsOutput
+        = Ok(GetBucketOwnershipControlsOutput {
+            ownership_controls: Some(OwnershipControls {
+                rules: vec![OwnershipControlsRule {
+                    object_ownership: ObjectOwnership::from_static(
+                        ObjectOwnership::BUCKET_OWNER_ENFORCED,
+                    ),
+                }],
+            }),
+        });
+    policy(GetBucketPolicyInput) -> GetBucketPolicyOutput = Err(no_policy());
+    policy_status(GetBucketPolicyStatusInput) -> GetBucketPolicyStatusOutput = Err(no_policy());
+    /// As in a new bucket since April 2023, and it is so: nothing is public here.
+    public_access(GetPublicAccessBlockInput) -> GetPublicAccessBlockOutput
+        = Ok(GetPublicAccessBlockOutput {
+            public_access_block_configuration: Some(PublicAccessBlockConfiguration {
+                block_public_acls: Some(true),
+                block_public_policy: Some(true),
+                ignore_public_acls: Some(true),
+                restrict_public_buckets: Some(true),
+            }),
+        });
+    replication(GetBucketReplicationInput) -> GetBucketReplicationOutput = Err(absent(
+        "ReplicationConfigurationNotFoundError",
+        "The replication configuration was not found",
+    ));
+    request_payment(GetBucketRequestPaymentInput) -> GetBucketRequestPaymentOutput
+        = Ok(GetBucketRequestPaymentOutput {
+            payer: Some(Payer::from_static(Payer::BUCKET_OWNER)),
+        });
+    website(GetBucketWebsiteInput) -> GetBucketWebsiteOutput = Err(absent(
+        "NoSuchWebsiteConfiguration",
+        "The specified bucket does not have a website configuration",
+    ));
+}
+
+/// `GetObjectAcl`: the owner has full control, and nobody has any by a list.
+pub(crate) async fn object_acl(
+    vault: &Vault,
+    request: S3Request<GetObjectAclInput>,
+) -> S3Result<S3Response<GetObjectAclOutput>> {
+    let caller = Caller::of(&request)?;
+    let input = request.input;
+    names::check_version(input.version_id.as_deref())?;
+    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    vault
+        .head_object(&caller.subject, &bucket, &name, ReadOptions::default())
+        .await
+        .map_err(|error| caller.refused(error))?;
+    Ok(S3Response::new(GetObjectAclOutput {
+        grants: Some(vec![full_control()]),
+        owner: Some(owner()),
+        ..Default::default()
+    }))
+}
+
+fn full_control() -> Grant {
+    let Owner { display_name, id } = owner();
+    let grantee = Grantee {
+        display_name,
+        email_address: None,
+        id,
+        type_: Type::from_static(Type::CANONICAL_USER),
+        uri: None,
+    };
+    Grant {
+        grantee: Some(grantee),
+        permission: Some(Permission::from_static(Permission::FULL_CONTROL)),
+    }
+}
+
+fn absent(code: &'static str, message: &'static str) -> S3Error {
+    custom(code, StatusCode::NOT_FOUND, message)
+}
+
+fn no_configuration() -> S3Error {
+    absent(
+        "NoSuchConfiguration",
+        "The specified configuration does not exist.",
+    )
+}
+
+fn no_policy() -> S3Error {
+    absent("NoSuchBucketPolicy", "The bucket policy does not exist")
+}
+
+fn not_locked() -> S3Error {
+    s3s::s3_error!(
+        InvalidRequest,
+        "Bucket is missing Object Lock Configuration"
+    )
+}

@@ -1,0 +1,106 @@
+//! Copies of objects, within the server.
+
+use coffer_vault::{CopyTarget, Vault};
+use s3s::dto::{
+    CopyObjectInput, CopyObjectOutput, CopyObjectResult, ETag, MetadataDirective, TaggingDirective,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+
+use crate::checksums::algorithms::{by_name, kind, set_checksum};
+use crate::http::conditions;
+use crate::http::dates::timestamp;
+use crate::limits::OBJECT_TAGS_MAX;
+use crate::parameters::copy_source;
+use crate::parameters::encryption;
+use crate::parameters::metadata;
+use crate::parameters::names;
+use crate::parameters::tags;
+use crate::request::caller::{Caller, headers};
+
+/// `CopyObject`.
+pub(crate) async fn copy_object(
+    vault: &Vault,
+    mut request: S3Request<CopyObjectInput>,
+) -> S3Result<S3Response<CopyObjectOutput>> {
+    let caller = Caller::of(&request)?;
+    let bucket = names::bucket(&request.input.bucket)?;
+    let name = names::object(std::mem::take(&mut request.input.key))?;
+    let source = copy_source::read(headers(&request))?;
+    caller
+        .check_named_key(vault, &bucket, headers(&request))
+        .await?;
+
+    let replace_metadata = replaces_metadata(request.input.metadata_directive.as_ref())?;
+    let replace_tags = replaces_tags(request.input.tagging_directive.as_ref())?;
+    let changes = replace_metadata
+        || replace_tags
+        || request.input.checksum_algorithm.is_some()
+        || request.input.storage_class.is_some()
+        || request.input.server_side_encryption.is_some();
+    if source.bucket == bucket && source.name == name && !changes {
+        return Err(s3_error!(
+            InvalidRequest,
+            "This copy request is illegal because it is trying to copy an object to itself \
+             without changing the object's metadata, storage class, website redirect location or \
+             encryption attributes."
+        ));
+    }
+    let details = match replace_metadata {
+        true => Some(metadata::of_headers(headers(&request))?),
+        false => None,
+    };
+    let header = request.input.tagging.as_deref();
+    let tags = match replace_tags {
+        true => Some(tags::from_header(header, OBJECT_TAGS_MAX)?),
+        false => None,
+    };
+    let algorithm = request.input.checksum_algorithm.as_ref();
+    let checksum = algorithm
+        .map(|algorithm| by_name(algorithm.as_str()))
+        .transpose()?;
+    let precondition = conditions::of_write(headers(&request))?;
+    let wanted = conditions::wanted(&precondition, &name);
+    let target = CopyTarget {
+        name,
+        details,
+        tags,
+        checksum,
+        precondition,
+    };
+    let copied = vault.copy_object(&caller.subject, source, &bucket, target);
+    let stored = match copied.await.map_err(copy_source::too_large) {
+        Ok(stored) => stored,
+        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
+    };
+
+    let checksum = stored.checksum.as_ref();
+    let mut result = CopyObjectResult {
+        checksum_type: checksum.map(|checksum| kind(checksum.kind)),
+        e_tag: Some(ETag::Strong(stored.etag)),
+        last_modified: Some(timestamp(stored.modified_ms)),
+        ..Default::default()
+    };
+    set_checksum!(result, checksum);
+    Ok(S3Response::new(CopyObjectOutput {
+        copy_object_result: Some(result),
+        server_side_encryption: encryption::algorithm(),
+        ssekms_key_id: Some(stored.level),
+        ..Default::default()
+    }))
+}
+
+fn replaces_metadata(directive: Option<&MetadataDirective>) -> S3Result<bool> {
+    match directive.map(MetadataDirective::as_str) {
+        None | Some(MetadataDirective::COPY) => Ok(false),
+        Some(MetadataDirective::REPLACE) => Ok(true),
+        Some(_) => Err(s3_error!(InvalidArgument, "Unknown metadata directive.")),
+    }
+}
+
+fn replaces_tags(directive: Option<&TaggingDirective>) -> S3Result<bool> {
+    match directive.map(TaggingDirective::as_str) {
+        None | Some(TaggingDirective::COPY) => Ok(false),
+        Some(TaggingDirective::REPLACE) => Ok(true),
+        Some(_) => Err(s3_error!(InvalidArgument, "Unknown tagging directive.")),
+    }
+}

@@ -1,0 +1,261 @@
+//! GET and HEAD of objects.
+
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use coffer_vault::record::{Checksum, ObjectName};
+use coffer_vault::{
+    BucketName, Conditions, EtagMatch, ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Vault,
+    VaultError,
+};
+use futures::Stream;
+use s3s::dto::{
+    ChecksumMode, ETag, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
+    StreamingBlob,
+};
+use s3s::stream::{ByteStream, RemainingLength};
+use s3s::{S3Error, S3Request, S3Response, S3Result, StdError, s3_error};
+
+use crate::around_s3s::finish_response::StatusInstead;
+use crate::checksums::algorithms::{kind, set_checksum};
+use crate::http::conditions;
+use crate::http::dates::timestamp;
+use crate::http::ranges;
+use crate::parameters::encryption;
+use crate::parameters::metadata::{self, DEFAULT_CONTENT_TYPE};
+use crate::parameters::names;
+use crate::request::caller::{Caller, headers};
+
+/// What GET and HEAD tell alike.
+macro_rules! describe {
+    ($output:ident, $info:expr, $checksum:expr) => {
+        $output {
+            accept_ranges: Some("bytes".to_owned()),
+            cache_control: $info.head.details.headers.cache_control.clone(),
+            checksum_type: $checksum.map(|checksum| kind(checksum.kind)),
+            content_disposition: $info.head.details.headers.content_disposition.clone(),
+            content_encoding: $info.head.details.headers.content_encoding.clone(),
+            content_language: $info.head.details.headers.content_language.clone(),
+            content_length: i64::try_from($info.range.end - $info.range.start).ok(),
+            content_type: Some(
+                $info
+                    .head
+                    .details
+                    .headers
+                    .content_type
+                    .clone()
+                    .unwrap_or_else(|| DEFAULT_CONTENT_TYPE.to_owned()),
+            ),
+            e_tag: Some(ETag::Strong($info.head.etag.clone())),
+            last_modified: Some(timestamp($info.head.modified_ms)),
+            metadata: metadata::user_metadata(&$info.head.details),
+            server_side_encryption: encryption::algorithm(),
+            ssekms_key_id: Some($info.level.clone()),
+            ..Default::default()
+        }
+    };
+}
+
+/// `GetObject`.
+pub(crate) async fn get_object(
+    vault: &Vault,
+    request: S3Request<GetObjectInput>,
+) -> S3Result<S3Response<GetObjectOutput>> {
+    let caller = Caller::of(&request)?;
+    let conditions = conditions::of_read(headers(&request));
+    let of_range = conditions::of_range(headers(&request));
+    let input = request.input;
+    names::check_version(input.version_id.as_deref())?;
+    let asked = ranges::requested(input.range, input.part_number)?;
+    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let place = (&bucket, &name);
+    let range = still_of(vault, &caller, place, asked, of_range).await;
+    let options = of_one_object(vault, &caller, place, ReadOptions { conditions, range }).await?;
+    let read = vault
+        .read_object(&caller.subject, &bucket, &name, options)
+        .await
+        .map_err(|error| read_refused(&caller, range, error))?;
+    let info = read.info;
+    let checksum = told_checksum(&info, range, input.checksum_mode);
+    let mut output = describe!(GetObjectOutput, info, checksum);
+    set_checksum!(output, checksum);
+    output.content_range = content_range(&info, range);
+    output.parts_count = parts_count(&info, range);
+    output.tag_count = i32::try_from(info.head.tag_count)
+        .ok()
+        .filter(|count| *count > 0);
+    let (expires, odd) = metadata::expires(&info.head.details.headers);
+    output.expires = expires;
+    output.body = Some(StreamingBlob::new(Outgoing { body: read.body }));
+    let overridden = input.response_expires.is_some();
+    Ok(S3Response::with_headers(
+        output,
+        if overridden { Default::default() } else { odd },
+    ))
+}
+
+/// The range, unless `If-Range` names another object than the one that is there: then all of it.
+/// Should it be replaced between this look and the reading, its entity tag in the answer tells.
+async fn still_of(
+    vault: &Vault,
+    caller: &Caller,
+    (bucket, name): (&BucketName, &ObjectName),
+    range: RangeRequest,
+    condition: Option<Conditions>,
+) -> RangeRequest {
+    let Some(conditions) = condition.filter(|_| range != RangeRequest::All) else {
+        return range;
+    };
+    let options = ReadOptions {
+        conditions,
+        range: RangeRequest::All,
+    };
+    match vault
+        .head_object(&caller.subject, bucket, name, options)
+        .await
+    {
+        Err(VaultError::PreconditionFailed) => RangeRequest::All,
+        _ => range, // what else is wrong, the reading will tell
+    }
+}
+
+/// The vault looks up where a part lies, and then reads the object: which is another one, perhaps,
+/// where the part lies elsewhere. So the entity tag becomes a condition, of parts alone.
+async fn of_one_object(
+    vault: &Vault,
+    caller: &Caller,
+    (bucket, name): (&BucketName, &ObjectName),
+    options: ReadOptions,
+) -> S3Result<ReadOptions> {
+    let range = options.range;
+    if !matches!(range, RangeRequest::Part(_)) {
+        return Ok(options);
+    }
+    let conditions = options.conditions.clone();
+    let whole = ReadOptions {
+        range: RangeRequest::All,
+        ..options
+    };
+    let info = vault
+        .head_object(&caller.subject, bucket, name, whole)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let conditions = Conditions {
+        if_match: Some(EtagMatch::OneOf(vec![info.head.etag])),
+        ..conditions
+    };
+    Ok(ReadOptions { conditions, range })
+}
+
+fn read_refused(caller: &Caller, range: RangeRequest, error: VaultError) -> S3Error {
+    match (range, error) {
+        // The client's own conditions held a moment ago.
+        (RangeRequest::Part(_), VaultError::PreconditionFailed) => s3_error!(
+            ServiceUnavailable,
+            "The object was replaced while its part was looked up. Try again."
+        ),
+        (_, error) => caller.refused(error),
+    }
+}
+
+/// `HeadObject`.
+pub(crate) async fn head_object(
+    vault: &Vault,
+    request: S3Request<HeadObjectInput>,
+) -> S3Result<S3Response<HeadObjectOutput>> {
+    let caller = Caller::of(&request)?;
+    let conditions = conditions::of_read(headers(&request));
+    let of_range = conditions::of_range(headers(&request));
+    let input = request.input;
+    names::check_version(input.version_id.as_deref())?;
+    let asked = ranges::requested(input.range, input.part_number)?;
+    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let place = (&bucket, &name);
+    let range = still_of(vault, &caller, place, asked, of_range).await;
+    let options = of_one_object(vault, &caller, place, ReadOptions { conditions, range }).await?;
+    let info = vault
+        .head_object(&caller.subject, &bucket, &name, options)
+        .await
+        .map_err(|error| read_refused(&caller, range, error))?;
+    let checksum = told_checksum(&info, range, input.checksum_mode);
+    let mut output = describe!(HeadObjectOutput, info, checksum);
+    set_checksum!(output, checksum);
+    output.content_range = content_range(&info, range);
+    output.parts_count = parts_count(&info, range);
+    let (expires, mut more) = metadata::expires(&info.head.details.headers);
+    output.expires = input.response_expires.clone().or(expires);
+    if input.response_expires.is_some() {
+        more.clear();
+    }
+    // s3s applies these to GET only.
+    output.cache_control = input.response_cache_control.or(output.cache_control);
+    output.content_disposition = input
+        .response_content_disposition
+        .or(output.content_disposition);
+    output.content_encoding = input.response_content_encoding.or(output.content_encoding);
+    output.content_language = input.response_content_language.or(output.content_language);
+    output.content_type = input.response_content_type.or(output.content_type);
+    // s3s has no field for it in this output.
+    if info.head.tag_count > 0 {
+        more.insert("x-amz-tagging-count", info.head.tag_count.into());
+    }
+    let mut response = S3Response::with_headers(output, more);
+    if response.output.content_range.is_some() {
+        response
+            .extensions
+            .insert(StatusInstead(http::StatusCode::PARTIAL_CONTENT));
+    }
+    Ok(response)
+}
+
+/// The checksum of the whole goes with the whole only: clients compare it with what they get.
+fn told_checksum(
+    info: &ObjectInfo,
+    range: RangeRequest,
+    mode: Option<ChecksumMode>,
+) -> Option<&Checksum> {
+    let wanted = mode.is_some_and(|mode| mode.as_str().eq_ignore_ascii_case("ENABLED"));
+    let is_whole = range == RangeRequest::All;
+    info.head
+        .details
+        .checksum
+        .as_ref()
+        .filter(|_| wanted && is_whole)
+}
+
+/// `Content-Range`, where a part of the object was asked for. An empty object has no range.
+fn content_range(info: &ObjectInfo, range: RangeRequest) -> Option<String> {
+    let Range { start, end } = info.range;
+    let is_part = range != RangeRequest::All && start < end;
+    is_part.then(|| format!("bytes {start}-{}/{}", end - 1, info.head.size_bytes))
+}
+
+fn parts_count(info: &ObjectInfo, range: RangeRequest) -> Option<i32> {
+    let asked = matches!(range, RangeRequest::Part(_));
+    let count = i32::try_from(info.head.part_count).ok();
+    count.filter(|count| asked && *count > 0)
+}
+
+/// An object's bytes on their way to hyper, as they come from the vault. An error ends the
+/// connection: the client has a status by then, and must not take what it has for the object.
+struct Outgoing {
+    body: ObjectBody,
+}
+
+impl Stream for Outgoing {
+    type Item = Result<Bytes, StdError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = Pin::new(&mut self.body).poll_next(cx);
+        polled.map_err(|error| Box::new(error) as StdError)
+    }
+}
+
+impl ByteStream for Outgoing {
+    fn remaining_length(&self) -> RemainingLength {
+        let remaining = usize::try_from(self.body.remaining_bytes()).unwrap_or(usize::MAX);
+        RemainingLength::new_exact(remaining)
+    }
+}

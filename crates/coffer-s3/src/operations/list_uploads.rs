@@ -1,0 +1,164 @@
+//! Listings of multipart uploads and of their parts.
+
+use coffer_vault::Vault;
+use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind, Part, Upload, UploadsQuery};
+use s3s::dto::{
+    self, ETag, Initiator, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListPartsInput,
+    ListPartsOutput, MultipartUpload, StorageClass,
+};
+use s3s::{S3Request, S3Response, S3Result};
+
+use crate::checksums::algorithms::{kind, name as algorithm_name, set_checksum};
+use crate::http::dates::timestamp;
+use crate::limits::LIST_MAX;
+use crate::operations::listing::{Writing, owner, page_size, prefixes};
+use crate::parameters::names;
+use crate::request::caller::Caller;
+
+fn initiator() -> Initiator {
+    let owner = owner();
+    Initiator {
+        display_name: owner.display_name,
+        id: owner.id,
+    }
+}
+
+fn standard() -> StorageClass {
+    StorageClass::from_static(StorageClass::STANDARD)
+}
+
+fn told(
+    checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
+) -> (Option<dto::ChecksumAlgorithm>, Option<dto::ChecksumType>) {
+    let (algorithm, checksum_kind) = checksum.unzip();
+    let algorithm =
+        algorithm.map(|algorithm| dto::ChecksumAlgorithm::from_static(algorithm_name(algorithm)));
+    (algorithm, checksum_kind.map(kind))
+}
+
+/// `ListParts`.
+pub(crate) async fn list_parts(
+    vault: &Vault,
+    request: S3Request<ListPartsInput>,
+) -> S3Result<S3Response<ListPartsOutput>> {
+    let caller = Caller::of(&request)?;
+    let input = request.input;
+    let (bucket, name) = (
+        names::bucket(&input.bucket)?,
+        names::object(input.key.clone())?,
+    );
+    let id = names::upload(&input.upload_id)?;
+    let rows = page_size(input.max_parts, "max-parts", LIST_MAX)?;
+    let marker = page_size(
+        input.part_number_marker.or(Some(0)),
+        "part-number-marker",
+        i32::MAX,
+    )?;
+    let page = vault
+        .list_parts(
+            &caller.subject,
+            &bucket,
+            &name,
+            id,
+            marker.unsigned_abs(),
+            usize::try_from(rows).unwrap_or(0),
+        )
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let (checksum_algorithm, checksum_type) = told(page.upload.checksum);
+    let is_truncated = rows > 0 && page.next.is_some();
+    let next = page
+        .next
+        .filter(|_| is_truncated)
+        .and_then(|number| i32::try_from(number).ok());
+    Ok(S3Response::new(ListPartsOutput {
+        bucket: Some(input.bucket),
+        key: Some(input.key),
+        upload_id: Some(input.upload_id),
+        checksum_algorithm,
+        checksum_type,
+        initiator: Some(initiator()),
+        owner: Some(owner()),
+        is_truncated: Some(is_truncated),
+        max_parts: Some(rows),
+        part_number_marker: Some(marker),
+        next_part_number_marker: next,
+        parts: Some(page.parts.into_iter().map(part).collect()),
+        storage_class: Some(standard()),
+        ..Default::default()
+    }))
+}
+
+fn part(part: Part) -> dto::Part {
+    let mut row = dto::Part {
+        e_tag: Some(ETag::Strong(part.etag)),
+        last_modified: Some(timestamp(part.modified_ms)),
+        part_number: i32::try_from(part.number).ok(),
+        size: i64::try_from(part.blob.plaintext_bytes).ok(),
+        ..Default::default()
+    };
+    set_checksum!(row, part.blob.checksum.as_ref());
+    row
+}
+
+/// `ListMultipartUploads`.
+pub(crate) async fn list_uploads(
+    vault: &Vault,
+    request: S3Request<ListMultipartUploadsInput>,
+) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
+    let caller = Caller::of(&request)?;
+    let input = request.input;
+    let bucket = names::bucket(&input.bucket)?;
+    let rows = page_size(input.max_uploads, "max-uploads", LIST_MAX)?;
+    let writing = Writing::asked(input.encoding_type.as_ref())?;
+    let key_marker = input.key_marker.clone().filter(|marker| !marker.is_empty());
+    // The id counts only behind a name (S3); one that is none sorts before all.
+    let id_marker = input.upload_id_marker.as_deref().and_then(names::parse_id);
+    let query = UploadsQuery {
+        prefix: input.prefix.clone().unwrap_or_default(),
+        delimiter: input
+            .delimiter
+            .clone()
+            .filter(|delimiter| !delimiter.is_empty()),
+        start_after: key_marker.map(|name| (name, id_marker)),
+        limit: usize::try_from(rows).unwrap_or(0).max(1),
+    };
+    let mut page = vault
+        .list_uploads(&caller.subject, &bucket, query)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    if rows == 0 {
+        page = Default::default();
+    }
+    let is_truncated = page.next.is_some();
+    let (next_name, next_id) = page.next.unzip();
+    let written = |text: Option<String>| text.map(|text| writing.write(text));
+    let row = |upload: Upload| {
+        let (checksum_algorithm, checksum_type) = told(upload.checksum);
+        MultipartUpload {
+            checksum_algorithm,
+            checksum_type,
+            initiated: Some(timestamp(upload.started_ms)),
+            initiator: Some(initiator()),
+            owner: Some(owner()),
+            key: Some(writing.write(upload.name.expose().to_owned())),
+            storage_class: Some(standard()),
+            upload_id: Some(upload.id.to_string()),
+        }
+    };
+    Ok(S3Response::new(ListMultipartUploadsOutput {
+        bucket: Some(input.bucket),
+        prefix: written(input.prefix),
+        delimiter: written(input.delimiter),
+        encoding_type: writing.told(),
+        key_marker: Some(writing.write(input.key_marker.unwrap_or_default())),
+        upload_id_marker: Some(input.upload_id_marker.unwrap_or_default()),
+        max_uploads: Some(rows),
+        is_truncated: Some(is_truncated),
+        next_key_marker: written(next_name),
+        next_upload_id_marker: next_id.flatten().map(|id| id.to_string()),
+        uploads: Some(page.uploads.into_iter().map(row).collect()),
+        common_prefixes: prefixes(page.prefixes, writing),
+        ..Default::default()
+    }))
+}

@@ -1,0 +1,315 @@
+//! Listings of a bucket's objects, in S3's three forms.
+
+use coffer_vault::record::{ListPage, ListQuery, ListedObject};
+use coffer_vault::{BucketName, Vault};
+use s3s::dto::{
+    ChecksumAlgorithm, CommonPrefix, ETag, EncodingType, ListObjectVersionsInput,
+    ListObjectVersionsOutput, ListObjectsInput, ListObjectsOutput, ListObjectsV2Input,
+    ListObjectsV2Output, Object, ObjectStorageClass, ObjectVersion, ObjectVersionStorageClass,
+    Owner,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+
+use crate::checksums::algorithms::{kind, name};
+use crate::http::dates::timestamp;
+use crate::http::percent;
+use crate::limits::LIST_MAX;
+use crate::parameters::continuation_tokens;
+use crate::parameters::names;
+use crate::request::caller::Caller;
+
+/// How names are written in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writing {
+    Plain,
+    Url,
+}
+
+impl Writing {
+    pub(crate) fn asked(encoding: Option<&EncodingType>) -> S3Result<Self> {
+        match encoding.map(EncodingType::as_str) {
+            None | Some("") => Ok(Self::Plain),
+            Some(EncodingType::URL) => Ok(Self::Url),
+            Some(_) => Err(s3_error!(
+                InvalidArgument,
+                "Invalid Encoding Method specified in Request"
+            )),
+        }
+    }
+
+    pub(crate) fn write(self, text: String) -> String {
+        match self {
+            Self::Plain => text,
+            Self::Url => percent::encode(&text),
+        }
+    }
+
+    pub(crate) fn told(self) -> Option<EncodingType> {
+        (self == Self::Url).then(|| EncodingType::from_static(EncodingType::URL))
+    }
+}
+
+/// How many rows are wanted, from a parameter of this name.
+pub(crate) fn page_size(asked: Option<i32>, parameter: &str, max: i32) -> S3Result<i32> {
+    match asked.unwrap_or(max) {
+        negative if negative < 0 => Err(s3_error!(
+            InvalidArgument,
+            "Argument {parameter} must be an integer between 0 and 2147483647"
+        )),
+        rows => Ok(rows.min(max)),
+    }
+}
+
+/// Who owns all there is, for clients that expect somebody.
+pub(crate) fn owner() -> Owner {
+    Owner {
+        display_name: Some("coffer".to_owned()),
+        id: Some("coffer".to_owned()),
+    }
+}
+
+pub(crate) fn prefixes(prefixes: Vec<String>, writing: Writing) -> Option<Vec<CommonPrefix>> {
+    let row = |prefix| CommonPrefix {
+        prefix: Some(writing.write(prefix)),
+    };
+    (!prefixes.is_empty()).then(|| prefixes.into_iter().map(row).collect())
+}
+
+/// What all three forms have in common.
+struct Listing {
+    prefix: Option<String>,
+    delimiter: Option<String>,
+    start_after: Option<String>,
+    rows: i32,
+    writing: Writing,
+}
+
+impl Listing {
+    async fn page(
+        &self,
+        vault: &Vault,
+        caller: &Caller,
+        bucket: &BucketName,
+    ) -> S3Result<ListPage> {
+        let query = ListQuery {
+            prefix: self.prefix.clone().unwrap_or_default(),
+            delimiter: self
+                .delimiter
+                .clone()
+                .filter(|delimiter| !delimiter.is_empty()),
+            start_after: self.start_after.clone().filter(|after| !after.is_empty()),
+            limit: usize::try_from(self.rows).unwrap_or(0).max(1),
+        };
+        let page = vault
+            .list_objects(&caller.subject, bucket, query)
+            .await
+            .map_err(|error| caller.refused(error))?;
+        // Who asks for no rows asks whether the bucket may be listed: that is the vault's to say.
+        match self.rows {
+            0 => Ok(ListPage::default()),
+            _ => Ok(page),
+        }
+    }
+
+    fn object(&self, listed: ListedObject, with_owner: bool) -> Object {
+        let (algorithm, checksum_kind) = listed.checksum.unzip();
+        Object {
+            checksum_algorithm: algorithm.map(|algorithm| vec![written(algorithm)]),
+            checksum_type: checksum_kind.map(kind),
+            e_tag: Some(ETag::Strong(listed.etag)),
+            key: Some(self.writing.write(listed.name.expose().to_owned())),
+            last_modified: Some(timestamp(listed.modified_ms)),
+            owner: with_owner.then(owner),
+            size: i64::try_from(listed.size_bytes).ok(),
+            storage_class: Some(ObjectStorageClass::from_static(
+                ObjectStorageClass::STANDARD,
+            )),
+            ..Default::default()
+        }
+    }
+
+    fn version(&self, listed: ListedObject) -> ObjectVersion {
+        let object = self.object(listed, true);
+        ObjectVersion {
+            checksum_algorithm: object.checksum_algorithm,
+            checksum_type: object.checksum_type,
+            e_tag: object.e_tag,
+            is_latest: Some(true),
+            key: object.key,
+            last_modified: object.last_modified,
+            owner: object.owner,
+            size: object.size,
+            storage_class: Some(ObjectVersionStorageClass::from_static(
+                ObjectVersionStorageClass::STANDARD,
+            )),
+            version_id: Some("null".to_owned()),
+            ..Default::default()
+        }
+    }
+
+    fn written(&self, text: Option<String>) -> Option<String> {
+        text.map(|text| self.writing.write(text))
+    }
+}
+
+fn written(algorithm: coffer_vault::record::ChecksumAlgorithm) -> ChecksumAlgorithm {
+    ChecksumAlgorithm::from_static(name(algorithm))
+}
+
+/// `ListObjectsV2`.
+pub(crate) async fn list_objects_v2(
+    vault: &Vault,
+    request: S3Request<ListObjectsV2Input>,
+) -> S3Result<S3Response<ListObjectsV2Output>> {
+    let caller = Caller::of(&request)?;
+    let input = request.input;
+    let bucket = names::bucket(&input.bucket)?;
+    let token = input.continuation_token;
+    let after = match token.as_deref() {
+        Some(token) => Some(continuation_tokens::decode(token)?),
+        None => input.start_after.clone(),
+    };
+    let listing = Listing {
+        prefix: input.prefix,
+        delimiter: input.delimiter,
+        start_after: after,
+        rows: page_size(input.max_keys, "max-keys", LIST_MAX)?,
+        writing: Writing::asked(input.encoding_type.as_ref())?,
+    };
+    let page = listing.page(vault, &caller, &bucket).await?;
+    let with_owner = input.fetch_owner.unwrap_or(false);
+    let count = page.objects.len() + page.prefixes.len();
+    let row = |listed| listing.object(listed, with_owner);
+    Ok(S3Response::new(ListObjectsV2Output {
+        name: Some(input.bucket),
+        prefix: Some(
+            listing
+                .writing
+                .write(listing.prefix.clone().unwrap_or_default()),
+        ),
+        max_keys: Some(listing.rows),
+        key_count: i32::try_from(count).ok(),
+        continuation_token: token,
+        is_truncated: Some(page.next.is_some()),
+        next_continuation_token: page.next.as_deref().map(continuation_tokens::encode),
+        contents: Some(page.objects.into_iter().map(row).collect()),
+        common_prefixes: prefixes(page.prefixes, listing.writing),
+        delimiter: listing.written(listing.delimiter.clone()),
+        encoding_type: listing.writing.told(),
+        start_after: listing.written(input.start_after),
+        ..Default::default()
+    }))
+}
+
+/// `ListObjects`, the first version.
+pub(crate) async fn list_objects(
+    vault: &Vault,
+    request: S3Request<ListObjectsInput>,
+) -> S3Result<S3Response<ListObjectsOutput>> {
+    let caller = Caller::of(&request)?;
+    let input = request.input;
+    let bucket = names::bucket(&input.bucket)?;
+    let listing = Listing {
+        prefix: input.prefix,
+        delimiter: input.delimiter,
+        start_after: input.marker,
+        rows: page_size(input.max_keys, "max-keys", LIST_MAX)?,
+        writing: Writing::asked(input.encoding_type.as_ref())?,
+    };
+    let page = listing.page(vault, &caller, &bucket).await?;
+    let row = |listed| listing.object(listed, true);
+    Ok(S3Response::new(ListObjectsOutput {
+        name: Some(input.bucket),
+        prefix: Some(
+            listing
+                .writing
+                .write(listing.prefix.clone().unwrap_or_default()),
+        ),
+        marker: Some(
+            listing
+                .writing
+                .write(listing.start_after.clone().unwrap_or_default()),
+        ),
+        max_keys: Some(listing.rows),
+        is_truncated: Some(page.next.is_some()),
+        next_marker: listing.written(page.next),
+        contents: Some(page.objects.into_iter().map(row).collect()),
+        common_prefixes: prefixes(page.prefixes, listing.writing),
+        delimiter: listing.written(listing.delimiter.clone()),
+        encoding_type: listing.writing.told(),
+        ..Default::default()
+    }))
+}
+
+/// `ListObjectVersions`: of a bucket that was never versioned, the objects, whose version S3 calls
+/// `null`.
+pub(crate) async fn list_object_versions(
+    vault: &Vault,
+    request: S3Request<ListObjectVersionsInput>,
+) -> S3Result<S3Response<ListObjectVersionsOutput>> {
+    let caller = Caller::of(&request)?;
+    let input = request.input;
+    let bucket = names::bucket(&input.bucket)?;
+    if input.version_id_marker.is_some() && input.key_marker.is_none() {
+        return Err(s3_error!(
+            InvalidArgument,
+            "A version-id marker cannot be specified without a key marker."
+        ));
+    }
+    let listing = Listing {
+        prefix: input.prefix,
+        delimiter: input.delimiter,
+        start_after: input.key_marker,
+        rows: page_size(input.max_keys, "max-keys", LIST_MAX)?,
+        writing: Writing::asked(input.encoding_type.as_ref())?,
+    };
+    let page = listing.page(vault, &caller, &bucket).await?;
+    let is_truncated = page.next.is_some();
+    let row = |listed| listing.version(listed);
+    Ok(S3Response::new(ListObjectVersionsOutput {
+        name: Some(input.bucket),
+        prefix: Some(
+            listing
+                .writing
+                .write(listing.prefix.clone().unwrap_or_default()),
+        ),
+        key_marker: Some(
+            listing
+                .writing
+                .write(listing.start_after.clone().unwrap_or_default()),
+        ),
+        version_id_marker: input.version_id_marker,
+        max_keys: Some(listing.rows),
+        is_truncated: Some(is_truncated),
+        next_key_marker: listing.written(page.next),
+        next_version_id_marker: is_truncated.then(|| "null".to_owned()),
+        versions: Some(page.objects.into_iter().map(row).collect()),
+        common_prefixes: prefixes(page.prefixes, listing.writing),
+        delimiter: listing.written(listing.delimiter.clone()),
+        encoding_type: listing.writing.told(),
+        ..Default::default()
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_bounded() {
+        assert_eq!(page_size(None, "max-keys", 1000).unwrap(), 1000);
+        assert_eq!(page_size(Some(7), "max-keys", 1000).unwrap(), 7);
+        assert_eq!(page_size(Some(0), "max-keys", 1000).unwrap(), 0);
+        assert_eq!(page_size(Some(5000), "max-keys", 1000).unwrap(), 1000);
+        assert!(page_size(Some(-1), "max-keys", 1000).is_err());
+    }
+
+    #[test]
+    fn only_url_encoding_is_known() {
+        let asked = |text: &'static str| Writing::asked(Some(&EncodingType::from_static(text)));
+        assert_eq!(asked("url").unwrap(), Writing::Url);
+        assert!(asked("gzip").is_err());
+        assert_eq!(Writing::asked(None).unwrap(), Writing::Plain);
+        assert_eq!(Writing::Url.write("a b".into()), "a%20b");
+    }
+}

@@ -1,0 +1,320 @@
+//! Multipart uploads: begun, filled, completed, aborted.
+
+use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind, Upload};
+use coffer_vault::{CompleteUpload, CompletedPart, NewUpload, Vault};
+use http::{HeaderMap, header};
+use s3s::dto::{
+    self, AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
+    CompleteMultipartUploadOutput, CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag,
+};
+use s3s::{S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+
+use crate::checksums::algorithms::{by_name, kind, name as algorithm_name, set_checksum};
+use crate::checksums::headers::header_value;
+use crate::http::conditions;
+use crate::http::percent;
+use crate::http::ranges;
+use crate::limits::OBJECT_TAGS_MAX;
+use crate::operations::upload_part::upload;
+use crate::parameters::encryption;
+use crate::parameters::metadata;
+use crate::parameters::names;
+use crate::parameters::tags;
+use crate::request::caller::{Caller, headers};
+
+/// `CreateMultipartUpload`.
+pub(crate) async fn create(
+    vault: &Vault,
+    request: S3Request<CreateMultipartUploadInput>,
+) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+    let caller = Caller::of(&request)?;
+    let bucket = names::bucket(&request.input.bucket)?;
+    let name = names::object(request.input.key.clone())?;
+    caller
+        .check_named_key(vault, &bucket, headers(&request))
+        .await?;
+    let details = metadata::of_headers(headers(&request))?;
+    let input = request.input;
+    let tags = tags::from_header(input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
+    let checksum = announced(
+        input
+            .checksum_algorithm
+            .as_ref()
+            .map(dto::ChecksumAlgorithm::as_str),
+        input.checksum_type.as_ref().map(dto::ChecksumType::as_str),
+    )?;
+    let new = NewUpload {
+        name,
+        details,
+        tags,
+        checksum,
+    };
+    let started = vault
+        .create_upload(&caller.subject, &bucket, new)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let told = |algorithm| dto::ChecksumAlgorithm::from_static(algorithm_name(algorithm));
+    Ok(S3Response::new(CreateMultipartUploadOutput {
+        bucket: Some(input.bucket),
+        key: Some(input.key),
+        upload_id: Some(started.id.to_string()),
+        checksum_algorithm: checksum.map(|(algorithm, _)| told(algorithm)),
+        checksum_type: checksum.map(|(_, checksum_kind)| kind(checksum_kind)),
+        server_side_encryption: encryption::algorithm(),
+        ssekms_key_id: Some(started.level),
+        ..Default::default()
+    }))
+}
+
+/// The checksum that the whole object is to have, and S3's rules for what may be combined.
+fn announced(
+    algorithm: Option<&str>,
+    asked_kind: Option<&str>,
+) -> S3Result<Option<(ChecksumAlgorithm, ChecksumKind)>> {
+    let Some(algorithm) = algorithm else {
+        return match asked_kind {
+            None => Ok(None),
+            Some(_) => Err(s3_error!(
+                InvalidRequest,
+                "The x-amz-checksum-type header can only be used with the \
+                 x-amz-checksum-algorithm header."
+            )),
+        };
+    };
+    let algorithm = by_name(algorithm)?;
+    let is_sha = matches!(
+        algorithm,
+        ChecksumAlgorithm::Sha1 | ChecksumAlgorithm::Sha256
+    );
+    let is_crc64 = algorithm == ChecksumAlgorithm::Crc64nvme;
+    let checksum_kind = match asked_kind {
+        None if is_crc64 => ChecksumKind::FullObject,
+        None => ChecksumKind::Composite,
+        Some(dto::ChecksumType::FULL_OBJECT) if !is_sha => ChecksumKind::FullObject,
+        Some(dto::ChecksumType::COMPOSITE) if !is_crc64 => ChecksumKind::Composite,
+        Some(asked @ (dto::ChecksumType::FULL_OBJECT | dto::ChecksumType::COMPOSITE)) => {
+            return Err(s3_error!(
+                InvalidRequest,
+                "The {asked} checksum type cannot be used with the {} checksum algorithm.",
+                algorithm_name(algorithm)
+            ));
+        }
+        Some(_) => {
+            return Err(s3_error!(
+                InvalidRequest,
+                "Value for x-amz-checksum-type header is invalid."
+            ));
+        }
+    };
+    Ok(Some((algorithm, checksum_kind)))
+}
+
+/// `AbortMultipartUpload`.
+pub(crate) async fn abort(
+    vault: &Vault,
+    request: S3Request<AbortMultipartUploadInput>,
+) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
+    let caller = Caller::of(&request)?;
+    let AbortMultipartUploadInput {
+        bucket,
+        key,
+        upload_id,
+        ..
+    } = request.input;
+    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
+    let id = names::upload(&upload_id)?;
+    vault
+        .abort_upload(&caller.subject, &bucket, &name, id)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    Ok(S3Response::new(AbortMultipartUploadOutput::default()))
+}
+
+/// `CompleteMultipartUpload`.
+pub(crate) async fn complete(
+    vault: &Vault,
+    request: S3Request<CompleteMultipartUploadInput>,
+) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+    let caller = Caller::of(&request)?;
+    let headers = headers(&request).clone();
+    caller.check_xml_md5(&headers)?;
+    let input = request.input;
+    let bucket = names::bucket(&input.bucket)?;
+    let name = names::object(input.key.clone())?;
+    let id = names::upload(&input.upload_id)?;
+    let precondition = conditions::of_write(&headers)?;
+    let named = input
+        .multipart_upload
+        .and_then(|list| list.parts)
+        .unwrap_or_default();
+    if named.is_empty() {
+        return Err(s3_error!(
+            MalformedXML,
+            "You must specify at least one part"
+        ));
+    }
+    let (algorithm, checksum) = match upload(vault, &caller, &bucket, &name, id).await {
+        Ok(under_way) => whole(&under_way, input.checksum_type.as_ref(), &headers)?,
+        // Perhaps it was completed by this request before: the vault knows.
+        Err(error) if *error.code() == S3ErrorCode::NoSuchUpload => {
+            (ChecksumAlgorithm::Crc64nvme, None)
+        }
+        Err(error) => return Err(error),
+    };
+    let parts = named
+        .into_iter()
+        .map(|part| completed_part(part, algorithm));
+    let wanted = conditions::wanted(&precondition, &name);
+    let complete = CompleteUpload {
+        name,
+        upload: id,
+        parts: parts.collect::<S3Result<_>>()?,
+        checksum,
+        size_bytes: object_size(input.mpu_object_size)?,
+        precondition,
+    };
+    let completed = vault.complete_upload(&caller.subject, &bucket, complete);
+    let stored = match completed.await {
+        Ok(stored) => stored,
+        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
+    };
+    let checksum = stored.checksum.as_ref();
+    let mut output = CompleteMultipartUploadOutput {
+        checksum_type: checksum.map(|checksum| kind(checksum.kind)),
+        e_tag: Some(ETag::Strong(stored.etag)),
+        location: Some(location(&headers, &input.bucket, &input.key)),
+        bucket: Some(input.bucket),
+        key: Some(input.key),
+        server_side_encryption: encryption::algorithm(),
+        ssekms_key_id: Some(stored.level),
+        ..Default::default()
+    };
+    set_checksum!(output, checksum);
+    Ok(S3Response::new(output))
+}
+
+/// The algorithm of the whole object's checksum, and its value as the client has it; both must be
+/// what the upload was begun with.
+fn whole(
+    upload: &Upload,
+    asked_kind: Option<&dto::ChecksumType>,
+    headers: &HeaderMap,
+) -> S3Result<(ChecksumAlgorithm, Option<String>)> {
+    let default = (ChecksumAlgorithm::Crc64nvme, ChecksumKind::FullObject);
+    let (algorithm, begun_kind) = upload.checksum.unwrap_or(default);
+    if asked_kind.is_some_and(|asked| asked.as_str() != kind(begun_kind).as_str()) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The upload was begun with another checksum type than x-amz-checksum-type names"
+        ));
+    }
+    match header_value(headers)? {
+        None => Ok((algorithm, None)),
+        Some((sent, value)) if sent == algorithm => Ok((algorithm, Some(value))),
+        Some(_) => Err(s3_error!(
+            InvalidRequest,
+            "The upload was begun with another checksum algorithm than the one in the headers"
+        )),
+    }
+}
+
+fn object_size(header: Option<i64>) -> S3Result<Option<u64>> {
+    header.map(u64::try_from).transpose().map_err(|_| {
+        s3_error!(
+            InvalidRequest,
+            "Value for x-amz-mp-object-size header is invalid."
+        )
+    })
+}
+
+/// A part as the client names it. Its checksum counts when it is by the algorithm of the upload;
+/// another one was compared when the part came, and is not stored.
+fn completed_part(
+    part: dto::CompletedPart,
+    algorithm: ChecksumAlgorithm,
+) -> S3Result<CompletedPart> {
+    let number = part
+        .part_number
+        .ok_or_else(|| s3_error!(MalformedXML, "A part needs a number"))?;
+    let number = ranges::part_number(number)?;
+    let etag = part
+        .e_tag
+        .ok_or_else(|| s3_error!(MalformedXML, "A part needs an entity tag"))?;
+    let checksum = match algorithm {
+        ChecksumAlgorithm::Crc32 => part.checksum_crc32,
+        ChecksumAlgorithm::Crc32c => part.checksum_crc32c,
+        ChecksumAlgorithm::Crc64nvme => part.checksum_crc64nvme,
+        ChecksumAlgorithm::Sha1 => part.checksum_sha1,
+        ChecksumAlgorithm::Sha256 => part.checksum_sha256,
+    };
+    Ok(CompletedPart {
+        number,
+        etag: etag.into_value(),
+        checksum,
+    })
+}
+
+/// Where the object is, as the client would address it.
+fn location(headers: &HeaderMap, bucket: &str, key: &str) -> String {
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or("");
+    let key = percent::encode(key);
+    match host
+        .strip_prefix(bucket)
+        .is_some_and(|rest| rest.starts_with('.'))
+    {
+        true => format!("https://{host}/{key}"),
+        false => format!("https://{host}/{bucket}/{key}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announced_checksums_keep_the_rules_of_s3() {
+        use ChecksumAlgorithm::{Crc32, Crc64nvme, Sha256};
+        use ChecksumKind::{Composite, FullObject};
+        let good = [
+            (None, None, None),
+            (Some("CRC32"), None, Some((Crc32, Composite))),
+            (
+                Some("CRC32"),
+                Some("FULL_OBJECT"),
+                Some((Crc32, FullObject)),
+            ),
+            (Some("CRC64NVME"), None, Some((Crc64nvme, FullObject))),
+            (Some("SHA256"), Some("COMPOSITE"), Some((Sha256, Composite))),
+        ];
+        for (algorithm, kind, expected) in good {
+            assert_eq!(announced(algorithm, kind).unwrap(), expected);
+        }
+        let bad = [
+            (None, Some("COMPOSITE")),
+            (Some("SHA1"), Some("FULL_OBJECT")),
+            (Some("CRC64NVME"), Some("COMPOSITE")),
+            (Some("CRC32"), Some("HALF")),
+            (Some("MD4"), None),
+        ];
+        for (algorithm, kind) in bad {
+            assert!(
+                announced(algorithm, kind).is_err(),
+                "{algorithm:?} {kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn locations_follow_the_style_of_the_request() {
+        let of = |host: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, http::HeaderValue::from_static(host));
+            location(&headers, "buc", "a b")
+        };
+        assert_eq!(of("h:9000"), "https://h:9000/buc/a%20b");
+        assert_eq!(of("buc.h"), "https://buc.h/a%20b");
+    }
+}

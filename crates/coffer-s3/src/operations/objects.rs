@@ -1,0 +1,233 @@
+//! PUT and DELETE of objects, and their tags.
+
+use coffer_vault::record::Precondition;
+use coffer_vault::{PutObject, Vault};
+use s3s::dto::{
+    Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectTaggingInput,
+    DeleteObjectTaggingOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag, Error,
+    GetObjectTaggingInput, GetObjectTaggingOutput, ObjectIdentifier, PutObjectInput,
+    PutObjectOutput, PutObjectTaggingInput, PutObjectTaggingOutput,
+};
+use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
+
+use crate::checksums::algorithms::{kind, set_checksum};
+use crate::checksums::expected::ExpectedDigests;
+use crate::errors::{from_vault, not_implemented};
+use crate::http::conditions;
+use crate::limits::OBJECT_TAGS_MAX;
+use crate::parameters::encryption;
+use crate::parameters::metadata;
+use crate::parameters::names;
+use crate::parameters::tags;
+use crate::request::caller::{Caller, headers, trailers};
+use crate::request::incoming;
+
+/// `PutObject`.
+pub(crate) async fn put_object(
+    vault: &Vault,
+    mut request: S3Request<PutObjectInput>,
+) -> S3Result<S3Response<PutObjectOutput>> {
+    let caller = Caller::of(&request)?;
+    let bucket = names::bucket(&request.input.bucket)?;
+    let name = names::object(std::mem::take(&mut request.input.key))?;
+    let precondition = conditions::of_write(headers(&request))?;
+    let tags = tags::from_header(request.input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
+    let expected = ExpectedDigests::read(headers(&request))?;
+    caller
+        .check_named_key(vault, &bucket, headers(&request))
+        .await?;
+    let details = metadata::of_headers(headers(&request))?;
+    let trailers = trailers(&request);
+    let PutObjectInput {
+        body,
+        content_length,
+        ..
+    } = request.input;
+    let incoming = incoming::incoming(body, content_length, expected, trailers)?;
+
+    let wanted = conditions::wanted(&precondition, &name);
+    let put = PutObject {
+        name,
+        details,
+        tags,
+        precondition,
+        incoming,
+    };
+    let stored = match vault.put_object(&caller.subject, &bucket, put).await {
+        Ok(stored) => stored,
+        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
+    };
+    let checksum = stored.checksum.as_ref();
+    let mut output = PutObjectOutput {
+        checksum_type: checksum.map(|checksum| kind(checksum.kind)),
+        e_tag: Some(ETag::Strong(stored.etag)),
+        server_side_encryption: encryption::algorithm(),
+        ssekms_key_id: Some(stored.level),
+        ..Default::default()
+    };
+    set_checksum!(output, checksum);
+    Ok(S3Response::new(output))
+}
+
+/// `DeleteObject`.
+pub(crate) async fn delete_object(
+    vault: &Vault,
+    request: S3Request<DeleteObjectInput>,
+) -> S3Result<S3Response<DeleteObjectOutput>> {
+    let caller = Caller::of(&request)?;
+    names::check_version(request.input.version_id.as_deref())?;
+    let precondition = conditions::of_write(headers(&request))?;
+    if precondition == Precondition::Absent {
+        return Err(not_implemented("Deleting with If-None-Match"));
+    }
+    let DeleteObjectInput { bucket, key, .. } = request.input;
+    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
+    vault
+        .delete_object(&caller.subject, &bucket, &name, precondition)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    Ok(S3Response::new(DeleteObjectOutput::default()))
+}
+
+/// `DeleteObjects`: up to 1,000 at once, each with its own outcome.
+pub(crate) async fn delete_objects(
+    vault: &Vault,
+    request: S3Request<DeleteObjectsInput>,
+) -> S3Result<S3Response<DeleteObjectsOutput>> {
+    let caller = Caller::of(&request)?;
+    caller.check_xml_body(headers(&request))?;
+    let bucket = names::bucket(&request.input.bucket)?;
+    let Delete { objects, quiet } = request.input.delete;
+    if objects.is_empty() || objects.len() > coffer_vault::limits::DELETE_MANY_MAX {
+        return Err(s3_error!(
+            MalformedXML,
+            "A deletion names 1 to 1000 objects"
+        ));
+    }
+
+    let mut output = (Vec::new(), Vec::new());
+    let mut doomed = Vec::with_capacity(objects.len());
+    for identifier in &objects {
+        match to_delete(identifier) {
+            Ok(one) => doomed.push(one),
+            Err(error) => output.1.push(failure(identifier.key.clone(), &error)),
+        }
+    }
+    let names: Vec<_> = doomed.iter().map(|(name, _)| name.clone()).collect();
+    let outcomes = vault
+        .delete_objects(&caller.subject, &bucket, doomed)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    for (name, outcome) in names.into_iter().zip(outcomes) {
+        let key = name.expose().to_owned();
+        match outcome {
+            Ok(()) => output.0.push(DeletedObject {
+                key: Some(key),
+                ..Default::default()
+            }),
+            Err(error) => output.1.push(failure(key, &from_vault(error))),
+        }
+    }
+    let (deleted, errors) = output;
+    Ok(S3Response::new(DeleteObjectsOutput {
+        deleted: (!quiet.unwrap_or(false)).then_some(deleted),
+        errors: (!errors.is_empty()).then_some(errors),
+        ..Default::default()
+    }))
+}
+
+fn to_delete(
+    identifier: &ObjectIdentifier,
+) -> S3Result<(coffer_vault::record::ObjectName, Precondition)> {
+    // SDKs send the element empty where there is none.
+    let version = identifier.version_id.as_deref();
+    names::check_version(version.filter(|version| !version.is_empty()))?;
+    if identifier.last_modified_time.is_some() || identifier.size.is_some() {
+        return Err(not_implemented("Deleting on condition of size or time"));
+    }
+    let precondition = match &identifier.e_tag {
+        None => Precondition::None,
+        Some(ETag::Strong(etag)) if etag == "*" => Precondition::Present,
+        Some(ETag::Strong(etag) | ETag::Weak(etag)) => Precondition::Etag(etag.clone()),
+    };
+    Ok((names::object(identifier.key.as_str())?, precondition))
+}
+
+fn failure(key: String, error: &S3Error) -> Error {
+    Error {
+        code: Some(error.code().as_str().to_owned()),
+        key: Some(key),
+        message: error.message().map(str::to_owned),
+        ..Default::default()
+    }
+}
+
+/// `GetObjectTagging`.
+pub(crate) async fn object_tags(
+    vault: &Vault,
+    request: S3Request<GetObjectTaggingInput>,
+) -> S3Result<S3Response<GetObjectTaggingOutput>> {
+    let caller = Caller::of(&request)?;
+    let GetObjectTaggingInput {
+        bucket,
+        key,
+        version_id,
+        ..
+    } = request.input;
+    names::check_version(version_id.as_deref())?;
+    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
+    let tags = vault
+        .object_tags(&caller.subject, &bucket, &name)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let output = GetObjectTaggingOutput {
+        tag_set: tags::to_set(tags),
+        ..Default::default()
+    };
+    Ok(S3Response::new(output))
+}
+
+/// `PutObjectTagging`.
+pub(crate) async fn put_object_tags(
+    vault: &Vault,
+    request: S3Request<PutObjectTaggingInput>,
+) -> S3Result<S3Response<PutObjectTaggingOutput>> {
+    let caller = Caller::of(&request)?;
+    caller.check_xml_body(headers(&request))?;
+    let PutObjectTaggingInput {
+        bucket,
+        key,
+        tagging,
+        version_id,
+        ..
+    } = request.input;
+    names::check_version(version_id.as_deref())?;
+    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
+    let tags = tags::from_set(tagging.tag_set, OBJECT_TAGS_MAX)?;
+    vault
+        .set_object_tags(&caller.subject, &bucket, &name, tags)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    Ok(S3Response::new(PutObjectTaggingOutput::default()))
+}
+
+/// `DeleteObjectTagging`.
+pub(crate) async fn delete_object_tags(
+    vault: &Vault,
+    request: S3Request<DeleteObjectTaggingInput>,
+) -> S3Result<S3Response<DeleteObjectTaggingOutput>> {
+    let caller = Caller::of(&request)?;
+    let DeleteObjectTaggingInput {
+        bucket,
+        key,
+        version_id,
+        ..
+    } = request.input;
+    names::check_version(version_id.as_deref())?;
+    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
+    vault
+        .set_object_tags(&caller.subject, &bucket, &name, Vec::new())
+        .await
+        .map_err(|error| caller.refused(error))?;
+    Ok(S3Response::new(DeleteObjectTaggingOutput::default()))
+}

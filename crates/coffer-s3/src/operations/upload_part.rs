@@ -1,0 +1,168 @@
+//! Parts of multipart uploads: received, or copied from objects.
+
+use coffer_vault::record::{ChecksumAlgorithm, Id, ObjectName, Upload};
+use coffer_vault::{
+    BucketName, CopyPart, PutPart, RangeRequest, ReadOptions, Stored, Vault, VaultError,
+};
+use s3s::dto::{
+    CopyPartResult, ETag, UploadPartCopyInput, UploadPartCopyOutput, UploadPartInput,
+    UploadPartOutput,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+
+use crate::checksums::algorithms::set_checksum;
+use crate::checksums::expected::ExpectedDigests;
+use crate::errors::from_vault;
+use crate::http::dates::timestamp;
+use crate::http::ranges;
+use crate::parameters::copy_source;
+use crate::parameters::encryption;
+use crate::parameters::names;
+use crate::request::caller::{Caller, headers, trailers};
+use crate::request::incoming;
+
+/// What is known of an upload under way.
+pub(crate) async fn upload(
+    vault: &Vault,
+    caller: &Caller,
+    bucket: &BucketName,
+    name: &ObjectName,
+    id: Id,
+) -> S3Result<Upload> {
+    let page = vault
+        .list_parts(&caller.subject, bucket, name, id, 0, 0)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    Ok(page.upload)
+}
+
+/// `UploadPart`.
+pub(crate) async fn upload_part(
+    vault: &Vault,
+    request: S3Request<UploadPartInput>,
+) -> S3Result<S3Response<UploadPartOutput>> {
+    let caller = Caller::of(&request)?;
+    let trailers = trailers(&request);
+    let expected = ExpectedDigests::read(headers(&request))?;
+    let UploadPartInput {
+        body,
+        bucket,
+        key,
+        content_length,
+        part_number,
+        upload_id,
+        ..
+    } = request.input;
+    let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
+    let number = ranges::part_number(part_number)?;
+    let id = names::upload(&upload_id)?;
+
+    // Where no checksum was announced, the object will have a CRC-64/NVME, whatever the client
+    // sends with its parts; two are computed then.
+    let other = expected
+        .algorithm()
+        .filter(|algorithm| *algorithm != ChecksumAlgorithm::Crc64nvme);
+    let announced = match other {
+        Some(_) => upload(vault, &caller, &bucket, &name, id).await?.checksum,
+        None => None,
+    };
+    let incoming = match (other, announced) {
+        (Some(algorithm), None) => {
+            incoming::incoming_summed(body, content_length, expected, algorithm, trailers)?
+        }
+        _ => incoming::incoming(body, content_length, expected, trailers)?,
+    };
+    let put = PutPart {
+        name,
+        upload: id,
+        number,
+        incoming,
+    };
+    let stored = vault
+        .put_part(&caller.subject, &bucket, put)
+        .await
+        .map_err(|error| caller.refused(error))?;
+    let mut output = UploadPartOutput {
+        e_tag: Some(ETag::Strong(stored.etag)),
+        server_side_encryption: encryption::algorithm(),
+        ssekms_key_id: Some(stored.level),
+        ..Default::default()
+    };
+    set_checksum!(output, stored.checksum.as_ref());
+    Ok(S3Response::new(output))
+}
+
+/// `UploadPartCopy`.
+pub(crate) async fn upload_part_copy(
+    vault: &Vault,
+    request: S3Request<UploadPartCopyInput>,
+) -> S3Result<S3Response<UploadPartCopyOutput>> {
+    let caller = Caller::of(&request)?;
+    let source = copy_source::read(headers(&request))?;
+    let input = request.input;
+    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let number = ranges::part_number(input.part_number)?;
+    let id = names::upload(&input.upload_id)?;
+    let range = ranges::copy_source(input.copy_source_range.as_deref())?;
+    if let RangeRequest::FromTo {
+        last: Some(last), ..
+    } = range
+    {
+        check_within(vault, &caller, &source, range, last).await?;
+    }
+    let copy = CopyPart {
+        name,
+        upload: id,
+        number,
+        range,
+    };
+    let stored = vault
+        .copy_part(&caller.subject, source, &bucket, copy)
+        .await
+        .map_err(|error| caller.refused(copy_source::too_large(error)))?;
+    let Stored {
+        etag,
+        checksum,
+        modified_ms,
+        level,
+        ..
+    } = stored;
+    let mut result = CopyPartResult {
+        e_tag: Some(ETag::Strong(etag)),
+        last_modified: Some(timestamp(modified_ms)),
+        ..Default::default()
+    };
+    set_checksum!(result, checksum.as_ref());
+    Ok(S3Response::new(UploadPartCopyOutput {
+        copy_part_result: Some(result),
+        server_side_encryption: encryption::algorithm(),
+        ssekms_key_id: Some(level),
+        ..Default::default()
+    }))
+}
+
+/// A read takes what there is of a range; a copy wants all of it, for a shorter part would go
+/// unnoticed.
+async fn check_within(
+    vault: &Vault,
+    caller: &Caller,
+    source: &coffer_vault::CopySource,
+    range: RangeRequest,
+    last: u64,
+) -> S3Result {
+    let options = ReadOptions {
+        range,
+        ..ReadOptions::default()
+    };
+    let head = vault
+        .head_object(&caller.subject, &source.bucket, &source.name, options)
+        .await;
+    match head {
+        Ok(info) if info.range.end == last.saturating_add(1) => Ok(()),
+        Ok(_) | Err(VaultError::InvalidRange { .. }) => Err(s3_error!(
+            InvalidArgument,
+            "Range specified is not valid for source object: it reaches beyond its end"
+        )),
+        Err(error) => Err(from_vault(error)),
+    }
+}

@@ -1,0 +1,84 @@
+//! `x-amz-copy-source`: the object that a copy is made of.
+
+use coffer_vault::record::ObjectName;
+use coffer_vault::{BucketName, CopySource, VaultError};
+use http::HeaderMap;
+use s3s::{S3Result, s3_error};
+
+use crate::errors::not_implemented;
+use crate::http::{conditions, percent};
+use crate::parameters::names;
+
+/// The source of a copy, with its conditions.
+pub(crate) fn read(headers: &HeaderMap) -> S3Result<CopySource> {
+    let header = headers.get("x-amz-copy-source");
+    let text = header.and_then(|source| source.to_str().ok());
+    let (bucket, name) = locate(text.unwrap_or(""))?;
+    let conditions = conditions::of_copy_source(headers);
+    Ok(CopySource {
+        bucket,
+        name,
+        conditions,
+    })
+}
+
+/// Reads `bucket/name`, encoded as a form is, perhaps with a slash before it and a version after
+/// it: `+` is a space, as AWS reads it. Clients that mean a plus send `%2B`, whatever they are.
+/// Not left to s3s, which takes fewer names for those of buckets than there may be.
+pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName)> {
+    let malformed = || {
+        s3_error!(
+            InvalidArgument,
+            "Copy Source must mention the source bucket and key: sourcebucket/sourcekey"
+        )
+    };
+    let (path, version) = header
+        .split_once("?versionId=")
+        .map_or((header, None), |(path, version)| (path, Some(version)));
+    let path = percent::decode_form(path).ok_or_else(malformed)?;
+    let path = path.strip_prefix('/').unwrap_or(&path);
+    if path.starts_with("arn:") {
+        return Err(not_implemented("Copying from an access point"));
+    }
+    let version = version.map(|version| percent::decode_form(version).ok_or_else(malformed));
+    names::check_version(version.transpose()?.as_deref())?;
+    let (bucket, name) = path.split_once('/').ok_or_else(malformed)?;
+    Ok((names::bucket(bucket)?, names::object(name)?))
+}
+
+/// What S3 says of a source that is too large to be copied at once.
+pub(crate) fn too_large(error: VaultError) -> VaultError {
+    match error {
+        VaultError::TooLarge { .. } => VaultError::Invalid {
+            what: "The specified copy source is larger than the maximum allowable size for a copy \
+                   source: 5368709120. Copy it in parts.",
+        },
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_name_objects_of_any_name() {
+        let parsed = |header: &str| {
+            let located = locate(header).ok();
+            located.map(|(bucket, name)| (bucket.to_string(), name.expose().to_owned()))
+        };
+        let some = |name: &str| Some(("buc".to_owned(), name.to_owned()));
+        assert_eq!(parsed("buc/a%20b%2Bc"), some("a b+c"));
+        assert_eq!(parsed("buc/a+b.txt"), some("a b.txt"));
+        assert_eq!(parsed("buc%2Fa%2fb"), some("a/b"));
+        assert_eq!(parsed("/buc//a/../b"), some("/a/../b"));
+        assert_eq!(parsed("/buc/k?versionId=null"), some("k"));
+        assert_eq!(parsed("buc/%C3%A4%01"), some("ä\u{1}"));
+        for short in ["b/k", "xn--b/k"] {
+            assert!(parsed(short).is_some(), "{short}");
+        }
+        for bad in ["", "buc", "/buc/", "B/k", "buc/k?versionId=7", "buc/%ff"] {
+            assert_eq!(parsed(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What describes an object: content headers and user metadata.
+
+use std::collections::BTreeMap;
+
+use coffer_vault::record::{ContentHeaders, Details};
+use http::header::{
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE, EXPIRES,
+    HeaderName,
+};
+use http::{HeaderMap, HeaderValue};
+use s3s::dto::{Metadata, Timestamp, TimestampFormat};
+use s3s::{S3Result, s3_error};
+
+use crate::http::encoded_words;
+use crate::limits::USER_METADATA_MAX_BYTES;
+
+/// What an object has that was put without a content type (S3).
+pub(crate) const DEFAULT_CONTENT_TYPE: &str = "binary/octet-stream";
+
+/// How the names of user metadata begin.
+pub(crate) const USER_METADATA: &str = "x-amz-meta-";
+
+/// Reads the description from the headers of a put, copy or new upload.
+pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Details> {
+    let user_metadata = user_metadata_of(headers)?;
+    let headers = ContentHeaders {
+        cache_control: text(headers, CACHE_CONTROL),
+        content_disposition: text(headers, CONTENT_DISPOSITION),
+        content_encoding: text(headers, CONTENT_ENCODING).and_then(without_chunking),
+        content_language: text(headers, CONTENT_LANGUAGE),
+        content_type: text(headers, CONTENT_TYPE),
+        expires: text(headers, EXPIRES),
+    };
+    let length = |(name, value): (&String, &String)| name.len() + value.len();
+    if user_metadata.iter().map(length).sum::<usize>() > USER_METADATA_MAX_BYTES {
+        return Err(s3_error!(
+            MetadataTooLarge,
+            "Your metadata headers exceed the maximum allowed metadata size of \
+             {USER_METADATA_MAX_BYTES} bytes"
+        ));
+    }
+    Ok(Details {
+        headers,
+        user_metadata,
+        checksum: None,
+    })
+}
+
+/// User metadata from the headers as the client sent them. What was sent twice becomes one value
+/// (RFC 9110, section 5.3).
+fn user_metadata_of(headers: &HeaderMap) -> S3Result<BTreeMap<String, String>> {
+    let mut metadata = BTreeMap::new();
+    for name in headers.keys() {
+        let key = name.as_str().strip_prefix(USER_METADATA).unwrap_or("");
+        if key.is_empty() {
+            continue;
+        }
+        let mut values = Vec::new();
+        for value in headers.get_all(name) {
+            let text = std::str::from_utf8(value.as_bytes()).map_err(|_| {
+                s3_error!(
+                    InvalidArgument,
+                    "User metadata must be UTF-8: {name} is not"
+                )
+            })?;
+            values.push(encoded_words::decode(text));
+        }
+        metadata.insert(key.to_owned(), values.join(","));
+    }
+    Ok(metadata)
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// `aws-chunked` is how the body came, not what the object is. A list without it stays as it was
+/// sent.
+fn without_chunking(list: String) -> Option<String> {
+    let is_framing = |coding: &str| coding.eq_ignore_ascii_case("aws-chunked");
+    let codings = || list.split(',').map(str::trim);
+    if !codings().any(is_framing) {
+        return Some(list);
+    }
+    let kept: Vec<_> = codings().filter(|coding| !is_framing(coding)).collect();
+    (!kept.concat().is_empty()).then(|| kept.join(","))
+}
+
+/// User metadata as s3s writes it.
+pub(crate) fn user_metadata(details: &Details) -> Option<Metadata> {
+    let pairs = details.user_metadata.iter();
+    (pairs.len() > 0).then(|| {
+        pairs
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    })
+}
+
+/// `Expires` as s3s writes it: a time, or, when it is no date, a header of its own.
+pub(crate) fn expires(headers: &ContentHeaders) -> (Option<Timestamp>, HeaderMap) {
+    let mut odd = HeaderMap::new();
+    let Some(text) = &headers.expires else {
+        return (None, odd);
+    };
+    match Timestamp::parse(TimestampFormat::HttpDate, text) {
+        Ok(time) => (Some(time), odd),
+        Err(_) => {
+            if let Ok(value) = HeaderValue::from_str(text) {
+                odd.insert(EXPIRES, value);
+            }
+            (None, odd)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunking_is_no_encoding_of_the_object() {
+        let kept = |list: &str| without_chunking(list.to_owned());
+        assert_eq!(kept("aws-chunked"), None);
+        assert_eq!(kept("aws-chunked,"), None);
+        assert_eq!(kept("gzip, aws-chunked").as_deref(), Some("gzip"));
+        assert_eq!(kept("gzip, AWS-Chunked, br").as_deref(), Some("gzip,br"));
+        for list in ["gzip, br", "gzip", "gzip ,br"] {
+            assert_eq!(kept(list).as_deref(), Some(list));
+        }
+    }
+
+    #[test]
+    fn user_metadata_is_read_as_it_was_sent() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("x-amz-meta-plain", &b"a  b"[..]),
+            ("x-amz-meta-words", b"=?UTF-8?B?w6Q=?= and =?UTF-8?B?w7Y=?="),
+            ("x-amz-meta-broken", b"=?="),
+            ("x-amz-meta-raw", "ä".as_bytes()),
+            ("x-amz-meta-twice", b"=?UTF-8?B?w6Q=?="),
+            ("x-amz-meta-twice", "ö".as_bytes()),
+            ("x-amz-meta-", b"nameless"),
+            ("x-amz-acl", b"private"),
+        ] {
+            headers.append(name, HeaderValue::from_bytes(value).unwrap());
+        }
+        let metadata = of_headers(&headers).unwrap().user_metadata;
+        let pairs: Vec<_> = metadata.iter().map(|(k, v)| (&**k, &**v)).collect();
+        let expected = [
+            ("broken", "=?="),
+            ("plain", "a  b"),
+            ("raw", "ä"),
+            ("twice", "ä,ö"),
+            ("words", "ä and ö"),
+        ];
+        assert_eq!(pairs, expected);
+        headers.insert("x-amz-meta-a", HeaderValue::from_bytes(b"\xe4").unwrap());
+        assert!(of_headers(&headers).is_err());
+    }
+
+    #[test]
+    fn expires_that_is_no_date_comes_back_as_it_was() {
+        let of = |text: &str| {
+            expires(&ContentHeaders {
+                expires: Some(text.into()),
+                ..ContentHeaders::default()
+            })
+        };
+        assert!(of("Sun, 06 Nov 1994 08:49:37 GMT").0.is_some());
+        assert_eq!(of("-1").1[EXPIRES], "-1");
+    }
+}

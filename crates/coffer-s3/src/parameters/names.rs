@@ -1,0 +1,111 @@
+//! Names in requests, as the vault takes them.
+
+use coffer_vault::BucketName;
+use coffer_vault::record::{Id, ObjectName};
+use s3s::{S3Result, s3_error};
+
+/// A bucket's name.
+pub(crate) fn bucket(name: &str) -> S3Result<BucketName> {
+    BucketName::new(name)
+        .ok_or_else(|| s3_error!(InvalidBucketName, "The specified bucket is not valid."))
+}
+
+/// The name of a bucket to be made.
+pub(crate) fn new_bucket(name: &str) -> S3Result<BucketName> {
+    let name = bucket(name)?;
+    match name.is_long_enough_for_s3() {
+        true => Ok(name),
+        false => Err(s3_error!(
+            InvalidBucketName,
+            "The specified bucket is not valid."
+        )),
+    }
+}
+
+/// An object's name: any text of 1 to 1,024 bytes, as it is.
+pub(crate) fn object(name: impl Into<String>) -> S3Result<ObjectName> {
+    let name = name.into();
+    if name.is_empty() {
+        return Err(s3_error!(
+            InvalidRequest,
+            "A key has at least one character"
+        ));
+    }
+    ObjectName::new(name).ok_or_else(|| s3_error!(KeyTooLongError, "Your key is too long"))
+}
+
+/// An upload's id; one that is none names no upload.
+pub(crate) fn upload(id: &str) -> S3Result<Id> {
+    parse_id(id).ok_or_else(|| {
+        s3_error!(
+            NoSuchUpload,
+            "The specified upload does not exist. The upload ID may be invalid, or the upload \
+             may have been aborted or completed."
+        )
+    })
+}
+
+/// 32 lower-case hexadecimal digits.
+pub(crate) fn parse_id(text: &str) -> Option<Id> {
+    if text.len() != 32
+        || !text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    {
+        return None;
+    }
+    u128::from_str_radix(text, 16)
+        .ok()
+        .map(|number| Id(number.to_be_bytes()))
+}
+
+/// Objects have one version, which S3 calls `null` while a bucket was never versioned.
+pub(crate) fn check_version(id: Option<&str>) -> S3Result {
+    match id {
+        None | Some("null") => Ok(()),
+        Some(_) => Err(s3_error!(
+            NoSuchVersion,
+            "The specified version does not exist: buckets of this server are not versioned"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upload_ids_are_read_back() {
+        let id = Id([7, 0, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(upload(&id.to_string()).unwrap(), id);
+        for bad in [
+            "",
+            "7",
+            &"g".repeat(32),
+            &"+".repeat(32),
+            &"A".repeat(32),
+            &"0".repeat(33),
+        ] {
+            assert!(upload(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn object_names_have_any_content_and_a_bounded_length() {
+        for good in ["/", "//a", "../..", "\u{1}", "ä", &"x".repeat(1024)] {
+            assert!(object(good).is_ok());
+        }
+        assert_eq!(
+            object("x".repeat(1025)).unwrap_err().code().as_str(),
+            "KeyTooLongError"
+        );
+        assert!(object("").is_err());
+    }
+
+    #[test]
+    fn only_the_null_version_exists() {
+        assert!(check_version(None).is_ok());
+        assert!(check_version(Some("null")).is_ok());
+        assert!(check_version(Some("1")).is_err());
+    }
+}

@@ -1,0 +1,294 @@
+//! What S3 has and coffer has not, where a request asks for it in a header or the query. An
+//! operation of its own that is missing answers NotImplemented by itself; these would pass in
+//! silence.
+
+use http::{HeaderMap, HeaderName};
+use s3s::{S3Result, s3_error};
+
+use crate::errors::{custom, not_implemented};
+use crate::http::percent::form_pairs;
+
+/// Headers whose presence alone asks for what is missing.
+const HEADERS: [(&str, &str); 16] = [
+    ("x-amz-grant-full-control", "Granting access by ACL"),
+    ("x-amz-grant-read", "Granting access by ACL"),
+    ("x-amz-grant-read-acp", "Granting access by ACL"),
+    ("x-amz-grant-write", "Granting access by ACL"),
+    ("x-amz-grant-write-acp", "Granting access by ACL"),
+    ("x-amz-object-lock-mode", "Object lock"),
+    ("x-amz-object-lock-retain-until-date", "Object lock"),
+    ("x-amz-object-lock-legal-hold", "Object lock"),
+    ("x-amz-website-redirect-location", "Website redirection"),
+    ("x-amz-write-offset-bytes", "Appending to an object"),
+    ("x-amz-mfa", "Multi-factor authentication"),
+    ("x-amz-if-match-last-modified-time", "This condition"),
+    ("x-amz-if-match-size", "This condition"),
+    ("x-amz-if-match-initiated-time", "This condition"),
+    ("x-amz-rename-source", "Renaming objects"),
+    (
+        "x-amz-server-side-encryption-context",
+        "An encryption context",
+    ),
+];
+
+/// Headers that ask for what is missing unless they have one of these values.
+const VALUES: [(&str, &[&str], &str); 4] = [
+    (
+        "x-amz-acl",
+        &["private", "bucket-owner-full-control"],
+        "Any ACL but private",
+    ),
+    (
+        "x-amz-bucket-object-lock-enabled",
+        &["false", "False"],
+        "Object lock",
+    ),
+    (
+        "x-amz-object-ownership",
+        &["BucketOwnerEnforced"],
+        "Object ownership by ACL",
+    ),
+    (
+        "x-amz-bypass-governance-retention",
+        &["false", "False"],
+        "Object lock",
+    ),
+];
+
+/// Names in a query that select something else than the object or bucket itself. s3s takes those
+/// it does not know, or not with this method, for nothing: `DELETE /bucket?acl` would delete the
+/// bucket.
+const SUBRESOURCES: [&str; 41] = [
+    "abac",
+    "accelerate",
+    "acl",
+    "analytics",
+    "append",
+    "attributes",
+    "cors",
+    "delete",
+    "encryption",
+    "events",
+    "intelligent-tiering",
+    "inventory",
+    "legal-hold",
+    "lifecycle",
+    "location",
+    "logging",
+    "metadataConfiguration",
+    "metadataInventoryTable",
+    "metadataJournalTable",
+    "metadataTable",
+    "metrics",
+    "notification",
+    "object-lock",
+    "ownershipControls",
+    "policy",
+    "policyStatus",
+    "publicAccessBlock",
+    "renameObject",
+    "replication",
+    "requestPayment",
+    "restore",
+    "retention",
+    "select",
+    "session",
+    "tagging",
+    "torrent",
+    "uploads",
+    "versioning",
+    "versions",
+    "website",
+    "append-object",
+];
+
+/// Operations that s3s falls back to, and the parameters that each may have without a value or
+/// with any. For other names without a value, see [`SUBRESOURCES`].
+const FALLBACKS: [(&str, &[&str]); 10] = [
+    (
+        "ListBuckets",
+        &[
+            "prefix",
+            "max-buckets",
+            "continuation-token",
+            "bucket-region",
+        ],
+    ),
+    ("CreateBucket", &[]),
+    ("DeleteBucket", &[]),
+    ("HeadBucket", &[]),
+    (
+        "ListObjects",
+        &[
+            "prefix",
+            "delimiter",
+            "marker",
+            "max-keys",
+            "encoding-type",
+            "list-type",
+        ],
+    ),
+    ("PutObject", &[]),
+    ("CopyObject", &[]),
+    ("GetObject", &["versionId", "partNumber"]),
+    ("HeadObject", &["versionId", "partNumber"]),
+    ("DeleteObject", &["versionId"]),
+];
+
+/// Refuses headers that ask for what is missing.
+pub(crate) fn check_headers(headers: &HeaderMap) -> S3Result {
+    for (name, value) in headers {
+        let Some(rest) = name.as_str().strip_prefix("x-amz-") else {
+            continue;
+        };
+        // The usual headers of any request, passed over quickly.
+        if matches!(rest, "date" | "content-sha256" | "user-agent") || rest.starts_with("meta-") {
+            continue;
+        }
+        check_header(name, value.to_str().unwrap_or(""))?;
+    }
+    Ok(())
+}
+
+fn check_header(name: &HeaderName, value: &str) -> S3Result {
+    if let Some((_, what)) = HEADERS.iter().find(|(header, _)| *header == name.as_str()) {
+        return Err(not_implemented(what));
+    }
+    if let Some((_, good, what)) = VALUES.iter().find(|(header, ..)| *header == name.as_str())
+        && !good.contains(&value)
+    {
+        return Err(not_implemented(what));
+    }
+    match name.as_str() {
+        "x-amz-storage-class" if value != "STANDARD" => Err(s3_error!(
+            InvalidStorageClass,
+            "The storage class you specified is not valid: there is only STANDARD"
+        )),
+        "x-amz-expected-bucket-owner" | "x-amz-source-expected-bucket-owner" => Err(s3_error!(
+            AccessDenied,
+            "Access Denied: buckets of this server belong to no AWS account, so none is the owner \
+             that the request expects"
+        )),
+        "x-amz-security-token" => Err(s3_error!(
+            InvalidToken,
+            "The provided token is malformed or otherwise invalid: this server gives out no \
+             session tokens"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a query that selects what s3s did not take into account.
+pub(crate) fn check_query(operation: &str, query: &str) -> S3Result {
+    if query.is_empty() {
+        return Ok(());
+    }
+    let Some((_, known)) = FALLBACKS
+        .iter()
+        .find(|(fallback, _)| *fallback == operation)
+    else {
+        return Ok(());
+    };
+    let pairs = form_pairs(query).unwrap_or_default(); // s3s has refused what can't be read
+    for (name, value) in &pairs {
+        let is_parameter = known.contains(&name.as_str())
+            || name == "x-id"
+            || name.starts_with("X-Amz-")
+            || name.starts_with("response-");
+        if is_parameter {
+            continue;
+        }
+        if matches!(name.as_str(), "uploadId" | "partNumber" | "versionId") {
+            return Err(s3_error!(
+                InvalidArgument,
+                "This operation does not accept {name}, or not without its companions"
+            ));
+        }
+        if value.is_empty() || SUBRESOURCES.contains(&name.as_str()) {
+            return Err(custom_query());
+        }
+    }
+    Ok(())
+}
+
+fn custom_query() -> s3s::S3Error {
+    custom(
+        "NotImplemented",
+        http::StatusCode::NOT_IMPLEMENTED,
+        "The query names a subresource that is not implemented for this method",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(name: &'static str, value: &'static str) -> Option<String> {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_static(value));
+        check_headers(&headers)
+            .err()
+            .map(|error| error.code().as_str().to_owned())
+    }
+
+    #[test]
+    fn headers_that_ask_for_more_are_refused() {
+        for (name, _) in HEADERS {
+            assert_eq!(
+                headers(name, "1").as_deref(),
+                Some("NotImplemented"),
+                "{name}"
+            );
+        }
+        assert_eq!(
+            headers("x-amz-acl", "public-read").as_deref(),
+            Some("NotImplemented")
+        );
+        assert_eq!(headers("x-amz-acl", "private"), None);
+        assert_eq!(
+            headers("x-amz-storage-class", "GLACIER").as_deref(),
+            Some("InvalidStorageClass")
+        );
+        assert_eq!(headers("x-amz-storage-class", "STANDARD"), None);
+        assert_eq!(
+            headers("x-amz-security-token", "t").as_deref(),
+            Some("InvalidToken")
+        );
+        assert_eq!(headers("x-amz-meta-grant-read", "1"), None);
+        assert_eq!(headers("x-amz-request-payer", "requester"), None);
+    }
+
+    #[test]
+    fn subresources_are_not_taken_for_the_thing_itself() {
+        for (operation, query) in [
+            ("DeleteBucket", "acl"),
+            ("DeleteBucket", "location="),
+            ("DeleteBucket", "versioning=x"),
+            ("DeleteObject", "acl"),
+            ("DeleteObject", "never-heard-of"),
+            ("PutObject", "uploadId=1"),
+            ("PutObject", "renameObject"),
+            ("CreateBucket", "%61cl"),
+            ("ListObjects", "abac"),
+        ] {
+            assert!(
+                check_query(operation, query).is_err(),
+                "{operation} {query}"
+            );
+        }
+        for (operation, query) in [
+            ("ListObjects", "prefix=&delimiter=&max-keys=3"),
+            (
+                "GetObject",
+                "response-content-type=&versionId=null&x-id=GetObject",
+            ),
+            ("PutObject", "X-Amz-Signature=&custom=value"),
+            ("PutBucketAcl", "acl"),
+            ("DeleteBucket", ""),
+        ] {
+            assert!(check_query(operation, query).is_ok(), "{operation} {query}");
+        }
+    }
+}

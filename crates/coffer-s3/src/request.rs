@@ -1,0 +1,16 @@
+//! One request under way: its ids, its context, who signed it, and its body from the connection to
+//! the vault. What it asks for is in `parameters` and `operations`.
+
+pub(crate) mod ids;
+
+pub(crate) mod body_budget;
+
+pub(crate) mod aws_chunked;
+
+pub(crate) mod context;
+
+pub(crate) mod body;
+
+pub(crate) mod caller;
+
+pub(crate) mod incoming;

@@ -1,0 +1,339 @@
+//! A request's body on its way to s3s: counted, its chunks bounded, small pieces gathered, and read
+//! to its end even when nobody wants it any more.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::EXPECT;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::counters::Tally;
+use crate::limits::{DRAIN_MAX_BYTES, DRAIN_TIME, GATHERED_BYTES, SMALL_PIECE_BYTES};
+use crate::request::aws_chunked::{ChunkGuard, ChunkStyle};
+use crate::request::context::{BodyFault, RequestContext};
+
+/// Why the connection's side of a body broke off, as far as an answer can tell.
+pub trait BrokenOff {
+    /// Whether the client was cut off because it sent too little in the time that it is allowed.
+    fn is_too_slow(&self) -> bool;
+}
+
+/// Bodies that are in memory already don't break off.
+impl BrokenOff for Infallible {
+    fn is_too_slow(&self) -> bool {
+        match *self {}
+    }
+}
+
+impl BrokenOff for std::io::Error {
+    fn is_too_slow(&self) -> bool {
+        self.kind() == std::io::ErrorKind::TimedOut
+    }
+}
+
+/// The body of one request. When it is dropped before its end, because the request was answered
+/// early, it is drained in the background.
+pub(crate) struct RequestBody<B: Body<Data = Bytes> + Send + Unpin + 'static> {
+    inner: Option<B>,
+    guard: Option<ChunkGuard>,
+    /// Small pieces, which others hold for a while, each with its own overhead.
+    gathered: BytesMut,
+    queue: VecDeque<Bytes>,
+    /// The client waits for `100 Continue`, which hyper sends when the body is first polled.
+    waits: bool,
+    context: Arc<RequestContext>,
+    tally: Arc<Tally>,
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody<B> {
+    pub(crate) fn new(
+        inner: B,
+        style: Option<ChunkStyle>,
+        waits: bool,
+        context: Arc<RequestContext>,
+        tally: Arc<Tally>,
+    ) -> Self {
+        Self {
+            inner: Some(inner),
+            guard: style.map(ChunkGuard::new),
+            gathered: BytesMut::new(),
+            queue: VecDeque::new(),
+            waits,
+            context,
+            tally,
+        }
+    }
+
+    /// Takes what arrived.
+    fn arrived(&mut self, bytes: Bytes) -> Result<(), BodyFault> {
+        self.tally.received(bytes.len());
+        self.context.make_room(bytes.len())?;
+        let is_last = self.inner.as_ref().is_none_or(Body::is_end_stream);
+        if bytes.len() >= SMALL_PIECE_BYTES || (is_last && self.gathered.is_empty()) {
+            self.pass_gathered()?;
+            return self.pass(bytes);
+        }
+        self.gathered.extend_from_slice(&bytes);
+        match self.gathered.len() >= GATHERED_BYTES {
+            true => self.pass_gathered(),
+            false => Ok(()),
+        }
+    }
+
+    fn ended(&mut self) -> Result<(), BodyFault> {
+        self.inner = None;
+        self.pass_gathered()?;
+        if let Some(guard) = &mut self.guard
+            && !guard.end(&mut self.queue)
+        {
+            // s3s finds that as well, perhaps, but may not say so.
+            self.context.set_fault(BodyFault::Incomplete);
+        }
+        Ok(())
+    }
+
+    fn pass_gathered(&mut self) -> Result<(), BodyFault> {
+        match self.gathered.is_empty() {
+            true => Ok(()),
+            false => {
+                let gathered = std::mem::take(&mut self.gathered);
+                self.pass(gathered.freeze())
+            }
+        }
+    }
+
+    fn pass(&mut self, bytes: Bytes) -> Result<(), BodyFault> {
+        self.context.pass(&bytes);
+        match &mut self.guard {
+            None => self.queue.push_back(bytes),
+            Some(guard) => guard.push(bytes, &mut self.queue)?,
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, fault: BodyFault) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        self.context.set_fault(fault);
+        self.queue.clear();
+        self.gathered.clear();
+        if matches!(fault, BodyFault::Disconnected | BodyFault::TooSlow) {
+            self.inner = None;
+        }
+        Poll::Ready(Some(Err(fault)))
+    }
+}
+
+impl<B> Body for RequestBody<B>
+where
+    B: Body<Data = Bytes, Error: BrokenOff> + Send + Unpin + 'static,
+{
+    type Data = Bytes;
+    type Error = BodyFault;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        let this = &mut *self;
+        loop {
+            if let Some(bytes) = this.queue.pop_front() {
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            let Some(inner) = &mut this.inner else {
+                return Poll::Ready(None);
+            };
+            this.waits = false;
+            let taken = match ready!(Pin::new(inner).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(bytes) => this.arrived(bytes),
+                    Err(_trailers) => continue, // HTTP's own; aws-chunked has them in its data
+                },
+                Some(Err(error)) if error.is_too_slow() => Err(BodyFault::TooSlow),
+                Some(Err(_)) => Err(BodyFault::Disconnected),
+                None => this.ended(),
+            };
+            if let Err(fault) = taken {
+                return this.fail(fault);
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.queue.is_empty()
+            && self.gathered.is_empty()
+            && self.inner.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match (&self.inner, &self.guard) {
+            (Some(inner), None) if self.gathered.is_empty() && self.queue.is_empty() => {
+                inner.size_hint()
+            }
+            (Some(_), _) => SizeHint::default(),
+            (None, _) => SizeHint::with_exact(self.queue.iter().map(|b| b.len() as u64).sum()),
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for RequestBody<B> {
+    fn drop(&mut self) {
+        if let Some(inner) = self.inner.take()
+            && !inner.is_end_stream()
+        {
+            // A client that still waits has sent nothing, and hyper can't tell whether it will.
+            match self.waits {
+                true => self.context.set_body_withheld(),
+                false => drain_in_background(inner),
+            }
+        }
+    }
+}
+
+/// Whether the client waits for `100 Continue` before it sends its body.
+pub(crate) fn waits_to_send(headers: &HeaderMap) -> bool {
+    headers
+        .get(EXPECT)
+        .is_some_and(|expected| expected.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+}
+
+/// Lets go of the body of a request that is answered without it. Reads on in the background what
+/// the client sends, so that it gets to see the answer. Gives whether the client still waits to
+/// send it: then the answer must end the connection.
+pub fn discard<B: Body<Data = Bytes> + Send + Unpin + 'static>(
+    headers: &HeaderMap,
+    body: B,
+) -> bool {
+    let waits = waits_to_send(headers);
+    if !waits && !body.is_end_stream() {
+        drain_in_background(body);
+    }
+    waits
+}
+
+fn drain_in_background<B: Body<Data = Bytes> + Send + Unpin + 'static>(body: B) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(drain(body));
+    }
+}
+
+/// Reads what the client still sends, within bounds: many clients send all of it before they read
+/// the answer, and would see a broken connection instead.
+async fn drain<B: Body<Data = Bytes> + Send + Unpin>(mut inner: B) {
+    let reading = async {
+        let mut drained_bytes = 0;
+        while drained_bytes < DRAIN_MAX_BYTES {
+            let next = std::future::poll_fn(|cx| Pin::new(&mut inner).poll_frame(cx)).await;
+            let Some(Ok(frame)) = next else { return };
+            drained_bytes += frame.data_ref().map_or(0, |bytes| bytes.len() as u64);
+        }
+    };
+    // Time out or not, dropping the body is all that is left to do.
+    let _ = tokio::time::timeout(DRAIN_TIME, reading).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    impl BrokenOff for BodyFault {
+        fn is_too_slow(&self) -> bool {
+            *self == BodyFault::TooSlow
+        }
+    }
+
+    /// Frames, an error at the end perhaps, and a count of how many were taken.
+    struct Frames(VecDeque<Result<Bytes, BodyFault>>, Arc<AtomicUsize>);
+
+    impl Body for Frames {
+        type Data = Bytes;
+        type Error = BodyFault;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            Poll::Ready(self.0.pop_front().map(|bytes| bytes.map(Frame::data)))
+        }
+    }
+
+    fn body(
+        frames: &[Result<&'static [u8], BodyFault>],
+        waits: bool,
+    ) -> (RequestBody<Frames>, Arc<RequestContext>, Arc<AtomicUsize>) {
+        let taken = Arc::new(AtomicUsize::new(0));
+        let frames = frames
+            .iter()
+            .map(|frame| frame.map(Bytes::from_static))
+            .collect();
+        let context = Arc::new(RequestContext::new());
+        let inner = Frames(frames, taken.clone());
+        let body = RequestBody::new(inner, None, waits, context.clone(), Arc::default());
+        (body, context, taken)
+    }
+
+    async fn next(body: &mut RequestBody<Frames>) -> Option<Result<Bytes, BodyFault>> {
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+        frame.map(|frame| frame.map(|frame| frame.into_data().unwrap_or_default()))
+    }
+
+    #[tokio::test]
+    async fn bodies_pass_and_faults_are_noted() {
+        const PIECE: &[u8] = &[7; SMALL_PIECE_BYTES];
+        let (mut body, context, _) = body(&[Ok(PIECE), Err(BodyFault::Malformed)], false);
+        assert_eq!(next(&mut body).await, Some(Ok(Bytes::from_static(PIECE))));
+        assert_eq!(next(&mut body).await, Some(Err(BodyFault::Disconnected)));
+        assert_eq!(next(&mut body).await, None);
+        assert_eq!(context.fault(), Some(BodyFault::Disconnected));
+    }
+
+    #[tokio::test]
+    async fn slowness_is_told_from_a_broken_connection() {
+        let (mut body, context, _) = body(&[Ok(b"ab"), Err(BodyFault::TooSlow)], false);
+        assert_eq!(next(&mut body).await, Some(Err(BodyFault::TooSlow)));
+        assert_eq!(context.fault(), Some(BodyFault::TooSlow));
+    }
+
+    #[tokio::test]
+    async fn small_pieces_are_gathered() {
+        let pieces = [Ok(&b"ab"[..]); GATHERED_BYTES];
+        let (mut body, _, _) = body(&pieces, false);
+        let mut seen = Vec::new();
+        while let Some(Ok(bytes)) = next(&mut body).await {
+            seen.push(bytes);
+        }
+        assert_eq!(seen.concat(), b"ab".repeat(GATHERED_BYTES));
+        assert_eq!(seen.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn bodies_that_are_held_take_room() {
+        let (mut body, context, _) = body(&[Ok(b"ab"), Ok(b"c"), Ok(b"d")], false);
+        context.set_reservation(crate::request::body_budget::BodyBudget::new().reservation(3));
+        assert_eq!(next(&mut body).await, Some(Err(BodyFault::TooLong)));
+        assert_eq!(context.fault(), Some(BodyFault::TooLong));
+    }
+
+    #[tokio::test]
+    async fn unwanted_bodies_are_drained() {
+        let (body, _, taken) = body(&[Ok(b"a"), Ok(b"b"), Ok(b"c")], false);
+        drop(body);
+        tokio::task::yield_now().await;
+        assert_eq!(taken.load(Ordering::Relaxed), 4);
+    }
+
+    #[tokio::test]
+    async fn bodies_that_the_client_holds_back_are_not_asked_for() {
+        let (body, context, taken) = body(&[Ok(b"a")], true);
+        drop(body);
+        tokio::task::yield_now().await;
+        assert_eq!(taken.load(Ordering::Relaxed), 0);
+        assert!(context.body_withheld());
+    }
+}

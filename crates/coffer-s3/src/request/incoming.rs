@@ -1,0 +1,93 @@
+//! The bytes of an upload, from s3s to the vault.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use coffer_vault::record::ChecksumAlgorithm;
+use coffer_vault::{Body, BodyError, Incoming, VaultError};
+use futures::{StreamExt, TryStreamExt};
+use s3s::checksum::ChecksumHasher;
+use s3s::dto::StreamingBlob;
+use s3s::stream::ByteStream;
+use s3s::{S3Result, TrailingHeaders, s3_error};
+
+use crate::checksums::algorithms::{hasher, value};
+use crate::checksums::expected::ExpectedDigests;
+
+/// A body with its length and what was claimed of it.
+pub(crate) fn incoming(
+    body: Option<StreamingBlob>,
+    content_length: Option<i64>,
+    expected: ExpectedDigests,
+    trailers: Option<TrailingHeaders>,
+) -> S3Result<Incoming> {
+    let declared_bytes = Some(declared(body.as_ref(), content_length)?);
+    let digests = expected.plan();
+    let check = expected.check(trailers);
+    Ok(Incoming {
+        declared_bytes,
+        digests,
+        body: stream(body),
+        check,
+    })
+}
+
+/// As [`incoming`], but the client's checksum is computed here, for the vault computes another:
+/// the one that the whole object will have.
+pub(crate) fn incoming_summed(
+    body: Option<StreamingBlob>,
+    content_length: Option<i64>,
+    expected: ExpectedDigests,
+    algorithm: ChecksumAlgorithm,
+    trailers: Option<TrailingHeaders>,
+) -> S3Result<Incoming> {
+    let declared_bytes = Some(declared(body.as_ref(), content_length)?);
+    let (for_vault, for_us) = expected.split();
+    let digests = for_vault.plan();
+    let sum = Arc::new(Mutex::new(Some(hasher(algorithm))));
+    let summing = sum.clone();
+    let body = stream(body).inspect_ok(move |bytes| {
+        if let Some(hasher) = lock(&summing).as_mut() {
+            hasher.update(bytes);
+        }
+    });
+    let check_vault = for_vault.check(None);
+    let check = Box::new(
+        move |digests: &coffer_vault::Digests| -> Result<(), VaultError> {
+            check_vault(digests)?;
+            for_us.compare(trailers.as_ref(), None, |_| lock(&sum).take().map(value))
+        },
+    );
+    Ok(Incoming {
+        declared_bytes,
+        digests,
+        body: body.boxed(),
+        check,
+    })
+}
+
+fn lock(sum: &Mutex<Option<ChecksumHasher>>) -> MutexGuard<'_, Option<ChecksumHasher>> {
+    // Hashers don't panic.
+    sum.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The length of the bytes to come; s3s has put that of a decoded aws-chunked body in its place.
+fn declared(body: Option<&StreamingBlob>, content_length: Option<i64>) -> S3Result<u64> {
+    let remaining = || body.map_or(Some(0), |body| body.remaining_length().exact());
+    let length = match content_length {
+        Some(length) => u64::try_from(length).ok(),
+        None => remaining().and_then(|length| u64::try_from(length).ok()),
+    };
+    length.ok_or_else(|| {
+        s3_error!(
+            MissingContentLength,
+            "You must provide the Content-Length HTTP header."
+        )
+    })
+}
+
+fn stream(body: Option<StreamingBlob>) -> Body {
+    match body {
+        Some(body) => Box::pin(body.map_err(BodyError)),
+        None => Box::pin(futures::stream::empty()),
+    }
+}

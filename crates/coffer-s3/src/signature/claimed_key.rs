@@ -1,0 +1,111 @@
+//! Whom a request claims to be of: kept until the answer is known, to tell of signatures that were
+//! refused.
+
+use coffer_vault::SignInFailure;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{HeaderValue, Uri};
+
+use crate::http::percent::form_pairs;
+use crate::signature::requirements::field;
+
+/// Where the access key's id stands. It is looked for only when the signature was refused.
+pub(crate) enum ClaimedKey {
+    /// In the `Authorization` header.
+    Header(HeaderValue),
+    /// In the query, if anywhere.
+    Address(Uri),
+}
+
+impl ClaimedKey {
+    pub(crate) fn of(parts: &Parts) -> Self {
+        match parts.headers.get(AUTHORIZATION) {
+            Some(authorization) => Self::Header(authorization.clone()),
+            None => Self::Address(parts.uri.clone()),
+        }
+    }
+
+    /// The access key's id, as it was sent.
+    pub(crate) fn access_key_id(&self) -> Option<String> {
+        match self {
+            Self::Header(authorization) => {
+                let text = authorization.to_str().ok()?;
+                let id = match text.strip_prefix("AWS ") {
+                    Some(version_2) => version_2.split(':').next(),
+                    None => field(text, "Credential=").split('/').next(),
+                };
+                id.filter(|id| !id.is_empty()).map(str::to_owned)
+            }
+            Self::Address(uri) => {
+                let pairs = form_pairs(uri.query()?)?;
+                let names = ["X-Amz-Credential", "AWSAccessKeyId"];
+                let claims = |(name, _): &(String, String)| names.contains(&name.as_str());
+                let (_, credential) = pairs.into_iter().find(claims)?;
+                let id = credential.split('/').next()?;
+                Some(id.to_owned())
+            }
+        }
+    }
+}
+
+/// Which failure to sign in an answer's code tells of, if any.
+pub(crate) fn failure(code: &str, is_signed_in: bool, claim: &ClaimedKey) -> Option<SignInFailure> {
+    match code {
+        // Also of a chunk of a body whose request was signed in.
+        "SignatureDoesNotMatch" => Some(SignInFailure::Signature),
+        "InvalidAccessKeyId" => Some(SignInFailure::AccessKey),
+        "RequestTimeTooSkewed" => Some(SignInFailure::Clock),
+        "AccessDenied" if !is_signed_in => match claim.access_key_id() {
+            Some(_) => Some(SignInFailure::Uncovered),
+            None => Some(SignInFailure::Unsigned),
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn claim(uri: &str, authorization: Option<&str>) -> ClaimedKey {
+        let mut request = Request::builder().uri(uri);
+        if let Some(value) = authorization {
+            request = request.header(AUTHORIZATION, value);
+        }
+        ClaimedKey::of(&request.body(()).unwrap().into_parts().0)
+    }
+
+    #[test]
+    fn ids_are_found_wherever_they_stand() {
+        let version_4 = "AWS4-HMAC-SHA256 Credential=AK/20260101/r/s3/aws4_request, Signature=0";
+        let cases = [
+            ("/", Some(version_4), Some("AK")),
+            ("/", Some("AWS AK:0"), Some("AK")),
+            ("/", Some("Bearer x"), None),
+            ("/?X-Amz-Credential=AK%2F20260101%2Fr", None, Some("AK")),
+            ("/?AWSAccessKeyId=AK&Signature=0", None, Some("AK")),
+            ("/?list-type=2", None, None),
+            ("/", None, None),
+        ];
+        for (uri, authorization, id) in cases {
+            let claim = claim(uri, authorization);
+            assert_eq!(claim.access_key_id().as_deref(), id, "{uri}");
+        }
+    }
+
+    #[test]
+    fn only_refused_signatures_are_failures() {
+        let unsigned = claim("/", None);
+        let failure = |code, is_signed_in| failure(code, is_signed_in, &unsigned);
+        assert_eq!(
+            failure("AccessDenied", false),
+            Some(SignInFailure::Unsigned)
+        );
+        assert_eq!(failure("AccessDenied", true), None);
+        assert_eq!(failure("NoSuchKey", false), None);
+        let chunk = failure("SignatureDoesNotMatch", true);
+        assert_eq!(chunk, Some(SignInFailure::Signature));
+    }
+}
