@@ -107,6 +107,25 @@ def test_an_access_key_does_not_come_back(own_server, how):
     assert b"ROLLBACK" not in proven.stdout
 
 
+@pytest.mark.parametrize("ends", ["stop", "kill"])
+def test_what_is_put_back_under_a_running_server_is_not_held(own_server, ends):
+    server = own_server().start()
+    s3 = client_of(server, "eve", "default..default")
+    time.sleep(3)  # The anchor holds it.
+    kept = copy(server, "system.db")
+    run(server, "subject", "disable", "eve")
+    for path in kept.iterdir():
+        with open(server.data / path.name, "r+b") as put:
+            put.truncate(put.write(path.read_bytes()))
+    refused = coffer("--data", server.data, "level", "create", "other", "--rank", "1")
+    assert refused.returncode == 1 and b"ROLLBACK: system.db" in refused.stderr, refused.stderr
+    time.sleep(5)
+    assert "ROLLBACK: system.db" in server.log(), "it is told without an act, too"
+    assert is_refused(s3)
+    getattr(server, ends)()
+    assert "system.db is an older copy" in refusal(server)
+
+
 def test_the_log_of_the_database_alone_is_missed_too(own_server):
     server = own_server().start()
     client_of(server, "eve", "default..default")

@@ -127,6 +127,11 @@ fn from_server(error: VaultError) -> S3Error {
             "An older copy of this bucket was put back, and is not served until the operator \
              accepts it or puts the newest back"
         ),
+        VaultError::SystemRolledBack { .. } => s3_error!(
+            InternalError,
+            "An older copy of the server's database was put back: nothing is changed until the \
+             operator accepts it or puts the newest back"
+        ),
         VaultError::Damaged => s3_error!(
             InternalError,
             "What is stored did not open: it was damaged or altered. Ask the operator to run \

@@ -250,6 +250,18 @@ pub enum VaultError {
         /// By how much.
         rollback: Rollback,
     },
+    /// An older copy of the server's database was put back while the server ran.
+    #[error(
+        "ROLLBACK: system.db is an older copy: it has had {found} commits, and had {held}. Nothing \
+         is changed any more. Stop the server, and put the newest copy back; or go on from the \
+         older one on purpose, which is recorded: `coffer serve --accept-rollback`"
+    )]
+    SystemRolledBack {
+        /// How many commits the copy has had.
+        found: u64,
+        /// How many there were.
+        held: u64,
+    },
     /// The act was done, but a rollback of it might not be found.
     #[error(
         "this was done, but how new the data is could not be written down, so that an older copy \

@@ -129,10 +129,18 @@ impl Freshness {
         let known = known_record(&self.keystore, state.anchor.newest(), last);
         let (audit_record, audit_hash) =
             known.map_or((0, [0; 32]), |(known, _)| (known.sequence, known.hash.0));
+        let held_commits = state.held_system_commits(&held);
         let system_commits = match system.commit_count() {
+            // It was put back while the server runs: were that held, the next start would take it.
+            Ok(found) if found < held_commits => {
+                return Err(VaultError::SystemRolledBack {
+                    found,
+                    held: held_commits,
+                });
+            }
             Ok(count) => count,
             // A damaged page is no reason to hold nothing else: it counts no more then.
-            Err(VaultError::Damaged) => state.held_system_commits(&held),
+            Err(VaultError::Damaged) => held_commits,
             Err(error) => return Err(error),
         };
         if matches!(occasion, Occasion::Moment | Occasion::Turn) {

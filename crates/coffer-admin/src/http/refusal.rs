@@ -159,7 +159,9 @@ impl From<VaultError> for Refusal {
             VaultError::AuditUnavailable(_) => (S::SERVICE_UNAVAILABLE, "audit_unavailable"),
             VaultError::EndNotRecorded(_) => (S::INTERNAL_SERVER_ERROR, "end_not_recorded"),
             VaultError::EndNotHeld(_) => (S::INTERNAL_SERVER_ERROR, "end_not_held"),
-            VaultError::CatalogRolledBack { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
+            VaultError::CatalogRolledBack { .. } | VaultError::SystemRolledBack { .. } => {
+                (S::INTERNAL_SERVER_ERROR, "rolled_back")
+            }
             VaultError::ShuttingDown => (S::SERVICE_UNAVAILABLE, "not_ready"),
             VaultError::Keys(error) => of_keys(error),
             _ => (S::INTERNAL_SERVER_ERROR, "internal"),

@@ -46,6 +46,8 @@ pub(super) struct Link {
     connection: Option<Connection>,
     /// How many commits there were; none where that can't be read.
     number: Option<i64>,
+    /// The most commits that were ever seen: with fewer, an older copy was put back.
+    highest: i64,
     doubt: Option<Doubt>,
     #[cfg(test)]
     faults: Faults,
@@ -88,6 +90,7 @@ impl Link {
             access,
             connection: None,
             number: None,
+            highest: 0,
             doubt: None,
             #[cfg(test)]
             faults: Faults::default(),
@@ -98,7 +101,12 @@ impl Link {
     fn connection(&mut self, system: &System) -> Result<&mut Connection> {
         self.settle(system)?;
         if self.connection.is_none() {
-            self.connection = Some(self.open().map_err(told)?);
+            let connection = self.open().map_err(told)?;
+            if let Some(number) = self.number {
+                refuse_older(number, self.highest)?;
+                self.highest = number;
+            }
+            self.connection = Some(connection);
         }
         self.connection.as_mut().ok_or(VaultError::ShuttingDown)
     }
@@ -148,6 +156,8 @@ impl Link {
                 return Err(VaultError::SystemInDoubt);
             }
         };
+        refuse_older(found, self.highest)?;
+        self.highest = found;
         self.connection = Some(connection);
         self.number = Some(found);
         let has_happened = found == wanted;
@@ -202,6 +212,7 @@ impl Link {
         let next = self.number.map(|number| number + 1);
         let Some(error) = failed else {
             self.number = next;
+            self.highest = next.unwrap_or(self.highest);
             outcome(system, true);
             return Ok(value);
         };
@@ -222,15 +233,18 @@ impl Link {
         change: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> Result<(T, Option<VaultError>)> {
         self.connection(system)?;
-        let is_numbered = self.number.is_some();
+        let (known, highest) = (self.number, self.highest);
         #[cfg(test)]
         let fault = self.faults.commit.take();
         let connection = self.connection(system)?;
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(StoreError::from)?;
+        if known.is_some() {
+            refuse_older(number(&transaction)?, highest)?;
+        }
         let value = change(&transaction)?;
-        if is_numbered {
+        if known.is_some() {
             transaction
                 .execute("UPDATE commits SET number = number + 1", ())
                 .map_err(StoreError::from)?;
@@ -272,6 +286,17 @@ fn told(error: StoreError) -> VaultError {
         StoreError::Foreign => VaultError::Damaged,
         other => other.into(),
     }
+}
+
+/// Refuses a database of fewer commits than there were.
+fn refuse_older(found: i64, highest: i64) -> Result<()> {
+    if found >= highest {
+        return Ok(());
+    }
+    Err(VaultError::SystemRolledBack {
+        found: found.unsigned_abs(),
+        held: highest.unsigned_abs(),
+    })
 }
 
 fn number(connection: &Connection) -> Result<i64> {
