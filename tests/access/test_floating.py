@@ -53,6 +53,27 @@ def test_what_was_read_high_is_not_written_low(levels):
     client.put_object(Bucket=LOW, Key="late", Body=b"y")
 
 
+def test_an_upload_in_parts_is_no_reading_and_takes_no_right_to_list(levels):
+    server = levels
+    ann = s3_client(server, credentials=make_subject(server, "ann", "default..secret"))
+    upload_in_parts(ann, HIGH)
+    ann.put_object(Bucket=LOW, Key="still", Body=b"y")
+    grant = ("--grant", f"{HIGH}=write")
+    writer = s3_client(server, credentials=make_subject(server, "will", "secret", *grant))
+    upload_in_parts(writer, HIGH)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        writer.list_multipart_uploads(Bucket=HIGH)
+
+
+def upload_in_parts(client, bucket):
+    """With the checksums that boto3 sends of its own accord."""
+    name = {"Bucket": bucket, "Key": "parts"}
+    name["UploadId"] = client.create_multipart_upload(**name)["UploadId"]
+    etag = client.upload_part(**name, PartNumber=1, Body=b"part")["ETag"]
+    parts = {"Parts": [{"PartNumber": 1, "ETag": etag}]}
+    client.complete_multipart_upload(**name, MultipartUpload=parts)
+
+
 def test_trust_is_named_everywhere(levels):
     server = levels
     client = s3_client(

@@ -175,6 +175,20 @@ impl Vault {
         self.put_part(subject, bucket, put).await
     }
 
+    /// The checksum that an upload under way was begun with, for who puts its parts.
+    pub async fn announced_checksum(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+        upload: Id,
+    ) -> Result<Option<(ChecksumAlgorithm, ChecksumKind)>> {
+        let Changeable { bucket, permit, .. } =
+            self.changeable(subject, bucket, Right::Write).await?;
+        let found = find_upload(&bucket, upload, name).await;
+        Ok(permit.telling(found).await?.checksum)
+    }
+
     /// A page of an upload's parts, after a part number.
     pub async fn list_parts(
         &self,

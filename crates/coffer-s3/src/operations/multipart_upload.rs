@@ -1,13 +1,13 @@
 //! Multipart uploads: begun, filled, completed, aborted.
 
-use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind, Upload};
-use coffer_vault::{CompleteUpload, CompletedPart, NewUpload, Vault};
+use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind};
+use coffer_vault::{CompleteUpload, CompletedPart, NewUpload, Vault, VaultError};
 use http::{HeaderMap, header};
 use s3s::dto::{
     self, AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
     CompleteMultipartUploadOutput, CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag,
 };
-use s3s::{S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::checksums::algorithms::{by_name, kind, name as algorithm_name, set_checksum};
 use crate::checksums::headers::header_value;
@@ -15,7 +15,6 @@ use crate::http::conditions;
 use crate::http::percent;
 use crate::http::ranges;
 use crate::limits::OBJECT_TAGS_MAX;
-use crate::operations::upload_part::upload;
 use crate::parameters::encryption;
 use crate::parameters::metadata;
 use crate::parameters::names;
@@ -153,13 +152,12 @@ pub(crate) async fn complete(
             "You must specify at least one part"
         ));
     }
-    let (algorithm, checksum) = match upload(vault, &caller, &bucket, &name, id).await {
-        Ok(under_way) => whole(&under_way, input.checksum_type.as_ref(), &headers)?,
+    let announced = vault.announced_checksum(&caller.subject, &bucket, &name, id);
+    let (algorithm, checksum) = match announced.await {
+        Ok(announced) => whole(announced, input.checksum_type.as_ref(), &headers)?,
         // Perhaps it was completed by this request before: the vault knows.
-        Err(error) if *error.code() == S3ErrorCode::NoSuchUpload => {
-            (ChecksumAlgorithm::Crc64nvme, None)
-        }
-        Err(error) => return Err(error),
+        Err(VaultError::NoSuchUpload) => (ChecksumAlgorithm::Crc64nvme, None),
+        Err(error) => return Err(caller.refused(error)),
     };
     let parts = named
         .into_iter()
@@ -196,12 +194,12 @@ pub(crate) async fn complete(
 /// The algorithm of the whole object's checksum, and its value as the client has it; both must be
 /// what the upload was begun with.
 fn whole(
-    upload: &Upload,
+    announced: Option<(ChecksumAlgorithm, ChecksumKind)>,
     asked_kind: Option<&dto::ChecksumType>,
     headers: &HeaderMap,
 ) -> S3Result<(ChecksumAlgorithm, Option<String>)> {
     let default = (ChecksumAlgorithm::Crc64nvme, ChecksumKind::FullObject);
-    let (algorithm, begun_kind) = upload.checksum.unwrap_or(default);
+    let (algorithm, begun_kind) = announced.unwrap_or(default);
     if asked_kind.is_some_and(|asked| asked.as_str() != kind(begun_kind).as_str()) {
         return Err(s3_error!(
             InvalidRequest,

@@ -1,9 +1,7 @@
 //! Parts of multipart uploads: received, or copied from objects.
 
-use coffer_vault::record::{ChecksumAlgorithm, Id, ObjectName, Upload};
-use coffer_vault::{
-    BucketName, CopyPart, PutPart, RangeRequest, ReadOptions, Stored, Vault, VaultError,
-};
+use coffer_vault::record::ChecksumAlgorithm;
+use coffer_vault::{CopyPart, PutPart, RangeRequest, ReadOptions, Stored, Vault, VaultError};
 use s3s::dto::{
     CopyPartResult, ETag, UploadPartCopyInput, UploadPartCopyOutput, UploadPartInput,
     UploadPartOutput,
@@ -20,21 +18,6 @@ use crate::parameters::encryption;
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers, trailers};
 use crate::request::incoming;
-
-/// What is known of an upload under way.
-pub(crate) async fn upload(
-    vault: &Vault,
-    caller: &Caller,
-    bucket: &BucketName,
-    name: &ObjectName,
-    id: Id,
-) -> S3Result<Upload> {
-    let page = vault
-        .list_parts(&caller.subject, bucket, name, id, 0, 0)
-        .await
-        .map_err(|error| caller.refused(error))?;
-    Ok(page.upload)
-}
 
 /// `UploadPart`.
 pub(crate) async fn upload_part(
@@ -63,7 +46,10 @@ pub(crate) async fn upload_part(
         .algorithm()
         .filter(|algorithm| *algorithm != ChecksumAlgorithm::Crc64nvme);
     let announced = match other {
-        Some(_) => upload(vault, &caller, &bucket, &name, id).await?.checksum,
+        Some(_) => vault
+            .announced_checksum(&caller.subject, &bucket, &name, id)
+            .await
+            .map_err(|error| caller.refused(error))?,
         None => None,
     };
     let incoming = match (other, announced) {
