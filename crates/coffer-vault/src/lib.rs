@@ -11,168 +11,76 @@
 
 pub mod limits;
 
-mod clock;
-
-mod name;
-
-mod rollback;
-
 mod error;
 
-mod access_key;
+mod blocking;
 
-mod request;
+mod clock;
 
-mod digest;
+mod cutoff;
 
-mod roles;
-
-mod rights;
-
-mod failures;
-
-mod lifeline;
-
-mod standing;
-
-mod mark;
-
-mod subject;
-
-mod monitor;
-
-mod actor;
+mod access;
 
 mod counters;
 
-mod folder;
+mod data_folder;
 
 mod system;
 
-mod ledger;
-
-mod repeats;
-
 mod audit;
-
-mod watch;
-
-mod draft;
 
 mod freshness;
 
-mod catalogs;
-
-mod open_uploads;
-
-mod bucket;
-
-mod progress;
-
-mod ingest;
-
-mod body;
-
-mod start;
+mod open_buckets;
 
 mod vault;
 
-mod recording;
+mod acts;
 
-mod holding;
+mod objects;
 
-mod act;
-
-mod granting;
-
-mod manage;
-
-mod deletion;
+mod buckets;
 
 mod erase;
 
-mod levels;
-
-mod subjects;
-
-mod expiry;
-
-mod settling;
-
-mod sign_in;
-
-mod write;
-
-mod read;
-
-mod multipart;
-
-mod completion;
-
-mod wanted;
-
 mod rotation;
 
-mod keystore_acts;
+mod admin;
 
-mod performing;
+mod approvals;
 
-mod requests;
-
-mod guarded;
-
-mod receipts;
-
-mod exports;
-
-mod recovery;
+mod upkeep;
 
 mod verify;
 
-mod audit_filter;
-
-mod auditing;
-
 pub mod offline;
 
-mod commitments;
+mod start;
 
 #[cfg(test)]
-mod latecomers;
-
-#[cfg(test)]
-mod put_back;
-
-#[cfg(test)]
-mod unremembered;
+mod tests;
 
 pub use coffer_keys::is_region;
 pub use coffer_seal::{KeyMemory, locked_memory};
 pub use coffer_store::{Totals, record};
 
-pub use crate::actor::Actor;
-pub use crate::audit_filter::AuditFilter;
-pub use crate::auditing::{AuditItem, AuditQuery};
-pub use crate::body::ObjectBody;
-pub use crate::commitments::{CommitmentsChecked, WrongBlob};
+pub use crate::access::{Actor, BucketName, Right, Rights, Role, Roles, Subject};
+pub use crate::admin::{
+    Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LevelInfo, NewLevel, NewSubject,
+    SignInFailure, SignInFailures, SubjectChange, SubjectInfo, neighbourhood,
+};
+pub use crate::approvals::{ApprovalRequest, GuardedAct, GuardedOutcome};
+pub use crate::audit::{AuditFilter, Facts};
+pub use crate::buckets::{BucketInfo, BucketSummary};
 pub use crate::counters::Counters;
-pub use crate::error::{BodyError, Result, VaultError, files_run_out};
-pub use crate::exports::{Adoption, Imported};
-pub use crate::failures::{SignInFailures, neighbourhood};
-pub use crate::keystore_acts::KeystoreStatus;
-pub use crate::ledger::ReceiptSummary;
-pub use crate::levels::{LevelInfo, NewLevel};
-pub use crate::lifeline::Lifeline;
-pub use crate::name::BucketName;
-pub use crate::progress::Rotation;
-pub use crate::read::ObjectRead;
-pub use crate::recording::Facts;
-pub use crate::request::*;
-pub use crate::rights::{Right, Rights};
-pub use crate::roles::{Role, Roles};
-pub use crate::rollback::{Rollback, RollbackOf};
-pub use crate::sign_in::SignInFailure;
-pub use crate::subject::Subject;
-pub use crate::subjects::{NewSubject, SubjectChange, SubjectInfo};
-pub use crate::vault::{Vault, VaultOptions};
-pub use crate::wanted::{ApprovalRequest, Asked, Wanted};
+pub use crate::cutoff::ConnectionCutoff;
+pub use crate::error::{BodyError, Result, Rollback, RollbackOf, VaultError, files_run_out};
+pub use crate::objects::{
+    Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart, CopySource,
+    CopyTarget, DigestPlan, Digests, EtagMatch, Incoming, NewUpload, ObjectBody, ObjectInfo,
+    ObjectRead, PartsPage, PutObject, PutPart, RangeRequest, ReadOptions, StartedUpload, Stored,
+};
+pub use crate::offline::{CommitmentsChecked, WrongBlob};
+pub use crate::system::ReceiptSummary;
+pub use crate::vault::{EtagStyle, Rotation, Vault, VaultOptions};
+pub use crate::verify::{VerifyDepth, VerifyEvent};

@@ -51,8 +51,8 @@ pub const FILES_A_BUCKET: usize = 6;
 /// take the others.
 pub const CATALOG_SHARE: usize = 4;
 
-/// So many lifelines of connections a bucket notes before it sorts out those that have ended.
-pub const LIFELINES_KEPT_MIN: usize = 256;
+/// So many connections a bucket notes before it sorts out those that have ended.
+pub const CONNECTIONS_NOTED_MIN: usize = 256;
 
 /// How long an erase waits for what it has cut to be gone.
 pub const CUT_WAIT: std::time::Duration = std::time::Duration::from_secs(2);

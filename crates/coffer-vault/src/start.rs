@@ -1,6 +1,8 @@
 //! What a start finds in the data folder, what it refuses, and what it makes where there is nothing
 //! yet.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use coffer_keys::{KeyFolder, Keystore, Repair, SourceSecrets, SourceSpec};
@@ -8,24 +10,106 @@ use coffer_label::Clearance;
 use coffer_store::{CATALOG, CATALOG_FILE, StoreError, commit_count_of};
 use zeroize::Zeroizing;
 
-use crate::access_key::{random_access_key_id, random_secret_access_key};
+use crate::access::{Roles, Subject, random_access_key_id, random_secret_access_key};
+use crate::audit::Audit;
 use crate::clock::now_ms;
-use crate::error::{Result, VaultError};
-use crate::folder::{Folder, write_private};
+use crate::counters::Tally;
+use crate::data_folder::{Folder, write_private};
+use crate::erase::complete_interrupted;
+use crate::error::{Result, Rollback, VaultError};
 use crate::freshness::{Commits, Freshness};
 use crate::limits::START_LOOK;
-use crate::roles::Roles;
-use crate::rollback::Rollback;
-use crate::subject::Subject;
+use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::system::System;
+use crate::vault::{DEFAULT_LEVEL, Inner, Vault, VaultOptions};
 
 /// The name of the subject that the first start makes; it has every role.
 const FIRST_SUBJECT: &str = "first";
 
-/// The level that every keystore begins with.
-pub(crate) const DEFAULT_LEVEL: &str = "default";
+impl Vault {
+    /// Opens a data folder, or makes one where there is none or an empty one: root key, keystore,
+    /// level `default`, system database and the first access key, which is written to
+    /// `credentials` there. What an interrupted start or a killed server left is put in order in
+    /// the background.
+    ///
+    /// # Errors
+    /// When the folder is in use, foreign, of a newer format or damaged, or can't be written.
+    pub async fn open(options: VaultOptions) -> Result<Self> {
+        let inner = tokio::task::spawn_blocking(move || Inner::open(&options))
+            .await
+            .map_err(|_| VaultError::ShuttingDown)??;
+        let vault = Self {
+            inner: Arc::new(inner),
+        };
+        vault.start_recovery();
+        vault.watch_expiries();
+        vault.watch_marks();
+        vault.start_audit_clock();
+        vault.start_holding();
+        vault.resume_rotations();
+        Ok(vault)
+    }
+}
 
-pub(crate) fn open_keystore(
+impl Inner {
+    fn open(options: &VaultOptions) -> Result<Self> {
+        let folder = Folder::open(&options.data)?;
+        let keys = KeyFolder::new(folder.path()).accepting_rollback(options.accept_rollback);
+        let keystore = open_keystore(&keys, options.source.as_ref(), &options.secrets)?;
+        let keystore = Arc::new(keystore);
+        let system = open_system(&folder, &keystore)?;
+        let freshness = Freshness::open(&folder, keystore.clone())?;
+        let found = look(
+            &folder,
+            &keystore,
+            &system,
+            &freshness,
+            options.accept_rollback,
+        )?;
+        let first_start = !system.has_subjects();
+        if first_start {
+            make_first_subject(&folder, &keystore, &system)?;
+        }
+        let known = freshness.known_record(&system)?;
+        let audit = Audit::open(folder.audit(), keystore.clone(), &system, known)?;
+        freshness.accept(&found, &folder, &system, &audit)?;
+        complete_interrupted(&system, &keystore, &audit)?;
+        if let Err(error) = freshness.begin(&system, &audit) {
+            tracing::error!(%error, "how new the data is can't be written down for now");
+        }
+        let tally = Arc::<Tally>::default();
+        Ok(Self {
+            audit: Arc::new(audit),
+            folder,
+            keys,
+            keystore,
+            system,
+            open_buckets: OpenBuckets::new(
+                open_buckets_max(),
+                tally.clone(),
+                freshness.commits.clone(),
+            ),
+            freshness,
+            tally,
+            etag: options.etag,
+            settle_after: options.settle_after,
+            started: Instant::now(),
+            changing_buckets: tokio::sync::Mutex::default(),
+            expiries_changed: Arc::default(),
+            closed: AtomicBool::new(false),
+            recovery: Mutex::default(),
+            holding: Mutex::default(),
+            one_rotation: tokio::sync::Mutex::default(),
+            rotations: Mutex::default(),
+            rotation_tasks: Mutex::default(),
+            first_start,
+            #[cfg(test)]
+            probe: Mutex::default(),
+        })
+    }
+}
+
+fn open_keystore(
     keys: &KeyFolder,
     source: Option<&SourceSpec>,
     secrets: &SourceSecrets,
@@ -46,7 +130,7 @@ pub(crate) fn open_keystore(
 /// Opens `system.db`, or makes it for a keystore that is not in use yet. A first start that was
 /// interrupted has neither buckets nor credentials yet. With either of them, a missing `system.db`
 /// has been lost, and a new one would hide what is there.
-pub(crate) fn open_system(folder: &Folder, keystore: &Keystore) -> Result<System> {
+fn open_system(folder: &Folder, keystore: &Keystore) -> Result<System> {
     let path = folder.system_db();
     let is_used = folder.credentials().exists() || !keystore.buckets().is_empty();
     if is_used && !path.exists() {
@@ -69,7 +153,7 @@ pub(crate) fn open_system(folder: &Folder, keystore: &Keystore) -> Result<System
 
 /// Looks for older copies that were put back, and refuses them unless they are to be accepted; and
 /// refuses a catalog of a newer format, before anything is served or changed.
-pub(crate) fn look(
+fn look(
     folder: &Folder,
     keystore: &Keystore,
     system: &System,
@@ -128,11 +212,7 @@ fn look_at_catalogs(
 
 /// Makes the first access key. Its file is written before it counts: a start that is interrupted
 /// in between makes another one next time.
-pub(crate) fn make_first_subject(
-    folder: &Folder,
-    keystore: &Keystore,
-    system: &System,
-) -> Result<()> {
+fn make_first_subject(folder: &Folder, keystore: &Keystore, system: &System) -> Result<()> {
     let access_key_id = random_access_key_id();
     let secret = random_secret_access_key();
     let text = Zeroizing::new(format!(
@@ -152,13 +232,13 @@ pub(crate) fn make_first_subject(
         name: FIRST_SUBJECT.to_owned(),
         clearance,
         is_trusted: false,
-        mark: std::sync::Arc::default(),
+        mark: Arc::default(),
         roles: Roles::all(),
         grants: None,
         is_disabled: false,
         expires_ms: None,
         created_ms: now_ms(),
-        standing: std::sync::Arc::default(),
+        cutoff: Arc::default(),
     };
     system.add_subject(subject, secret)
 }
@@ -167,8 +247,8 @@ pub(crate) fn make_first_subject(
 mod tests {
     use coffer_store::Database;
 
+    use crate::access::BucketName;
     use crate::error::VaultError;
-    use crate::name::BucketName;
     use crate::vault::{Vault, VaultOptions};
 
     use super::*;
@@ -180,7 +260,7 @@ mod tests {
         let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
         vault.stop_recovery().await;
         let name = BucketName::new("newer").unwrap();
-        let local = crate::actor::Actor::Local { uid: 0 };
+        let local = crate::access::Actor::Local { uid: 0 };
         vault.provide_bucket(&local, &name, None).await.unwrap();
         let inner = &vault.inner;
         let row = inner.system.bucket(&name).unwrap();

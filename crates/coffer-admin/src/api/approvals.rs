@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use coffer_audit::Pruned;
-use coffer_vault::{Actor, ApprovalRequest, Asked, Wanted};
+use coffer_vault::{Actor, ApprovalRequest, GuardedAct, GuardedOutcome};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
@@ -173,7 +173,7 @@ pub struct ExportRequest {
 impl From<ApprovalRequest> for PendingRequest {
     fn from(request: ApprovalRequest) -> Self {
         let wanted = &request.wanted;
-        let is_export = matches!(wanted, Wanted::KeyExport { .. });
+        let is_export = matches!(wanted, GuardedAct::KeyExport { .. });
         let name_of = |person: &String| request.name_of(person).unwrap_or(person).to_owned();
         Self {
             wants: wanted.act().to_owned(),
@@ -206,24 +206,24 @@ pub(crate) enum ApprovalAnswer {
     Waits(ApprovalOutcome),
 }
 
-impl From<Asked> for ApprovalAnswer {
-    fn from(asked: Asked) -> Self {
+impl From<GuardedOutcome> for ApprovalAnswer {
+    fn from(asked: GuardedOutcome) -> Self {
         let mut outcome = ApprovalOutcome::default();
         match asked {
-            Asked::Erased(receipt) => {
+            GuardedOutcome::Erased(receipt) => {
                 let receipt = serde_json::to_value(receipt);
                 outcome.receipt = Some(receipt.expect("a receipt is JSON"));
             }
             // Armor is ASCII.
-            Asked::Exported(export) => {
+            GuardedOutcome::Exported(export) => {
                 outcome.export = Some(String::from_utf8_lossy(&export).into_owned());
             }
-            Asked::Rotating(rotation) => outcome.rotation = Some(rotation.into()),
+            GuardedOutcome::Rotating(rotation) => outcome.rotation = Some(rotation.into()),
             // What there is to tell of it is asked for.
-            Asked::Rerooted => {}
-            Asked::Pruned(pruned) => outcome.pruned = Some(pruned.into()),
-            Asked::Approved(request) => outcome.request = Some(request.into()),
-            Asked::Waits(request) => {
+            GuardedOutcome::Rerooted => {}
+            GuardedOutcome::Pruned(pruned) => outcome.pruned = Some(pruned.into()),
+            GuardedOutcome::Approved(request) => outcome.request = Some(request.into()),
+            GuardedOutcome::Waits(request) => {
                 outcome.request = Some(request.into());
                 return Self::Waits(outcome);
             }
@@ -346,7 +346,7 @@ async fn approve_request(
     InPath(id): InPath<String>,
 ) -> Result<ApprovalAnswer, Refusal> {
     let asked = admin.vault.approve(&actor, &id).await?;
-    if asked != Asked::Rerooted {
+    if asked != GuardedOutcome::Rerooted {
         return Ok(asked.into());
     }
     Ok(ApprovalAnswer::Done(ApprovalOutcome {

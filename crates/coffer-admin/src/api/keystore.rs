@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use coffer_keys::{KeysError, SourceSecrets, SourceSpec};
-use coffer_vault::{Actor, Asked, KeystoreStatus, LevelInfo};
+use coffer_vault::{Actor, GuardedOutcome, KeystoreStatus, LevelInfo};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -155,8 +155,8 @@ async fn rotate_root(
 }
 
 /// The answer, where something is not done.
-fn waiting(asked: Asked) -> Option<Response> {
-    let (Asked::Waits(request) | Asked::Approved(request)) = asked else {
+fn waiting(asked: GuardedOutcome) -> Option<Response> {
+    let (GuardedOutcome::Waits(request) | GuardedOutcome::Approved(request)) = asked else {
         return None;
     };
     let waiting = Waiting {

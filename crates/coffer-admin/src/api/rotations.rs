@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use coffer_vault::Asked;
+use coffer_vault::GuardedOutcome;
 use http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -26,14 +26,19 @@ pub(crate) enum RotationAnswer {
     Waits(Waiting),
 }
 
-impl From<Asked> for RotationAnswer {
-    fn from(asked: Asked) -> Self {
+impl From<GuardedOutcome> for RotationAnswer {
+    fn from(asked: GuardedOutcome) -> Self {
         match asked {
-            Asked::Rotating(rotation) => Self::Begun(rotation.into()),
-            Asked::Waits(request) | Asked::Approved(request) => Self::Waits(Waiting {
-                request: request.into(),
-            }),
-            Asked::Erased(_) | Asked::Exported(_) | Asked::Rerooted | Asked::Pruned(_) => {
+            GuardedOutcome::Rotating(rotation) => Self::Begun(rotation.into()),
+            GuardedOutcome::Waits(request) | GuardedOutcome::Approved(request) => {
+                Self::Waits(Waiting {
+                    request: request.into(),
+                })
+            }
+            GuardedOutcome::Erased(_)
+            | GuardedOutcome::Exported(_)
+            | GuardedOutcome::Rerooted
+            | GuardedOutcome::Pruned(_) => {
                 unreachable!("a rotation was asked for")
             }
         }

@@ -8,8 +8,7 @@ use coffer_keys::{Anchor, Keystore};
 use coffer_store::record::Id;
 
 use crate::clock::now_ms;
-use crate::error::{Result, VaultError};
-use crate::rollback::{Rollback, RollbackOf};
+use crate::error::{Result, Rollback, RollbackOf, VaultError};
 
 /// The highest count of commits of each catalog: as it is held, or as it was seen since.
 #[derive(Default)]

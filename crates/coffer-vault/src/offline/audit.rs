@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use coffer_audit::{AuditError, AuditKey, Reader, Record, Recorded, Report, last, verify};
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets};
 
-use crate::audit::audit_key;
-use crate::audit_filter::Ready;
-use crate::auditing::AuditQuery;
+use crate::admin::AuditQuery;
+use crate::audit::{Ready, audit_key, show_name};
+use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
-use crate::folder::Folder;
-use crate::freshness::{Looking, known_record};
+use crate::freshness::{Comparison, known_record};
 use crate::system::System;
-use crate::watch::show_name;
 
 /// A stopped server's audit log. Nothing is changed. It blocks.
 pub struct OfflineAudit {
@@ -41,7 +39,7 @@ impl OfflineAudit {
         let of_system = system
             .as_ref()
             .and_then(|system| system.audit_anchor().ok().flatten());
-        let anchor = Looking::read_anchor(&folder, &keystore).ok();
+        let anchor = Comparison::read_anchor(&folder, &keystore).ok();
         let anchor = anchor.as_ref().and_then(|anchor| anchor.newest());
         let known = known_record(&keystore, anchor, of_system);
         Ok(Self {

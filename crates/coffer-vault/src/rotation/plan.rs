@@ -3,7 +3,7 @@
 use coffer_keys::BucketEntry;
 use serde::{Deserialize, Serialize};
 
-use crate::recording::Facts;
+use crate::audit::Facts;
 
 /// What a rotation is to do; kept until it is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]

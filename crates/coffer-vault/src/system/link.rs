@@ -20,13 +20,13 @@ use super::{DATABASE, System};
 use crate::error::{Result, VaultError};
 
 /// Told, once, whether a change has happened.
-pub(super) type Outcome = Box<dyn FnOnce(&System, bool) + Send>;
+pub(super) type OnSettled = Box<dyn FnOnce(&System, bool) + Send>;
 
 /// A change whose commit failed.
 struct Doubt {
     /// The number of the commit, had it happened.
     number: i64,
-    outcome: Outcome,
+    outcome: OnSettled,
 }
 
 /// What a database is opened for.
@@ -200,7 +200,7 @@ impl Link {
         &mut self,
         system: &System,
         change: impl FnOnce(&Transaction<'_>) -> Result<T>,
-        outcome: Outcome,
+        outcome: OnSettled,
     ) -> Result<T> {
         let (value, failed) = match self.transact(system, change) {
             Ok(done) => done,

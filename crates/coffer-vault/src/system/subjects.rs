@@ -10,13 +10,10 @@ use rusqlite::{Connection, Row, Transaction, params};
 use zeroize::Zeroizing;
 
 use super::System;
+use crate::access::{Grants, Mark, Rights, Roles, Subject};
 use crate::clock::now_ms;
 use crate::error::{Result, VaultError};
 use crate::limits::SUBJECT_COUNT_MAX;
-use crate::mark::Mark;
-use crate::rights::Rights;
-use crate::roles::Roles;
-use crate::subject::{Grants, Subject};
 
 /// All subjects, by access key id and by name.
 #[derive(Default)]
@@ -115,7 +112,7 @@ fn read_subject(row: &Row<'_>) -> Result<Subject> {
         created_ms: row.get(8).map_err(StoreError::from)?,
         is_trusted: row.get(9).map_err(StoreError::from)?,
         mark: Arc::default(),
-        standing: Arc::default(),
+        cutoff: Arc::default(),
     })
 }
 
@@ -169,7 +166,7 @@ impl System {
     pub(crate) fn next_expiry_ms(&self) -> Option<i64> {
         let subjects = self.subjects();
         let counting = subjects.by_name.values();
-        let counting = counting.filter(|subject| !subject.standing.is_cut());
+        let counting = counting.filter(|subject| !subject.cutoff.is_cut());
         counting.filter_map(|subject| subject.expires_ms).min()
     }
 
@@ -298,12 +295,12 @@ impl System {
         }
         let suspended = Subject {
             is_disabled: true,
-            standing: Arc::default(),
+            cutoff: Arc::default(),
             ..subject.clone()
         };
         let secret = Zeroizing::new(secret.to_owned());
         self.subjects_mut().insert(Arc::new(suspended), secret);
-        subject.standing.cut();
+        subject.cutoff.cut();
     }
 
     fn subjects(&self) -> RwLockReadGuard<'_, Subjects> {
@@ -320,9 +317,9 @@ impl System {
 
 /// A subject that stays as it was. Who was cut off meanwhile may come again.
 fn as_before(subject: &Arc<Subject>) -> Arc<Subject> {
-    match subject.standing.is_cut() && subject.counts_at(now_ms) {
+    match subject.cutoff.is_cut() && subject.counts_at(now_ms) {
         true => Arc::new(Subject {
-            standing: Arc::default(),
+            cutoff: Arc::default(),
             ..Subject::clone(subject)
         }),
         false => subject.clone(),

@@ -6,11 +6,11 @@ use coffer_store::StoreError;
 use coffer_store::record::ObjectName;
 
 use super::{Abandoned, Walk};
+use crate::access::BucketName;
+use crate::blocking::blocking;
 use crate::counters::add;
 use crate::error::VaultError;
-use crate::manage::blocking;
-use crate::name::BucketName;
-use crate::request::VerifyEvent;
+use crate::verify::VerifyEvent;
 
 impl Walk {
     pub(super) async fn damage(

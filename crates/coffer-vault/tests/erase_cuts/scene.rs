@@ -103,7 +103,7 @@ async fn erase(vault: &Vault, what: ErasedWhat) -> Result<Receipt> {
         ErasedWhat::Bucket => vault.erase_bucket(&LOCAL, &bucket("gone")).await,
     };
     match asked? {
-        Asked::Erased(receipt) => Ok(*receipt),
+        GuardedOutcome::Erased(receipt) => Ok(*receipt),
         other => panic!("{other:?}: it takes no approval"),
     }
 }

@@ -44,9 +44,9 @@ fn all() -> ReadOptions {
     }
 }
 
-fn receipt(asked: Asked) -> coffer_keys::receipt::Receipt {
+fn receipt(asked: GuardedOutcome) -> coffer_keys::receipt::Receipt {
     match asked {
-        Asked::Erased(receipt) => *receipt,
+        GuardedOutcome::Erased(receipt) => *receipt,
         other => panic!("{other:?} is no receipt"),
     }
 }
@@ -65,7 +65,7 @@ async fn readers_and_writers_are_cut_off_before_the_erase_is_acknowledged() {
         .await
         .unwrap();
 
-    let connection = Lifeline::default();
+    let connection = ConnectionCutoff::default();
     let large = name("large");
     let read = connection.scope(vault.read_object(subject, bucket, &large, all()));
     let mut body = read.await.unwrap().body;
@@ -172,14 +172,14 @@ async fn a_level_of_two_custodians_takes_two() {
     let door = scene(folder.path(), 2).await;
     let vault = &door.vault;
     let other = Actor::Subject(door.subject.clone());
-    let Asked::Waits(request) = vault.erase_level(&LOCAL, "doomed").await.unwrap() else {
+    let GuardedOutcome::Waits(request) = vault.erase_level(&LOCAL, "doomed").await.unwrap() else {
         panic!("it needs an approval")
     };
     assert_eq!(
         (request.approvals, request.requested_by.as_str()),
         (2, "local:0")
     );
-    let Asked::Waits(same) = vault.erase_level(&other, "doomed").await.unwrap() else {
+    let GuardedOutcome::Waits(same) = vault.erase_level(&other, "doomed").await.unwrap() else {
         panic!("asking twice is no approval")
     };
     assert_eq!(same, request);
@@ -194,7 +194,7 @@ async fn a_level_of_two_custodians_takes_two() {
     let late = vault.approve(&other, &request.id).await;
     assert!(matches!(late, Err(VaultError::NoSuchRequest)));
 
-    let Asked::Waits(request) = vault.erase_level(&other, "doomed").await.unwrap() else {
+    let GuardedOutcome::Waits(request) = vault.erase_level(&other, "doomed").await.unwrap() else {
         panic!("it needs an approval")
     };
     vault.close().await;
@@ -225,7 +225,7 @@ async fn a_bucket_of_such_a_level_takes_two_as_well() {
     let content = bytes(30_000);
     door.put("large", &content).await.unwrap();
     let asked = vault.erase_bucket(&LOCAL, &door.bucket).await.unwrap();
-    let Asked::Waits(request) = asked else {
+    let GuardedOutcome::Waits(request) = asked else {
         panic!("it needs an approval")
     };
     let listed = vault.requests(&LOCAL).await.unwrap();
@@ -271,14 +271,14 @@ async fn who_is_no_custodian_any_more_has_no_say() {
         vault.change_subject(&LOCAL, name, change).await.unwrap();
     };
     let ask = async |actor: &Actor| match vault.erase_level(actor, "doomed").await.unwrap() {
-        Asked::Waits(request) => request.id,
+        GuardedOutcome::Waits(request) => request.id,
         other => panic!("it needs approvals: {other:?}"),
     };
     let (one, other) = (custodian("one").await, custodian("other").await);
     let asked = ask(&LOCAL).await;
     vault.approve(&one, &asked).await.unwrap();
     leave("one").await;
-    let Asked::Waits(request) = vault.approve(&other, &asked).await.unwrap() else {
+    let GuardedOutcome::Waits(request) = vault.approve(&other, &asked).await.unwrap() else {
         panic!("one of the approvals does not count any more")
     };
     assert_eq!(request.approved_by, [other.to_string()]);

@@ -78,7 +78,7 @@ async fn an_erase_waits_neither_for_listings_nor_for_a_verification() {
             _ => vault.erase_level(&LOCAL, bucket.as_str()).await,
         };
         took.push(begun.elapsed());
-        let Asked::Erased(receipt) = erased.unwrap() else {
+        let GuardedOutcome::Erased(receipt) = erased.unwrap() else {
             panic!("it needs no approval")
         };
         assert_eq!(receipt.erased.objects, OBJECTS_EACH as u64);

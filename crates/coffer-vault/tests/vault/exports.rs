@@ -64,7 +64,7 @@ async fn exported(data: &Path) -> Vec<u8> {
             .unwrap();
     }
     let to = [identity().recipient()];
-    let Asked::Exported(export) = door
+    let GuardedOutcome::Exported(export) = door
         .vault
         .export_level(&LOCAL, "moving", &to)
         .await
@@ -140,7 +140,8 @@ async fn a_level_is_brought_to_another_server_with_its_buckets() {
     drop(door);
     let door = door::door(to.path()).await;
     assert_eq!(read(&door, &another).await, bytes(100_000));
-    let Asked::Erased(receipt) = door.vault.erase_level(&LOCAL, "arrived").await.unwrap() else {
+    let GuardedOutcome::Erased(receipt) = door.vault.erase_level(&LOCAL, "arrived").await.unwrap()
+    else {
         panic!("it takes no approval")
     };
     let told = receipt.remaining.join("\n");

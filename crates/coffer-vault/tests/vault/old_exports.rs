@@ -76,7 +76,7 @@ async fn scene(data: &Path, before: &Path, after: &Path) -> Vec<u8> {
     .await;
     let to = [identity().recipient()];
     let asked = door.vault.export_level(&LOCAL, "exported", &to).await;
-    let Ok(Asked::Exported(export)) = asked else {
+    let Ok(GuardedOutcome::Exported(export)) = asked else {
         panic!("it takes no approval")
     };
     door.vault.close().await;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use coffer_vault::Lifeline;
+use coffer_vault::ConnectionCutoff;
 use hyper::service::Service;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -16,12 +16,12 @@ use tokio::task::futures::TaskLocalFuture;
 #[derive(Debug)]
 pub struct Severable {
     tcp: TcpStream,
-    lifeline: Lifeline,
+    lifeline: ConnectionCutoff,
 }
 
 impl Severable {
     /// Hangs the socket on a lifeline.
-    pub fn new(tcp: TcpStream, lifeline: Lifeline) -> Self {
+    pub fn new(tcp: TcpStream, lifeline: ConnectionCutoff) -> Self {
         Self { tcp, lifeline }
     }
 }
@@ -79,12 +79,12 @@ impl AsyncWrite for Severable {
 #[derive(Debug)]
 pub struct OnLifeline<S> {
     service: S,
-    lifeline: Lifeline,
+    lifeline: ConnectionCutoff,
 }
 
 impl<S> OnLifeline<S> {
     /// Serves with `service` what comes by the connection of this lifeline.
-    pub fn new(service: S, lifeline: Lifeline) -> Self {
+    pub fn new(service: S, lifeline: ConnectionCutoff) -> Self {
         Self { service, lifeline }
     }
 }
@@ -92,7 +92,7 @@ impl<S> OnLifeline<S> {
 impl<R, S: Service<R>> Service<R> for OnLifeline<S> {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = TaskLocalFuture<Lifeline, S::Future>;
+    type Future = TaskLocalFuture<ConnectionCutoff, S::Future>;
 
     fn call(&self, request: R) -> Self::Future {
         self.lifeline.scope(self.service.call(request))

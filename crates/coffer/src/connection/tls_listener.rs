@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_admin::Traffic;
-use coffer_vault::Lifeline;
+use coffer_vault::ConnectionCutoff;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
@@ -127,7 +127,7 @@ impl Door {
     {
         let mut stop = self.stop.clone();
         let seat = arrival.slot.seat().clone();
-        let lifeline = Lifeline::default();
+        let lifeline = ConnectionCutoff::default();
         // Boxes, so that an idle connection holds no room for its handshake, nor for moving.
         let opened = Box::pin(timeout(
             self.limits.handshake_timeout(),
@@ -154,7 +154,12 @@ impl Door {
 
     /// Waits for the first bytes of a request: until they come, a connection holds no buffers of
     /// HTTP, which are most of what it needs. `None`: they don't come in time, or it must end.
-    async fn asked(&self, opened: Opened, seat: &Seat, lifeline: &Lifeline) -> Option<Opened> {
+    async fn asked(
+        &self,
+        opened: Opened,
+        seat: &Seat,
+        lifeline: &ConnectionCutoff,
+    ) -> Option<Opened> {
         let mut opened = opened;
         let patience = self.limits.sign_in_timeout();
         let patience = patience.min(self.limits.header_timeout());
@@ -182,7 +187,7 @@ impl Door {
         Opened { tls, slot, .. }: Opened,
         service: S,
         seat: Arc<Seat>,
-        lifeline: Lifeline,
+        lifeline: ConnectionCutoff,
     ) where
         S: Service<Request<Incoming>, Response = Response<B>>,
         S::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -245,7 +250,7 @@ impl Door {
     }
 
     /// Hears the proxy out, if it is one, and shakes hands.
-    async fn open(&self, arrival: Arrival, lifeline: &Lifeline) -> io::Result<Opened> {
+    async fn open(&self, arrival: Arrival, lifeline: &ConnectionCutoff) -> io::Result<Opened> {
         let Arrival {
             mut tcp,
             peer,
@@ -311,7 +316,7 @@ enum Interruption {
 /// The interruptions to come. Whoever waits for them is woken many times for each request, and they
 /// come a few times in a connection's life: so they are looked at only when one of them has come.
 fn interruptions(
-    lifeline: Lifeline,
+    lifeline: ConnectionCutoff,
     stop: Stop,
     seat: Arc<Seat>,
 ) -> FuturesUnordered<BoxFuture<'static, Interruption>> {

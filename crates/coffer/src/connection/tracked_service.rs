@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use coffer_vault::Lifeline;
+use coffer_vault::ConnectionCutoff;
 use http::Response;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::service::Service;
@@ -18,12 +18,12 @@ use crate::connection::slots::Slot;
 pub struct Seated<S> {
     service: S,
     slot: Arc<Slot>,
-    lifeline: Lifeline,
+    lifeline: ConnectionCutoff,
 }
 
 impl<S> Seated<S> {
     /// Serves with `service` what comes by the connection of this slot and this lifeline.
-    pub fn new(service: S, slot: Arc<Slot>, lifeline: Lifeline) -> Self {
+    pub fn new(service: S, slot: Arc<Slot>, lifeline: ConnectionCutoff) -> Self {
         Self {
             service,
             slot,
@@ -74,7 +74,7 @@ pin_project! {
         inner: F,
         turn: Option<Turn>,
         slot: Arc<Slot>,
-        lifeline: Lifeline,
+        lifeline: ConnectionCutoff,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Commits that fail.
 
 use super::*;
-use crate::subject::Subject;
+use crate::access::Subject;
 
 fn key() -> SecretKey {
     SecretKey::from_bytes([0x0d; 32])
@@ -14,19 +14,19 @@ fn subject(name: &str) -> Subject {
         is_trusted: false,
         mark: Default::default(),
         clearance: "s0".parse().unwrap(),
-        roles: crate::roles::Roles::all(),
+        roles: crate::access::Roles::all(),
         grants: None,
         is_disabled: false,
         expires_ms: None,
         created_ms: 1,
-        standing: std::sync::Arc::default(),
+        cutoff: std::sync::Arc::default(),
     }
 }
 
 fn disabled(before: &Subject) -> Result<Subject> {
     Ok(Subject {
         is_disabled: true,
-        standing: std::sync::Arc::default(),
+        cutoff: std::sync::Arc::default(),
         ..before.clone()
     })
 }
@@ -54,13 +54,13 @@ fn an_access_key_whose_change_is_in_doubt_does_not_count() {
         let changed = system.change_subject("ann", disabled);
         assert!(matches!(changed, Err(VaultError::SystemInDoubt)));
         assert!(system.subject("CFann", now).is_none());
-        assert!(before.standing.is_cut());
+        assert!(before.cutoff.is_cut());
         assert!(system.audit_anchor().is_err(), "nothing is read either");
         system.let_settle();
         system.assure_certain().unwrap();
         assert_eq!(system.subject("CFann", now).is_none(), has_happened);
         if let Some(again) = system.subject("CFann", now) {
-            assert!(!again.standing.is_cut());
+            assert!(!again.cutoff.is_cut());
         }
     }
 }

@@ -1,0 +1,100 @@
+//! Actors: who performs an administrative act.
+
+use std::fmt;
+use std::sync::Arc;
+
+use coffer_label::Label;
+
+use super::monitor::may_read;
+use super::roles::Role;
+use super::subject::Subject;
+
+/// Whoever asks for an administrative act, as the front door found out.
+#[derive(Clone, Debug)]
+pub enum Actor {
+    /// The owner of the data folder, or root, at the local socket: every role but that of a data
+    /// user, for whoever owns the folder can change the server itself.
+    Local {
+        /// The user's id.
+        uid: u32,
+    },
+    /// The holder of an access key: the subject's roles.
+    Subject(Arc<Subject>),
+}
+
+impl Actor {
+    /// Whether the actor has a role now.
+    pub fn has(&self, role: Role) -> bool {
+        match self {
+            Self::Local { .. } => role != Role::DataUser,
+            Self::Subject(subject) => subject.roles.has(role),
+        }
+    }
+
+    /// Whether the actor has a duty beside data, and so knows of all levels and buckets.
+    pub(crate) fn looks_after(&self) -> bool {
+        let duties = [Role::SystemAdministrator, Role::KeyCustodian, Role::Auditor];
+        duties.into_iter().any(|role| self.has(role))
+    }
+
+    /// Whether the actor may know that levels of this label exist: those who look after the server
+    /// know of all, others of what they may read.
+    pub(crate) fn may_know(&self, label: &Label) -> bool {
+        match self {
+            _ if self.looks_after() => true,
+            Self::Subject(subject) => may_read(subject, label),
+            Self::Local { .. } => false,
+        }
+    }
+}
+
+/// Who stands in a record.
+pub(crate) trait AuditIdentity {
+    /// An access key id, `local:UID`, or `server`.
+    fn id(&self) -> String;
+
+    /// The name by which people know a subject.
+    fn name(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl AuditIdentity for Actor {
+    fn id(&self) -> String {
+        self.to_string()
+    }
+
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Local { .. } => None,
+            Self::Subject(subject) => Some(subject.name()),
+        }
+    }
+}
+
+impl AuditIdentity for Subject {
+    fn id(&self) -> String {
+        self.access_key_id().to_owned()
+    }
+
+    fn name(&self) -> Option<&str> {
+        Some(Subject::name(self))
+    }
+}
+
+/// The server itself.
+impl AuditIdentity for &str {
+    fn id(&self) -> String {
+        (*self).to_owned()
+    }
+}
+
+/// As records and receipts name the actor: an access key id, or `local:UID`.
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local { uid } => write!(f, "local:{uid}"),
+            Self::Subject(subject) => f.write_str(subject.access_key_id()),
+        }
+    }
+}

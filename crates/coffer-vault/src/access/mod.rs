@@ -1,0 +1,33 @@
+//! Who asks, and what they may do: subjects, actors, roles, rights, and the monitor's questions.
+//!
+//! What is done once it is allowed is in `acts` and the rooms above it; how subjects are made and
+//! changed is in `admin`.
+
+mod bucket_name;
+
+mod access_key;
+
+mod roles;
+
+mod rights;
+
+mod read_mark;
+
+mod subject;
+
+mod monitor;
+
+mod actor;
+
+pub(crate) use self::access_key::{random_access_key_id, random_secret_access_key};
+pub use self::actor::Actor;
+pub(crate) use self::actor::AuditIdentity;
+pub use self::bucket_name::BucketName;
+pub(crate) use self::monitor::{
+    is_marked_by, may_copy, may_know, may_use, may_write, may_write_after_reading,
+};
+pub(crate) use self::read_mark::{Mark, Reading};
+pub use self::rights::{Right, Rights};
+pub use self::roles::{Role, Roles};
+pub(crate) use self::subject::Grants;
+pub use self::subject::Subject;

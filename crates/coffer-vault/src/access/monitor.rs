@@ -1,0 +1,154 @@
+//! The questions of the reference monitor (Bell and LaPadula: no read up, no write down), and what
+//! a subject's grants narrow them to. Nothing else decides about data.
+
+use coffer_label::Label;
+use coffer_store::record::Id;
+
+use super::read_mark::Mark;
+use super::rights::Right;
+use super::subject::Subject;
+
+/// Whether `subject` may read what is labelled `label`: its high label dominates it.
+pub(crate) fn may_read(subject: &Subject, label: &Label) -> bool {
+    subject.clearance.high().dominates(label)
+}
+
+/// Whether `subject` may write what is labelled `label`: the label dominates its low label, and
+/// its high label dominates the label (blind writes upwards are off).
+pub(crate) fn may_write(subject: &Subject, label: &Label) -> bool {
+    subject.clearance.contains(label)
+}
+
+/// Whether what a subject has read lets it write what is labelled `label`: a label that dominates
+/// all of it, unless the subject is trusted with its range.
+pub(crate) fn may_write_after_reading(is_trusted: bool, mark: &Mark, label: &Label) -> bool {
+    is_trusted || mark.lets_write(label)
+}
+
+/// Whether a read at `label` is to be remembered: by who may write below it, and is not trusted.
+pub(crate) fn is_marked_by(subject: &Subject, label: &Label) -> bool {
+    subject.floats() && !subject.clearance.low().dominates(label)
+}
+
+/// Whether `subject` may know that a bucket exists: it may read its label, and is granted something
+/// in it, unless its grants name no buckets.
+pub(crate) fn may_know(subject: &Subject, bucket: Id, label: &Label) -> bool {
+    let granted = |grants: &super::subject::Grants| grants.contains_key(&bucket);
+    may_read(subject, label) && subject.grants.as_ref().is_none_or(granted)
+}
+
+/// Whether `subject` may use `right` in a bucket that it may know of.
+pub(crate) fn may_use(subject: &Subject, bucket: Id, label: &Label, right: Right) -> bool {
+    let by_label = match right.changes() {
+        true => may_write(subject, label),
+        false => may_read(subject, label),
+    };
+    let rights = |grants: &super::subject::Grants| {
+        grants.get(&bucket).is_some_and(|rights| rights.has(right))
+    };
+    by_label && subject.grants.as_ref().is_none_or(rights)
+}
+
+/// Whether what is labelled `from` may be copied to where `to` stands: never downwards, also
+/// within a clearance that holds both.
+pub(crate) fn may_copy(from: &Label, to: &Label) -> bool {
+    to.dominates(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Roles;
+    use crate::access::rights::Rights;
+
+    fn subject(clearance: &str) -> Subject {
+        Subject {
+            access_key_id: "AK".into(),
+            name: "subject".into(),
+            clearance: clearance.parse().unwrap(),
+            is_trusted: false,
+            mark: Default::default(),
+            roles: Roles::all(),
+            grants: None,
+            is_disabled: false,
+            expires_ms: None,
+            created_ms: 0,
+            cutoff: Default::default(),
+        }
+    }
+
+    #[test]
+    fn no_read_up_and_no_write_down() {
+        let subject = subject("s1-s3:c1");
+        let cases = [
+            ("s0", true, false),
+            ("s1", true, true),
+            ("s3:c1", true, true),
+            ("s3:c2", false, false),
+            ("s4", false, false),
+        ];
+        for (label, read, write) in cases {
+            let label: Label = label.parse().unwrap();
+            assert_eq!(may_read(&subject, &label), read, "read {label}");
+            assert_eq!(may_write(&subject, &label), write, "write {label}");
+        }
+    }
+
+    #[test]
+    fn what_was_read_bars_writes_below_it() {
+        let mut subject = subject("s1-s3:c1.c2");
+        let label = |text: &str| text.parse::<Label>().unwrap();
+        for (text, marked) in [("s0", false), ("s1", false), ("s0:c1", true), ("s2", true)] {
+            assert_eq!(is_marked_by(&subject, &label(text)), marked, "{text}");
+        }
+        let may_write = |subject: &Subject, text| {
+            may_write_after_reading(subject.is_trusted, &subject.mark, &label(text))
+        };
+        assert!(may_write(&subject, "s1"));
+        subject.mark.raise(label("s2:c1"));
+        for (text, may) in [
+            ("s1", false),
+            ("s3", false),
+            ("s2:c1", true),
+            ("s3:c1.c2", true),
+        ] {
+            assert_eq!(may_write(&subject, text), may, "{text}");
+        }
+        subject.is_trusted = true;
+        assert!(may_write(&subject, "s1"));
+        assert!(!is_marked_by(&subject, &label("s2")));
+    }
+
+    #[test]
+    fn a_clearance_of_one_level_never_floats() {
+        let subject = subject("s2:c1");
+        for text in ["s0", "s2", "s2:c1"] {
+            assert!(!is_marked_by(&subject, &text.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn grants_narrow_and_never_widen() {
+        let [one, other] = [[1; 16], [2; 16]].map(Id);
+        let mut subject = subject("s1");
+        let rights: Rights = "read,delete".parse().unwrap();
+        subject.grants = Some([(one, rights)].into());
+        let own: Label = "s1".parse().unwrap();
+        let lower: Label = "s0".parse().unwrap();
+        let higher: Label = "s2".parse().unwrap();
+        let used = |bucket, label: &Label| {
+            let used = |right: &Right| may_use(&subject, bucket, label, *right);
+            Right::ALL
+                .into_iter()
+                .filter(used)
+                .collect::<Rights>()
+                .to_string()
+        };
+        assert_eq!(used(one, &own), "read,delete");
+        assert_eq!(used(one, &lower), "read");
+        assert_eq!(used(one, &higher), "");
+        assert_eq!(used(other, &own), "");
+        assert!(may_know(&subject, one, &lower));
+        assert!(!may_know(&subject, one, &higher) && !may_know(&subject, other, &own));
+    }
+}

@@ -1,0 +1,126 @@
+//! Administrative acts: decided, recorded, and only then done.
+//!
+//! Every act goes through [`Vault::act`], which asks whether the actor has the role, records that
+//! the act begins, does it in a task of its own (so that a caller who leaves can't undo half of
+//! it), records how it ended, and has it held (`freshness`) before the outcome is given out.
+//!
+//! What can't be done is best found out before: then it is counted as denials are, and repeating it
+//! fills no disk. What fails after it began is recorded each time, and refused once that was often.
+
+use std::time::Instant;
+
+use coffer_audit::Outcome;
+
+use crate::access::{Actor, Role};
+use crate::audit::Facts;
+use crate::counters::add;
+use crate::error::{Result, VaultError};
+use crate::freshness::not_held;
+use crate::vault::Vault;
+
+impl Vault {
+    /// Performs the act `name` (such as `level.create`) if `actor` has `role`.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`]; [`VaultError::TooManyFailures`];
+    /// [`VaultError::AuditUnavailable`], and nothing was done; [`VaultError::EndNotRecorded`];
+    /// those of the act itself.
+    pub(crate) async fn act<T: Send + 'static>(
+        &self,
+        actor: &Actor,
+        role: Role,
+        name: &'static str,
+        facts: Facts,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let done = vec![facts.clone()];
+        let work = async move { Ok((work.await?, done)) };
+        self.act_telling(actor, role, name, vec![facts], work).await
+    }
+
+    /// As [`Vault::act`], with as many records as there are facts. `work` gives what is told when
+    /// it is done.
+    pub(crate) async fn act_telling<T: Send + 'static>(
+        &self,
+        actor: &Actor,
+        role: Role,
+        name: &'static str,
+        mut facts: Vec<Facts>,
+        work: impl Future<Output = Result<(T, Vec<Facts>)>> + Send + 'static,
+    ) -> Result<T> {
+        let about = facts.first().cloned().unwrap_or_default();
+        self.refuse_without(actor, role, name, &about)?;
+        let id = actor.to_string();
+        if self
+            .inner
+            .audit
+            .failures
+            .are_too_many(&id, name, Instant::now())
+        {
+            add(&self.inner.tally.denied_count, 1);
+            return Err(self.failed(name, actor, &about, VaultError::TooManyFailures));
+        }
+        let begun = self.record(name, actor, Outcome::Begun, &facts).await?;
+        let number = begun.map_or(0, |begun| begun.sequence);
+        tracing::info!(%actor, act = name, record = number, "administration");
+        let (this, actor) = (self.clone(), actor.clone());
+        let acting = tokio::spawn(async move {
+            let (outcome, ended) = match work.await {
+                Ok((value, told)) => {
+                    facts = told;
+                    (Ok(value), Outcome::Done)
+                }
+                Err(error) => {
+                    facts.truncate(1);
+                    this.inner.audit.failures.add(id, name, Instant::now());
+                    let is_denied = matches!(error, VaultError::AccessDenied);
+                    let ended = if is_denied {
+                        Outcome::Denied
+                    } else {
+                        Outcome::Failed
+                    };
+                    (Err(error), ended)
+                }
+            };
+            let recorded = this.record(name, &actor, ended, &facts).await;
+            let held = match ended {
+                Outcome::Done => this.hold_act(role).await,
+                _ => Ok(()),
+            };
+            tracing::info!(%actor, act = name, outcome = ended.as_str(), "administration");
+            match (outcome, recorded) {
+                (Ok(_), Err(VaultError::AuditUnavailable(error))) => {
+                    Err(VaultError::EndNotRecorded(error))
+                }
+                (Ok(_), Err(error)) => Err(error),
+                (Ok(value), Ok(_)) => held.map(|()| value).map_err(not_held),
+                (outcome, _) => outcome,
+            }
+        });
+        acting.await.map_err(|_| VaultError::ShuttingDown)?
+    }
+
+    /// Refuses who has not the role for an act, before anything about it is looked up.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`].
+    pub(crate) fn refuse_without(
+        &self,
+        actor: &Actor,
+        role: Role,
+        name: &'static str,
+        facts: &Facts,
+    ) -> Result<()> {
+        if actor.has(role) {
+            return Ok(());
+        }
+        add(&self.inner.tally.denied_count, 1);
+        self.denied(name, actor, facts);
+        Err(VaultError::AccessDenied)
+    }
+
+    /// As [`Vault::refuse_without`], of what key custodians do.
+    pub(crate) fn refuse_but_custodians(&self, actor: &Actor, name: &'static str) -> Result<()> {
+        self.refuse_without(actor, Role::KeyCustodian, name, &Facts::new())
+    }
+}

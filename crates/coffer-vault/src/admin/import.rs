@@ -1,0 +1,205 @@
+//! Levels that come from another server: their keys from an export, their buckets as folders.
+//!
+//! The folders are copied by whoever moves them, before or after the import. A bucket is adopted
+//! when both are here: it gets a row, under the name that its catalog tells, or under another if
+//! that one is taken. Until then its key is kept, whatever happens.
+
+use std::sync::{Arc, OnceLock};
+
+use coffer_keys::{ExportIdentity, LevelEntry};
+use coffer_store::Catalog;
+use coffer_store::record::Id;
+
+use crate::access::{Actor, BucketName, Role};
+use crate::audit::Facts;
+use crate::blocking::blocking;
+use crate::clock::now_ms;
+use crate::error::{Result, VaultError};
+use crate::limits::BUCKET_COUNT_MAX;
+use crate::system::BucketRow;
+use crate::vault::Vault;
+
+/// A level that was imported, and what became of its buckets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The level, as it is here.
+    pub level: LevelEntry,
+    /// Its buckets.
+    pub buckets: Vec<(Id, Adoption)>,
+}
+
+/// What became of a bucket of an imported level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Adoption {
+    /// It can be used under this name.
+    Adopted(BucketName),
+    /// Another bucket has its name: [`Vault::adopt_bucket`] gives it one.
+    NameTaken(BucketName),
+    /// Its folder is not here yet; once it is, [`Vault::adopt_bucket`] or a restart adopts it.
+    FolderMissing,
+    /// Its folder is here but its catalog does not open.
+    Unreadable(String),
+}
+
+impl Vault {
+    /// Takes in a level from an export, under its own name or another, with the buckets whose
+    /// folders are here already.
+    ///
+    /// # Errors
+    /// Those of [`Keystore::import_level`](coffer_keys::Keystore::import_level).
+    pub async fn import_level(
+        &self,
+        actor: &Actor,
+        export: Vec<u8>,
+        identity: ExportIdentity,
+        name: Option<String>,
+    ) -> Result<Imported> {
+        let as_name = name.clone().unwrap_or_else(|| "its own".to_owned());
+        let facts = Facts::from([("as", as_name)]);
+        let this = self.clone();
+        let work = async move {
+            let inner = this.inner.clone();
+            let level = blocking(move || {
+                let keystore = &inner.keystore;
+                Ok(keystore.import_level(&export, &identity, name.as_deref())?)
+            })
+            .await?;
+            let buckets = this.adopt_all(&level).await;
+            Ok(Imported { level, buckets })
+        };
+        self.act(actor, Role::KeyCustodian, "key.import", facts, work)
+            .await
+    }
+
+    /// Adopts a bucket of an imported level whose folder has been copied here, under its own name
+    /// or another.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`] when no imported level has such a bucket that waits.
+    pub async fn adopt_bucket(
+        &self,
+        actor: &Actor,
+        id: Id,
+        name: Option<BucketName>,
+    ) -> Result<Adoption> {
+        let facts = Facts::from([("bucket_id", id.to_string())]);
+        self.refuse_without(actor, Role::KeyCustodian, "bucket.adopt", &facts)?;
+        if !self.waits_for_adoption(id) {
+            return Err(self.failed("bucket.adopt", actor, &facts, VaultError::NoSuchBucket));
+        }
+        let this = self.clone();
+        let work = async move {
+            match this.waits_for_adoption(id) {
+                true => Ok(this.adopt(id, name).await),
+                false => Err(VaultError::NoSuchBucket),
+            }
+        };
+        self.act(actor, Role::KeyCustodian, "bucket.adopt", facts, work)
+            .await
+    }
+
+    /// Adopts what was copied here since the last start.
+    pub(crate) async fn adopt_waiting(&self) {
+        for level in self.inner.keystore.levels() {
+            if !level.imported {
+                continue;
+            }
+            for (id, adoption) in self.adopt_all(&level).await {
+                tracing::info!(bucket = %id, ?adoption, "a bucket of an imported level");
+            }
+        }
+    }
+
+    async fn adopt_all(&self, level: &LevelEntry) -> Vec<(Id, Adoption)> {
+        let mut adoptions = Vec::new();
+        for entry in self.inner.keystore.buckets() {
+            let id = Id(entry.id);
+            if entry.level_id == level.id && self.waits_for_adoption(id) {
+                adoptions.push((id, self.adopt(id, None).await));
+            }
+        }
+        adoptions
+    }
+
+    fn waits_for_adoption(&self, id: Id) -> bool {
+        self.is_imported(id) && !self.inner.system.buckets().iter().any(|row| row.id == id)
+    }
+
+    async fn adopt(&self, id: Id, name: Option<BucketName>) -> Adoption {
+        let _changing = self.inner.changing_buckets.lock().await;
+        if !self.waits_for_adoption(id) {
+            return Adoption::Unreadable("it was adopted or erased meanwhile".to_owned());
+        }
+        if !self.inner.folder.bucket(id).join("catalog.db").exists() {
+            return Adoption::FolderMissing;
+        }
+        match self.try_adopt(id, name).await {
+            Ok(adoption) => adoption,
+            Err(error) => Adoption::Unreadable(error.to_string()),
+        }
+    }
+
+    async fn try_adopt(&self, id: Id, name: Option<BucketName>) -> Result<Adoption> {
+        let inner = &self.inner;
+        let key = inner.keystore.bucket_key(&id.0)?;
+        // It comes from elsewhere: whatever was here before tells nothing of it.
+        inner.freshness.commits.forget(id);
+        let catalog = Catalog::open(&inner.folder.bucket(id), &key.catalog_key()).await?;
+        let own = BucketName::new(catalog.bucket_name());
+        let is_renamed = name.is_some();
+        let chosen = name.or(own).ok_or(VaultError::Damaged);
+        let taken = |name: &BucketName| inner.system.bucket(name).is_some();
+        let outcome = match chosen {
+            Ok(name) if taken(&name) => Ok(Adoption::NameTaken(name)),
+            Ok(_) if inner.system.buckets().len() >= BUCKET_COUNT_MAX => {
+                Err(VaultError::TooManyBuckets {
+                    limit: BUCKET_COUNT_MAX,
+                })
+            }
+            Ok(name) => {
+                // The catalog first: a folder of a stopped server tells its name by it.
+                let renamed = match is_renamed {
+                    true => catalog.rename_bucket(name.as_str()).await,
+                    false => Ok(()),
+                };
+                match renamed {
+                    Ok(()) => self.add_row(id, name).await,
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Err(error) => Err(error),
+        };
+        catalog.close().await;
+        outcome
+    }
+
+    async fn add_row(&self, id: Id, name: BucketName) -> Result<Adoption> {
+        let mut entries = self.inner.keystore.buckets().into_iter();
+        let entry = entries.find(|entry| entry.id == id.0);
+        let row = BucketRow {
+            id,
+            name: name.clone(),
+            level_id: entry.ok_or(VaultError::NoSuchBucket)?.level_id,
+            created_ms: now_ms(),
+            level: OnceLock::new(),
+            is_hidden: Arc::default(),
+        };
+        let inner = self.inner.clone();
+        blocking(move || {
+            // Had it been erased here before, its folder might have been noted for removal.
+            inner.system.forget_doomed(id)?;
+            inner.system.add_bucket(row)
+        })
+        .await?;
+        Ok(Adoption::Adopted(name))
+    }
+
+    /// Whether a bucket belongs to a level that came from another server.
+    pub(crate) fn is_imported(&self, id: Id) -> bool {
+        let keystore = &self.inner.keystore;
+        let mut buckets = keystore.buckets().into_iter();
+        let entry = buckets.find(|entry| entry.id == id.0);
+        let level = entry.and_then(|entry| keystore.level(&entry.level_id));
+        level.is_some_and(|level| level.imported)
+    }
+}

@@ -1,0 +1,95 @@
+//! The keystore as custodians look after it: its state, its root key, and where that is.
+
+use coffer_keys::{SourceSecrets, SourceSpec};
+use coffer_seal::{KeyMemory, locked_memory};
+use serde::Serialize;
+
+use crate::access::{Actor, Role};
+use crate::blocking::blocking;
+use crate::error::Result;
+use crate::rotation::settled;
+use crate::vault::Vault;
+
+/// What there is to know of the keystore. No secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeystoreStatus {
+    /// Its id, in hexadecimal digits.
+    pub id: String,
+    /// How often it was changed.
+    pub generation: u64,
+    /// Where the root key is, as one writes it: such as `file` or `keyring:NAME`.
+    pub source: String,
+    /// What holds the root key.
+    pub holder: String,
+    /// How the root key would be destroyed there.
+    pub destruction: String,
+    /// What NIST SP 800-88 calls that: `Clear` or `Purge`.
+    pub category: coffer_keys::Sanitization,
+    /// What old copies would still allow after an erase.
+    pub remaining: String,
+    /// Whether the source before a move may hold keys still.
+    pub is_moving: bool,
+    /// How the memory is that all keys lie in.
+    #[serde(skip)]
+    pub key_memory: KeyMemory,
+    /// How many levels there are.
+    pub level_count: usize,
+    /// How many buckets.
+    pub bucket_count: usize,
+    /// How many buckets have an older generation of their key: they are being rotated.
+    pub rotating_bucket_count: usize,
+}
+
+impl Vault {
+    /// The state of the keystore.
+    pub async fn keystore_status(&self, actor: &Actor) -> Result<KeystoreStatus> {
+        if !actor.has(Role::Auditor) {
+            self.refuse_but_custodians(actor, "keystore.status")?;
+        }
+        let inner = self.inner.clone();
+        blocking(move || {
+            let keystore = &inner.keystore;
+            let (source, buckets) = (keystore.source(), keystore.buckets());
+            let medium = source.medium();
+            let spec = inner.keys.source().map(|spec| spec.to_string());
+            let is_rotating =
+                |bucket: &&coffer_keys::BucketEntry| bucket.older_generation.is_some();
+            Ok(KeystoreStatus {
+                id: hex::encode(keystore.id()),
+                generation: keystore.generation(),
+                source: spec.unwrap_or_else(|| source.describe()),
+                holder: medium.holder,
+                destruction: medium.destruction,
+                category: medium.category,
+                remaining: medium.remaining,
+                is_moving: keystore.is_moving(),
+                key_memory: locked_memory(),
+                level_count: keystore.levels().len(),
+                bucket_count: buckets.len(),
+                rotating_bucket_count: buckets.iter().filter(is_rotating).count(),
+            })
+        })
+        .await
+    }
+
+    /// Puts the keystore under a new root key, and destroys the old one.
+    pub(crate) async fn replace_root(&self) -> Result<()> {
+        let inner = self.inner.clone();
+        blocking(move || settled(&inner.keystore, inner.keystore.rotate_root())).await
+    }
+
+    /// Moves the root key into another source, while everything goes on: a new root key there, and
+    /// the old one destroyed. `secrets` open the new source, and the present one.
+    ///
+    /// # Errors
+    /// Those of [`KeyFolder::move_root`](coffer_keys::KeyFolder::move_root).
+    pub(crate) async fn move_root(&self, to: &str, secrets: SourceSecrets) -> Result<()> {
+        let to: SourceSpec = to.parse()?;
+        let inner = self.inner.clone();
+        blocking(move || {
+            let moved = inner.keys.move_root(&inner.keystore, &to, &secrets);
+            settled(&inner.keystore, moved)
+        })
+        .await
+    }
+}

@@ -1,0 +1,97 @@
+//! Levels: made and listed.
+
+use std::collections::HashMap;
+
+use coffer_keys::{KeysError, LevelEntry, LevelOptions};
+use coffer_label::Label;
+
+use crate::access::{Actor, Role};
+use crate::audit::Facts;
+use crate::blocking::blocking;
+use crate::error::{Result, VaultError};
+use crate::vault::Vault;
+
+const ACT: &str = "level.create";
+
+/// A level to be made.
+#[derive(Clone, Debug)]
+pub struct NewLevel {
+    /// Its name.
+    pub name: String,
+    /// How sensitive its buckets will be.
+    pub label: Label,
+    /// What is chosen for good.
+    pub options: LevelOptions,
+}
+
+/// A level, and what it holds.
+#[derive(Clone, Debug)]
+pub struct LevelInfo {
+    /// The level.
+    pub level: LevelEntry,
+    /// Its buckets, as many as the actor may know of.
+    pub bucket_count: usize,
+}
+
+impl Vault {
+    /// Makes a level and its key. A key custodian's act.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`](crate::VaultError::AccessDenied); those of
+    /// [`Keystore::add_level`](coffer_keys::Keystore::add_level).
+    pub async fn create_level(&self, actor: &Actor, level: NewLevel) -> Result<LevelInfo> {
+        let NewLevel {
+            name,
+            label,
+            options,
+        } = level;
+        let facts = Facts::from([("level", name.clone()), ("label", label.to_string())]);
+        self.refuse_without(actor, Role::KeyCustodian, ACT, &facts)?;
+        if self.inner.keystore.level_named(&name).is_some() {
+            let error = KeysError::LevelExists { name }.into();
+            return Err(self.failed(ACT, actor, &facts, error));
+        }
+        let inner = self.inner.clone();
+        let work = blocking(move || Ok(inner.keystore.add_level(&name, label, options)?));
+        let level = self
+            .act(actor, Role::KeyCustodian, ACT, facts, work)
+            .await?;
+        Ok(LevelInfo {
+            level,
+            bucket_count: 0,
+        })
+    }
+
+    /// The levels that the actor may know of, by rank and then by name.
+    pub async fn levels(&self, actor: &Actor) -> Result<Vec<LevelInfo>> {
+        let mut counts: HashMap<[u8; 16], usize> = HashMap::new();
+        let rows = self.inner.system.buckets().into_iter();
+        for row in rows.filter(|row| self.may_look_after(actor, row)) {
+            *counts.entry(row.level_id).or_default() += 1;
+        }
+        let levels = self.inner.keystore.levels().into_iter();
+        let mut levels: Vec<LevelInfo> = levels
+            .filter(|level| actor.may_know(&level.label))
+            .map(|level| LevelInfo {
+                bucket_count: counts.get(&level.id).copied().unwrap_or(0),
+                level,
+            })
+            .collect();
+        let order = |info: &LevelInfo| (info.level.label.rank, info.level.name.clone());
+        levels.sort_by_key(order);
+        Ok(levels)
+    }
+
+    /// A level.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchLevel`], also for one that the actor may not know of.
+    pub async fn level(&self, actor: &Actor, name: &str) -> Result<LevelInfo> {
+        let levels = self.levels(actor).await?;
+        let named = |info: &LevelInfo| info.level.name == name;
+        levels
+            .into_iter()
+            .find(named)
+            .ok_or(VaultError::NoSuchLevel)
+    }
+}

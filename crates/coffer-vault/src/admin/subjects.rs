@@ -1,0 +1,395 @@
+//! Subjects: made, listed, changed, deleted. System administrators' acts.
+
+use std::sync::Arc;
+
+use coffer_label::{Clearance, Label};
+use zeroize::Zeroizing;
+
+use crate::access::{
+    Actor, BucketName, Grants, Rights, Role, Roles, Subject, random_access_key_id,
+    random_secret_access_key,
+};
+use crate::audit::{Facts, whole};
+use crate::blocking::blocking;
+use crate::clock::now_ms;
+use crate::cutoff::ConnectionCutoff;
+use crate::error::{Result, VaultError};
+use crate::limits::{GRANT_COUNT_MAX, SUBJECT_NAME_BYTES};
+use crate::vault::{Inner, Vault};
+
+mod records;
+
+use self::records::{about_subject, state};
+
+/// A subject to be made.
+#[derive(Clone, Debug)]
+pub struct NewSubject {
+    /// Its name, unique: letters, digits, and `.`, `_`, `@` and `-` between them.
+    pub name: String,
+    /// What it may see and write: `LOW..HIGH`, names of levels or labels; or one of either; or
+    /// SELinux's text, such as `s0-s2:c1`.
+    pub clearance: String,
+    /// Whether what it reads is to have no bearing on where it writes; for a clearance that is a
+    /// range.
+    pub is_trusted: bool,
+    /// What it may do.
+    pub roles: Roles,
+    /// When its access key expires, in milliseconds since 1970.
+    pub expires_ms: Option<i64>,
+    /// Rights by bucket; none: every right in every bucket that the clearance allows.
+    pub grants: Option<Vec<(BucketName, Rights)>>,
+}
+
+/// What to change of a subject.
+#[derive(Clone, Debug, Default)]
+pub struct SubjectChange {
+    /// Its clearance, as in [`NewSubject`].
+    pub clearance: Option<String>,
+    /// Whether its clearance is trusted; a new clearance is not, unless this says so.
+    pub is_trusted: Option<bool>,
+    /// Its roles.
+    pub roles: Option<Roles>,
+    /// When it expires; the inner `None`: never.
+    pub expires_ms: Option<Option<i64>>,
+    /// Whether it is disabled.
+    pub is_disabled: Option<bool>,
+    /// Take away all grants first: every right in every bucket that the clearance allows.
+    pub all_buckets: bool,
+    /// Buckets to grant these rights in, instead of those granted there before.
+    pub grant: Vec<(BucketName, Rights)>,
+    /// Buckets to grant nothing in any more.
+    pub revoke: Vec<BucketName>,
+}
+
+/// A subject, and what its grants name.
+#[derive(Clone, Debug)]
+pub struct SubjectInfo {
+    /// The subject.
+    pub subject: Arc<Subject>,
+    /// Rights by bucket; none: every right in every bucket that the clearance allows.
+    pub grants: Option<Vec<(BucketName, Rights)>>,
+    /// What it has read, where that bears on where it writes: levels, or their label.
+    pub read: Option<String>,
+    /// Whether its access key is disabled.
+    pub is_disabled: bool,
+    /// When its access key expires, in milliseconds since 1970.
+    pub expires_ms: Option<i64>,
+    /// When it was made, in milliseconds since 1970.
+    pub created_ms: i64,
+}
+
+impl Vault {
+    /// Makes a subject with an access key; the secret is given out this once.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`], [`VaultError::SubjectExists`],
+    /// [`VaultError::TooManySubjects`], [`VaultError::NoSuchBucket`] for a grant,
+    /// [`VaultError::Invalid`].
+    pub async fn create_subject(
+        &self,
+        actor: &Actor,
+        new: NewSubject,
+    ) -> Result<(SubjectInfo, Zeroizing<String>)> {
+        const ACT: &str = "subject.create";
+        let role = Role::SystemAdministrator;
+        let asked = Facts::from([
+            ("subject", new.name.clone()),
+            ("clearance", new.clearance.clone()),
+            ("roles", new.roles.to_string()),
+        ]);
+        self.refuse_without(actor, role, ACT, &asked)?;
+        let subject = match self.inner.new_subject(new) {
+            Ok(subject) => subject,
+            Err(error) => return Err(self.failed(ACT, actor, &asked, error)),
+        };
+        if self.inner.system.subject_named(&subject.name).is_some() {
+            return Err(self.failed(ACT, actor, &asked, VaultError::SubjectExists));
+        }
+        let info = self.inner.subject_info(Arc::new(subject.clone()));
+        let (this, told, done) = (self.clone(), state(&info), state(&info));
+        let work = blocking(move || {
+            let secret = random_secret_access_key();
+            this.inner.system.add_subject(subject, secret.clone())?;
+            this.inner.expiries_changed.notify_one();
+            Ok(((info, secret), done))
+        });
+        self.act_telling(actor, role, ACT, told, work).await
+    }
+
+    /// The subjects that the actor may know of, by name: those who look after the server, and the
+    /// auditors of what they do, of all; others of themselves.
+    pub fn subjects(&self, actor: &Actor) -> Vec<SubjectInfo> {
+        let may_know = |subject: &Arc<Subject>| match actor {
+            _ if actor.looks_after() => true,
+            Actor::Subject(own) => own.name == subject.name,
+            Actor::Local { .. } => false,
+        };
+        let subjects = self.inner.system.all_subjects().into_iter();
+        let known = subjects.filter(may_know);
+        known
+            .map(|subject| self.inner.subject_info(subject))
+            .collect()
+    }
+
+    /// A subject by name.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchSubject`], also for one that the actor may not know of.
+    pub fn subject_named(&self, actor: &Actor, name: &str) -> Result<SubjectInfo> {
+        let mut subjects = self.subjects(actor).into_iter();
+        let named = |info: &SubjectInfo| info.subject.name == name;
+        subjects.find(named).ok_or(VaultError::NoSuchSubject)
+    }
+
+    /// Changes a subject. Requests of its that are under way are cut off when it is disabled, its
+    /// access changes, or it loses a role.
+    ///
+    /// # Errors
+    /// As [`create_subject`](Self::create_subject), and [`VaultError::NoSuchSubject`].
+    pub async fn change_subject(
+        &self,
+        actor: &Actor,
+        name: &str,
+        change: SubjectChange,
+    ) -> Result<SubjectInfo> {
+        let act = match change {
+            SubjectChange {
+                is_disabled: Some(true),
+                ..
+            } => "subject.disable",
+            SubjectChange {
+                is_disabled: Some(false),
+                ..
+            } => "subject.enable",
+            _ => "subject.change",
+        };
+        let role = Role::SystemAdministrator;
+        let about = Facts::from([("subject", name.to_owned())]);
+        self.refuse_without(actor, role, act, &about)?;
+        let failed = |error| self.failed(act, actor, &about, error);
+        let before = self.inner.system.subject_named(name);
+        let before = before.ok_or_else(|| failed(VaultError::NoSuchSubject))?;
+        // Done again when nobody else can change it.
+        if let Err(error) = self.inner.changed(&before, change.clone()) {
+            return Err(failed(error));
+        }
+        let told = whole(&about_subject(&before), change.told());
+        let (this, name, asked_by) = (self.clone(), name.to_owned(), ConnectionCutoff::current());
+        let work = blocking(move || {
+            let changed = |before: &Subject| this.inner.changed(before, change);
+            let (before, after) = this.inner.system.change_subject(&name, changed)?;
+            if !Arc::ptr_eq(&before.cutoff, &after.cutoff) {
+                before.cutoff.cut_but(asked_by.as_ref());
+            }
+            this.inner.expiries_changed.notify_one();
+            let info = this.inner.subject_info(after);
+            let done = state(&info);
+            Ok((info, done))
+        });
+        self.act_telling(actor, role, act, told, work).await
+    }
+
+    /// Deletes a subject and its access key, and cuts off its requests.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`], [`VaultError::NoSuchSubject`].
+    pub async fn delete_subject(&self, actor: &Actor, name: &str) -> Result<()> {
+        const ACT: &str = "subject.delete";
+        let role = Role::SystemAdministrator;
+        let about = Facts::from([("subject", name.to_owned())]);
+        self.refuse_without(actor, role, ACT, &about)?;
+        let Some(before) = self.inner.system.subject_named(name) else {
+            return Err(self.failed(ACT, actor, &about, VaultError::NoSuchSubject));
+        };
+        let told = state(&self.inner.subject_info(before));
+        let (this, name, asked_by) = (self.clone(), name.to_owned(), ConnectionCutoff::current());
+        let work = blocking(move || {
+            let subject = this.inner.system.remove_subject(&name)?;
+            subject.cutoff.cut_but(asked_by.as_ref());
+            let done = state(&this.inner.subject_info(subject));
+            Ok(((), done))
+        });
+        self.act_telling(actor, role, ACT, told, work).await
+    }
+}
+
+impl Inner {
+    fn new_subject(&self, new: NewSubject) -> Result<Subject> {
+        check_name(&new.name)?;
+        check_expiry(new.expires_ms)?;
+        let mut grants = new.grants.is_some().then(Grants::new);
+        self.grant(&mut grants, new.grants.unwrap_or_default())?;
+        let clearance = self.clearance(&new.clearance)?;
+        check_trust(&clearance, new.is_trusted)?;
+        Ok(Subject {
+            access_key_id: random_access_key_id(),
+            name: new.name,
+            clearance,
+            is_trusted: new.is_trusted,
+            mark: Arc::default(),
+            roles: new.roles,
+            grants,
+            is_disabled: false,
+            expires_ms: new.expires_ms,
+            created_ms: now_ms(),
+            cutoff: Arc::default(),
+        })
+    }
+
+    fn changed(&self, before: &Subject, change: SubjectChange) -> Result<Subject> {
+        let mut after = before.clone();
+        if let Some(clearance) = &change.clearance {
+            after.clearance = self.clearance(clearance)?;
+            after.is_trusted = false;
+        }
+        after.is_trusted = change.is_trusted.unwrap_or(after.is_trusted);
+        check_trust(&after.clearance, after.is_trusted)?;
+        if let Some(roles) = change.roles {
+            after.roles = roles;
+        }
+        if let Some(expires_ms) = change.expires_ms {
+            check_expiry(expires_ms)?;
+            after.expires_ms = expires_ms;
+        }
+        if let Some(is_disabled) = change.is_disabled {
+            after.is_disabled = is_disabled;
+        }
+        if change.all_buckets {
+            after.grants = None;
+        }
+        self.grant(&mut after.grants, change.grant)?;
+        if let Some(grants) = &mut after.grants {
+            for name in &change.revoke {
+                let row = self.system.bucket(name).ok_or(VaultError::NoSuchBucket)?;
+                grants.remove(&row.id);
+            }
+        } else if !change.revoke.is_empty() {
+            let what = "there is no grant to revoke: the subject may use every bucket that its \
+                        clearance allows";
+            return Err(VaultError::Invalid { what });
+        }
+        let keeps_access = after.counts_at(now_ms)
+            && before.roles.iter().all(|role| after.roles.has(role))
+            && after.clearance == before.clearance
+            && after.is_trusted == before.is_trusted
+            && after.grants == before.grants;
+        if !keeps_access || before.cutoff.is_cut() {
+            after.cutoff = Arc::default();
+        }
+        if (after.clearance, after.is_trusted) != (before.clearance, before.is_trusted) {
+            after.mark = before.carried_mark();
+        }
+        Ok(after)
+    }
+
+    /// Grants rights in buckets, instead of those granted there before.
+    fn grant(&self, grants: &mut Option<Grants>, new: Vec<(BucketName, Rights)>) -> Result<()> {
+        for (name, rights) in new {
+            let row = self.system.bucket(&name).ok_or(VaultError::NoSuchBucket)?;
+            if rights == Rights::default() {
+                let what = "a grant has one right at least: read, write, list or delete";
+                return Err(VaultError::Invalid { what });
+            }
+            grants.get_or_insert_default().insert(row.id, rights);
+        }
+        if grants
+            .as_ref()
+            .is_some_and(|grants| grants.len() > GRANT_COUNT_MAX)
+        {
+            let what = "a subject can be granted something in 1,000 buckets at most";
+            return Err(VaultError::Invalid { what });
+        }
+        Ok(())
+    }
+
+    /// Reads a clearance; levels go before labels, should one be called like one.
+    fn clearance(&self, text: &str) -> Result<Clearance> {
+        let what = "a clearance is a level or LOW..HIGH, such as default..secret, of levels that \
+                    there are; or a label or range such as s0-s2:c1";
+        let invalid = |_| VaultError::Invalid { what };
+        let label = |text: &str| -> Result<Label> {
+            match self.keystore.level_named(text) {
+                Some(level) => Ok(level.label),
+                None => text.parse().map_err(invalid),
+            }
+        };
+        if let Some((low, high)) = text.split_once("..") {
+            let what = "the upper end of a clearance must dominate the lower: have its rank or a \
+                        higher one, and all of its categories";
+            let (low, high) = (label(low)?, label(high)?);
+            return Clearance::new(low, high).map_err(|_| VaultError::Invalid { what });
+        }
+        match self.keystore.level_named(text) {
+            Some(level) => Clearance::new(level.label, level.label).map_err(invalid),
+            None => text.parse().map_err(invalid),
+        }
+    }
+
+    pub(crate) fn subject_info(&self, subject: Arc<Subject>) -> SubjectInfo {
+        let buckets = self.system.buckets();
+        let grants = subject.grants.as_ref().map(|grants| {
+            let granted = |row: &Arc<crate::system::BucketRow>| {
+                Some((row.name.clone(), *grants.get(&row.id)?))
+            };
+            buckets.iter().filter_map(granted).collect()
+        });
+        SubjectInfo {
+            grants,
+            read: subject.mark().map(|label| self.label_told(&label)),
+            is_disabled: subject.is_disabled,
+            expires_ms: subject.expires_ms,
+            created_ms: subject.created_ms,
+            subject,
+        }
+    }
+}
+
+fn check_trust(clearance: &Clearance, is_trusted: bool) -> Result<()> {
+    match is_trusted && clearance.low() == clearance.high() {
+        true => Err(VaultError::Invalid {
+            what: "a clearance of one level needs no trust: only a range LOW..HIGH can be trusted",
+        }),
+        false => Ok(()),
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = name.as_bytes();
+    let good = bytes.len() <= SUBJECT_NAME_BYTES
+        && alphanumeric(bytes.first())
+        && alphanumeric(bytes.last())
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._@-".contains(byte));
+    match good {
+        true => Ok(()),
+        false => Err(VaultError::Invalid {
+            what: "a subject's name is 1 to 63 letters and digits, with . _ @ and - between them",
+        }),
+    }
+}
+
+fn check_expiry(expires_ms: Option<i64>) -> Result<()> {
+    match expires_ms {
+        Some(expires_ms) if expires_ms <= now_ms() => Err(VaultError::Invalid {
+            what: "an access key can't expire in the past: disable it",
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_subjects() {
+        for good in ["a", "Ann.Lee@example.org", "ci-42_x", &"n".repeat(63)] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "a.", "a b", "a/b", "ä", "a\n", &"n".repeat(64)] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+    }
+}

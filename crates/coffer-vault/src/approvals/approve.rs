@@ -1,0 +1,283 @@
+//! Requests, and the approvals that a level may ask for.
+//!
+//! Where a level takes two custodians or more, what one asks for waits, for a limited time, until
+//! enough others have approved it; and so does what concerns the keys of all levels, for as many as
+//! any level asks for. People are told apart by their access keys; whoever comes by the
+//! local socket is one person, whatever user it is.
+
+use std::sync::Arc;
+
+use coffer_keys::SourceSecrets;
+
+use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome, request_key};
+use crate::access::{Actor, AuditIdentity, Role, Subject};
+use crate::blocking::blocking;
+use crate::clock::now_ms;
+use crate::error::{Result, VaultError};
+use crate::limits::{REQUEST_LIFE_MS, REQUESTS_MAX};
+use crate::system::Kind;
+use crate::vault::Vault;
+
+impl Vault {
+    /// The requests that wait for approvals, or to be done, the oldest first.
+    pub async fn requests(&self, actor: &Actor) -> Result<Vec<ApprovalRequest>> {
+        if !actor.has(Role::Auditor) {
+            self.refuse_but_custodians(actor, "request.list")?;
+        }
+        let inner = self.inner.clone();
+        blocking(move || {
+            let mut requests = inner.system.documents::<ApprovalRequest>(Kind::Request)?;
+            let keystore = &inner.keystore;
+            let is_there = |wanted: &GuardedAct| match wanted {
+                GuardedAct::LevelErase { level_id, .. }
+                | GuardedAct::LevelRotate { level_id, .. }
+                | GuardedAct::KeyExport { level_id, .. } => keystore.level(level_id).is_some(),
+                GuardedAct::BucketErase { bucket_id, .. }
+                | GuardedAct::BucketRotate { bucket_id, .. } => {
+                    keystore.bucket_key(bucket_id).is_ok()
+                }
+                GuardedAct::KeystoreRotate
+                | GuardedAct::KeystoreMove { .. }
+                | GuardedAct::AuditPrune { .. } => true,
+            };
+            requests.retain(|request| request.is_alive() && is_there(&request.wanted));
+            requests.sort_by_key(|request| request.requested_ms);
+            Ok(requests)
+        })
+        .await
+    }
+
+    /// Approves a request. With the last approval that it takes, it is done, or can be by who
+    /// asked. Approvals of those who are no key custodians any more don't count.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchRequest`], [`VaultError::AnotherPersonNeeded`],
+    /// [`VaultError::RequesterGone`]; those of what is asked for.
+    pub async fn approve(&self, actor: &Actor, id: &str) -> Result<GuardedOutcome> {
+        self.refuse_but_custodians(actor, "request.approve")?;
+        // Before anything is recorded, and again when nobody else can change it.
+        let request = self.approved(self.waiting(id)?, actor)?;
+        let mut facts = request.wanted.facts();
+        facts.insert("request", request.id.clone());
+        facts.insert("wants", request.wanted.act().to_owned());
+        facts.extend(request.people());
+        let (this, asker, key) = (self.clone(), actor.clone(), request.key()?);
+        let work = async move {
+            let (judge, person) = (this.clone(), asker.clone());
+            let approve = move || {
+                let mut requests = judge.inner.system.ledger(Kind::Request);
+                let found = requests.get(&key)?.ok_or(VaultError::NoSuchRequest)?;
+                let request = judge.approved(found, &person)?;
+                match request.is_approved() && !request.wanted.is_done_by_asking_again() {
+                    // First it is gone, so that it can't be done twice.
+                    true => requests.remove(&key).map(drop)?,
+                    false => requests.keep(&key, &request)?,
+                }
+                Ok(request)
+            };
+            let request = blocking(approve).await?;
+            match (
+                request.is_approved(),
+                request.wanted.is_done_by_asking_again(),
+            ) {
+                (false, _) => Ok(GuardedOutcome::Waits(request)),
+                (true, true) => Ok(GuardedOutcome::Approved(request)),
+                (true, false) => {
+                    let role = Role::KeyCustodian;
+                    this.perform(&asker, role, request, SourceSecrets::default())
+                        .await
+                }
+            }
+        };
+        self.act(actor, Role::KeyCustodian, "request.approve", facts, work)
+            .await
+    }
+
+    /// A request with the approval of one more person.
+    fn approved(&self, mut request: ApprovalRequest, actor: &Actor) -> Result<ApprovalRequest> {
+        let person = actor.to_string();
+        if !request.is_alive() {
+            return Err(VaultError::NoSuchRequest);
+        }
+        let has_spoken = |name: &String| is_same_person(name, &person);
+        if has_spoken(&request.requested_by) || request.approved_by.iter().any(has_spoken) {
+            return Err(VaultError::AnotherPersonNeeded);
+        }
+        self.check_people(&mut request)?;
+        let name = actor.name().map(str::to_owned);
+        request
+            .names
+            .extend(name.map(|name| (person.clone(), name)));
+        request.approved_by.push(person);
+        Ok(request)
+    }
+
+    /// Counts those who spoke for a request anew, and how many it takes: both may have changed.
+    fn check_people(&self, request: &mut ApprovalRequest) -> Result<()> {
+        if !self.has_role(&request.requested_by, request.wanted.role()) {
+            return Err(VaultError::RequesterGone);
+        }
+        let is_custodian = |name: &String| self.has_role(name, Role::KeyCustodian);
+        request.approved_by.retain(is_custodian);
+        request.approvals = request.approvals.max(self.approvals_of(&request.wanted));
+        Ok(())
+    }
+
+    /// Withdraws a request. Any custodian may.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchRequest`].
+    pub async fn withdraw(&self, actor: &Actor, id: &str) -> Result<()> {
+        self.refuse_but_custodians(actor, "request.withdraw")?;
+        let request = self.waiting(id)?;
+        let mut facts = request.wanted.facts();
+        facts.insert("request", request.id.clone());
+        facts.insert("wants", request.wanted.act().to_owned());
+        facts.extend(request.people());
+        let inner = self.inner.clone();
+        let work = blocking(move || {
+            let is_there = inner.system.drop_document(Kind::Request, &request.key()?)?;
+            is_there.then_some(()).ok_or(VaultError::NoSuchRequest)
+        });
+        self.act(actor, Role::KeyCustodian, "request.withdraw", facts, work)
+            .await
+    }
+
+    /// Does what is wanted, or keeps the request for it. `secrets` are kept nowhere.
+    pub(crate) async fn ask(
+        &self,
+        actor: &Actor,
+        wanted: GuardedAct,
+        secrets: SourceSecrets,
+    ) -> Result<GuardedOutcome> {
+        let approvals = self.approvals_of(&wanted);
+        let requested_ms = now_ms();
+        let requested_by = actor.to_string();
+        let name = actor.name().map(str::to_owned);
+        let request = ApprovalRequest {
+            id: hex::encode(coffer_seal::random_bytes::<16>()),
+            names: name
+                .map(|name| (requested_by.clone(), name))
+                .into_iter()
+                .collect(),
+            wanted,
+            requested_by,
+            requested_ms,
+            expires_ms: requested_ms + REQUEST_LIFE_MS,
+            approvals,
+            approved_by: Vec::new(),
+        };
+        let role = request.wanted.role();
+        if approvals <= 1 {
+            return self.perform(actor, role, request, secrets).await;
+        }
+        let (this, same) = (self.clone(), request.clone());
+        match blocking(move || this.taken_up(&same)).await? {
+            Some(found) if found.is_approved() && found.wanted.is_done_by_asking_again() => {
+                return match is_same_person(&found.requested_by, &request.requested_by) {
+                    true => self.perform_approved(actor, role, found, secrets).await,
+                    false => Ok(GuardedOutcome::Approved(found)),
+                };
+            }
+            Some(found) => return Ok(GuardedOutcome::Waits(found)),
+            None => {}
+        }
+        let mut facts = request.wanted.facts();
+        facts.insert("request", request.id.clone());
+        facts.insert("wants", request.wanted.act().to_owned());
+        let inner = self.inner.clone();
+        let work = blocking(move || {
+            let mut requests = inner.system.ledger(Kind::Request);
+            let others = requests.all::<ApprovalRequest>()?;
+            if let Some(same) = others.iter().find(|other| other.wanted == request.wanted) {
+                return Ok(GuardedOutcome::Waits(same.clone()));
+            }
+            if others.len() >= REQUESTS_MAX {
+                return Err(VaultError::TooManyRequests {
+                    limit: REQUESTS_MAX,
+                });
+            }
+            requests.keep(&request.key()?, &request)?;
+            Ok(GuardedOutcome::Waits(request))
+        });
+        self.act(actor, role, "request.create", facts, work).await
+    }
+
+    /// The request that asks for the same already. Those whose time is over go.
+    fn taken_up(&self, request: &ApprovalRequest) -> Result<Option<ApprovalRequest>> {
+        let mut requests = self.inner.system.ledger(Kind::Request);
+        let mut same = None;
+        for other in requests.all::<ApprovalRequest>()? {
+            if !other.is_alive() {
+                requests.remove(&other.key()?)?;
+            } else if other.wanted == request.wanted {
+                same = Some(other);
+            }
+        }
+        Ok(same)
+    }
+
+    /// Does what all have approved, when who asked for it asks again.
+    async fn perform_approved(
+        &self,
+        actor: &Actor,
+        role: Role,
+        mut request: ApprovalRequest,
+        secrets: SourceSecrets,
+    ) -> Result<GuardedOutcome> {
+        self.check_people(&mut request)?;
+        if !request.is_approved() {
+            return Ok(GuardedOutcome::Waits(request));
+        }
+        let (inner, key) = (self.inner.clone(), request.key()?);
+        let is_taken = blocking(move || inner.system.drop_document(Kind::Request, &key)).await?;
+        match is_taken {
+            true => self.perform(actor, role, request, secrets).await,
+            false => Err(VaultError::NoSuchRequest),
+        }
+    }
+
+    /// How many people something takes: as many as its level asks for, or the most that any does.
+    fn approvals_of(&self, wanted: &GuardedAct) -> u8 {
+        let keystore = &self.inner.keystore;
+        match wanted.level() {
+            // Of a level that is gone already, only the receipt is left to be signed.
+            Some(name) => keystore
+                .level_named(name)
+                .map_or(1, |level| level.options.approvals),
+            None => {
+                let levels = keystore.levels().into_iter();
+                levels
+                    .map(|level| level.options.approvals)
+                    .max()
+                    .unwrap_or(1)
+            }
+        }
+    }
+
+    /// Whether a person, as an actor is named, has a role now.
+    fn has_role(&self, name: &str, role: Role) -> bool {
+        let has = |subject: Arc<Subject>| subject.roles.has(role);
+        is_local(name) || self.subject(name).is_some_and(has)
+    }
+
+    fn waiting(&self, id: &str) -> Result<ApprovalRequest> {
+        let key = request_key(id).ok_or(VaultError::NoSuchRequest)?;
+        let found: Option<ApprovalRequest> = self.inner.system.document(Kind::Request, &key)?;
+        let is_alive = |request: &ApprovalRequest| request.is_alive();
+        found.filter(is_alive).ok_or(VaultError::NoSuchRequest)
+    }
+}
+
+/// Whether two actors, as they are named, count as one person. All users at the local socket do,
+/// for whoever is root there can be any of them.
+fn is_same_person(one: &str, other: &str) -> bool {
+    one == other || (is_local(one) && is_local(other))
+}
+
+fn is_local(name: &str) -> bool {
+    name.starts_with("local:")
+}
+
+#[cfg(test)]
+mod tests;

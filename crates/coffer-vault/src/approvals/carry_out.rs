@@ -1,0 +1,142 @@
+//! Doing what was asked for, once all who must have approved it.
+
+use coffer_keys::receipt::Person;
+use coffer_keys::{BucketEntry, ExportRecipient, LevelEntry, SourceSecrets};
+use coffer_store::record::Id;
+
+use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome};
+use crate::access::{Actor, Role};
+use crate::blocking::blocking;
+use crate::erase::{Doomed, EraseDraft, Warrant};
+use crate::error::{Result, VaultError};
+use crate::system::Kind;
+use crate::vault::Vault;
+
+impl Vault {
+    /// Does what was asked for, on the word of all who approved.
+    pub(crate) async fn perform(
+        &self,
+        actor: &Actor,
+        role: Role,
+        request: ApprovalRequest,
+        secrets: SourceSecrets,
+    ) -> Result<GuardedOutcome> {
+        let (act, mut facts) = (request.wanted.act(), request.wanted.facts());
+        if request.approvals > 1 {
+            facts.insert("request", request.id.clone());
+            facts.extend(request.people());
+        }
+        if matches!(request.wanted, GuardedAct::KeystoreMove { .. }) {
+            let from = self.inner.keys.source().map(|spec| spec.to_string());
+            facts.insert("from", from.unwrap_or_else(|| "unknown".to_owned()));
+        }
+        let this = self.clone();
+        let work = async move { this.do_wanted(request, secrets).await };
+        self.act(actor, role, act, facts, work).await
+    }
+
+    async fn do_wanted(
+        &self,
+        request: ApprovalRequest,
+        secrets: SourceSecrets,
+    ) -> Result<GuardedOutcome> {
+        let warrant = warrant(&request);
+        match request.wanted.clone() {
+            GuardedAct::LevelErase { level_id, .. } => {
+                let level = match self.inner.keystore.level(&level_id) {
+                    Some(level) => level,
+                    None => self
+                        .drafted_level(&level_id)?
+                        .ok_or(VaultError::NoSuchLevel)?,
+                };
+                let receipt = self.erase(Doomed::Level(level), warrant).await?;
+                Ok(GuardedOutcome::Erased(Box::new(receipt)))
+            }
+            GuardedAct::BucketErase { bucket_id, .. } => {
+                let (level, bucket) = self.level_of(Id(bucket_id))?;
+                let receipt = self.erase(Doomed::Bucket(level, bucket), warrant).await?;
+                Ok(GuardedOutcome::Erased(Box::new(receipt)))
+            }
+            GuardedAct::KeyExport {
+                level_id,
+                recipients,
+                ..
+            } => {
+                let recipients: Vec<ExportRecipient> = recipients
+                    .iter()
+                    .map(|recipient| recipient.parse())
+                    .collect::<Result<_, _>>()?;
+                let inner = self.inner.clone();
+                blocking(move || {
+                    let export = inner.keystore.export_level(level_id, &recipients)?;
+                    Ok(GuardedOutcome::Exported(export))
+                })
+                .await
+            }
+            GuardedAct::LevelRotate { level_id, .. } => {
+                let plan = self.plan_for_level(&level_id)?;
+                self.begin_rotation(plan)
+                    .await
+                    .map(GuardedOutcome::Rotating)
+            }
+            GuardedAct::BucketRotate { bucket_id, .. } => {
+                let plan = self.plan_for_bucket(Id(bucket_id))?;
+                self.begin_rotation(plan)
+                    .await
+                    .map(GuardedOutcome::Rotating)
+            }
+            GuardedAct::KeystoreRotate => {
+                self.replace_root().await.map(|()| GuardedOutcome::Rerooted)
+            }
+            GuardedAct::KeystoreMove { to } => self
+                .move_root(&to, secrets)
+                .await
+                .map(|()| GuardedOutcome::Rerooted),
+            GuardedAct::AuditPrune { before_ms } => {
+                let mut details = request.wanted.facts();
+                details.extend(request.people());
+                details.retain(|_, value| !value.is_empty());
+                let details = details.into_iter().collect();
+                let audit = self.inner.audit.clone();
+                blocking(move || {
+                    let log = audit.log().ok_or(VaultError::ShuttingDown)?;
+                    let pruned = log.prune(before_ms, details);
+                    pruned
+                        .map(GuardedOutcome::Pruned)
+                        .map_err(VaultError::AuditUnavailable)
+                })
+                .await
+            }
+        }
+    }
+
+    fn level_of(&self, bucket: Id) -> Result<(LevelEntry, BucketEntry)> {
+        let keystore = &self.inner.keystore;
+        let mut buckets = keystore.buckets().into_iter();
+        let entry = buckets.find(|entry| entry.id == bucket.0);
+        let entry = entry.ok_or(VaultError::NoSuchBucket)?;
+        let level = keystore.level(&entry.level_id);
+        Ok((level.ok_or(VaultError::NoSuchLevel)?, entry))
+    }
+
+    fn drafted_level(&self, id: &[u8; 16]) -> Result<Option<LevelEntry>> {
+        let draft: Option<EraseDraft> = self.inner.system.document(Kind::Erase, id)?;
+        Ok(draft.map(|draft| draft.level))
+    }
+}
+
+fn warrant(request: &ApprovalRequest) -> Warrant {
+    let said = |role: &'static str| {
+        move |name: &String| Person {
+            name: name.clone(),
+            subject: request.name_of(name).map(str::to_owned),
+            role: role.to_owned(),
+        }
+    };
+    let approved = request.approved_by.iter().map(said("approved"));
+    let requested = [said("requested")(&request.requested_by)];
+    Warrant {
+        performed_by: requested.into_iter().chain(approved).collect(),
+        requested_ms: request.requested_ms,
+    }
+}

@@ -1,0 +1,178 @@
+//! What takes away what an approval guards: erases and exports; rotations, which destroy keys that
+//! copies and exports are opened with; and a move of the root key, which puts all of them where
+//! perhaps one person gets at them.
+
+use coffer_audit::limits::PRUNE_MIN_AGE;
+use coffer_keys::{ExportRecipient, LevelEntry, SourceSecrets, SourceSpec};
+
+use super::request::{GuardedAct, GuardedOutcome};
+use crate::access::{Actor, BucketName};
+use crate::clock::now_ms;
+use crate::erase::EraseDraft;
+use crate::error::{Result, VaultError};
+use crate::limits::EXPORT_RECIPIENTS_MAX;
+use crate::system::Kind;
+use crate::vault::Vault;
+
+impl Vault {
+    /// Erases a level with all of its buckets: when this returns a receipt, nothing of it can be
+    /// opened any more by this server. Or asks for it, where that takes an approval.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchLevel`]; [`VaultError::EraseUnsettled`] when keys can't be destroyed
+    /// everywhere yet.
+    pub async fn erase_level(&self, actor: &Actor, name: &str) -> Result<GuardedOutcome> {
+        self.refuse_but_custodians(actor, "level.erase")?;
+        let level = self.level_or_draft(name)?;
+        let level = level.ok_or(VaultError::NoSuchLevel)?;
+        let wanted = GuardedAct::LevelErase {
+            level: level.name,
+            level_id: level.id,
+        };
+        self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// Erases a bucket with all that it holds, as [`Vault::erase_level`] does a level.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`]; as [`Vault::erase_level`].
+    pub async fn erase_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
+        self.refuse_but_custodians(actor, "bucket.erase")?;
+        let row = self.inner.system.bucket(name);
+        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        let level = self.inner.keystore.level(&row.level_id);
+        let wanted = GuardedAct::BucketErase {
+            bucket: name.as_str().to_owned(),
+            bucket_id: row.id.0,
+            level: level.ok_or(VaultError::NoSuchLevel)?.name,
+        };
+        self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// Exports a level's key, and those of its buckets, for these recipients. The export is counted
+    /// before it is given out. Or asks for it, where that takes an approval.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchLevel`]; those of
+    /// [`Keystore::export_level`](coffer_keys::Keystore::export_level).
+    pub async fn export_level(
+        &self,
+        actor: &Actor,
+        name: &str,
+        recipients: &[ExportRecipient],
+    ) -> Result<GuardedOutcome> {
+        self.refuse_but_custodians(actor, "key.export")?;
+        if recipients.is_empty() || recipients.len() > EXPORT_RECIPIENTS_MAX {
+            return Err(VaultError::Invalid {
+                what: "an export is for 1 to 20 recipients",
+            });
+        }
+        let level = self.inner.keystore.level_named(name);
+        let level = level.ok_or(VaultError::NoSuchLevel)?;
+        if !level.options.exportable {
+            // Nobody needs to approve what can't be done.
+            let name = level.name;
+            return Err(coffer_keys::KeysError::NotExportable { name }.into());
+        }
+        let wanted = GuardedAct::KeyExport {
+            level: level.name,
+            level_id: level.id,
+            recipients: recipients.iter().map(ToString::to_string).collect(),
+        };
+        self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// Rotates a level's key and those of all of its buckets: returns when that has begun and is
+    /// sure to go on; [`Vault::rotations`] tells how far it is. Or asks for it, where that takes an
+    /// approval.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchLevel`]; [`VaultError::Invalid`] while it is being rotated.
+    pub async fn rotate_level(&self, actor: &Actor, name: &str) -> Result<GuardedOutcome> {
+        self.refuse_but_custodians(actor, "level.rotate")?;
+        let level = self.inner.keystore.level_named(name);
+        let level = level.ok_or(VaultError::NoSuchLevel)?;
+        let wanted = GuardedAct::LevelRotate {
+            level: level.name,
+            level_id: level.id,
+        };
+        self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// Rotates a bucket's key, as [`Vault::rotate_level`] does a level's.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`]; as [`Vault::rotate_level`].
+    pub async fn rotate_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
+        self.refuse_but_custodians(actor, "bucket.rotate")?;
+        let row = self.inner.system.bucket(name);
+        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        let level = self.inner.keystore.level(&row.level_id);
+        let wanted = GuardedAct::BucketRotate {
+            bucket: name.as_str().to_owned(),
+            bucket_id: row.id.0,
+            level: level.ok_or(VaultError::NoSuchLevel)?.name,
+        };
+        self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// Puts the keystore under a new root key, and destroys the old one. Or asks for it, where any
+    /// level takes approvals.
+    pub async fn rotate_root(&self, actor: &Actor) -> Result<GuardedOutcome> {
+        self.refuse_but_custodians(actor, "keystore.rotate")?;
+        let secrets = SourceSecrets::default();
+        self.ask(actor, GuardedAct::KeystoreRotate, secrets).await
+    }
+
+    /// Moves the root key into another source. Where any level takes approvals, that is asked for
+    /// first: `secrets` are not kept, and who asked asks again, with them, once it is approved.
+    ///
+    /// # Errors
+    /// Those of [`KeyFolder::move_root`](coffer_keys::KeyFolder::move_root).
+    pub async fn move_keystore(
+        &self,
+        actor: &Actor,
+        to: SourceSpec,
+        secrets: SourceSecrets,
+    ) -> Result<GuardedOutcome> {
+        self.refuse_but_custodians(actor, "keystore.move")?;
+        // Who signs in from elsewhere may be no user of this machine.
+        if to.names_files() && !matches!(actor, Actor::Local { .. }) {
+            return Err(VaultError::Invalid {
+                what: "a source that names files of the server's machine (file:/PATH, pkcs11:) \
+                       can only be chosen there, at the socket in its data folder",
+            });
+        }
+        let to = to.to_string();
+        self.ask(actor, GuardedAct::KeystoreMove { to }, secrets)
+            .await
+    }
+
+    /// Removes old segments of the audit log: those all of whose records are from before this time.
+    /// An auditor's. Or asks for it, where any level takes approvals.
+    ///
+    /// # Errors
+    /// [`VaultError::Invalid`]: that is too young. [`VaultError::AuditUnavailable`], also when what
+    /// is old does not verify.
+    pub async fn prune_audit(&self, actor: &Actor, before_ms: i64) -> Result<GuardedOutcome> {
+        let wanted = GuardedAct::AuditPrune { before_ms };
+        self.refuse_without(actor, wanted.role(), wanted.act(), &wanted.facts())?;
+        let min_age_ms = i64::try_from(PRUNE_MIN_AGE.as_millis()).unwrap_or(i64::MAX);
+        if before_ms > now_ms().saturating_sub(min_age_ms) {
+            return Err(VaultError::Invalid {
+                what: "records of the last 24 hours can't be pruned: give an earlier time",
+            });
+        }
+        self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// The level of this name, also one whose erase has begun and is not complete.
+    fn level_or_draft(&self, name: &str) -> Result<Option<LevelEntry>> {
+        if let Some(level) = self.inner.keystore.level_named(name) {
+            return Ok(Some(level));
+        }
+        let drafts = self.inner.system.documents::<EraseDraft>(Kind::Erase)?;
+        let levels = drafts.into_iter().map(|draft| draft.level);
+        Ok({ levels }.find(|level| level.name == name))
+    }
+}

@@ -1,0 +1,246 @@
+//! What may take the approval of others: erases, exports, rotations, moves, and pruning the audit
+//! log.
+
+use std::collections::BTreeMap;
+
+use coffer_audit::{Pruned, rfc3339};
+use coffer_keys::receipt::Receipt;
+use coffer_store::record::Id;
+use serde::{Deserialize, Serialize};
+
+use crate::access::Role;
+use crate::audit::Facts;
+use crate::clock::now_ms;
+use crate::error::{Result, VaultError};
+use crate::vault::Rotation;
+
+/// What was asked for, or what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GuardedOutcome {
+    /// It waits for approvals.
+    Waits(ApprovalRequest),
+    /// All have approved it; who asked has to ask again, with what is kept nowhere.
+    Approved(ApprovalRequest),
+    /// It was erased.
+    Erased(Box<Receipt>),
+    /// The export, an armored age file.
+    Exported(Vec<u8>),
+    /// A rotation has begun.
+    Rotating(Rotation),
+    /// The root key was rotated, or moved.
+    Rerooted,
+    /// What was pruned of the audit log, if anything was.
+    Pruned(Option<Pruned>),
+}
+
+/// A request that waits for approvals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalRequest {
+    /// Its id, in hexadecimal digits.
+    pub id: String,
+    /// What is asked for.
+    pub wanted: GuardedAct,
+    /// Who asked.
+    pub requested_by: String,
+    /// When, in milliseconds since 1970.
+    pub requested_ms: i64,
+    /// Until when it can be approved, in milliseconds since 1970.
+    pub expires_ms: i64,
+    /// How many people it takes, the one who asked among them.
+    pub approvals: u8,
+    /// Who has approved so far.
+    pub approved_by: Vec<String>,
+    /// The names of these people, by access key id, as they were when they spoke.
+    #[serde(default)]
+    pub names: BTreeMap<String, String>,
+}
+
+/// What may take an approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "act", rename_all = "kebab-case")]
+pub enum GuardedAct {
+    /// That a level be erased.
+    LevelErase {
+        /// Its name.
+        level: String,
+        /// Its id: another level of the same name is not meant.
+        level_id: [u8; 16],
+    },
+    /// That a bucket be erased.
+    BucketErase {
+        /// Its name.
+        bucket: String,
+        /// Its id.
+        bucket_id: [u8; 16],
+        /// Its level's name.
+        level: String,
+    },
+    /// That a level's key be exported.
+    KeyExport {
+        /// Its name.
+        level: String,
+        /// Its id.
+        level_id: [u8; 16],
+        /// For whom: recipients of age.
+        recipients: Vec<String>,
+    },
+    /// That a level's key be rotated, and those of its buckets.
+    LevelRotate {
+        /// Its name.
+        level: String,
+        /// Its id.
+        level_id: [u8; 16],
+    },
+    /// That a bucket's key be rotated.
+    BucketRotate {
+        /// Its name.
+        bucket: String,
+        /// Its id.
+        bucket_id: [u8; 16],
+        /// Its level's name.
+        level: String,
+    },
+    /// That the root key be rotated.
+    KeystoreRotate,
+    /// That the root key be moved.
+    KeystoreMove {
+        /// The source, without what opens it.
+        to: String,
+    },
+    /// That old segments of the audit log be removed.
+    AuditPrune {
+        /// The records that are from before this time, in milliseconds since 1970.
+        before_ms: i64,
+    },
+}
+
+impl GuardedAct {
+    /// Under which name it is recorded.
+    pub fn act(&self) -> &'static str {
+        match self {
+            Self::LevelErase { .. } => "level.erase",
+            Self::BucketErase { .. } => "bucket.erase",
+            Self::KeyExport { .. } => "key.export",
+            Self::LevelRotate { .. } => "level.rotate",
+            Self::BucketRotate { .. } => "bucket.rotate",
+            Self::KeystoreRotate => "keystore.rotate",
+            Self::KeystoreMove { .. } => "keystore.move",
+            Self::AuditPrune { .. } => "audit.prune",
+        }
+    }
+
+    /// The level that it is about; none: it concerns all of them.
+    pub fn level(&self) -> Option<&str> {
+        match self {
+            Self::LevelErase { level, .. }
+            | Self::BucketErase { level, .. }
+            | Self::KeyExport { level, .. }
+            | Self::LevelRotate { level, .. }
+            | Self::BucketRotate { level, .. } => Some(level),
+            Self::KeystoreRotate | Self::KeystoreMove { .. } | Self::AuditPrune { .. } => None,
+        }
+    }
+
+    /// The bucket that it is about.
+    pub fn bucket(&self) -> Option<&str> {
+        match self {
+            Self::BucketErase { bucket, .. } | Self::BucketRotate { bucket, .. } => Some(bucket),
+            _ => None,
+        }
+    }
+
+    /// Where it brings something: recipients of an export, or the source of a move.
+    pub fn to(&self) -> Vec<String> {
+        match self {
+            Self::KeyExport { recipients, .. } => recipients.clone(),
+            Self::KeystoreMove { to } => vec![to.clone()],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Up to when records of the audit log are to go, in milliseconds since 1970.
+    pub fn before_ms(&self) -> Option<i64> {
+        match self {
+            Self::AuditPrune { before_ms } => Some(*before_ms),
+            _ => None,
+        }
+    }
+
+    /// The role of who asks for it.
+    pub(crate) fn role(&self) -> Role {
+        match self {
+            Self::AuditPrune { .. } => Role::Auditor,
+            _ => Role::KeyCustodian,
+        }
+    }
+
+    /// Whether it takes something that no request keeps, such as a passphrase: then who asked asks
+    /// again once it is approved.
+    pub(crate) fn is_done_by_asking_again(&self) -> bool {
+        matches!(self, Self::KeystoreMove { .. })
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        let mut facts = Facts::new();
+        if let Some(level) = self.level() {
+            facts.insert("level", level.to_owned());
+        }
+        if let Some(bucket) = self.bucket() {
+            facts.insert("bucket", bucket.to_owned());
+        }
+        if let Some(before_ms) = self.before_ms() {
+            facts.insert("before", rfc3339(before_ms));
+        }
+        let to = self.to();
+        if !to.is_empty() {
+            facts.insert("to", to.join(" "));
+        }
+        facts
+    }
+}
+
+impl ApprovalRequest {
+    pub(crate) fn key(&self) -> Result<[u8; 16]> {
+        request_key(&self.id).ok_or(VaultError::Damaged)
+    }
+
+    /// Whether it can still be approved, or done.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.expires_ms > now_ms()
+    }
+
+    /// Whether all who must have approved, the one who asked among them.
+    pub fn is_approved(&self) -> bool {
+        self.approved_by.len() + 1 >= usize::from(self.approvals)
+    }
+
+    /// The name of who asked or approved, if it is a subject.
+    pub fn name_of(&self, person: &str) -> Option<&str> {
+        self.names.get(person).map(String::as_str)
+    }
+
+    /// What is recorded of those who spoke for it.
+    pub(crate) fn people(&self) -> Facts {
+        let mut facts = Facts::from([
+            ("requested_by", self.requested_by.clone()),
+            ("approved_by", self.approved_by.join(" ")),
+        ]);
+        if let Some(name) = self.name_of(&self.requested_by) {
+            facts.insert("requested_by_name", name.to_owned());
+        }
+        let names: Vec<&str> = self
+            .approved_by
+            .iter()
+            .filter_map(|person| self.name_of(person))
+            .collect();
+        if !names.is_empty() {
+            facts.insert("approved_by_name", names.join(" "));
+        }
+        facts
+    }
+}
+
+/// A request's id as the ledger has it.
+pub(crate) fn request_key(id: &str) -> Option<[u8; 16]> {
+    Id::from_hex(id).map(|id| id.0)
+}

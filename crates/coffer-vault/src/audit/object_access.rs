@@ -1,0 +1,215 @@
+//! Levels whose objects are watched: whatever tells of an object or changes one is recorded.
+//!
+//! What tells (reads, heads, tags, listings) is recorded before anything is given out; what changes
+//! (writes, deletions, tags, uploads and their parts) as begun before it is committed, and should
+//! it fail, that is noted afterwards.
+//!
+//! An object's name is as secret as its content and dies with its bucket's key, and so does what it
+//! begins with. So they stand in a record only sealed, under a key derived from the bucket's
+//! catalog key; auditors are shown them as long as that key is there.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use coffer_audit::{Event, Outcome, Record};
+use coffer_keys::{BucketKey, Keystore};
+use coffer_seal::{Context, SecretKey, open, seal};
+use coffer_store::record::{Id, ObjectName};
+
+use super::log::Audit;
+use crate::access::{BucketName, Subject};
+use crate::error::{Result, VaultError};
+
+/// What the key of names is derived with from the catalog key.
+const NAME_KEY_LABEL: &[u8] = b"coffer audit name key v1\0";
+
+/// A detail of a record: the bucket's id.
+const BUCKET_ID: &str = "bucket_id";
+/// A detail of a record: the number of a part.
+const PART: &str = "part";
+/// Details of a record that are sealed, in Base64, and what auditors are shown in their place.
+const SEALED: [(&str, &str); 2] = [("object_sealed", "object"), ("prefix_sealed", "prefix")];
+
+/// A read of an object.
+pub(crate) const READ: &str = "object.read";
+/// A look at what is known of an object.
+pub(crate) const HEAD: &str = "object.head";
+/// A page of a bucket's objects.
+pub(crate) const LIST: &str = "object.list";
+/// A write of an object, whole or completed.
+pub(crate) const WRITE: &str = "object.write";
+/// A deletion of an object.
+pub(crate) const DELETE: &str = "object.delete";
+/// A look at the tags of an object, or of the bucket.
+pub(crate) const READ_TAGS: &str = "tags.read";
+/// A change of the tags of an object, or of the bucket.
+pub(crate) const WRITE_TAGS: &str = "tags.write";
+/// The begin of a multipart upload.
+pub(crate) const CREATE_UPLOAD: &str = "upload.create";
+/// The end of one that makes no object.
+pub(crate) const ABORT_UPLOAD: &str = "upload.abort";
+/// A page of a bucket's uploads.
+pub(crate) const LIST_UPLOADS: &str = "upload.list";
+/// A write of a part.
+pub(crate) const WRITE_PART: &str = "part.write";
+/// A page of an upload's parts.
+pub(crate) const LIST_PARTS: &str = "part.list";
+
+/// A subject in a bucket whose objects are watched.
+pub(crate) struct ObjectAudit {
+    audit: Arc<Audit>,
+    actor: String,
+    actor_name: String,
+    bucket: BucketName,
+    bucket_id: Id,
+    name_key: SecretKey,
+}
+
+/// What of a bucket an act is about.
+#[derive(Clone, Copy)]
+pub(crate) enum On<'a> {
+    Bucket,
+    /// The objects whose names begin so.
+    Prefix(&'a str),
+    Object(&'a ObjectName),
+    /// A part of an object to be.
+    Part(&'a ObjectName, u32),
+}
+
+/// Acts on objects that were recorded as begun.
+pub(crate) struct Begun {
+    audit: Arc<Audit>,
+    /// What is noted of those that fail.
+    failed: Vec<Event>,
+}
+
+impl ObjectAudit {
+    pub(crate) fn new(
+        audit: Arc<Audit>,
+        subject: &Subject,
+        bucket: &BucketName,
+        bucket_id: Id,
+        key: &BucketKey,
+    ) -> Self {
+        Self {
+            audit,
+            actor: subject.access_key_id().to_owned(),
+            actor_name: subject.name().to_owned(),
+            bucket: bucket.clone(),
+            bucket_id,
+            name_key: key.catalog_key().derive(NAME_KEY_LABEL),
+        }
+    }
+
+    /// Records that acts begin; durable when this returns.
+    async fn begin<'a>(
+        &self,
+        act: &'static str,
+        all: impl IntoIterator<Item = On<'a>>,
+    ) -> Result<Begun> {
+        let mut failed = Vec::new();
+        let mut begun = Vec::new();
+        for on in all {
+            failed.push(self.event(act, Outcome::Failed, on));
+            begun.push(self.event(act, Outcome::Begun, on));
+        }
+        let recording = begun.into_iter().map(|event| self.audit.record(event));
+        futures::future::try_join_all(recording).await?;
+        Ok(Begun {
+            audit: self.audit.clone(),
+            failed,
+        })
+    }
+
+    fn event(&self, act: &'static str, outcome: Outcome, on: On<'_>) -> Event {
+        let [(object, _), (prefix, _)] = SEALED;
+        let event = Event::new(act, &*self.actor, outcome)
+            .by(Some(&self.actor_name))
+            .with("bucket", &self.bucket)
+            .with(BUCKET_ID, self.bucket_id);
+        match on {
+            On::Bucket | On::Prefix("") => event,
+            On::Prefix(text) => event.with(prefix, self.sealed(text)),
+            On::Object(name) => event.with(object, self.sealed(name.expose())),
+            On::Part(name, number) => event
+                .with(object, self.sealed(name.expose()))
+                .with(PART, number),
+        }
+    }
+
+    fn sealed(&self, text: &str) -> String {
+        let context = Context::audit_name(&self.bucket_id.0);
+        BASE64.encode(seal(&self.name_key, &context, text.as_bytes()))
+    }
+}
+
+/// Records what is about to be told of objects, where they are watched; durable when this returns.
+pub(crate) async fn tell(watch: Option<&ObjectAudit>, act: &'static str, on: On<'_>) -> Result<()> {
+    let Some(watch) = watch else { return Ok(()) };
+    let event = watch.event(act, Outcome::Done, on);
+    watch.audit.record(event).await.map(drop)
+}
+
+/// As [`ObjectAudit::begin`], where objects are watched.
+pub(crate) async fn begin<'a>(
+    watch: Option<&ObjectAudit>,
+    act: &'static str,
+    all: impl IntoIterator<Item = On<'a>>,
+) -> Result<Option<Begun>> {
+    match watch {
+        Some(watch) => watch.begin(act, all).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Notes that acts which had begun failed, all of them. What is in doubt stays as begun.
+pub(crate) fn failed(begun: &Option<Begun>, error: &VaultError) {
+    if let Some(begun) = begun
+        && !matches!(error, VaultError::InDoubt)
+    {
+        begun.note(|_| true);
+    }
+}
+
+/// Notes which of the acts that had begun failed, by their outcomes.
+pub(crate) fn failed_of<T>(begun: &Option<Begun>, outcomes: &[Result<T>]) {
+    if let Some(begun) = begun {
+        begun.note(|place| outcomes.get(place).is_some_and(Result::is_err));
+    }
+}
+
+impl Begun {
+    fn note(&self, has_failed: impl Fn(usize) -> bool) {
+        for (place, event) in self.failed.iter().enumerate() {
+            if has_failed(place) {
+                self.audit.note(event.clone());
+            }
+        }
+    }
+}
+
+/// Puts the names that a record has sealed into it, while the bucket's key is there.
+pub(crate) fn show_name(keystore: &Keystore, record: &mut Record) {
+    for (sealed, shown) in SEALED {
+        if let Some(name) = opened_name(keystore, record, sealed) {
+            let details = &mut record.event.details;
+            details.remove(sealed);
+            details.insert(shown.to_owned(), name);
+        }
+    }
+}
+
+fn opened_name(keystore: &Keystore, record: &Record, detail: &str) -> Option<String> {
+    let details = &record.event.details;
+    let sealed = BASE64.decode(details.get(detail)?).ok()?;
+    let id = u128::from_str_radix(details.get(BUCKET_ID)?, 16).ok()?;
+    let id = Id(id.to_be_bytes());
+    let key = keystore.bucket_key(&id.0).ok()?.catalog_key();
+    let name = open(
+        &key.derive(NAME_KEY_LABEL),
+        &Context::audit_name(&id.0),
+        &sealed,
+    );
+    String::from_utf8(name.ok()?.to_vec()).ok()
+}

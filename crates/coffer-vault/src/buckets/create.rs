@@ -1,0 +1,187 @@
+//! Making buckets.
+
+use std::sync::{Arc, OnceLock};
+
+use coffer_keys::LevelEntry;
+use coffer_store::record::Id;
+use coffer_store::{BlobStore, Catalog, Totals};
+
+use super::folder::{make_bucket_folder, unmake};
+use super::info::{BucketInfo, BucketSummary, info};
+use crate::access::{Actor, BucketName, Role, Subject, may_write};
+use crate::audit::Facts;
+use crate::blocking::blocking;
+use crate::clock::now_ms;
+use crate::counters::add;
+use crate::data_folder::{failed, sync_folder};
+use crate::error::{Result, VaultError};
+use crate::limits::BUCKET_COUNT_MAX;
+use crate::open_buckets::OpenBucket;
+use crate::system::BucketRow;
+use crate::vault::{DEFAULT_LEVEL, Vault};
+
+impl Vault {
+    /// Makes a bucket in a level, or in `default`, for a data user.
+    ///
+    /// # Errors
+    /// [`VaultError::BucketAlreadyOwnedByYou`], or [`VaultError::BucketAlreadyExists`] for one that
+    /// the subject may not know of: names are shared by all levels, as they are by all accounts
+    /// in S3. [`VaultError::NoSuchLevel`] also for a level that the subject may not write,
+    /// [`VaultError::TooManyBuckets`]; [`VaultError::AccessDenied`] for one whose grants name the
+    /// buckets that it may use.
+    pub async fn create_bucket(
+        &self,
+        subject: &Arc<Subject>,
+        name: &BucketName,
+        level: Option<&str>,
+    ) -> Result<BucketInfo> {
+        let actor = Actor::Subject(subject.clone());
+        let may_make = |level: &LevelEntry| may_write(subject, &level.label);
+        let level = self.level_for_bucket(&actor, name, level, may_make)?;
+        subject.cutoff.note_caller()?;
+        self.check_mark(subject, &level.label, "bucket.create", name)?;
+        if subject.grants.is_some() {
+            self.refused(subject, "bucket.create", name);
+            return Err(VaultError::AccessDenied);
+        }
+        let made = self.make_bucket_as(&actor, Role::DataUser, name, level);
+        made.await.map_err(|error| match error {
+            VaultError::BucketAlreadyOwnedByYou if self.known(subject, name).is_err() => {
+                VaultError::BucketAlreadyExists
+            }
+            error => error,
+        })
+    }
+
+    /// Makes a bucket in a level, or in `default`. A system administrator's act, which takes no
+    /// access to its data.
+    ///
+    /// # Errors
+    /// As [`create_bucket`](Self::create_bucket), but no level is hidden.
+    pub async fn provide_bucket(
+        &self,
+        actor: &Actor,
+        name: &BucketName,
+        level: Option<&str>,
+    ) -> Result<BucketSummary> {
+        let may_make = |level: &LevelEntry| actor.may_know(&level.label);
+        let level = self.level_for_bucket(actor, name, level, may_make)?;
+        let label = level.label;
+        if let Actor::Subject(subject) = actor
+            && actor.has(Role::SystemAdministrator)
+        {
+            self.check_mark(subject, &label, "bucket.create", name)?;
+        }
+        let bucket = self
+            .make_bucket_as(actor, Role::SystemAdministrator, name, level)
+            .await?;
+        self.summary_of(bucket, label, Some(Totals::default()))
+    }
+
+    /// The level of a bucket that the actor is about to make. A level that it may not know of is
+    /// refused, and recorded, like one that there is not.
+    fn level_for_bucket(
+        &self,
+        actor: &Actor,
+        bucket: &BucketName,
+        level: Option<&str>,
+        may_make: impl FnOnce(&LevelEntry) -> bool,
+    ) -> Result<LevelEntry> {
+        let keystore = &self.inner.keystore;
+        let found = keystore.level_named(level.unwrap_or(DEFAULT_LEVEL));
+        found.filter(may_make).ok_or_else(|| {
+            add(&self.inner.tally.denied_count, 1);
+            let facts = Facts::from([("bucket", bucket.to_string())]);
+            self.denied("bucket.create", actor, &facts);
+            VaultError::NoSuchLevel
+        })
+    }
+
+    async fn make_bucket_as(
+        &self,
+        actor: &Actor,
+        role: Role,
+        name: &BucketName,
+        level: LevelEntry,
+    ) -> Result<BucketInfo> {
+        let facts = Facts::from([("bucket", name.to_string()), ("level", level.name.clone())]);
+        self.refuse_without(actor, role, "bucket.create", &facts)?;
+        let inner = self.inner.clone();
+        blocking(move || inner.system.assure_certain()).await?;
+        self.has_room_for(name)
+            .map_err(|error| self.failed("bucket.create", actor, &facts, error))?;
+        let (this, name) = (self.clone(), name.clone());
+        let work = async move {
+            let row = this.make_bucket(name, level.id).await?;
+            Ok(info(&row, this.inner.tag(&row)?))
+        };
+        self.act(actor, role, "bucket.create", facts, work).await
+    }
+
+    async fn make_bucket(&self, name: BucketName, level_id: [u8; 16]) -> Result<BucketRow> {
+        let _changing = self.inner.changing_buckets.lock().await;
+        let inner = self.inner.clone();
+        blocking(move || inner.system.assure_certain()).await?;
+        self.has_room_for(&name)?;
+        let id = Id(coffer_seal::random_bytes());
+        let made = self.make_in_steps(id, name, level_id).await;
+        // On a full disk clients try again and again. The row is certainly not there then: if it
+        // might be, that would be in doubt.
+        if matches!(made, Err(VaultError::StorageFull)) {
+            let inner = self.inner.clone();
+            if let Err(error) = blocking(move || unmake(&inner, id)).await {
+                tracing::warn!(bucket = %id, %error, "half a bucket is left to the next start");
+            }
+        }
+        made
+    }
+
+    /// Whether a bucket of this name can be made.
+    fn has_room_for(&self, name: &BucketName) -> Result<()> {
+        if self.inner.system.bucket(name).is_some() {
+            return Err(VaultError::BucketAlreadyOwnedByYou);
+        }
+        if self.inner.system.buckets().len() >= BUCKET_COUNT_MAX {
+            return Err(VaultError::TooManyBuckets {
+                limit: BUCKET_COUNT_MAX,
+            });
+        }
+        Ok(())
+    }
+
+    async fn make_in_steps(
+        &self,
+        id: Id,
+        name: BucketName,
+        level_id: [u8; 16],
+    ) -> Result<BucketRow> {
+        let inner = self.inner.clone();
+        let key = blocking(move || {
+            make_bucket_folder(&inner, id)?;
+            Ok(inner.keystore.add_bucket(id.0, level_id)?)
+        })
+        .await?;
+        let dir = self.inner.folder.bucket(id);
+        let catalog = Catalog::create(&dir, &key.catalog_key(), name.as_str()).await?;
+        let blobs = BlobStore::new(&dir, id);
+        let row = BucketRow {
+            id,
+            name,
+            level_id,
+            created_ms: now_ms(),
+            level: OnceLock::new(),
+            is_hidden: Arc::default(),
+        };
+        let (inner, new_row) = (self.inner.clone(), row.clone());
+        blocking(move || {
+            sync_folder(&dir).map_err(failed("sync", &dir))?;
+            inner.system.add_bucket(new_row)
+        })
+        .await?;
+        self.inner
+            .open_buckets
+            .insert(OpenBucket::new(id, catalog, blobs, key))
+            .await;
+        Ok(row)
+    }
+}

@@ -1,0 +1,111 @@
+//! Deleting empty buckets: row, key and folder go, in this order.
+//!
+//! Whoever looked the row up before may reach the bucket only now. So it stays among the open ones,
+//! deleted, until its folder is gone: a latecomer finds it there and commits nothing, and does not
+//! open the catalog anew. After that there is no key any more. Without its row the bucket is
+//! deleted: what can't be removed then is left to the next start.
+
+use std::sync::Arc;
+
+use coffer_store::record::Id;
+
+use super::folder::remove_doomed_folder;
+use crate::access::{Actor, BucketName, Right, Role, Subject};
+use crate::audit::Facts;
+use crate::blocking::blocking;
+use crate::error::{Result, VaultError};
+use crate::open_buckets::OpenBucket;
+use crate::system::BucketRow;
+use crate::vault::Vault;
+
+const ACT: &str = "bucket.delete";
+
+impl Vault {
+    /// Deletes an empty bucket, its key included, for a data user.
+    ///
+    /// # Errors
+    /// [`VaultError::BucketNotEmpty`] while it holds objects or multipart uploads.
+    pub async fn delete_bucket(&self, subject: &Arc<Subject>, name: &BucketName) -> Result<()> {
+        let row = self.usable_row(subject, name, Right::Delete)?;
+        // Whether it works tells whether anything is in there.
+        let permit = self.permit(subject, row.clone(), Right::Delete)?;
+        permit.looks().await?;
+        let actor = Actor::Subject(subject.clone());
+        self.delete_bucket_as(&actor, Role::DataUser, row).await
+    }
+
+    /// Deletes an empty bucket, its key included. A system administrator's act.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`], [`VaultError::BucketNotEmpty`].
+    pub async fn withdraw_bucket(&self, actor: &Actor, name: &BucketName) -> Result<()> {
+        let found = self.inner.system.bucket(name);
+        let row = found.filter(|row| self.may_look_after(actor, row));
+        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        if let Actor::Subject(subject) = actor
+            && actor.has(Role::SystemAdministrator)
+        {
+            let label = self.inner.label(&row)?;
+            self.check_mark(subject, label, "bucket.delete", name)?;
+        }
+        self.delete_bucket_as(actor, Role::SystemAdministrator, row)
+            .await
+    }
+
+    async fn delete_bucket_as(&self, actor: &Actor, role: Role, row: Arc<BucketRow>) -> Result<()> {
+        let facts = Facts::from([("bucket", row.name.to_string())]);
+        self.refuse_without(actor, role, ACT, &facts)?;
+        // Looked at again when nothing can come any more.
+        let bucket = self.grant(&row).await?.bucket;
+        if !bucket.catalog.is_empty().await? {
+            return Err(self.failed(ACT, actor, &facts, VaultError::BucketNotEmpty));
+        }
+        drop(bucket);
+        let this = self.clone();
+        let work = async move {
+            // First: an erase that is under way waits for whoever holds the bucket.
+            let _changing = this.inner.changing_buckets.lock().await;
+            let granted = this.grant(&row).await?;
+            this.remove_row(&row, &granted.bucket).await?;
+            this.inner.at("row removed");
+            granted.bucket.catalog.close().await;
+            this.inner.at("catalog closed");
+            if let Err(error) = this.remove_bucket_remains(row.id).await {
+                let bucket = row.id;
+                tracing::warn!(%bucket, %error, "what a deletion left waits for the next start");
+            }
+            this.inner.open_buckets.forget(row.id);
+            Ok(())
+        };
+        self.act(actor, role, ACT, facts, work).await
+    }
+
+    /// Removes a bucket's row if the bucket is empty, and sees that nobody uses it any more. Should
+    /// that fail, it is as it was; but while it is in doubt, it stays out of use.
+    async fn remove_row(&self, row: &Arc<BucketRow>, bucket: &Arc<OpenBucket>) -> Result<()> {
+        bucket.delete_if_empty().await?;
+        let (inner, row, kept) = (self.inner.clone(), row.clone(), Arc::downgrade(bucket));
+        let undelete = move || {
+            if let Some(bucket) = kept.upgrade() {
+                bucket.undelete();
+            }
+        };
+        blocking(move || inner.system.remove_bucket(&row, undelete)).await
+    }
+
+    /// Destroys the key and the folder of a bucket that has no row any more. Nothing else tells of
+    /// a folder whose key is gone, so that is noted first.
+    pub(crate) async fn remove_bucket_remains(&self, id: Id) -> Result<()> {
+        let inner = self.inner.clone();
+        blocking(move || {
+            inner.system.doom(id)?;
+            inner.keystore.destroy_bucket(&id.0)?;
+            inner.at("key destroyed");
+            remove_doomed_folder(&inner, id)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! Folders of buckets: made, and removed with what is left in them.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+
+use coffer_store::record::Id;
+
+use crate::data_folder::{failed, sync_folder};
+use crate::error::Result;
+use crate::vault::Inner;
+
+pub(crate) fn make_bucket_folder(inner: &Inner, id: Id) -> Result<()> {
+    let buckets = inner.folder.buckets();
+    let dir = inner.folder.bucket(id);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&dir)
+        .map_err(failed("make the bucket's folder", &dir))?;
+    sync_folder(&buckets).map_err(failed("sync", &buckets))?;
+    sync_folder(inner.folder.path()).map_err(failed("sync", inner.folder.path()))
+}
+
+/// Removes what was made of a bucket that has no row: the folder first, for its key alone tells of
+/// it.
+pub(crate) fn unmake(inner: &Inner, id: Id) -> Result<()> {
+    remove_folder(inner, id)?;
+    match inner.keystore.holds_bucket(&id.0) {
+        true => Ok(inner.keystore.destroy_bucket(&id.0)?),
+        false => Ok(()),
+    }
+}
+
+/// Removes the folder of a bucket that is doomed. One whose key is there stays: the key is about to
+/// be destroyed, or an import has brought it back.
+pub(crate) fn remove_doomed_folder(inner: &Inner, id: Id) -> Result<()> {
+    if inner.keystore.holds_bucket(&id.0) {
+        return Ok(());
+    }
+    remove_folder(inner, id)?;
+    inner.system.forget_doomed(id)
+}
+
+fn remove_folder(inner: &Inner, id: Id) -> Result<()> {
+    let dir = inner.folder.bucket(id);
+    match std::fs::remove_dir_all(&dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(failed("remove", &dir)(error));
+        }
+        _ => {}
+    }
+    // Or a power cut brings the folder back when nobody knows of it any more.
+    let buckets = inner.folder.buckets();
+    sync_folder(&buckets).map_err(failed("sync", &buckets))
+}

@@ -1,0 +1,154 @@
+//! What is told of buckets, and who is told of which.
+
+use std::sync::Arc;
+
+use coffer_label::Label;
+use coffer_store::Totals;
+use coffer_store::record::Id;
+
+use crate::access::{Actor, BucketName, Role, Subject, is_marked_by, may_know};
+use crate::audit::Facts;
+use crate::counters::add;
+use crate::error::{Result, VaultError};
+use crate::system::{BucketRow, LevelTag};
+use crate::vault::Vault;
+
+/// A bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketInfo {
+    /// Its name.
+    pub name: BucketName,
+    /// Its id.
+    pub id: Id,
+    /// Name of its level.
+    pub level: String,
+    /// When it was made, in milliseconds since 1970.
+    pub created_ms: i64,
+}
+
+/// A bucket as those see it who look after the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketSummary {
+    /// The bucket.
+    pub bucket: BucketInfo,
+    /// Label of its level.
+    pub label: Label,
+    /// The generation of its key, from 1.
+    pub generation: u32,
+    /// The generation before, while it is being rotated.
+    pub older_generation: Option<u32>,
+    /// How much it holds, where that is known without opening it.
+    pub totals: Option<Totals>,
+}
+
+impl Vault {
+    /// Whether the actor may know of a bucket.
+    pub(crate) fn may_look_after(&self, actor: &Actor, row: &BucketRow) -> bool {
+        let label = self.inner.label(row);
+        label.is_ok_and(|label| match actor {
+            Actor::Subject(subject) if !actor.looks_after() => {
+                subject.roles.has(Role::DataUser) && may_know(subject, row.id, label)
+            }
+            _ => true,
+        })
+    }
+
+    /// All buckets that the actor may know of, by name: those who look after the server know of
+    /// all.
+    pub async fn buckets_known_to(&self, actor: &Actor) -> Vec<BucketSummary> {
+        let mut summaries = Vec::new();
+        for row in self.inner.system.buckets() {
+            if self.may_look_after(actor, &row) {
+                summaries.extend(self.summary(actor, &row).await);
+            }
+        }
+        summaries
+    }
+
+    /// A bucket that the actor may know of.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`].
+    pub async fn bucket_known_to(&self, actor: &Actor, name: &BucketName) -> Result<BucketSummary> {
+        let found = self.inner.system.bucket(name);
+        let row = found.filter(|row| self.may_look_after(actor, row));
+        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        self.summary(actor, &row).await
+    }
+
+    async fn summary(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSummary> {
+        let tag = self.inner.tag(row)?;
+        let totals = match may_tell_totals(actor, &tag.label) {
+            true => self.inner.open_buckets.known_totals(row.id).await,
+            false => None,
+        };
+        self.summary_of(info(row, tag), tag.label, totals)
+    }
+
+    pub(crate) fn summary_of(
+        &self,
+        bucket: BucketInfo,
+        label: Label,
+        totals: Option<Totals>,
+    ) -> Result<BucketSummary> {
+        let key = self.inner.keystore.bucket(&bucket.id.0);
+        let key = key.ok_or(VaultError::NoSuchBucket)?;
+        Ok(BucketSummary {
+            bucket,
+            label,
+            generation: key.generation,
+            older_generation: key.older_generation,
+            totals,
+        })
+    }
+
+    /// A bucket.
+    pub async fn bucket(&self, subject: &Subject, name: &BucketName) -> Result<BucketInfo> {
+        let row = self.known(subject, name)?;
+        Ok(info(&row, self.inner.tag(&row)?))
+    }
+
+    /// All buckets that the subject may read, by name.
+    pub async fn buckets(&self, subject: &Subject) -> Result<Vec<BucketInfo>> {
+        subject.cutoff.note_caller()?;
+        if !subject.roles.has(Role::DataUser) {
+            add(&self.inner.tally.denied_count, 1);
+            self.denied("bucket.list", subject, &Facts::new());
+            return Err(VaultError::AccessDenied);
+        }
+        let known = |row: Arc<BucketRow>| {
+            let tag = self.inner.tag(&row).ok()?;
+            may_know(subject, row.id, &tag.label).then(|| info(&row, tag))
+        };
+        let rows = self.inner.system.buckets().into_iter();
+        Ok(rows.filter_map(known).collect())
+    }
+}
+
+pub(crate) fn info(row: &BucketRow, level: &LevelTag) -> BucketInfo {
+    let BucketRow {
+        id,
+        name,
+        created_ms,
+        ..
+    } = row;
+    BucketInfo {
+        name: name.clone(),
+        id: *id,
+        level: level.name.clone(),
+        created_ms: *created_ms,
+    }
+}
+
+/// Whether the actor may be told how much is in a bucket. That is something read there, and this is
+/// no place to raise marks.
+fn may_tell_totals(actor: &Actor, label: &Label) -> bool {
+    match actor {
+        Actor::Subject(subject) => {
+            !subject.roles.has(Role::DataUser)
+                || !is_marked_by(subject, label)
+                || subject.mark.covers(label)
+        }
+        Actor::Local { .. } => true,
+    }
+}

@@ -1,0 +1,161 @@
+//! The draft of an erase: what is written down before the keys are destroyed, so that a receipt can
+//! be signed for it whatever happens in between.
+
+use std::collections::BTreeMap;
+
+use coffer_audit::{Event, Outcome};
+use coffer_keys::receipt::{AuditRecord, Person, Receipt};
+use coffer_keys::{BucketEntry, Erased, ErasedWhat, Keystore, LevelEntry, ReceiptDetails};
+use coffer_store::record::Id;
+use serde::{Deserialize, Serialize};
+
+use crate::audit::{Audit, SERVER};
+use crate::clock::now_ms;
+use crate::error::Result;
+use crate::system::{Kind, System};
+
+/// An erase that has begun.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct EraseDraft {
+    pub(crate) what: ErasedWhat,
+    pub(crate) level: LevelEntry,
+    pub(crate) buckets: Vec<DraftBucket>,
+    pub(crate) objects: u64,
+    pub(crate) bytes: u64,
+    /// Buckets whose objects are not among those counted.
+    pub(crate) uncounted: usize,
+    pub(crate) requested_ms: i64,
+    pub(crate) performed_by: Vec<Person>,
+}
+
+/// A bucket whose keys are to be destroyed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct DraftBucket {
+    pub(crate) entry: BucketEntry,
+    /// None of one that was being made or deleted.
+    pub(crate) name: Option<String>,
+}
+
+impl EraseDraft {
+    /// The level's id, or the bucket's.
+    pub(crate) fn id(&self) -> [u8; 16] {
+        match (self.what, self.buckets.first()) {
+            (ErasedWhat::Bucket, Some(bucket)) => bucket.entry.id,
+            _ => self.level.id,
+        }
+    }
+
+    /// As what it is recorded.
+    fn act(&self) -> &'static str {
+        match self.what {
+            ErasedWhat::Level => "level.erase",
+            ErasedWhat::Bucket => "bucket.erase",
+        }
+    }
+
+    pub(crate) fn bucket_ids(&self) -> Vec<Id> {
+        let ids = self.buckets.iter().map(|bucket| Id(bucket.entry.id));
+        ids.collect()
+    }
+
+    /// Whether the keystore holds the keys still: then nothing was destroyed.
+    pub(crate) fn is_untouched(&self, keystore: &Keystore) -> bool {
+        match self.what {
+            ErasedWhat::Level => keystore.level(&self.level.id).is_some(),
+            ErasedWhat::Bucket => keystore.bucket_key(&self.id()).is_ok(),
+        }
+    }
+
+    /// What was destroyed, told after the fact: the keystore holds it no more.
+    pub(crate) fn erased(&self, keystore: &Keystore) -> Erased {
+        Erased {
+            what: self.what,
+            level: self.level.clone(),
+            buckets: self.buckets.iter().map(|bucket| bucket.entry).collect(),
+            keystore_id: keystore.id(),
+            keystore_generation: keystore.generation(),
+            medium: keystore.source().medium(),
+            erased_ms: now_ms(),
+        }
+    }
+
+    /// Signs the receipt. `checked` and `left` are what else was verified, and what may remain.
+    pub(crate) fn sign(
+        &self,
+        keystore: &Keystore,
+        erased: &Erased,
+        mut checked: Vec<String>,
+        left: Vec<String>,
+        last_audit_record: Option<AuditRecord>,
+    ) -> Result<Receipt> {
+        if self.uncounted > 0 {
+            checked.push(format!(
+                "objects and bytes are those of all buckets but {}, which had not been counted \
+                 since the server started",
+                self.uncounted
+            ));
+        }
+        let name = |bucket: &DraftBucket| Some((bucket.entry.id, bucket.name.clone()?));
+        let bucket_names: BTreeMap<_, _> = self.buckets.iter().filter_map(name).collect();
+        let details = ReceiptDetails {
+            performed_by: self.performed_by.clone(),
+            requested_ms: self.requested_ms,
+            objects: self.objects,
+            bytes: self.bytes,
+            bucket_names,
+            verification: checked,
+            remaining: left,
+            last_audit_record,
+        };
+        Ok(keystore.sign_receipt(erased, details)?)
+    }
+}
+
+/// The audit log's last record, as a receipt names it.
+pub(crate) fn last_audit_record(audit: &Audit) -> Option<AuditRecord> {
+    let last = audit.log()?.last();
+    Some(AuditRecord {
+        number: last.sequence,
+        hash: last.hash.to_string(),
+    })
+}
+
+/// Decides what becomes of erases that a stop interrupted, before anybody is served.
+///
+/// The keystore decides: as long as it holds the keys, the erase has not begun, and its draft is
+/// dropped (nobody was told that it was done). When it doesn't, opening it has completed the
+/// destruction, and the receipt is signed now.
+pub(crate) fn complete_interrupted(
+    system: &System,
+    keystore: &Keystore,
+    audit: &Audit,
+) -> Result<()> {
+    for draft in system.documents::<EraseDraft>(Kind::Erase)? {
+        let level = &draft.level.name;
+        if draft.is_untouched(keystore) {
+            system.drop_document(Kind::Erase, &draft.id())?;
+            tracing::warn!(
+                level = %Id(draft.level.id),
+                "an erase was interrupted before it began: ask for it again"
+            );
+            continue;
+        }
+        let erased = draft.erased(keystore);
+        let checked = vec![
+            "the server was stopped before the erase was acknowledged; when it started again the \
+             keys were gone from both copies of the keystore, and the older root key was destroyed"
+                .to_owned(),
+        ];
+        let last = last_audit_record(audit);
+        let receipt = draft.sign(keystore, &erased, checked, Vec::new(), last)?;
+        system.finish_erase(&draft.id(), &draft.bucket_ids(), &receipt, now_ms())?;
+        let event = Event::new(draft.act(), SERVER, Outcome::Done);
+        audit.note(event.with("level", level).with("receipt", &receipt.id));
+        tracing::info!(
+            level = %Id(draft.level.id),
+            receipt = receipt.id,
+            "completed an erase that was interrupted"
+        );
+    }
+    Ok(())
+}

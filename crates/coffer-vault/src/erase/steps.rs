@@ -1,0 +1,369 @@
+//! Erasing: a level or a bucket, with its keys, at once.
+//!
+//! The steps, in this order:
+//!
+//! 1. Nothing new is let in: the buckets disappear, nobody opens them any more, the server itself
+//!    neither, and who reads or writes is cut off.
+//! 2. A draft says durably what is about to be destroyed. Counts are known, nothing is walked over.
+//! 3. The keystore is written without the keys, under a new root key, and the old one destroyed.
+//!    This is the moment: before it the erase has not begun, after it it will be completed.
+//! 4. Catalogs are let go of, keys in memory with them; it is waited for that nobody is left.
+//! 5. The receipt is signed; rows go, the receipt comes, in one transaction. Then it is told.
+//!
+//! Folders are removed in the background: they are noise by now.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use coffer_keys::receipt::{Person, Receipt};
+use coffer_keys::{BucketEntry, Erased, ErasedWhat, KeysError, Keystore, LevelEntry};
+use coffer_store::Totals;
+use coffer_store::record::Id;
+use futures::future::join_all;
+
+use super::journal::{DraftBucket, EraseDraft, last_audit_record};
+use crate::blocking::blocking;
+use crate::buckets::remove_doomed_folder;
+use crate::clock::now_ms;
+use crate::error::{Result, VaultError};
+use crate::limits::{COMMIT_WAIT, COUNTED_BY_OPENING_MAX, CUT_LOOK, CUT_WAIT, SETTLE_PAUSES};
+use crate::open_buckets::{Barred, OpenBucket, Opening};
+use crate::system::{BucketRow, Kind};
+use crate::vault::{Inner, Vault};
+
+/// What is to be erased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Doomed {
+    Level(LevelEntry),
+    Bucket(LevelEntry, BucketEntry),
+}
+
+impl Doomed {
+    fn id(&self) -> [u8; 16] {
+        match self {
+            Self::Level(level) => level.id,
+            Self::Bucket(_, bucket) => bucket.id,
+        }
+    }
+
+    fn entries(&self, keystore: &Keystore) -> Vec<BucketEntry> {
+        match self {
+            Self::Bucket(_, bucket) => vec![*bucket],
+            Self::Level(level) => {
+                let mut buckets = keystore.buckets();
+                buckets.retain(|bucket| bucket.level_id == level.id);
+                buckets
+            }
+        }
+    }
+}
+
+/// On whose word an erase happens.
+#[derive(Clone, Debug)]
+pub(crate) struct Warrant {
+    pub(crate) performed_by: Vec<Person>,
+    pub(crate) requested_ms: i64,
+}
+
+/// How an erase left those who were cut off.
+struct CutOff {
+    connections: usize,
+    /// Whether somebody was still there when the wait was over.
+    is_somebody_left: bool,
+}
+
+impl Vault {
+    /// Erases, and returns the receipt.
+    pub(crate) async fn erase(&self, doomed: Doomed, warrant: Warrant) -> Result<Receipt> {
+        let inner = &self.inner;
+        let _changing = inner.changing_buckets.lock().await;
+        let earlier = inner
+            .system
+            .document::<EraseDraft>(Kind::Erase, &doomed.id())?;
+        if let Some(draft) = earlier.filter(|draft| !draft.is_untouched(&inner.keystore)) {
+            return self.finish_late(draft).await;
+        }
+        let buckets = doomed.entries(&inner.keystore);
+        let ids: Vec<Id> = buckets.iter().map(|bucket| Id(bucket.id)).collect();
+        self.open_uncounted(&ids).await;
+        // From here on nothing is given out any more, and nothing committed.
+        let Barred {
+            open,
+            opening,
+            connections,
+        } = inner.open_buckets.bar(&ids);
+        let hidden = inner.system.hide(&ids);
+        inner.at("cut off");
+        let (totals, uncounted) = self.count(&ids, &open).await;
+        let draft = draft(&doomed, buckets, &hidden, totals, uncounted, warrant);
+        let kept = {
+            let (inner, draft) = (inner.clone(), draft.clone());
+            blocking(move || inner.system.keep(Kind::Erase, &draft.id(), &draft)).await
+        };
+        if let Err(error) = kept {
+            self.let_go(&ids, open).await;
+            self.show_again(&ids, hidden);
+            return Err(error);
+        }
+
+        let keys = {
+            let (inner, draft) = (inner.clone(), draft.clone());
+            blocking(move || Ok(destroy_keys(&inner, &draft)))
+        };
+        let (erased, cut_off) =
+            tokio::join!(keys, self.wait_for_those_cut_off(&ids, open, opening));
+        match erased? {
+            Destroyed::Yes(erased) => {
+                let cut_off = CutOff {
+                    connections,
+                    ..cut_off
+                };
+                self.finish(draft, *erased, cut_off).await
+            }
+            Destroyed::No(error) => {
+                self.show_again(&ids, hidden);
+                // The next start drops it, too: the keys are there.
+                if let Err(error) = inner.system.drop_document(Kind::Erase, &draft.id()) {
+                    tracing::warn!(%error, "the draft of an erase that failed is left");
+                }
+                Err(error.into())
+            }
+            // The buckets stay out of sight: neither side of the moment is certain.
+            Destroyed::Unknown(error) => Err(VaultError::EraseUnsettled { source: error }),
+        }
+    }
+
+    /// Opens the catalogs that nobody has counted since the start, if they are few. Counted or not,
+    /// it must not take long.
+    async fn open_uncounted(&self, ids: &[Id]) {
+        let Inner {
+            folder,
+            keystore,
+            open_buckets,
+            ..
+        } = &*self.inner;
+        let mut uncounted = Vec::new();
+        for id in ids {
+            if open_buckets.known_totals(*id).await.is_none() {
+                uncounted.push(*id);
+            }
+        }
+        if uncounted.len() <= COUNTED_BY_OPENING_MAX {
+            // One that can't be opened stays uncounted, and is erased all the same.
+            join_all(
+                uncounted
+                    .into_iter()
+                    .map(|id| open_buckets.open(folder, keystore, id)),
+            )
+            .await;
+        }
+    }
+
+    /// Nothing was erased.
+    fn show_again(&self, ids: &[Id], hidden: Vec<Arc<BucketRow>>) {
+        self.inner.open_buckets.unbar(ids);
+        self.inner.system.show(hidden);
+    }
+
+    /// What all of them hold together, and how many of them could not be counted.
+    async fn count(&self, ids: &[Id], open: &[Arc<OpenBucket>]) -> (Totals, usize) {
+        // Commits under way may still change it; none begins any more.
+        let committed = join_all(open.iter().map(|bucket| bucket.no_commit_under_way()));
+        let _ = tokio::time::timeout(COMMIT_WAIT, committed).await;
+        let known = ids
+            .iter()
+            .map(|id| self.inner.open_buckets.known_totals(*id));
+        let (mut all, mut uncounted) = (Totals::default(), 0);
+        for totals in join_all(known).await {
+            match totals {
+                Some(Totals { objects, bytes }) => {
+                    all.objects += objects;
+                    all.bytes += bytes;
+                }
+                None => uncounted += 1,
+            }
+        }
+        (all, uncounted)
+    }
+
+    /// Lets go of the catalogs and their keys.
+    async fn let_go(&self, ids: &[Id], open: Vec<Arc<OpenBucket>>) {
+        for id in ids {
+            self.inner.open_buckets.forget(*id);
+        }
+        join_all(open.iter().map(|bucket| bucket.catalog.abandon())).await;
+    }
+
+    /// Lets go of the catalogs, and waits until nobody holds the buckets any more.
+    async fn wait_for_those_cut_off(
+        &self,
+        ids: &[Id],
+        open: Vec<Arc<OpenBucket>>,
+        opening: Vec<Opening>,
+    ) -> CutOff {
+        let begun = Instant::now();
+        let mut held = open.clone();
+        let late = join_all(opening.into_iter().map(Opening::end));
+        let letting_go = async { tokio::join!(self.let_go(ids, open), late).1 };
+        // Long reads of catalogs end by themselves; they are not waited for without end.
+        let late = tokio::time::timeout(CUT_WAIT, letting_go).await;
+        let mut is_somebody_left = late.is_err();
+        held.extend(late.into_iter().flatten().flatten());
+        for bucket in held {
+            // Ours is the only one then.
+            while !bucket.is_abandoned(1) && !is_somebody_left {
+                is_somebody_left = begun.elapsed() > CUT_WAIT;
+                tokio::time::sleep(CUT_LOOK).await;
+            }
+        }
+        CutOff {
+            connections: 0,
+            is_somebody_left,
+        }
+    }
+
+    async fn finish(&self, draft: EraseDraft, erased: Erased, cut_off: CutOff) -> Result<Receipt> {
+        let mut checked = vec![format!(
+            "reads and writes under way were cut off before the erase was acknowledged, and {} \
+             connections with them",
+            cut_off.connections
+        )];
+        let mut left = Vec::new();
+        match cut_off.is_somebody_left {
+            false => checked.push(
+                "no reader and no writer was left, and the catalogs were closed; the keys in \
+                 memory went with them"
+                    .to_owned(),
+            ),
+            true => left.push(
+                "a reader inside the server had not ended when the erase was acknowledged; it \
+                 gives out nothing, and the keys that it holds in memory go when it ends"
+                    .to_owned(),
+            ),
+        }
+        let inner = self.inner.clone();
+        let receipt = blocking(move || {
+            let last = last_audit_record(&inner.audit);
+            let receipt = draft.sign(&inner.keystore, &erased, checked, left, last)?;
+            let ids = draft.bucket_ids();
+            inner
+                .system
+                .finish_erase(&draft.id(), &ids, &receipt, now_ms())?;
+            // There are no keys that would open them, unless an import brings them back.
+            inner.open_buckets.unbar(&ids);
+            Ok(receipt)
+        })
+        .await;
+        // Whatever it was: "nothing was done" would be wrong.
+        let receipt = receipt.map_err(|error| VaultError::ReceiptUnsettled {
+            source: Box::new(error),
+        })?;
+        self.remove_doomed_folders_soon();
+        Ok(receipt)
+    }
+
+    /// Completes an erase whose keys are gone from the keystore since an earlier attempt.
+    async fn finish_late(&self, draft: EraseDraft) -> Result<Receipt> {
+        let keystore = &self.inner.keystore;
+        let settle = {
+            let inner = self.inner.clone();
+            blocking(move || Ok(settle(&inner.keystore)))
+        };
+        if let Err(source) = settle.await? {
+            return Err(VaultError::EraseUnsettled { source });
+        }
+        let erased = draft.erased(keystore);
+        let cut_off = CutOff {
+            connections: 0,
+            is_somebody_left: false,
+        };
+        self.finish(draft, erased, cut_off).await
+    }
+
+    /// Removes, in the background, the folders of buckets that were erased.
+    pub(crate) fn remove_doomed_folders_soon(&self) {
+        let inner = self.inner.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = remove_doomed_folders(&inner) {
+                tracing::warn!(%error, "an erased bucket's folder is left to the next start");
+            }
+        });
+    }
+}
+
+fn remove_doomed_folders(inner: &Inner) -> Result<()> {
+    for id in inner.system.doomed()? {
+        remove_doomed_folder(inner, id)?;
+    }
+    Ok(())
+}
+
+fn draft(
+    doomed: &Doomed,
+    buckets: Vec<BucketEntry>,
+    rows: &[Arc<BucketRow>],
+    totals: Totals,
+    uncounted: usize,
+    warrant: Warrant,
+) -> EraseDraft {
+    let (what, level) = match doomed {
+        Doomed::Level(level) => (ErasedWhat::Level, level.clone()),
+        Doomed::Bucket(level, _) => (ErasedWhat::Bucket, level.clone()),
+    };
+    let named = |entry: BucketEntry| {
+        let row = rows.iter().find(|row| row.id.0 == entry.id);
+        DraftBucket {
+            entry,
+            name: row.map(|row| row.name.as_str().to_owned()),
+        }
+    };
+    EraseDraft {
+        what,
+        level,
+        buckets: buckets.into_iter().map(named).collect(),
+        objects: totals.objects,
+        bytes: totals.bytes,
+        uncounted,
+        requested_ms: warrant.requested_ms,
+        performed_by: warrant.performed_by,
+    }
+}
+
+/// Whether keys were destroyed.
+enum Destroyed {
+    Yes(Box<Erased>),
+    No(KeysError),
+    /// The keystore can't be brought to either state just now.
+    Unknown(KeysError),
+}
+
+fn destroy_keys(inner: &Inner, draft: &EraseDraft) -> Destroyed {
+    let keystore = &inner.keystore;
+    let erased = match draft.what {
+        ErasedWhat::Level => keystore.erase_level(draft.id()),
+        ErasedWhat::Bucket => keystore.erase_bucket(draft.id()),
+    };
+    let error = match erased {
+        Ok(erased) => return Destroyed::Yes(Box::new(erased)),
+        Err(error) => error,
+    };
+    // Gone from the newest copy, or perhaps not: once everything is settled, memory tells.
+    match settle(keystore) {
+        Err(unsettled) => Destroyed::Unknown(unsettled),
+        Ok(()) if draft.is_untouched(keystore) => Destroyed::No(error),
+        Ok(()) => Destroyed::Yes(Box::new(draft.erased(keystore))),
+    }
+}
+
+/// Destroys what an unsettled change left, in several attempts.
+pub(crate) fn settle(keystore: &Keystore) -> Result<(), KeysError> {
+    let mut settled = keystore.settle();
+    for pause in SETTLE_PAUSES {
+        if settled.is_ok() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(pause));
+        settled = keystore.settle();
+    }
+    settled
+}

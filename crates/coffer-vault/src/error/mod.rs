@@ -1,0 +1,408 @@
+//! What can go wrong at the only door to data.
+
+use coffer_audit::AuditError;
+use coffer_keys::KeysError;
+use coffer_store::StoreError;
+use coffer_store::record::Id;
+use rustix::io::Errno;
+
+mod rollback;
+
+pub use self::rollback::{Rollback, RollbackOf};
+
+use self::rollback::listed;
+
+/// Why the vault did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VaultError {
+    /// No bucket of this name, or none that the subject may know of.
+    #[error("the bucket does not exist")]
+    NoSuchBucket,
+    /// No object of this name.
+    #[error("the object does not exist")]
+    NoSuchObject,
+    /// No multipart upload of this id for this name.
+    #[error("the multipart upload does not exist; it may have been completed or aborted")]
+    NoSuchUpload,
+    /// No level of this name.
+    #[error("there is no level of this name")]
+    NoSuchLevel,
+    /// The bucket is there already.
+    #[error("the bucket exists already")]
+    BucketAlreadyOwnedByYou,
+    /// Another bucket, which the subject may not know of, has the name.
+    #[error("the name is taken: choose another")]
+    BucketAlreadyExists,
+    /// No subject of this name, or none that the actor may know of.
+    #[error("there is no subject of this name")]
+    NoSuchSubject,
+    /// Another subject has this name.
+    #[error("there is a subject of this name already")]
+    SubjectExists,
+    /// The server holds as many subjects as it can.
+    #[error("the server holds {limit} subjects, as many as it can")]
+    TooManySubjects {
+        /// How many it can hold.
+        limit: usize,
+    },
+    /// A bucket must be empty to be deleted.
+    #[error("the bucket is not empty: delete its objects and abort its multipart uploads first")]
+    BucketNotEmpty,
+    /// The server holds as many buckets as it can.
+    #[error("the server holds {limit} buckets, as many as it can")]
+    TooManyBuckets {
+        /// How many it can hold.
+        limit: usize,
+    },
+    /// No access key of this id, or not its secret.
+    #[error("the access key or its secret is not right")]
+    SignInFailed,
+    /// The subject's clearance does not allow it.
+    #[error("access denied")]
+    AccessDenied,
+    /// The subject may write there, but not what it has read.
+    #[error(
+        "access denied: the subject has read at {read}, so it writes nothing below that until a \
+         key custodian has settled it (coffer subject settle NAME)"
+    )]
+    ReadAbove {
+        /// The levels that it has read at, or their label.
+        read: String,
+    },
+    /// A subject that floats is settled by others.
+    #[error("no subject settles itself: another key custodian must")]
+    SettlesItself,
+    /// A condition of the request does not hold.
+    #[error("a condition of the request does not hold")]
+    PreconditionFailed,
+    /// The object has not changed, by the conditions of the request.
+    #[error("not modified")]
+    NotModified {
+        /// Its entity tag.
+        etag: String,
+        /// When it was made, in milliseconds since 1970.
+        modified_ms: i64,
+    },
+    /// The range begins behind the object's end.
+    #[error("the range is not within the object's {size_bytes} bytes")]
+    InvalidRange {
+        /// How long the object is.
+        size_bytes: u64,
+    },
+    /// The object has no part of this number.
+    #[error("the object has no part of this number")]
+    NoSuchPart,
+    /// A part that was named is missing or has another entity tag or checksum.
+    #[error("part {number} is missing, or its entity tag or checksum is not the one stored")]
+    InvalidPart {
+        /// Its number.
+        number: u32,
+    },
+    /// Parts must be named in ascending order, each once.
+    #[error("the parts are not in ascending order")]
+    InvalidPartOrder,
+    /// No part but the last may be this small.
+    #[error("part {number} has {size_bytes} bytes; all but the last need at least 5 MiB")]
+    PartTooSmall {
+        /// Its number.
+        number: u32,
+        /// Its length.
+        size_bytes: u64,
+    },
+    /// Larger than what is allowed.
+    #[error("larger than the {limit_bytes} bytes that are allowed")]
+    TooLarge {
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// The request breaks a rule of the vault.
+    #[error("{what}")]
+    Invalid {
+        /// Which, in a sentence.
+        what: &'static str,
+    },
+    /// The bytes received are not those that were announced.
+    #[error("the {what} of the bytes received is not the one that was sent with them")]
+    BadDigest {
+        /// Which digest.
+        what: &'static str,
+    },
+    /// The body ended before its announced length, or went on after it.
+    #[error("the body does not have the announced length")]
+    IncompleteBody,
+    /// The body could not be received.
+    #[error("the body could not be received: {0}")]
+    Body(#[source] BodyError),
+    /// The disk is full.
+    #[error("the storage is full")]
+    StorageFull,
+    /// A commit failed half-way.
+    #[error(
+        "the storage failed while this was committed: whether it was stored is in doubt until it \
+         is read back"
+    )]
+    InDoubt,
+    /// As many files are open as may be.
+    #[error("as many files and connections are open as the system allows; try again")]
+    OutOfFiles,
+    /// What is stored did not open: it was altered or damaged.
+    #[error("stored data is damaged")]
+    Damaged,
+    /// The act must be recorded, and can't be: it was not done.
+    #[error("this must be recorded, and the audit log can't be written: {0}")]
+    AuditUnavailable(#[source] AuditError),
+    /// The act was done, but that it was could not be recorded.
+    #[error(
+        "this was done, but the audit log, which has that it began, can't be written any more: {0}"
+    )]
+    EndNotRecorded(#[source] AuditError),
+    /// The vault has been closed.
+    #[error("the server is shutting down")]
+    ShuttingDown,
+    /// Another process holds the data folder.
+    #[error("{path} is in use by another coffer server; stop it first, or choose another folder")]
+    FolderInUse {
+        /// The folder.
+        path: String,
+    },
+    /// The folder holds something that is not coffer's.
+    #[error("{path} is not empty and holds no coffer data: choose an empty folder")]
+    ForeignFolder {
+        /// The folder.
+        path: String,
+    },
+    /// The folder holds data, but the keystore that opens it is gone.
+    #[error(
+        "{path} holds sealed data but no keystore: put the file `keystore` back; \
+         nothing was changed"
+    )]
+    KeystoreMissing {
+        /// The folder.
+        path: String,
+    },
+    /// The folder has a keystore in use, but the database of buckets and access keys is gone.
+    #[error(
+        "{path} holds a keystore but no system.db: put the file `system.db` back; \
+         `coffer offline` reads the data without it; nothing was changed"
+    )]
+    SystemMissing {
+        /// The folder.
+        path: String,
+    },
+    /// A change of the database of buckets and access keys may have happened, or not.
+    #[error(
+        "system.db can't be written: whether the last change of it has happened is in doubt, and \
+         what it was about is out of use until that is known. Look at the disk, then look whether \
+         it has happened before asking for it again"
+    )]
+    SystemInDoubt,
+    /// The database of buckets and access keys was written by a newer version.
+    #[error(
+        "{path} is in format {found}, and this version of coffer understands formats up to \
+         {known}: start the version of coffer that wrote it, or a newer one; nothing was changed"
+    )]
+    NewerSystem {
+        /// The file.
+        path: String,
+        /// The format found.
+        found: i32,
+        /// The newest that is understood.
+        known: i32,
+    },
+    /// The database of buckets and access keys does not open.
+    #[error(
+        "{path} is damaged, or sealed under another keystore's key: put a copy of it back; \
+         `coffer offline` reads the data without it; nothing was changed"
+    )]
+    SystemDamaged {
+        /// The file.
+        path: String,
+    },
+    /// A bucket's catalog was written by a newer version.
+    #[error(
+        "the catalog buckets/{id}/catalog.db is in format {found}, and this version of \
+         coffer understands formats up to {known}: start the version of coffer that wrote it, or a \
+         newer one; nothing was changed"
+    )]
+    NewerCatalog {
+        /// The bucket's name.
+        bucket: String,
+        /// Its id, which is its folder's name.
+        id: Id,
+        /// The format found.
+        found: i32,
+        /// The newest that is understood.
+        known: i32,
+    },
+    /// Older copies were put back.
+    #[error(
+        "ROLLBACK: {}. Put the newest copies back; or go on from the older ones on purpose, which \
+         is recorded: `coffer serve --accept-rollback`",
+        listed(found)
+    )]
+    RolledBack {
+        /// What is older than it is held.
+        found: Vec<Rollback>,
+    },
+    /// An older copy of a bucket's catalog was put back.
+    #[error(
+        "ROLLBACK: {rollback}. The bucket is not served. Put the newest copy back; or go on from \
+         the older one on purpose, which is recorded: `coffer serve --accept-rollback`"
+    )]
+    CatalogRolledBack {
+        /// By how much.
+        rollback: Rollback,
+    },
+    /// An older copy of the server's database was put back while the server ran.
+    #[error(
+        "ROLLBACK: system.db is an older copy: it has had {found} commits, and had {held}. Nothing \
+         is changed any more. Stop the server, and put the newest copy back; or go on from the \
+         older one on purpose, which is recorded: `coffer serve --accept-rollback`"
+    )]
+    SystemRolledBack {
+        /// How many commits the copy has had.
+        found: u64,
+        /// How many there were.
+        held: u64,
+    },
+    /// The act was done, but a rollback of it might not be found.
+    #[error(
+        "this was done, but how new the data is could not be written down, so that an older copy \
+         which is put back might not be found: {0}"
+    )]
+    EndNotHeld(#[source] Box<VaultError>),
+    /// A file or folder of the data folder could not be used.
+    #[error("cannot {action} {path}: {source}")]
+    Folder {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// An erase has begun and could not be completed yet.
+    #[error(
+        "the keys can't be destroyed everywhere yet: {source}; nobody can use them. Put that right \
+         and ask for the erase again, or restart the server: it completes it"
+    )]
+    EraseUnsettled {
+        /// What failed.
+        source: KeysError,
+    },
+    /// Acts of this kind failed again and again.
+    #[error("this failed too often within a minute: wait until that is over")]
+    TooManyFailures,
+    /// The keys are destroyed, but the receipt that says so could not be kept yet.
+    #[error(
+        "it is erased, but its receipt can't be kept yet: {source}. Put that right and ask for the \
+         erase again, or restart the server: it completes it"
+    )]
+    ReceiptUnsettled {
+        /// What failed.
+        source: Box<Self>,
+    },
+    /// No request of this id waits for an approval.
+    #[error("no such request waits for an approval; it may have been withdrawn, or have expired")]
+    NoSuchRequest,
+    /// A second person is needed.
+    #[error(
+        "who asked for it, or has approved it already, can't approve it: another custodian must"
+    )]
+    AnotherPersonNeeded,
+    /// Who asked is no key custodian any more.
+    #[error("who asked for it is no key custodian any more: withdraw the request and ask anew")]
+    RequesterGone,
+    /// Too many requests wait.
+    #[error("{limit} requests wait for an approval, as many as there may be; withdraw one first")]
+    TooManyRequests {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// No receipt of this id.
+    #[error("there is no receipt of this id")]
+    NoSuchReceipt,
+    /// The keystore refused.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// The store failed in a way that no other variant tells.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+/// Why a body could not be received.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct BodyError(#[from] pub Box<dyn std::error::Error + Send + Sync + 'static>);
+
+/// Short for results of the vault.
+pub type Result<T, E = VaultError> = std::result::Result<T, E>;
+
+impl VaultError {
+    /// Says of which bucket a catalog is that could not be opened.
+    pub(crate) fn of_bucket(self, bucket: &str, id: Id) -> Self {
+        match self {
+            Self::Store(StoreError::NewerFormat { found, known }) => Self::NewerCatalog {
+                bucket: bucket.to_owned(),
+                id,
+                found,
+                known,
+            },
+            other => other,
+        }
+    }
+}
+
+impl VaultError {
+    /// Why an act was not begun, in a word for the audit log, where what repeats is counted by it.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::BucketAlreadyOwnedByYou
+            | Self::BucketAlreadyExists
+            | Self::SubjectExists
+            | Self::Keys(KeysError::LevelExists { .. }) => "exists",
+            Self::NoSuchBucket | Self::NoSuchLevel | Self::NoSuchSubject => "does not exist",
+            Self::BucketNotEmpty => "not empty",
+            Self::TooManyBuckets { .. } | Self::TooManySubjects { .. } => "too many",
+            Self::TooManyFailures => "failed too often",
+            Self::Invalid { .. } => "invalid",
+            _ => "can't be done",
+        }
+    }
+}
+
+/// SQLITE_CANTOPEN.
+const CANNOT_OPEN: i32 = 14;
+
+/// Whether the system refused to open one more file.
+pub(crate) fn is_out_of_files(error: &std::io::Error) -> bool {
+    let codes = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
+}
+
+/// Whether no file can be opened at the moment, for too many are.
+pub fn files_run_out() -> bool {
+    std::fs::File::open("/dev/null").is_err_and(|error| is_out_of_files(&error))
+}
+
+impl From<StoreError> for VaultError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Full => Self::StorageFull,
+            StoreError::InDoubt => Self::InDoubt,
+            StoreError::PreconditionFailed => Self::PreconditionFailed,
+            StoreError::NoSuchUpload => Self::NoSuchUpload,
+            StoreError::PartChanged { number } => Self::InvalidPart { number },
+            StoreError::Damaged { .. } => Self::Damaged,
+            StoreError::Io { source, .. } if is_out_of_files(&source) => Self::OutOfFiles,
+            // SQLite doesn't say why it could not open a file.
+            StoreError::Database { code } if code & 0xff == CANNOT_OPEN && files_run_out() => {
+                Self::OutOfFiles
+            }
+            other => Self::Store(other),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Completing multipart uploads: which parts, in which order, with which checksum.
+
+use std::collections::HashMap;
+
+use aws_lc_rs::digest;
+use coffer_store::limits::LIST_MAX;
+use coffer_store::record::{
+    Checksum, ChecksumKind, CompletedObject, Id, ObjectName, Part, Precondition, Upload,
+};
+
+use super::digest::{PartSum, combine};
+use super::multipart::{DEFAULT_CHECKSUM, find_upload};
+use super::write::{Stored, committed, reclaim};
+use crate::access::{BucketName, Right, Subject};
+use crate::acts::Changeable;
+use crate::audit::{On, WRITE, begin, failed};
+use crate::clock::now_ms;
+use crate::error::{Result, VaultError};
+use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
+use crate::open_buckets::OpenBucket;
+use crate::vault::Vault;
+
+/// A part as the completion names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompletedPart {
+    /// Its number.
+    pub number: u32,
+    /// Its entity tag, without quotation marks.
+    pub etag: String,
+    /// Its checksum's value, where the client sent one.
+    pub checksum: Option<String>,
+}
+
+/// A multipart upload to be completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompleteUpload {
+    /// The name that it was begun for.
+    pub name: ObjectName,
+    /// The upload.
+    pub upload: Id,
+    /// Its parts.
+    pub parts: Vec<CompletedPart>,
+    /// The whole object's checksum as the client has it (composite: with or without `-PARTS`).
+    pub checksum: Option<String>,
+    /// The whole object's length as the client has it.
+    pub size_bytes: Option<u64>,
+    /// What must be true of the object that is there now.
+    pub precondition: Precondition,
+}
+
+impl Vault {
+    /// Makes an object of an upload's parts.
+    ///
+    /// # Errors
+    /// [`VaultError::InvalidPart`], [`VaultError::InvalidPartOrder`], [`VaultError::PartTooSmall`],
+    /// [`VaultError::BadDigest`], [`VaultError::PreconditionFailed`]; the upload stays as it was.
+    ///
+    /// The same request again within a day has the same answer, whatever became of the object
+    /// since, and changes nothing.
+    pub async fn complete_upload(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        complete: CompleteUpload,
+    ) -> Result<Stored> {
+        let changeable = self.changeable(subject, bucket, Right::Write).await?;
+        let (bucket, level) = (changeable.bucket.clone(), changeable.level.clone());
+        let permit = changeable.permit.clone();
+        let (id, request) = (complete.upload, request_digest(&complete));
+        match self.complete_under_way(changeable, complete, request).await {
+            // Completed already, or while we looked: the parts are the object's then.
+            Err(error @ (VaultError::NoSuchUpload | VaultError::InvalidPart { .. })) => {
+                let finished = bucket.catalog.finished_upload(&id, &request, now_ms());
+                let finished = permit.telling(finished.await?.ok_or(error)).await?;
+                Ok(Stored {
+                    etag: finished.etag,
+                    checksum: finished.checksum,
+                    modified_ms: finished.finished_ms,
+                    size_bytes: finished.size_bytes,
+                    level,
+                })
+            }
+            done => permit.telling(done).await,
+        }
+    }
+
+    async fn complete_under_way(
+        &self,
+        changeable: Changeable,
+        complete: CompleteUpload,
+        request: [u8; 32],
+    ) -> Result<Stored> {
+        let Changeable {
+            bucket,
+            level,
+            watch,
+            permit,
+        } = changeable;
+        let upload = find_upload(&bucket, complete.upload, &complete.name).await?;
+        let stored = all_parts(&bucket, upload.id).await?;
+        let parts = match_parts(&complete.parts, &stored)?;
+        let size_bytes = whole_size(&parts, complete.size_bytes)?;
+        let checksum = whole_checksum(&upload, &parts);
+        check_whole(complete.checksum.as_deref(), checksum.as_ref())?;
+        let (etag, modified_ms) = (multipart_etag(&parts), now_ms());
+        let mut details = upload.details;
+        details.checksum = checksum.clone();
+        let object = CompletedObject {
+            name: upload.name,
+            etag: etag.clone(),
+            modified_ms,
+            details,
+            tags: upload.tags,
+            parts: parts
+                .iter()
+                .map(|part| (part.number, part.blob.id))
+                .collect(),
+            request,
+        };
+
+        let tally = self.inner.tally.clone();
+        let (id, precondition) = (upload.id, complete.precondition);
+        if precondition != Precondition::None {
+            permit.looks().await?;
+        }
+        let begun = begin(watch.as_ref(), WRITE, [On::Object(&object.name)]).await?;
+        committed(&tally, async move {
+            let _guard = permit.to_commit(&bucket).await?;
+            let outcome = bucket
+                .catalog
+                .complete_upload(&id, object, precondition)
+                .await?;
+            reclaim(&bucket, outcome.replaced);
+            Ok(())
+        })
+        .await
+        .inspect_err(|error| failed(&begun, error))?;
+        Ok(Stored {
+            etag,
+            checksum,
+            modified_ms,
+            size_bytes,
+            level,
+        })
+    }
+}
+
+/// Tells one completion from another: the object's name and the parts, each by number and tag.
+fn request_digest(complete: &CompleteUpload) -> [u8; 32] {
+    let mut sha = digest::Context::new(&digest::SHA256);
+    let mut text = |text: &str| {
+        sha.update(&(text.len() as u64).to_be_bytes());
+        sha.update(text.as_bytes());
+    };
+    text(complete.name.expose());
+    for part in &complete.parts {
+        text(&part.number.to_string());
+        text(&part.etag);
+    }
+    let mut request = [0; 32];
+    request.copy_from_slice(sha.finish().as_ref());
+    request
+}
+
+/// As S3 forms it, the MD5 of the parts' MD5s and their number, where all parts have theirs;
+/// otherwise random, with the number.
+fn multipart_etag(parts: &[&Part]) -> String {
+    let md5_of_parts = || {
+        use md5::{Digest, Md5};
+        let mut md5 = Md5::new();
+        for part in parts {
+            md5.update(hex::decode(&part.etag).ok()?);
+        }
+        let digest: [u8; 16] = md5.finalize().into();
+        Some(digest)
+    };
+    let digest = md5_of_parts().unwrap_or_else(coffer_seal::random_bytes);
+    format!("{}-{}", hex::encode(digest), parts.len())
+}
+
+/// All parts of an upload.
+async fn all_parts(bucket: &OpenBucket, upload: Id) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    loop {
+        let after = parts.last().map_or(0, |part: &Part| part.number);
+        let page = bucket.catalog.parts(&upload, after, LIST_MAX).await?;
+        if page.is_empty() {
+            return Ok(parts);
+        }
+        parts.extend(page);
+    }
+}
+
+/// The stored parts that a completion names, which must be in ascending order, unchanged, and
+/// large enough.
+fn match_parts<'a>(named: &[CompletedPart], stored: &'a [Part]) -> Result<Vec<&'a Part>> {
+    if named.is_empty() {
+        return Err(VaultError::Invalid {
+            what: "a completion names at least one part",
+        });
+    }
+    if !named.is_sorted_by(|a, b| a.number < b.number) {
+        return Err(VaultError::InvalidPartOrder);
+    }
+    let by_number: HashMap<u32, &Part> = stored.iter().map(|part| (part.number, part)).collect();
+    let mut parts = Vec::with_capacity(named.len());
+    for part in named {
+        let number = part.number;
+        let found = by_number
+            .get(&number)
+            .ok_or(VaultError::InvalidPart { number })?;
+        let sum = found
+            .blob
+            .checksum
+            .as_ref()
+            .map(|checksum| checksum.value.as_str());
+        if found.etag != part.etag
+            || part
+                .checksum
+                .as_deref()
+                .is_some_and(|value| Some(value) != sum)
+        {
+            return Err(VaultError::InvalidPart { number });
+        }
+        parts.push(*found);
+    }
+    let small = parts[..parts.len() - 1]
+        .iter()
+        .find(|part| part.blob.plaintext_bytes < PART_MIN_BYTES);
+    match small {
+        Some(part) => Err(VaultError::PartTooSmall {
+            number: part.number,
+            size_bytes: part.blob.plaintext_bytes,
+        }),
+        None => Ok(parts),
+    }
+}
+
+/// The object's length, which must be what the client says and can be stored.
+fn whole_size(parts: &[&Part], expected: Option<u64>) -> Result<u64> {
+    let size_bytes = parts.iter().map(|part| part.blob.plaintext_bytes).sum();
+    if size_bytes > OBJECT_MAX_BYTES {
+        return Err(VaultError::TooLarge {
+            limit_bytes: OBJECT_MAX_BYTES,
+        });
+    }
+    match expected.is_some_and(|expected| expected != size_bytes) {
+        true => Err(VaultError::Invalid {
+            what: "the object's size is not the one that the request gives",
+        }),
+        false => Ok(size_bytes),
+    }
+}
+
+/// The object's checksum from those of its parts. None where they don't all have one, which
+/// can't be combined then.
+fn whole_checksum(upload: &Upload, parts: &[&Part]) -> Option<Checksum> {
+    let (algorithm, kind) = upload.checksum.unwrap_or(DEFAULT_CHECKSUM);
+    let sums = parts
+        .iter()
+        .map(|part| {
+            let checksum = part.blob.checksum.as_ref()?;
+            (checksum.algorithm == algorithm).then_some(PartSum {
+                value: &checksum.value,
+                size_bytes: part.blob.plaintext_bytes,
+            })
+        })
+        .collect::<Option<Vec<_>>>()?;
+    combine(algorithm, kind, sums)
+}
+
+/// Compares the client's checksum of the whole with ours; a composite one may lack its count.
+fn check_whole(expected: Option<&str>, checksum: Option<&Checksum>) -> Result<()> {
+    let Some(expected) = expected else {
+        return Ok(());
+    };
+    let value = checksum.map_or("", |checksum| &checksum.value);
+    let bare = match checksum.map(|checksum| checksum.kind) {
+        Some(ChecksumKind::Composite) => value.rsplit_once('-').map_or(value, |(bare, _)| bare),
+        _ => value,
+    };
+    match expected == value || expected == bare {
+        true => Ok(()),
+        false => Err(VaultError::BadDigest { what: "checksum" }),
+    }
+}

@@ -1,0 +1,29 @@
+//! Objects and multipart uploads: what front doors ask of them, and how their bytes come in and go out.
+//!
+//! Whether a subject may is decided in `acts`; catalogs and blobs are `coffer-store`'s.
+
+mod digest;
+
+mod ingest;
+
+mod body;
+
+mod conditions;
+
+mod read;
+
+mod write;
+
+mod multipart;
+
+mod complete_upload;
+
+pub(crate) use self::body::Keys;
+pub use self::body::ObjectBody;
+pub use self::complete_upload::{CompleteUpload, CompletedPart};
+pub use self::conditions::{Conditions, EtagMatch, RangeRequest, ReadOptions};
+pub use self::digest::{DigestPlan, Digests};
+pub use self::ingest::{Body, CheckDigests, Incoming};
+pub use self::multipart::{CopyPart, NewUpload, PartsPage, PutPart, StartedUpload};
+pub use self::read::{ObjectInfo, ObjectRead};
+pub use self::write::{CopySource, CopyTarget, PutObject, Stored};

@@ -1,0 +1,419 @@
+//! Writing: put, copy, delete, tags.
+//!
+//! A put is sealed and durable before it is committed, and committed before it is acknowledged.
+//! The commit runs to its end: a client that goes away while it runs must not take the blob's file
+//! along after the catalog has it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use coffer_store::record::{
+    Checksum, ChecksumAlgorithm, Details, Id, NewContent, NewObject, ObjectName, Precondition, Tags,
+};
+use coffer_store::{FinishedBlob, StoreError};
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+
+use super::conditions::{Conditions, RangeRequest, ReadOptions};
+use super::digest::{DigestPlan, Digests};
+use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
+use crate::access::{BucketName, Right, Subject};
+use crate::acts::Changeable;
+use crate::audit::{DELETE, On, WRITE, WRITE_TAGS, begin, failed, failed_of};
+use crate::clock::now_ms;
+use crate::counters::{Tally, add};
+use crate::error::{BodyError, Result, VaultError};
+use crate::limits::DELETE_MANY_MAX;
+use crate::open_buckets::OpenBucket;
+use crate::vault::{EtagStyle, Vault};
+
+/// An object to be put.
+#[derive(Debug)]
+pub struct PutObject {
+    /// Its name.
+    pub name: ObjectName,
+    /// Its description; the checksum in it is filled in by the vault.
+    pub details: Details,
+    /// Its tags.
+    pub tags: Tags,
+    /// What must be true of the object that is there now.
+    pub precondition: Precondition,
+    /// Its bytes.
+    pub incoming: Incoming,
+}
+
+/// What was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Entity tag, without quotation marks.
+    pub etag: String,
+    /// Checksum.
+    pub checksum: Option<Checksum>,
+    /// When, in milliseconds since 1970.
+    pub modified_ms: i64,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// Name of the level whose key seals it.
+    pub level: String,
+}
+
+/// An object to be copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopySource {
+    /// Its bucket.
+    pub bucket: BucketName,
+    /// Its name.
+    pub name: ObjectName,
+    /// Only if.
+    pub conditions: Conditions,
+}
+
+/// What becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyTarget {
+    /// Its new name.
+    pub name: ObjectName,
+    /// A new description, or the source's.
+    pub details: Option<Details>,
+    /// New tags, or the source's.
+    pub tags: Option<Tags>,
+    /// A new checksum, or the source's algorithm.
+    pub checksum: Option<ChecksumAlgorithm>,
+    /// What must be true of the object that is there now.
+    pub precondition: Precondition,
+}
+
+impl Vault {
+    /// Puts an object: when this returns, it is durable and visible.
+    ///
+    /// # Errors
+    /// [`VaultError::PreconditionFailed`], [`VaultError::BadDigest`],
+    /// [`VaultError::IncompleteBody`], [`VaultError::TooLarge`], [`VaultError::StorageFull`];
+    /// nothing is changed then.
+    pub async fn put_object(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        put: PutObject,
+    ) -> Result<Stored> {
+        let Changeable {
+            bucket,
+            level,
+            watch,
+            permit,
+        } = self.changeable(subject, bucket, Right::Write).await?;
+        let PutObject {
+            name,
+            mut details,
+            tags,
+            precondition,
+            mut incoming,
+        } = put;
+        incoming.digests = self.plan(incoming.digests);
+        let ingested = ingest(&bucket, &subject.cutoff, incoming, Placing::InlineIfSmall)
+            .await
+            .map_err(|error| self.count_full(error))?;
+        let Ingested {
+            content,
+            blob,
+            size_bytes,
+            digests,
+            wrapped_by,
+        } = ingested;
+        let etag = self.etag_of(&digests);
+        let checksum = digests.checksum;
+        details.checksum = checksum.clone();
+        let modified_ms = now_ms();
+        let mut object = NewObject {
+            name,
+            etag: etag.clone(),
+            modified_ms,
+            details,
+            tags,
+            content,
+        };
+
+        let tally = self.inner.tally.clone();
+        if precondition != Precondition::None {
+            permit.looks().await?;
+        }
+        let begun = begin(watch.as_ref(), WRITE, [On::Object(&object.name)]).await?;
+        committed(&tally, async move {
+            let _guard = permit.to_commit(&bucket).await?;
+            if let NewContent::Blob(reference) = &mut object.content {
+                keep_current(&bucket, &wrapped_by, reference)?;
+            }
+            let outcome = bucket.catalog.put(object, precondition).await;
+            let replaced = settle(blob, outcome)?.replaced;
+            reclaim(&bucket, replaced);
+            Ok(())
+        })
+        .await
+        .inspect_err(|error| failed(&begun, error))?;
+        add(&tally.stored_count, 1);
+        add(&tally.stored_bytes, size_bytes);
+        Ok(Stored {
+            etag,
+            checksum,
+            modified_ms,
+            size_bytes,
+            level,
+        })
+    }
+
+    /// Copies an object, which is opened and sealed anew under a data key of its own. Never to a
+    /// bucket whose label doesn't dominate that of the source's.
+    pub async fn copy_object(
+        &self,
+        subject: &Subject,
+        source: CopySource,
+        bucket: &BucketName,
+        target: CopyTarget,
+    ) -> Result<Stored> {
+        self.copyable(subject, &source.bucket, bucket)?;
+        let CopySource {
+            bucket: from,
+            name,
+            conditions,
+        } = source;
+        let options = ReadOptions {
+            conditions,
+            range: RangeRequest::All,
+        };
+        let read = self
+            .read_object(subject, &from, &name, options)
+            .await
+            .map_err(as_precondition)?;
+        let kept_tags = match target.tags {
+            Some(tags) => tags,
+            None if read.info.head.tag_count == 0 => Tags::new(),
+            None => self.object_tags(subject, &from, &name).await?,
+        };
+        let kept = read.info.head.details.clone();
+        let algorithm = target
+            .checksum
+            .or(kept.checksum.as_ref().map(|checksum| checksum.algorithm));
+        let details = target.details.unwrap_or(Details {
+            checksum: None,
+            ..kept
+        });
+        let incoming = incoming_copy(read.body, algorithm);
+        let CopyTarget {
+            name, precondition, ..
+        } = target;
+        let put = PutObject {
+            name,
+            details,
+            tags: kept_tags,
+            precondition,
+            incoming,
+        };
+        self.put_object(subject, bucket, put).await
+    }
+
+    /// Deletes an object. One that does not exist is deleted already, unless the precondition
+    /// asks for it.
+    pub async fn delete_object(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+        precondition: Precondition,
+    ) -> Result<()> {
+        let doomed = vec![(name.clone(), precondition)];
+        let mut outcomes = self.delete_objects(subject, bucket, doomed).await?;
+        outcomes.pop().unwrap_or(Ok(()))
+    }
+
+    /// Deletes up to 1,000 objects; an outcome for each, in order.
+    pub async fn delete_objects(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        doomed: Vec<(ObjectName, Precondition)>,
+    ) -> Result<Vec<Result<()>>> {
+        if doomed.len() > DELETE_MANY_MAX {
+            return Err(VaultError::Invalid {
+                what: "at most 1,000 objects in one deletion",
+            });
+        }
+        let Changeable {
+            bucket,
+            watch,
+            permit,
+            ..
+        } = self.changeable(subject, bucket, Right::Delete).await?;
+        if doomed
+            .iter()
+            .any(|(_, condition)| *condition != Precondition::None)
+        {
+            permit.looks().await?;
+        }
+        let tally = self.inner.tally.clone();
+        let names = doomed.iter().map(|(name, _)| On::Object(name));
+        let begun = begin(watch.as_ref(), DELETE, names).await?;
+        committed(&tally, async move {
+            let _guard = permit.to_commit(&bucket).await?;
+            let outcomes = bucket.catalog.delete_many(doomed).await?;
+            let mut freed = Vec::new();
+            let mut told = Vec::with_capacity(outcomes.len());
+            for outcome in outcomes {
+                told.push(
+                    outcome
+                        .map(|gone| freed.extend(gone.freed))
+                        .map_err(VaultError::from),
+                );
+            }
+            reclaim(&bucket, freed);
+            Ok(told)
+        })
+        .await
+        .inspect(|told| failed_of(&begun, told))
+        .inspect_err(|error| failed(&begun, error))
+    }
+
+    /// Replaces an object's tags.
+    pub async fn set_object_tags(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        name: &ObjectName,
+        tags: Tags,
+    ) -> Result<()> {
+        let Changeable {
+            bucket,
+            watch,
+            permit,
+            ..
+        } = self.changeable(subject, bucket, Right::Write).await?;
+        // The answer tells whether there is such an object.
+        permit.looks().await?;
+        let begun = begin(watch.as_ref(), WRITE_TAGS, [On::Object(name)]).await?;
+        let set = async {
+            let _guard = permit.to_commit(&bucket).await?;
+            match bucket.catalog.set_object_tags(name, tags).await? {
+                true => Ok(()),
+                false => Err(VaultError::NoSuchObject),
+            }
+        };
+        set.await.inspect_err(|error| failed(&begun, error))
+    }
+
+    /// The digests to form for an upload outside multipart.
+    pub(crate) fn plan(&self, asked: DigestPlan) -> DigestPlan {
+        DigestPlan {
+            checksum: asked.checksum.or(Some(ChecksumAlgorithm::Crc64nvme)),
+            md5: asked.md5 || self.inner.etag == EtagStyle::Md5,
+        }
+    }
+
+    /// The entity tag of bytes received in one piece: their MD5 where it was formed, be it only to
+    /// compare it with the client's, for a client that sends one expects it back. Otherwise random:
+    /// S3 promises an MD5 only for objects that are not sealed under a key of ours, and the dash
+    /// keeps clients from taking it for one.
+    pub(crate) fn etag_of(&self, digests: &Digests) -> String {
+        match digests.md5 {
+            Some(md5) => hex::encode(md5),
+            None => format!("{}-1", hex::encode(coffer_seal::random_bytes::<16>())),
+        }
+    }
+
+    pub(crate) fn count_full(&self, error: VaultError) -> VaultError {
+        if matches!(error, VaultError::StorageFull) {
+            add(&self.inner.tally.storage_full_count, 1);
+        }
+        error
+    }
+}
+
+/// A copy's source whose conditions fail is a failed precondition, never "not modified" (S3,
+/// CopyObject).
+pub(crate) fn as_precondition(error: VaultError) -> VaultError {
+    match error {
+        VaultError::NotModified { .. } => VaultError::PreconditionFailed,
+        other => other,
+    }
+}
+
+/// An object's bytes as an upload.
+pub(crate) fn incoming_copy(
+    body: super::body::ObjectBody,
+    checksum: Option<ChecksumAlgorithm>,
+) -> Incoming {
+    use futures::TryStreamExt;
+    Incoming {
+        declared_bytes: Some(body.remaining_bytes()),
+        digests: DigestPlan {
+            checksum,
+            md5: false,
+        },
+        body: Box::pin(body.map_err(|error| BodyError(Box::new(error)))),
+        check: Box::new(|_| Ok(())),
+    }
+}
+
+/// Runs a commit to its end even if whoever waits for it goes away.
+pub(crate) async fn committed<T: Send + 'static>(
+    tally: &Arc<Tally>,
+    commit: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let outcome = ToItsEnd(Some(Box::pin(commit))).await;
+    if matches!(outcome, Err(VaultError::StorageFull)) {
+        add(&tally.storage_full_count, 1);
+    }
+    outcome
+}
+
+/// Work that goes on in a task of its own when whoever waits for it goes away. As long as somebody
+/// waits it needs none, and nobody else is woken for it.
+struct ToItsEnd<T: Send + 'static>(Option<BoxFuture<'static, T>>);
+
+impl<T: Send + 'static> Future for ToItsEnd<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let work = self.0.as_mut().expect("polled after its end");
+        let outcome = ready!(work.as_mut().poll(cx));
+        self.0 = None;
+        Poll::Ready(outcome)
+    }
+}
+
+impl<T: Send + 'static> Drop for ToItsEnd<T> {
+    fn drop(&mut self) {
+        // Without a runtime the server is gone, and the next start finds what was left.
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
+    }
+}
+
+/// Decides what becomes of a blob's file, by the outcome of the commit that was to refer to it.
+pub(crate) fn settle<T>(
+    blob: Option<FinishedBlob>,
+    outcome: Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let Some(blob) = blob else { return outcome };
+    match &outcome {
+        // Certainly not in the catalog: dropping it removes the file.
+        Err(
+            StoreError::Full
+            | StoreError::PreconditionFailed
+            | StoreError::NoSuchUpload
+            | StoreError::PartChanged { .. },
+        ) => drop(blob),
+        Ok(_) => blob.keep(),
+        // In the catalog, perhaps: then the next start's sweep decides.
+        Err(_) => blob.keep_in_doubt(),
+    }
+    outcome
+}
+
+/// Removes files that no row refers to any more, in the background: they are noise by now.
+pub(crate) fn reclaim(bucket: &Arc<OpenBucket>, freed: Vec<Id>) {
+    if !freed.is_empty() {
+        let bucket = bucket.clone();
+        tokio::spawn(async move { bucket.blobs.remove(freed).await });
+    }
+}

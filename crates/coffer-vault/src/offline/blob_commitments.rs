@@ -1,0 +1,121 @@
+//! Whether a stopped server's blobs are what their catalogs say: each begins with the commitment to
+//! its data key, and has its length.
+
+use std::path::PathBuf;
+
+use coffer_store::record::{BlobRef, Content, Id};
+
+use crate::error::Result;
+use crate::limits::{VERIFY_PAGE, WRONG_BLOBS_MAX};
+use crate::offline::Offline;
+use crate::open_buckets::OpenBucket;
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommitmentsChecked {
+    /// How many blobs the catalogs name.
+    pub blob_count: u64,
+    /// How many of them are not what their catalog says.
+    pub wrong_count: u64,
+    /// The first of those, and catalogs that can't be read.
+    pub wrong: Vec<WrongBlob>,
+}
+
+/// A blob, or a catalog, that is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongBlob {
+    /// Its file, relative to the data folder.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl Offline {
+    /// Checks every blob of every catalog, without reading more than its header. `told` hears how
+    /// many were checked so far.
+    pub async fn check_commitments(&self, mut told: impl FnMut(u64)) -> CommitmentsChecked {
+        let mut checked = CommitmentsChecked::default();
+        for entry in self.keystore.buckets() {
+            let id = Id(entry.id);
+            if let Err(error) = self.check_bucket(id, &mut checked, &mut told).await {
+                let file = self.folder.bucket(id).join("catalog.db");
+                checked.add(self.relative(file), error.to_string());
+            }
+        }
+        checked
+    }
+
+    async fn check_bucket(
+        &self,
+        id: Id,
+        checked: &mut CommitmentsChecked,
+        told: &mut impl FnMut(u64),
+    ) -> Result<()> {
+        let bucket = self.open_id(id).await?;
+        let mut after = None;
+        loop {
+            let page = bucket
+                .catalog
+                .objects_after(after.as_ref(), VERIFY_PAGE)
+                .await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.name.clone());
+            for object in &page {
+                if let Content::Blobs { blobs, .. } = &object.content {
+                    for blob in blobs {
+                        self.check_blob(&bucket, blob, checked).await;
+                    }
+                }
+            }
+            told(checked.blob_count);
+        }
+        let mut after = None;
+        loop {
+            let page = bucket.catalog.parts_after(after, VERIFY_PAGE).await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some((last.upload_id, last.part.number));
+            for walked in &page {
+                self.check_blob(&bucket, &walked.part.blob, checked).await;
+            }
+            told(checked.blob_count);
+        }
+    }
+
+    async fn check_blob(
+        &self,
+        bucket: &OpenBucket,
+        blob: &BlobRef,
+        checked: &mut CommitmentsChecked,
+    ) {
+        checked.blob_count += 1;
+        let key = bucket
+            .key()
+            .unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key);
+        let what = match key {
+            Err(_) => "its wrapped data key does not open".to_owned(),
+            Ok(key) => match bucket.blobs.open(blob.id, &key, blob.plaintext_bytes).await {
+                Ok(_) => return,
+                Err(error) => error.to_string(),
+            },
+        };
+        checked.add(self.relative(bucket.blobs.path(blob.id)), what);
+    }
+
+    fn relative(&self, path: PathBuf) -> PathBuf {
+        match path.strip_prefix(self.folder.path()) {
+            Ok(relative) => relative.to_owned(),
+            Err(_) => path,
+        }
+    }
+}
+
+impl CommitmentsChecked {
+    fn add(&mut self, file: PathBuf, what: String) {
+        self.wrong_count += 1;
+        if self.wrong.len() < WRONG_BLOBS_MAX {
+            self.wrong.push(WrongBlob { file, what });
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A stopped server's data, read with its root key alone: for the day the server won't start.
+//!
+//! Whoever can read the root key and the folder can read everything anyhow, so there is no subject
+//! here. Nothing is changed. A damaged `system.db` is done without: the keystore knows the buckets'
+//! ids, and each catalog its bucket's name.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use coffer_keys::{BucketKey, KeyFolder, Keystore, SourceSecrets};
+use coffer_seal::{Context, SecretKey};
+use coffer_store::record::{Content, Id, ListPage, ListQuery, ObjectHead, ObjectName};
+use coffer_store::{BlobStore, Catalog};
+
+use crate::counters::Tally;
+use crate::data_folder::Folder;
+use crate::error::{Result, Rollback, VaultError};
+use crate::freshness::{Commits, Comparison};
+use crate::objects::ObjectBody;
+use crate::open_buckets::OpenBucket;
+use crate::system::System;
+
+mod audit;
+
+mod blob_commitments;
+
+pub use self::audit::{OfflineAudit, OfflineRecords};
+pub use self::blob_commitments::{CommitmentsChecked, WrongBlob};
+
+/// A stopped server's data folder.
+pub struct Offline {
+    pub(crate) folder: Folder,
+    pub(crate) keystore: Keystore,
+    names: HashMap<Id, String>,
+}
+
+/// A bucket of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfflineBucket {
+    /// Its id, which is its folder's name.
+    pub id: Id,
+    /// Its name; none where neither `system.db` nor its catalog could tell.
+    pub name: Option<String>,
+    /// Name of its level.
+    pub level: Option<String>,
+}
+
+/// What it takes to open an object's bytes.
+#[derive(Debug)]
+pub enum ObjectKeys {
+    /// They lie in the catalog, `catalog_file`, which is SQLCipher's.
+    Inline {
+        /// How many bytes there are.
+        plaintext_bytes: u64,
+    },
+    /// They lie in blobs, in this order.
+    Blobs(Vec<BlobKey>),
+}
+
+/// What it takes to open a blob with any implementation of Cobblestone-256.
+#[derive(Debug)]
+pub struct BlobKey {
+    /// Its file, relative to the data folder.
+    pub blob_file: PathBuf,
+    /// The context that it is bound to.
+    pub context: Vec<u8>,
+    /// Its data key.
+    pub data_key: SecretKey,
+    /// How many bytes it holds.
+    pub plaintext_bytes: u64,
+}
+
+impl Offline {
+    /// Opens the data folder of a server that is not running. `secrets` open its root-key source,
+    /// as far as that needs any.
+    ///
+    /// # Errors
+    /// [`VaultError::FolderInUse`] while it is running; and when the keystore can't be opened.
+    pub fn open(data: &Path, secrets: &SourceSecrets) -> Result<Self> {
+        let folder = Folder::open_existing(data)?;
+        let keystore = KeyFolder::new(data).open_read_only(None, secrets)?;
+        let names = match System::open_read_only(&folder.system_db(), &keystore.system_key()) {
+            Ok(system) => system
+                .buckets()
+                .into_iter()
+                .map(|row| (row.id, row.name.as_str().to_owned()))
+                .collect(),
+            Err(error) => {
+                tracing::warn!(
+                    %error,
+                    "system.db can't be read: names are taken from the catalogs"
+                );
+                HashMap::new()
+            }
+        };
+        Ok(Self {
+            folder,
+            keystore,
+            names,
+        })
+    }
+
+    /// What is older than what stands above it holds: older copies that were put back.
+    pub async fn rollbacks(&self) -> Vec<Rollback> {
+        let keystore = &self.keystore;
+        let mut found = Vec::new();
+        let mut told = |rollbacks: Result<Vec<Rollback>>| match rollbacks {
+            Ok(rollbacks) => found.extend(rollbacks),
+            Err(error) => tracing::warn!(%error, "whether all is of one time can't be told"),
+        };
+        let of_keystore = keystore.rollback().map_err(VaultError::from);
+        told(of_keystore.map(|found| found.into_iter().map(Rollback::of_keystore).collect()));
+        let anchor = match Comparison::read_anchor(&self.folder, keystore) {
+            Ok(anchor) => anchor,
+            Err(error) => {
+                told(Err(error));
+                return found;
+            }
+        };
+        let system = System::open_read_only(&self.folder.system_db(), &keystore.system_key());
+        let looking = Comparison {
+            folder: &self.folder,
+            keystore,
+            anchor: &anchor,
+        };
+        told(looking.look(system.ok().as_ref()));
+        let commits = Commits::of(anchor.newest());
+        for entry in keystore.buckets() {
+            let id = Id(entry.id);
+            // What can't be opened is told when it is read.
+            if let Ok(bucket) = self.open_id(id).await
+                && let Ok(count) = bucket.catalog.commit_count().await
+            {
+                found.extend(commits.rollback(id, count));
+            }
+        }
+        found
+    }
+
+    /// All buckets that the keystore has a key for.
+    pub async fn buckets(&self) -> Vec<OfflineBucket> {
+        let mut buckets = Vec::new();
+        for entry in self.keystore.buckets() {
+            let id = Id(entry.id);
+            let name = match self.names.get(&id) {
+                Some(name) => Some(name.clone()),
+                None => self.name_in_catalog(id).await,
+            };
+            let level = self.keystore.level(&entry.level_id).map(|level| level.name);
+            buckets.push(OfflineBucket { id, name, level });
+        }
+        buckets.sort_by(|a, b| a.name.cmp(&b.name).then(a.id.cmp(&b.id)));
+        buckets
+    }
+
+    /// A page of a bucket's objects. Buckets may be given by name or by id.
+    pub async fn list(&self, bucket: &str, query: ListQuery) -> Result<ListPage> {
+        Ok(self.open_bucket(bucket).await?.catalog.list(query).await?)
+    }
+
+    /// An object's bytes.
+    pub async fn read(&self, bucket: &str, name: &ObjectName) -> Result<(ObjectHead, ObjectBody)> {
+        let bucket = Arc::new(self.open_bucket(bucket).await?);
+        let pin = bucket.blobs.pin();
+        let (head, content) = whole(&bucket.catalog, name).await?;
+        let range = 0..head.size_bytes;
+        let key = bucket.key();
+        let body =
+            ObjectBody::new(bucket, key, pin, content, range, Arc::<Tally>::default()).await?;
+        Ok((head, body))
+    }
+
+    /// The keys of an object's blobs.
+    pub async fn keys(&self, bucket: &str, name: &ObjectName) -> Result<ObjectKeys> {
+        let bucket = self.open_bucket(bucket).await?;
+        let (head, content) = whole(&bucket.catalog, name).await?;
+        let blobs = match content {
+            Content::Inline(_) => {
+                return Ok(ObjectKeys::Inline {
+                    plaintext_bytes: head.size_bytes,
+                });
+            }
+            Content::Blobs { blobs, .. } => blobs,
+        };
+        let key = bucket.key();
+        let key_of = |blob: coffer_store::record::BlobRef| {
+            let path = bucket.blobs.path(blob.id);
+            let data_key = key.unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key)?;
+            Ok(BlobKey {
+                blob_file: path
+                    .strip_prefix(self.folder.path())
+                    .unwrap_or(&path)
+                    .to_owned(),
+                context: Context::blob(&bucket.id.0, &blob.id.0).as_bytes().to_vec(),
+                data_key,
+                plaintext_bytes: blob.plaintext_bytes,
+            })
+        };
+        blobs
+            .into_iter()
+            .map(key_of)
+            .collect::<Result<_>>()
+            .map(ObjectKeys::Blobs)
+    }
+
+    async fn name_in_catalog(&self, id: Id) -> Option<String> {
+        let bucket = self.open_id(id).await.ok()?;
+        Some(bucket.catalog.bucket_name().to_owned())
+    }
+
+    async fn open_bucket(&self, name_or_id: &str) -> Result<OpenBucket> {
+        let buckets = self.buckets().await;
+        let found = buckets.into_iter().find(|bucket| {
+            bucket.name.as_deref() == Some(name_or_id) || bucket.id.to_string() == name_or_id
+        });
+        self.open_id(found.ok_or(VaultError::NoSuchBucket)?.id)
+            .await
+    }
+
+    pub(crate) async fn open_id(&self, id: Id) -> Result<OpenBucket> {
+        let key: BucketKey = self.keystore.bucket_key(&id.0)?;
+        let dir = self.folder.bucket(id);
+        let catalog = Catalog::open_read_only(&dir, &key.catalog_key()).await?;
+        Ok(OpenBucket::new(id, catalog, BlobStore::new(&dir, id), key))
+    }
+}
+
+async fn whole(catalog: &Catalog, name: &ObjectName) -> Result<(ObjectHead, Content)> {
+    let all = |head: &ObjectHead| Ok::<_, VaultError>(0..head.size_bytes);
+    let (head, _, content) = catalog
+        .read(name, all)
+        .await?
+        .ok_or(VaultError::NoSuchObject)??;
+    Ok((head, content))
+}

@@ -1,0 +1,133 @@
+//! A bucket that is open: its catalog, its blobs and its key.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use coffer_keys::BucketKey;
+use coffer_store::record::Id;
+use coffer_store::{BlobStore, Catalog};
+use tokio::sync::{RwLock, RwLockReadGuard};
+
+use crate::cutoff::{Connections, Holder, Signal};
+use crate::error::{Result, VaultError};
+
+/// A bucket whose catalog is open.
+pub(crate) struct OpenBucket {
+    pub(crate) id: Id,
+    pub(crate) catalog: Catalog,
+    pub(crate) blobs: BlobStore,
+    /// Changes when it is rotated.
+    key: std::sync::RwLock<BucketKey>,
+    /// Writers hold it for reading while they commit, so that nothing is acknowledged in a bucket
+    /// that was found empty and goes away.
+    committing: RwLock<()>,
+    /// Whether the bucket has been deleted, or may have been.
+    is_deleted: AtomicBool,
+    /// The connections that were granted it.
+    connections: Connections,
+    /// Given when its key is about to be destroyed: nothing is opened or committed any more.
+    cut: Signal,
+}
+
+impl OpenBucket {
+    pub(crate) fn new(id: Id, catalog: Catalog, blobs: BlobStore, key: BucketKey) -> Self {
+        Self {
+            id,
+            catalog,
+            blobs,
+            key: std::sync::RwLock::new(key),
+            committing: RwLock::default(),
+            is_deleted: AtomicBool::default(),
+            connections: Connections::new(Holder::Bucket),
+            cut: Signal::default(),
+        }
+    }
+
+    /// The bucket's key as it is now.
+    pub(crate) fn key(&self) -> BucketKey {
+        let key = self.key.read().unwrap_or_else(PoisonError::into_inner);
+        key.clone()
+    }
+
+    /// Takes a rotated key: every commit that begins after this returns is under it, and none is
+    /// under way that is not.
+    pub(crate) async fn take_key(&self, key: BucketKey) {
+        *self.key.write().unwrap_or_else(PoisonError::into_inner) = key;
+        // Commits look at the key only after they took their guard.
+        self.no_commit_under_way().await;
+    }
+
+    /// Notes the connection that the request came by.
+    pub(crate) fn note_caller(&self) -> Result<()> {
+        self.connections.note();
+        // After the note: a cut in between has met it, or is seen here.
+        match self.is_cut() {
+            true => Err(VaultError::NoSuchBucket),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the bucket's key is being destroyed, or is destroyed.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.is_given()
+    }
+
+    /// Waits until it is.
+    pub(crate) async fn cut_off(&self) {
+        self.cut.given().await;
+    }
+
+    /// Cuts off whoever reads or writes. Returns with how many connections it did so.
+    pub(super) fn cut(&self) -> usize {
+        self.cut.give();
+        self.connections.cut();
+        self.connections.count()
+    }
+
+    /// Cuts off whoever was about to use it, for it was barred while it was being opened.
+    pub(super) async fn cut_late(&self) {
+        self.cut();
+        self.catalog.abandon().await;
+    }
+
+    /// Waits until nothing is being committed.
+    pub(crate) async fn no_commit_under_way(&self) {
+        drop(self.committing.write().await);
+    }
+
+    /// Whether nobody is left of those that were cut off; `held` is how many hold the bucket who
+    /// neither read nor write.
+    pub(crate) fn is_abandoned(self: &Arc<Self>, held: usize) -> bool {
+        Arc::strong_count(self) <= held && self.connections.count() == 0
+    }
+
+    /// Keeps the bucket from being deleted while something is committed.
+    pub(crate) async fn commit_guard(&self) -> Result<RwLockReadGuard<'_, ()>> {
+        let committing = self.committing.read().await;
+        self.refuse_deleted()?;
+        Ok(committing)
+    }
+
+    /// Marks the bucket as deleted if it is empty; from then on nothing is committed in it.
+    pub(crate) async fn delete_if_empty(&self) -> Result<()> {
+        let _alone = self.committing.write().await;
+        self.refuse_deleted()?;
+        if !self.catalog.is_empty().await? {
+            return Err(VaultError::BucketNotEmpty);
+        }
+        self.is_deleted.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn refuse_deleted(&self) -> Result<()> {
+        match self.is_deleted.load(Ordering::SeqCst) || self.is_cut() {
+            true => Err(VaultError::NoSuchBucket),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes back that it is deleted: its row was not removed.
+    pub(crate) fn undelete(&self) {
+        self.is_deleted.store(false, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,248 @@
+//! All buckets that are open: opened when first needed, and closed again when too many are.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use coffer_keys::Keystore;
+use coffer_store::record::Id;
+use coffer_store::{BlobStore, Totals};
+use tokio::sync::OnceCell;
+
+use super::open_bucket::OpenBucket;
+use super::open_catalog::{count_damage_of, open_catalog, see_commits};
+use super::slots::{Slot, Slots};
+use super::upload_count::OpenUploads;
+use crate::counters::Tally;
+use crate::data_folder::Folder;
+use crate::error::{Result, VaultError};
+use crate::freshness::Commits;
+
+/// Buckets that nobody opens any more, as [`OpenBuckets::bar`] met them.
+pub(crate) struct Barred {
+    /// Those that were open. They are cut.
+    pub(crate) open: Vec<Arc<OpenBucket>>,
+    /// Those that were being opened.
+    pub(crate) opening: Vec<Opening>,
+    /// How many connections were cut with them.
+    pub(crate) connections: usize,
+}
+
+/// A bucket that was being opened when it was barred.
+pub(crate) struct Opening(Arc<Slot>);
+
+impl Opening {
+    /// Waits until its opening has ended. If there is a bucket then, it has been cut off.
+    pub(crate) async fn end(self) -> Option<Arc<OpenBucket>> {
+        // In turn after whoever opens it; nobody begins to any more.
+        let refuse = || async { Err(()) };
+        let opened = self.0.bucket.get_or_try_init(refuse).await;
+        let bucket = opened.ok().cloned()?;
+        bucket.cut_late().await;
+        Some(bucket)
+    }
+}
+
+/// All open buckets.
+pub(crate) struct OpenBuckets {
+    slots: Mutex<Slots>,
+    /// What closed buckets held when they were last open.
+    totals: Mutex<HashMap<Id, Totals>>,
+    pub(crate) uploads: OpenUploads,
+    tally: Arc<Tally>,
+    commits: Arc<Commits>,
+    clock: AtomicU64,
+    /// How many stay open, as far as nobody uses them.
+    open_max: usize,
+}
+
+impl OpenBuckets {
+    /// None yet, and `open_max` at once; damage in their catalogs is counted by `tally`, and
+    /// `commits` judges whether they are older copies.
+    pub(crate) fn new(open_max: usize, tally: Arc<Tally>, commits: Arc<Commits>) -> Self {
+        Self {
+            slots: Mutex::default(),
+            totals: Mutex::default(),
+            uploads: OpenUploads::default(),
+            tally,
+            commits,
+            clock: AtomicU64::default(),
+            open_max,
+        }
+    }
+
+    /// The bucket `id`, opened if it is not.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`] while it is barred; those of opening it.
+    pub(crate) async fn open(
+        &self,
+        folder: &Folder,
+        keystore: &Keystore,
+        id: Id,
+    ) -> Result<Arc<OpenBucket>> {
+        let (slot, surplus) = self.slot(id)?;
+        for bucket in surplus {
+            self.close_idle(bucket).await;
+        }
+        let open = || async {
+            if slot.is_barred() {
+                return Err(VaultError::NoSuchBucket);
+            }
+            let key = keystore.bucket_key(&id.0)?;
+            let dir = folder.bucket(id);
+            let (tally, commits) = (&self.tally, &self.commits);
+            let catalog = open_catalog(&dir, id, &key, keystore, tally, commits).await?;
+            let blobs = BlobStore::new(&dir, id);
+            Ok(Arc::new(OpenBucket::new(id, catalog, blobs, key)))
+        };
+        let bucket = slot.bucket.get_or_try_init(open).await?;
+        if slot.is_barred() {
+            // Whoever barred it cut those that were open, and may have given up waiting for others.
+            if !bucket.is_cut() {
+                bucket.cut_late().await;
+            }
+            return Err(VaultError::NoSuchBucket);
+        }
+        Ok(bucket.clone())
+    }
+
+    /// Keeps buckets whose keys are about to be destroyed from being opened, by anybody, and cuts
+    /// off all who use them.
+    pub(crate) fn bar(&self, ids: &[Id]) -> Barred {
+        let mut slots = self.lock();
+        slots.barred.extend(ids);
+        let closing = slots.closing.iter().filter_map(Weak::upgrade);
+        let mut open: Vec<_> = closing.filter(|bucket| ids.contains(&bucket.id)).collect();
+        let mut opening = Vec::new();
+        for slot in ids.iter().filter_map(|id| slots.by_id.get(id)) {
+            slot.is_barred.store(true, Ordering::SeqCst);
+            match slot.bucket.get() {
+                Some(bucket) => open.push(bucket.clone()),
+                None => opening.push(Opening(slot.clone())),
+            }
+        }
+        let connections = open.iter().map(|bucket| bucket.cut()).sum();
+        Barred {
+            open,
+            opening,
+            connections,
+        }
+    }
+
+    /// Lets barred buckets be opened again, as far as there are keys for them.
+    pub(crate) fn unbar(&self, ids: &[Id]) {
+        let mut slots = self.lock();
+        for id in ids {
+            slots.barred.remove(id);
+        }
+    }
+
+    /// Takes a bucket that has just been made, and closes others that have to make room for it.
+    pub(crate) async fn insert(&self, bucket: OpenBucket) {
+        let id = bucket.id;
+        count_damage_of(&bucket.catalog, &self.tally);
+        let slot = Slot {
+            bucket: OnceCell::new_with(Some(Arc::new(bucket))),
+            last_used: AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed)),
+            ..Slot::default()
+        };
+        let surplus = {
+            let mut slots = self.lock();
+            let surplus = slots.make_room(self.open_max);
+            slots.by_id.insert(id, Arc::new(slot));
+            surplus
+        };
+        for bucket in surplus {
+            self.close_idle(bucket).await;
+        }
+    }
+
+    /// A bucket, if it is open.
+    #[cfg(test)]
+    pub(crate) fn get(&self, id: Id) -> Option<Arc<OpenBucket>> {
+        self.lock().by_id.get(&id)?.bucket.get().cloned()
+    }
+
+    /// Forgets a bucket whose key is about to be destroyed, or is.
+    pub(crate) fn forget(&self, id: Id) {
+        self.totals().remove(&id);
+        self.lock().by_id.remove(&id);
+    }
+
+    /// How much a bucket holds, as far as that is known without opening it.
+    pub(crate) async fn known_totals(&self, id: Id) -> Option<Totals> {
+        let slot = self.lock().by_id.get(&id).cloned();
+        match slot.as_ref().and_then(|slot| slot.bucket.get()) {
+            Some(bucket) => bucket.catalog.totals().await.ok(),
+            None => self.totals().get(&id).copied(),
+        }
+    }
+
+    async fn close_idle(&self, bucket: Arc<OpenBucket>) {
+        // Nobody uses it, so nothing is committed after this look.
+        if let Ok(totals) = bucket.catalog.totals().await {
+            self.totals().insert(bucket.id, totals);
+        }
+        see_commits(bucket.id, &bucket.catalog, &self.commits).await;
+        self.uploads.look(bucket.id, &bucket.catalog).await;
+        bucket.catalog.close().await;
+    }
+
+    fn totals(&self) -> std::sync::MutexGuard<'_, HashMap<Id, Totals>> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All that are open.
+    pub(crate) fn all(&self) -> Vec<Arc<OpenBucket>> {
+        let slots = self.lock();
+        let open = slots.by_id.values().filter_map(|slot| slot.bucket.get());
+        open.cloned().collect()
+    }
+
+    /// Closes all.
+    pub(crate) async fn close_all(&self) {
+        let slots: Vec<_> = self.lock().by_id.drain().map(|(_, slot)| slot).collect();
+        for slot in slots {
+            if let Some(bucket) = slot.bucket.get() {
+                bucket.catalog.close().await;
+            }
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.lock()
+            .by_id
+            .values()
+            .filter(|slot| slot.bucket.initialized())
+            .count() as u64
+    }
+
+    /// The slot of `id`, and the buckets that have to make room for it.
+    fn slot(&self, id: Id) -> Result<(Arc<Slot>, Vec<Arc<OpenBucket>>)> {
+        let now = self.clock.fetch_add(1, Ordering::Relaxed);
+        let mut slots = self.lock();
+        if slots.barred.contains(&id) {
+            return Err(VaultError::NoSuchBucket);
+        }
+        if let Some(slot) = slots.by_id.get(&id) {
+            slot.last_used.store(now, Ordering::Relaxed);
+            return Ok((slot.clone(), Vec::new()));
+        }
+        let surplus = slots.make_room(self.open_max);
+        let slot = Arc::new(Slot {
+            last_used: AtomicU64::new(now),
+            ..Slot::default()
+        });
+        slots.by_id.insert(id, slot.clone());
+        Ok((slot, surplus))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Slots> {
+        // Nothing that runs under this lock panics half-way through a change.
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

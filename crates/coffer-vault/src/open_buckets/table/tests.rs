@@ -1,0 +1,112 @@
+//! Buckets that are being opened when their keys are about to be destroyed.
+
+use coffer_keys::FileRoot;
+use coffer_store::Catalog;
+
+use super::*;
+
+const ID: Id = Id([1; 16]);
+
+/// One bucket that nobody has opened.
+struct Scene {
+    folder: Folder,
+    keystore: Keystore,
+    buckets: OpenBuckets,
+    _data: tempfile::TempDir,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let folder = Folder::open(data.path()).unwrap();
+        let root = FileRoot::new(data.path().join("root.key"));
+        let keystore = Keystore::create(&data.path().join("keystore"), Box::new(root)).unwrap();
+        let level = keystore.levels()[0].id;
+        let key = keystore.add_bucket(ID.0, level).unwrap();
+        let dir = folder.bucket(ID);
+        std::fs::create_dir_all(&dir).unwrap();
+        let catalog = Catalog::create(&dir, &key.catalog_key(), "bucket").await;
+        catalog.unwrap().close().await;
+        Self {
+            folder,
+            keystore,
+            buckets: OpenBuckets::new(3, Arc::default(), Arc::default()),
+            _data: data,
+        }
+    }
+
+    async fn open(&self) -> Result<Arc<OpenBucket>> {
+        let opened = self.buckets.open(&self.folder, &self.keystore, ID);
+        opened.await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_being_opened_is_waited_for_and_cut() {
+    let scene = Arc::new(Scene::new().await);
+    // Somebody whose opening takes long.
+    let (slot, _) = scene.buckets.slot(ID).unwrap();
+    let (go_on, stopped) = tokio::sync::oneshot::channel::<()>();
+    let slow = {
+        let (scene, slot) = (scene.clone(), slot.clone());
+        let opened = async move {
+            let key = scene.keystore.bucket_key(&ID.0).unwrap();
+            let dir = scene.folder.bucket(ID);
+            let catalog = Catalog::open(&dir, &key.catalog_key()).await.unwrap();
+            stopped.await.unwrap();
+            let blobs = BlobStore::new(&dir, ID);
+            Arc::new(OpenBucket::new(ID, catalog, blobs, key))
+        };
+        tokio::spawn(async move { drop(slot.bucket.get_or_init(|| opened).await.clone()) })
+    };
+    tokio::task::yield_now().await;
+    let in_line = tokio::spawn({
+        let scene = scene.clone();
+        async move { scene.open().await.err() }
+    });
+    // The map's, ours, and theirs.
+    while Arc::strong_count(&slot) < 4 {
+        tokio::task::yield_now().await;
+    }
+
+    let mut barred = scene.buckets.bar(&[ID]);
+    assert!(barred.open.is_empty());
+    let ended = tokio::spawn(barred.opening.remove(0).end());
+    let refused = scene.open().await.err();
+    assert!(matches!(refused, Some(VaultError::NoSuchBucket)));
+    assert!(!ended.is_finished(), "it is waited for");
+    go_on.send(()).unwrap();
+    let bucket = ended.await.unwrap().expect("it was opened");
+    assert!(bucket.is_cut());
+    assert!(bucket.catalog.totals().await.is_err(), "the key is let go");
+    let refused = in_line.await.unwrap();
+    assert!(matches!(refused, Some(VaultError::NoSuchBucket)));
+    slow.await.unwrap();
+
+    // An erase that came to nothing.
+    scene.buckets.forget(ID);
+    scene.buckets.unbar(&[ID]);
+    assert!(!scene.open().await.unwrap().is_cut());
+}
+
+/// As many as are made, no more stay open than may; what is in use stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn buckets_that_were_just_made_are_closed_for_others_too() {
+    let scene = Scene::new().await;
+    let used = scene.open().await.unwrap();
+    for number in 2..10 {
+        let id = Id([number; 16]);
+        let level = scene.keystore.levels()[0].id;
+        let key = scene.keystore.add_bucket(id.0, level).unwrap();
+        let dir = scene.folder.bucket(id);
+        std::fs::create_dir_all(&dir).unwrap();
+        let catalog = Catalog::create(&dir, &key.catalog_key(), "bucket").await;
+        let blobs = BlobStore::new(&dir, id);
+        let bucket = OpenBucket::new(id, catalog.unwrap(), blobs, key);
+        scene.buckets.insert(bucket).await;
+        assert!(scene.buckets.count() <= 3);
+    }
+    assert!(scene.buckets.get(ID).is_some() && used.catalog.totals().await.is_ok());
+    assert!(scene.buckets.get(Id([9; 16])).is_some());
+    assert!(scene.buckets.get(Id([2; 16])).is_none());
+}

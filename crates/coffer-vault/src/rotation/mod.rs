@@ -1,0 +1,383 @@
+//! Rotation: new keys for what is there, while it is in use.
+//!
+//! A level's own key is new at once. The keys of its buckets follow one by one: the bucket gets a
+//! new generation, under which everything is wrapped from then on; the data keys that the old one
+//! wrapped are rewrapped, many to a commit, with pauses before and within; and when none is left,
+//! the old generation is destroyed as an erase destroys keys. Objects are not touched, catalogs
+//! not rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use coffer_audit::Outcome;
+use coffer_keys::{BucketEntry, BucketKey, KeysError};
+use coffer_store::record::Id;
+use coffer_store::{HeldKey, KeyPlace};
+
+use crate::access::{Actor, Role};
+use crate::audit::SERVER;
+use crate::blocking::blocking;
+use crate::clock::now_ms;
+use crate::erase::settle;
+use crate::error::{Result, VaultError};
+use crate::limits::{
+    REWRAP_COMMIT, REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX,
+};
+use crate::open_buckets::OpenBucket;
+use crate::system::Kind;
+use crate::vault::{Rotation, Rotations, Vault};
+
+mod plan;
+
+pub(crate) use self::plan::Plan;
+use self::plan::to_replace;
+
+impl Vault {
+    /// What the rotation of a level's key, and those of all of its buckets, is to do.
+    pub(crate) fn plan_for_level(&self, id: &[u8; 16]) -> Result<Plan> {
+        let keystore = &self.inner.keystore;
+        let level = keystore.level(id).ok_or(VaultError::NoSuchLevel)?;
+        let mut buckets = keystore.buckets();
+        // One whose folder is still to come from another server has nothing to rewrap yet.
+        let rows = self.inner.system.buckets();
+        let is_here = |bucket: &BucketEntry| rows.iter().any(|row| row.id.0 == bucket.id);
+        buckets.retain(|bucket| bucket.level_id == level.id && is_here(bucket));
+        Ok(Plan {
+            level_id: level.id,
+            level: level.name,
+            level_generation: Some(level.generation),
+            bucket: None,
+            buckets: { buckets }.iter().map(to_replace).collect(),
+            begun_ms: now_ms(),
+        })
+    }
+
+    /// What the rotation of a bucket's key is to do.
+    pub(crate) fn plan_for_bucket(&self, id: Id) -> Result<Plan> {
+        let rows = self.inner.system.buckets();
+        let row = rows.iter().find(|row| row.id == id);
+        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        let entry = self.entry(id).ok_or(VaultError::NoSuchBucket)?;
+        let level = self.inner.keystore.level(&row.level_id);
+        Ok(Plan {
+            level_id: row.level_id,
+            level: level.ok_or(VaultError::NoSuchLevel)?.name,
+            level_generation: None,
+            bucket: Some(row.name.as_str().to_owned()),
+            buckets: vec![to_replace(&entry)],
+            begun_ms: now_ms(),
+        })
+    }
+
+    /// The rotations since the start, the latest last. Of those that have ended, the latest few.
+    pub async fn rotations(&self, actor: &Actor) -> Result<Vec<Rotation>> {
+        if !actor.has(Role::Auditor) {
+            self.refuse_but_custodians(actor, "rotation.list")?;
+        }
+        let mut rotations: Vec<_> = self.rotating().values().cloned().collect();
+        rotations.sort_by_key(|rotation| rotation.begun_ms);
+        Ok(rotations)
+    }
+
+    /// Goes on with what a stop interrupted.
+    pub(crate) fn resume_rotations(&self) {
+        match self.inner.system.documents::<Plan>(Kind::Rotation) {
+            Ok(plans) => {
+                for plan in plans {
+                    self.tell_begun(&plan);
+                    self.rotate_in_background(plan);
+                }
+            }
+            Err(error) => tracing::error!(%error, "interrupted rotations can't be read"),
+        }
+    }
+
+    /// Returns when a rotation has begun and is sure to go on; [`Vault::rotations`] tells how far
+    /// it is.
+    ///
+    /// # Errors
+    /// [`VaultError::Invalid`] while it is being rotated.
+    pub(crate) async fn begin_rotation(&self, plan: Plan) -> Result<Rotation> {
+        if self.is_under_way(&plan) {
+            return Err(VaultError::Invalid {
+                what: "it is being rotated; `coffer keystore status` tells how far it is",
+            });
+        }
+        let rotation = self.tell_begun(&plan);
+        let (inner, kept) = (self.inner.clone(), plan.clone());
+        let kept = blocking(move || inner.system.keep(Kind::Rotation, &kept.id(), &kept));
+        if let Err(error) = kept.await {
+            self.rotating().remove(&plan.id());
+            return Err(error);
+        }
+        self.rotate_in_background(plan);
+        Ok(rotation)
+    }
+
+    fn is_under_way(&self, plan: &Plan) -> bool {
+        let rotations = self.rotating();
+        let told = rotations.get(&plan.id());
+        told.is_some_and(|told| told.ended_ms.is_none())
+    }
+
+    fn rotate_in_background(&self, plan: Plan) {
+        let this = self.clone();
+        let task = tokio::spawn(async move {
+            let _one_at_a_time = this.inner.one_rotation.lock().await;
+            let outcome = this.rotate(&plan).await;
+            this.tell(&plan, |told| {
+                told.ended_ms = Some(now_ms());
+                told.failure = outcome.as_ref().err().map(ToString::to_string);
+            });
+            // Its name would outlive it in what keeps the log.
+            let level = Id(plan.level_id);
+            let ended = match outcome {
+                Ok(()) => {
+                    tracing::info!(%level, "rotated; the older keys are destroyed");
+                    Outcome::Done
+                }
+                Err(error) => {
+                    tracing::error!(%level, %error, "a rotation broke off");
+                    Outcome::Failed
+                }
+            };
+            this.noted("rotation.end", &SERVER, ended, &plan.facts());
+        });
+        self.rotation_tasks().push(task);
+    }
+
+    /// Breaks off what is under way: the next start goes on with it.
+    pub(crate) async fn stop_rotations(&self) {
+        let tasks = std::mem::take(&mut *self.rotation_tasks());
+        for task in tasks {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+
+    async fn rotate(&self, plan: &Plan) -> Result<()> {
+        if let Some(generation) = plan.level_generation {
+            let (inner, level_id) = (self.inner.clone(), plan.level_id);
+            blocking(move || {
+                let level = inner.keystore.level(&level_id);
+                if level.is_some_and(|level| level.generation == generation) {
+                    settled(
+                        &inner.keystore,
+                        inner.keystore.rotate_level(level_id).map(drop),
+                    )?;
+                }
+                Ok(())
+            })
+            .await?;
+            self.tell(plan, |told| told.is_replaced_destroyed = true);
+        }
+        self.inner.at("level rotated");
+        let mut outcome = Ok(());
+        for (id, generation) in &plan.buckets {
+            match self.rotate_keys_of(plan, Id(*id), *generation).await {
+                Ok(()) => self.tell(plan, |told| {
+                    told.buckets_done += 1;
+                    told.is_replaced_destroyed |= plan.bucket.is_some();
+                }),
+                // The others are done all the same; the next start tries this one again.
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        outcome?;
+        let (inner, id) = (self.inner.clone(), plan.id());
+        blocking(move || inner.system.drop_document(Kind::Rotation, &id).map(drop)).await
+    }
+
+    /// Brings a bucket to a generation above `replaced`, and destroys those before it. One that is
+    /// gone meanwhile is done.
+    async fn rotate_keys_of(&self, plan: &Plan, id: Id, replaced: u32) -> Result<()> {
+        let mut has_waited = false;
+        while let Some(entry) = self.entry(id) {
+            if entry.older_generation.is_none() {
+                if entry.generation > replaced {
+                    return Ok(());
+                }
+                let inner = self.inner.clone();
+                let rotated = blocking(move || match inner.keystore.rotate_bucket(id.0) {
+                    Err(KeysError::NoSuchBucket { .. }) => Ok(()),
+                    rotated => Ok(rotated.map(drop)?),
+                });
+                rotated.await?;
+                self.inner.at("new generation");
+                continue;
+            }
+            let inner = &self.inner;
+            let opened = inner
+                .open_buckets
+                .open(&inner.folder, &inner.keystore, id)
+                .await;
+            let bucket = match opened {
+                Ok(bucket) => Some(bucket),
+                Err(_) if self.entry(id).is_none() => return Ok(()),
+                Err(VaultError::NoSuchBucket) if !has_waited => None,
+                Err(error) => return Err(error),
+            };
+            if let Some(bucket) = bucket {
+                let done = self.leave_generation(plan, &bucket, &entry).await;
+                if self.entry(id).is_none() {
+                    return Ok(());
+                }
+                if !bucket.is_cut() {
+                    done?;
+                    continue;
+                }
+            }
+            // It is being erased. Should that fail, its keys are still to be rotated.
+            has_waited = true;
+            drop(inner.changing_buckets.lock().await);
+        }
+        Ok(())
+    }
+
+    /// Rewraps all that the older generation of a bucket's key wrapped, and destroys it.
+    async fn leave_generation(
+        &self,
+        plan: &Plan,
+        bucket: &Arc<OpenBucket>,
+        entry: &BucketEntry,
+    ) -> Result<()> {
+        let key = self.inner.keystore.bucket_key(&entry.id)?;
+        bucket.take_key(key.clone()).await;
+        let catalog = &bucket.catalog;
+        let mut left = catalog.count_of_other_generations(key.generation()).await?;
+        self.tell(plan, |told| told.key_count += left);
+        for _ in 0..REWRAP_PASSES_MAX {
+            if left == 0 {
+                break;
+            }
+            self.rewrap_all(plan, bucket, &key).await?;
+            // All in one look: what was moved while it was being walked over is found.
+            left = catalog.count_of_other_generations(key.generation()).await?;
+        }
+        if left > 0 {
+            return Err(VaultError::Invalid {
+                what: "data keys kept appearing under the older key",
+            });
+        }
+        let (inner, id, older) = (self.inner.clone(), entry.id, entry.older_generation);
+        blocking(move || match older {
+            Some(older) => {
+                let retired = inner.keystore.retire_bucket_generation(id, older);
+                settled(&inner.keystore, retired)
+            }
+            None => Ok(()),
+        })
+        .await?;
+        self.inner.at("older destroyed");
+        // Without the older generation, which goes from memory with its last reader.
+        bucket
+            .take_key(self.inner.keystore.bucket_key(&entry.id)?)
+            .await;
+        Ok(())
+    }
+
+    async fn rewrap_all(
+        &self,
+        plan: &Plan,
+        bucket: &Arc<OpenBucket>,
+        key: &BucketKey,
+    ) -> Result<()> {
+        let generation = key.generation();
+        let mut after = KeyPlace::FIRST;
+        let mut rewrapped = Vec::new();
+        loop {
+            let begun = Instant::now();
+            let catalog = &bucket.catalog;
+            let found = catalog.keys_of_other_generations(generation, after).await?;
+            let is_end = found.is_empty();
+            if let Some(last) = found.last() {
+                after = last.place;
+                let key = key.clone();
+                rewrapped.extend(blocking(move || rewrap(&key, found)).await?);
+            }
+            let is_due = rewrapped.len() >= REWRAP_COMMIT || is_end;
+            if is_due && !rewrapped.is_empty() {
+                let count = rewrapped.len() as u64;
+                let done = std::mem::take(&mut rewrapped);
+                catalog.replace_keys(done, generation).await?;
+                self.inner.at("some rewrapped");
+                self.tell(plan, |told| told.keys_done += count);
+            }
+            if is_end {
+                return Ok(());
+            }
+            tokio::time::sleep(REWRAP_REST_MAX.min(begun.elapsed() * REWRAP_REST)).await;
+        }
+    }
+
+    fn entry(&self, id: Id) -> Option<BucketEntry> {
+        let mut buckets = self.inner.keystore.buckets().into_iter();
+        buckets.find(|entry| entry.id == id.0)
+    }
+
+    fn tell_begun(&self, plan: &Plan) -> Rotation {
+        let rotation = Rotation {
+            level: plan.level.clone(),
+            bucket: plan.bucket.clone(),
+            begun_ms: plan.begun_ms,
+            ended_ms: None,
+            failure: None,
+            replaced_generation: plan.replaced_generation(),
+            is_replaced_destroyed: false,
+            bucket_count: plan.buckets.len(),
+            buckets_done: 0,
+            key_count: 0,
+            keys_done: 0,
+        };
+        let mut rotations = self.rotating();
+        if rotations.len() >= ROTATIONS_TOLD_MAX {
+            let ended = rotations.iter().filter(|(_, told)| told.ended_ms.is_some());
+            let oldest = ended
+                .min_by_key(|(_, told)| told.ended_ms)
+                .map(|(id, _)| *id);
+            oldest.map(|id| rotations.remove(&id));
+        }
+        rotations.insert(plan.id(), rotation.clone());
+        rotation
+    }
+
+    fn tell(&self, plan: &Plan, change: impl FnOnce(&mut Rotation)) {
+        self.rotating().get_mut(&plan.id()).map(change);
+    }
+
+    fn rotating(&self) -> MutexGuard<'_, Rotations> {
+        let rotations = &self.inner.rotations;
+        rotations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rotation_tasks(&self) -> MutexGuard<'_, Vec<tokio::task::JoinHandle<()>>> {
+        let tasks = &self.inner.rotation_tasks;
+        let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| !task.is_finished());
+        tasks
+    }
+}
+
+fn rewrap(key: &BucketKey, mut found: Vec<HeldKey>) -> Result<Vec<HeldKey>> {
+    for held in &mut found {
+        held.wrapped_key = key.rewrap(&held.blob_id.0, held.generation, &held.wrapped_key)?;
+        held.generation = key.generation();
+    }
+    Ok(found)
+}
+
+/// What became of a change that destroys an old root key: where only that failed, it is tried
+/// again. What was removed meanwhile needs no change.
+pub(crate) fn settled(
+    keystore: &coffer_keys::Keystore,
+    changed: Result<(), KeysError>,
+) -> Result<()> {
+    match changed {
+        Err(KeysError::Unsettled { .. }) => Ok(settle(keystore)?),
+        Err(KeysError::NoSuchBucket { .. } | KeysError::NoSuchGeneration { .. }) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Those who look for a bucket when an erase has begun: whoever it is, nobody opens it any more.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use coffer_keys::LevelOptions;
+use coffer_label::Label;
+use coffer_store::record::Id;
+
+use crate::access::{Actor, BucketName};
+use crate::admin::NewLevel;
+use crate::approvals::GuardedOutcome;
+use crate::error::VaultError;
+use crate::limits::COUNTED_BY_OPENING_MAX;
+use crate::vault::{Vault, VaultOptions};
+
+const LOCAL: Actor = Actor::Local { uid: 0 };
+
+/// More than an erase opens to count them.
+const COUNT: usize = COUNTED_BY_OPENING_MAX + 4;
+
+async fn open(data: &Path) -> Vault {
+    Vault::open(VaultOptions::new(data)).await.unwrap()
+}
+
+/// A level with buckets that nobody has opened since the start.
+async fn scene(data: &Path) -> (Vault, Vec<Id>) {
+    let vault = open(data).await;
+    let level = NewLevel {
+        name: "doomed".into(),
+        label: Label::LOWEST,
+        options: LevelOptions::default(),
+    };
+    vault.create_level(&LOCAL, level).await.unwrap();
+    for number in 0..COUNT {
+        let name = BucketName::new(&format!("bucket-{number}")).unwrap();
+        let made = vault.provide_bucket(&LOCAL, &name, Some("doomed"));
+        made.await.unwrap();
+    }
+    vault.close().await;
+    drop(vault);
+    let vault = open(data).await;
+    // Counting opens them one by one.
+    vault.stop_recovery().await;
+    let buckets = vault.inner.keystore.buckets();
+    let ids: Vec<_> = buckets.iter().map(|bucket| Id(bucket.id)).collect();
+    for id in &ids {
+        vault.inner.open_buckets.forget(*id);
+    }
+    (vault, ids)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_opens_what_an_erase_has_cut_off() {
+    let data = tempfile::tempdir().unwrap();
+    let (vault, ids) = scene(data.path()).await;
+    let refused: Arc<Mutex<Vec<bool>>> = Arc::default();
+    let (inner, noted) = (vault.inner.clone(), refused.clone());
+    *vault.inner.probe.lock().unwrap() = Some(Box::new(move |step| {
+        assert_eq!(step, "cut off");
+        let all = async {
+            for id in &ids {
+                let buckets = &inner.open_buckets;
+                let opened = buckets.open(&inner.folder, &inner.keystore, *id).await;
+                let is_refused = matches!(opened, Err(VaultError::NoSuchBucket));
+                noted.lock().unwrap().push(is_refused);
+            }
+        };
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(all));
+    }));
+    let erased = vault.erase_level(&LOCAL, "doomed").await.unwrap();
+    assert!(matches!(erased, GuardedOutcome::Erased(_)));
+    assert_eq!(*refused.lock().unwrap(), [true; COUNT]);
+    assert_eq!(vault.inner.open_buckets.count(), 0);
+    vault.inner.probe.lock().unwrap().take();
+    vault.close().await;
+}

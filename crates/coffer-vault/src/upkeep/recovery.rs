@@ -1,0 +1,260 @@
+//! What is put in order after a start, in the background: remains of buckets whose making or
+//! deletion was interrupted, and blob files that no catalog refers to.
+
+use std::collections::HashSet;
+use std::sync::{MutexGuard, PoisonError, Weak};
+
+use coffer_store::record::Id;
+use coffer_store::{Catalog, Swept};
+use tokio::task::JoinHandle;
+
+use crate::blocking::blocking;
+use crate::counters::add;
+use crate::error::{Result, VaultError};
+use crate::limits::UPLOADS_LOOK;
+use crate::vault::{Inner, Vault};
+
+impl Vault {
+    pub(crate) fn start_recovery(&self) {
+        let this = self.clone();
+        let recovery = tokio::spawn(async move {
+            this.adopt_waiting().await;
+            this.remove_remains().await;
+            this.remove_doomed_folders_soon();
+            this.count_all().await;
+            this.sweep_all().await;
+            let inner = std::sync::Arc::downgrade(&this.inner);
+            drop(this);
+            count_uploads(inner).await;
+        });
+        *self.recovery() = Some(recovery);
+    }
+
+    /// Breaks off what is still being put in order: the next start does it.
+    pub(crate) async fn stop_recovery(&self) {
+        let recovery = self.recovery().take();
+        if let Some(recovery) = recovery {
+            recovery.abort();
+            let _ = recovery.await;
+        }
+    }
+
+    fn recovery(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.inner
+            .recovery
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes buckets that have a key but no row. Such a bucket is empty, for it was being made or
+    /// deleted; one that is not empty is kept whatever it takes, since then it is `system.db` that
+    /// must have lost the row.
+    async fn remove_remains(&self) {
+        let rows = self.inner.system.buckets();
+        for entry in self.inner.keystore.buckets() {
+            let id = Id(entry.id);
+            // That of an imported bucket may still be on its way here.
+            if rows.iter().any(|row| row.id == id) || self.is_imported(id) {
+                continue;
+            }
+            // Bucket by bucket, so that nobody who makes, deletes or erases waits for long.
+            let _changing = self.inner.changing_buckets.lock().await;
+            let inner = self.inner.clone();
+            // Or its row may be there.
+            if let Err(error) = blocking(move || inner.system.assure_certain()).await {
+                tracing::warn!(bucket = %id, %error, "remains are left to the next start");
+                continue;
+            }
+            if self.is_known_now(id) {
+                continue;
+            }
+            match self.is_remains(id).await {
+                Ok(true) => match self.remove_bucket_remains(id).await {
+                    Ok(()) => tracing::info!(bucket = %id, "removed what was left of a bucket"),
+                    Err(error) => tracing::warn!(bucket = %id, %error, "could not remove remains"),
+                },
+                Ok(false) => tracing::error!(
+                    bucket = %id,
+                    "this bucket holds objects but system.db does not know it; it is kept: \
+                     `coffer offline ls` shows it"
+                ),
+                Err(error) => tracing::error!(
+                    bucket = %id, %error,
+                    "system.db does not know this bucket and it can't be opened; it is kept"
+                ),
+            }
+        }
+    }
+
+    fn is_known_now(&self, id: Id) -> bool {
+        let inner = &self.inner;
+        inner.system.buckets().iter().any(|row| row.id == id)
+            || !inner
+                .keystore
+                .buckets()
+                .iter()
+                .any(|entry| entry.id == id.0)
+    }
+
+    async fn is_remains(&self, id: Id) -> Result<bool> {
+        let dir = self.inner.folder.bucket(id);
+        if !dir.join("catalog.db").exists() {
+            // The catalog is made right after the key: no blob can have been stored yet, unless
+            // somebody took the catalog away.
+            return Ok(!dir.join("blobs").exists());
+        }
+        let key = self.inner.keystore.bucket_key(&id.0)?;
+        let catalog = Catalog::open(&dir, &key.catalog_key()).await?;
+        let empty = catalog.is_empty().await;
+        catalog.close().await;
+        Ok(empty?)
+    }
+
+    /// Opens every catalog once: from then on what each holds is known, open or closed. What is
+    /// damaged is told of on that occasion.
+    async fn count_all(&self) {
+        let inner = &self.inner;
+        for row in inner.system.buckets() {
+            let opened = inner
+                .open_buckets
+                .open(&inner.folder, &inner.keystore, row.id)
+                .await;
+            match opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id)) {
+                Ok(bucket) => {
+                    let uploads = &inner.open_buckets.uploads;
+                    uploads.look(row.id, &bucket.catalog).await;
+                }
+                Err(
+                    error
+                    @ (VaultError::NewerCatalog { .. } | VaultError::CatalogRolledBack { .. }),
+                ) => {
+                    tracing::error!(%error, "a bucket can't be used");
+                }
+                Err(_) => {} // it is told of by those who need it
+            }
+        }
+    }
+
+    async fn sweep_all(&self) {
+        for row in self.inner.system.buckets() {
+            if let Err(error) = self.sweep(row.id).await {
+                tracing::warn!(bucket = %row.id, %error, "could not look for orphaned blobs");
+            }
+        }
+    }
+
+    async fn sweep(&self, id: Id) -> Result<()> {
+        let inner = &self.inner;
+        let bucket = inner
+            .open_buckets
+            .open(&inner.folder, &inner.keystore, id)
+            .await?;
+        let swept = tokio::select! {
+            () = bucket.cut_off() => return Ok(()),
+            swept = bucket.blobs.sweep(&bucket.catalog) => swept?,
+        };
+        let Swept {
+            files,
+            bytes,
+            kept_files,
+        } = swept;
+        if kept_files > 0 {
+            add(&inner.tally.kept_orphan_count, kept_files);
+            tracing::error!(
+                bucket = %id, kept_files,
+                "blobs that no object refers to are kept, for the catalog is in doubt: the file \
+                 catalog.in-doubt in its folder says why"
+            );
+        }
+        if files > 0 {
+            add(&inner.tally.reclaimed_count, files);
+            tracing::info!(bucket = %id, files, bytes, "reclaimed orphaned blobs");
+        }
+        Ok(())
+    }
+}
+
+/// Counts open uploads now and then, as long as the vault is there.
+async fn count_uploads(inner: Weak<Inner>) {
+    loop {
+        tokio::time::sleep(UPLOADS_LOOK).await;
+        let Some(inner) = inner.upgrade() else { return };
+        let uploads = &inner.open_buckets.uploads;
+        for bucket in inner.open_buckets.all() {
+            uploads.look(bucket.id, &bucket.catalog).await;
+        }
+        let known: HashSet<Id> = inner.system.buckets().iter().map(|row| row.id).collect();
+        uploads.keep(&known);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::access::BucketName;
+    use crate::vault::VaultOptions;
+
+    async fn open(data: &std::path::Path) -> Vault {
+        Vault::open(VaultOptions::new(data)).await.unwrap()
+    }
+
+    async fn bucket(vault: &Vault, data: &std::path::Path) -> Id {
+        let text = std::fs::read_to_string(data.join("credentials")).unwrap();
+        let id = text.split("aws_access_key_id = ").nth(1).unwrap();
+        let subject = vault.subject(id.lines().next().unwrap()).unwrap();
+        let name = BucketName::new("left").unwrap();
+        vault.create_bucket(&subject, &name, None).await.unwrap();
+        vault.inner.system.bucket(&name).unwrap().id
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_folder_whose_key_is_there_stays_whatever_is_noted() {
+        let data = tempfile::tempdir().unwrap();
+        let vault = open(data.path()).await;
+        let id = bucket(&vault, data.path()).await;
+        vault.inner.system.doom(id).unwrap();
+        let folder = vault.inner.folder.bucket(id);
+        crate::buckets::remove_doomed_folder(&vault.inner, id).unwrap();
+        assert!(folder.join("catalog.db").exists());
+        vault.inner.keystore.destroy_bucket(&id.0).unwrap();
+        crate::buckets::remove_doomed_folder(&vault.inner, id).unwrap();
+        assert!(!folder.exists());
+        assert!(vault.inner.system.doomed().unwrap().is_empty());
+        vault.close().await;
+    }
+
+    /// A deletion ends when the key is gone, and before the folder is; or even before the key is.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_a_deletion_left_is_removed_by_the_next_start() {
+        for was_key_destroyed in [true, false] {
+            let data = tempfile::tempdir().unwrap();
+            let vault = open(data.path()).await;
+            let id = bucket(&vault, data.path()).await;
+            let name = BucketName::new("left").unwrap();
+            let row = vault.inner.system.bucket(&name).unwrap();
+            vault.inner.system.remove_bucket(&row, || ()).unwrap();
+            vault.inner.system.doom(id).unwrap();
+            if was_key_destroyed {
+                vault.inner.keystore.destroy_bucket(&id.0).unwrap();
+            }
+            let folder = vault.inner.folder.bucket(id);
+            vault.close().await;
+            drop(vault);
+            assert!(folder.exists());
+
+            let vault = open(data.path()).await;
+            for _ in 0..500 {
+                if !folder.exists() && vault.inner.system.doomed().unwrap().is_empty() {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            assert!(!folder.exists(), "key destroyed: {was_key_destroyed}");
+            assert!(vault.inner.keystore.buckets().is_empty());
+            assert!(vault.inner.system.doomed().unwrap().is_empty());
+            vault.close().await;
+        }
+    }
+}

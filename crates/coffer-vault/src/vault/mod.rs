@@ -1,0 +1,260 @@
+//! The vault itself: opening, closing, and what every call needs.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
+use coffer_label::Label;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use zeroize::Zeroizing;
+
+use crate::access::{BucketName, Role, Subject, may_know};
+use crate::audit::Audit;
+use crate::clock::now_ms;
+use crate::counters::{Counters, Tally, add};
+use crate::data_folder::Folder;
+use crate::error::{Result, VaultError};
+use crate::freshness::Freshness;
+use crate::open_buckets::{OpenBucket, OpenBuckets};
+use crate::system::{BucketRow, LevelTag, System};
+
+mod rotation_progress;
+
+pub use self::rotation_progress::Rotation;
+pub(crate) use self::rotation_progress::Rotations;
+
+/// The level that every keystore begins with.
+pub(crate) const DEFAULT_LEVEL: &str = "default";
+
+/// How entity tags are formed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EtagStyle {
+    /// The MD5 of the content where the client sent it; otherwise 32 random hexadecimal digits and
+    /// `-1`, which no client takes for an MD5.
+    #[default]
+    Random,
+    /// The MD5 of the content always, at its cost.
+    Md5,
+}
+
+/// How to open a vault.
+#[derive(Clone, Debug)]
+pub struct VaultOptions {
+    /// The data folder.
+    pub data: PathBuf,
+    /// How entity tags are formed.
+    pub etag: EtagStyle,
+    /// Where the root key of a new folder is to be, and where it is in one that lost its record.
+    pub source: Option<SourceSpec>,
+    /// What opens the source, as far as it needs anything.
+    pub secrets: SourceSecrets,
+    /// Whether to go on from older copies of files that were put back.
+    pub accept_rollback: bool,
+    /// After which time without a read that counts a subject that floats is settled; none: a key
+    /// custodian must do it.
+    pub settle_after: Option<Duration>,
+}
+
+impl VaultOptions {
+    /// Options for this data folder: the root key in a file, or where the folder's record says.
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            etag: EtagStyle::Random,
+            source: None,
+            secrets: SourceSecrets::default(),
+            accept_rollback: false,
+            settle_after: None,
+        }
+    }
+}
+
+/// The reference monitor over one data folder. Cheap to clone: all clones are the same vault.
+#[derive(Clone)]
+pub struct Vault {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) keys: KeyFolder,
+    pub(crate) keystore: Arc<Keystore>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) system: System,
+    pub(crate) freshness: Freshness,
+    pub(crate) open_buckets: OpenBuckets,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) etag: EtagStyle,
+    pub(crate) settle_after: Option<Duration>,
+    pub(crate) started: Instant,
+    /// Held while buckets are made and deleted, which takes several durable steps.
+    pub(crate) changing_buckets: tokio::sync::Mutex<()>,
+    /// Told when the times at which access keys expire may have changed.
+    pub(crate) expiries_changed: Arc<Notify>,
+    pub(crate) closed: AtomicBool,
+    /// What puts things in order after the start.
+    pub(crate) recovery: Mutex<Option<JoinHandle<()>>>,
+    /// What holds every few seconds how far everything has come.
+    pub(crate) holding: Mutex<Option<JoinHandle<()>>>,
+    /// Rotations rewrap one after the other.
+    pub(crate) one_rotation: tokio::sync::Mutex<()>,
+    pub(crate) rotations: Mutex<Rotations>,
+    pub(crate) rotation_tasks: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) first_start: bool,
+    /// The last to go: whoever gets its lock next finds all files closed.
+    pub(crate) folder: Folder,
+    /// Told of the steps of a rotation, so that a test can look at the disk between them.
+    #[cfg(test)]
+    pub(crate) probe: Mutex<Option<Probe>>,
+}
+
+/// A bucket that is open.
+pub(crate) struct Granted {
+    pub(crate) bucket: Arc<OpenBucket>,
+    pub(crate) level: String,
+}
+
+impl Vault {
+    /// Whether the data folder was made by this opening.
+    pub fn first_start(&self) -> bool {
+        self.inner.first_start
+    }
+
+    /// Where the root key is.
+    pub fn root_source(&self) -> Option<SourceSpec> {
+        self.inner.keys.source()
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> &Path {
+        self.inner.folder.path()
+    }
+
+    /// Refuses further calls and closes all catalogs. Calls under way end with an error.
+    pub async fn close(&self) {
+        self.inner.closed.store(true, Ordering::Release);
+        self.stop_recovery().await;
+        self.stop_rotations().await;
+        self.stop_holding().await;
+        self.inner.open_buckets.close_all().await;
+        self.close_audit().await;
+        self.hold_last().await;
+    }
+
+    /// The secret that belongs to an access key, to check a signature with.
+    pub fn secret_access_key(&self, access_key_id: &str) -> Option<Zeroizing<String>> {
+        self.inner.system.secret_access_key(access_key_id, now_ms)
+    }
+
+    /// Whoever holds an access key that is neither disabled nor expired.
+    pub fn subject(&self, access_key_id: &str) -> Option<Arc<Subject>> {
+        self.inner.system.subject(access_key_id, now_ms)
+    }
+
+    /// What has been counted since the vault was opened.
+    pub fn counters(&self) -> Counters {
+        let Inner {
+            tally,
+            open_buckets,
+            ..
+        } = &*self.inner;
+        tally.snapshot(open_buckets.count(), open_buckets.uploads.count())
+    }
+
+    /// Counts and notes what the monitor refuses.
+    pub(crate) fn refused(&self, subject: &Subject, act: &'static str, bucket: &BucketName) {
+        add(&self.inner.tally.denied_count, 1);
+        self.inner.audit.note_denied(act, subject, bucket.as_str());
+    }
+
+    /// A bucket that the subject may know of. Whoever uses no data knows of none: that is said
+    /// before the bucket is looked for, so it tells nothing of the bucket.
+    pub(crate) fn known(&self, subject: &Subject, name: &BucketName) -> Result<Arc<BucketRow>> {
+        if self.inner.closed.load(Ordering::Acquire) {
+            return Err(VaultError::ShuttingDown);
+        }
+        subject.cutoff.note_caller()?;
+        if !subject.roles.has(Role::DataUser) {
+            self.refused(subject, "bucket.use", name);
+            return Err(VaultError::AccessDenied);
+        }
+        let Some(row) = self.inner.system.bucket(name) else {
+            // Anybody may watch the counter: it tells a hidden bucket from none no more than the
+            // answer does.
+            add(&self.inner.tally.denied_count, 1);
+            let audit = &self.inner.audit;
+            audit.pass_over("bucket.use", subject, name.as_str());
+            return Err(VaultError::NoSuchBucket);
+        };
+        if !may_know(subject, row.id, self.inner.label(&row)?) {
+            self.refused(subject, "bucket.use", name);
+            return Err(VaultError::NoSuchBucket);
+        }
+        Ok(row)
+    }
+
+    pub(crate) async fn grant(&self, row: &BucketRow) -> Result<Granted> {
+        let Inner {
+            folder,
+            keystore,
+            open_buckets,
+            ..
+        } = &*self.inner;
+        let opened = open_buckets.open(folder, keystore, row.id).await;
+        // An erase or a deletion may have begun since the row was looked up: what they had not met
+        // was not opened, or is not given out.
+        if row.is_hidden.load(Ordering::SeqCst) {
+            return Err(VaultError::NoSuchBucket);
+        }
+        let bucket = opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id))?;
+        bucket.note_caller()?;
+        Ok(Granted {
+            bucket,
+            level: self.inner.tag(row)?.name.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+pub(crate) type Probe = Box<dyn Fn(&'static str) + Send>;
+
+impl Inner {
+    /// What never changes of a bucket's level: looked up in the keystore once, for the keystore
+    /// may be busy with a change that takes a while.
+    pub(crate) fn tag<'a>(&self, row: &'a BucketRow) -> Result<&'a LevelTag> {
+        if let Some(tag) = row.level.get() {
+            return Ok(tag);
+        }
+        let level = self.keystore.level(&row.level_id);
+        let level = level.ok_or(VaultError::NoSuchBucket)?;
+        Ok(row.level.get_or_init(|| LevelTag::of(level)))
+    }
+
+    /// A label as people are told it: by the names of the levels that have it, if any have.
+    pub(crate) fn label_told(&self, label: &Label) -> String {
+        let levels = self.keystore.levels().into_iter();
+        let named = levels.filter(|level| level.label == *label);
+        let names: Vec<String> = named.map(|level| level.name).collect();
+        match names.is_empty() {
+            true => label.to_string(),
+            false => names.join(" or "),
+        }
+    }
+
+    /// The label of a bucket's level.
+    pub(crate) fn label<'a>(&self, row: &'a BucketRow) -> Result<&'a Label> {
+        Ok(&self.tag(row)?.label)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn at(&self, step: &'static str) {
+        if let Some(probe) = &*self.probe.lock().unwrap() {
+            probe(step);
+        }
+    }
+
+    #[cfg(not(test))]
+    pub(crate) fn at(&self, _: &'static str) {}
+}
