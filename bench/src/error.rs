@@ -73,6 +73,9 @@ pub enum BenchError {
     /// The store's database function failed.
     #[error("opening a database: {0}")]
     Store(#[from] coffer_store::StoreError),
+    /// The access key of a server could not be read.
+    #[error(transparent)]
+    Client(#[from] coffer_client::ClientError),
     /// A commit failed.
     #[error("committing: {source}")]
     Database {

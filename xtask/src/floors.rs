@@ -5,12 +5,13 @@ use toml::{Table, Value};
 use crate::finding::Finding;
 
 /// Every crate of the house and its floor. A new crate gets its floor here.
-pub const FLOORS: [(&str, u8); 9] = [
+pub const FLOORS: [(&str, u8); 10] = [
     ("coffer-seal", 0),
     ("coffer-label", 0),
     ("coffer-keys", 1),
     ("coffer-store", 1),
     ("coffer-audit", 1),
+    ("coffer-client", 1),
     ("coffer-vault", 2),
     ("coffer-s3", 3),
     ("coffer-admin", 3),

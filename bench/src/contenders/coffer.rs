@@ -1,18 +1,18 @@
 //! coffer itself, on its defaults, as `coffer serve` starts.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use coffer_client::Credentials;
+use coffer_client::signing::{S3, Signer, UNSIGNED_PAYLOAD};
 use time::OffsetDateTime;
 
 use crate::contenders::{Endpoint, Object, Receives, Serves};
-use crate::error::{BenchError, Doing, Result};
+use crate::error::{BenchError, Result};
 use crate::load_client::connection::Request;
 use crate::load_client::content::Content;
 use crate::load_client::load::Client;
 use crate::load_client::response::Expected;
-use crate::load_client::sigv4::{Credentials, Signer, UNSIGNED_PAYLOAD};
 use crate::load_client::tls;
 use crate::machine::server_process::{Ready, ServerProcess, free_address};
 
@@ -73,7 +73,7 @@ impl Coffer {
                 tls,
             },
             host: address.to_string(),
-            credentials: credentials(&data.join("credentials"))?,
+            credentials: Credentials::of_file(&data.join("credentials"), "default")?,
         };
         let make = coffer.request("PUT", &format!("/{BUCKET}"), None, Expected::Success);
         client.once(address, &coffer.endpoint.tls, make)?;
@@ -97,7 +97,7 @@ impl Coffer {
         body: Option<Content>,
         expected: Expected,
     ) -> Request {
-        let signer = Signer::new(&self.credentials, OffsetDateTime::now_utc());
+        let signer = Signer::new(&self.credentials, S3, OffsetDateTime::now_utc());
         let headers = [
             ("host", self.host.as_str()),
             ("x-amz-content-sha256", UNSIGNED_PAYLOAD),
@@ -164,50 +164,5 @@ impl Receives for Coffer {
 
     fn discard(&self, client: &Client, objects: &[Object]) -> Result<()> {
         Serves::discard(self, client, objects)
-    }
-}
-
-/// The access key under `[default]` of a file in the AWS profile format.
-fn credentials(path: &Path) -> Result<Credentials> {
-    let text = fs::read_to_string(path).doing(|| format!("reading {}", path.display()))?;
-    let missing = |what| BenchError::Unreadable {
-        path: PathBuf::from(path),
-        what,
-    };
-    let section = text
-        .split("[default]")
-        .nth(1)
-        .and_then(|rest| rest.split("\n[").next())
-        .ok_or_else(|| missing("no [default]"))?;
-    let value = |name: &str| {
-        let mut pairs = section.lines().filter_map(|line| line.split_once('='));
-        pairs
-            .find(|(key, _)| key.trim() == name)
-            .map(|(_, value)| value.trim().to_owned())
-    };
-    Ok(Credentials {
-        access_key_id: value("aws_access_key_id").ok_or_else(|| missing("no access key id"))?,
-        secret_access_key: value("aws_secret_access_key").ok_or_else(|| missing("no secret"))?,
-        region: "us-east-1".into(),
-        service: "s3".into(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn credentials_of_the_default_profile() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("credentials");
-        let text = "[other]\naws_access_key_id = X\n[default]\naws_access_key_id = AK\n\
-            aws_secret_access_key = a/b+c=\n\n[more]\naws_access_key_id = Y\n";
-        fs::write(&path, text).unwrap();
-        let found = credentials(&path).unwrap();
-        assert_eq!(found.access_key_id, "AK");
-        assert_eq!(found.secret_access_key, "a/b+c=");
-        fs::write(&path, "[default]\naws_access_key_id = AK\n").unwrap();
-        assert!(credentials(&path).is_err());
     }
 }

@@ -46,7 +46,7 @@ pub use crate::error::AdminError;
 pub use crate::http::caller::Peer;
 pub use crate::http::refusal::{ErrorBody, ErrorDetail};
 pub use crate::http::rfc3339::from_rfc3339;
-pub use crate::local_socket::{LocalSocket, connect};
+pub use crate::local_socket::LocalSocket;
 pub use crate::metrics::process::count_lost_log_lines;
 pub use crate::metrics::s3_metrics::S3Metrics;
 pub use crate::metrics::traffic::{Traffic, TrafficSnapshot};

@@ -17,9 +17,6 @@ pub const SOCKET_CONNECTIONS: usize = 16;
 /// Verifications at once: one reads as fast as the disk allows.
 pub const VERIFICATIONS: usize = 1;
 
-/// Bytes of a path that a Unix socket can be bound to (`sun_path`, with its final zero).
-pub const SOCKET_PATH_BYTES: usize = 107;
-
 /// Fastest rate of a verification that can be asked for, in bytes a second: JSON's numbers are
 /// exact up to it.
 pub const RATE_MAX: u64 = (1 << 53) - 1;

@@ -2,14 +2,14 @@
 //!
 //! The folder's mode, the socket's mode and the peer's user id each keep others out.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
+use coffer_client::local_socket;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{UnixListener, UnixStream};
@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 use crate::error::AdminError;
 use crate::http::caller::Peer;
-use crate::limits::{ACCEPT_RETRY, SOCKET_CONNECTIONS, SOCKET_PATH_BYTES};
+use crate::limits::{ACCEPT_RETRY, SOCKET_CONNECTIONS};
 
 /// The local socket, listening. Its file goes when this is dropped.
 #[derive(Debug)]
@@ -27,24 +27,20 @@ pub struct LocalSocket {
 }
 
 impl LocalSocket {
-    /// Where the socket of a data folder is.
-    pub fn path(data: &Path) -> PathBuf {
-        data.join("admin.sock")
-    }
-
     /// Listens on the socket of a data folder that this process holds. One that a killed server
     /// left there is replaced.
     ///
     /// # Errors
     /// When the file system refuses.
     pub fn bind(data: &Path) -> Result<Self, AdminError> {
-        let path = Self::path(data);
+        let path = local_socket::path(data);
         let bind = || -> io::Result<UnixListener> {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let listener = within_limit(&path, |path| UnixListener::bind(path))?;
+            let (_folder, short) = local_socket::addressable(&path)?;
+            let listener = UnixListener::bind(short)?;
             fs::set_permissions(&path, Permissions::from_mode(0o600))?;
             Ok(listener)
         };
@@ -94,44 +90,11 @@ impl Drop for LocalSocket {
     }
 }
 
-/// Connects to the socket of a data folder.
-///
-/// # Errors
-/// When no server listens there, or it is another user's.
-pub async fn connect(data: &Path) -> io::Result<UnixStream> {
-    let path = LocalSocket::path(data);
-    // Short paths need no open file, and so give the plainer error when there is no folder.
-    if path.as_os_str().len() <= SOCKET_PATH_BYTES {
-        return UnixStream::connect(path).await;
-    }
-    let (_folder, short) = shortened(&path)?;
-    UnixStream::connect(short).await
-}
-
 /// The peer's user id, if it may do what the owner of the folder may: the server's or root's.
 fn owner(stream: &UnixStream) -> Option<u32> {
     let server = rustix::process::geteuid().as_raw();
     let uid = stream.peer_cred().ok()?.uid();
     (uid == server || uid == 0).then_some(uid)
-}
-
-/// Socket addresses hold 107 bytes of path, and data folders may lie deeper.
-fn within_limit<T>(path: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
-    if path.as_os_str().len() <= SOCKET_PATH_BYTES {
-        return act(path);
-    }
-    let (_folder, short) = shortened(path)?;
-    act(&short)
-}
-
-/// The same file by way of its folder, held open.
-fn shortened(path: &Path) -> io::Result<(File, PathBuf)> {
-    let folder = File::open(path.parent().unwrap_or(Path::new(".")))?;
-    let name = path.file_name().unwrap_or_default();
-    let short = Path::new("/proc/self/fd")
-        .join(folder.as_raw_fd().to_string())
-        .join(name);
-    Ok((folder, short))
 }
 
 #[cfg(test)]
@@ -141,7 +104,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     async fn ask(data: &Path) -> io::Result<String> {
-        let mut stream = connect(data).await?;
+        let mut stream = local_socket::connect(data).await?;
         stream
             .write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
             .await?;
@@ -158,7 +121,7 @@ mod tests {
     async fn owner_is_served_and_the_file_is_private_and_goes() {
         let data = tempfile::tempdir().unwrap();
         let socket = LocalSocket::bind(data.path()).unwrap();
-        let path = LocalSocket::path(data.path());
+        let path = local_socket::path(data.path());
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
@@ -177,7 +140,7 @@ mod tests {
     #[tokio::test]
     async fn a_socket_that_was_left_is_replaced() {
         let data = tempfile::tempdir().unwrap();
-        let left = std::os::unix::net::UnixListener::bind(LocalSocket::path(data.path())).unwrap();
+        let left = std::os::unix::net::UnixListener::bind(local_socket::path(data.path())).unwrap();
         drop(left);
         assert_eq!(
             ask(data.path()).await.unwrap_err().kind(),

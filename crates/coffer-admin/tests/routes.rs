@@ -8,9 +8,8 @@ use std::time::Duration;
 use axum::body::Body;
 use base64::Engine;
 use bytes::Bytes;
-use coffer_admin::{
-    Admin, ErrorBody, LocalSocket, Peer, Report, Routes, S3Metrics, Status, connect,
-};
+use coffer_admin::{Admin, ErrorBody, LocalSocket, Peer, Report, Routes, S3Metrics, Status};
+use coffer_client::local_socket;
 use coffer_vault::record::{Details, ObjectName, Precondition, Tags};
 use coffer_vault::{BucketName, DigestPlan, Incoming, PutObject, Vault, VaultOptions};
 use http::Request;
@@ -73,7 +72,7 @@ async fn store(vault: &Vault, data: &Path) {
 }
 
 async fn send(data: &Path, request: &str) -> tokio::net::UnixStream {
-    let mut stream = connect(data).await.unwrap();
+    let mut stream = local_socket::connect(data).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     stream
 }

@@ -44,10 +44,9 @@ use self::request::RequestArgs;
 use self::subject::args::SubjectArgs;
 use self::tls::TlsArgs;
 use self::verify::VerifyArgs;
-use crate::config::args::{DataArgs, ServeArgs};
+use crate::config::args::{DataArgs, RemoteArgs, ServeArgs};
 use crate::error::Error;
 use crate::prove::ProveArgs;
-use crate::remote::RemoteArgs;
 
 /// An S3-compatible storage server that never writes a readable byte.
 #[derive(Debug, Parser)]

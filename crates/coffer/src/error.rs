@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coffer_admin::AdminError;
+use coffer_client::ClientError;
 use coffer_vault::VaultError;
 
 /// A failure that ends the program.
@@ -72,18 +73,6 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
     },
-    /// No server answers on the data folder's socket.
-    #[error(
-        "no server runs on {data} ({source}); start one with `coffer serve --data {data}`, \
-         or name another folder with --data",
-        data = data.display()
-    )]
-    NoServer {
-        /// The data folder.
-        data: PathBuf,
-        /// Why the socket could not be reached.
-        source: io::Error,
-    },
     /// The folder is no data folder.
     #[error(
         "there is no keystore in {data}: name a data folder with --data",
@@ -91,16 +80,6 @@ pub enum Error {
     )]
     NoKeystore {
         /// The folder.
-        data: PathBuf,
-    },
-    /// The data folder's socket is another user's.
-    #[error(
-        "the server on {data} cannot be asked: permission denied; \
-         run this as root or as the user that the server runs as",
-        data = data.display()
-    )]
-    NotOwner {
-        /// The data folder.
         data: PathBuf,
     },
     /// A server holds the data folder.
@@ -124,47 +103,25 @@ pub enum Error {
     /// The local socket could not be made.
     #[error(transparent)]
     Admin(#[from] AdminError),
-    /// A file with an access key, or the environment, does not say what it should.
-    #[error("{place}: {problem}")]
-    Credentials {
-        /// Where the access key was looked for.
-        place: String,
-        /// What is wrong, and what to do.
+    /// A running server could not be asked, or said no.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// A rotation stopped before its end.
+    #[error("{problem}; the next start of the server goes on with it")]
+    RotationFailed {
+        /// Why.
         problem: String,
-    },
-    /// A server could not be reached over the network.
-    #[error("{endpoint} cannot be reached: {problem}")]
-    Unreachable {
-        /// Where it should be.
-        endpoint: String,
-        /// Why not.
-        problem: String,
-    },
-    /// A server answered, but not in this version's language.
-    #[error("the server on {place} {problem}; is it of the same version as this program?")]
-    Answer {
-        /// Data folder or endpoint.
-        place: String,
-        /// What it did.
-        problem: String,
-    },
-    /// The server said no.
-    #[error("{message}")]
-    Refused {
-        /// For programs: a word that stays the same.
-        code: String,
-        /// The server's words.
-        message: String,
     },
 }
 
 impl Error {
-    /// 2 for what whoever typed the command can mend by typing another, else 1.
+    /// 2 for what typing another command mends, else 1.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::ConfigUnreadable { .. } | Self::Config { .. } | Self::Option { .. } => {
-                ExitCode::from(2)
-            }
+            Self::ConfigUnreadable { .. }
+            | Self::Config { .. }
+            | Self::Option { .. }
+            | Self::Client(ClientError::NoAddress) => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }

@@ -10,8 +10,6 @@ pub mod output;
 
 pub mod secrets;
 
-pub mod remote;
-
 pub mod log;
 
 pub mod config;

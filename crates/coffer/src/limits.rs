@@ -68,9 +68,6 @@ pub const CANARY_SMALL_BYTES: usize = 5_000;
 /// A canary that lies in a blob, in bytes.
 pub const CANARY_LARGE_BYTES: usize = 1 << 20;
 
-/// The longest answer to a canary's requests, in bytes.
-pub const CANARY_ANSWER_BYTES: usize = 2 << 20;
-
 /// The longest passphrase or PIN, in bytes.
 pub const PASSPHRASE_MAX_BYTES: usize = 1024;
 
@@ -137,9 +134,6 @@ pub const CERTIFICATE_DAYS: u64 = 397;
 /// needs to distribute `ca.pem` twice. Its end is not watched.
 pub const AUTHORITY_DAYS: u64 = 20 * 365;
 
-/// Bytes of one line of the verify report.
-pub const REPORT_LINE_BYTES: usize = 64 * 1024;
-
 /// How often a command looks how far a rotation is.
 pub const ROTATION_LOOK: Duration = Duration::from_millis(200);
 
@@ -148,12 +142,6 @@ pub const EXPORT_FILE_BYTES: u64 = coffer_keys::limits::EXPORT_MAX_BYTES as u64;
 
 /// Bytes of a receipt that is read from a file; one of 10,000 buckets has 2 MB.
 pub const RECEIPT_BYTES: u64 = 16 * 1024 * 1024;
-
-/// Bytes of one answer of the administration API.
-pub const ANSWER_BYTES: usize = 64 * 1024 * 1024;
-
-/// How long it may take to reach a server elsewhere.
-pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Limits that a configuration file can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use coffer_client::AdminClient;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::commands::audit::{AuditCommand, audit};
@@ -24,7 +25,6 @@ use crate::hardening::harden;
 use crate::limits::{BLOCKING_THREADS, END_WAIT, EVENT_INTERVAL};
 use crate::log::{self, LogFormat, LogLevel};
 use crate::prove::prove;
-use crate::remote::Remote;
 use crate::secrets::root_source::secrets_of;
 use crate::serve::serve;
 
@@ -55,12 +55,13 @@ pub fn run() -> ExitCode {
         }),
         Command::Receipt(ReceiptArgs {
             command: ReceiptCommand::Verify(args),
+            answer,
         }) => cli
             .alone("receipt verify")
-            .and_then(|()| verify_receipt(args)),
+            .and_then(|()| verify_receipt(args, answer.json)),
         asking => config::data(&cli.data)
-            .and_then(|data| Remote::new(data, &cli.remote))
-            .and_then(|remote| block_on(ask(&remote, asking))),
+            .and_then(|data| Ok(cli.remote.server(data)?))
+            .and_then(|server| block_on(ask(&server, asking))),
     };
     // For these, 1 says that something was found, so all else is 2.
     let failure = verifies(&cli.command).then(|| ExitCode::from(2));
@@ -81,20 +82,21 @@ fn verifies(command: &Command) -> bool {
 }
 
 /// The commands that ask a running server.
-async fn ask(remote: &Remote, command: &Command) -> Result<ExitCode, Error> {
+async fn ask(server: &AdminClient, command: &Command) -> Result<ExitCode, Error> {
     match command {
-        Command::Level(args) => return level(remote, &args.command).await,
-        Command::Bucket(args) => return bucket(remote, &args.command).await,
-        Command::Subject(args) => subject(remote, &args.command).await?,
-        Command::Key(args) => return key(remote, &args.command).await,
-        Command::Request(args) => return request(remote, &args.command).await,
-        Command::Keystore(args) => return keystore(remote, &args.command).await,
-        Command::Receipt(args) => receipt(remote, &args.command).await?,
-        Command::Audit(args) => return audit(remote, args).await,
-        Command::Verify(args) => return verify(remote, args).await,
-        Command::Serve(_) | Command::Offline(_) | Command::Prove(_) | Command::Tls(_) => {}
+        Command::Level(args) => level(server, args).await,
+        Command::Bucket(args) => bucket(server, args).await,
+        Command::Subject(args) => subject(server, args).await,
+        Command::Key(args) => key(server, args).await,
+        Command::Request(args) => request(server, args).await,
+        Command::Keystore(args) => keystore(server, args).await,
+        Command::Receipt(args) => receipt(server, args).await,
+        Command::Audit(args) => audit(server, args).await,
+        Command::Verify(args) => verify(server, args).await,
+        Command::Serve(_) | Command::Offline(_) | Command::Prove(_) | Command::Tls(_) => {
+            Ok(ExitCode::SUCCESS)
+        }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// As many workers as there are processors to run on; tokio asks the system, which knows about

@@ -6,6 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use coffer_admin::{Report, VerifyRequest};
+use coffer_client::{
+    AdminClient, ClientError, Credentials, HttpsServer, Lines, S3Client, connector,
+};
 use coffer_keys::{KeyFolder, SourceSecrets, SourceSpec};
 use coffer_vault::VaultError;
 use coffer_vault::offline::Offline;
@@ -13,11 +16,8 @@ use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::config;
-use crate::config::args::DataArgs;
+use crate::config::args::{DataArgs, RemoteArgs};
 use crate::error::Error;
-use crate::remote::credentials::Credentials;
-use crate::remote::lines::Lines;
-use crate::remote::{Remote, RemoteArgs, connector};
 use crate::secrets::passphrase::{PassphraseArgs, Purpose};
 
 pub mod kind;
@@ -32,12 +32,9 @@ pub mod walk;
 
 pub mod needles;
 
-pub mod s3;
-
 pub mod canary;
 
 use self::report::{Commitments, Proof};
-use self::s3::S3;
 use self::walk::Walk;
 
 /// `coffer prove`.
@@ -74,10 +71,10 @@ pub async fn prove(
     }
     let bar = bar(args.json);
     let mut proof = Proof::default();
-    let server = Remote::Local { data: data.clone() };
+    let server = AdminClient::Local { data: data.clone() };
     let is_running = match server.get::<serde_json::Value>("/health/ready").await {
-        Ok(_) | Err(Error::Answer { .. } | Error::Refused { .. }) => true,
-        Err(Error::NotOwner { data }) => return Err(Error::NotOwner { data }),
+        Ok(_) | Err(ClientError::Answer { .. } | ClientError::Refused { .. }) => true,
+        Err(error @ ClientError::NotOwner { .. }) => return Err(error.into()),
         Err(_) => false,
     };
 
@@ -167,7 +164,7 @@ fn look(data: &Path, is_running: bool, bar: &ProgressBar, proof: &mut Proof) -> 
 
 /// Has the running server compare every blob's commitment.
 async fn ask_commitments(
-    server: &Remote,
+    server: &AdminClient,
     bar: &ProgressBar,
     proof: &mut Proof,
 ) -> Result<(), Error> {
@@ -180,16 +177,14 @@ async fn ask_commitments(
         .await
     {
         Ok(body) => body,
-        Err(error @ Error::Refused { .. }) => {
+        Err(error @ ClientError::Refused { .. }) => {
             proof.leave_out(format!("commitments: {error}"));
             return Ok(());
         }
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
-    let mut lines = Lines::new(body);
-    while let Some(line) = lines.next(server).await? {
-        let report =
-            serde_json::from_slice(&line).map_err(|_| server.nonsense("gave an unknown answer"))?;
+    let mut lines = Lines::new(server, body);
+    while let Some((report, _)) = lines.next().await? {
         match report {
             Report::Progress { checked_count, .. } => bar.set_position(checked_count),
             // Names of objects stay where they are.
@@ -207,7 +202,7 @@ async fn ask_commitments(
             }
         }
     }
-    Err(server.nonsense("ended before its report did"))
+    Err(server.misunderstood("ended before its report did").into())
 }
 
 /// Compares them here, if the root key can be had without asking anybody.
@@ -259,8 +254,9 @@ async fn plant(
     let own = data.join("tls/ca.pem");
     let ca: Option<PathBuf> = remote.ca.clone().or_else(|| own.exists().then_some(own));
     let tls = connector(ca.as_deref()).map_err(|error| error.to_string())?;
-    let s3 = S3::new(endpoint, tls, credentials)
-        .ok_or("write an address such as https://127.0.0.1:9000 (--s3)")?;
+    let server = HttpsServer::parse(endpoint)
+        .map_err(|_| "write an address such as https://127.0.0.1:9000 (--s3)")?;
+    let s3 = S3Client::new(server, tls, credentials);
     canary::canary(&s3, endpoint, data, proof).await
 }
 

@@ -1,6 +1,5 @@
 //! A coffer server of the lab's own: a data folder, a port and an access key that nobody else uses.
 
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -90,19 +89,15 @@ impl CofferServer {
     /// The access key that the first start made.
     pub fn credentials(&self) -> Result<Credentials> {
         let path = self.data.join("credentials");
-        let text = fs::read_to_string(&path).doing(|| format!("reading {}", path.display()))?;
-        let field = |name: &str| {
-            let mut lines = text.lines().filter_map(|line| line.split_once('='));
-            let found = lines.find(|(key, _)| key.trim() == name);
-            found.map(|(_, value)| value.trim().to_owned())
-        };
-        match (field("aws_access_key_id"), field("aws_secret_access_key")) {
-            (Some(id), Some(secret)) => Ok(Credentials::new(id, secret)),
-            _ => Err(LabError::Data {
-                file: path.display().to_string(),
-                what: "no access key in it".into(),
-            }),
-        }
+        let key = coffer_client::Credentials::of_file(&path, "default");
+        let key = key.map_err(|error| LabError::Data {
+            file: path.display().to_string(),
+            what: error.to_string(),
+        })?;
+        Ok(Credentials::new(
+            key.access_key_id,
+            key.secret_access_key.as_str(),
+        ))
     }
 }
 

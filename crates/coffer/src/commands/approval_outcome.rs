@@ -4,19 +4,29 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use coffer_admin::{ApprovalOutcome, AuditPruned, PendingRequest, RootRotation};
+use coffer_admin::{ApprovalOutcome, AuditPruned, PendingRequest, RootRotation, Waiting};
+use coffer_client::{AdminClient, segment};
 use http::Method;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::commands::export::Export;
 use crate::error::Error;
 use crate::output::printable::size;
 use crate::output::table::{moment, sheet, show};
-use crate::remote::{Remote, segment};
 
 /// The exit code when others have to approve what was asked for: it has not been done.
 const WAITS: u8 = 3;
+
+/// What the server says of an act that may take approvals.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub enum MayWait<T> {
+    /// Others have to approve it.
+    Waits(Box<Waiting>),
+    /// It is done.
+    Done(T),
+}
 
 /// What is typed to erase something.
 #[derive(Debug, Args)]
@@ -26,38 +36,36 @@ pub struct EraseArgs {
     /// Don't ask for its name to be typed
     #[arg(long)]
     pub yes: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Erases a `level` or a `bucket`.
 pub async fn erase(
-    remote: &Remote,
+    server: &AdminClient,
     what: &'static str,
     args: &EraseArgs,
+    json: bool,
 ) -> Result<ExitCode, Error> {
-    let EraseArgs { name, yes, json } = args;
+    let EraseArgs { name, yes } = args;
     confirm(what, name, *yes)?;
     let path = format!("/v1/{what}s/{}/erase", segment(name));
-    ask(remote, &path, None::<&()>, None, *json).await
+    ask(server, &path, None::<&()>, None, json).await
 }
 
 /// Asks for an erase or an export, and shows what became of it.
 pub async fn ask(
-    remote: &Remote,
+    server: &AdminClient,
     path: &str,
     input: Option<&(impl Serialize + Sync)>,
     export: Option<Export<'_>>,
     json: bool,
 ) -> Result<ExitCode, Error> {
-    let outcome: ApprovalOutcome = remote.call(Method::POST, path, input).await?;
-    tell(remote, outcome, export, json)
+    let outcome: ApprovalOutcome = server.call(Method::POST, path, input).await?;
+    tell(server, outcome, export, json)
 }
 
 /// Shows what became of what was asked for, or approved.
 pub fn tell(
-    remote: &Remote,
+    server: &AdminClient,
     outcome: ApprovalOutcome,
     export: Option<Export<'_>>,
     json: bool,
@@ -74,7 +82,7 @@ pub fn tell(
         (Some(receipt), ..) => show(json, &receipt, receipt_sheet)?,
         (None, Some(text), Some(export), _) => export.save(&text, json)?,
         (None, None, _, Some(request)) => return waits(&request, json),
-        _ => return Err(remote.nonsense("gave an unknown answer")),
+        _ => return Err(server.misunderstood("gave an unknown answer").into()),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use coffer_admin::{AuditRecord, AuditReport, AuditVerifyRequest};
 use coffer_audit::{AuditError, Hash, Recorded};
+use coffer_client::{AdminClient, ClientError, Lines};
 use coffer_vault::offline::OfflineAudit;
 use coffer_vault::{AuditQuery, VaultError};
 use http::Method;
@@ -15,9 +16,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::output::printable::printable;
-use crate::output::table::{moment, show};
-use crate::remote::Remote;
-use crate::remote::lines::Lines;
+use crate::output::table::{AnswerArgs, moment, show};
 use crate::secrets::passphrase::PassphraseArgs;
 use crate::secrets::root_source::secrets_of;
 
@@ -32,6 +31,9 @@ use self::prune::{PruneArgs, prune};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct AuditArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     /// Where the passphrase of a stopped server's root key comes from.
     #[command(flatten)]
     pub passphrase: PassphraseArgs,
@@ -52,9 +54,6 @@ pub enum AuditCommand {
         /// Only so many at the end [default: 100, unless --since is given]
         #[arg(long, value_name = "N")]
         last: Option<u64>,
-        /// Print JSON, an object a line
-        #[arg(long)]
-        json: bool,
     },
     /// Show records as they come, until interrupted
     #[command(after_help = EXAMPLES)]
@@ -62,9 +61,6 @@ pub enum AuditCommand {
         /// Which ones [default: from the last 10 on].
         #[command(flatten)]
         wanted: WantedArgs,
-        /// Print JSON, an object a line
-        #[arg(long)]
-        json: bool,
     },
     /// Verify every record, every checkpoint, and that the end is there
     #[command(after_help = VERIFY_EXAMPLES)]
@@ -89,9 +85,6 @@ pub struct VerifyArgs {
     /// A receipt whose last audit record must be in the log
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub receipt: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The part of a receipt that counts here.
@@ -112,29 +105,30 @@ const FOLLOWED: u64 = 10;
 
 /// Asks, and shows the answer. Where no server runs on this machine's data folder, its files are
 /// read.
-pub async fn audit(remote: &Remote, args: &AuditArgs) -> Result<ExitCode, Error> {
+pub async fn audit(server: &AdminClient, args: &AuditArgs) -> Result<ExitCode, Error> {
     let asking = Asking {
-        remote,
+        server,
         passphrase: &args.passphrase,
     };
+    let json = args.answer.json;
     match &args.command {
-        AuditCommand::Show { wanted, last, json } => {
+        AuditCommand::Show { wanted, last } => {
             let last = last.or(wanted.since.is_none().then_some(SHOWN));
-            asking.records(wanted, last, false, *json).await
+            asking.records(wanted, last, false, json).await
         }
-        AuditCommand::Follow { wanted, json } => {
+        AuditCommand::Follow { wanted } => {
             let last = wanted.since.is_none().then_some(FOLLOWED);
-            asking.records(wanted, last, true, *json).await
+            asking.records(wanted, last, true, json).await
         }
         AuditCommand::Export { wanted } => asking.records(wanted, None, false, true).await,
-        AuditCommand::Verify(args) => asking.verify(args).await,
-        AuditCommand::Prune(args) => prune(remote, args).await,
+        AuditCommand::Verify(args) => asking.verify(args, json).await,
+        AuditCommand::Prune(args) => prune(server, args, json).await,
     }
 }
 
 /// Whom to ask, and how to open the files where nobody answers.
 struct Asking<'a> {
-    remote: &'a Remote,
+    server: &'a AdminClient,
     passphrase: &'a PassphraseArgs,
 }
 
@@ -155,12 +149,15 @@ impl Asking<'_> {
             path += &format!("last={last}");
         }
         let mut printer = Printer { json, problems: 0 };
-        let done = match self.remote.open(Method::GET, &path, None::<&()>).await {
-            Err(Error::NoServer { data, .. }) if !follow && is_data(&data) => {
+        let done = match self.server.open(Method::GET, &path, None::<&()>).await {
+            Err(ClientError::NoServer { data, .. }) if !follow && is_data(&data) => {
                 self.read_files(&data, wanted.offline(last), &mut printer)
             }
-            Err(error) => Err(error),
-            Ok(body) => self.print(Lines::new(body), &mut printer).await,
+            Err(error) => Err(error.into()),
+            Ok(body) => {
+                self.print(Lines::new(self.server, body), &mut printer)
+                    .await
+            }
         };
         match done {
             // Whoever reads our output has read enough.
@@ -173,10 +170,8 @@ impl Asking<'_> {
         })
     }
 
-    async fn print(&self, mut lines: Lines, printer: &mut Printer) -> Result<(), Error> {
-        while let Some(line) = lines.next(self.remote).await? {
-            let record = serde_json::from_slice(&line)
-                .map_err(|_| self.remote.nonsense("gave an unknown answer"))?;
+    async fn print(&self, mut lines: Lines<'_>, printer: &mut Printer) -> Result<(), Error> {
+        while let Some((record, _)) = lines.next().await? {
             printer.print(&record)?;
         }
         Ok(())
@@ -210,7 +205,7 @@ impl Asking<'_> {
         }
     }
 
-    async fn verify(&self, args: &VerifyArgs) -> Result<ExitCode, Error> {
+    async fn verify(&self, args: &VerifyArgs, json: bool) -> Result<ExitCode, Error> {
         let wanted = match &args.receipt {
             Some(path) => Some(of_receipt(path)?),
             None => args.record,
@@ -220,15 +215,15 @@ impl Asking<'_> {
             hash: wanted.map(|wanted| wanted.hash.to_string()),
         };
         let asked = self
-            .remote
+            .server
             .call(Method::POST, "/v1/audit/verify", Some(&request));
         let report: AuditReport = match asked.await {
-            Err(Error::NoServer { data, .. }) if is_data(&data) => {
+            Err(ClientError::NoServer { data, .. }) if is_data(&data) => {
                 self.offline(&data)?.verify(wanted)?.into()
             }
             asked => asked?,
         };
-        show(args.json, &report, summary)?;
+        show(json, &report, summary)?;
         Ok(match report.sound {
             true => ExitCode::SUCCESS,
             false => ExitCode::from(WRONG),

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use coffer_admin::{Bucket, BucketRequest};
+use coffer_client::{AdminClient, segment};
 use http::Method;
 use serde_json::json;
 
@@ -11,13 +12,15 @@ use crate::commands::approval_outcome::{EraseArgs, erase};
 use crate::commands::rotation::rotate;
 use crate::error::Error;
 use crate::output::printable::size;
-use crate::output::table::{Flush, done, moment, sheet, show, table};
-use crate::remote::{Remote, segment};
+use crate::output::table::{AnswerArgs, Flush, done, moment, sheet, show, table};
 
 /// `coffer bucket`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct BucketArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: BucketCommand,
@@ -34,25 +37,15 @@ pub enum BucketCommand {
         /// Its level
         #[arg(long, default_value = "default")]
         level: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// List buckets
     #[command(after_help = EXAMPLES)]
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List,
     /// Show a bucket
     #[command(after_help = EXAMPLES)]
     Show {
         /// Bucket
         name: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Erase a bucket with all that it holds: destroy its keys, at once and for good
     #[command(after_help = ERASE_EXAMPLES)]
@@ -62,49 +55,44 @@ pub enum BucketCommand {
     Rotate {
         /// Bucket
         name: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Delete an empty bucket
     #[command(after_help = EXAMPLES)]
     Delete {
         /// Bucket
         name: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
 }
 
 /// Asks, and shows the answer.
-pub async fn bucket(remote: &Remote, command: &BucketCommand) -> Result<ExitCode, Error> {
+pub async fn bucket(server: &AdminClient, args: &BucketArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
     let path = |name: &str| format!("/v1/buckets/{}", segment(name));
-    match command {
-        BucketCommand::Erase(args) => return erase(remote, "bucket", args).await,
-        BucketCommand::Create { name, level, json } => {
+    match &args.command {
+        BucketCommand::Erase(args) => return erase(server, "bucket", args, json).await,
+        BucketCommand::Create { name, level } => {
             let request = BucketRequest {
                 name: name.clone(),
                 level: level.clone(),
             };
-            let made: Bucket = remote
+            let made: Bucket = server
                 .call(Method::POST, "/v1/buckets", Some(&request))
                 .await?;
-            show(*json, &made, one)?;
+            show(json, &made, one)?;
         }
-        BucketCommand::List { json } => {
-            let buckets: Vec<Bucket> = remote.get("/v1/buckets").await?;
-            show(*json, &buckets, |buckets| many(buckets))?;
+        BucketCommand::List => {
+            let buckets: Vec<Bucket> = server.get("/v1/buckets").await?;
+            show(json, &buckets, |buckets| many(buckets))?;
         }
-        BucketCommand::Show { name, json } => {
-            show(*json, &remote.get::<Bucket>(&path(name)).await?, one)?;
+        BucketCommand::Show { name } => {
+            show(json, &server.get::<Bucket>(&path(name)).await?, one)?;
         }
-        BucketCommand::Rotate { name, json } => {
-            return rotate(remote, &format!("{}/rotate", path(name)), *json).await;
+        BucketCommand::Rotate { name } => {
+            return rotate(server, &format!("{}/rotate", path(name)), json).await;
         }
-        BucketCommand::Delete { name, json } => {
-            remote.delete(&path(name)).await?;
-            done(*json, &json!({ "name": name, "deleted": true }))?;
+        BucketCommand::Delete { name } => {
+            server.delete(&path(name)).await?;
+            done(json, &json!({ "name": name, "deleted": true }))?;
         }
     }
     Ok(ExitCode::SUCCESS)

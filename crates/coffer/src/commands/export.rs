@@ -25,7 +25,15 @@ impl<'a> Export<'a> {
         level: &'a str,
         recipients: &'a [String],
         out: Option<&Path>,
+        json: bool,
     ) -> Result<Self, Error> {
+        if json && out.is_none() {
+            return Err(Error::Option {
+                option: "--json",
+                problem: "this is an export: give the file that it goes to as well, with --out"
+                    .to_owned(),
+            });
+        }
         Ok(Self {
             level,
             recipients,
@@ -111,7 +119,7 @@ mod tests {
     fn a_file_is_there_from_the_start_and_goes_when_no_export_comes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret.age");
-        let export = || Export::new("secret", &[], Some(&path));
+        let export = || Export::new("secret", &[], Some(&path), false);
         let asked = export().unwrap();
         assert!(path.exists() && export().is_err());
         assert!(path.exists(), "whoever came second took it away");

@@ -6,19 +6,22 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use coffer_admin::{AdoptRequest, ExportRequest, Import, ImportRequest, ImportedBucket, Secret};
+use coffer_client::{AdminClient, segment};
 use http::Method;
 
 use crate::commands::approval_outcome::ask;
 use crate::commands::export::Export;
 use crate::error::Error;
 use crate::limits::EXPORT_FILE_BYTES;
-use crate::output::table::{Flush, or_dash, show, table};
-use crate::remote::{Remote, segment};
+use crate::output::table::{AnswerArgs, Flush, or_dash, show, table};
 
 /// `coffer key`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct KeyArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: KeyCommand,
@@ -38,9 +41,6 @@ pub enum KeyCommand {
         /// Where to write it: a file that is not there yet [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
-        /// Print JSON: what was exported, for whom, to which file
-        #[arg(long, requires = "out")]
-        json: bool,
     },
     /// Take in a level from an export, with the buckets whose folders have been copied
     #[command(after_help = EXAMPLES)]
@@ -53,9 +53,6 @@ pub enum KeyCommand {
         /// Another name for the level
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Adopt a bucket of an imported level whose folder has been copied since
     #[command(after_help = EXAMPLES)]
@@ -65,55 +62,47 @@ pub enum KeyCommand {
         /// Another name for the bucket
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
 }
 
 /// Asks, and shows the answer.
-pub async fn key(remote: &Remote, command: &KeyCommand) -> Result<ExitCode, Error> {
-    match command {
-        KeyCommand::Export {
-            level,
-            to,
-            out,
-            json,
-        } => {
+pub async fn key(server: &AdminClient, args: &KeyArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
+    match &args.command {
+        KeyCommand::Export { level, to, out } => {
             let path = format!("/v1/levels/{}/export", segment(level));
             let request = ExportRequest {
                 recipients: to.clone(),
             };
-            let export = Export::new(level, to, out.as_deref())?;
-            return ask(remote, &path, Some(&request), Some(export), *json).await;
+            let export = Export::new(level, to, out.as_deref(), json)?;
+            return ask(server, &path, Some(&request), Some(export), json).await;
         }
         KeyCommand::Import {
             file,
             identity,
             name,
-            json,
         } => {
             let request = ImportRequest {
                 export: read(file)?,
                 identity: Secret(identity_line(identity)?),
                 name: name.clone(),
             };
-            let import: Import = remote
+            let import: Import = server
                 .call(Method::POST, "/v1/imports", Some(&request))
                 .await?;
-            show(*json, &import, |import| {
+            show(json, &import, |import| {
                 format!("level {}\n{}", import.level, many(&import.buckets))
             })?;
         }
-        KeyCommand::Adopt { id, name, json } => {
+        KeyCommand::Adopt { id, name } => {
             let request = AdoptRequest {
                 id: id.clone(),
                 name: name.clone(),
             };
-            let bucket: ImportedBucket = remote
+            let bucket: ImportedBucket = server
                 .call(Method::POST, "/v1/adoptions", Some(&request))
                 .await?;
-            show(*json, &bucket, |bucket| many(std::slice::from_ref(bucket)))?;
+            show(json, &bucket, |bucket| many(std::slice::from_ref(bucket)))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -3,16 +3,15 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use coffer_admin::{Keystore, MoveRequest, RootRotation, Rotation, Secret, Waiting};
+use coffer_admin::{Keystore, MoveRequest, RootRotation, Rotation, Secret};
+use coffer_client::AdminClient;
 use coffer_keys::SourceSpec;
 use http::Method;
-use serde::Deserialize;
 
-use crate::commands::approval_outcome::{rerooted, waits};
+use crate::commands::approval_outcome::{MayWait, rerooted, waits};
 use crate::commands::rotation::rotations_table;
 use crate::error::Error;
-use crate::output::table::{Flush, sheet, show, table, yes_no};
-use crate::remote::Remote;
+use crate::output::table::{AnswerArgs, Flush, sheet, show, table, yes_no};
 use crate::secrets::passphrase::PassphraseArgs;
 use crate::secrets::root_source::secrets_for;
 
@@ -20,6 +19,9 @@ use crate::secrets::root_source::secrets_for;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct KeystoreArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: KeystoreCommand,
@@ -30,18 +32,10 @@ pub struct KeystoreArgs {
 pub enum KeystoreCommand {
     /// Show where the root key is, what destroying it there proves, and what is being rotated
     #[command(after_help = EXAMPLES)]
-    Status {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Status,
     /// Put everything under a new root key, and destroy the old one
     #[command(after_help = EXAMPLES)]
-    Rotate {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Rotate,
     /// Move the root key into another source, without a stop, and destroy the old one
     #[command(after_help = EXAMPLES)]
     Move {
@@ -51,39 +45,33 @@ pub enum KeystoreCommand {
         /// Where the new passphrase comes from.
         #[command(flatten)]
         passphrase: PassphraseArgs,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
 }
 
 /// Asks, and shows the answer.
-pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<ExitCode, Error> {
-    match command {
-        KeystoreCommand::Status { json } => {
-            let keystore: Keystore = remote.get("/v1/keystore").await?;
-            show(*json, &keystore, |keystore| {
+pub async fn keystore(server: &AdminClient, args: &KeystoreArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
+    match &args.command {
+        KeystoreCommand::Status => {
+            let keystore: Keystore = server.get("/v1/keystore").await?;
+            show(json, &keystore, |keystore| {
                 format!("{}\n{}", one(keystore), level_keys(keystore))
             })?;
-            let rotations: Vec<Rotation> = remote.get("/v1/rotations").await?;
-            if !*json && !rotations.is_empty() {
+            let rotations: Vec<Rotation> = server.get("/v1/rotations").await?;
+            if !json && !rotations.is_empty() {
                 show(false, &rotations, |rotations| {
                     format!("\n{}", rotations_table(rotations))
                 })?;
             }
         }
-        KeystoreCommand::Rotate { json } => {
+        KeystoreCommand::Rotate => {
             let path = "/v1/keystore/rotate";
-            match remote.call(Method::POST, path, None::<&()>).await? {
-                Asked::Waits(waiting) => return waits(&waiting.request, *json),
-                Asked::Done::<RootRotation>(rotated) => show(*json, &rotated, rerooted)?,
+            match server.call(Method::POST, path, None::<&()>).await? {
+                MayWait::Waits(waiting) => return waits(&waiting.request, json),
+                MayWait::Done::<RootRotation>(rotated) => show(json, &rotated, rerooted)?,
             }
         }
-        KeystoreCommand::Move {
-            to,
-            passphrase,
-            json,
-        } => {
+        KeystoreCommand::Move { to, passphrase } => {
             let secrets = secrets_for(to, passphrase)?;
             let text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
                 Ok(text) => Ok(Secret(text.to_owned())),
@@ -102,21 +90,13 @@ pub async fn keystore(remote: &Remote, command: &KeystoreCommand) -> Result<Exit
                 pin: secrets.pin.as_ref().map(|pin| Secret(pin.to_string())),
             };
             let path = "/v1/keystore/move";
-            match remote.call(Method::POST, path, Some(&request)).await? {
-                Asked::Waits(waiting) => return waits(&waiting.request, *json),
-                Asked::Done::<Keystore>(moved) => show(*json, &moved, one)?,
+            match server.call(Method::POST, path, Some(&request)).await? {
+                MayWait::Waits(waiting) => return waits(&waiting.request, json),
+                MayWait::Done::<Keystore>(moved) => show(json, &moved, one)?,
             }
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// What became of what was asked for.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Asked<T> {
-    Waits(Box<Waiting>),
-    Done(T),
 }
 
 fn one(keystore: &Keystore) -> String {

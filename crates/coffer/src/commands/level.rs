@@ -4,18 +4,21 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use coffer_admin::{Level, LevelRequest};
+use coffer_client::{AdminClient, segment};
 use http::Method;
 
 use crate::commands::approval_outcome::{EraseArgs, erase};
 use crate::commands::rotation::rotate;
 use crate::error::Error;
-use crate::output::table::{Flush, moment, or_dash, sheet, show, table, yes_no};
-use crate::remote::{Remote, segment};
+use crate::output::table::{AnswerArgs, Flush, moment, or_dash, sheet, show, table, yes_no};
 
 /// `coffer level`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct LevelArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: LevelCommand,
@@ -29,11 +32,7 @@ pub enum LevelCommand {
     Create(CreateArgs),
     /// List levels
     #[command(after_help = EXAMPLES)]
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List,
     /// Erase a level: destroy its key and those of its buckets, at once and for good
     #[command(after_help = ERASE_EXAMPLES)]
     Erase(EraseArgs),
@@ -42,18 +41,12 @@ pub enum LevelCommand {
     Rotate {
         /// Level
         name: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Show a level
     #[command(after_help = EXAMPLES)]
     Show {
         /// Level
         name: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
 }
 
@@ -82,15 +75,13 @@ pub struct CreateArgs {
     /// Record reads and writes of its objects in the audit log
     #[arg(long)]
     pub audit_data: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Asks, and shows the answer.
-pub async fn level(remote: &Remote, command: &LevelCommand) -> Result<ExitCode, Error> {
-    match command {
-        LevelCommand::Erase(args) => return erase(remote, "level", args).await,
+pub async fn level(server: &AdminClient, args: &LevelArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
+    match &args.command {
+        LevelCommand::Erase(args) => return erase(server, "level", args, json).await,
         LevelCommand::Create(args) => {
             let request = LevelRequest {
                 name: args.name.clone(),
@@ -100,22 +91,22 @@ pub async fn level(remote: &Remote, command: &LevelCommand) -> Result<ExitCode, 
                 approvals: args.approvals,
                 audit_data: args.audit_data,
             };
-            let made: Level = remote
+            let made: Level = server
                 .call(Method::POST, "/v1/levels", Some(&request))
                 .await?;
-            show(args.json, &made, one)?;
+            show(json, &made, one)?;
         }
-        LevelCommand::List { json } => {
-            let levels: Vec<Level> = remote.get("/v1/levels").await?;
-            show(*json, &levels, |levels| many(levels))?;
+        LevelCommand::List => {
+            let levels: Vec<Level> = server.get("/v1/levels").await?;
+            show(json, &levels, |levels| many(levels))?;
         }
-        LevelCommand::Rotate { name, json } => {
+        LevelCommand::Rotate { name } => {
             let path = format!("/v1/levels/{}/rotate", segment(name));
-            return rotate(remote, &path, *json).await;
+            return rotate(server, &path, json).await;
         }
-        LevelCommand::Show { name, json } => {
+        LevelCommand::Show { name } => {
             let path = format!("/v1/levels/{}", segment(name));
-            show(*json, &remote.get::<Level>(&path).await?, one)?;
+            show(json, &server.get::<Level>(&path).await?, one)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use coffer_admin::{ReceiptEntry, ReceiptKey};
+use coffer_client::{AdminClient, segment};
 use coffer_keys::receipt::{Receipt, ReceiptPublicKey};
 use serde_json::Value;
 
@@ -14,13 +15,15 @@ use crate::commands::approval_outcome::receipt_sheet;
 use crate::error::Error;
 use crate::limits::RECEIPT_BYTES;
 use crate::output::printable::size;
-use crate::output::table::{Flush, moment, show, table};
-use crate::remote::{Remote, segment};
+use crate::output::table::{AnswerArgs, Flush, moment, show, table};
 
 /// `coffer receipt`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct ReceiptArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: ReceiptCommand,
@@ -31,27 +34,16 @@ pub struct ReceiptArgs {
 pub enum ReceiptCommand {
     /// List receipts, the newest first
     #[command(after_help = EXAMPLES)]
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List,
     /// Show a receipt; its JSON is what was signed
     #[command(after_help = EXAMPLES)]
     Show {
         /// The receipt's id
         id: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Show the public key that verifies this server's receipts
     #[command(after_help = EXAMPLES)]
-    Key {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Key,
     /// Verify a receipt with the public key alone, without a server; exit status 1 if it is not
     /// genuine
     #[command(after_help = EXAMPLES)]
@@ -66,35 +58,32 @@ pub struct VerifyReceiptArgs {
     /// The server's public key: 64 hexadecimal digits, or a file that holds them
     #[arg(long, value_name = "PUBKEY")]
     pub key: String,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Asks, and shows the answer.
-pub async fn receipt(remote: &Remote, command: &ReceiptCommand) -> Result<(), Error> {
-    match command {
-        ReceiptCommand::List { json } => {
-            show(*json, &all(remote).await?, |receipts| many(receipts))
-        }
-        ReceiptCommand::Show { id, json } => {
+pub async fn receipt(server: &AdminClient, args: &ReceiptArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
+    match &args.command {
+        ReceiptCommand::List => show(json, &all(server).await?, |receipts| many(receipts)),
+        ReceiptCommand::Show { id } => {
             let path = format!("/v1/receipts/{}", segment(id));
-            show(*json, &remote.get::<Value>(&path).await?, receipt_sheet)
+            show(json, &server.get::<Value>(&path).await?, receipt_sheet)
         }
-        ReceiptCommand::Key { json } => {
-            let key: ReceiptKey = remote.get("/v1/receipt-key").await?;
-            show(*json, &key, |key| key.public_key.clone())
+        ReceiptCommand::Key => {
+            let key: ReceiptKey = server.get("/v1/receipt-key").await?;
+            show(json, &key, |key| key.public_key.clone())
         }
-        ReceiptCommand::Verify(args) => verify(args).map(drop),
-    }
+        ReceiptCommand::Verify(args) => return verify(args, json),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// All receipts, page by page: the server tells the newest first, and so many at a time.
-async fn all(remote: &Remote) -> Result<Vec<ReceiptEntry>, Error> {
-    let mut receipts: Vec<ReceiptEntry> = remote.get("/v1/receipts").await?;
+async fn all(server: &AdminClient) -> Result<Vec<ReceiptEntry>, Error> {
+    let mut receipts: Vec<ReceiptEntry> = server.get("/v1/receipts").await?;
     while let Some(last) = receipts.last() {
         let path = format!("/v1/receipts?until={}", segment(&last.signed_at));
-        let page: Vec<ReceiptEntry> = remote.get(&path).await?;
+        let page: Vec<ReceiptEntry> = server.get(&path).await?;
         // It begins with those of the same moment, which are known.
         let same = |receipt: &&ReceiptEntry| receipt.signed_at == last.signed_at;
         let known: HashSet<String> = { receipts.iter().rev() }
@@ -114,7 +103,7 @@ async fn all(remote: &Remote) -> Result<Vec<ReceiptEntry>, Error> {
 ///
 /// # Errors
 /// When the file or the key can't be read. That it is not genuine is no error here.
-pub fn verify(args: &VerifyReceiptArgs) -> Result<ExitCode, Error> {
+pub fn verify(args: &VerifyReceiptArgs, json: bool) -> Result<ExitCode, Error> {
     let text = read(&args.file)?;
     let key = public_key(&args.key)?;
     let verified = Receipt::from_json(&text).and_then(|receipt| {
@@ -124,7 +113,7 @@ pub fn verify(args: &VerifyReceiptArgs) -> Result<ExitCode, Error> {
     match verified {
         Ok(receipt) => {
             let value = serde_json::to_value(&receipt).expect("a receipt is JSON");
-            show(args.json, &value, |value| {
+            show(json, &value, |value| {
                 format!("genuine\n{}", receipt_sheet(value))
             })?;
             Ok(ExitCode::SUCCESS)

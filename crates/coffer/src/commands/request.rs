@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use coffer_admin::{ApprovalOutcome, PendingRequest};
+use coffer_client::{AdminClient, segment};
 use coffer_vault::VaultError;
 use http::Method;
 use serde_json::json;
@@ -13,13 +14,15 @@ use crate::commands::approval_outcome::{confirm, requester, tell};
 use crate::commands::export::Export;
 use crate::commands::rotation::follow;
 use crate::error::Error;
-use crate::output::table::{Flush, done, moment, show, table};
-use crate::remote::{Remote, segment};
+use crate::output::table::{AnswerArgs, Flush, done, moment, show, table};
 
 /// `coffer request`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct RequestArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: RequestCommand,
@@ -30,11 +33,7 @@ pub struct RequestArgs {
 pub enum RequestCommand {
     /// List what waits for an approval
     #[command(after_help = EXAMPLES)]
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List,
     /// Approve what somebody else has asked for; with the last approval it is done
     #[command(after_help = APPROVE_EXAMPLES)]
     Approve(ApproveArgs),
@@ -43,9 +42,6 @@ pub enum RequestCommand {
     Withdraw {
         /// The request's id
         id: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
 }
 
@@ -60,35 +56,33 @@ pub struct ApproveArgs {
     /// Where to write an export: a file that is not there yet [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Asks, and shows the answer.
-pub async fn request(remote: &Remote, command: &RequestCommand) -> Result<ExitCode, Error> {
-    match command {
-        RequestCommand::List { json } => {
-            show(*json, &waiting(remote).await?, |requests| many(requests))?;
+pub async fn request(server: &AdminClient, args: &RequestArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
+    match &args.command {
+        RequestCommand::List => {
+            show(json, &waiting(server).await?, |requests| many(requests))?;
         }
-        RequestCommand::Approve(args) => return approve(remote, args).await,
-        RequestCommand::Withdraw { id, json } => {
-            remote
+        RequestCommand::Approve(args) => return approve(server, args, json).await,
+        RequestCommand::Withdraw { id } => {
+            server
                 .delete(&format!("/v1/requests/{}", segment(id)))
                 .await?;
-            done(*json, &json!({ "id": id, "withdrawn": true }))?;
+            done(json, &json!({ "id": id, "withdrawn": true }))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn waiting(remote: &Remote) -> Result<Vec<PendingRequest>, Error> {
-    remote.get("/v1/requests").await
+async fn waiting(server: &AdminClient) -> Result<Vec<PendingRequest>, Error> {
+    Ok(server.get("/v1/requests").await?)
 }
 
 /// First looks up what is approved: an erase wants a name typed, an export a file.
-async fn approve(remote: &Remote, args: &ApproveArgs) -> Result<ExitCode, Error> {
-    let requests = waiting(remote).await?;
+async fn approve(server: &AdminClient, args: &ApproveArgs, json: bool) -> Result<ExitCode, Error> {
+    let requests = waiting(server).await?;
     let named = |request: &&PendingRequest| request.id == args.id;
     let request = requests.iter().find(named);
     let request = request.ok_or(VaultError::NoSuchRequest)?;
@@ -98,32 +92,21 @@ async fn approve(remote: &Remote, args: &ApproveArgs) -> Result<ExitCode, Error>
         (_, Some(level), "level.erase") => confirm("level", level, args.yes)?,
         _ => {}
     }
-    let export = is_export.then(|| export(request, args)).transpose()?;
+    let level = request.level.as_deref().unwrap_or_default();
+    let export = || Export::new(level, &request.recipients, args.out.as_deref(), json);
+    let export = is_export.then(export).transpose()?;
     let path = format!("/v1/requests/{}/approve", segment(&args.id));
-    let mut outcome: ApprovalOutcome = remote.call(Method::POST, &path, None::<&()>).await?;
+    let mut outcome: ApprovalOutcome = server.call(Method::POST, &path, None::<&()>).await?;
     match (outcome.rotation.take(), &outcome.request) {
-        (Some(rotation), _) => follow(remote, rotation, args.json).await,
+        (Some(rotation), _) => follow(server, rotation, json).await,
         // Nothing is left to be approved.
         (None, Some(request)) if request.approved => {
             eprintln!("approved: {} has to ask for it again", requester(request));
-            done(args.json, request)?;
+            done(json, request)?;
             Ok(ExitCode::SUCCESS)
         }
-        _ => tell(remote, outcome, export, args.json),
+        _ => tell(server, outcome, export, json),
     }
-}
-
-fn export<'a>(request: &'a PendingRequest, args: &ApproveArgs) -> Result<Export<'a>, Error> {
-    let out = args.out.as_deref();
-    if args.json && out.is_none() {
-        return Err(Error::Option {
-            option: "--json",
-            problem: "this is an export: give the file that it goes to as well, with --out"
-                .to_owned(),
-        });
-    }
-    let level = request.level.as_deref().unwrap_or_default();
-    Export::new(level, &request.recipients, out)
 }
 
 fn state(request: &PendingRequest) -> String {

@@ -2,38 +2,28 @@
 
 use std::process::ExitCode;
 
-use coffer_admin::{Rotation, Waiting};
+use coffer_admin::Rotation;
+use coffer_client::AdminClient;
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Deserialize;
 use tokio::time::sleep;
 
-use crate::commands::approval_outcome::waits;
+use crate::commands::approval_outcome::{MayWait, waits};
 use crate::error::Error;
 use crate::limits::ROTATION_LOOK;
 use crate::output::table::{Flush, moment, or_dash, show, table};
-use crate::remote::Remote;
 
 /// Begins a rotation at `path` and follows it to its end; or tells that it waits for approvals.
-pub async fn rotate(remote: &Remote, path: &str, json: bool) -> Result<ExitCode, Error> {
-    let asked: Begun = remote.call(Method::POST, path, None::<&()>).await?;
-    match asked {
-        Begun::Waits(waiting) => waits(&waiting.request, json),
-        Begun::Begun(rotation) => follow(remote, rotation, json).await,
+pub async fn rotate(server: &AdminClient, path: &str, json: bool) -> Result<ExitCode, Error> {
+    match server.call(Method::POST, path, None::<&()>).await? {
+        MayWait::Waits(waiting) => waits(&waiting.request, json),
+        MayWait::Done(rotation) => follow(server, rotation, json).await,
     }
-}
-
-/// What became of what was asked for.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Begun {
-    Waits(Waiting),
-    Begun(Rotation),
 }
 
 /// Follows a rotation to its end, with a bar at a terminal.
 pub async fn follow(
-    remote: &Remote,
+    server: &AdminClient,
     mut rotation: Rotation,
     json: bool,
 ) -> Result<ExitCode, Error> {
@@ -48,13 +38,15 @@ pub async fn follow(
             rotation.buckets_done, rotation.bucket_count
         ));
         sleep(ROTATION_LOOK).await;
-        let all: Vec<Rotation> = remote.get("/v1/rotations").await?;
+        let all: Vec<Rotation> = server.get("/v1/rotations").await?;
         let is_ours = |other: &Rotation| {
             (&other.level, &other.bucket, &other.begun_at)
                 == (&rotation.level, &rotation.bucket, &rotation.begun_at)
         };
         let Some(now) = all.into_iter().find(is_ours) else {
-            return Err(remote.nonsense("does not know of the rotation any more"));
+            return Err(server
+                .misunderstood("does not know of the rotation any more")
+                .into());
         };
         rotation = now;
     }
@@ -63,9 +55,8 @@ pub async fn follow(
         rotations_table(std::slice::from_ref(rotation)) + &destroyed(rotation)
     })?;
     match &rotation.failure {
-        Some(problem) => Err(Error::Refused {
-            code: "rotation_failed".to_owned(),
-            message: format!("{problem}; the next start of the server goes on with it"),
+        Some(problem) => Err(Error::RotationFailed {
+            problem: problem.clone(),
         }),
         None => Ok(ExitCode::SUCCESS),
     }

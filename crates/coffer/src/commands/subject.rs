@@ -1,49 +1,53 @@
 //! `coffer subject`.
 
+use std::process::ExitCode;
+
 use coffer_admin::{Grant, MadeSubject, Subject, SubjectChanges, SubjectRequest};
+use coffer_client::{AdminClient, segment};
 use http::Method;
 use serde_json::json;
 
 use crate::error::Error;
 use crate::output::table::{Flush, done, moment, or_dash, sheet, show, table};
-use crate::remote::{Remote, segment};
 
 pub mod args;
 
-use self::args::{CreateArgs, NamedArgs, SetArgs, SubjectCommand};
+use self::args::{CreateArgs, NamedArgs, SetArgs, SubjectArgs, SubjectCommand};
 
 fn path(name: &str) -> String {
     format!("/v1/subjects/{}", segment(name))
 }
 
 /// Asks, and shows the answer.
-pub async fn subject(remote: &Remote, command: &SubjectCommand) -> Result<(), Error> {
-    match command {
-        SubjectCommand::Create(args) => create(remote, args).await,
-        SubjectCommand::List { json } => {
-            let subjects: Vec<Subject> = remote.get("/v1/subjects").await?;
-            show(*json, &subjects, |subjects| many(subjects))
+pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
+    match &args.command {
+        SubjectCommand::Create(args) => create(server, args, json).await,
+        SubjectCommand::List => {
+            let subjects: Vec<Subject> = server.get("/v1/subjects").await?;
+            show(json, &subjects, |subjects| many(subjects))
         }
-        SubjectCommand::Show(NamedArgs { name, json }) => {
-            show(*json, &remote.get::<Subject>(&path(name)).await?, one)
+        SubjectCommand::Show(NamedArgs { name }) => {
+            show(json, &server.get::<Subject>(&path(name)).await?, one)
         }
-        SubjectCommand::Set(args) => set(remote, args).await,
-        SubjectCommand::Settle(NamedArgs { name, json }) => {
+        SubjectCommand::Set(args) => set(server, args, json).await,
+        SubjectCommand::Settle(NamedArgs { name }) => {
             let nothing: Option<&()> = None;
             let path = format!("{}/settle", path(name));
-            let settled: Subject = remote.call(Method::POST, &path, nothing).await?;
-            show(*json, &settled, one)
+            let settled: Subject = server.call(Method::POST, &path, nothing).await?;
+            show(json, &settled, one)
         }
-        SubjectCommand::Disable(args) => switch(remote, args, true).await,
-        SubjectCommand::Enable(args) => switch(remote, args, false).await,
-        SubjectCommand::Delete(NamedArgs { name, json }) => {
-            remote.delete(&path(name)).await?;
-            done(*json, &json!({ "name": name, "deleted": true }))
+        SubjectCommand::Disable(args) => switch(server, args, true, json).await,
+        SubjectCommand::Enable(args) => switch(server, args, false, json).await,
+        SubjectCommand::Delete(NamedArgs { name }) => {
+            server.delete(&path(name)).await?;
+            done(json, &json!({ "name": name, "deleted": true }))
         }
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
-async fn create(remote: &Remote, args: &CreateArgs) -> Result<(), Error> {
+async fn create(server: &AdminClient, args: &CreateArgs, json: bool) -> Result<(), Error> {
     let request = SubjectRequest {
         name: args.name.clone(),
         clearance: args.clearance.clone(),
@@ -52,10 +56,10 @@ async fn create(remote: &Remote, args: &CreateArgs) -> Result<(), Error> {
         expires_at: args.expires.clone(),
         grants: (!args.grant.is_empty()).then(|| args.grant.clone()),
     };
-    let made: MadeSubject = remote
+    let made: MadeSubject = server
         .call(Method::POST, "/v1/subjects", Some(&request))
         .await?;
-    show(args.json, &made, |made| {
+    show(json, &made, |made| {
         let secret = &made.secret_access_key.0;
         let note = "\nKeep the secret access key: it is not shown again.\n";
         let shown = [("secret access key", secret.clone())];
@@ -63,7 +67,7 @@ async fn create(remote: &Remote, args: &CreateArgs) -> Result<(), Error> {
     })
 }
 
-async fn set(remote: &Remote, args: &SetArgs) -> Result<(), Error> {
+async fn set(server: &AdminClient, args: &SetArgs, json: bool) -> Result<(), Error> {
     let changes = SubjectChanges {
         clearance: args.clearance.clone(),
         trusted: match (args.trusted, args.floating) {
@@ -84,7 +88,7 @@ async fn set(remote: &Remote, args: &SetArgs) -> Result<(), Error> {
             problem: "say what to change; --help shows what can be".to_owned(),
         });
     }
-    change(remote, &args.name, &changes, args.json).await
+    change(server, &args.name, &changes, json).await
 }
 
 /// Roles as they were typed; '' is none.
@@ -93,21 +97,26 @@ fn chosen(roles: &[String]) -> Vec<String> {
     named.cloned().collect()
 }
 
-async fn switch(remote: &Remote, args: &NamedArgs, disabled: bool) -> Result<(), Error> {
+async fn switch(
+    server: &AdminClient,
+    args: &NamedArgs,
+    disabled: bool,
+    json: bool,
+) -> Result<(), Error> {
     let changes = SubjectChanges {
         disabled: Some(disabled),
         ..SubjectChanges::default()
     };
-    change(remote, &args.name, &changes, args.json).await
+    change(server, &args.name, &changes, json).await
 }
 
 async fn change(
-    remote: &Remote,
+    server: &AdminClient,
     name: &str,
     changes: &SubjectChanges,
     json: bool,
 ) -> Result<(), Error> {
-    let changed: Subject = remote
+    let changed: Subject = server
         .call(Method::PATCH, &path(name), Some(changes))
         .await?;
     show(json, &changed, one)

@@ -1,6 +1,7 @@
 //! `coffer verify`: asks the running server to open all that is stored, and reports.
 
 use clap::Args;
+use coffer_client::{AdminClient, Lines};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -10,8 +11,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::Error;
 use crate::output::printable::{printable, size};
-use crate::remote::Remote;
-use crate::remote::lines::Lines;
 
 /// `coffer verify`.
 #[derive(Debug, Args)]
@@ -59,19 +58,17 @@ const DAMAGED: u8 = 1;
 
 /// Verifies; damage is listed on standard output. Progress is drawn on standard error if that is a
 /// terminal.
-pub async fn verify(remote: &Remote, args: &VerifyArgs) -> Result<ExitCode, Error> {
+pub async fn verify(server: &AdminClient, args: &VerifyArgs) -> Result<ExitCode, Error> {
     let request = VerifyRequest {
         rate: args.rate,
         commitments_only: false,
     };
-    let body = remote
+    let body = server
         .open(Method::POST, "/v1/verify", Some(&request))
         .await?;
     let mut console = Console::new(args.json);
-    let mut lines = Lines::new(body);
-    while let Some(line) = lines.next(remote).await? {
-        let report =
-            serde_json::from_slice(&line).map_err(|_| remote.nonsense("gave an unknown answer"))?;
+    let mut lines = Lines::new(server, body);
+    while let Some((report, line)) = lines.next().await? {
         let done = console
             .show(&line, report)
             .map_err(|source| Error::System {
@@ -85,7 +82,7 @@ pub async fn verify(remote: &Remote, args: &VerifyArgs) -> Result<ExitCode, Erro
             });
         }
     }
-    Err(remote.nonsense("ended before its report did"))
+    Err(server.misunderstood("ended before its report did").into())
 }
 
 /// Where the report goes.

@@ -1,9 +1,10 @@
-//! `coffer serve`, and where the data is, as they are typed.
+//! `coffer serve`, and where data and server are, as they are typed.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use coffer_client::{AdminClient, ClientError};
 use coffer_keys::SourceSpec;
 
 use crate::log::{LogFormat, LogLevel};
@@ -30,6 +31,39 @@ pub struct DataArgs {
         hide_env_values = true
     )]
     pub config: Option<PathBuf>,
+}
+
+/// Where the running server is, if not on the data folder of this machine.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Reaching a server elsewhere")]
+pub struct RemoteArgs {
+    /// Ask the server there, e.g. https://coffer.example.org:9001, not the one on --data
+    #[arg(long, value_name = "URL", global = true)]
+    pub endpoint: Option<String>,
+    /// File with the access key to sign in with [default: as AWS's clients find one]
+    #[arg(long, value_name = "FILE", global = true, requires = "endpoint")]
+    pub credentials: Option<PathBuf>,
+    /// Certificate authority of that server (PEM) [default: those of this system]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "AWS_CA_BUNDLE",
+        global = true,
+        hide_env_values = true
+    )]
+    pub ca: Option<PathBuf>,
+}
+
+impl RemoteArgs {
+    /// The server that the command line means.
+    pub fn server(&self, data: PathBuf) -> Result<AdminClient, ClientError> {
+        match &self.endpoint {
+            None => Ok(AdminClient::Local { data }),
+            Some(endpoint) => {
+                AdminClient::https(endpoint, self.credentials.as_deref(), self.ca.as_deref())
+            }
+        }
+    }
 }
 
 /// `coffer serve`.

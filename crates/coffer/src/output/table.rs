@@ -2,11 +2,20 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::output::printable::printable;
+
+/// How answers are shown.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct AnswerArgs {
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
 
 /// A column: its heading, and on which side it is flush.
 pub type Column = (&'static str, Flush);

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aho_corasick::AhoCorasick;
+use coffer_client::S3Client;
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
 
@@ -14,7 +15,6 @@ use crate::limits::{CANARY_LARGE_BYTES, CANARY_SMALL_BYTES};
 use crate::prove::kind::Kind;
 use crate::prove::needles::{forms, marker};
 use crate::prove::report::{Planted, Proof};
-use crate::prove::s3::S3;
 use crate::prove::walk::each;
 
 /// File systems keep times with some coarseness.
@@ -32,7 +32,12 @@ struct Canary {
 ///
 /// # Errors
 /// In words, when it could not be planted or not be removed.
-pub async fn canary(s3: &S3, through: &str, data: &Path, proof: &mut Proof) -> Result<(), String> {
+pub async fn canary(
+    s3: &S3Client,
+    through: &str,
+    data: &Path,
+    proof: &mut Proof,
+) -> Result<(), String> {
     let canary = Canary::new();
     let planted = canary.plant(s3).await;
     let searched = match planted {
@@ -79,7 +84,7 @@ impl Canary {
     }
 
     /// Stores it, and reads it back: so it did go through all that data goes through.
-    async fn plant(&self, s3: &S3) -> Result<(), String> {
+    async fn plant(&self, s3: &S3Client) -> Result<(), String> {
         let bucket = format!("/{}", self.bucket);
         expect(s3, Method::PUT, &bucket, &[], Bytes::new()).await?;
         let headers = [
@@ -104,7 +109,7 @@ impl Canary {
         Ok(())
     }
 
-    async fn remove(&self, s3: &S3) -> Result<(), String> {
+    async fn remove(&self, s3: &S3Client) -> Result<(), String> {
         let bucket = format!("/{}", self.bucket);
         for name in &self.objects {
             let path = format!("{bucket}/{name}");
@@ -188,7 +193,7 @@ fn search_file(searcher: &AhoCorasick, path: &Path) -> io::Result<Option<usize>>
 
 /// Sends, and gives the body of an answer that is a success.
 async fn expect(
-    s3: &S3,
+    s3: &S3Client,
     method: Method,
     path: &str,
     headers: &[(&str, String)],

@@ -3,9 +3,8 @@
 use clap::Args;
 use coffer_admin::from_rfc3339;
 use coffer_audit::{Hash, Outcome, Recorded};
+use coffer_client::segment as parameter;
 use coffer_vault::{AuditFilter, AuditQuery};
-
-use crate::remote::segment as parameter;
 
 /// Which records: what is given is combined.
 #[derive(Debug, Args)]

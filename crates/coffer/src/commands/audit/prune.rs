@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use coffer_admin::AuditPruneRequest;
 use coffer_audit::rfc3339;
+use coffer_client::AdminClient;
 
 use crate::commands::approval_outcome::ask;
 use crate::commands::audit::filter::time;
 use crate::error::Error;
-use crate::remote::Remote;
 
 /// `coffer audit prune`.
 #[derive(Debug, Args)]
@@ -22,9 +22,6 @@ pub struct PruneArgs {
     /// All but those of so many days, and of the day that has begun (UTC), such as 365d
     #[arg(long, value_name = "DAYS", value_parser = days, conflicts_with = "before")]
     pub keep: Option<Days>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// How many days.
@@ -53,13 +50,13 @@ impl Days {
 }
 
 /// Asks for it.
-pub async fn prune(remote: &Remote, args: &PruneArgs) -> Result<ExitCode, Error> {
+pub async fn prune(server: &AdminClient, args: &PruneArgs, json: bool) -> Result<ExitCode, Error> {
     let before = match (&args.before, args.keep) {
         (Some(before), _) => before.clone(),
         (None, keep) => keep.unwrap_or(Days(1)).ago(),
     };
     let request = AuditPruneRequest { before };
-    ask(remote, "/v1/audit/prune", Some(&request), None, args.json).await
+    ask(server, "/v1/audit/prune", Some(&request), None, json).await
 }
 
 const EXAMPLES: &str = "\

@@ -6,11 +6,15 @@ use clap::{Args, Subcommand};
 use coffer_admin::Grant;
 
 use crate::output::printable::rfc3339;
+use crate::output::table::AnswerArgs;
 
 /// `coffer subject`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct SubjectArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: SubjectCommand,
@@ -24,11 +28,7 @@ pub enum SubjectCommand {
     Create(CreateArgs),
     /// List subjects
     #[command(after_help = EXAMPLES)]
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List,
     /// Show a subject
     #[command(after_help = EXAMPLES)]
     Show(NamedArgs),
@@ -54,9 +54,6 @@ pub enum SubjectCommand {
 pub struct NamedArgs {
     /// Subject
     pub name: String,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `coffer subject create`.
@@ -84,9 +81,6 @@ pub struct CreateArgs {
     /// Let it use only this bucket, and only so: read, write, list, delete; may be repeated
     #[arg(long, value_name = "BUCKET=RIGHT,…", value_parser = grant)]
     pub grant: Vec<Grant>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `coffer subject set`.
@@ -118,9 +112,6 @@ pub struct SetArgs {
     /// Let it use every bucket that its clearance allows
     #[arg(long, conflicts_with = "revoke")]
     pub all_buckets: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `photos=read,list`.

@@ -1,12 +1,13 @@
-//! The access key with which a command signs in.
+//! The access key that a client signs in with.
 
 use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// An access key and its secret.
+#[derive(Clone)]
 pub struct Credentials {
     /// The access key's id.
     pub access_key_id: String,
@@ -22,7 +23,10 @@ const PROFILE_VARIABLE: &str = "AWS_PROFILE";
 impl Credentials {
     /// Those of a file if one is given, else those that the environment has or names a file for,
     /// as AWS's clients look for them.
-    pub fn find(file: Option<&Path>) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn find(file: Option<&Path>) -> Result<Self, ClientError> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let profile = variable(PROFILE_VARIABLE).unwrap_or_else(|| "default".to_owned());
         if let Some(file) = file {
@@ -39,7 +43,7 @@ impl Credentials {
         if let Some(file) = variable(FILE_VARIABLE) {
             return Self::of_file(&PathBuf::from(file), &profile);
         }
-        Err(Error::Credentials {
+        Err(ClientError::Credentials {
             place: "--endpoint".to_owned(),
             problem: format!(
                 "needs an access key: give --credentials FILE, or set {ID_VARIABLE} and \
@@ -48,8 +52,12 @@ impl Credentials {
         })
     }
 
-    fn of_file(file: &Path, profile: &str) -> Result<Self, Error> {
-        let wrong = |problem: String| Error::Credentials {
+    /// Those under `[profile]` of a file of AWS's form.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn of_file(file: &Path, profile: &str) -> Result<Self, ClientError> {
+        let wrong = |problem: String| ClientError::Credentials {
             place: file.display().to_string(),
             problem,
         };

@@ -2,41 +2,54 @@
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use serde::de::DeserializeOwned;
 
-use crate::error::Error;
-use crate::limits::REPORT_LINE_BYTES;
-use crate::remote::Remote;
+use crate::administration::AdminClient;
+use crate::error::ClientError;
+use crate::limits::LINE_BYTES;
 
-/// The lines of an answer, put together from its frames.
-pub struct Lines {
+/// The lines of an answer, each of them JSON, put together from its frames.
+pub struct Lines<'a> {
+    server: &'a AdminClient,
     body: Incoming,
     text: Text,
 }
 
-impl Lines {
-    /// The lines of this answer.
-    pub fn new(body: Incoming) -> Self {
+impl<'a> Lines<'a> {
+    /// The lines of this answer of a server.
+    pub fn new(server: &'a AdminClient, body: Incoming) -> Self {
         Self {
+            server,
             body,
             text: Text::default(),
         }
     }
 
-    /// The next line, without its end; `None` at the end of the answer.
+    /// The next line: what it says, and how it is written, without its end. `None` at the end of
+    /// the answer.
     ///
     /// # Errors
-    /// When the answer broke off, or a line has no end.
-    pub async fn next(&mut self, remote: &Remote) -> Result<Option<Vec<u8>>, Error> {
+    /// When the answer broke off, a line has no end, or it says something else.
+    pub async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<(T, Vec<u8>)>, ClientError> {
+        let Some(line) = self.line().await? else {
+            return Ok(None);
+        };
+        let said = serde_json::from_slice(&line)
+            .map_err(|_| self.server.misunderstood("gave an unknown answer"))?;
+        Ok(Some((said, line)))
+    }
+
+    async fn line(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
         loop {
             if let Some(line) = self.text.next() {
                 return Ok(Some(line));
             }
-            if self.text.0.len() > REPORT_LINE_BYTES {
-                return Err(remote.nonsense("gave an answer without an end"));
+            if self.text.0.len() > LINE_BYTES {
+                return Err(self.server.misunderstood("gave an answer without an end"));
             }
             match self.body.frame().await {
                 None => return Ok(None),
-                Some(Err(_)) => return Err(remote.nonsense("broke off its answer")),
+                Some(Err(_)) => return Err(self.server.misunderstood("broke off its answer")),
                 Some(Ok(frame)) => {
                     if let Ok(bytes) = frame.into_data() {
                         self.text.0.extend_from_slice(&bytes);

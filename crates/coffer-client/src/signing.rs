@@ -5,22 +5,27 @@
 
 use aws_lc_rs::{digest, hmac};
 use time::OffsetDateTime;
+use zeroize::Zeroizing;
+
+use crate::credentials::Credentials;
 
 /// Says in place of a body's hash that TLS guards the body.
 pub const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
 
-/// An access key, and where it is used.
-#[derive(Clone)]
-pub struct Credentials {
-    /// The public half.
-    pub access_key_id: String,
-    /// The secret half.
-    pub secret_access_key: String,
-    /// The region in the scope.
-    pub region: String,
-    /// The service in the scope: `s3`.
-    pub service: String,
+/// Where requests are signed for.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a> {
+    /// The region.
+    pub region: &'a str,
+    /// The service.
+    pub service: &'a str,
 }
+
+/// coffer takes any region; this is what clients without one send.
+pub const S3: Scope<'static> = Scope {
+    region: "us-east-1",
+    service: "s3",
+};
 
 /// Signs requests of one moment. Making one costs four HMACs; a signature costs two hashes.
 pub struct Signer {
@@ -32,21 +37,19 @@ pub struct Signer {
 
 impl Signer {
     /// Signatures made by it are good for 15 minutes around `now`.
-    pub fn new(credentials: &Credentials, now: OffsetDateTime) -> Self {
+    pub fn new(credentials: &Credentials, scope: Scope<'_>, now: OffsetDateTime) -> Self {
         let amz_date = amz_date(now);
         let day = &amz_date[..8];
-        let Credentials {
-            region, service, ..
-        } = credentials;
-        let scope = format!("{day}/{region}/{service}/aws4_request");
-        let mut secret = format!("AWS4{}", credentials.secret_access_key).into_bytes();
-        for step in [day, region.as_str(), service.as_str(), "aws4_request"] {
-            secret = hmac_sha256(&secret, step.as_bytes()).as_ref().to_vec();
+        let Scope { region, service } = scope;
+        let first = Zeroizing::new(format!("AWS4{}", *credentials.secret_access_key));
+        let mut key = hmac_sha256(first.as_bytes(), day);
+        for step in [region, service, "aws4_request"] {
+            key = hmac_sha256(key.as_ref(), step);
         }
         Self {
-            scope,
+            scope: format!("{day}/{region}/{service}/aws4_request"),
             access_key_id: credentials.access_key_id.clone(),
-            signing_key: hmac::Key::new(hmac::HMAC_SHA256, &secret),
+            signing_key: hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()),
             amz_date,
         }
     }
@@ -72,7 +75,7 @@ impl Signer {
             names.extend([if names.is_empty() { "" } else { ";" }, *name]);
         }
         canonical.extend(["\n", &names, "\n", payload_hash]);
-        let hash = hex::encode(digest::digest(&digest::SHA256, canonical.as_bytes()));
+        let hash = sha256_hex(canonical.as_bytes());
         let (amz_date, scope) = (&self.amz_date, &self.scope);
         let to_sign = format!("AWS4-HMAC-SHA256\n{amz_date}\n{scope}\n{hash}");
         let signature = hex::encode(hmac::sign(&self.signing_key, to_sign.as_bytes()));
@@ -83,8 +86,13 @@ impl Signer {
     }
 }
 
-fn hmac_sha256(key: &[u8], data: &[u8]) -> hmac::Tag {
-    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), data)
+/// The value of `x-amz-content-sha256` for a body.
+pub fn sha256_hex(body: &[u8]) -> String {
+    hex::encode(digest::digest(&digest::SHA256, body))
+}
+
+fn hmac_sha256(key: &[u8], text: &str) -> hmac::Tag {
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes())
 }
 
 fn amz_date(at: OffsetDateTime) -> String {
@@ -119,15 +127,16 @@ mod tests {
 
     #[test]
     fn published_examples() {
-        let cases: Vec<Case> =
-            serde_json::from_str(include_str!("../../tests/sigv4.json")).unwrap();
+        let cases: Vec<Case> = serde_json::from_str(include_str!("../tests/sigv4.json")).unwrap();
         assert_eq!(cases.len(), 5);
         for case in cases {
             let credentials = Credentials {
                 access_key_id: case.access_key_id,
-                secret_access_key: case.secret_access_key,
-                region: case.region,
-                service: case.service,
+                secret_access_key: case.secret_access_key.into(),
+            };
+            let scope = Scope {
+                region: &case.region,
+                service: &case.service,
             };
             let at = OffsetDateTime::from_unix_timestamp(case.unix_seconds).unwrap();
             let headers: Vec<_> = case
@@ -135,7 +144,7 @@ mod tests {
                 .iter()
                 .map(|(n, v)| (n.as_str(), v.as_str()))
                 .collect();
-            let authorization = Signer::new(&credentials, at).authorization(
+            let authorization = Signer::new(&credentials, scope, at).authorization(
                 &case.method,
                 &case.path,
                 &headers,

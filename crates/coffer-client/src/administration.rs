@@ -1,0 +1,227 @@
+//! The administration of a running server, as commands ask it: over the socket in its data folder,
+//! or over HTTPS.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
+use http::{Method, Request};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio_rustls::TlsConnector;
+use zeroize::Zeroizing;
+
+use crate::credentials::Credentials;
+use crate::error::ClientError;
+use crate::http1::{collected, exchange};
+use crate::https::{HttpsServer, connector};
+use crate::limits::ANSWER_BYTES;
+use crate::local_socket;
+
+/// What stands in a path as it is (RFC 3986, section 2.3).
+const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// A name as it stands in a path.
+pub fn segment(name: &str) -> String {
+    // A client library, or a proxy, would take these for steps in the tree.
+    match name {
+        "." => "%2E".to_owned(),
+        ".." => "%2E%2E".to_owned(),
+        name => utf8_percent_encode(name, PATH_SEGMENT).to_string(),
+    }
+}
+
+/// The administration of a server.
+pub enum AdminClient {
+    /// That of the server on a data folder of this machine, asked as its owner.
+    Local {
+        /// The data folder.
+        data: PathBuf,
+    },
+    /// One that is reached over HTTPS, asked as the holder of an access key.
+    Https(Box<SignedIn>),
+}
+
+/// A server that is reached over HTTPS, and how to sign in there.
+pub struct SignedIn {
+    server: HttpsServer,
+    tls: TlsConnector,
+    authorization: HeaderValue,
+}
+
+/// The body of every answer that is an error.
+#[derive(Deserialize)]
+struct ErrorBody {
+    error: ErrorDetail,
+}
+
+#[derive(Deserialize)]
+struct ErrorDetail {
+    code: String,
+    message: String,
+}
+
+impl AdminClient {
+    /// The server at `endpoint`, asked with the access key of a file or of the environment, and
+    /// trusted because of an authority in a file or of this system.
+    ///
+    /// # Errors
+    /// When one of these is not what it should be.
+    pub fn https(
+        endpoint: &str,
+        credentials: Option<&Path>,
+        ca: Option<&Path>,
+    ) -> Result<Self, ClientError> {
+        let server = HttpsServer::parse(endpoint)?;
+        let credentials = Credentials::find(credentials)?;
+        Ok(Self::Https(Box::new(SignedIn {
+            server,
+            authorization: authorization(&credentials),
+            tls: connector(ca)?,
+        })))
+    }
+
+    /// Asks, and waits for the whole answer; what there is to send goes as JSON.
+    ///
+    /// # Errors
+    /// When the server can't be reached, refuses, or says what is not understood.
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        input: Option<&(impl Serialize + Sync)>,
+    ) -> Result<T, ClientError> {
+        let answer = self.open(method, path, input).await?;
+        let bytes = collected(answer, ANSWER_BYTES)
+            .await
+            .map_err(|_| self.misunderstood("broke off its answer"))?;
+        let bytes = if bytes.is_empty() {
+            b"null"
+        } else {
+            &bytes[..]
+        };
+        serde_json::from_slice(bytes).map_err(|_| self.misunderstood("gave an unknown answer"))
+    }
+
+    /// What [`call`](Self::call) does without something to send.
+    ///
+    /// # Errors
+    /// Those of [`call`](Self::call).
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        self.call(Method::GET, path, None::<&()>).await
+    }
+
+    /// What [`call`](Self::call) does for what is deleted: there is no answer.
+    ///
+    /// # Errors
+    /// Those of [`call`](Self::call).
+    pub async fn delete(&self, path: &str) -> Result<(), ClientError> {
+        self.call(Method::DELETE, path, None::<&()>).await
+    }
+
+    /// Asks, and hands over the answer as it comes.
+    ///
+    /// # Errors
+    /// When the server can't be reached, or refuses.
+    pub async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        input: Option<&(impl Serialize + Sync)>,
+    ) -> Result<Incoming, ClientError> {
+        let body = input.map(|input| {
+            serde_json::to_vec(input).expect("what commands send has no maps with odd keys")
+        });
+        let mut request = Request::builder().method(method).uri(path);
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        // Input may hold a secret; the copy that travels is not kept anywhere else.
+        let body = Full::new(Bytes::from_owner(Zeroizing::new(body.unwrap_or_default())));
+        let request = match self {
+            Self::Local { .. } => request.header(HOST, "coffer"),
+            Self::Https(remote) => request
+                .header(HOST, remote.server.host())
+                .header(AUTHORIZATION, remote.authorization.clone()),
+        };
+        let request = request
+            .body(body)
+            .map_err(|_| self.misunderstood("was not asked: this makes no request"))?;
+        let answer = match self {
+            Self::Local { data } => {
+                let refused = |source: io::Error| match source.kind() {
+                    io::ErrorKind::PermissionDenied => ClientError::NotOwner { data: data.clone() },
+                    _ => ClientError::NoServer {
+                        data: data.clone(),
+                        source,
+                    },
+                };
+                exchange(local_socket::connect(data).await.map_err(refused)?, request).await
+            }
+            Self::Https(remote) => {
+                exchange(remote.server.connect(&remote.tls).await?, request).await
+            }
+        };
+        let answer = answer.map_err(|_| self.misunderstood("did not answer"))?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer.into_body());
+        }
+        let bytes = collected(answer.into_body(), ANSWER_BYTES)
+            .await
+            .unwrap_or_default();
+        match serde_json::from_slice::<ErrorBody>(&bytes) {
+            Ok(ErrorBody { error }) => Err(ClientError::Refused {
+                code: error.code,
+                message: error.message.replace(char::is_control, " "),
+            }),
+            Err(_) => Err(self.misunderstood(&format!("answered {status}"))),
+        }
+    }
+
+    /// The error for a server that speaks, but not as this version does.
+    pub fn misunderstood(&self, problem: &str) -> ClientError {
+        let place = match self {
+            Self::Local { data } => data.display().to_string(),
+            Self::Https(remote) => remote.server.text().to_owned(),
+        };
+        ClientError::Answer {
+            place,
+            problem: problem.to_owned(),
+        }
+    }
+}
+
+/// HTTP Basic (RFC 7617).
+fn authorization(credentials: &Credentials) -> HeaderValue {
+    let Credentials {
+        access_key_id,
+        secret_access_key,
+    } = credentials;
+    let pair = Zeroizing::new(format!("{access_key_id}:{}", **secret_access_key));
+    let text = Zeroizing::new(format!("Basic {}", BASE64.encode(pair.as_bytes())));
+    let mut value = HeaderValue::try_from(text.as_str()).expect("Base64 fits into a header");
+    value.set_sensitive(true);
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_one_segment() {
+        assert_eq!(segment("a-b.c"), "a-b.c");
+        assert_eq!(segment("a/b?c#d e%"), "a%2Fb%3Fc%23d%20e%25");
+        assert_eq!(segment(".."), "%2E%2E");
+    }
+}

@@ -1,0 +1,79 @@
+//! What can go wrong between a client and its server. A message is one line: what happened, and
+//! what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a server could not be asked, or did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No server answers on the data folder's socket.
+    #[error(
+        "no server runs on {data} ({source}); start one with `coffer serve --data {data}`, \
+         or name another folder with --data",
+        data = data.display()
+    )]
+    NoServer {
+        /// The data folder.
+        data: PathBuf,
+        /// Why the socket could not be reached.
+        source: io::Error,
+    },
+    /// The data folder's socket is another user's.
+    #[error(
+        "the server on {data} cannot be asked: permission denied; \
+         run this as root or as the user that the server runs as",
+        data = data.display()
+    )]
+    NotOwner {
+        /// The data folder.
+        data: PathBuf,
+    },
+    /// That is no address of a server.
+    #[error("--endpoint: write an address such as https://coffer.example.org:9001")]
+    NoAddress,
+    /// A file with an access key, or the environment, does not say what it should.
+    #[error("{place}: {problem}")]
+    Credentials {
+        /// Where the access key was looked for.
+        place: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// The certificates of the authority to be trusted could not be used.
+    #[error(
+        "{path}: {problem}; \
+         give the server's certificate authority with --ca, such as DATA/tls/ca.pem",
+        path = path.display()
+    )]
+    Authority {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A server could not be reached over the network.
+    #[error("{endpoint} cannot be reached: {problem}")]
+    Unreachable {
+        /// Where it should be.
+        endpoint: String,
+        /// Why not.
+        problem: String,
+    },
+    /// A server answered, but not in this version's language.
+    #[error("the server on {place} {problem}; is it of the same version as this program?")]
+    Answer {
+        /// Data folder or endpoint.
+        place: String,
+        /// What it did.
+        problem: String,
+    },
+    /// The server said no.
+    #[error("{message}")]
+    Refused {
+        /// For programs: a word that stays the same.
+        code: String,
+        /// The server's words.
+        message: String,
+    },
+}

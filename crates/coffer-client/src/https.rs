@@ -1,0 +1,139 @@
+//! A server that is reached over HTTPS, and whom to trust that it is the right one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use http::Uri;
+use rustls::crypto::aws_lc_rs;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::error::ClientError;
+use crate::limits::CONNECT_TIMEOUT;
+
+/// Where Debian keeps the authorities that the system trusts.
+const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// A server's address.
+#[derive(Debug, Clone)]
+pub struct HttpsServer {
+    text: String,
+    /// As in a `Host` header: an address of IPv6 in brackets.
+    host: String,
+    port: u16,
+    name: ServerName<'static>,
+}
+
+impl HttpsServer {
+    /// The server at an address such as `https://127.0.0.1:9000`.
+    ///
+    /// # Errors
+    /// [`ClientError::NoAddress`], also for one with more than a host and a port.
+    pub fn parse(text: &str) -> Result<Self, ClientError> {
+        let uri: Uri = text.parse().map_err(|_| ClientError::NoAddress)?;
+        if uri.scheme_str() != Some("https") || !matches!(uri.path(), "" | "/") {
+            return Err(ClientError::NoAddress);
+        }
+        let host = uri.host().ok_or(ClientError::NoAddress)?.to_owned();
+        let name = ServerName::try_from(bare(&host).to_owned());
+        Ok(Self {
+            text: text.to_owned(),
+            name: name.map_err(|_| ClientError::NoAddress)?,
+            port: uri.port_u16().unwrap_or(443),
+            host,
+        })
+    }
+
+    /// The address as it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The value of a `Host` header.
+    pub fn host(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
+    /// Connects and shakes hands.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`].
+    pub async fn connect(&self, tls: &TlsConnector) -> Result<TlsStream<TcpStream>, ClientError> {
+        let unreachable = |problem: String| ClientError::Unreachable {
+            endpoint: self.text.clone(),
+            problem,
+        };
+        let connecting = async {
+            let tcp = TcpStream::connect((bare(&self.host), self.port)).await?;
+            tls.connect(self.name.clone(), tcp).await
+        };
+        match timeout(CONNECT_TIMEOUT, connecting).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) => Err(unreachable(error.to_string())),
+            Err(_) => Err(unreachable("it does not answer".to_owned())),
+        }
+    }
+}
+
+fn bare(host: &str) -> &str {
+    host.trim_matches(['[', ']'])
+}
+
+/// Makes TLS connections to servers that an authority vouches for: the one in this file, or those
+/// that the system trusts.
+///
+/// # Errors
+/// [`ClientError::Authority`] when the file holds no certificate.
+pub fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
+    let path = ca.unwrap_or(Path::new(SYSTEM_AUTHORITIES)).to_owned();
+    let unusable = |problem: String| ClientError::Authority {
+        path: path.clone(),
+        problem,
+    };
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(&path)
+        .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
+        .map_err(|error| unusable(error.to_string()))?;
+    let (usable, _) = roots.add_parsable_certificates(certificates);
+    if usable == 0 {
+        return Err(unusable("it holds no certificate".to_owned()));
+    }
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_https_and_nothing_more() {
+        for wrong in [
+            "example.org",
+            "http://h:1",
+            "https://h/p",
+            "https://",
+            "https://a b",
+        ] {
+            let error = HttpsServer::parse(wrong).unwrap_err();
+            assert!(error.to_string().starts_with("--endpoint: "), "{error}");
+        }
+        for (text, host) in [
+            ("https://h", "h:443"),
+            ("https://h:1/", "h:1"),
+            ("https://[::1]:9001", "[::1]:9001"),
+        ] {
+            assert_eq!(HttpsServer::parse(text).unwrap().host(), host);
+        }
+    }
+}
