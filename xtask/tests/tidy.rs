@@ -18,11 +18,13 @@ const LONG_FILES: [(&str, usize, &str); 0] = [];
 const UNSAFE_CRATES: [(&str, &str); 4] = [
     (
         "crates/coffer-seal",
-        "hands out room for keys in memory that is locked and left out of core dumps",
+        "hands out room for keys in memory that is locked and left out of core dumps, and is a heap \
+         that zeroizes what is given back",
     ),
     (
         "crates/coffer-store",
-        "keys a database through sqlite3_key, so that the key never becomes SQL text",
+        "keys a database through sqlite3_key, so that the key never becomes SQL text, and gives \
+         SQLite a heap that zeroizes what is freed",
     ),
     (
         "faults",

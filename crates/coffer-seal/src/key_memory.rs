@@ -6,7 +6,7 @@
 //! that costs a few system calls when pages are added; taking room for a key is taking an address
 //! from a list. Pages are never given back: there are as many as keys were in use at once.
 //!
-//! All `unsafe` of the crate is here. See `docs/decisions/0008-locked-key-memory.md`.
+//! See `docs/decisions/0008-locked-key-memory.md`.
 
 #![allow(unsafe_code)]
 

@@ -34,6 +34,7 @@ mod error;
 mod key_memory;
 mod layout;
 mod secret;
+mod zeroizing_heap;
 
 mod context;
 mod message_key;
@@ -59,3 +60,4 @@ pub use sealer::Sealer;
 pub use secret::{SecretKey, random_bytes};
 pub use whole::{open, seal};
 pub use wrap::{unwrap_key, wrap_key};
+pub use zeroizing_heap::{ZeroizingHeap, zeroize_buffer};

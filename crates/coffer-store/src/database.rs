@@ -4,6 +4,7 @@
 
 pub(crate) mod cipher;
 pub(crate) mod log_frames;
+pub(crate) mod sqlite_heap;
 
 pub(crate) mod log;
 

@@ -4,6 +4,12 @@
 
 use std::process::ExitCode;
 
+use coffer_seal::ZeroizingHeap;
+
+/// What requests leave on the heap is plaintext for a good part.
+#[global_allocator]
+static HEAP: ZeroizingHeap = ZeroizingHeap;
+
 fn main() -> ExitCode {
     coffer::program::run()
 }

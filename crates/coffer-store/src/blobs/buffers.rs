@@ -2,11 +2,14 @@
 //!
 //! Asking the allocator for some hundred KiB and giving them back for every piece of a stream costs
 //! more than the cipher does: it returns the pages to the kernel and faults them in again.
+//!
+//! No plaintext stays in a buffer that nobody uses: whoever writes some says where.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Mutex, PoisonError};
 
 use coffer_seal::limits::{CHUNK_BYTES, SEALED_CHUNK_BYTES};
+use coffer_seal::zeroize_buffer;
 
 use crate::limits::{POOL_BYTES_MAX, READ_CHUNKS, READ_CHUNKS_MANY, WRITE_BYTES, WRITE_BYTES_MANY};
 
@@ -34,7 +37,7 @@ impl Pool {
         }
     }
 
-    /// A buffer that holds zeros or what it held before: it is the user's to give out only what
+    /// A buffer that holds zeros or what was sealed before: it is the user's to give out only what
     /// was written into it.
     pub(crate) fn take(&'static self) -> Buffer {
         let free = self
@@ -43,7 +46,11 @@ impl Pool {
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
         let bytes = free.unwrap_or_else(|| vec![0; self.size_bytes].into_boxed_slice());
-        Buffer { bytes, pool: self }
+        Buffer {
+            bytes,
+            pool: self,
+            plaintext: 0..0,
+        }
     }
 }
 
@@ -51,6 +58,8 @@ impl Pool {
 pub(crate) struct Buffer {
     bytes: Box<[u8]>,
     pool: &'static Pool,
+    /// Where plaintext lies, or may: zeroized when the buffer is dropped.
+    plaintext: Range<usize>,
 }
 
 impl Buffer {
@@ -58,10 +67,16 @@ impl Buffer {
     pub(crate) fn another(&self) -> Self {
         self.pool.take()
     }
+
+    /// Says where plaintext will lie, before it is written there; all else is none, or is sealed.
+    pub(crate) fn set_plaintext(&mut self, range: Range<usize>) {
+        self.plaintext = range.start..range.end.min(self.bytes.len());
+    }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        zeroize_buffer(&mut self.bytes[self.plaintext.clone()]);
         let mut free = self
             .pool
             .free
@@ -108,5 +123,15 @@ mod tests {
         let many: Vec<_> = (0..64).map(|_| POOL.take()).collect();
         drop(many);
         assert_eq!(POOL.free.lock().unwrap().len(), POOL_BYTES_MAX >> 20);
+    }
+
+    #[test]
+    fn a_buffer_that_is_dropped_keeps_what_is_sealed_and_no_plaintext() {
+        static POOL: Pool = Pool::new(8);
+        let mut buffer = POOL.take();
+        buffer.set_plaintext(2..20);
+        buffer.fill(7);
+        drop(buffer);
+        assert_eq!(*POOL.take(), [7, 7, 0, 0, 0, 0, 0, 0]);
     }
 }

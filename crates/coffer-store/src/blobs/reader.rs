@@ -161,6 +161,7 @@ impl BlobReader {
             READ.take()
         };
         let piece = self.piece(&buffer);
+        buffer.set_plaintext(0..(piece.end - piece.start) as usize * CHUNK_BYTES);
         match self.source.open_cached(piece.clone(), &mut buffer) {
             Ok(0) => {}
             opened => return Poll::Ready((buffer, opened)),

@@ -106,11 +106,13 @@ impl BlobWriter {
             }
             let start = self.filled + self.begun;
             let piece = bytes.split_to(bytes.len().min(CHUNK_BYTES - self.begun));
+            self.out.set_plaintext(self.filled..start + piece.len());
             self.out[start..start + piece.len()].copy_from_slice(&piece);
             self.begun += piece.len();
             if self.begun == CHUNK_BYTES {
                 let chunk = &mut self.out[self.filled..self.filled + SEALED_CHUNK_BYTES];
                 self.sealer.seal_chunk_in_place(chunk).map_err(no_room)?;
+                self.out.set_plaintext(0..0);
                 self.filled += SEALED_CHUNK_BYTES;
                 self.begun = 0;
             }
@@ -141,6 +143,7 @@ impl BlobWriter {
         sealer
             .seal_last_in_place(&mut out[filled..end])
             .map_err(no_room)?;
+        out.set_plaintext(0..0);
         blocking(move || {
             let file = in_flight.write_out(written, &out[..end], flushed_bytes)?;
             file.sync_data()

@@ -1,4 +1,4 @@
-//! The calls to SQLCipher that rusqlite has no safe form of. All `unsafe` of the crate is here.
+//! The calls to SQLCipher that rusqlite has no safe form of.
 
 #![allow(unsafe_code)]
 

@@ -15,6 +15,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::database::cipher::{self, Salt};
 use crate::database::log::{self, has_log};
+use crate::database::sqlite_heap::zeroize_what_sqlite_frees;
 use crate::error::{Result, StoreError};
 use crate::limits::{
     BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, DATABASE_MEMORY_BYTES, JOURNAL_KEPT_BYTES, PAGE_BYTES,
@@ -183,8 +184,11 @@ enum Access {
 
 /// Opens the file and hands it the key.
 fn connect(path: &Path, key: &SecretKey, salt: Salt, access: Access) -> Result<Connection> {
-    static LIMIT: Once = Once::new();
-    LIMIT.call_once(|| cipher::limit_memory(DATABASE_MEMORY_BYTES));
+    static MEMORY: Once = Once::new();
+    MEMORY.call_once(|| {
+        zeroize_what_sqlite_frees();
+        cipher::limit_memory(DATABASE_MEMORY_BYTES);
+    });
     // Each connection is used by one thread at a time, so SQLite needs no mutex of its own.
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let read_only = flags | OpenFlags::SQLITE_OPEN_READ_ONLY;

@@ -14,6 +14,10 @@ use crate::clock::now_ms;
 use crate::error::Result;
 use crate::system::{Kind, System};
 
+/// What an erase reaches never, in the words of a receipt.
+const LEFT_OUTSIDE: &str = "what had left the server before: in the memory and files of clients, and \
+                            what the system had copied of the server's memory, as swap or in a dump";
+
 /// An erase that has begun.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EraseDraft {
@@ -85,7 +89,7 @@ impl EraseDraft {
         keystore: &Keystore,
         erased: &Erased,
         mut checked: Vec<String>,
-        left: Vec<String>,
+        mut left: Vec<String>,
         last_audit_record: Option<AuditRecord>,
     ) -> Result<Receipt> {
         if self.uncounted > 0 {
@@ -95,6 +99,7 @@ impl EraseDraft {
                 self.uncounted
             ));
         }
+        left.push(LEFT_OUTSIDE.to_owned());
         let name = |bucket: &DraftBucket| Some((bucket.entry.id, bucket.name.clone()?));
         let bucket_names: BTreeMap<_, _> = self.buckets.iter().filter_map(name).collect();
         let details = ReceiptDetails {

@@ -25,6 +25,7 @@ use super::journal::{DraftBucket, EraseDraft, last_audit_record};
 use crate::blocking::blocking;
 use crate::buckets::remove_doomed_folder;
 use crate::clock::now_ms;
+use crate::cutoff::Connections;
 use crate::error::{Result, VaultError};
 use crate::limits::{COMMIT_WAIT, COUNTED_BY_OPENING_MAX, CUT_LOOK, CUT_WAIT, SETTLE_PAUSES};
 use crate::open_buckets::{Barred, OpenBucket, Opening};
@@ -92,6 +93,7 @@ impl Vault {
             opening,
             connections,
         } = inner.open_buckets.bar(&ids);
+        let connection_count = connections.iter().map(|noted| noted.count()).sum();
         let hidden = inner.system.hide(&ids);
         inner.at("cut off");
         let (totals, uncounted) = self.count(&ids, &open).await;
@@ -110,12 +112,14 @@ impl Vault {
             let (inner, draft) = (inner.clone(), draft.clone());
             blocking(move || Ok(destroy_keys(&inner, &draft)))
         };
-        let (erased, cut_off) =
-            tokio::join!(keys, self.wait_for_those_cut_off(&ids, open, opening));
+        let (erased, cut_off) = tokio::join!(
+            keys,
+            self.wait_for_those_cut_off(&ids, open, opening, connections)
+        );
         match erased? {
             Destroyed::Yes(erased) => {
                 let cut_off = CutOff {
-                    connections,
+                    connections: connection_count,
                     ..cut_off
                 };
                 self.finish(draft, *erased, cut_off).await
@@ -200,6 +204,7 @@ impl Vault {
         ids: &[Id],
         open: Vec<Arc<OpenBucket>>,
         opening: Vec<Opening>,
+        connections: Vec<Arc<Connections>>,
     ) -> CutOff {
         let begun = Instant::now();
         let mut held = open.clone();
@@ -209,12 +214,12 @@ impl Vault {
         let late = tokio::time::timeout(CUT_WAIT, letting_go).await;
         let mut is_somebody_left = late.is_err();
         held.extend(late.into_iter().flatten().flatten());
-        for bucket in held {
-            // Ours is the only one then.
-            while !bucket.is_abandoned(1) && !is_somebody_left {
-                is_somebody_left = begun.elapsed() > CUT_WAIT;
-                tokio::time::sleep(CUT_LOOK).await;
-            }
+        // Ours is the only one then.
+        let is_held = || held.iter().any(|bucket| !bucket.is_abandoned(1));
+        let is_connected = || connections.iter().any(|noted| noted.count() > 0);
+        while !is_somebody_left && (is_held() || is_connected()) {
+            is_somebody_left = begun.elapsed() > CUT_WAIT;
+            tokio::time::sleep(CUT_LOOK).await;
         }
         CutOff {
             connections: 0,
@@ -232,12 +237,13 @@ impl Vault {
         match cut_off.is_somebody_left {
             false => checked.push(
                 "no reader and no writer was left, and the catalogs were closed; the keys in \
-                 memory went with them"
+                 memory went with them, and buffers that had held plaintext were zeroized"
                     .to_owned(),
             ),
             true => left.push(
                 "a reader inside the server had not ended when the erase was acknowledged; it \
-                 gives out nothing, and the keys that it holds in memory go when it ends"
+                 gives out nothing, and the keys and the plaintext that it holds in memory go \
+                 when it ends"
                     .to_owned(),
             ),
         }

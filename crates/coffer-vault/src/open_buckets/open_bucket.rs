@@ -24,7 +24,7 @@ pub(crate) struct OpenBucket {
     /// Whether the bucket has been deleted, or may have been.
     is_deleted: AtomicBool,
     /// The connections that were granted it.
-    connections: Connections,
+    pub(super) connections: Arc<Connections>,
     /// Given when its key is about to be destroyed: nothing is opened or committed any more.
     cut: Signal,
 }
@@ -38,7 +38,7 @@ impl OpenBucket {
             key: std::sync::RwLock::new(key),
             committing: RwLock::default(),
             is_deleted: AtomicBool::default(),
-            connections: Connections::new(Holder::Bucket),
+            connections: Arc::new(Connections::new(Holder::Bucket)),
             cut: Signal::default(),
         }
     }
@@ -77,11 +77,10 @@ impl OpenBucket {
         self.cut.given().await;
     }
 
-    /// Cuts off whoever reads or writes. Returns with how many connections it did so.
-    pub(super) fn cut(&self) -> usize {
+    /// Cuts off whoever reads or writes.
+    pub(super) fn cut(&self) {
         self.cut.give();
         self.connections.cut();
-        self.connections.count()
     }
 
     /// Cuts off whoever was about to use it, for it was barred while it was being opened.

@@ -8,6 +8,8 @@ use coffer_store::record::Id;
 use tokio::sync::OnceCell;
 
 use super::open_bucket::OpenBucket;
+use crate::cutoff::Connections;
+use crate::limits::CONNECTIONS_NOTED_MIN;
 
 #[derive(Default)]
 pub(super) struct Slot {
@@ -30,6 +32,11 @@ pub(super) struct Slots {
     pub(super) barred: HashSet<Id>,
     /// Taken out to make room, and perhaps not closed yet.
     pub(super) closing: Vec<Weak<OpenBucket>>,
+    /// What buckets that were closed have noted: connections that are still there, and may have
+    /// plaintext in their buffers.
+    pub(super) left: HashMap<Id, Arc<Connections>>,
+    /// How many there may be before those of ended connections are sorted out.
+    sort_out_at: usize,
 }
 
 impl Slots {
@@ -58,6 +65,17 @@ impl Slots {
         let bucket = self.by_id.remove(&id)?.bucket.get().cloned();
         self.closing.retain(|closing| closing.strong_count() > 0);
         self.closing.extend(bucket.as_ref().map(Arc::downgrade));
+        if let Some(bucket) = bucket.as_ref().filter(|one| one.connections.count() > 0) {
+            self.keep(id, bucket.connections.clone());
+        }
         Some(bucket)
+    }
+
+    fn keep(&mut self, id: Id, connections: Arc<Connections>) {
+        if self.left.len() >= self.sort_out_at {
+            self.left.retain(|_, connections| connections.count() > 0);
+            self.sort_out_at = CONNECTIONS_KEPT_MIN.max(2 * self.left.len());
+        }
+        self.left.insert(id, connections);
     }
 }

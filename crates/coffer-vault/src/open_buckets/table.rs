@@ -14,6 +14,7 @@ use super::open_catalog::{count_damage_of, open_catalog, see_commits};
 use super::slots::{Slot, Slots};
 use super::upload_count::OpenUploads;
 use crate::counters::Tally;
+use crate::cutoff::Connections;
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::freshness::Commits;
@@ -24,8 +25,9 @@ pub(crate) struct Barred {
     pub(crate) open: Vec<Arc<OpenBucket>>,
     /// Those that were being opened.
     pub(crate) opening: Vec<Opening>,
-    /// How many connections were cut with them.
-    pub(crate) connections: usize,
+    /// The connections that were cut, with those that these buckets were granted to before they were
+    /// last closed.
+    pub(crate) connections: Vec<Arc<Connections>>,
 }
 
 /// A bucket that was being opened when it was barred.
@@ -94,7 +96,11 @@ impl OpenBuckets {
             let (tally, commits) = (&self.tally, &self.commits);
             let catalog = open_catalog(&dir, id, &key, keystore, tally, commits).await?;
             let blobs = BlobStore::new(&dir, id);
-            Ok(Arc::new(OpenBucket::new(id, catalog, blobs, key)))
+            let mut bucket = OpenBucket::new(id, catalog, blobs, key);
+            if let Some(connections) = self.lock().left.remove(&id) {
+                bucket.connections = connections;
+            }
+            Ok(Arc::new(bucket))
         };
         let bucket = slot.bucket.get_or_try_init(open).await?;
         if slot.is_barred() {
@@ -122,7 +128,15 @@ impl OpenBuckets {
                 None => opening.push(Opening(slot.clone())),
             }
         }
-        let connections = open.iter().map(|bucket| bucket.cut()).sum();
+        let mut connections: Vec<_> = ids.iter().filter_map(|id| slots.left.remove(id)).collect();
+        connections.iter().for_each(|noted| noted.cut());
+        for bucket in &open {
+            bucket.cut();
+            connections.push(bucket.connections.clone());
+        }
+        // A bucket that is being closed has those that are left of it.
+        connections.sort_unstable_by_key(Arc::as_ptr);
+        connections.dedup_by_key(|noted| Arc::as_ptr(noted));
         Barred {
             open,
             opening,

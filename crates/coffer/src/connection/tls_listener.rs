@@ -149,7 +149,9 @@ impl Door {
         let Some(opened) = self.asked(opened, &seat, &lifeline).await else {
             return;
         };
-        self.converse(opened, service, seat, lifeline).await;
+        // Ours is dropped last: who waits until a lifeline that was cut is gone knows that nothing is
+        // left of the connection's buffers.
+        self.converse(opened, service, seat, lifeline.clone()).await;
     }
 
     /// Waits for the first bytes of a request: until they come, a connection holds no buffers of

@@ -4,6 +4,7 @@ use coffer_keys::FileRoot;
 use coffer_store::Catalog;
 
 use super::*;
+use crate::cutoff::ConnectionCutoff;
 
 const ID: Id = Id([1; 16]);
 
@@ -33,6 +34,19 @@ impl Scene {
             buckets: OpenBuckets::new(3, Arc::default(), Arc::default()),
             _data: data,
         }
+    }
+
+    /// Makes another one.
+    async fn make(&self, number: u8) {
+        let id = Id([number; 16]);
+        let level = self.keystore.levels()[0].id;
+        let key = self.keystore.add_bucket(id.0, level).unwrap();
+        let dir = self.folder.bucket(id);
+        std::fs::create_dir_all(&dir).unwrap();
+        let catalog = Catalog::create(&dir, &key.catalog_key(), "bucket").await;
+        let blobs = BlobStore::new(&dir, id);
+        let bucket = OpenBucket::new(id, catalog.unwrap(), blobs, key);
+        self.buckets.insert(bucket).await;
     }
 
     async fn open(&self) -> Result<Arc<OpenBucket>> {
@@ -95,18 +109,40 @@ async fn buckets_that_were_just_made_are_closed_for_others_too() {
     let scene = Scene::new().await;
     let used = scene.open().await.unwrap();
     for number in 2..10 {
-        let id = Id([number; 16]);
-        let level = scene.keystore.levels()[0].id;
-        let key = scene.keystore.add_bucket(id.0, level).unwrap();
-        let dir = scene.folder.bucket(id);
-        std::fs::create_dir_all(&dir).unwrap();
-        let catalog = Catalog::create(&dir, &key.catalog_key(), "bucket").await;
-        let blobs = BlobStore::new(&dir, id);
-        let bucket = OpenBucket::new(id, catalog.unwrap(), blobs, key);
-        scene.buckets.insert(bucket).await;
+        scene.make(number).await;
         assert!(scene.buckets.count() <= 3);
     }
     assert!(scene.buckets.get(ID).is_some() && used.catalog.totals().await.is_ok());
     assert!(scene.buckets.get(Id([9; 16])).is_some());
     assert!(scene.buckets.get(Id([2; 16])).is_none());
+}
+
+/// Buffers of a connection may hold what it read before the bucket was closed to make room.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_of_a_bucket_that_was_closed_are_cut_with_it() {
+    let scene = Scene::new().await;
+    let [before, after, ended] = [(); 3].map(|()| ConnectionCutoff::default());
+    let granted =
+        |one: &ConnectionCutoff| one.scope(async { scene.open().await.unwrap().note_caller().unwrap() });
+    granted(&before).await;
+    granted(&ended).await;
+    drop(ended);
+    for number in 2..5 {
+        scene.make(number).await;
+    }
+    assert!(scene.buckets.get(ID).is_none(), "it is closed");
+    let barred = scene.buckets.bar(&[Id([2; 16])]);
+    assert!(barred.connections.iter().all(|noted| noted.count() == 0));
+    assert!(!before.is_cut(), "another one was erased");
+    granted(&after).await;
+    for number in 5..8 {
+        scene.make(number).await;
+    }
+    let barred = scene.buckets.bar(&[ID]);
+    assert!(barred.open.is_empty() && before.is_cut() && after.is_cut());
+    let count =
+        |all: &Vec<Arc<Connections>>| all.iter().map(|noted| noted.count()).sum::<usize>();
+    assert_eq!(count(&barred.connections), 2);
+    drop((before, after));
+    assert_eq!(count(&barred.connections), 0);
 }
