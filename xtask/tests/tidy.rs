@@ -18,8 +18,8 @@ const LONG_FILES: [(&str, usize, &str); 0] = [];
 const UNSAFE_CRATES: [(&str, &str); 4] = [
     (
         "crates/coffer-seal",
-        "hands out room for keys in memory that is locked and left out of core dumps, and is a heap \
-         that zeroizes what is given back",
+        "hands out room for keys in memory that is locked and left out of core dumps, and is a \
+         heap that zeroizes what is given back",
     ),
     (
         "crates/coffer-store",

@@ -15,8 +15,9 @@ use crate::error::Result;
 use crate::system::{Kind, System};
 
 /// What an erase reaches never, in the words of a receipt.
-const LEFT_OUTSIDE: &str = "what had left the server before: in the memory and files of clients, and \
-                            what the system had copied of the server's memory, as swap or in a dump";
+const LEFT_OUTSIDE: &str = "what had left the server before: in the memory and files of clients, \
+                            and what the system had copied of the server's memory, as swap or in \
+                            a dump";
 
 /// An erase that has begun.
 #[derive(Clone, Debug, Serialize, Deserialize)]

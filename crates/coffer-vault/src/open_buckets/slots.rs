@@ -74,7 +74,7 @@ impl Slots {
     fn keep(&mut self, id: Id, connections: Arc<Connections>) {
         if self.left.len() >= self.sort_out_at {
             self.left.retain(|_, connections| connections.count() > 0);
-            self.sort_out_at = CONNECTIONS_KEPT_MIN.max(2 * self.left.len());
+            self.sort_out_at = CONNECTIONS_NOTED_MIN.max(2 * self.left.len());
         }
         self.left.insert(id, connections);
     }

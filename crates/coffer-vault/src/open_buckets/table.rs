@@ -25,8 +25,8 @@ pub(crate) struct Barred {
     pub(crate) open: Vec<Arc<OpenBucket>>,
     /// Those that were being opened.
     pub(crate) opening: Vec<Opening>,
-    /// The connections that were cut, with those that these buckets were granted to before they were
-    /// last closed.
+    /// The connections that were cut, with those that these buckets were granted to before they
+    /// were last closed.
     pub(crate) connections: Vec<Arc<Connections>>,
 }
 

@@ -149,7 +149,7 @@ impl Door {
         let Some(opened) = self.asked(opened, &seat, &lifeline).await else {
             return;
         };
-        // Ours is dropped last: who waits until a lifeline that was cut is gone knows that nothing is
+        // Ours is dropped last: an erase waits until what it has cut is gone, and then nothing is
         // left of the connection's buffers.
         self.converse(opened, service, seat, lifeline.clone()).await;
     }

@@ -122,8 +122,9 @@ async fn buckets_that_were_just_made_are_closed_for_others_too() {
 async fn connections_of_a_bucket_that_was_closed_are_cut_with_it() {
     let scene = Scene::new().await;
     let [before, after, ended] = [(); 3].map(|()| ConnectionCutoff::default());
-    let granted =
-        |one: &ConnectionCutoff| one.scope(async { scene.open().await.unwrap().note_caller().unwrap() });
+    let granted = |one: &ConnectionCutoff| {
+        one.scope(async { scene.open().await.unwrap().note_caller().unwrap() })
+    };
     granted(&before).await;
     granted(&ended).await;
     drop(ended);
@@ -140,8 +141,7 @@ async fn connections_of_a_bucket_that_was_closed_are_cut_with_it() {
     }
     let barred = scene.buckets.bar(&[ID]);
     assert!(barred.open.is_empty() && before.is_cut() && after.is_cut());
-    let count =
-        |all: &Vec<Arc<Connections>>| all.iter().map(|noted| noted.count()).sum::<usize>();
+    let count = |all: &Vec<Arc<Connections>>| all.iter().map(|noted| noted.count()).sum::<usize>();
     assert_eq!(count(&barred.connections), 2);
     drop((before, after));
     assert_eq!(count(&barred.connections), 0);
