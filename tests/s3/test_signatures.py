@@ -132,6 +132,19 @@ def test_version_2_urls_are_good_for_one_thing(server, bucket):
     assert status == 403 and b"expired" in body
 
 
+@pytest.mark.parametrize("operation", ["list_objects", "list_objects_v2"])
+def test_boto3_presigns_listings_without_settings(server, bucket, operation):
+    """A bucket's address is signed with a slash after it that it does not have."""
+    s3 = s3_client(server, signature_version=None)
+    for name in ("a/1", "a/2", "b"):
+        s3.put_object(Bucket=bucket, Key=name, Body=b"x")
+    url = presign(s3, operation, Bucket=bucket, Prefix="a/")
+    assert "X-Amz-Signature" not in url
+    status, _, body = fetch(server, "GET", url)
+    assert status == 200 and body.count(b"<Key>") == 2, body
+    assert fetch(server, "GET", url.replace(f"/{bucket}?", f"/{bucket}/a/1?"))[0] == 403
+
+
 def version_2_url(server, path):
     """A URL presigned by version 2 for reading this path, and nothing else."""
     access_key_id, secret = server.credentials()

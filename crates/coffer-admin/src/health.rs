@@ -1,5 +1,5 @@
-//! Health and metrics: what anybody who reaches the administration listener may know. It listens
-//! on loopback unless told otherwise (`docs/decisions/0005-open-metrics.md`).
+//! Health and metrics: open to every client that reaches the administration listener,
+//! which is on loopback unless told otherwise (`docs/decisions/0005-open-metrics.md`).
 
 use axum::Router;
 use axum::extract::State;
@@ -23,9 +23,10 @@ async fn live() -> &'static str {
 }
 
 async fn ready(State(admin): State<Admin>) -> Response {
-    let status = match admin.status.is_ready() {
-        true => StatusCode::OK,
-        false => StatusCode::SERVICE_UNAVAILABLE,
+    let status = if admin.status.is_ready() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
     };
     (status, format!("{}\n", admin.status.word())).into_response()
 }

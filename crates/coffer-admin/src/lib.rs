@@ -1,5 +1,5 @@
-//! The administration front door: health and metrics for whoever asks; the API for whoever owns
-//! the data folder, and for whoever holds an access key with a role.
+//! The administration front door: health and metrics for every client; the API for the owner of
+//! the data folder, and for holders of access keys with a role.
 
 #![forbid(unsafe_code)]
 

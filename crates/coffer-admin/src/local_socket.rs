@@ -1,4 +1,4 @@
-//! The local socket, `DATA/admin.sock`: for whoever owns the data folder, without a password.
+//! The local socket, `DATA/admin.sock`: for the owner of the data folder, without a password.
 //!
 //! The folder's mode, the socket's mode and the peer's user id each keep others out.
 
@@ -58,7 +58,7 @@ impl LocalSocket {
                 .clone()
                 .acquire_owned()
                 .await
-                .expect("nobody closes the semaphore");
+                .expect("the semaphore is never closed");
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     let Some(uid) = owner(&stream) else {

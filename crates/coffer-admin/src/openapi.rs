@@ -14,7 +14,7 @@ const DEFAULT: &str = "default";
 
 const ABOUT: &str = "\
 The administration of a coffer server: over HTTPS with an access key (HTTP Basic: its id and its \
-secret), or over the socket `admin.sock` in the data folder, where whoever may use it needs none. \
+secret), or over the socket `admin.sock` in the data folder, whose users need none. \
 Every error is JSON with a code for programs and a message for people.";
 
 /// Completes what the routes tell: what the API is, how to sign in, how errors look.

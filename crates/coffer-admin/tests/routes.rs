@@ -221,7 +221,7 @@ async fn from_afar_only_who_signs_in_is_heard() {
     let (status, _) = ask_from_afar(&routes, Some(&right), from_other_site, "").await;
     assert_eq!(status, 403);
     let (status, _) = ask_from_afar(&routes, None, Request::get("/health/ready"), "").await;
-    assert_eq!(status, 200, "health asks nobody who it is");
+    assert_eq!(status, 200, "health needs no sign-in");
 
     let wrong = format!("{right}x");
     for guess in [&wrong, ":", "nobody:nothing", "nobody:", &wrong] {
@@ -343,5 +343,5 @@ async fn verification_reports_and_one_runs_at_a_time() {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("a verification goes on although nobody listens");
+    panic!("a verification goes on after its client has left");
 }

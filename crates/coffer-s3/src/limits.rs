@@ -66,6 +66,9 @@ pub const SIGNED_CHUNK_MAX_BYTES: u64 = 4 << 20;
 /// Bytes of the line before an aws-chunked chunk: its length and signature.
 pub const CHUNK_LINE_MAX_BYTES: usize = 1 << 10;
 
+/// Bytes of the trailers after the last chunk.
+pub const TRAILERS_MAX_BYTES: usize = 16 << 10;
+
 /// Bytes of a body that are read and dropped after an early answer, so that a client which sends
 /// all before it reads gets to see the answer. More than that ends the connection.
 pub const DRAIN_MAX_BYTES: u64 = 64 << 20;

@@ -8,25 +8,28 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use coffer_vault::{SignInFailure, SignInFailures, Vault};
+use http::request::Parts;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
-use s3s::{HttpError, HttpResponse, S3Result, s3_error};
+use s3s::{HttpError, HttpResponse, S3Error, S3Result, s3_error};
 
 use crate::around_s3s::finish_response;
-use crate::around_s3s::header_compat::HeaderCompat;
-use crate::around_s3s::hooks::{AccessCheck, BucketNames, Secrets};
+use crate::around_s3s::header_compat;
+use crate::around_s3s::hooks::{AccessCheck, BucketNames, NoSecrets};
 use crate::around_s3s::xml_bodies::XmlBodies;
 use crate::counters::{S3Counters, Tally};
 use crate::http::hosts::Domains;
-use crate::limits::{CLOCK_SKEW_MAX_SECONDS, DELETE_BODY_MAX_BYTES};
+use crate::limits::DELETE_BODY_MAX_BYTES;
 use crate::operations::Operations;
-use crate::request::aws_chunked::ChunkStyle;
-use crate::request::body::{BrokenOff, RequestBody, waits_to_send};
+use crate::request::body::{BodyCheck, BrokenOff, RequestBody, waits_to_send};
 use crate::request::body_budget::BodyBudget;
+use crate::request::caller::fault_error;
 use crate::request::context::RequestContext;
+use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, failure};
+use crate::signature::payload::Payload;
 use crate::signature::requirements;
 
 /// How to serve S3.
@@ -45,6 +48,8 @@ pub struct S3Options {
 pub struct S3Service {
     s3s: s3s::service::S3Service,
     vault: Vault,
+    domains: Domains,
+    xml_bodies: Arc<XmlBodies>,
     tally: Arc<Tally>,
     failures: Arc<SignInFailures>,
     /// Who is at the other end of the connection, where that is known: for the audit log.
@@ -57,21 +62,16 @@ type ToldBy = dyn Fn(&HeaderMap) -> IpAddr + Send + Sync;
 
 /// Makes the S3 service of a vault.
 pub fn service(vault: Vault, options: S3Options) -> S3Service {
-    let domains = Domains::new(&options.domains);
     let budget = BodyBudget::new();
-    let again = builder(&vault, &budget, domains.clone()).build();
+    let domains = Domains::new(&options.domains);
     let xml_bodies = XmlBodies {
         budget: budget.clone(),
         domains: domains.clone(),
     };
-    let mut builder = builder(&vault, &budget, domains);
-    builder.set_route(HeaderCompat {
-        vault: vault.clone(),
-        xml_bodies,
-        again,
-    });
     S3Service {
-        s3s: builder.build(),
+        s3s: builder(&vault, budget, domains.clone()).build(),
+        domains,
+        xml_bodies: Arc::new(xml_bodies),
         vault,
         tally: Arc::default(),
         failures: Arc::new(match options.sign_in_failures {
@@ -83,11 +83,10 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
     }
 }
 
-fn builder(vault: &Vault, budget: &BodyBudget, domains: Domains) -> S3ServiceBuilder {
+fn builder(vault: &Vault, budget: BodyBudget, domains: Domains) -> S3ServiceBuilder {
     let mut config = S3Config::default();
     // Each operation's own limit comes first; this is a second lock.
     config.xml_max_body_size = DELETE_BODY_MAX_BYTES;
-    config.presigned_url_max_skew_time_secs = CLOCK_SKEW_MAX_SECONDS;
     // Forms are refused before s3s sees them; this is a second lock.
     config.post_object_max_file_size = 0;
     config.form_max_fields_size = 0;
@@ -96,11 +95,8 @@ fn builder(vault: &Vault, budget: &BodyBudget, domains: Domains) -> S3ServiceBui
         vault: vault.clone(),
     });
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
-    builder.set_auth(Secrets(vault.clone()));
-    builder.set_access(AccessCheck {
-        vault: vault.clone(),
-        budget: budget.clone(),
-    });
+    builder.set_auth(NoSecrets);
+    builder.set_access(AccessCheck { budget });
     builder.set_host(domains);
     builder.set_validation(BucketNames);
     builder
@@ -147,31 +143,18 @@ impl S3Service {
             Some(told_by) => Some(told_by(&parts.headers)),
             None => self.peer,
         };
-        let style = chunk_style(&parts.headers);
-        if let Some(style) = style {
-            context.set_chunks(style);
-        }
         let waits = waits_to_send(&parts.headers);
         // hyper asks for no body that is empty, and botocore takes the answer to its next request
         // on a connection for one without an end when it had to do without "100 Continue".
         if waits && body.is_end_stream() {
             context.set_body_withheld();
         }
-        let body = RequestBody::new(body, style, waits, context.clone(), self.tally.clone());
-        let checked = requirements::check(
-            &parts.method,
-            parts.uri.query().unwrap_or(""),
-            &parts.headers,
-        );
         let throttled = self.throttled(&claim, peer);
         let is_throttled = throttled.is_err();
-        let mut response = match throttled.and(checked) {
-            Ok(()) => {
-                let mut request = Request::from_parts(parts, s3s::Body::http_body(body));
-                request.extensions_mut().insert(context.clone());
-                self.s3s.call(request).await?
-            }
-            Err(refusal) => refused(Err(refusal))?,
+        let answered = self.answer(throttled, parts, body, waits, &context).await;
+        let mut response = match answered {
+            Ok(answered) => answered?,
+            Err(refusal) => refused(refusal)?,
         };
         let code = finish_response::complete(&mut response, &context);
         self.note(&response, &context, code.as_deref(), is_throttled);
@@ -187,8 +170,69 @@ impl S3Service {
         }))
     }
 
+    /// Checks who signed a request, and has it done.
+    async fn answer<B>(
+        &self,
+        throttled: S3Result,
+        mut head: Parts,
+        body: B,
+        waits: bool,
+        context: &Arc<RequestContext>,
+    ) -> S3Result<Result<HttpResponse, HttpError>>
+    where
+        B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
+    {
+        let tally = self.tally.clone();
+        let query = head.uri.query().unwrap_or("");
+        let signed = throttled
+            .and_then(|()| requirements::check(&head.method, query, &head.headers))
+            .and_then(|presented| authenticate(&self.vault, &self.domains, &head, &presented));
+        let (payload, is_signed) = match signed {
+            Ok(Some((subject, payload))) => {
+                context.set_signed_in();
+                head.extensions.insert(subject);
+                (payload, true)
+            }
+            // Refused by the access check, once the operation is known.
+            Ok(None) => (Payload::Unsigned, false),
+            Err(refusal) => {
+                drop(RequestBody::new(
+                    body,
+                    BodyCheck::None,
+                    waits,
+                    context.clone(),
+                    tally,
+                ));
+                return Err(refusal);
+            }
+        };
+        let is_chunked = matches!(payload, Payload::Chunks(_));
+        let check = BodyCheck::new(payload, &head.headers);
+        let body = RequestBody::new(body, check, waits, context.clone(), tally);
+        let mut body = s3s::Body::http_body(body);
+        if is_signed {
+            header_compat::adapt(&mut head, is_chunked)?;
+            if let Some(limit_bytes) = self
+                .xml_bodies
+                .limit(&head.method, &head.uri, &head.headers)
+            {
+                let read = self.xml_bodies.read(limit_bytes, body, &mut head, context);
+                body = read.await?;
+            }
+        }
+        head.extensions.insert(context.clone());
+        let response = self.s3s.call(Request::from_parts(head, body)).await;
+        match (response, context.fault()) {
+            // s3s does not say why it could not read a body.
+            (Ok(response), Some(fault)) if response.status().is_server_error() => {
+                Err(fault_error(fault))
+            }
+            (response, _) => Ok(response),
+        }
+    }
+
     /// Refuses without a look what claims to be of an access key by which the address has failed
-    /// too often. Ids that no access key has count together, so that inventing them helps nobody.
+    /// too often. Ids that no access key has count together, so that inventing them does not help.
     fn throttled(&self, claim: &ClaimedKey, peer: Option<IpAddr>) -> S3Result {
         let (true, Some(peer)) = (self.failures.any(), peer) else {
             return Ok(());
@@ -196,14 +240,14 @@ impl S3Service {
         let Some(id) = claim.access_key_id() else {
             return Ok(()); // unsigned: refused once the operation is known
         };
-        match self.failures.are_too_many(peer, &self.counted(id)) {
-            true => Err(s3_error!(
+        if self.failures.are_too_many(peer, &self.counted(id)) {
+            return Err(s3_error!(
                 SlowDown,
                 "Too many signatures by this access key were wrong from your address. Please look \
                  at the secret access key, and try again in a minute."
-            )),
-            false => Ok(()),
+            ));
         }
+        Ok(())
     }
 
     /// The access key that is claimed, as failures are counted.
@@ -247,7 +291,7 @@ impl S3Service {
             SlowDown,
             "The server has as many requests under way as it may. Please try again."
         );
-        let mut response = refused(Err(refusal)).unwrap_or_default();
+        let mut response = refused(refusal).unwrap_or_default();
         let code = finish_response::complete(&mut response, &context);
         self.note(&response, &context, code.as_deref(), false);
         response.map(|body| ResponseBody {
@@ -289,25 +333,10 @@ impl S3Service {
     }
 }
 
-fn refused(refusal: S3Result) -> Result<HttpResponse, HttpError> {
-    match refusal {
-        Err(error) => error
-            .to_http_response()
-            .map_err(|error| HttpError::new(Box::new(error))),
-        Ok(()) => Ok(HttpResponse::default()),
-    }
-}
-
-/// How the body is chunked, as the header that is part of every signature says.
-fn chunk_style(headers: &HeaderMap) -> Option<ChunkStyle> {
-    let hash = headers.get("x-amz-content-sha256")?.as_bytes();
-    if !hash.starts_with(b"STREAMING-") {
-        return None;
-    }
-    match hash.starts_with(b"STREAMING-UNSIGNED-") {
-        true => Some(ChunkStyle::Unsigned),
-        false => Some(ChunkStyle::Signed),
-    }
+fn refused(refusal: S3Error) -> Result<HttpResponse, HttpError> {
+    refusal
+        .to_http_response()
+        .map_err(|error| HttpError::new(Box::new(error)))
 }
 
 impl<B> hyper::service::Service<Request<B>> for S3Service

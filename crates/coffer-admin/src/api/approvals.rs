@@ -195,7 +195,7 @@ impl From<ApprovalRequest> for PendingRequest {
     }
 }
 
-/// What is answered to whoever asks or approves.
+/// The answer to a request or an approval.
 #[derive(IntoResponses)]
 pub(crate) enum ApprovalAnswer {
     /// It is done
@@ -291,8 +291,8 @@ async fn erase_bucket(
 
 /// Export a level's key
 ///
-/// A key custodian's. Whoever can open the export can open what the level holds, for ever; so it
-/// is counted, and receipts tell how many there were.
+/// A key custodian's. The export opens what the level holds, for ever; so exports are counted, and
+/// receipts tell how many there were.
 #[utoipa::path(
     post,
     path = "/v1/levels/{name}/export",

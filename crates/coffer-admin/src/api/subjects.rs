@@ -18,7 +18,7 @@ use crate::http::refusal::Refusal;
 use crate::http::rfc3339::{from_rfc3339, rfc3339};
 use crate::http::strict_json;
 
-/// A subject: whoever holds an access key.
+/// A subject: the holder of an access key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Subject {
     /// Its name.

@@ -58,9 +58,10 @@ async fn verify(
         let message = "another verification is under way; wait for it to end";
         Refusal::new(StatusCode::CONFLICT, "verification_under_way", message)
     })?;
-    let depth = match request.commitments_only {
-        true => VerifyDepth::Commitments,
-        false => VerifyDepth::Everything,
+    let depth = if request.commitments_only {
+        VerifyDepth::Commitments
+    } else {
+        VerifyDepth::Everything
     };
     let lines = Lines {
         events: Box::pin(admin.vault.verify(&actor, depth, request.rate).await?),

@@ -1,4 +1,4 @@
-//! Who calls: the owner of the data folder at the local socket, or whoever holds an access key.
+//! Who calls: the owner of the data folder at the local socket, or the holder of an access key.
 
 use std::net::IpAddr;
 
@@ -25,15 +25,15 @@ pub enum Peer {
         /// The user's id.
         uid: u32,
     },
-    /// An address, from which anybody may speak.
+    /// An address, which any client may speak from.
     Remote {
         /// The address.
         address: IpAddr,
     },
 }
 
-/// Takes the actor from a request: `Caller(actor): Caller`. Whoever can't be told who it is, or
-/// comes while the server doesn't serve, is refused.
+/// Takes the actor from a request: `Caller(actor): Caller`. A caller who is not known, or
+/// who comes while the server does not serve, is refused.
 pub(crate) struct Caller(pub(crate) Actor);
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller

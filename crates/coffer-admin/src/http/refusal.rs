@@ -52,7 +52,7 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
     }
 
-    /// Somebody must say who it is.
+    /// The caller must sign in.
     pub(crate) fn sign_in_required() -> Self {
         let message = "sign in with an access key id and its secret (HTTP Basic)";
         Self::new(StatusCode::UNAUTHORIZED, "sign_in_required", message)

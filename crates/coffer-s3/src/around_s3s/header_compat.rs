@@ -1,33 +1,27 @@
 //! What S3 takes and s3s refuses or passes over: several ranges, dates in old forms or none, lists
 //! of entity tags, an `Expires` that is no date, metadata sent twice or in encoded words, copies
 //! from buckets whose names s3s would not give; headers that SDKs move into the query of a
-//! presigned URL; a `+` in a path that version 2 signed; and all of XML (see [`XmlBodies`]).
+//! presigned URL; and a `+` in a path that version 2 signed.
 //!
-//! Headers may be signed, so they can't be changed before s3s has checked the signature. The
-//! request is taken out after that check, brought into a form that s3s reads, and sent through a
-//! second time, without its signature and with its subject noted. Operations read conditions,
-//! metadata and sources of copies from the headers as they came.
+//! Headers may be signed, so they are changed after the signature has been checked. Operations read
+//! conditions, metadata and sources of copies from the headers as they came.
 
-use coffer_vault::Vault;
 use http::header::{
-    AUTHORIZATION, EXPIRES, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    AUTHORIZATION, CONTENT_LENGTH, EXPIRES, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
     IF_UNMODIFIED_SINCE, RANGE,
 };
-use http::{Extensions, HeaderMap, HeaderValue, Method, Uri};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Uri};
 use s3s::dto::{CopySource, ETagCondition, Range, Timestamp, TimestampFormat};
-use s3s::route::S3Route;
-use s3s::service::S3Service;
-use s3s::{Body, S3Error, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Result, s3_error};
 
-use crate::around_s3s::hooks;
-use crate::around_s3s::xml_bodies::XmlBodies;
 use crate::checksums::headers::NOT_VALUES;
 use crate::http::encoded_words;
-use crate::http::percent::form_pairs;
+use crate::http::percent::{decode_form, form_pairs};
 use crate::http::ranges;
 use crate::parameters::copy_source;
 use crate::parameters::metadata::USER_METADATA;
-use crate::request::caller::{Original, Trailers};
+use crate::request::caller::Original;
 
 const DATES: [HeaderName; 5] = [
     IF_MODIFIED_SINCE,
@@ -55,11 +49,13 @@ const COPY_SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
 const ANY_SOURCE: &str = "bucket/name";
 
 /// Headers that belong to the signature and the framing that it covers.
-const OF_THE_SIGNATURE: [HeaderName; 3] = [
+const OF_THE_SIGNATURE: [HeaderName; 2] = [
     AUTHORIZATION,
     HeaderName::from_static("x-amz-content-sha256"),
-    HeaderName::from_static("x-amz-decoded-content-length"),
 ];
+
+/// The length of a body without its aws-chunked framing.
+const DECODED_LENGTH: HeaderName = HeaderName::from_static("x-amz-decoded-content-length");
 
 /// Parameters of a presigned URL that are no headers.
 const OF_THE_QUERY: [&str; 8] = [
@@ -80,80 +76,34 @@ const OF_VERSION_2: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
 /// over the body that they had when they signed: none.
 const NOT_OF_THE_QUERY: [&str; 2] = ["x-amz-checksum-", "x-amz-sdk-checksum-algorithm"];
 
-/// Takes requests out of s3s and sends them through it again.
-pub(crate) struct HeaderCompat {
-    pub(crate) vault: Vault,
-    pub(crate) xml_bodies: XmlBodies,
-    /// The same operations, without this route.
-    pub(crate) again: S3Service,
-}
-
-#[async_trait::async_trait]
-impl S3Route for HeaderCompat {
-    fn is_match(
-        &self,
-        method: &Method,
-        uri: &Uri,
-        headers: &HeaderMap,
-        _: &mut Extensions,
-    ) -> bool {
-        !odd_headers(headers).is_empty()
-            || !moved_headers(uri, headers).is_empty()
-            || has_form_path(uri)
-            || self.xml_bodies.limit(method, uri, headers).is_some()
+/// Brings the head of a request whose signature was right into a form that s3s reads, without the
+/// signature.
+pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
+    let moved = moved_headers(&head.uri, &head.headers);
+    head.uri = unsigned(&head.uri)?;
+    for name in OF_THE_SIGNATURE {
+        head.headers.remove(name);
     }
-
-    async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
-        let credentials = request.credentials.as_ref();
-        let access_key = credentials.map(|credentials| credentials.access_key.as_str());
-        let subject = hooks::subject(&self.vault, access_key)?;
-        request.extensions.insert(subject);
-        Ok(())
+    let length = head.headers.remove(DECODED_LENGTH);
+    if is_chunked {
+        let length = length.ok_or_else(|| {
+            s3_error!(
+                MissingContentLength,
+                "You must provide the x-amz-decoded-content-length HTTP header."
+            )
+        })?;
+        head.headers.insert(CONTENT_LENGTH, length);
     }
-
-    async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
-        let S3Request {
-            input: mut body,
-            method,
-            uri,
-            mut headers,
-            mut extensions,
-            trailing_headers,
-            ..
-        } = request;
-        for (name, value) in moved_headers(&uri, &headers) {
-            headers.entry(name).or_insert(value);
-        }
-        let mut for_s3s = plain(&headers);
-        if let Some(limit_bytes) = self.xml_bodies.limit(&method, &uri, &headers) {
-            let read = self
-                .xml_bodies
-                .read(limit_bytes, body, &mut for_s3s, &mut extensions);
-            body = read.await?;
-        }
-        let mut again = http::Request::new(body);
-        *again.method_mut() = method;
-        *again.uri_mut() = unsigned(&uri, has_form_path(&uri))?;
-        *again.headers_mut() = for_s3s;
-        extensions.insert(Original(headers));
-        if let Some(trailers) = trailing_headers {
-            extensions.insert(Trailers(trailers));
-        }
-        *again.extensions_mut() = extensions;
-        let answer = self.again.call(again).await.map_err(|_| internal_error())?;
-        let (parts, body) = answer.into_parts();
-        let mut response = S3Response::with_status(body, parts.status);
-        response.headers = parts.headers;
-        response.extensions = parts.extensions;
-        Ok(response)
+    for (name, value) in moved {
+        head.headers.entry(name).or_insert(value);
     }
-}
-
-fn internal_error() -> S3Error {
-    s3_error!(
-        InternalError,
-        "We encountered an internal error. Please try again."
-    )
+    let odd = odd_headers(&head.headers);
+    if !odd.is_empty() {
+        let plain = plain(&head.headers, odd);
+        let original = std::mem::replace(&mut head.headers, plain);
+        head.extensions.insert(Original(original));
+    }
+    Ok(())
 }
 
 /// The headers that s3s would refuse. Nearly always none.
@@ -195,13 +145,10 @@ fn is_ours_alone(source: &HeaderValue) -> bool {
     source.to_str().is_ok_and(is_ours)
 }
 
-/// The headers in a form that s3s reads.
-pub(crate) fn plain(headers: &HeaderMap) -> HeaderMap {
+/// The headers in a form that s3s reads, without those that are odd.
+pub(crate) fn plain(headers: &HeaderMap, odd: Vec<HeaderName>) -> HeaderMap {
     let mut plain = headers.clone();
-    for name in OF_THE_SIGNATURE {
-        plain.remove(name);
-    }
-    for name in odd_headers(headers) {
+    for name in odd {
         let replacement = if name == RANGE {
             let range = headers.get(RANGE).and_then(|value| value.to_str().ok());
             range.and_then(ranges::parse).and_then(ranges::to_header)
@@ -219,7 +166,7 @@ pub(crate) fn plain(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// The headers in the query of a presigned URL. The signature covers the query, however it is
-/// percent-encoded: whoever holds the URL must not get rid of them by encoding it otherwise.
+/// percent-encoded: a client must not get rid of them by encoding the URL otherwise.
 pub(crate) fn moved_headers(uri: &Uri, headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
     let query = uri.query().unwrap_or("");
     if headers.contains_key(AUTHORIZATION) || query.is_empty() {
@@ -248,38 +195,30 @@ fn is_checksum(name: &str) -> bool {
     NOT_OF_THE_QUERY.iter().any(|start| name.starts_with(start)) && !NOT_VALUES.contains(&name)
 }
 
-/// Whether a `+` stands in a path that version 2 signed as it came: that is a space for AWS.
-/// Version 4 signs the name that is meant, and `+` means itself there.
-fn has_form_path(uri: &Uri) -> bool {
-    uri.path().contains('+')
-        && form_pairs(uri.query().unwrap_or(""))
-            .unwrap_or_default()
-            .iter()
-            .any(|(name, _)| name == OF_VERSION_2[0])
-}
-
-/// The address without the parameters of a presigned one.
-fn unsigned(uri: &Uri, has_form_path: bool) -> S3Result<Uri> {
-    let path = match has_form_path {
-        true => uri.path().replace('+', "%20"),
-        false => uri.path().to_owned(),
-    };
+/// The address without the parameters of a presigned one. A `+` in a path that version 2 signed is
+/// a space for AWS: it signs the path as it came. Version 4 signs the name that is meant, and `+`
+/// means itself there.
+fn unsigned(uri: &Uri) -> S3Result<Uri> {
     let Some(query) = uri.query() else {
-        return path.parse().map_err(|_| s3_error!(InvalidURI));
+        return Ok(uri.clone());
     };
-    let is_signature = |pair: &&str| {
-        form_pairs(pair)
-            .unwrap_or_default()
-            .iter()
-            .any(|(name, _)| {
-                name.starts_with("X-Amz-")
-                    || (has_form_path && OF_VERSION_2.contains(&name.as_str()))
-            })
+    let name_of = |pair: &str| decode_form(pair.split('=').next().unwrap_or(""));
+    let names = || query.split('&').filter_map(name_of);
+    let is_version_2 = names().any(|name| name == OF_VERSION_2[0]);
+    if !is_version_2 && !names().any(|name| name.starts_with("X-Amz-")) {
+        return Ok(uri.clone());
+    }
+    let is_kept = |pair: &&str| {
+        let name = name_of(pair).unwrap_or_default();
+        let is_of_version_2 = is_version_2 && OF_VERSION_2.contains(&name.as_str());
+        !name.starts_with("X-Amz-") && !is_of_version_2
     };
-    let kept: Vec<_> = query
-        .split('&')
-        .filter(|pair| !is_signature(pair))
-        .collect();
+    let kept: Vec<_> = query.split('&').filter(is_kept).collect();
+    let path = if is_version_2 {
+        uri.path().replace('+', "%20")
+    } else {
+        uri.path().to_owned()
+    };
     let text = format!("{path}?{}", kept.join("&"));
     text.parse().map_err(|_| s3_error!(InvalidURI))
 }
@@ -322,10 +261,9 @@ mod tests {
             ("x-amz-meta-b", "=?="),
             ("x-amz-meta-c", "plain"),
             ("x-amz-copy-source", "b/k"),
-            ("authorization", "AWS4-HMAC-SHA256 ..."),
             ("host", "h"),
         ]);
-        let plain = plain(&odd);
+        let plain = plain(&odd, odd_headers(&odd));
         let kept = [
             ("x-amz-meta-c", "plain"),
             ("x-amz-copy-source", ANY_SOURCE),
@@ -333,7 +271,10 @@ mod tests {
         ];
         assert_eq!(plain, headers(&kept));
         let huge = headers(&[("range", "Bytes=5-99999999999999999999")]);
-        assert_eq!(super::plain(&huge)["range"], "bytes=5-9223372036854775807");
+        assert_eq!(
+            super::plain(&huge, odd_headers(&huge))["range"],
+            "bytes=5-9223372036854775807"
+        );
     }
 
     #[test]
@@ -367,15 +308,15 @@ mod tests {
         let uri = |text: &str| text.parse::<Uri>().unwrap();
         let signed = uri("/b/k?a=%2B1&X-Amz-Signature=0&X%2DAmz-Date=1&versionId=null");
         assert_eq!(
-            unsigned(&signed, false).unwrap(),
+            unsigned(&signed).unwrap(),
             uri("/b/k?a=%2B1&versionId=null")
         );
         let of_version_2 = uri("/b/a+b%2B?AWSAccessKeyId=A&Expires=1&Signature=b&x=+");
-        assert!(has_form_path(&of_version_2));
-        assert_eq!(
-            unsigned(&of_version_2, true).unwrap(),
-            uri("/b/a%20b%2B?x=+")
-        );
-        assert!(!has_form_path(&uri("/b/a+b?X-Amz-Signature=0")));
+        assert_eq!(unsigned(&of_version_2).unwrap(), uri("/b/a%20b%2B?x=+"));
+        for same in ["/b/a+b", "/b/a+b?Expires=1&x-id=GetObject"] {
+            assert_eq!(unsigned(&uri(same)).unwrap(), uri(same));
+        }
+        let plus = uri("/b/a+b?X-Amz-Signature=0&a");
+        assert_eq!(unsigned(&plus).unwrap(), uri("/b/a+b?a"));
     }
 }

@@ -1,4 +1,4 @@
-//! Who signed: secrets for s3s to check signatures with, and the subject for the vault.
+//! What s3s asks of its user: secrets, access, the bucket of a host, the names of buckets.
 //!
 //! Nothing here decides about access. A request without a subject is refused because the vault
 //! must be told one; what asks for things that coffer has not is refused here because only here
@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use coffer_vault::{BucketName, Subject, Vault};
-use http::HeaderMap;
+use coffer_vault::{BucketName, Subject};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::{S3Auth, SecretKey};
 use s3s::host::{S3Host, VirtualHost};
@@ -20,47 +19,18 @@ use crate::parameters::not_implemented;
 use crate::request::body_budget::{BodyBudget, body_limit};
 use crate::request::context::RequestContext;
 
-/// Operations whose XML bodies are compared with the digests that come with them.
-const XML_BODIES: [&str; 6] = [
-    "CompleteMultipartUpload",
-    "CreateBucket",
-    "DeleteObjects",
-    "PutBucketEncryption",
-    "PutBucketTagging",
-    "PutObjectTagging",
-];
-
-/// Secrets from the vault.
-pub(crate) struct Secrets(pub(crate) Vault);
+/// s3s asks for access only where it can check signatures. It never gets to see one.
+pub(crate) struct NoSecrets;
 
 #[async_trait::async_trait]
-impl S3Auth for Secrets {
-    async fn get_secret_key(&self, access_key: &str) -> S3Result<SecretKey> {
-        match self.0.secret_access_key(access_key) {
-            Some(secret) => Ok(SecretKey::from(secret.as_str())),
-            None => Err(unknown_access_key()),
-        }
+impl S3Auth for NoSecrets {
+    async fn get_secret_key(&self, _: &str) -> S3Result<SecretKey> {
+        Err(access_denied())
     }
 }
 
-fn unknown_access_key() -> S3Error {
-    s3_error!(
-        InvalidAccessKeyId,
-        "The AWS Access Key Id you provided does not exist in our records."
-    )
-}
-
-/// Finds the subject behind an access key whose signature was right.
-pub(crate) fn subject(vault: &Vault, access_key: Option<&str>) -> S3Result<Arc<Subject>> {
-    let Some(access_key) = access_key else {
-        return Err(s3_error!(AccessDenied, "Access Denied"));
-    };
-    vault.subject(access_key).ok_or_else(unknown_access_key)
-}
-
-/// Notes subject and operation of each request.
+/// Notes the operation of each request, and refuses what is not signed or not implemented.
 pub(crate) struct AccessCheck {
-    pub(crate) vault: Vault,
     /// For bodies that s3s will hold in memory.
     pub(crate) budget: BodyBudget,
 }
@@ -73,38 +43,21 @@ impl S3Access for AccessCheck {
         if let Some(context) = &context {
             context.set_operation(&operation);
         }
-        // Noted already when the request comes here a second time, without its signature.
         if cx.extensions_mut().get::<Arc<Subject>>().is_none() {
-            let access_key = cx
-                .credentials()
-                .map(|credentials| credentials.access_key.as_str());
-            let subject = subject(&self.vault, access_key)?;
-            cx.extensions_mut().insert(subject);
-            if let Some(context) = &context {
-                context.set_signed_in();
-            }
+            return Err(access_denied());
         }
         not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
         not_implemented::check_headers(cx.headers())?;
         encryption::check_headers(cx.headers())?;
-        let Some(context) = context else {
-            return Ok(());
-        };
-        if let Some(limit_bytes) = body_limit(&operation) {
+        if let (Some(context), Some(limit_bytes)) = (context, body_limit(&operation)) {
             context.set_reservation(self.budget.reservation(limit_bytes));
-        }
-        if XML_BODIES.contains(&operation.as_str())
-            && (operation == "CreateBucket" || has_digests(cx.headers()))
-        {
-            context.keep_body();
         }
         Ok(())
     }
 }
 
-fn has_digests(headers: &HeaderMap) -> bool {
-    let is_digest = |name: &str| name == "content-md5" || name.starts_with("x-amz-checksum-");
-    headers.keys().any(|name| is_digest(name.as_str()))
+fn access_denied() -> S3Error {
+    s3_error!(AccessDenied, "Access Denied")
 }
 
 // s3s's own parser takes any host that is none of its domains for a bucket, and compares ports.

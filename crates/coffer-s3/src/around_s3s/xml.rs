@@ -63,10 +63,10 @@ pub(crate) fn canonical(document: &[u8], limit_bytes: usize) -> Result<String, X
             return Err(XmlFault::TooLong);
         }
     }
-    match writer.depth == 0 && writer.has_root {
-        true => Ok(writer.out),
-        false => Err(XmlFault::Malformed),
+    if writer.depth > 0 || !writer.has_root {
+        return Err(XmlFault::Malformed);
     }
+    Ok(writer.out)
 }
 
 /// Nothing but UTF-8 is read, so no document may say that it is anything else.
@@ -76,10 +76,10 @@ fn check_encoding(declaration: &BytesDecl<'_>) -> Result<(), XmlFault> {
     };
     let encoding = encoding.map_err(|_| XmlFault::Malformed)?;
     let known = [&b"utf-8"[..], b"utf8", b"us-ascii"];
-    match known.iter().any(|name| encoding.eq_ignore_ascii_case(name)) {
-        true => Ok(()),
-        false => Err(XmlFault::Malformed),
+    if !known.iter().any(|name| encoding.eq_ignore_ascii_case(name)) {
+        return Err(XmlFault::Malformed);
     }
+    Ok(())
 }
 
 struct Writer {
@@ -141,10 +141,10 @@ impl Writer {
 
     /// Text: beside the root, only white space.
     fn text(&mut self, text: &str) -> Result<(), XmlFault> {
-        match self.depth == 0 && text.bytes().all(|byte| b" \t\r\n".contains(&byte)) {
-            true => Ok(()),
-            false => self.inner_text(text),
+        if self.depth == 0 && text.bytes().all(|byte| b" \t\r\n".contains(&byte)) {
+            return Ok(());
         }
+        self.inner_text(text)
     }
 
     fn inner_text(&mut self, text: &str) -> Result<(), XmlFault> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
-use http::{Extensions, HeaderMap, Method, Uri};
+use http::request::Parts;
+use http::{HeaderMap, Method, Uri};
 use http_body::Body as _;
 use s3s::{Body, S3Result, s3_error};
 
@@ -13,7 +14,7 @@ use crate::around_s3s::xml::{XmlFault, canonical};
 use crate::http::hosts::Domains;
 use crate::http::percent::{decode_path, form_pairs};
 use crate::request::body_budget::{BodyBudget, Reservation, body_limit};
-use crate::request::caller::unread_body;
+use crate::request::caller::fault_error;
 use crate::request::context::{BodyFault, RequestContext};
 
 /// Names in the query of a PUT of an object whose body is XML, and not the object's.
@@ -66,11 +67,11 @@ impl XmlBodies {
         let in_host = host.and_then(|host| self.domains.bucket(host)).is_some();
         let path = decode_path(uri.path()).unwrap_or_default();
         let path = path.strip_prefix('/').unwrap_or(&path);
-        let object = match in_host {
-            true => path,
-            false => path.split_once('/').map_or("", |(_, object)| object),
-        };
-        object.is_empty()
+        if in_host {
+            return path.is_empty();
+        }
+        path.split_once('/')
+            .is_none_or(|(_, object)| object.is_empty())
     }
 
     /// Reads a body of at most so many bytes and gives it written anew. What it was stays in the
@@ -79,41 +80,33 @@ impl XmlBodies {
         &self,
         limit_bytes: usize,
         mut body: Body,
-        headers: &mut HeaderMap,
-        extensions: &mut Extensions,
+        head: &mut Parts,
+        context: &RequestContext,
     ) -> S3Result<Body> {
-        let Some(context) = extensions.get::<Arc<RequestContext>>().cloned() else {
-            return Ok(body);
-        };
         if body.is_end_stream() {
             return Ok(body);
         }
         context.set_reservation(self.budget.reservation(limit_bytes));
         let received = body.store_all_limited(limit_bytes).await;
-        let received = received.map_err(|_| unread_body(&context))?;
+        let too_long = BodyFault::TooLong;
+        let received = received.map_err(|_| fault_error(context.fault().unwrap_or(too_long)))?;
         if received.is_empty() {
             return Ok(body);
         }
-        check_length(received.len(), headers)?;
-        context.keep_body();
-        context.pass(&received);
+        check_length(received.len(), &head.headers)?;
+        context.set_xml(received.clone());
 
         let reservation = self.budget.reservation(limit_bytes);
         let text = match canonical(&received, limit_bytes) {
             Ok(text) => Bytes::from(text),
             Err(XmlFault::Malformed) => Bytes::from_static(MALFORMED),
-            Err(XmlFault::TooLong) => {
-                context.set_fault(BodyFault::TooLong);
-                return Err(unread_body(&context));
-            }
+            Err(XmlFault::TooLong) => return Err(fault_error(too_long)),
         };
-        reservation.take(text.len()).map_err(|fault| {
-            context.set_fault(fault.into());
-            unread_body(&context)
-        })?;
-        headers.remove(TRANSFER_ENCODING);
-        headers.insert(CONTENT_LENGTH, text.len().into());
-        extensions.insert(Arc::new(CanonicalXml {
+        let taken = reservation.take(text.len());
+        taken.map_err(|fault| fault_error(fault.into()))?;
+        head.headers.remove(TRANSFER_ENCODING);
+        head.headers.insert(CONTENT_LENGTH, text.len().into());
+        head.extensions.insert(Arc::new(CanonicalXml {
             text: text.clone(),
             _reservation: reservation,
         }));

@@ -1,11 +1,10 @@
 //! Checksums that clients send along, in headers and trailers, and get back.
 
-use bytes::Bytes;
 use coffer_vault::record::ChecksumAlgorithm;
 use coffer_vault::{CheckDigests, DigestPlan, VaultError};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use s3s::crypto::{Checksum as _, Md5};
-use s3s::{S3Result, TrailingHeaders, s3_error};
+use s3s::{S3Result, s3_error};
 
 use crate::checksums::algorithms::{by_name, hasher, is_value, name, row, value};
 use crate::checksums::headers::{content_md5, header_value, too_many, trailer_name};
@@ -24,6 +23,21 @@ impl ExpectedChecksum {
         match self {
             Self::Value(algorithm, _) | Self::Trailer(algorithm) => *algorithm,
         }
+    }
+}
+
+/// What comes after the bytes.
+pub(crate) trait Trailers: Send + 'static {
+    /// A trailer of this name.
+    fn trailer(&self, name: &str) -> Option<&HeaderValue>;
+}
+
+/// After bytes that no trailers follow.
+pub(crate) struct NoTrailers;
+
+impl Trailers for NoTrailers {
+    fn trailer(&self, _: &str) -> Option<&HeaderValue> {
+        None
     }
 }
 
@@ -83,10 +97,10 @@ impl ExpectedDigests {
     }
 
     /// The comparison to make once the bytes have come.
-    pub(crate) fn check(self, trailers: Option<TrailingHeaders>) -> CheckDigests {
+    pub(crate) fn check(self, trailers: impl Trailers) -> CheckDigests {
         Box::new(move |digests| {
             let found = digests.checksum.as_ref();
-            self.compare(trailers.as_ref(), digests.md5, |algorithm| {
+            self.compare(&trailers, digests.md5, |algorithm| {
                 found
                     .filter(|sum| sum.algorithm == algorithm)
                     .map(|sum| sum.value.clone())
@@ -97,7 +111,7 @@ impl ExpectedDigests {
     /// Compares with digests: MD5 where it was computed, and the value of an algorithm.
     pub(crate) fn compare(
         &self,
-        trailers: Option<&TrailingHeaders>,
+        trailers: &dyn Trailers,
         md5: Option<[u8; 16]>,
         value: impl FnOnce(ChecksumAlgorithm) -> Option<String>,
     ) -> Result<(), VaultError> {
@@ -114,24 +128,24 @@ impl ExpectedDigests {
             ExpectedChecksum::Value(_, value) => value.clone(),
             ExpectedChecksum::Trailer(_) => trailer_value(trailers, algorithm)?,
         };
-        match value(algorithm) == Some(expected) {
-            true => Ok(()),
-            false => Err(VaultError::BadDigest {
+        if value(algorithm) != Some(expected) {
+            return Err(VaultError::BadDigest {
                 what: name(algorithm),
-            }),
+            });
         }
+        Ok(())
     }
 
     /// Compares with a body that is in memory.
-    pub(crate) fn compare_whole(&self, body: &[Bytes]) -> Result<(), VaultError> {
+    pub(crate) fn compare_whole(&self, body: &[u8]) -> Result<(), VaultError> {
         let md5 = self.md5.map(|_| {
             let mut md5 = Md5::new();
-            body.iter().for_each(|piece| md5.update(piece));
+            md5.update(body);
             md5.finalize()
         });
-        self.compare(None, md5, |algorithm| {
+        self.compare(&NoTrailers, md5, |algorithm| {
             let mut hasher = hasher(algorithm);
-            body.iter().for_each(|piece| hasher.update(piece));
+            hasher.update(body);
             Some(value(hasher))
         })
     }
@@ -152,25 +166,20 @@ impl ExpectedDigests {
 }
 
 fn trailer_value(
-    trailers: Option<&TrailingHeaders>,
+    trailers: &dyn Trailers,
     algorithm: ChecksumAlgorithm,
 ) -> Result<String, VaultError> {
     let missing = VaultError::Invalid {
         what: "the checksum that x-amz-trailer announces is missing",
     };
-    let value = trailers.and_then(|trailers| {
-        trailers.read(|headers| {
-            let value = headers.get(row(algorithm).header)?;
-            Some(value.to_str().unwrap_or("").to_owned())
-        })
-    });
-    let value = value.flatten().ok_or(missing)?;
-    match is_value(algorithm, &value) {
-        true => Ok(value),
-        false => Err(VaultError::Invalid {
+    let value = trailers.trailer(row(algorithm).header).ok_or(missing)?;
+    let value = value.to_str().unwrap_or("").to_owned();
+    if !is_value(algorithm, &value) {
+        return Err(VaultError::Invalid {
             what: "the checksum in the trailer is not valid",
-        }),
+        });
     }
+    Ok(value)
 }
 
 /// `x-amz-sdk-checksum-algorithm` must be that of the checksum which is sent.
@@ -199,7 +208,7 @@ fn check_announced(headers: &HeaderMap, claim: Option<&ExpectedChecksum>) -> S3R
 mod tests {
     use coffer_vault::Digests;
     use coffer_vault::record::{Checksum, ChecksumKind};
-    use http::{HeaderName, HeaderValue};
+    use http::HeaderName;
 
     use super::*;
 
@@ -233,18 +242,14 @@ mod tests {
     fn checksums_in_headers_are_compared() {
         let expected = expected(&[("x-amz-checksum-crc32", CRC32)]).unwrap();
         assert_eq!(expected.plan().checksum, Some(ChecksumAlgorithm::Crc32));
-        assert!(expected.clone().check(None)(&found(CRC32)).is_ok());
-        let wrong = expected.clone().check(None)(&found("AAAAAA=="));
+        assert!(expected.clone().check(NoTrailers)(&found(CRC32)).is_ok());
+        let wrong = expected.clone().check(NoTrailers)(&found("AAAAAA=="));
         assert!(matches!(
             wrong,
             Err(VaultError::BadDigest { what: "CRC32" })
         ));
-        assert!(
-            expected
-                .compare_whole(&["1234".into(), "56789".into()])
-                .is_ok()
-        );
-        assert!(expected.compare_whole(&["1234".into()]).is_err());
+        assert!(expected.compare_whole(b"123456789").is_ok());
+        assert!(expected.compare_whole(b"1234").is_err());
     }
 
     #[test]
@@ -252,15 +257,15 @@ mod tests {
         // RFC 1321, appendix A.5: "abc".
         let expected = expected(&[("content-md5", "kAFQmDzST7DWlj99KOF/cg==")]).unwrap();
         assert!(expected.plan().md5);
-        assert!(expected.compare_whole(&["abc".into()]).is_ok());
-        assert!(expected.compare_whole(&["abd".into()]).is_err());
+        assert!(expected.compare_whole(b"abc").is_ok());
+        assert!(expected.compare_whole(b"abd").is_err());
     }
 
     #[test]
     fn a_trailer_that_was_announced_must_come() {
         let expected = expected(&[("x-amz-trailer", "X-Amz-Checksum-Crc32")]).unwrap();
         assert_eq!(expected.plan().checksum, Some(ChecksumAlgorithm::Crc32));
-        let missing = expected.check(None)(&found(CRC32));
+        let missing = expected.check(NoTrailers)(&found(CRC32));
         assert!(matches!(missing, Err(VaultError::Invalid { .. })));
     }
 

@@ -23,9 +23,10 @@ pub(crate) fn parse_http_date(text: &str) -> Option<i64> {
 
 fn system_time(unix_ms: i64) -> SystemTime {
     let distance = Duration::from_millis(unix_ms.unsigned_abs());
-    let time = match unix_ms < 0 {
-        true => UNIX_EPOCH.checked_sub(distance),
-        false => UNIX_EPOCH.checked_add(distance),
+    let time = if unix_ms < 0 {
+        UNIX_EPOCH.checked_sub(distance)
+    } else {
+        UNIX_EPOCH.checked_add(distance)
     };
     time.unwrap_or(UNIX_EPOCH)
 }

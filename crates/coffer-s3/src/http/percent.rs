@@ -5,16 +5,22 @@ use std::fmt::Write;
 /// Encodes all but unreserved characters (RFC 3986, section 2.3) and `/`, as S3 does. A space
 /// becomes `%20`, which readers of `+` forms read as well.
 pub(crate) fn encode(text: &str) -> String {
+    encode_but(text, b"-_.~/")
+}
+
+/// As [`encode`], with `/` encoded, too: what version 4 signs of a query.
+pub(crate) fn encode_all(text: &str) -> String {
+    encode_but(text, b"-_.~")
+}
+
+fn encode_but(text: &str, kept: &[u8]) -> String {
     let mut encoded = String::with_capacity(text.len() + 16);
     for &byte in text.as_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
-                encoded.push(char::from(byte));
-            }
-            _ => {
-                // Writing to a String can't fail.
-                let _ = write!(encoded, "%{byte:02X}");
-            }
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a String can't fail.
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     encoded

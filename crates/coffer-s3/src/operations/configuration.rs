@@ -1,4 +1,4 @@
-//! Configuration of buckets that nobody can set here: each answers as S3 does for a bucket where it
+//! Configuration of buckets that can't be set here: each answers as S3 does for a bucket where it
 //! was never set, by its default or by the code that says there is none. Setting it is
 //! `NotImplemented`, by s3s's defaults.
 
@@ -122,7 +122,7 @@ never_set! {
     ));
 }
 
-/// `GetObjectAcl`: the owner has full control, and nobody has any by a list.
+/// `GetObjectAcl`: the owner has full control, and no list gives any to others.
 pub(crate) async fn object_acl(
     vault: &Vault,
     request: S3Request<GetObjectAclInput>,

@@ -45,15 +45,13 @@ pub(crate) async fn copy_object(
              encryption attributes."
         ));
     }
-    let details = match replace_metadata {
-        true => Some(metadata::of_headers(headers(&request))?),
-        false => None,
-    };
+    let details = replace_metadata
+        .then(|| metadata::of_headers(headers(&request)))
+        .transpose()?;
     let header = request.input.tagging.as_deref();
-    let tags = match replace_tags {
-        true => Some(tags::from_header(header, OBJECT_TAGS_MAX)?),
-        false => None,
-    };
+    let tags = replace_tags
+        .then(|| tags::from_header(header, OBJECT_TAGS_MAX))
+        .transpose()?;
     let algorithm = request.input.checksum_algorithm.as_ref();
     let checksum = algorithm
         .map(|algorithm| by_name(algorithm.as_str()))

@@ -60,7 +60,7 @@ pub(crate) fn page_size(asked: Option<i32>, parameter: &str, max: i32) -> S3Resu
     }
 }
 
-/// Who owns all there is, for clients that expect somebody.
+/// The owner of all there is, for clients that expect one.
 pub(crate) fn owner() -> Owner {
     Owner {
         display_name: Some("coffer".to_owned()),
@@ -104,7 +104,7 @@ impl Listing {
             .list_objects(&caller.subject, bucket, query)
             .await
             .map_err(|error| caller.refused(error))?;
-        // Who asks for no rows asks whether the bucket may be listed: that is the vault's to say.
+        // A client that asks for no rows asks whether the bucket may be listed: that is the vault's to say.
         match self.rows {
             0 => Ok(ListPage::default()),
             _ => Ok(page),

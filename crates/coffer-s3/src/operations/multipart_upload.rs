@@ -259,13 +259,11 @@ fn location(headers: &HeaderMap, bucket: &str, key: &str) -> String {
         .and_then(|host| host.to_str().ok())
         .unwrap_or("");
     let key = percent::encode(key);
-    match host
-        .strip_prefix(bucket)
-        .is_some_and(|rest| rest.starts_with('.'))
-    {
-        true => format!("https://{host}/{key}"),
-        false => format!("https://{host}/{bucket}/{key}"),
+    let rest = host.strip_prefix(bucket);
+    if rest.is_some_and(|rest| rest.starts_with('.')) {
+        return format!("https://{host}/{key}");
     }
+    format!("https://{host}/{bucket}/{key}")
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::parameters::encryption;
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
-use crate::request::caller::{Caller, headers, trailers};
+use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
 
 /// `PutObject`.
@@ -37,13 +37,12 @@ pub(crate) async fn put_object(
         .check_named_key(vault, &bucket, headers(&request))
         .await?;
     let details = metadata::of_headers(headers(&request))?;
-    let trailers = trailers(&request);
     let PutObjectInput {
         body,
         content_length,
         ..
     } = request.input;
-    let incoming = incoming::incoming(body, content_length, expected, trailers)?;
+    let incoming = incoming::incoming(body, content_length, expected, caller.context.clone())?;
 
     let wanted = conditions::wanted(&precondition, &name);
     let put = PutObject {

@@ -16,7 +16,7 @@ use crate::http::ranges;
 use crate::parameters::copy_source;
 use crate::parameters::encryption;
 use crate::parameters::names;
-use crate::request::caller::{Caller, headers, trailers};
+use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
 
 /// `UploadPart`.
@@ -25,7 +25,6 @@ pub(crate) async fn upload_part(
     request: S3Request<UploadPartInput>,
 ) -> S3Result<S3Response<UploadPartOutput>> {
     let caller = Caller::of(&request)?;
-    let trailers = trailers(&request);
     let expected = ExpectedDigests::read(headers(&request))?;
     let UploadPartInput {
         body,
@@ -53,10 +52,14 @@ pub(crate) async fn upload_part(
         None => None,
     };
     let incoming = match (other, announced) {
-        (Some(algorithm), None) => {
-            incoming::incoming_summed(body, content_length, expected, algorithm, trailers)?
-        }
-        _ => incoming::incoming(body, content_length, expected, trailers)?,
+        (Some(algorithm), None) => incoming::incoming_summed(
+            body,
+            content_length,
+            expected,
+            algorithm,
+            caller.context.clone(),
+        )?,
+        _ => incoming::incoming(body, content_length, expected, caller.context.clone())?,
     };
     let put = PutPart {
         name,

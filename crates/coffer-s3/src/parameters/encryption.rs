@@ -64,10 +64,10 @@ pub(crate) fn named_key(headers: &HeaderMap) -> S3Result<Option<&str>> {
 
 /// Whether a key that was named is the level that seals the bucket.
 pub(crate) fn check_key(named: &str, level: &str) -> S3Result {
-    match named.strip_prefix("alias/").unwrap_or(named) == level {
-        true => Ok(()),
-        false => Err(other_key()),
+    if named.strip_prefix("alias/").unwrap_or(named) != level {
+        return Err(other_key());
     }
+    Ok(())
 }
 
 fn other_key() -> s3s::S3Error {

@@ -13,13 +13,13 @@ pub(crate) fn bucket(name: &str) -> S3Result<BucketName> {
 /// The name of a bucket to be made.
 pub(crate) fn new_bucket(name: &str) -> S3Result<BucketName> {
     let name = bucket(name)?;
-    match name.is_long_enough_for_s3() {
-        true => Ok(name),
-        false => Err(s3_error!(
+    if !name.is_long_enough_for_s3() {
+        return Err(s3_error!(
             InvalidBucketName,
             "The specified bucket is not valid."
-        )),
+        ));
     }
+    Ok(name)
 }
 
 /// An object's name: any text of 1 to 1,024 bytes, as it is.

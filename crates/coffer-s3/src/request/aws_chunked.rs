@@ -1,27 +1,20 @@
-//! The framing of aws-chunked bodies, before s3s reads it.
+//! The aws-chunked framing of a body: taken off, with the signatures of its chunks checked and its
+//! trailers read.
 //!
-//! s3s holds a whole chunk in memory before it passes it on, and some clients send a whole upload
-//! as one chunk. A signed chunk can't be passed on before its signature was checked, so its length
-//! is bounded here. An unsigned one can: it is cut into chunks of what has arrived, and many that
-//! are small become one. Large ones are not copied; signatures, trailers and the end of the body
-//! stay for s3s to check.
+//! Some clients send a whole upload as one chunk. A signed chunk can't be passed on before its
+//! signature was checked, so its length is bounded; an unsigned one is passed on as it arrives.
 
 use std::collections::VecDeque;
 
+use aws_lc_rs::digest;
 use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::limits::{
     CHUNK_LINE_MAX_BYTES, GATHERED_BYTES, SIGNED_CHUNK_MAX_BYTES, SMALL_PIECE_BYTES,
+    TRAILERS_MAX_BYTES,
 };
-
-/// Whether chunks carry signatures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChunkStyle {
-    /// Each chunk is signed.
-    Signed,
-    /// None is; a checksum follows, perhaps.
-    Unsigned,
-}
+use crate::signature::signer::ChunkSignatures;
 
 /// Why a body's framing is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +23,10 @@ pub(crate) enum ChunkFault {
     Malformed,
     /// A signed chunk is longer than we would hold in memory.
     TooLarge,
+    /// A chunk or the trailers have another signature.
+    Signature,
+    /// The body ends before its last chunk.
+    Incomplete,
 }
 
 #[derive(Debug)]
@@ -40,38 +37,60 @@ enum Expect {
     Data { remaining_bytes: u64 },
     /// The line break after a chunk, of which so many bytes are still to come.
     Break { remaining: u8 },
-    /// Trailers and the end, which s3s bounds and reads.
+    /// Trailers and the end.
     Tail,
 }
 
-/// Follows the framing of one body.
-#[derive(Debug)]
-pub(crate) struct ChunkGuard {
-    style: ChunkStyle,
+/// A signed chunk that is still to be checked.
+struct Held {
+    signature: String,
+    hash: digest::Context,
+    pieces: Vec<Bytes>,
+}
+
+/// Reads one body.
+pub(crate) struct ChunkReader {
+    signatures: Option<ChunkSignatures>,
     expect: Expect,
+    /// The line that is being read, or the trailers.
     line: Vec<u8>,
-    /// Small pieces of unsigned chunks.
+    held: Option<Held>,
+    /// Small pieces, which others hold for a while, each with its own overhead.
     gathered: BytesMut,
 }
 
-impl ChunkGuard {
-    /// A guard at the beginning of a body.
-    pub(crate) fn new(style: ChunkStyle) -> Self {
+impl ChunkReader {
+    /// A reader at the beginning of a body, whose chunks are signed if there are signatures.
+    pub(crate) fn new(signatures: Option<ChunkSignatures>) -> Self {
         Self {
-            style,
+            signatures,
             expect: Expect::Line,
             line: Vec::new(),
+            held: None,
             gathered: BytesMut::new(),
         }
     }
 
-    /// Queues what is still held back, for no more will come; whether the framing is complete.
-    pub(crate) fn end(&mut self, queue: &mut VecDeque<Bytes>) -> bool {
+    /// Queues what is still held back, for no more will come, and gives the trailers.
+    pub(crate) fn end(&mut self, queue: &mut VecDeque<Bytes>) -> Result<HeaderMap, ChunkFault> {
+        if !matches!(self.expect, Expect::Tail) {
+            return Err(ChunkFault::Incomplete);
+        }
         self.pass_gathered(queue);
-        matches!(self.expect, Expect::Tail)
+        let (trailers, signature) = read_trailers(&self.line).ok_or(ChunkFault::Malformed)?;
+        match (&self.signatures, signature) {
+            (Some(signatures), Some(signature)) => {
+                if !signatures.is_of_trailers(&signature, &canonical_trailers(&trailers)) {
+                    return Err(ChunkFault::Signature);
+                }
+            }
+            (Some(_), None) if !trailers.is_empty() => return Err(ChunkFault::Malformed),
+            _ => {}
+        }
+        Ok(trailers)
     }
 
-    /// Takes what arrived and queues what s3s is to see.
+    /// Takes what arrived and queues the bytes of the object.
     pub(crate) fn push(
         &mut self,
         mut bytes: Bytes,
@@ -79,22 +98,23 @@ impl ChunkGuard {
     ) -> Result<(), ChunkFault> {
         while !bytes.is_empty() {
             match self.expect {
-                Expect::Line => self.take_line(&mut bytes, queue)?,
+                Expect::Line => self.take_line(&mut bytes)?,
                 Expect::Data { remaining_bytes } => {
-                    self.take_data(&mut bytes, remaining_bytes, queue);
+                    self.take_data(&mut bytes, remaining_bytes, queue)?;
                 }
-                Expect::Break { remaining } => self.take_break(&mut bytes, remaining, queue)?,
-                Expect::Tail => queue.push_back(std::mem::take(&mut bytes)),
+                Expect::Break { remaining } => self.take_break(&mut bytes, remaining)?,
+                Expect::Tail => {
+                    if self.line.len() + bytes.len() > TRAILERS_MAX_BYTES {
+                        return Err(ChunkFault::Malformed);
+                    }
+                    self.line.extend_from_slice(&std::mem::take(&mut bytes));
+                }
             }
         }
         Ok(())
     }
 
-    fn take_line(
-        &mut self,
-        bytes: &mut Bytes,
-        queue: &mut VecDeque<Bytes>,
-    ) -> Result<(), ChunkFault> {
+    fn take_line(&mut self, bytes: &mut Bytes) -> Result<(), ChunkFault> {
         let end = bytes.iter().position(|&byte| byte == b'\n');
         let piece = bytes.split_to(end.map_or(bytes.len(), |end| end + 1));
         if self.line.len() + piece.len() > CHUNK_LINE_MAX_BYTES {
@@ -105,22 +125,36 @@ impl ChunkGuard {
             return Ok(());
         }
         let line = std::mem::take(&mut self.line);
-        let size_bytes = chunk_size(&line).ok_or(ChunkFault::Malformed)?;
+        let (size_bytes, signature) = chunk_line(&line).ok_or(ChunkFault::Malformed)?;
+        if let Some(signatures) = &mut self.signatures {
+            if size_bytes > SIGNED_CHUNK_MAX_BYTES {
+                return Err(ChunkFault::TooLarge);
+            }
+            let signature = signature.ok_or(ChunkFault::Malformed)?;
+            let hash = digest::Context::new(&digest::SHA256);
+            if size_bytes > 0 {
+                self.held = Some(Held {
+                    signature: signature.to_owned(),
+                    hash,
+                    pieces: Vec::new(),
+                });
+            } else if !signatures.is_next(signature, &hash.finish()) {
+                return Err(ChunkFault::Signature);
+            }
+        }
         self.expect = match size_bytes {
             0 => Expect::Tail,
             remaining_bytes => Expect::Data { remaining_bytes },
         };
-        if self.style == ChunkStyle::Signed && size_bytes > SIGNED_CHUNK_MAX_BYTES {
-            return Err(ChunkFault::TooLarge);
-        }
-        if self.style == ChunkStyle::Signed || size_bytes == 0 {
-            self.pass_gathered(queue);
-            queue.push_back(Bytes::from(line));
-        }
         Ok(())
     }
 
-    fn take_data(&mut self, bytes: &mut Bytes, remaining_bytes: u64, queue: &mut VecDeque<Bytes>) {
+    fn take_data(
+        &mut self,
+        bytes: &mut Bytes,
+        remaining_bytes: u64,
+        queue: &mut VecDeque<Bytes>,
+    ) -> Result<(), ChunkFault> {
         let taken = usize::try_from(remaining_bytes).map_or(bytes.len(), |n| n.min(bytes.len()));
         let piece = bytes.split_to(taken);
         let remaining_bytes = remaining_bytes - taken as u64;
@@ -128,38 +162,50 @@ impl ChunkGuard {
             0 => Expect::Break { remaining: 2 },
             _ => Expect::Data { remaining_bytes },
         };
-        if self.style == ChunkStyle::Signed {
-            queue.push_back(piece);
-        } else if piece.len() < SMALL_PIECE_BYTES {
-            self.gathered.extend_from_slice(&piece);
-            if self.gathered.len() >= GATHERED_BYTES {
-                self.pass_gathered(queue);
+        let Some(held) = &mut self.held else {
+            self.pass(piece, queue);
+            return Ok(());
+        };
+        held.hash.update(&piece);
+        held.pieces.push(piece);
+        if remaining_bytes == 0
+            && let Some(held) = self.held.take()
+            && let Some(signatures) = &mut self.signatures
+        {
+            if !signatures.is_next(&held.signature, &held.hash.finish()) {
+                return Err(ChunkFault::Signature);
             }
-        } else {
+            for piece in held.pieces {
+                self.pass(piece, queue);
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues bytes of the object: large pieces as they are, small ones together.
+    fn pass(&mut self, piece: Bytes, queue: &mut VecDeque<Bytes>) {
+        if piece.len() >= SMALL_PIECE_BYTES {
             self.pass_gathered(queue);
-            pass_chunk(piece, queue);
+            queue.push_back(piece);
+            return;
+        }
+        self.gathered.extend_from_slice(&piece);
+        if self.gathered.len() >= GATHERED_BYTES {
+            self.pass_gathered(queue);
         }
     }
 
     fn pass_gathered(&mut self, queue: &mut VecDeque<Bytes>) {
         if !self.gathered.is_empty() {
-            pass_chunk(std::mem::take(&mut self.gathered).freeze(), queue);
+            queue.push_back(std::mem::take(&mut self.gathered).freeze());
         }
     }
 
-    fn take_break(
-        &mut self,
-        bytes: &mut Bytes,
-        remaining: u8,
-        queue: &mut VecDeque<Bytes>,
-    ) -> Result<(), ChunkFault> {
+    fn take_break(&mut self, bytes: &mut Bytes, remaining: u8) -> Result<(), ChunkFault> {
         let byte = bytes.split_to(1);
         let expected: &[u8] = if remaining == 2 { b"\r" } else { b"\n" };
         if byte != expected {
             return Err(ChunkFault::Malformed);
-        }
-        if self.style == ChunkStyle::Signed {
-            queue.push_back(byte);
         }
         self.expect = match remaining {
             2 => Expect::Break { remaining: 1 },
@@ -169,21 +215,50 @@ impl ChunkGuard {
     }
 }
 
-/// Queues an unsigned chunk.
-fn pass_chunk(piece: Bytes, queue: &mut VecDeque<Bytes>) {
-    queue.push_back(Bytes::from(format!("{:x}\r\n", piece.len())));
-    queue.push_back(piece);
-    queue.push_back(Bytes::from_static(b"\r\n"));
-}
-
-/// The length that a chunk's line announces: hexadecimal digits up to `;` or the line break. s3s
-/// reads at most eight digits, and so do we.
-fn chunk_size(line: &[u8]) -> Option<u64> {
-    let digits = line.split(|&byte| byte == b';' || byte == b'\r').next()?;
-    if digits.is_empty() || digits.len() > 8 || !digits.iter().all(u8::is_ascii_hexdigit) {
+/// What a chunk's line announces: its length, in at most eight hexadecimal digits, and perhaps a
+/// signature.
+fn chunk_line(line: &[u8]) -> Option<(u64, Option<&str>)> {
+    let line = std::str::from_utf8(line).ok()?.strip_suffix("\r\n")?;
+    let (digits, extension) = match line.split_once(';') {
+        Some((digits, extension)) => (digits, Some(extension)),
+        None => (line, None),
+    };
+    let is_length = (1..=8).contains(&digits.len());
+    if !is_length || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
-    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    let signature = extension.and_then(|text| text.strip_prefix("chunk-signature="));
+    Some((u64::from_str_radix(digits, 16).ok()?, signature))
+}
+
+/// Trailers, a line each, and their signature, which is one of the lines.
+fn read_trailers(tail: &[u8]) -> Option<(HeaderMap, Option<String>)> {
+    let mut trailers = HeaderMap::new();
+    let mut signature = None;
+    for line in std::str::from_utf8(tail).ok()?.lines() {
+        if line.is_empty() {
+            continue;
+        }
+        let (name, value) = line.split_once(':')?;
+        let value = value.trim_ascii();
+        if name.eq_ignore_ascii_case("x-amz-trailer-signature") {
+            signature = Some(value.to_owned());
+        } else {
+            let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+            trailers.append(name, HeaderValue::from_str(value).ok()?);
+        }
+    }
+    Some((trailers, signature))
+}
+
+/// What the signature of the trailers covers.
+fn canonical_trailers(trailers: &HeaderMap) -> Vec<u8> {
+    let mut lines: Vec<_> = trailers
+        .iter()
+        .map(|(name, value)| [name.as_str().as_bytes(), b":", value.as_bytes(), b"\n"].concat())
+        .collect();
+    lines.sort_unstable();
+    lines.concat()
 }
 
 #[cfg(test)]
@@ -191,83 +266,116 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::signature::signer::tests::example_chunks;
 
-    fn through(style: ChunkStyle, body: &[u8], piece: usize) -> Result<Vec<Bytes>, ChunkFault> {
-        let mut guard = ChunkGuard::new(style);
+    fn read(
+        signatures: Option<ChunkSignatures>,
+        body: &[u8],
+        piece: usize,
+    ) -> Result<(Vec<Bytes>, HeaderMap), ChunkFault> {
+        let mut reader = ChunkReader::new(signatures);
         let mut queue = VecDeque::new();
         for piece in body.chunks(piece) {
-            guard.push(Bytes::copy_from_slice(piece), &mut queue)?;
+            reader.push(Bytes::copy_from_slice(piece), &mut queue)?;
         }
-        guard.end(&mut queue);
-        Ok(queue.into())
+        let trailers = reader.end(&mut queue)?;
+        Ok((queue.into(), trailers))
     }
 
-    /// The payload of an unsigned body whose every chunk is in one piece, and what follows it.
-    fn payload(pieces: &[Bytes]) -> (Vec<u8>, Vec<u8>) {
-        let mut payload = Vec::new();
-        let mut rest = pieces.concat();
-        loop {
-            let end = rest.iter().position(|&byte| byte == b'\n').unwrap() + 1;
-            let size = chunk_size(&rest[..end]).unwrap() as usize;
-            rest.drain(..end);
-            if size == 0 {
-                return (payload, rest);
-            }
-            payload.extend(rest.drain(..size));
-            assert_eq!(rest.drain(..2).collect::<Vec<_>>(), b"\r\n");
-        }
+    /// The body of AWS's example.
+    fn example(payload: u8) -> Vec<u8> {
+        let chunk = |length: usize, signature: &str| {
+            let line = format!("{length:x};chunk-signature={signature}\r\n");
+            [line.as_bytes(), &vec![payload; length], b"\r\n"].concat()
+        };
+        [
+            chunk(
+                65_536,
+                "ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648",
+            ),
+            chunk(
+                1_024,
+                "0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497",
+            ),
+            chunk(
+                0,
+                "b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9",
+            ),
+        ]
+        .concat()
     }
 
     #[test]
-    fn signed_bodies_pass_unchanged() {
-        let body = b"5;chunk-signature=ab\r\nhello\r\n0;chunk-signature=cd\r\n\r\n";
-        for piece in 1..body.len() {
-            assert_eq!(
-                through(ChunkStyle::Signed, body, piece).unwrap().concat(),
-                body
-            );
+    fn signed_chunks_are_checked() {
+        let body = example(b'a');
+        for piece in [1, 1_000, body.len()] {
+            let (pieces, trailers) = read(Some(example_chunks()), &body, piece).unwrap();
+            assert_eq!(pieces.concat(), vec![b'a'; 66_560]);
+            assert!(trailers.is_empty());
         }
+        let fault = |body: &[u8]| read(Some(example_chunks()), body, 4_096).err();
+        assert_eq!(fault(&example(b'b')), Some(ChunkFault::Signature));
+        let short = &body[..body.len() - 88];
+        assert_eq!(fault(short), Some(ChunkFault::Incomplete));
+        let unsigned_trailer = [&body[..body.len() - 2], b"x-amz-a:1\r\n\r\n"].concat();
+        assert_eq!(fault(&unsigned_trailer), Some(ChunkFault::Malformed));
+        let zeros = "0".repeat(64);
+        let wrong = format!("x-amz-a:1\r\nx-amz-trailer-signature:{zeros}\r\n\r\n");
+        let wrong = [&body[..body.len() - 2], wrong.as_bytes()].concat();
+        assert_eq!(fault(&wrong), Some(ChunkFault::Signature));
+        assert_eq!(fault(b"1\r\na\r\n0\r\n\r\n"), Some(ChunkFault::Malformed));
+    }
+
+    #[test]
+    fn nothing_of_a_chunk_is_passed_on_before_its_signature() {
+        let body = example(b'a');
+        let mut reader = ChunkReader::new(Some(example_chunks()));
+        let mut queue = VecDeque::new();
+        let first = Bytes::copy_from_slice(&body[..65_000]);
+        assert_eq!(reader.push(first, &mut queue), Ok(()));
+        assert!(queue.is_empty());
     }
 
     #[test]
     fn signed_chunks_are_bounded() {
         let line = format!("{:x};chunk-signature=ab\r\n", SIGNED_CHUNK_MAX_BYTES + 1);
-        let refused = through(ChunkStyle::Signed, line.as_bytes(), 9);
+        let refused = read(Some(example_chunks()), line.as_bytes(), 9);
         assert_eq!(refused, Err(ChunkFault::TooLarge));
     }
 
     #[test]
     fn what_is_no_framing_is_refused() {
         let long = vec![b'1'; CHUNK_LINE_MAX_BYTES + 1];
-        let bodies: [&[u8]; 5] = [
+        let tail = [b"0\r\n".to_vec(), vec![b'a'; TRAILERS_MAX_BYTES + 1]].concat();
+        let bodies: [&[u8]; 8] = [
             b"\r\n",
+            b"1\na\n",
             b"xyz\r\n",
             b"100000000\r\n",
             b"1\r\nab\r\n",
-            long.as_slice(),
+            b"0\r\nno trailer\r\n",
+            &long,
+            &tail,
         ];
         for body in bodies {
-            for style in [ChunkStyle::Signed, ChunkStyle::Unsigned] {
-                assert_eq!(
-                    through(style, body, 7),
-                    Err(ChunkFault::Malformed),
-                    "{body:?}"
-                );
+            for signatures in [None, Some(example_chunks())] {
+                let refused = read(signatures, body, 7);
+                assert_eq!(refused, Err(ChunkFault::Malformed), "{body:?}");
             }
         }
     }
 
     #[test]
     fn many_small_chunks_become_few() {
-        let body = [b"1\r\na\r\n".repeat(100_000), b"0\r\n".to_vec()].concat();
-        let seen = through(ChunkStyle::Unsigned, &body, 50_000).unwrap();
-        assert_eq!(payload(&seen), (vec![b'a'; 100_000], Vec::new()));
-        assert!(seen.len() < 100, "{}", seen.len());
+        let body = [b"1\r\na\r\n".repeat(100_000), b"0\r\n\r\n".to_vec()].concat();
+        let (pieces, _) = read(None, &body, 50_000).unwrap();
+        assert_eq!(pieces.concat(), vec![b'a'; 100_000]);
+        assert!(pieces.len() < 100, "{}", pieces.len());
     }
 
     proptest! {
         #[test]
-        fn unsigned_bodies_keep_payload_and_trailers(
+        fn unsigned_bodies_give_payload_and_trailers(
             chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..50), 0..6),
             piece in 1usize..60,
         ) {
@@ -277,17 +385,16 @@ mod tests {
                 body.extend(chunk);
                 body.extend(b"\r\n");
             }
-            let tail = b"x-amz-checksum-crc32:AAAAAA==\r\n\r\n";
-            body.extend(b"0\r\n");
-            body.extend(tail);
-            let seen = through(ChunkStyle::Unsigned, &body, piece).unwrap();
-            prop_assert_eq!(payload(&seen), (chunks.concat(), tail.to_vec()));
+            body.extend(b"0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n");
+            let (pieces, trailers) = read(None, &body, piece).unwrap();
+            prop_assert_eq!(pieces.concat(), chunks.concat());
+            prop_assert_eq!(&trailers["x-amz-checksum-crc32"], "AAAAAA==");
         }
 
         #[test]
         fn nothing_that_arrives_breaks_it(body in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = through(ChunkStyle::Unsigned, &body, 13);
-            let _ = through(ChunkStyle::Signed, &body, 13);
+            let _ = read(None, &body, 13);
+            let _ = read(Some(example_chunks()), &body, 13);
         }
     }
 }

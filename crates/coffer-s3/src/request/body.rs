@@ -1,5 +1,5 @@
-//! A request's body on its way to s3s: counted, its chunks bounded, small pieces gathered, and read
-//! to its end even when nobody wants it any more.
+//! A request's body from the connection: counted, its chunks taken apart, compared with what was
+//! signed, small pieces gathered, and read to its end even when the answer does not need it.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -7,15 +7,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use aws_lc_rs::digest;
 use bytes::{Bytes, BytesMut};
-use http::HeaderMap;
 use http::header::EXPECT;
+use http::{HeaderMap, HeaderName};
 use http_body::{Body, Frame, SizeHint};
 
 use crate::counters::Tally;
 use crate::limits::{DRAIN_MAX_BYTES, DRAIN_TIME, GATHERED_BYTES, SMALL_PIECE_BYTES};
-use crate::request::aws_chunked::{ChunkGuard, ChunkStyle};
+use crate::request::aws_chunked::ChunkReader;
 use crate::request::context::{BodyFault, RequestContext};
+use crate::signature::payload::Payload;
 
 /// Why the connection's side of a body broke off, as far as an answer can tell.
 pub trait BrokenOff {
@@ -36,11 +38,47 @@ impl BrokenOff for std::io::Error {
     }
 }
 
+/// How a body is compared with what was signed.
+pub(crate) enum BodyCheck {
+    None,
+    Sha256 {
+        expected: [u8; 32],
+        hash: digest::Context,
+    },
+    Chunks {
+        reader: Box<ChunkReader>,
+        /// Trailers that were announced.
+        announced: Vec<HeaderName>,
+    },
+}
+
+impl BodyCheck {
+    pub(crate) fn new(payload: Payload, headers: &HeaderMap) -> Self {
+        match payload {
+            Payload::Unsigned => Self::None,
+            Payload::Hash(expected) => Self::Sha256 {
+                expected,
+                hash: digest::Context::new(&digest::SHA256),
+            },
+            Payload::Chunks(signatures) => {
+                let lists = headers.get_all("x-amz-trailer").iter();
+                let lists = lists.filter_map(|list| list.to_str().ok());
+                let names = lists.flat_map(|list| list.split(','));
+                let names = names.filter_map(|name| name.trim().parse().ok());
+                Self::Chunks {
+                    reader: Box::new(ChunkReader::new(signatures)),
+                    announced: names.collect(),
+                }
+            }
+        }
+    }
+}
+
 /// The body of one request. When it is dropped before its end, because the request was answered
 /// early, it is drained in the background.
 pub(crate) struct RequestBody<B: Body<Data = Bytes> + Send + Unpin + 'static> {
     inner: Option<B>,
-    guard: Option<ChunkGuard>,
+    check: BodyCheck,
     /// Small pieces, which others hold for a while, each with its own overhead.
     gathered: BytesMut,
     queue: VecDeque<Bytes>,
@@ -53,14 +91,14 @@ pub(crate) struct RequestBody<B: Body<Data = Bytes> + Send + Unpin + 'static> {
 impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody<B> {
     pub(crate) fn new(
         inner: B,
-        style: Option<ChunkStyle>,
+        check: BodyCheck,
         waits: bool,
         context: Arc<RequestContext>,
         tally: Arc<Tally>,
     ) -> Self {
         Self {
             inner: Some(inner),
-            guard: style.map(ChunkGuard::new),
+            check,
             gathered: BytesMut::new(),
             queue: VecDeque::new(),
             waits,
@@ -76,43 +114,61 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody<B> {
         let is_last = self.inner.as_ref().is_none_or(Body::is_end_stream);
         if bytes.len() >= SMALL_PIECE_BYTES || (is_last && self.gathered.is_empty()) {
             self.pass_gathered()?;
-            return self.pass(bytes);
+            self.pass(bytes)?;
+        } else {
+            self.gathered.extend_from_slice(&bytes);
+            if self.gathered.len() >= GATHERED_BYTES {
+                self.pass_gathered()?;
+            }
         }
-        self.gathered.extend_from_slice(&bytes);
-        match self.gathered.len() >= GATHERED_BYTES {
-            true => self.pass_gathered(),
-            false => Ok(()),
-        }
+        // The last piece is not given out before all of it has been compared.
+        if is_last { self.ended() } else { Ok(()) }
     }
 
     fn ended(&mut self) -> Result<(), BodyFault> {
         self.inner = None;
         self.pass_gathered()?;
-        if let Some(guard) = &mut self.guard
-            && !guard.end(&mut self.queue)
-        {
-            // s3s finds that as well, perhaps, but may not say so.
-            self.context.set_fault(BodyFault::Incomplete);
-        }
-        Ok(())
-    }
-
-    fn pass_gathered(&mut self) -> Result<(), BodyFault> {
-        match self.gathered.is_empty() {
-            true => Ok(()),
-            false => {
-                let gathered = std::mem::take(&mut self.gathered);
-                self.pass(gathered.freeze())
+        match std::mem::replace(&mut self.check, BodyCheck::None) {
+            BodyCheck::None => Ok(()),
+            BodyCheck::Sha256 { expected, hash } => {
+                if hash.finish().as_ref() == expected {
+                    Ok(())
+                } else {
+                    Err(BodyFault::Sha256)
+                }
+            }
+            BodyCheck::Chunks {
+                mut reader,
+                announced,
+            } => {
+                let trailers = reader.end(&mut self.queue)?;
+                if announced.iter().any(|name| !trailers.contains_key(name)) {
+                    return Err(BodyFault::MissingTrailer);
+                }
+                self.context.set_trailers(trailers);
+                Ok(())
             }
         }
     }
 
-    fn pass(&mut self, bytes: Bytes) -> Result<(), BodyFault> {
-        self.context.pass(&bytes);
-        match &mut self.guard {
-            None => self.queue.push_back(bytes),
-            Some(guard) => guard.push(bytes, &mut self.queue)?,
+    fn pass_gathered(&mut self) -> Result<(), BodyFault> {
+        if self.gathered.is_empty() {
+            return Ok(());
         }
+        let gathered = std::mem::take(&mut self.gathered);
+        self.pass(gathered.freeze())
+    }
+
+    fn pass(&mut self, bytes: Bytes) -> Result<(), BodyFault> {
+        match &mut self.check {
+            BodyCheck::Chunks { reader, .. } => {
+                reader.push(bytes, &mut self.queue)?;
+                return Ok(());
+            }
+            BodyCheck::Sha256 { hash, .. } => hash.update(&bytes),
+            BodyCheck::None => {}
+        }
+        self.queue.push_back(bytes);
         Ok(())
     }
 
@@ -163,18 +219,20 @@ where
     }
 
     fn is_end_stream(&self) -> bool {
-        self.queue.is_empty()
+        matches!(self.check, BodyCheck::None)
+            && self.queue.is_empty()
             && self.gathered.is_empty()
             && self.inner.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match (&self.inner, &self.guard) {
-            (Some(inner), None) if self.gathered.is_empty() && self.queue.is_empty() => {
+        let is_chunked = matches!(self.check, BodyCheck::Chunks { .. });
+        match &self.inner {
+            Some(inner) if !is_chunked && self.gathered.is_empty() && self.queue.is_empty() => {
                 inner.size_hint()
             }
-            (Some(_), _) => SizeHint::default(),
-            (None, _) => SizeHint::with_exact(self.queue.iter().map(|b| b.len() as u64).sum()),
+            Some(_) => SizeHint::default(),
+            None => SizeHint::with_exact(self.queue.iter().map(|b| b.len() as u64).sum()),
         }
     }
 }
@@ -185,9 +243,10 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for RequestBody<B> {
             && !inner.is_end_stream()
         {
             // A client that still waits has sent nothing, and hyper can't tell whether it will.
-            match self.waits {
-                true => self.context.set_body_withheld(),
-                false => drain_in_background(inner),
+            if self.waits {
+                self.context.set_body_withheld();
+            } else {
+                drain_in_background(inner);
             }
         }
     }
@@ -274,7 +333,13 @@ mod tests {
             .collect();
         let context = Arc::new(RequestContext::new());
         let inner = Frames(frames, taken.clone());
-        let body = RequestBody::new(inner, None, waits, context.clone(), Arc::default());
+        let body = RequestBody::new(
+            inner,
+            BodyCheck::None,
+            waits,
+            context.clone(),
+            Arc::default(),
+        );
         (body, context, taken)
     }
 

@@ -1,7 +1,7 @@
 //! BodyBudget for bodies that are held in memory whole: XML, which s3s collects before it reads it.
 //!
 //! Each operation has its limit, and all bodies together have one. What is small gets in always,
-//! so that whoever holds large ones open keeps nobody from tagging an object.
+//! so that a client that holds large ones open keeps no other from tagging an object.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,8 +65,8 @@ struct Taken {
 }
 
 impl Reservation {
-    /// Takes room for so many bytes more. Nobody waits for budget: those who wait would hold what
-    /// others wait for.
+    /// Takes room for so many bytes more. No body waits for room: it would hold what others
+    /// wait for.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), BudgetFault> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let total = taken.bytes.saturating_add(bytes);

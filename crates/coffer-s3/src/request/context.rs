@@ -1,13 +1,15 @@
 //! One request and its answer: what its parts tell each other besides what s3s passes on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
 
+use crate::checksums::expected::Trailers;
 use crate::counters::{OPERATIONS, operation_index};
-use crate::request::aws_chunked::{ChunkFault, ChunkStyle};
+use crate::request::aws_chunked::ChunkFault;
 use crate::request::body_budget::{BudgetFault, Reservation};
 use crate::request::ids::RequestIds;
 
@@ -20,6 +22,15 @@ pub(crate) enum BodyFault {
     /// The client sent too little in the time that it is allowed.
     #[error("the client was too slow")]
     TooSlow,
+    /// It has another hash than the one that was signed.
+    #[error("the body has another hash")]
+    Sha256,
+    /// A chunk has another signature.
+    #[error("a chunk has another signature")]
+    ChunkSignature,
+    /// A trailer that was announced is missing.
+    #[error("a trailer is missing")]
+    MissingTrailer,
     /// The aws-chunked framing is none.
     #[error("the aws-chunked body is malformed")]
     Malformed,
@@ -51,6 +62,8 @@ impl From<ChunkFault> for BodyFault {
         match fault {
             ChunkFault::Malformed => Self::Malformed,
             ChunkFault::TooLarge => Self::ChunkTooLarge,
+            ChunkFault::Signature => Self::ChunkSignature,
+            ChunkFault::Incomplete => Self::Incomplete,
         }
     }
 }
@@ -61,13 +74,12 @@ pub(crate) struct RequestContext {
     ids: RequestIds,
     began: Instant,
     operation: OnceLock<usize>,
-    chunks: OnceLock<ChunkStyle>,
+    trailers: OnceLock<HeaderMap>,
     fault: OnceLock<BodyFault>,
     is_signed_in: AtomicBool,
     body_withheld: AtomicBool,
     reservation: OnceLock<Reservation>,
-    keep_body: AtomicBool,
-    kept_body: Mutex<Vec<Bytes>>,
+    xml: OnceLock<Bytes>,
 }
 
 impl RequestContext {
@@ -76,13 +88,12 @@ impl RequestContext {
             ids: RequestIds::draw(),
             began: Instant::now(),
             operation: OnceLock::new(),
-            chunks: OnceLock::new(),
+            trailers: OnceLock::new(),
             fault: OnceLock::new(),
             is_signed_in: AtomicBool::new(false),
             body_withheld: AtomicBool::new(false),
             reservation: OnceLock::new(),
-            keep_body: AtomicBool::new(false),
-            kept_body: Mutex::default(),
+            xml: OnceLock::new(),
         }
     }
 
@@ -124,13 +135,9 @@ impl RequestContext {
         self.is_signed_in.load(Ordering::Relaxed)
     }
 
-    /// Notes how the body is chunked.
-    pub(crate) fn set_chunks(&self, style: ChunkStyle) {
-        let _ = self.chunks.set(style);
-    }
-
-    pub(crate) fn chunks(&self) -> Option<ChunkStyle> {
-        self.chunks.get().copied()
+    /// Notes the trailers that came after the body.
+    pub(crate) fn set_trailers(&self, trailers: HeaderMap) {
+        let _ = self.trailers.set(trailers);
     }
 
     /// Notes what went wrong with the body; the first fault is the cause of the others.
@@ -153,7 +160,7 @@ impl RequestContext {
 
     /// Notes that the body will be held in memory, and where.
     pub(crate) fn set_reservation(&self, reservation: Reservation) {
-        // A request that comes a second time has its place already.
+        // XML has its reservation before s3s tells the operation.
         let _ = self.reservation.set(reservation);
     }
 
@@ -165,43 +172,18 @@ impl RequestContext {
         }
     }
 
-    /// Asks for a copy of the (XML) body, to check its digests: s3s keeps it to itself.
-    pub(crate) fn keep_body(&self) {
-        self.keep_body.store(true, Ordering::Relaxed);
+    /// Notes the XML body as the client sent it, to check its digests.
+    pub(crate) fn set_xml(&self, body: Bytes) {
+        let _ = self.xml.set(body);
     }
 
-    /// Keeps a piece of the body if it was asked for.
-    pub(crate) fn pass(&self, bytes: &Bytes) {
-        if self.keep_body.load(Ordering::Relaxed) {
-            let mut kept = self
-                .kept_body
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            kept.push(bytes.clone());
-        }
-    }
-
-    pub(crate) fn take_body(&self) -> Vec<Bytes> {
-        std::mem::take(
-            &mut *self
-                .kept_body
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+    pub(crate) fn xml(&self) -> &[u8] {
+        self.xml.get().map_or(&[], |body| body)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bodies_are_kept_only_when_asked_for() {
-        let context = RequestContext::new();
-        context.pass(&Bytes::from_static(b"a"));
-        context.keep_body();
-        context.pass(&Bytes::from_static(b"b"));
-        assert_eq!(context.take_body(), [Bytes::from_static(b"b")]);
-        assert!(context.take_body().is_empty());
+impl Trailers for Arc<RequestContext> {
+    fn trailer(&self, name: &str) -> Option<&HeaderValue> {
+        self.trailers.get()?.get(name)
     }
 }

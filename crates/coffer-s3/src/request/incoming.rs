@@ -8,17 +8,17 @@ use futures::{StreamExt, TryStreamExt};
 use s3s::checksum::ChecksumHasher;
 use s3s::dto::StreamingBlob;
 use s3s::stream::ByteStream;
-use s3s::{S3Result, TrailingHeaders, s3_error};
+use s3s::{S3Result, s3_error};
 
 use crate::checksums::algorithms::{hasher, value};
-use crate::checksums::expected::ExpectedDigests;
+use crate::checksums::expected::{ExpectedDigests, NoTrailers, Trailers};
 
-/// A body with its length and what was claimed of it.
+/// A body with its length and the digests that it is to have.
 pub(crate) fn incoming(
     body: Option<StreamingBlob>,
     content_length: Option<i64>,
     expected: ExpectedDigests,
-    trailers: Option<TrailingHeaders>,
+    trailers: impl Trailers,
 ) -> S3Result<Incoming> {
     let declared_bytes = Some(declared(body.as_ref(), content_length)?);
     let digests = expected.plan();
@@ -38,7 +38,7 @@ pub(crate) fn incoming_summed(
     content_length: Option<i64>,
     expected: ExpectedDigests,
     algorithm: ChecksumAlgorithm,
-    trailers: Option<TrailingHeaders>,
+    trailers: impl Trailers,
 ) -> S3Result<Incoming> {
     let declared_bytes = Some(declared(body.as_ref(), content_length)?);
     let (for_vault, for_us) = expected.split();
@@ -50,11 +50,11 @@ pub(crate) fn incoming_summed(
             hasher.update(bytes);
         }
     });
-    let check_vault = for_vault.check(None);
+    let check_vault = for_vault.check(NoTrailers);
     let check = Box::new(
         move |digests: &coffer_vault::Digests| -> Result<(), VaultError> {
             check_vault(digests)?;
-            for_us.compare(trailers.as_ref(), None, |_| lock(&sum).take().map(value))
+            for_us.compare(&trailers, None, |_| lock(&sum).take().map(value))
         },
     );
     Ok(Incoming {
@@ -70,7 +70,7 @@ fn lock(sum: &Mutex<Option<ChecksumHasher>>) -> MutexGuard<'_, Option<ChecksumHa
     sum.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The length of the bytes to come; s3s has put that of a decoded aws-chunked body in its place.
+/// The length of the bytes to come: of an aws-chunked body, what it has without its framing.
 fn declared(body: Option<&StreamingBlob>, content_length: Option<i64>) -> S3Result<u64> {
     let remaining = || body.map_or(Some(0), |body| body.remaining_length().exact());
     let length = match content_length {

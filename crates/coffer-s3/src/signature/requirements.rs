@@ -1,16 +1,10 @@
-//! What S3 requires of a signature besides that it is right, which s3s checks.
+//! What S3 requires of a signature besides that it is right.
 //!
-//! s3s takes headers that the signature does not cover. Whoever holds a presigned URL could then
-//! add `x-amz-copy-source` to it and read any object as the signer. S3 wants `host` and every
-//! `x-amz-` header signed, and so do we.
+//! S3 wants `host` and every `x-amz-` header signed: with a presigned URL that does not cover them,
+//! a client could add `x-amz-copy-source` and read any object as the signer.
 //!
-//! boto3 presigns by version 2 unless it is told otherwise, so URLs of that version are good, too,
-//! within bounds that it does not have by itself: they live as long as others, and carry nothing
-//! that selects another operation without being signed. Requests signed by version 2 in headers
-//! are refused, for no client of today makes them; and so are HTML forms, which s3s holds in
-//! memory whole.
-
-use std::time::{SystemTime, UNIX_EPOCH};
+//! Requests signed by version 2 in headers are refused, for no client of today makes them; and so
+//! are HTML forms. URLs that are presigned by it are another matter (`version_2`).
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use s3s::region::Region;
@@ -24,84 +18,70 @@ use crate::limits::PRESIGNED_MAX_SECONDS;
 /// content delivery networks add the other.
 const UNSIGNED_HEADERS: [&str; 2] = ["x-amz-content-sha256", "x-amz-cf-id"];
 
-/// What the query of a URL presigned by version 2 may hold: the signature itself, what it covers
-/// (Amazon S3 User Guide, "Signing and authenticating REST requests", `CanonicalizedResource`), and
-/// the parameters of listings, which it does not cover and which select no operation.
-const VERSION_2_QUERY: [&str; 35] = [
-    "AWSAccessKeyId",
-    "Expires",
-    "Signature",
-    "acl",
-    "continuation-token",
-    "cors",
-    "delete",
-    "delimiter",
-    "encoding-type",
-    "fetch-owner",
-    "key-marker",
-    "lifecycle",
-    "list-type",
-    "location",
-    "logging",
-    "marker",
-    "max-keys",
-    "max-parts",
-    "max-uploads",
-    "notification",
-    "part-number-marker",
-    "partNumber",
-    "policy",
-    "prefix",
-    "response-cache-control",
-    "response-content-disposition",
-    "response-content-encoding",
-    "response-content-language",
-    "response-content-type",
-    "response-expires",
-    "start-after",
-    "tagging",
-    "upload-id-marker",
-    "uploadId",
-    "uploads",
-];
-
 /// What this server calls its region, where a client wants to know.
 pub(crate) const REGION: &str = "us-east-1";
 
-/// Refuses what s3s would let pass.
-pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Result {
+/// The parameters of a query, decoded.
+pub(crate) type Pairs = Vec<(String, String)>;
+
+/// Where a request has its signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Nowhere: it is refused once the operation is known.
+    Unsigned,
+    /// In this `Authorization` header.
+    Header(HeaderValue),
+    /// In the query.
+    Presigned,
+    /// In the query, by version 2.
+    PresignedVersion2,
+}
+
+/// The signature that a request presents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Presented {
+    pub(crate) form: Form,
+    pub(crate) query: Pairs,
+}
+
+/// The first value of a parameter.
+pub(crate) fn value_of<'a>(query: &'a Pairs, name: &str) -> Option<&'a str> {
+    let pair = query.iter().find(|(key, _)| key == name);
+    pair.map(|(_, value)| value.as_str())
+}
+
+/// Finds the signature of a request, and refuses one that does not cover what it must.
+pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Result<Presented> {
     refuse_forms(method, headers)?;
-    let pairs = form_pairs(query).ok_or_else(|| {
+    let query = form_pairs(query).ok_or_else(|| {
         s3_error!(
             InvalidURI,
             "The query of the address is not percent-encoded UTF-8"
         )
     })?;
-    let of_query = |name: &str| {
-        let pair = pairs.iter().find(|(key, _)| key == name);
-        pair.map(|(_, value)| value.as_str())
-    };
-    let authorization = authorization(headers)?;
-    if of_query("Signature").is_some() {
-        let is_alone = authorization.is_none() && of_query("X-Amz-Signature").is_none();
-        return match is_alone {
-            true => check_version_2(&pairs, headers, now_seconds()),
-            false => Err(two_signatures()),
-        };
-    }
-    match (authorization, of_query("X-Amz-Signature")) {
-        (None, None) => Ok(()), // anonymous: refused once the operation is known
-        (Some(text), None) => {
+    let of_query = |name: &str| value_of(&query, name);
+    let form = match (
+        authorization(headers)?,
+        of_query("X-Amz-Signature"),
+        of_query("Signature"),
+    ) {
+        (None, None, None) => Form::Unsigned,
+        (Some(value), None, None) => {
+            let text = value.to_str().unwrap_or("");
             check_region(field(text, "Credential="))?;
-            covers(field(text, "SignedHeaders="), headers)
+            covers(field(text, "SignedHeaders="), headers)?;
+            Form::Header(value.clone())
         }
-        (None, Some(_)) => {
+        (None, Some(_), None) => {
             check_region(of_query("X-Amz-Credential").unwrap_or(""))?;
             check_life(of_query("X-Amz-Expires").unwrap_or(""))?;
-            covers(of_query("X-Amz-SignedHeaders").unwrap_or(""), headers)
+            covers(of_query("X-Amz-SignedHeaders").unwrap_or(""), headers)?;
+            Form::Presigned
         }
-        (Some(_), Some(_)) => Err(two_signatures()),
-    }
+        (None, None, Some(_)) => Form::PresignedVersion2,
+        _ => return Err(two_signatures()),
+    };
+    Ok(Presented { form, query })
 }
 
 fn two_signatures() -> S3Error {
@@ -112,66 +92,18 @@ fn two_signatures() -> S3Error {
     )
 }
 
-/// What must be true of a URL presigned by version 2, besides that it is signed and has not
-/// expired, which s3s checks.
-fn check_version_2(pairs: &[(String, String)], headers: &HeaderMap, now_seconds: u64) -> S3Result {
-    for (place, (name, value)) in pairs.iter().enumerate() {
-        // boto3 repeats in the query what headers it has signed; others come from who uses the URL.
-        let is_covered = VERSION_2_QUERY.contains(&name.as_str())
-            || (covered_by_version_2(name)
-                && headers.get(name).is_some_and(|header| header == value));
-        // What stands there twice is not covered.
-        if !is_covered || pairs[..place].iter().any(|(other, _)| other == name) {
-            return Err(s3_error!(
-                AccessDenied,
-                "A URL presigned by version 2 can't have this parameter, or not twice, or not \
-                 without a header of the same name and value: {name}. Please use AWS4-HMAC-SHA256."
-            ));
-        }
-        let expires = value.parse::<u64>().unwrap_or(0);
-        if name == "Expires" && expires > now_seconds.saturating_add(PRESIGNED_MAX_SECONDS) {
-            return Err(s3_error!(
-                AccessDenied,
-                "Expires must be less than a week from now"
-            ));
-        }
-    }
-    // s3s decodes no chunks without a signature that says how they are signed.
-    let content_sha256 = headers
-        .get("x-amz-content-sha256")
-        .map(HeaderValue::as_bytes);
-    match content_sha256.is_some_and(|hash| hash.starts_with(b"STREAMING-")) {
-        true => Err(s3_error!(
-            InvalidRequest,
-            "A URL presigned by version 2 can't be sent a body in aws-chunked encoding"
-        )),
-        false => Ok(()),
-    }
-}
-
-/// Whether a signature of version 2 covers a header of this name.
-fn covered_by_version_2(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.starts_with("x-amz-") || ["content-md5", "content-type"].contains(&name.as_str())
-}
-
-fn now_seconds() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
-}
-
 fn refuse_forms(method: &Method, headers: &HeaderMap) -> S3Result {
     const FORM: &[u8] = b"multipart/form-data";
     let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     let start = content_type.and_then(|kind| kind.trim_ascii_start().get(..FORM.len()));
-    match method == Method::POST && start.is_some_and(|start| start.eq_ignore_ascii_case(FORM)) {
-        true => Err(not_implemented("Uploading by an HTML form (POST Object)")),
-        false => Ok(()),
+    if method == Method::POST && start.is_some_and(|start| start.eq_ignore_ascii_case(FORM)) {
+        return Err(not_implemented("Uploading by an HTML form (POST Object)"));
     }
+    Ok(())
 }
 
 /// The `Authorization` header, if there is one.
-fn authorization(headers: &HeaderMap) -> S3Result<Option<&str>> {
+fn authorization(headers: &HeaderMap) -> S3Result<Option<&HeaderValue>> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -182,21 +114,18 @@ fn authorization(headers: &HeaderMap) -> S3Result<Option<&str>> {
             "There may be only one Authorization header"
         ));
     }
-    let text = value.to_str().unwrap_or("");
-    match text
-        .get(..4)
-        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("AWS "))
-    {
-        true => Err(s3_error!(
+    let scheme = value.as_bytes().get(..4);
+    if scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"AWS ")) {
+        return Err(s3_error!(
             InvalidRequest,
             "The authorization mechanism you have provided is not supported. Please use \
              AWS4-HMAC-SHA256."
-        )),
-        false => Ok(Some(text)),
+        ));
     }
+    Ok(Some(value))
 }
 
-/// How long a presigned URL is good for; what is no number, s3s refuses.
+/// How long a presigned URL is good for; what is no number is refused with the signature.
 fn check_life(seconds: &str) -> S3Result {
     match seconds.parse::<u64>() {
         Ok(seconds) if seconds > PRESIGNED_MAX_SECONDS => Err(s3_error!(
@@ -214,8 +143,8 @@ pub(crate) fn field<'a>(authorization: &'a str, name: &str) -> &'a str {
     rest.split_once(',').map_or(rest, |(value, _)| value)
 }
 
-/// Any region will do that is spelled like one, but s3s can't take others. S3 answers a wrong
-/// region so, and names the right one; s3cmd signs for `US` at first and relies on it.
+/// Any region will do that is spelled like one. S3 answers a wrong region so, and names the right
+/// one; s3cmd signs for `US` at first and relies on it.
 fn check_region(credential: &str) -> S3Result {
     let region = credential.split('/').nth(2).unwrap_or("");
     if region.is_empty() || Region::new(region.into()).is_ok() {
@@ -352,49 +281,5 @@ mod tests {
         assert_eq!(both.as_deref(), Some("InvalidArgument"));
         let both = code(Method::GET, "Signatur%65=x&X-Amz-Signature=0", &[]);
         assert_eq!(both.as_deref(), Some("InvalidArgument"));
-    }
-
-    #[test]
-    fn version_2_carries_only_what_it_covers_and_for_a_week_at_most() {
-        let check = |query: &str, pairs: &[(&'static str, &'static str)]| {
-            let header = |&(name, value)| {
-                let value = HeaderValue::from_static(value);
-                (HeaderName::from_static(name), value)
-            };
-            let headers = pairs.iter().map(header).collect();
-            check_version_2(&form_pairs(query).unwrap(), &headers, 1_000)
-                .err()
-                .map(|error| error.code().as_str().to_owned())
-        };
-        let url = |rest: &str| format!("AWSAccessKeyId=A&Signature=x&Expires={rest}");
-        for good in [
-            "0",
-            "605800",
-            "2000&uploadId=u&partNumber=1",
-            "2000&list-type=2&prefix=p",
-        ] {
-            assert_eq!(check(&url(good), &[]), None, "{good}");
-        }
-        let denied = Some("AccessDenied".to_owned());
-        for bad in [
-            "605801",
-            "2000&attributes",
-            "2000&tagging&tagging",
-            "2000&Expires=3000",
-        ] {
-            assert_eq!(check(&url(bad), &[]), denied, "{bad}");
-        }
-        // Headers of the same name and value vouch for a parameter if they are signed.
-        let signed = [("content-type", "a/b"), ("x-amz-meta-a", "1")];
-        let repeated = url("2000&Content-Type=a/b&x-amz-meta-a=1");
-        assert_eq!(check(&repeated, &signed), None);
-        assert_eq!(check(&repeated, &signed[..1]), denied);
-        for unsigned in ["attributes", "encryption", "retention", "x-id"] {
-            let url = url(&format!("2000&{unsigned}=1"));
-            assert_eq!(check(&url, &[(unsigned, "1")]), denied, "{unsigned}");
-        }
-        let chunked = [("x-amz-content-sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER")];
-        let error = check(&url("2000"), &chunked);
-        assert_eq!(error.as_deref(), Some("InvalidRequest"));
     }
 }

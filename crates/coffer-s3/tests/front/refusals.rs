@@ -12,7 +12,7 @@ use http_body_util::StreamBody;
 use crate::front::Front;
 
 #[tokio::test]
-async fn only_whoever_signed_all_of_it_gets_in() {
+async fn only_what_is_signed_whole_gets_in() {
     let front = Front::with_bucket().await;
     front.put("secret", "the secret").await;
     front
@@ -26,7 +26,7 @@ async fn only_whoever_signed_all_of_it_gets_in() {
         .send()
         .await;
     forged.refused(403, "AccessDenied");
-    // Whoever holds a URL to put one object must not copy others with it.
+    // A URL to put one object must not copy others.
     front
         .ask("PUT", "/buc/open")
         .body("x")

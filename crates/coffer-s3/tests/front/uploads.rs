@@ -76,8 +76,11 @@ async fn unsigned_chunks_with_trailers_are_decoded_and_checked() {
     };
     let trailer = format!("x-amz-checksum-crc32:{CRC32}\r\n\r\n");
     for (body, code) in [
-        ("9\r\n123456789\r\n0\r\n\r\n".to_owned(), "InvalidRequest"),
-        ("9\r\n123456789\r\n".to_owned(), "InvalidRequest"),
+        (
+            "9\r\n123456789\r\n0\r\n\r\n".to_owned(),
+            "MalformedTrailerError",
+        ),
+        ("9\r\n123456789\r\n".to_owned(), "IncompleteBody"),
         ("9\r\n123456780\r\n0\r\n".to_owned() + &trailer, "BadDigest"),
         (
             "8\r\n12345678\r\n0\r\n".to_owned() + &trailer,

@@ -1,0 +1,50 @@
+//! Who signed a request, and how its body is to be checked.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use coffer_vault::{Subject, Vault};
+use http::request::Parts;
+use s3s::{S3Error, S3Result, s3_error};
+
+use crate::http::hosts::Domains;
+use crate::signature::payload::Payload;
+use crate::signature::requirements::{Form, Presented};
+use crate::signature::version_2;
+use crate::signature::version_4;
+
+/// The subject whose access key signed a request rightly, and what it signed of the body; `None`
+/// for a request that is not signed.
+pub(crate) fn authenticate(
+    vault: &Vault,
+    domains: &Domains,
+    head: &Parts,
+    presented: &Presented,
+) -> S3Result<Option<(Arc<Subject>, Payload)>> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = i64::try_from(now.map_or(0, |since| since.as_secs())).unwrap_or(i64::MAX);
+    let mut signer = String::new();
+    let mut secret = |id: &str| {
+        id.clone_into(&mut signer);
+        vault.secret_access_key(id).ok_or_else(unknown_access_key)
+    };
+    let query = &presented.query;
+    let payload = match &presented.form {
+        Form::Unsigned => return Ok(None),
+        Form::Header(value) => version_4::check_header(value, head, query, now, &mut secret)?,
+        Form::Presigned => version_4::check_presigned(head, query, now, &mut secret)?,
+        Form::PresignedVersion2 => {
+            version_2::check_presigned(head, query, domains, now, &mut secret)?;
+            Payload::Unsigned
+        }
+    };
+    let subject = vault.subject(&signer).ok_or_else(unknown_access_key)?;
+    Ok(Some((subject, payload)))
+}
+
+fn unknown_access_key() -> S3Error {
+    s3_error!(
+        InvalidAccessKeyId,
+        "The AWS Access Key Id you provided does not exist in our records."
+    )
+}

@@ -1,0 +1,304 @@
+//! Signatures by version 4, in the `Authorization` header or in the query of a presigned URL.
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
+use s3s::{S3Error, S3Result, s3_error};
+use zeroize::Zeroizing;
+
+use crate::errors::not_implemented;
+use crate::http::percent::{self, decode_path};
+use crate::http::single;
+use crate::limits::CLOCK_SKEW_MAX_SECONDS;
+use crate::signature::payload::{ContentSha256, Payload};
+use crate::signature::requirements::{Pairs, field, value_of};
+use crate::signature::signer::{ChunkSignatures, DateTime, REQUEST, Scope, Signer};
+
+/// Checks an `Authorization` header with the secret of its access key.
+pub(crate) fn check_header(
+    authorization: &HeaderValue,
+    head: &Parts,
+    query: &Pairs,
+    now_seconds: i64,
+    secret: impl FnOnce(&str) -> S3Result<Zeroizing<String>>,
+) -> S3Result<Payload> {
+    let authorization = authorization.to_str().unwrap_or("");
+    if !authorization.starts_with(REQUEST) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The authorization mechanism you have provided is not supported. Please use \
+             AWS4-HMAC-SHA256."
+        ));
+    }
+    let scope = Scope::parse(field(authorization, "Credential="))?;
+    let date = single(&head.headers, "x-amz-date").and_then(DateTime::parse);
+    let at = date.ok_or_else(|| s3_error!(InvalidRequest, "x-amz-date is missing or no date"))?;
+    check_date(scope, at)?;
+    if at.unix_seconds.abs_diff(now_seconds) > u64::from(CLOCK_SKEW_MAX_SECONDS) {
+        return Err(too_skewed());
+    }
+    let content = ContentSha256::of(&head.headers)?;
+    let (content, content_text) =
+        content.ok_or_else(|| s3_error!(InvalidRequest, "x-amz-content-sha256 is missing"))?;
+    let signer = Signer::new(&secret(scope.access_key_id)?, scope, at);
+    let signature = field(authorization, "Signature=").trim();
+    let signed = field(authorization, "SignedHeaders=").trim();
+    check_signature(&signer, signature, head, query, signed, content_text)?;
+    match content {
+        ContentSha256::Unsigned => Ok(Payload::Unsigned),
+        ContentSha256::Hash(hash) => Ok(Payload::Hash(hash)),
+        ContentSha256::Streaming {
+            is_signed,
+            has_trailer,
+        } => {
+            if has_trailer && !head.headers.contains_key("x-amz-trailer") {
+                return Err(s3_error!(InvalidRequest, "x-amz-trailer is missing"));
+            }
+            let signatures = is_signed.then(|| ChunkSignatures::new(signer, signature));
+            Ok(Payload::Chunks(signatures))
+        }
+    }
+}
+
+/// Checks a presigned URL with the secret of its access key.
+pub(crate) fn check_presigned(
+    head: &Parts,
+    query: &Pairs,
+    now_seconds: i64,
+    secret: impl FnOnce(&str) -> S3Result<Zeroizing<String>>,
+) -> S3Result<Payload> {
+    let of_query = |name: &str| {
+        value_of(query, name)
+            .ok_or_else(|| s3_error!(InvalidRequest, "The presigned URL has no {name}"))
+    };
+    if of_query("X-Amz-Algorithm")? != REQUEST {
+        return Err(not_implemented("Presigning by other than AWS4-HMAC-SHA256"));
+    }
+    let scope = Scope::parse(of_query("X-Amz-Credential")?)?;
+    let date = DateTime::parse(of_query("X-Amz-Date")?);
+    let at = date.ok_or_else(|| s3_error!(InvalidRequest, "X-Amz-Date is no date"))?;
+    let life = of_query("X-Amz-Expires")?.parse::<u32>();
+    let life = life.map_err(|_| s3_error!(InvalidRequest, "X-Amz-Expires is no number"))?;
+    check_date(scope, at)?;
+    let content = match ContentSha256::of(&head.headers)? {
+        Some((ContentSha256::Streaming { .. }, _)) => {
+            return Err(not_implemented(
+                "Sending a body in aws-chunked encoding to a presigned URL",
+            ));
+        }
+        Some((ContentSha256::Hash(hash), _)) => Payload::Hash(hash),
+        Some((ContentSha256::Unsigned, _)) | None => Payload::Unsigned,
+    };
+    let age_seconds = now_seconds.saturating_sub(at.unix_seconds);
+    if age_seconds < -i64::from(CLOCK_SKEW_MAX_SECONDS) {
+        return Err(too_skewed());
+    }
+    if age_seconds > i64::from(life) {
+        return Err(s3_error!(AccessDenied, "Request has expired"));
+    }
+    let signer = Signer::new(&secret(scope.access_key_id)?, scope, at);
+    let signature = of_query("X-Amz-Signature")?;
+    let covered: Pairs = query
+        .iter()
+        .filter(|(name, _)| name != "X-Amz-Signature")
+        .cloned()
+        .collect();
+    let signed = of_query("X-Amz-SignedHeaders")?;
+    check_signature(
+        &signer,
+        signature,
+        head,
+        &covered,
+        signed,
+        "UNSIGNED-PAYLOAD",
+    )?;
+    Ok(content)
+}
+
+fn check_date(scope: Scope<'_>, at: DateTime<'_>) -> S3Result {
+    if at.text.starts_with(scope.date) && scope.date.len() == 8 {
+        return Ok(());
+    }
+    Err(s3_error!(
+        SignatureDoesNotMatch,
+        "The date of the Credential is not that of the request"
+    ))
+}
+
+fn too_skewed() -> S3Error {
+    s3_error!(
+        RequestTimeTooSkewed,
+        "The difference between the request time and the current time is too large."
+    )
+}
+
+/// Clients sign a path either as they send it or in its one canonical encoding.
+fn check_signature(
+    signer: &Signer,
+    signature: &str,
+    head: &Parts,
+    query: &Pairs,
+    signed: &str,
+    content: &str,
+) -> S3Result {
+    let sent = head.uri.path();
+    let meant = decode_path(sent).map(|path| percent::encode(&path));
+    let is_right = |path: &str| {
+        let canonical = canonical_request(head, path, query, signed, content);
+        signer.is_of_request(signature, &canonical)
+    };
+    let meant = meant.as_deref().unwrap_or(sent);
+    if is_right(meant) || (meant != sent && is_right(sent)) {
+        return Ok(());
+    }
+    Err(s3_error!(
+        SignatureDoesNotMatch,
+        "The request signature we calculated does not match the signature you provided. Check \
+         your secret access key and signing method."
+    ))
+}
+
+fn canonical_request(
+    head: &Parts,
+    path: &str,
+    query: &Pairs,
+    signed: &str,
+    content: &str,
+) -> Vec<u8> {
+    let encoded = |(name, value): &(String, String)| {
+        let (name, value) = (percent::encode_all(name), percent::encode_all(value));
+        format!("{name}={value}")
+    };
+    let mut pairs: Vec<_> = query.iter().map(encoded).collect();
+    pairs.sort_by(|one, other| one.split('=').cmp(other.split('=')));
+    let query = pairs.join("&");
+    let mut canonical = format!("{}\n{path}\n{query}\n", head.method).into_bytes();
+    let mut names: Vec<_> = signed.split(';').collect();
+    names.sort_unstable();
+    for name in &names {
+        canonical.extend_from_slice(name.as_bytes());
+        canonical.push(b':');
+        canonical_value(head, name, &mut canonical);
+        canonical.push(b'\n');
+    }
+    canonical.extend_from_slice(format!("\n{}\n{content}", names.join(";")).as_bytes());
+    canonical
+}
+
+/// The values of a header, separated by commas, each with one space where it has any.
+fn canonical_value(head: &Parts, name: &str, canonical: &mut Vec<u8>) {
+    let values = |headers: &HeaderMap| -> Vec<Vec<u8>> {
+        let values = headers.get_all(name).iter();
+        let words = |value: &[u8]| -> Vec<Vec<u8>> {
+            let words = value.split(u8::is_ascii_whitespace);
+            words
+                .filter(|word| !word.is_empty())
+                .map(<[u8]>::to_vec)
+                .collect()
+        };
+        values
+            .map(|value| words(value.as_bytes()).join(&b' '))
+            .collect()
+    };
+    match head.uri.authority() {
+        // HTTP/2 has no such header.
+        Some(authority) if name == "host" && !head.headers.contains_key(name) => {
+            canonical.extend_from_slice(authority.as_str().as_bytes());
+        }
+        _ => canonical.extend_from_slice(&values(&head.headers).join(&b',')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+    use crate::http::percent::form_pairs;
+    use crate::signature::signer::tests::{ID, SECRET};
+
+    const AT: i64 = 1_369_353_600;
+    const NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    fn secret(id: &str) -> S3Result<Zeroizing<String>> {
+        assert_eq!(id, ID);
+        Ok(Zeroizing::new(SECRET.to_owned()))
+    }
+
+    fn code<T>(result: S3Result<T>) -> Option<String> {
+        result.err().map(|error| error.code().as_str().to_owned())
+    }
+
+    /// AWS's example "GET Object", with its headers or others.
+    fn get_object(range: &str, now: i64) -> Option<String> {
+        let request = Request::get("/test.txt")
+            .header("host", "examplebucket.s3.amazonaws.com")
+            .header("range", range)
+            .header("x-amz-content-sha256", NOTHING)
+            .header("x-amz-date", "20130524T000000Z");
+        let head = request.body(()).unwrap().into_parts().0;
+        let authorization = format!(
+            "AWS4-HMAC-SHA256 Credential={ID}/20130524/us-east-1/s3/aws4_request,\
+             SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,Signature=\
+             f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
+        );
+        let authorization = HeaderValue::try_from(authorization).unwrap();
+        code(check_header(
+            &authorization,
+            &head,
+            &Pairs::new(),
+            now,
+            secret,
+        ))
+    }
+
+    #[test]
+    fn headers_are_signed_as_in_the_example_of_aws() {
+        assert_eq!(get_object("bytes=0-9", AT), None);
+        assert_eq!(get_object(" bytes=0-9 ", AT + 900), None);
+        let wrong = get_object("bytes=0-8", AT);
+        assert_eq!(wrong.as_deref(), Some("SignatureDoesNotMatch"));
+        for late in [AT + 901, AT - 901] {
+            let skewed = get_object("bytes=0-9", late);
+            assert_eq!(skewed.as_deref(), Some("RequestTimeTooSkewed"));
+        }
+    }
+
+    #[test]
+    fn urls_are_presigned_as_in_the_example_of_aws() {
+        let check = |more: &str, now: i64| {
+            let query = format!(
+                "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={ID}%2F20130524%2Fus-east-1%2F\
+                 s3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&\
+                 X-Amz-SignedHeaders=host&X-Amz-Signature=\
+                 aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404{more}"
+            );
+            let request = Request::get(format!("/test.txt?{query}"))
+                .header("host", "examplebucket.s3.amazonaws.com");
+            let head = request.body(()).unwrap().into_parts().0;
+            code(check_presigned(
+                &head,
+                &form_pairs(&query).unwrap(),
+                now,
+                secret,
+            ))
+        };
+        assert_eq!(check("", AT + 86_400), None);
+        assert_eq!(check("", AT + 86_401).as_deref(), Some("AccessDenied"));
+        assert_eq!(check("", AT - 901).as_deref(), Some("RequestTimeTooSkewed"));
+        let more = check("&versionId=null", AT);
+        assert_eq!(more.as_deref(), Some("SignatureDoesNotMatch"));
+    }
+
+    #[test]
+    fn queries_and_headers_have_one_form() {
+        let request = Request::get("/a")
+            .header("x-amz-meta-a", "  one   two ")
+            .header("x-amz-meta-a", "three");
+        let head = request.body(()).unwrap().into_parts().0;
+        let query = form_pairs("b=/+&a-=1&a=2&a=1&c").unwrap();
+        let canonical = canonical_request(&head, "/a", &query, "x-amz-meta-a;host", "x");
+        let expected = "GET\n/a\na=1&a=2&a-=1&b=%2F%20&c=\nhost:\nx-amz-meta-a:one two,three\n\n\
+                        host;x-amz-meta-a\nx";
+        assert_eq!(String::from_utf8(canonical).unwrap(), expected);
+    }
+}
