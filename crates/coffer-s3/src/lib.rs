@@ -32,5 +32,6 @@ mod service;
 pub mod fuzzing;
 
 pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters};
-pub use crate::request::body::{BrokenOff, discard};
+pub use crate::request::body::BrokenOff;
+pub use crate::request::drain::discard;
 pub use crate::service::{ResponseBody, S3Options, S3Service, service};

@@ -9,6 +9,8 @@ pub(crate) mod aws_chunked;
 
 pub(crate) mod context;
 
+pub(crate) mod drain;
+
 pub(crate) mod body;
 
 pub(crate) mod caller;

@@ -23,10 +23,11 @@ use crate::counters::{S3Counters, Tally};
 use crate::http::hosts::Domains;
 use crate::limits::DELETE_BODY_MAX_BYTES;
 use crate::operations::Operations;
-use crate::request::body::{BodyCheck, BrokenOff, RequestBody, waits_to_send};
+use crate::request::body::{BodyCheck, BrokenOff, RequestBody};
 use crate::request::body_budget::BodyBudget;
 use crate::request::caller::fault_error;
 use crate::request::context::RequestContext;
+use crate::request::drain::{discard, waits_to_send};
 use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, failure};
 use crate::signature::payload::Payload;
@@ -196,13 +197,9 @@ impl S3Service {
             // Refused by the access check, once the operation is known.
             Ok(None) => (Payload::Unsigned, false),
             Err(refusal) => {
-                drop(RequestBody::new(
-                    body,
-                    BodyCheck::None,
-                    waits,
-                    context.clone(),
-                    tally,
-                ));
+                if discard(&head.headers, body) {
+                    context.set_body_withheld();
+                }
                 return Err(refusal);
             }
         };

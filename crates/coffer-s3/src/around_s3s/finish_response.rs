@@ -23,12 +23,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
 
 /// Messages for the errors that s3s makes itself and leaves without.
-const MESSAGES: [(&str, &str); 12] = [
-    (
-        "SignatureDoesNotMatch",
-        "The request signature we calculated does not match the signature you provided. Check \
-         your secret access key and signing method.",
-    ),
+const MESSAGES: [(&str, &str); 11] = [
     ("InvalidBucketName", "The specified bucket is not valid."),
     ("KeyTooLongError", "Your key is too long"),
     ("InvalidURI", "Couldn't parse the specified URI."),
@@ -191,12 +186,9 @@ mod tests {
 
     #[test]
     fn errors_carry_ids_and_messages() {
-        let (status, text, code) = completed(S3Error::new(S3ErrorCode::SignatureDoesNotMatch));
-        assert_eq!(
-            (status, code.as_deref()),
-            (403, Some("SignatureDoesNotMatch"))
-        );
-        assert!(text.contains("<Message>The request signature"), "{text}");
+        let (status, text, code) = completed(S3Error::new(S3ErrorCode::InvalidBucketName));
+        assert_eq!((status, code.as_deref()), (400, Some("InvalidBucketName")));
+        assert!(text.contains("<Message>The specified bucket"), "{text}");
         let (_, text, _) = completed(s3_error!(NoSuchKey, "Gone & <lost>"));
         assert!(
             text.contains("<Message>Gone &amp; &lt;lost&gt;</Message>"),

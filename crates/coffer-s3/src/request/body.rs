@@ -9,14 +9,14 @@ use std::task::{Context, Poll, ready};
 
 use aws_lc_rs::digest;
 use bytes::{Bytes, BytesMut};
-use http::header::EXPECT;
 use http::{HeaderMap, HeaderName};
 use http_body::{Body, Frame, SizeHint};
 
 use crate::counters::Tally;
-use crate::limits::{DRAIN_MAX_BYTES, DRAIN_TIME, GATHERED_BYTES, SMALL_PIECE_BYTES};
+use crate::limits::{GATHERED_BYTES, SMALL_PIECE_BYTES};
 use crate::request::aws_chunked::ChunkReader;
 use crate::request::context::{BodyFault, RequestContext};
+use crate::request::drain::drain_in_background;
 use crate::signature::payload::Payload;
 
 /// Why the connection's side of a body broke off, as far as an answer can tell.
@@ -250,48 +250,6 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> Drop for RequestBody<B> {
             }
         }
     }
-}
-
-/// Whether the client waits for `100 Continue` before it sends its body.
-pub(crate) fn waits_to_send(headers: &HeaderMap) -> bool {
-    headers
-        .get(EXPECT)
-        .is_some_and(|expected| expected.as_bytes().eq_ignore_ascii_case(b"100-continue"))
-}
-
-/// Lets go of the body of a request that is answered without it. Reads on in the background what
-/// the client sends, so that it gets to see the answer. Gives whether the client still waits to
-/// send it: then the answer must end the connection.
-pub fn discard<B: Body<Data = Bytes> + Send + Unpin + 'static>(
-    headers: &HeaderMap,
-    body: B,
-) -> bool {
-    let waits = waits_to_send(headers);
-    if !waits && !body.is_end_stream() {
-        drain_in_background(body);
-    }
-    waits
-}
-
-fn drain_in_background<B: Body<Data = Bytes> + Send + Unpin + 'static>(body: B) {
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(drain(body));
-    }
-}
-
-/// Reads what the client still sends, within bounds: many clients send all of it before they read
-/// the answer, and would see a broken connection instead.
-async fn drain<B: Body<Data = Bytes> + Send + Unpin>(mut inner: B) {
-    let reading = async {
-        let mut drained_bytes = 0;
-        while drained_bytes < DRAIN_MAX_BYTES {
-            let next = std::future::poll_fn(|cx| Pin::new(&mut inner).poll_frame(cx)).await;
-            let Some(Ok(frame)) = next else { return };
-            drained_bytes += frame.data_ref().map_or(0, |bytes| bytes.len() as u64);
-        }
-    };
-    // Time out or not, dropping the body is all that is left to do.
-    let _ = tokio::time::timeout(DRAIN_TIME, reading).await;
 }
 
 #[cfg(test)]

@@ -84,6 +84,15 @@ pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Resu
     Ok(Presented { form, query })
 }
 
+/// The signature is not that of the request.
+pub(crate) fn does_not_match() -> S3Error {
+    s3_error!(
+        SignatureDoesNotMatch,
+        "The request signature we calculated does not match the signature you provided. Check \
+         your secret access key and signing method."
+    )
+}
+
 fn two_signatures() -> S3Error {
     s3_error!(
         InvalidArgument,

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::http::hosts::Domains;
 use crate::limits::PRESIGNED_MAX_SECONDS;
-use crate::signature::requirements::{Pairs, value_of};
+use crate::signature::requirements::{Pairs, does_not_match, value_of};
 
 /// What the query of a URL presigned by version 2 may hold: the signature itself, what it covers
 /// (Amazon S3 User Guide, "Signing and authenticating REST requests", `CanonicalizedResource`), and
@@ -119,11 +119,7 @@ pub(crate) fn check_presigned(
     if is_right(&path) || (names_bucket && is_right(&format!("{path}/"))) {
         return Ok(());
     }
-    Err(s3_error!(
-        SignatureDoesNotMatch,
-        "The request signature we calculated does not match the signature you provided. Check \
-         your secret access key and signing method."
-    ))
+    Err(does_not_match())
 }
 
 /// What must be true of a URL presigned by version 2, besides that it is signed and has not

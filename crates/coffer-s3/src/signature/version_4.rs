@@ -10,7 +10,7 @@ use crate::http::percent::{self, decode_path};
 use crate::http::single;
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
 use crate::signature::payload::{ContentSha256, Payload};
-use crate::signature::requirements::{Pairs, field, value_of};
+use crate::signature::requirements::{Pairs, does_not_match, field, value_of};
 use crate::signature::signer::{ChunkSignatures, DateTime, REQUEST, Scope, Signer};
 
 /// Checks an `Authorization` header with the secret of its access key.
@@ -150,11 +150,7 @@ fn check_signature(
     if is_right(meant) || (meant != sent && is_right(sent)) {
         return Ok(());
     }
-    Err(s3_error!(
-        SignatureDoesNotMatch,
-        "The request signature we calculated does not match the signature you provided. Check \
-         your secret access key and signing method."
-    ))
+    Err(does_not_match())
 }
 
 fn canonical_request(
