@@ -104,7 +104,7 @@ impl Listing {
             .list_objects(&caller.subject, bucket, query)
             .await
             .map_err(|error| caller.refused(error))?;
-        // A client that asks for no rows asks whether the bucket may be listed: that is the vault's to say.
+        // Without rows, the question is whether the bucket may be listed, which the vault answers.
         match self.rows {
             0 => Ok(ListPage::default()),
             _ => Ok(page),
