@@ -73,13 +73,13 @@ impl Proxies {
             return peer;
         };
         let values = headers.get_all(header.name()).iter().rev();
-        let hops = values.flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
+        let hops = values.flat_map(|value| parts(value.as_bytes(), b',', header.has_quotes()));
         let mut client = peer;
         for hop in hops.take(FORWARDED_HOPS_MAX) {
             if !self.trusts(client) {
                 break;
             }
-            match header.address(hop.trim()) {
+            match header.address(hop) {
                 Some(address) => client = address.to_canonical(),
                 None => break,
             }
@@ -96,16 +96,27 @@ impl ForwardHeader {
         })
     }
 
-    /// The address that one hop passes on.
-    fn address(self, hop: &str) -> Option<IpAddr> {
+    /// Whether a separator between quotation marks is none (RFC 7239, section 4).
+    fn has_quotes(self) -> bool {
+        matches!(self, Self::Forwarded)
+    }
+
+    /// The address that one hop passes on. Of a hop that names two, neither is believed.
+    fn address(self, hop: &[u8]) -> Option<IpAddr> {
         let text = match self {
             Self::XForwardedFor => hop,
-            Self::Forwarded => hop.split(';').find_map(|pair| {
-                let (name, value) = pair.trim().split_once('=')?;
-                name.eq_ignore_ascii_case("for").then_some(value)
-            })?,
+            Self::Forwarded => {
+                let mut clients = parts(hop, b';', true).filter_map(|pair| {
+                    let (name, value) = pair.trim_ascii().split_at_checked(b"for=".len())?;
+                    name.eq_ignore_ascii_case(b"for=").then_some(value)
+                });
+                match (clients.next(), clients.next()) {
+                    (Some(client), None) => client,
+                    _ => return None,
+                }
+            }
         };
-        let text = text.trim_matches('"');
+        let text = str::from_utf8(text.trim_ascii()).ok()?.trim_matches('"');
         let bare = match text.strip_prefix('[') {
             Some(rest) => rest.split_once(']')?.0,
             // An IPv4 address may bring a port; one of IPv6 can't without brackets.
@@ -114,6 +125,29 @@ impl ForwardHeader {
         };
         bare.parse().ok()
     }
+}
+
+/// What stands between separators, from the end: what a proxy has appended is cut off alone, whatever
+/// bytes and unpaired quotation marks a stranger has sent before it.
+fn parts(value: &[u8], separator: u8, has_quotes: bool) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(value);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let mut is_quoted = false;
+        let separates = |&at: &usize| {
+            is_quoted ^= has_quotes && is_quotation_mark(text, at);
+            !is_quoted && text[at] == separator
+        };
+        let cut = (0..text.len()).rev().find(separates);
+        rest = cut.map(|at| &text[..at]);
+        Some(cut.map_or(text, |at| &text[at + 1..]))
+    })
+}
+
+/// Whether a quotation mark stands there that no backslash takes the meaning from.
+fn is_quotation_mark(text: &[u8], at: usize) -> bool {
+    let backslashes = text[..at].iter().rev().take_while(|byte| **byte == b'\\');
+    text[at] == b'"' && backslashes.count() % 2 == 0
 }
 
 /// How version 2 begins; version 1 never does.
@@ -253,7 +287,9 @@ mod tests {
             let proxies = Proxies::of(&rules(&text), Listener::S3);
             let mut headers = HeaderMap::new();
             for value in values {
-                headers.append(name, value.parse().unwrap());
+                // As one byte each, also those that are no ASCII.
+                let bytes: Vec<u8> = value.chars().map(|char| char as u8).collect();
+                headers.append(name, bytes.try_into().unwrap());
             }
             proxies
                 .client_of_request(&headers, address(peer))
@@ -275,11 +311,29 @@ mod tests {
         assert_eq!(xff(&["[2001:db8::7]:1"], "10.0.0.1"), "2001:db8::7");
         assert_eq!(xff(&["::ffff:192.0.2.7"], "10.0.0.1"), "192.0.2.7");
         assert_eq!(xff(&[], "10.0.0.1"), "10.0.0.1");
+        // What a stranger sends hides nothing of what a proxy appends to it.
+        for sent in ["\u{ff}", "\"", "\"a", "?", ""] {
+            let line = format!("{sent}, 192.0.2.7");
+            assert_eq!(xff(&[&line], "10.0.0.1"), "192.0.2.7", "{sent}");
+        }
+        assert_eq!(xff(&["192.0.2.7, \u{ff}"], "10.0.0.1"), "10.0.0.1");
         let rfc = |values: &[&str]| of("forwarded", "forwarded", values, "10.0.0.1");
         assert_eq!(
             rfc(&["for=6.6.6.6, For=\"[2001:db8::7]:4711\";proto=https"]),
             "2001:db8::7"
         );
+        for sent in ["\u{ff}", "for=\"", "for=\"a\\\"", "for=\u{e9}\";x"] {
+            let line = format!("{sent}, for=192.0.2.7");
+            assert_eq!(rfc(&[&line]), "192.0.2.7", "{sent}");
+        }
+        // A proxy passes on, between quotation marks, what a stranger calls the host.
+        for host in ["a, for=6.6.6.6", "a;for=6.6.6.6", "a\\\";for=6.6.6.6, \\\\"] {
+            for element in ["host=\"H\";for=192.0.2.7", "for=192.0.2.7;host=\"H\""] {
+                let element = element.replace('H', host);
+                assert_eq!(rfc(&[&element]), "192.0.2.7", "{element}");
+            }
+        }
+        assert_eq!(rfc(&["for=6.6.6.6;for=192.0.2.7"]), "10.0.0.1");
         assert_eq!(rfc(&["for=_hidden"]), "10.0.0.1");
         assert_eq!(rfc(&["proto=https"]), "10.0.0.1");
     }
