@@ -1,7 +1,7 @@
 //! Signatures by version 4, in the `Authorization` header or in the query of a presigned URL.
 
+use http::HeaderValue;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
 use s3s::{S3Error, S3Result, s3_error};
 use zeroize::Zeroizing;
 
@@ -182,25 +182,25 @@ fn canonical_request(
 
 /// The values of a header, separated by commas, each with one space where it has any.
 fn canonical_value(head: &Parts, name: &str, canonical: &mut Vec<u8>) {
-    let values = |headers: &HeaderMap| -> Vec<Vec<u8>> {
-        let values = headers.get_all(name).iter();
-        let words = |value: &[u8]| -> Vec<Vec<u8>> {
-            let words = value.split(u8::is_ascii_whitespace);
-            words
-                .filter(|word| !word.is_empty())
-                .map(<[u8]>::to_vec)
-                .collect()
-        };
-        values
-            .map(|value| words(value.as_bytes()).join(&b' '))
-            .collect()
-    };
-    match head.uri.authority() {
-        // HTTP/2 has no such header.
-        Some(authority) if name == "host" && !head.headers.contains_key(name) => {
-            canonical.extend_from_slice(authority.as_str().as_bytes());
+    if name == "host" && !head.headers.contains_key(name) {
+        // HTTP/2 has it elsewhere.
+        let authority = head
+            .uri
+            .authority()
+            .map_or("", |authority| authority.as_str());
+        canonical.extend_from_slice(authority.as_bytes());
+    }
+    for (place, value) in head.headers.get_all(name).iter().enumerate() {
+        if place > 0 {
+            canonical.push(b',');
         }
-        _ => canonical.extend_from_slice(&values(&head.headers).join(&b',')),
+        let words = value.as_bytes().split(u8::is_ascii_whitespace);
+        for (place, word) in words.filter(|word| !word.is_empty()).enumerate() {
+            if place > 0 {
+                canonical.push(b' ');
+            }
+            canonical.extend_from_slice(word);
+        }
     }
 }
 
