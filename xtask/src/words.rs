@@ -76,6 +76,24 @@ pub fn prints(path: &str, text: &str) -> Vec<Finding> {
     tokens.windows(2).filter(is_print).map(finding).collect()
 }
 
+/// Finds code of the product that stands on a simulated disk (`coffer_durable::simulated`), which
+/// is for tests and for the bodies of fuzz targets.
+pub fn simulations(path: &str, text: &str) -> Vec<Finding> {
+    if ["/tests/", "/tests.rs", "/fuzzing.rs"]
+        .iter()
+        .any(|part| path.contains(part))
+    {
+        return Vec::new();
+    }
+    let finding = |token: &Token| {
+        let message = "uses a simulated disk outside of tests: nothing there is durable";
+        Finding::new(path, token.line, message)
+    };
+    let tokens = without_tests(&tokens(path, text));
+    let simulated = tokens.iter().filter(|token| token.text == "simulated");
+    simulated.map(finding).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +129,15 @@ mod tests {
             1
         );
         assert_eq!(empty_prefixes("a.rs", "enum E { Other(String) }").len(), 1);
+    }
+
+    #[test]
+    fn simulations_are_found_but_not_in_tests() {
+        let uses = "use coffer_durable::simulated::SimulatedDisk;";
+        let within = format!("#[cfg(test)]\nmod tests {{ {uses} }}");
+        assert_eq!(simulations("crates/a/src/b.rs", uses).len(), 1);
+        assert_eq!(simulations("crates/a/src/b.rs", &within), []);
+        assert_eq!(simulations("crates/a/src/tests/b.rs", uses), []);
     }
 
     #[test]

@@ -111,6 +111,15 @@ fn names_carry_no_empty_words() {
 }
 
 #[test]
+fn nothing_in_the_product_stands_on_a_simulated_disk() {
+    let is_product = |file: &Source| {
+        file.path.starts_with("crates/") && !file.path.starts_with("crates/coffer-durable/")
+    };
+    let files: Vec<Source> = house_sources().into_iter().filter(is_product).collect();
+    over(&files, |file| words::simulations(&file.path, &file.text));
+}
+
+#[test]
 fn libraries_do_not_print() {
     let is_library = |file: &Source| {
         file.path.starts_with("crates/") && !file.path.starts_with("crates/coffer/")

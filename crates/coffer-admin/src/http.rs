@@ -1,8 +1,6 @@
 //! How requests to the API are read and answered: who calls, JSON that is strictly what it should
 //! be, times, and every error. What is asked and answered is in `api`.
 
-pub(crate) mod rfc3339;
-
 pub(crate) mod refusal;
 
 pub(crate) mod strict_json;

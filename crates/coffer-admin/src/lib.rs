@@ -27,6 +27,8 @@ mod local_socket;
 
 pub use axum::body::Body as Answer;
 
+pub use coffer_durable::from_rfc3339;
+
 pub use crate::admin::Admin;
 pub use crate::api::approvals::{
     ApprovalOutcome, AuditPruned, ExportRequest, PendingRequest, RootRotation, Waiting,
@@ -45,7 +47,6 @@ pub use crate::api::verify_report::{Report, VerifyRequest};
 pub use crate::error::AdminError;
 pub use crate::http::caller::Peer;
 pub use crate::http::refusal::{ErrorBody, ErrorDetail};
-pub use crate::http::rfc3339::from_rfc3339;
 pub use crate::local_socket::LocalSocket;
 pub use crate::metrics::process::count_lost_log_lines;
 pub use crate::metrics::s3_metrics::S3Metrics;

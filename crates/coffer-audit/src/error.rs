@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use coffer_durable::DurableError;
 use thiserror::Error;
 
 /// What can go wrong with the audit log. Damage is not here, it is reported: see
@@ -62,6 +63,11 @@ pub enum AuditError {
 }
 
 impl AuditError {
+    /// For `map_err` on durable operations.
+    pub(crate) fn durable(op: &'static str, file: &str) -> impl FnOnce(DurableError) -> Self {
+        move |error| Self::io(op, file)(error.into())
+    }
+
     /// For `map_err` on file operations.
     pub(crate) fn io(op: &'static str, file: &str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {

@@ -1,10 +1,5 @@
 //! Bodies of the fuzz targets: the bytes of segments and of the head.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use crate::disk::Disk;
 use crate::format::checkpoint::CheckpointSigner;
 use crate::format::head::{HEAD_NAME, HeadState, parse_head};
 use crate::format::record::{AuditKey, Recorded, write_frame};
@@ -13,67 +8,7 @@ use crate::read::reader::Reader;
 use crate::verify::verifier::verify_on;
 use crate::write::open::open_on;
 use crate::write::writer::Options;
-
-/// Files in memory.
-#[derive(Clone)]
-struct Files(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
-
-impl Files {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn with<T>(&self, name: &str, look: impl FnOnce(&mut Vec<u8>) -> T) -> io::Result<T> {
-        match self.all().get_mut(name) {
-            Some(bytes) => Ok(look(bytes)),
-            None => Err(io::Error::from(io::ErrorKind::NotFound)),
-        }
-    }
-}
-
-impl Disk for Files {
-    fn names(&self) -> io::Result<Vec<String>> {
-        Ok(self.all().keys().cloned().collect())
-    }
-
-    fn length_bytes(&self, name: &str) -> io::Result<u64> {
-        self.with(name, |bytes| bytes.len() as u64)
-    }
-
-    fn read(&self, name: &str, offset_bytes: u64, length_bytes: usize) -> io::Result<Vec<u8>> {
-        self.with(name, |bytes| {
-            let start = bytes.len().min(offset_bytes as usize);
-            let end = bytes.len().min(start + length_bytes);
-            bytes[start..end].to_vec()
-        })
-    }
-
-    fn write(&mut self, name: &str, offset_bytes: u64, written: &[u8]) -> io::Result<()> {
-        self.with(name, |bytes| {
-            let end = offset_bytes as usize + written.len();
-            bytes.resize(bytes.len().max(end), 0);
-            bytes[offset_bytes as usize..end].copy_from_slice(written);
-        })
-    }
-
-    fn truncate(&mut self, name: &str, length_bytes: u64) -> io::Result<()> {
-        self.with(name, |bytes| bytes.truncate(length_bytes as usize))
-    }
-
-    fn sync(&mut self, _name: &str) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn remove(&mut self, name: &str) -> io::Result<()> {
-        self.all().remove(name);
-        Ok(())
-    }
-
-    fn place(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.all().insert(name.to_owned(), bytes.to_vec());
-        Ok(())
-    }
-}
+use coffer_durable::simulated::SimulatedDisk;
 
 struct NoSigner;
 
@@ -119,7 +54,7 @@ pub fn fuzz_audit(data: &[u8]) {
         (vec![(HEAD_NAME.to_owned(), data.to_vec())], 0),
         (vec![(name, segment)], 1),
     ] {
-        let files = Files(Arc::new(Mutex::new(files.into_iter().collect())));
+        let files = SimulatedDisk::new(&files.into_iter().collect());
         let Ok(report) = verify_on(&files, &key, &[0; 32], None, None) else {
             continue; // of a newer version
         };
@@ -130,7 +65,7 @@ pub fn fuzz_audit(data: &[u8]) {
 }
 
 /// Opens the log, adds a record, and reads all of it.
-fn go_on(files: Files, key: &AuditKey, record_count: u64) {
+fn go_on(files: SimulatedDisk, key: &AuditKey, record_count: u64) {
     let disk = Box::new(files.clone());
     let signer = Box::new(NoSigner);
     let Ok((mut writer, _)) = open_on(disk, key.clone(), signer, Options::default()) else {

@@ -34,15 +34,11 @@
 
 pub mod limits;
 
-mod clock;
 mod error;
 
 mod event;
 
 mod format;
-
-mod disk;
-mod folder;
 
 mod read;
 
@@ -57,7 +53,6 @@ pub mod fuzzing;
 #[cfg(test)]
 mod tests;
 
-pub use clock::rfc3339;
 pub use error::AuditError;
 pub use event::{Event, Outcome};
 pub use format::checkpoint::{CheckpointKey, CheckpointSigner, PUBLIC_KEY_BYTES, SIGNATURE_BYTES};

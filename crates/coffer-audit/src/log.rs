@@ -1,16 +1,16 @@
 //! The log as others use it: from many threads, with one that writes.
 
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use crate::clock::now_ms;
-use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::event::Event;
-use crate::folder::Folder;
 use crate::format::checkpoint::{CheckpointSigner, PUBLIC_KEY_BYTES};
 use crate::format::record::{AuditKey, Recorded};
 use crate::limits::PRUNE_MIN_AGE;
@@ -22,6 +22,7 @@ use crate::write::open::{Opened, open_on};
 use crate::write::prune::{Order, Pruned, find_old};
 use crate::write::queue::{Answer, Batch, Queue};
 use crate::write::writer::{Options, Writer};
+use coffer_durable::{Disk, Folder, now_ms, sync_folder};
 
 /// An open audit log. One process has it open at a time: its caller holds the data folder's lock.
 pub struct AuditLog {
@@ -56,8 +57,9 @@ impl AuditLog {
         signer: Box<dyn CheckpointSigner>,
         options: Options,
     ) -> Result<(Self, Opened), AuditError> {
-        let disk = Folder::create(folder).map_err(AuditError::io("make", "the folder"))?;
-        let (writer, opened) = open_on(Box::new(disk), key.clone(), signer, options)?;
+        make_folder(folder).map_err(AuditError::io("make", "the folder"))?;
+        let disk = Box::new(Folder::new(folder));
+        let (writer, opened) = open_on(disk, key.clone(), signer, options)?;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             pushed: Condvar::new(),
@@ -213,6 +215,16 @@ impl AuditLog {
             Some(Err(_panicked)) => Err(AuditError::Closed),
         }
     }
+}
+
+/// Makes the folder, if it is not there, and its name durable.
+fn make_folder(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // Also of one that is there: its maker may have been stopped before this.
+    path.parent().map_or(Ok(()), sync_folder)
 }
 
 impl Drop for AuditLog {

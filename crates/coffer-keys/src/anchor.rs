@@ -1,14 +1,14 @@
 //! The anchor: how new the catalogs, the server's database and the audit log are, at least.
 //!
-//! A small file of two copies, written by turns, each a sealed message under a key that follows
-//! from the system key. So a write that is torn leaves the copy before it, whose number is the one
-//! before. The keystore holds the number of an anchor, and so an older one is found.
+//! A small file of two slots, written by turns: in each a sealed message under a key that follows
+//! from the system key. So a write that is torn leaves the anchor before it, whose number is the
+//! one before. The keystore holds the number of an anchor, and so an older one is found.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use coffer_durable::{Access, Disk, Folder, NewFile, Slot, TwoSlots};
 use coffer_seal::{Context, SecretKey, open, seal};
 
 use crate::error::KeysError;
@@ -18,8 +18,6 @@ use crate::limits::{
     ANCHOR_BUCKET_BYTES, ANCHOR_FIXED_BYTES, ANCHOR_FRAME_BYTES, ANCHOR_SLOT_BYTES,
     BUCKET_COUNT_MAX,
 };
-use crate::medium::Medium;
-use crate::new_file::NewFile;
 
 const MAGIC: [u8; 8] = *b"cofferAN";
 
@@ -49,25 +47,26 @@ pub struct Anchor {
 
 /// The anchor's file.
 pub struct AnchorFile {
+    disk: Box<dyn Disk>,
     path: PathBuf,
     key: SecretKey,
     keystore_id: [u8; 16],
     /// `None` while there is no file.
-    medium: Option<Box<dyn Medium>>,
+    slots: Option<TwoSlots>,
     newest: Option<(u64, Anchor)>,
-    /// The copy that is written next.
-    place: u64,
+    /// The slot that is written next.
+    slot: Slot,
 }
 
 impl AnchorFile {
-    /// Reads the anchor of this keystore. One that is not there, or of which no copy opens, is
+    /// Reads the anchor of this keystore. One that is not there, or of which no slot opens, is
     /// none: the keystore tells whether there was one.
     ///
     /// # Errors
     ///
     /// [`KeysError::NewerFormat`]; when the file can't be read.
     pub fn open(path: &Path, keystore: &Keystore) -> Result<Self, KeysError> {
-        Self::open_as(path, keystore, OpenOptions::new().read(true).write(true))
+        Self::open_as(path, keystore, Access::Write)
     }
 
     /// As [`AnchorFile::open`], to be read only.
@@ -76,41 +75,44 @@ impl AnchorFile {
     ///
     /// As [`AnchorFile::open`].
     pub fn open_read_only(path: &Path, keystore: &Keystore) -> Result<Self, KeysError> {
-        Self::open_as(path, keystore, OpenOptions::new().read(true))
+        Self::open_as(path, keystore, Access::Read)
     }
 
-    fn open_as(path: &Path, keystore: &Keystore, options: &OpenOptions) -> Result<Self, KeysError> {
-        let medium = match options.open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            file => {
-                let file = file.map_err(KeysError::io("open", path))?;
-                Some(Box::new(file) as Box<dyn Medium>)
-            }
-        };
+    fn open_as(path: &Path, keystore: &Keystore, access: Access) -> Result<Self, KeysError> {
         let key = keystore.system_key().derive(KEY_LABEL);
-        Self::open_on(medium, path, key, keystore.id())
+        let (folder, _) = Folder::of(path).map_err(KeysError::io("find", path))?;
+        Self::open_on(Box::new(folder), path, access, key, keystore.id())
     }
 
     pub(crate) fn open_on(
-        medium: Option<Box<dyn Medium>>,
+        disk: Box<dyn Disk>,
         path: &Path,
+        access: Access,
         key: SecretKey,
         keystore_id: [u8; 16],
     ) -> Result<Self, KeysError> {
+        let slots = match disk.open(name_of(path)?, access) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            file => {
+                let file = file.map_err(KeysError::io("open", path))?;
+                Some(TwoSlots::new(file, ANCHOR_SLOT_BYTES))
+            }
+        };
         let mut file = Self {
+            disk,
             path: path.to_owned(),
             key,
             keystore_id,
-            medium,
+            slots,
             newest: None,
-            place: 0,
+            slot: Slot::A,
         };
-        for place in [0, 1] {
-            if let Some((number, anchor)) = file.read(place)?
+        for slot in Slot::BOTH {
+            if let Some((number, anchor)) = file.read(slot)?
                 && file.number() < number
             {
                 file.newest = Some((number, anchor));
-                file.place = 1 - place;
+                file.slot = slot.other();
             }
         }
         Ok(file)
@@ -118,7 +120,7 @@ impl AnchorFile {
 
     /// Whether there is a file.
     pub fn exists(&self) -> bool {
-        self.medium.is_some()
+        self.slots.is_some()
     }
 
     /// The newest anchor, if there is one.
@@ -137,8 +139,8 @@ impl AnchorFile {
     ///
     /// When the file can't be synced.
     pub fn sync(&mut self) -> Result<(), KeysError> {
-        match &mut self.medium {
-            Some(medium) => medium.sync().map_err(KeysError::io("sync", &self.path)),
+        match &mut self.slots {
+            Some(slots) => slots.sync().map_err(KeysError::durable(&self.path)),
             None => Ok(()),
         }
     }
@@ -152,27 +154,20 @@ impl AnchorFile {
     pub fn write(&mut self, anchor: Anchor, above: u64) -> Result<u64, KeysError> {
         let number = self.number().max(above) + 1;
         let bytes = self.sealed(number, &anchor);
-        match &mut self.medium {
-            Some(medium) => {
-                medium
-                    .write(self.place * ANCHOR_SLOT_BYTES as u64, &bytes)
-                    .map_err(KeysError::io("write", &self.path))?;
-                medium.sync().map_err(KeysError::io("sync", &self.path))?;
-            }
+        let failed = || KeysError::durable(&self.path);
+        match &mut self.slots {
+            Some(slots) => slots.write(self.slot, &bytes).map_err(failed())?,
             None => {
-                let new = NewFile::begin(&self.path)?;
-                let clone = new.file().try_clone();
-                let mut medium = clone.map_err(KeysError::io("open", &self.path))?;
-                medium
-                    .write(0, &bytes)
-                    .map_err(KeysError::io("write", &self.path))?;
-                new.replace()?;
-                self.medium = Some(Box::new(medium));
-                self.place = 0;
+                let mut new = NewFile::begin(&*self.disk, name_of(&self.path)?).map_err(failed())?;
+                let written = new.file().write(0, &bytes);
+                written.map_err(KeysError::io("write", &self.path))?;
+                let file = new.replace().map_err(failed())?;
+                self.slots = Some(TwoSlots::new(file, ANCHOR_SLOT_BYTES));
+                self.slot = Slot::A;
             }
         }
         self.newest = Some((number, anchor));
-        self.place = 1 - self.place;
+        self.slot = self.slot.other();
         Ok(number)
     }
 
@@ -196,16 +191,13 @@ impl AnchorFile {
         bytes
     }
 
-    fn read(&self, place: u64) -> Result<Option<(u64, Anchor)>, KeysError> {
-        let Some(medium) = &self.medium else {
-            return Ok(None);
-        };
-        let start = place * ANCHOR_SLOT_BYTES as u64;
+    fn read(&mut self, slot: Slot) -> Result<Option<(u64, Anchor)>, KeysError> {
         // One that can't be read is as good as one that is torn: the other one may be whole.
-        let Ok(slot) = medium.read(start, ANCHOR_SLOT_BYTES) else {
+        let content = self.slots.as_mut().map(|slots| slots.read(slot));
+        let Some(Ok(content)) = content else {
             return Ok(None);
         };
-        let Some(frame) = Frame::parse(&slot) else {
+        let Some(frame) = Frame::parse(&content) else {
             return Ok(None);
         };
         if frame.format > FORMAT {
@@ -221,7 +213,12 @@ impl AnchorFile {
     }
 }
 
-/// A copy, as it lies in its slot.
+fn name_of(path: &Path) -> Result<&str, KeysError> {
+    let found = Folder::of(path).map_err(KeysError::io("find", path));
+    found.map(|(_, name)| name)
+}
+
+/// An anchor, as it lies in its slot.
 struct Frame<'a> {
     format: u32,
     number: u64,

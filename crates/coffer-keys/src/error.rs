@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::clock::rfc3339;
 use crate::freshness::KeystoreRollback;
+use coffer_durable::{DurableError, rfc3339};
 
 /// What can go wrong with root keys, the keystore and the keys in it.
 #[derive(Debug, Error)]
@@ -362,6 +362,16 @@ fn told(rollback: &KeystoreRollback) -> String {
 }
 
 impl KeysError {
+    /// For `map_err` on durable operations.
+    pub(crate) fn durable(path: &Path) -> impl FnOnce(DurableError) -> Self {
+        move |error| match error {
+            DurableError::Io { op, source } => Self::io(op, path)(source),
+            _ => Self::NotReadBack {
+                path: path.to_path_buf(),
+            },
+        }
+    }
+
     /// For `map_err` on file operations.
     pub(crate) fn io(op: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {

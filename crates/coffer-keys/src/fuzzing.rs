@@ -2,7 +2,7 @@
 
 use crate::export::{self, ExportIdentity};
 use crate::keystore::contents::Contents;
-use crate::keystore::slot::{Copy, Slot};
+use crate::keystore::copy::{Copy, FoundCopy};
 use crate::receipts::receipt::{Receipt, ReceiptSigner};
 use crate::root::record::SourceRecord;
 use crate::root::source::RootKey;
@@ -17,7 +17,7 @@ use crate::root::{file, passphrase, token};
 /// When what was understood doesn't come back the same: what the fuzzer looks for.
 pub fn fuzz_keystore(data: &[u8]) {
     let root = RootKey::from_secret(coffer_seal::SecretKey::from_bytes([0xF0; 32]));
-    if let Slot::Intact(copy) = Slot::parse(data) {
+    if let FoundCopy::Intact(copy) = FoundCopy::parse(data) {
         assert!(data.starts_with(copy.as_bytes()));
         assert!(copy.open(&root).is_err(), "a forgery opened");
     }
@@ -29,7 +29,8 @@ pub fn fuzz_keystore(data: &[u8]) {
     let body = contents.to_bytes();
     assert_eq!(*body, data, "there is one way only to write a body");
     let copy = Copy::seal(&root, [1; 16], 7, &body);
-    let Slot::Intact(parsed) = Slot::parse(&[copy.as_bytes(), b"what follows"].concat()) else {
+    let FoundCopy::Intact(parsed) = FoundCopy::parse(&[copy.as_bytes(), b"what follows"].concat())
+    else {
         panic!("a copy was not understood");
     };
     assert_eq!(parsed, copy);

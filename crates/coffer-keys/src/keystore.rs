@@ -4,7 +4,7 @@
 pub(crate) mod contents;
 
 pub(crate) mod body;
-pub(crate) mod slot;
+pub(crate) mod copy;
 
 pub(crate) mod copies;
 

@@ -39,15 +39,10 @@
 
 pub mod limits;
 
-mod clock;
 mod freshness;
 mod region_names;
 
 mod error;
-
-mod medium;
-mod new_file;
-mod storage;
 
 mod root;
 
@@ -67,7 +62,6 @@ pub mod fuzzing;
 mod tests;
 
 pub use anchor::{Anchor, AnchorFile};
-pub use clock::rfc3339;
 pub use error::KeysError;
 pub use export::{ExportIdentity, ExportRecipient};
 pub use freshness::{Held, HeldGeneration, Keeping, KeystoreRollback, Outside};

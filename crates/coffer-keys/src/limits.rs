@@ -25,7 +25,7 @@ pub const SLOT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The room of each of a root-key file's two texts, in bytes: a block of any disk, so that writing
 /// one can't tear the other.
-pub const PLACE_BYTES: usize = 4096;
+pub const TEXT_SLOT_BYTES: usize = 4096;
 
 /// The longest root-key source as text, in bytes: two paths and two labels.
 pub const SOURCE_SPEC_MAX_BYTES: usize = 12 * 1024;
@@ -76,7 +76,7 @@ pub(crate) const BODY_FIXED_BYTES: usize = 2 + 2 * GENERATION_BYTES + HELD_BYTES
 pub const ROLLBACK_STEP: u64 = 1_000_000;
 
 /// The longest file with a keystore's generation that is read, in bytes.
-pub(crate) const GENERATION_FILE_MAX_BYTES: u64 = 256;
+pub(crate) const GENERATION_FILE_MAX_BYTES: usize = 256;
 
 /// The room of each of the anchor's two copies, in bytes; the file is sparse.
 pub const ANCHOR_SLOT_BYTES: usize = 512 * 1024;

@@ -8,6 +8,7 @@ pub(crate) mod two_texts;
 pub(crate) mod key_file;
 
 pub(crate) mod generation_file;
+pub(crate) mod storage;
 
 pub(crate) mod file;
 pub(crate) mod keyring;

@@ -1,10 +1,11 @@
 //! The data folder: what lies where, who holds it, and whether it is ours.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use coffer_durable::{sync_folder, write_file_atomically};
 use coffer_store::record::Id;
 use rustix::fs::FlockOperation;
 
@@ -155,27 +156,10 @@ pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error
     }
 }
 
-/// Writes a file of mode 0600 in one durable step: under another name, synced, then renamed.
+/// Writes a file of mode 0600 in one durable step.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
-    let fresh = path.with_extension("new");
-    let write = || -> io::Result<()> {
-        let _ = fs::remove_file(&fresh);
-        let mut file = OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(0o600)
-            .open(&fresh)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        sync_folder(path.parent().unwrap_or(Path::new(".")))
-    };
-    write().map_err(failed("write", path))
-}
-
-/// Makes the names in a folder durable.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+    let written = write_file_atomically(path, text.as_bytes()).map_err(io::Error::from);
+    written.map_err(failed("write", path))
 }
 
 /// Makes the name of a new folder durable, and those of the folders above it that may be new, too.

@@ -15,8 +15,6 @@ mod error;
 
 mod blocking;
 
-mod clock;
-
 mod cutoff;
 
 mod access;

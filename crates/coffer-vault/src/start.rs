@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, Repair, SourceSecrets, SourceSpec};
 use coffer_label::Clearance;
 use coffer_store::{CATALOG, CATALOG_FILE, StoreError, commit_count_of};
@@ -12,7 +13,6 @@ use zeroize::Zeroizing;
 
 use crate::access::{Roles, Subject, random_access_key_id, random_secret_access_key};
 use crate::audit::Audit;
-use crate::clock::now_ms;
 use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
 use crate::erase::complete_interrupted;

@@ -16,7 +16,7 @@ use crate::api::buckets::bucket_name;
 use crate::api::rotation_progress::Rotation;
 use crate::http::caller::{Caller, InPath, Input};
 use crate::http::refusal::Refusal;
-use crate::http::rfc3339::rfc3339;
+use coffer_durable::rfc3339;
 
 /// What became of something that was asked for, or approved. One of these is there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use crate::admin::Admin;
 use crate::http::caller::{Caller, InPath, Input};
 use crate::http::refusal::Refusal;
-use crate::http::rfc3339::rfc3339;
+use coffer_durable::rfc3339;
 
 /// A level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 use crate::admin::Admin;
 use crate::http::caller::{Caller, InPath, InQuery};
 use crate::http::refusal::Refusal;
-use crate::http::rfc3339::{from_rfc3339, rfc3339};
+use coffer_durable::{from_rfc3339, rfc3339};
 
 /// Which receipts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]

@@ -15,8 +15,8 @@ use crate::admin::Admin;
 use crate::api::buckets::bucket_name;
 use crate::http::caller::{Caller, InPath, Input};
 use crate::http::refusal::Refusal;
-use crate::http::rfc3339::{from_rfc3339, rfc3339};
 use crate::http::strict_json;
+use coffer_durable::{from_rfc3339, rfc3339};
 
 /// A subject: the holder of an access key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

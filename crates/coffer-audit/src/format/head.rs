@@ -1,6 +1,7 @@
-//! The head: the last record that is durable, sealed, in a file of two places that are written by
-//! turns, so that a torn write leaves the other one.
+//! The head: the last record that is durable, sealed, in a file of two slots that are written by
+//! turns.
 
+use coffer_durable::Slot;
 use coffer_seal::{Context, open, seal};
 
 use crate::format::record::{AuditKey, Hash, Recorded};
@@ -10,9 +11,9 @@ use crate::limits::HASH_BYTES;
 /// The head's file.
 pub(crate) const HEAD_NAME: &str = "head";
 
-/// The room of each of the two places, in bytes: a block of any disk, so that writing one can't
-/// tear the other.
-const PLACE_BYTES: usize = 4096;
+/// The length of each of the two slots: a block of any disk, so that writing one can't tear the
+/// other.
+pub(crate) const HEAD_SLOT_BYTES: usize = 4096;
 
 const MAGIC: &[u8; 8] = b"cofferAH";
 
@@ -32,7 +33,7 @@ const WHOLE_BYTES: usize = 8 + HASH_BYTES + 4;
 const PRUNED_BYTES: usize = WHOLE_BYTES + 4 + 8 + HASH_BYTES;
 
 /// The most that the file holds, in bytes.
-pub(crate) const HEAD_FILE_BYTES: usize = PLACE_BYTES + 8 + 4 + PRUNED_BYTES + SEAL_BYTES;
+pub(crate) const HEAD_FILE_BYTES: usize = HEAD_SLOT_BYTES + 8 + 4 + PRUNED_BYTES + SEAL_BYTES;
 
 /// The last durable record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,22 +50,22 @@ pub(crate) struct Head {
 pub(crate) enum HeadState {
     /// There is no such file.
     Missing,
-    /// Neither place opens.
+    /// Neither slot opens.
     Unreadable,
     /// A later version wrote it.
     Newer(u32),
-    /// The newer one of both places.
+    /// The newer one of both slots.
     Found {
         head: Head,
-        /// The place that it is in: the other one is written next.
-        place: usize,
-        /// The other place doesn't open: torn by a crash, or altered.
+        /// The slot that it is in: the other one is written next.
+        slot: Slot,
+        /// The other slot doesn't open: torn by a crash, or altered.
         is_torn: bool,
     },
 }
 
 impl Head {
-    /// As it lies in a place.
+    /// As it lies in a slot.
     pub(crate) fn to_bytes(self, key: &AuditKey) -> Vec<u8> {
         let mut plaintext = [
             &self.last.sequence.to_be_bytes()[..],
@@ -86,18 +87,13 @@ impl Head {
         [MAGIC, &format.to_be_bytes()[..], &sealed].concat()
     }
 
-    /// The whole file, with the head in both places.
+    /// The whole file, with the head in both slots.
     pub(crate) fn to_file(self, key: &AuditKey) -> Vec<u8> {
         let mut file = self.to_bytes(key);
-        file.resize(PLACE_BYTES, 0);
+        file.resize(HEAD_SLOT_BYTES, 0);
         file.extend(self.to_bytes(key));
         file
     }
-}
-
-/// Where a place begins, in bytes.
-pub(crate) fn place_offset(place: usize) -> u64 {
-    (place * PLACE_BYTES) as u64
 }
 
 /// Reads the file.
@@ -105,24 +101,26 @@ pub(crate) fn parse_head(key: &AuditKey, file: Option<&[u8]>) -> HeadState {
     let Some(file) = file else {
         return HeadState::Missing;
     };
-    let places = [0, 1].map(|place| {
-        let bytes = file.get(place * PLACE_BYTES..).unwrap_or_default();
-        parse_place(key, bytes)
+    let slots = Slot::BOTH.map(|slot| {
+        let bytes = file
+            .get(slot as usize * HEAD_SLOT_BYTES..)
+            .unwrap_or_default();
+        parse_slot(key, bytes)
     });
-    match places {
+    match slots {
         [Err(format), _] | [_, Err(format)] => HeadState::Newer(format),
         [Ok(None), Ok(None)] => HeadState::Unreadable,
         [Ok(first), Ok(second)] => {
             let is_torn = first.is_none() || second.is_none();
             let sequence = |head: Option<Head>| head.map(|head| head.last.sequence);
-            let (place, head) = if sequence(second) > sequence(first) {
-                (1, second)
+            let (slot, head) = if sequence(second) > sequence(first) {
+                (Slot::B, second)
             } else {
-                (0, first)
+                (Slot::A, first)
             };
             head.map_or(HeadState::Unreadable, |head| HeadState::Found {
                 head,
-                place,
+                slot,
                 is_torn,
             })
         }
@@ -130,7 +128,7 @@ pub(crate) fn parse_head(key: &AuditKey, file: Option<&[u8]>) -> HeadState {
 }
 
 /// The error is a format that is not known.
-fn parse_place(key: &AuditKey, bytes: &[u8]) -> Result<Option<Head>, u32> {
+fn parse_slot(key: &AuditKey, bytes: &[u8]) -> Result<Option<Head>, u32> {
     let Some((format, rest)) = bytes
         .strip_prefix(MAGIC)
         .and_then(|rest| rest.split_first_chunk::<4>())

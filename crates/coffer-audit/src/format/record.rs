@@ -15,9 +15,9 @@ use aws_lc_rs::digest::{self, SHA256};
 use coffer_seal::{Context, SecretKey, open, seal};
 use serde::Serialize;
 
-use crate::clock::rfc3339;
 use crate::event::{Event, Timed};
 use crate::limits::{FRAME_HEADER_BYTES, HASH_BYTES, SEALED_MAX_BYTES, SEALED_MIN_BYTES};
+use coffer_durable::rfc3339;
 
 const HASH_PREFIX: &[u8] = b"coffer audit record v1\0";
 

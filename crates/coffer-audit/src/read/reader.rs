@@ -4,14 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::disk::Disk;
 use crate::error::AuditError;
-use crate::folder::Folder;
 use crate::format::record::{AuditKey, Frame, Record, Recorded};
 use crate::format::segment::{Header, segment_name};
 use crate::read::end::End;
 use crate::read::tail::segments;
 use crate::read::walk::{Step, Walk, read_header};
+use coffer_durable::{Disk, Folder};
 
 /// Reads records in their order. It blocks; async callers use a blocking task.
 pub struct Reader {

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use crate::error::AuditError;
-use crate::folder::Folder;
 use crate::format::record::{AuditKey, Recorded};
 use crate::read::reader::Reader;
 use crate::read::tail::{Tail, find_tail, read_head, segments};
+use coffer_durable::Folder;
 
 /// How a log stands to a record that it is known to have held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

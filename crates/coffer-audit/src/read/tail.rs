@@ -2,7 +2,6 @@
 
 use std::io;
 
-use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::event::CHECKPOINT;
 use crate::format::head::{HEAD_FILE_BYTES, HEAD_NAME, Head, HeadState, parse_head};
@@ -11,6 +10,7 @@ use crate::format::segment::{Header, SegmentHeader, segment_name, segment_number
 use crate::limits::{FRAME_MIN_BYTES, GROUP_MAX_BYTES};
 use crate::read::end::End;
 use crate::read::walk::{Step, Walk, read_header};
+use coffer_durable::Disk;
 
 /// Where the log ends, or what is wrong with it.
 pub(crate) enum Tail {

@@ -1,10 +1,10 @@
 //! Going through a segment record by record, a piece of the file at a time.
 
-use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::format::record::{Frame, is_cut, parse_frame};
 use crate::format::segment::{FIRST_FRAME, Header, segment_name};
 use crate::limits::{FRAME_MAX_BYTES, READ_BYTES, SEGMENT_HEADER_BYTES};
+use coffer_durable::Disk;
 
 /// A walk through one segment.
 pub(crate) struct Walk {

@@ -4,18 +4,18 @@ use std::sync::{Arc, Mutex};
 
 use coffer_seal::SecretKey;
 
-use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::event::{Event, Outcome};
 use crate::format::checkpoint::CheckpointKey;
 use crate::format::record::{AuditKey, Record};
 use crate::read::reader::Reader;
-use crate::tests::failing_disk::FailingDisk;
 use crate::verify::finding::Report;
 use crate::verify::verifier::verify_on;
 use crate::write::open::{Opened, open_on};
 use crate::write::prune::{self, Pruned, find_old};
 use crate::write::writer::{Options, Writer};
+use coffer_durable::Disk;
+use coffer_durable::simulated::SimulatedDisk;
 
 /// Small, so that a few records fill a segment.
 pub(crate) const SMALL: Options = Options {
@@ -53,7 +53,10 @@ pub(crate) fn records(disk: Box<dyn Disk>) -> Vec<Record> {
 }
 
 /// Prunes all whole segments.
-pub(crate) fn prune(disk: &FailingDisk, writer: &mut Writer) -> Result<Option<Pruned>, AuditError> {
+pub(crate) fn prune(
+    disk: &SimulatedDisk,
+    writer: &mut Writer,
+) -> Result<Option<Pruned>, AuditError> {
     let end = Arc::new(Mutex::new(writer.end()));
     let old = find_old(|| disk.boxed(), &key(), &end, i64::MAX)?;
     prune::prune(writer, old, vec![("by", "me".to_owned())], |_| {})

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::format::record::Recorded;
-use crate::tests::failing_disk::{FailingDisk, Fault, Image};
 use crate::tests::fixture::{self, SMALL, event, key, number, records, signer};
 use crate::write::open::open_on;
+use coffer_durable::simulated::{Fault, Image, SimulatedDisk};
 
 /// What a test knows of a log.
 #[derive(Default)]
@@ -21,13 +21,13 @@ struct Story {
 impl Story {
     /// Opens the log, writes ten groups, and closes it, if the disk lets it; then cuts the power.
     fn go_on(&mut self, faults: &[Fault], seed: u64) -> usize {
-        let disk = FailingDisk::new(std::mem::take(&mut self.image), faults, seed);
+        let disk = SimulatedDisk::failing(&std::mem::take(&mut self.image), faults, seed);
         self.write(&disk, seed);
-        self.image = disk.cut_power();
+        self.image = disk.restart_image();
         disk.operation_count()
     }
 
-    fn write(&mut self, disk: &FailingDisk, seed: u64) {
+    fn write(&mut self, disk: &SimulatedDisk, seed: u64) {
         let Ok((mut writer, opened)) = open_on(disk.boxed(), key(), Box::new(signer()), SMALL)
         else {
             return;
@@ -49,7 +49,7 @@ impl Story {
 
     /// What a restart finds, without any fault.
     fn check(&mut self) {
-        let disk = FailingDisk::new(std::mem::take(&mut self.image), &[], 0);
+        let disk = SimulatedDisk::new(&std::mem::take(&mut self.image));
         let (mut writer, opened) = fixture::open(disk.boxed());
         assert_eq!(opened.damage, None);
         writer.write(&[event(usize::MAX)]).unwrap();
@@ -115,13 +115,13 @@ fn a_refusal_at_any_operation_loses_nothing_acknowledged() {
 
 #[test]
 fn after_a_sync_that_failed_the_log_goes_on_in_another_segment() {
-    let disk = FailingDisk::new(Image::new(), &[], 1);
+    let disk = SimulatedDisk::new(&Image::new());
     let (mut writer, _) = fixture::open(disk.boxed());
     writer.write(&[event(0)]).unwrap();
     let operation_count = disk.operation_count();
     // The second group is written, then synced.
     for (at, segment_count) in [(operation_count, 1), (operation_count + 1, 2)] {
-        let disk = FailingDisk::new(Image::new(), &[Fault::Refusal { at }], 1);
+        let disk = SimulatedDisk::failing(&Image::new(), &[Fault::Refusal { at }], 1);
         let (mut writer, _) = fixture::open(disk.boxed());
         writer.write(&[event(0)]).unwrap();
         writer.write(&[event(1)]).unwrap_err();
@@ -173,7 +173,7 @@ fn a_full_disk_at_the_start_only_postpones() {
 
     // Cutting and the first write of what is to be recorded about it; no write succeeds.
     let faults: Vec<_> = (2..40).map(|at| Fault::Refusal { at }).collect();
-    let disk = FailingDisk::new(std::mem::take(&mut story.image), &faults, 1);
+    let disk = SimulatedDisk::failing(&std::mem::take(&mut story.image), &faults, 1);
     let (mut writer, opened) = fixture::open(disk.boxed());
     assert!(opened.cut_bytes > 0);
     while disk.operation_count() < 40 {
@@ -192,7 +192,7 @@ fn a_full_disk_at_the_start_only_postpones() {
 #[test]
 fn a_disk_that_refuses_for_long_fills_no_folder() {
     let faults: Vec<_> = (20..400).map(|at| Fault::Refusal { at }).collect();
-    let disk = FailingDisk::new(Image::new(), &faults, 1);
+    let disk = SimulatedDisk::failing(&Image::new(), &faults, 1);
     let (mut writer, _) = fixture::open(disk.boxed());
     let mut refused_count = 0;
     while disk.operation_count() < 420 {

@@ -8,13 +8,13 @@ use crate::format::record::Recorded;
 use crate::format::segment::segment_name;
 use crate::log::AuditLog;
 use crate::read::reader::Reader;
-use crate::tests::failing_disk::{FailingDisk, Fault, Image};
 use crate::tests::fixture::{self, SMALL, event, key, number, records, signer};
 use crate::verify::finding::{Report, Wrong};
 use crate::verify::verifier::{verify, verify_on};
 use crate::write::open::open_on;
 use crate::write::prune::Pruned;
 use crate::write::writer::Writer;
+use coffer_durable::simulated::{Fault, Image, SimulatedDisk};
 
 fn write(writer: &mut Writer, numbers: std::ops::Range<usize>) -> Vec<Recorded> {
     let mut recorded = Vec::new();
@@ -26,7 +26,7 @@ fn write(writer: &mut Writer, numbers: std::ops::Range<usize>) -> Vec<Recorded> 
 
 /// A log of some segments that was pruned, and written on.
 fn pruned_log() -> (Image, Pruned, Vec<Recorded>) {
-    let disk = FailingDisk::new(Image::new(), &[], 1);
+    let disk = SimulatedDisk::new(&Image::new());
     let (mut writer, _) = fixture::open(disk.boxed());
     let mut recorded = write(&mut writer, 0..30);
     let pruned = fixture::prune(&disk, &mut writer).unwrap().unwrap();
@@ -36,7 +36,7 @@ fn pruned_log() -> (Image, Pruned, Vec<Recorded>) {
 }
 
 fn verified(image: &Image, wanted: Option<&Recorded>) -> Report {
-    let disk = FailingDisk::new(image.clone(), &[], 1);
+    let disk = SimulatedDisk::new(&image.clone());
     verify_on(&disk, &key(), &signer().public_key(), wanted, None).unwrap()
 }
 
@@ -61,7 +61,7 @@ fn what_is_left_verifies_and_says_what_was_pruned() {
     assert!(verified(&image, Some(&pruned.through)).is_sound());
 
     // The record says what was removed, and by whom.
-    let disk = FailingDisk::new(image.clone(), &[], 1);
+    let disk = SimulatedDisk::new(&image.clone());
     let told = records(disk.boxed());
     assert_eq!(told[0].sequence, through + 1);
     let told = told
@@ -100,13 +100,13 @@ fn any_other_removal_is_found() {
         let mut less = image.clone();
         less.remove(name);
         assert!(!verified(&less, None).is_sound(), "{name}");
-        let disk = FailingDisk::new(less, &[], 1);
+        let disk = SimulatedDisk::new(&less);
         let (_, opened) = fixture::open(disk.boxed());
         assert!(opened.damage.is_some(), "{name}");
     }
     let mut headless = image.clone();
     headless.remove("head");
-    let disk = FailingDisk::new(headless, &[], 1);
+    let disk = SimulatedDisk::new(&headless);
     let (_, opened) = fixture::open(disk.boxed());
     assert_eq!(opened.damage.as_deref(), Some("head is missing"));
     let (mut writer, opened) = fixture::open(disk.boxed());
@@ -117,7 +117,7 @@ fn any_other_removal_is_found() {
 #[test]
 fn a_cut_that_another_key_signed_is_none() {
     let (image, _, _) = pruned_log();
-    let disk = FailingDisk::new(image, &[], 1);
+    let disk = SimulatedDisk::new(&image);
     let report = verify_on(&disk, &key(), &[7; 32], None, None).unwrap();
     assert_eq!(report.findings[0].wrong, Wrong::SegmentMissing);
     assert_eq!(report.pruned_through, 0);
@@ -125,7 +125,7 @@ fn a_cut_that_another_key_signed_is_none() {
 
 #[test]
 fn what_does_not_verify_is_not_pruned() {
-    let disk = FailingDisk::new(Image::new(), &[], 1);
+    let disk = SimulatedDisk::new(&Image::new());
     let (mut writer, _) = fixture::open(disk.boxed());
     write(&mut writer, 0..30);
     writer.close().unwrap();
@@ -133,7 +133,7 @@ fn what_does_not_verify_is_not_pruned() {
     let name = segment_name(2);
     let middle = image[&name].len() / 2;
     image.get_mut(&name).unwrap()[middle] ^= 1;
-    let disk = FailingDisk::new(image, &[], 1);
+    let disk = SimulatedDisk::new(&image);
     let (mut writer, _) = fixture::open(disk.boxed());
     let refused = fixture::prune(&disk, &mut writer);
     assert!(matches!(refused, Err(AuditError::Unreadable { .. })));
@@ -142,7 +142,7 @@ fn what_does_not_verify_is_not_pruned() {
 
 #[test]
 fn reading_goes_on_behind_what_is_pruned_meanwhile() {
-    let disk = FailingDisk::new(Image::new(), &[], 1);
+    let disk = SimulatedDisk::new(&Image::new());
     let (mut writer, _) = fixture::open(disk.boxed());
     write(&mut writer, 0..30);
     let end = Arc::new(Mutex::new(writer.end()));
@@ -205,7 +205,7 @@ fn a_log_in_use_is_pruned_but_not_of_what_is_young() {
 }
 
 /// Writes, prunes, writes and prunes; gives back what was acknowledged and pruned.
-fn story(disk: &FailingDisk) -> (Vec<(usize, Recorded)>, u64) {
+fn story(disk: &SimulatedDisk) -> (Vec<(usize, Recorded)>, u64) {
     let (mut acknowledged, mut through) = (Vec::new(), 0);
     let Ok((mut writer, opened)) = open_on(disk.boxed(), key(), Box::new(signer()), SMALL) else {
         return (acknowledged, through);
@@ -227,7 +227,7 @@ fn story(disk: &FailingDisk) -> (Vec<(usize, Recorded)>, u64) {
 
 #[test]
 fn power_cuts_and_refusals_at_any_operation_lose_nothing_that_was_not_pruned() {
-    let disk = FailingDisk::new(Image::new(), &[], 3);
+    let disk = SimulatedDisk::new(&Image::new());
     let (_, through) = story(&disk);
     assert!(through > 0);
     for at in 0..disk.operation_count() {
@@ -236,9 +236,9 @@ fn power_cuts_and_refusals_at_any_operation_lose_nothing_that_was_not_pruned() {
                 0 => Fault::Refusal { at },
                 _ => Fault::PowerCut { at },
             };
-            let disk = FailingDisk::new(Image::new(), &[fault], 3 + 7 * seed);
+            let disk = SimulatedDisk::failing(&Image::new(), &[fault], 3 + 7 * seed);
             let (acknowledged, through) = story(&disk);
-            let disk = FailingDisk::new(disk.cut_power(), &[], 0);
+            let disk = SimulatedDisk::new(&disk.restart_image());
             let (mut writer, opened) = fixture::open(disk.boxed());
             assert_eq!(opened.damage, None, "{at} {seed}");
             write(&mut writer, 100..101);

@@ -1,10 +1,10 @@
 //! What is wrong at a place where another record was expected.
 
-use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::format::record::{AuditKey, Frame};
 use crate::read::walk::{Step, Walk};
 use crate::verify::finding::Wrong;
+use coffer_durable::Disk;
 
 /// Says what is wrong when `frame` stands where record `expected` belongs.
 pub(crate) fn diagnose(

@@ -3,10 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::event::{CHECKPOINT, DAMAGE, Event, PRUNED};
-use crate::folder::Folder;
 use crate::format::checkpoint::{PUBLIC_KEY_BYTES, is_signed, signed_cut};
 use crate::format::head::{HEAD_NAME, HeadState};
 use crate::format::record::{AuditKey, Recorded};
@@ -17,6 +15,7 @@ use crate::read::tail::{read_head, segments};
 use crate::read::walk::{Step, Walk, read_header};
 use crate::verify::diagnosis::diagnose;
 use crate::verify::finding::{Report, Wrong};
+use coffer_durable::{Disk, Folder};
 
 /// Verifies the log in a folder that no server has open: every record, every checkpoint with this
 /// Ed25519 public key, and the end with the head. `wanted`: also that this record is in it, such as

@@ -10,8 +10,6 @@
 //! Behind the head lies no more than one group, or else it is damage as well. What is damaged stays
 //! as it was found. Only the segments from the head on are read here; `verify` reads all.
 
-use crate::clock::now_ms;
-use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::event::{CUT, DAMAGE, Event, Outcome};
 use crate::format::checkpoint::CheckpointSigner;
@@ -21,7 +19,8 @@ use crate::format::segment::{Cut, FIRST_FRAME, Header, next_number, segment_name
 use crate::read::end::End;
 use crate::read::tail::{Tail, find_tail, read_head, segments};
 use crate::read::walk::read_header;
-use crate::write::writer::{Options, Writer, place_segment};
+use crate::write::writer::{Options, Writer, open_segment, place_head, place_segment};
+use coffer_durable::{Disk, Slot, now_ms, remove_durably};
 
 /// What opening a log found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub struct Opened {
 
 /// Opens the log on a disk, or begins one.
 pub(crate) fn open_on(
-    mut disk: Box<dyn Disk>,
+    disk: Box<dyn Disk>,
     key: AuditKey,
     signer: Box<dyn CheckpointSigner>,
     options: Options,
@@ -48,26 +47,26 @@ pub(crate) fn open_on(
         return Err(AuditError::NewerFormat { file, found });
     }
     let cut = beginning(&*disk, head)?;
-    remove_pruned(&mut *disk, cut)?;
+    remove_pruned(&*disk, cut)?;
     let numbers = segments(&*disk)?;
     let mut opened = Opened::default();
     let mut own_events = Vec::new();
 
     if is_unbegun(&*disk, head, &numbers)? {
         let end = End::OF_NONE;
-        begin(&mut *disk, &key, &end)?;
+        begin(&*disk, &key, &end)?;
         if options.known.is_some() {
             let what = "the log is gone: there was one in this folder".to_owned();
             own_events.push(damage_event(&what));
             opened.damage = Some(what);
         }
         opened.is_new = true;
-        let mut writer = Writer::new(disk, key, signer, options, end, Some(0));
+        let mut writer = Writer::new(disk, key, signer, options, end, Some(Slot::A));
         writer.begin(true, encoded(own_events)?);
         return Ok((writer, opened));
     }
 
-    let (end, place, is_signed) =
+    let (end, slot, is_signed) =
         match find_tail(&*disk, &key, head, &numbers)?.knowing(options.known) {
             Tail::Whole {
                 end,
@@ -75,7 +74,7 @@ pub(crate) fn open_on(
                 beyond,
                 is_signed,
             } => {
-                let place = settle(&mut *disk, head, &end, torn_bytes, beyond)?;
+                let slot = settle(&*disk, head, &end, torn_bytes, beyond)?;
                 if torn_bytes > 0 {
                     opened.cut_bytes = torn_bytes;
                     own_events.push(Event::of_log(CUT).with("bytes", torn_bytes));
@@ -84,7 +83,7 @@ pub(crate) fn open_on(
                     own_events.push(damage_event(&what));
                     opened.damage = Some(what);
                 }
-                (end, place, is_signed)
+                (end, slot, is_signed)
             }
             Tail::Damaged { what, last } => {
                 let end = End {
@@ -93,13 +92,13 @@ pub(crate) fn open_on(
                     offset_bytes: FIRST_FRAME,
                     cut,
                 };
-                begin(&mut *disk, &key, &end)?;
+                begin(&*disk, &key, &end)?;
                 own_events.push(damage_event(&what));
                 opened.damage = Some(what);
-                (end, Some(0), true)
+                (end, Some(Slot::A), true)
             }
         };
-    let mut writer = Writer::new(disk, key, signer, options, end, place);
+    let mut writer = Writer::new(disk, key, signer, options, end, slot);
     writer.begin(is_signed, encoded(own_events)?);
     Ok((writer, opened))
 }
@@ -121,12 +120,11 @@ fn beginning(disk: &dyn Disk, head: HeadState) -> Result<Cut, AuditError> {
 }
 
 /// Removes the segments before the first one, the oldest first: a stop may have left some.
-pub(crate) fn remove_pruned(disk: &mut dyn Disk, cut: Cut) -> Result<(), AuditError> {
+pub(crate) fn remove_pruned(disk: &dyn Disk, cut: Cut) -> Result<(), AuditError> {
     let numbers = segments(disk)?.into_iter();
     for number in numbers.filter(|number| *number < cut.segment) {
         let name = segment_name(number);
-        disk.remove(&name)
-            .map_err(AuditError::io("remove", &name))?;
+        remove_durably(disk, &name).map_err(AuditError::durable("remove", &name))?;
     }
     Ok(())
 }
@@ -145,36 +143,36 @@ fn is_unbegun(disk: &dyn Disk, head: HeadState, numbers: &[u32]) -> Result<bool,
 }
 
 /// Begins a segment and then the head, so that the head never names one that is not there.
-fn begin(disk: &mut dyn Disk, key: &AuditKey, end: &End) -> Result<(), AuditError> {
+fn begin(disk: &dyn Disk, key: &AuditKey, end: &End) -> Result<(), AuditError> {
     place_segment(disk, key, end.segment, end.last)?;
-    disk.place(HEAD_NAME, &end.head().to_file(key))
-        .map_err(AuditError::io("replace", HEAD_NAME))
+    place_head(disk, key, end)
 }
 
-/// Cuts off what is torn; gives back the place of the head to write next, if the head is whole and
+/// Cuts off what is torn; gives back the slot of the head to write next, if the head is whole and
 /// names the end.
 fn settle(
-    disk: &mut dyn Disk,
+    disk: &dyn Disk,
     head: HeadState,
     end: &End,
     torn_bytes: u64,
     beyond: bool,
-) -> Result<Option<usize>, AuditError> {
+) -> Result<Option<Slot>, AuditError> {
     let name = segment_name(end.segment);
-    if torn_bytes > 0 {
-        disk.truncate(&name, end.offset_bytes)
-            .map_err(AuditError::io("cut off the end of", &name))?;
-    }
     if torn_bytes > 0 || beyond {
+        let mut file = open_segment(disk, &name)?;
+        if torn_bytes > 0 {
+            let cut = file.set_length(end.offset_bytes);
+            cut.map_err(AuditError::io("cut off the end of", &name))?;
+        }
         // What was read may have been in memory only.
-        disk.sync(&name).map_err(AuditError::io("sync", &name))?;
+        file.sync().map_err(AuditError::io("sync", &name))?;
     }
     Ok(match head {
         HeadState::Found {
-            place,
+            slot,
             is_torn: false,
             ..
-        } if !beyond => Some(1 - place),
+        } if !beyond => Some(slot.other()),
         _ => None,
     })
 }

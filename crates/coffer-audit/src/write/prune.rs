@@ -6,7 +6,6 @@
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::format::checkpoint::Pruning;
 use crate::format::record::{AuditKey, Recorded};
@@ -16,6 +15,7 @@ use crate::read::reader::Reader;
 use crate::read::walk::read_header;
 use crate::write::open::remove_pruned;
 use crate::write::writer::Writer;
+use coffer_durable::Disk;
 
 /// What was pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

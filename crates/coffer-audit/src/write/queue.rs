@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use crate::clock::now_ms;
 use crate::error::AuditError;
 use crate::event::{DROPPED, Event};
 use crate::format::record::Recorded;
 use crate::limits::{GROUP_COUNT_MAX, GROUP_EVENT_BYTES, NOTE_LINGER, NOTES_MAX, WAITING_MAX};
 use crate::write::prune::Order;
+use coffer_durable::now_ms;
 
 /// Told what became of an event, on the writing thread: so it must not block.
 pub(crate) type Answer = Box<dyn FnOnce(Result<Recorded, AuditError>) + Send>;

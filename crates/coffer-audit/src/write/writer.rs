@@ -10,15 +10,14 @@
 //! - A head that failed: its file is made anew. The group stays where it is, for the head may be
 //!   durable all the same.
 
-use crate::clock::now_ms;
-use crate::disk::Disk;
 use crate::error::AuditError;
 use crate::format::checkpoint::{CheckpointSigner, Pruning, checkpoint, pruned};
-use crate::format::head::{HEAD_NAME, place_offset};
+use crate::format::head::{HEAD_NAME, HEAD_SLOT_BYTES};
 use crate::format::record::{AuditKey, Recorded, write_frame};
 use crate::format::segment::{Cut, FIRST_FRAME, SegmentHeader, next_number, segment_name};
 use crate::limits::{CHECKPOINT_EVERY, GROUP_COUNT_MAX, GROUP_MAX_BYTES, SEGMENT_BYTES};
 use crate::read::end::End;
+use coffer_durable::{Access, Disk, DiskFile, Slot, TwoSlots, now_ms, write_atomically};
 
 /// What can be chosen about a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +62,8 @@ pub(crate) struct Writer {
     own: Vec<Vec<u8>>,
     /// Records since the last checkpoint.
     unsigned_count: u32,
-    /// The place of the head that is written next.
-    head_place: usize,
+    /// The slot of the head that is written next.
+    head_slot: Slot,
     due: Due,
 }
 
@@ -80,15 +79,15 @@ struct Group {
 }
 
 impl Writer {
-    /// Goes on at `end`, which is whole, durable, and named by the head in the other place than
-    /// `head_place`; without one, the head is made anew first.
+    /// Goes on at `end`, which is whole, durable, and named by the head in the other slot than
+    /// `head_slot`; without one, the head is made anew first.
     pub(crate) fn new(
         disk: Box<dyn Disk>,
         key: AuditKey,
         signer: Box<dyn CheckpointSigner>,
         options: Options,
         end: End,
-        head_place: Option<usize>,
+        head_slot: Option<Slot>,
     ) -> Self {
         Self {
             disk,
@@ -98,8 +97,8 @@ impl Writer {
             end,
             own: Vec::new(),
             unsigned_count: 0,
-            head_place: head_place.unwrap_or(0),
-            due: head_place.map_or(Due::Head, |_| Due::Nothing),
+            head_slot: head_slot.unwrap_or(Slot::A),
+            due: head_slot.map_or(Due::Head, |_| Due::Nothing),
         }
     }
 
@@ -167,9 +166,9 @@ impl Writer {
     }
 
     /// The disk, once what is due is done: the head that is durable is the last one.
-    pub(crate) fn settled_disk(&mut self) -> Result<&mut dyn Disk, AuditError> {
+    pub(crate) fn settled_disk(&mut self) -> Result<&dyn Disk, AuditError> {
         self.recover()?;
-        Ok(&mut *self.disk)
+        Ok(&*self.disk)
     }
 
     /// Records a checkpoint, unless the last record is covered by one.
@@ -234,14 +233,12 @@ impl Writer {
     fn commit(&mut self, group: Group) -> Result<(), AuditError> {
         debug_assert!(group.bytes.len() as u64 <= GROUP_MAX_BYTES);
         let name = segment_name(self.end.segment);
+        let mut file = open_segment(&*self.disk, &name)?;
         self.due = Due::Cut;
-        self.disk
-            .write(&name, self.end.offset_bytes, &group.bytes)
-            .map_err(AuditError::io("write", &name))?;
+        let written = file.write(self.end.offset_bytes, &group.bytes);
+        written.map_err(AuditError::io("write", &name))?;
         self.due = Due::Leave;
-        self.disk
-            .sync(&name)
-            .map_err(AuditError::io("sync", &name))?;
+        file.sync().map_err(AuditError::io("sync", &name))?;
         self.end.offset_bytes += group.bytes.len() as u64;
         self.end.last = group.last;
         self.end.cut = group.cut;
@@ -255,13 +252,11 @@ impl Writer {
     fn write_head(&mut self) -> Result<(), AuditError> {
         self.due = Due::Head;
         let bytes = self.end.head().to_bytes(&self.key);
-        self.disk
-            .write(HEAD_NAME, place_offset(self.head_place), &bytes)
-            .map_err(AuditError::io("write", HEAD_NAME))?;
-        self.disk
-            .sync(HEAD_NAME)
-            .map_err(AuditError::io("sync", HEAD_NAME))?;
-        self.head_place = 1 - self.head_place;
+        let file = self.disk.open(HEAD_NAME, Access::Write);
+        let file = file.map_err(AuditError::io("open", HEAD_NAME))?;
+        let written = TwoSlots::new(file, HEAD_SLOT_BYTES).write(self.head_slot, &bytes);
+        written.map_err(AuditError::durable("write", HEAD_NAME))?;
+        self.head_slot = self.head_slot.other();
         self.due = Due::Nothing;
         Ok(())
     }
@@ -279,12 +274,7 @@ impl Writer {
                 self.cut()?;
                 self.begin_segment()?;
             }
-            Due::Head => {
-                let bytes = self.end.head().to_file(&self.key);
-                self.disk
-                    .place(HEAD_NAME, &bytes)
-                    .map_err(AuditError::io("replace", HEAD_NAME))?;
-            }
+            Due::Head => place_head(&*self.disk, &self.key, &self.end)?,
         }
         self.due = Due::Nothing;
         Ok(())
@@ -292,10 +282,10 @@ impl Writer {
 
     fn cut(&mut self) -> Result<(), AuditError> {
         let name = segment_name(self.end.segment);
-        self.disk
-            .truncate(&name, self.end.offset_bytes)
-            .map_err(AuditError::io("cut off the end of", &name))?;
-        self.disk.sync(&name).map_err(AuditError::io("sync", &name))
+        let mut file = open_segment(&*self.disk, &name)?;
+        let cut = file.set_length(self.end.offset_bytes);
+        cut.map_err(AuditError::io("cut off the end of", &name))?;
+        file.sync().map_err(AuditError::io("sync", &name))
     }
 
     fn begin_segment(&mut self) -> Result<(), AuditError> {
@@ -307,13 +297,13 @@ impl Writer {
     }
 
     fn place_segment(&mut self, number: u32) -> Result<(), AuditError> {
-        place_segment(&mut *self.disk, &self.key, number, self.end.last)
+        place_segment(&*self.disk, &self.key, number, self.end.last)
     }
 }
 
 /// Begins a segment after the record `before`.
 pub(crate) fn place_segment(
-    disk: &mut dyn Disk,
+    disk: &dyn Disk,
     key: &AuditKey,
     number: u32,
     before: Recorded,
@@ -324,6 +314,19 @@ pub(crate) fn place_segment(
         before,
     };
     let name = segment_name(number);
-    disk.place(&name, &header.to_bytes())
-        .map_err(AuditError::io("create", &name))
+    let placed = write_atomically(disk, &name, &header.to_bytes());
+    placed.map_err(AuditError::durable("create", &name))
+}
+
+/// Makes the head's file anew.
+pub(crate) fn place_head(disk: &dyn Disk, key: &AuditKey, end: &End) -> Result<(), AuditError> {
+    let placed = write_atomically(disk, HEAD_NAME, &end.head().to_file(key));
+    placed.map_err(AuditError::durable("replace", HEAD_NAME))
+}
+
+/// Opens a segment by name each time, so that a log that was moved away is noticed; what is written
+/// is synced through the same handle, which the system tells of an error of writing back.
+pub(crate) fn open_segment(disk: &dyn Disk, name: &str) -> Result<Box<dyn DiskFile>, AuditError> {
+    disk.open(name, Access::Write)
+        .map_err(AuditError::io("open", name))
 }

@@ -9,11 +9,11 @@ use coffer_seal::limits::WRAPPED_KEY_BYTES;
 use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, unwrap_key, wrap_key};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::now_ms;
 use crate::error::KeysError;
 use crate::freshness::Held;
 use crate::limits::ID_BYTES;
 use crate::root::source::RootKey;
+use coffer_durable::now_ms;
 
 /// A level, as the keystore knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,14 +1,14 @@
 //! What can be seen of a keystore without its root key.
 
-use std::fs::OpenOptions;
 use std::ops::Range;
 use std::path::Path;
 
+use coffer_durable::{Access, Slot};
+
 use crate::error::KeysError;
-use crate::keystore::slot::{HEADER_BYTES, Slot};
-use crate::keystore::state::open_file;
-use crate::limits::FRAME_BYTES;
-use crate::medium::Medium;
+use crate::keystore::copy::{FoundCopy, HEADER_BYTES};
+use crate::keystore::state::open_slots;
+use crate::limits::{FRAME_BYTES, SLOT_BYTES};
 
 /// What one of the two copies looks like from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,13 +37,12 @@ pub enum CopyView {
 ///
 /// When the file can't be read.
 pub fn inspect_keystore(path: &Path) -> Result<[CopyView; 2], KeysError> {
-    let file = open_file(path, OpenOptions::new().read(true))?;
-    let view = |slot: u64| -> Result<CopyView, KeysError> {
-        let slot_bytes = Medium::slot_bytes(&file);
-        let start = slot * slot_bytes as u64;
-        let bytes = Medium::read(&file, start, slot_bytes).map_err(KeysError::io("read", path))?;
-        Ok(match Slot::parse(&bytes) {
-            Slot::Intact(copy) => {
+    let mut slots = open_slots(path, Access::Read)?;
+    let mut view = |slot: Slot| -> Result<CopyView, KeysError> {
+        let start = slot as u64 * SLOT_BYTES as u64;
+        let bytes = slots.read(slot).map_err(KeysError::io("read", path))?;
+        Ok(match FoundCopy::parse(&bytes) {
+            FoundCopy::Intact(copy) => {
                 let copy_bytes = copy.as_bytes().len();
                 let sealed_start = start + HEADER_BYTES as u64;
                 CopyView::Whole {
@@ -52,9 +51,9 @@ pub fn inspect_keystore(path: &Path) -> Result<[CopyView; 2], KeysError> {
                     has_remains: bytes[copy_bytes..].iter().any(|byte| *byte != 0),
                 }
             }
-            Slot::Newer { found, .. } => CopyView::Newer { format: found },
-            Slot::Damaged => CopyView::Damaged,
+            FoundCopy::Newer { found, .. } => CopyView::Newer { format: found },
+            FoundCopy::Damaged => CopyView::Damaged,
         })
     };
-    Ok([view(0)?, view(1)?])
+    Ok([view(Slot::A)?, view(Slot::B)?])
 }

@@ -4,7 +4,6 @@ use coffer_label::Label;
 use coffer_seal::{SecretKey, random_bytes, wrap_key};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::now_ms;
 use crate::error::KeysError;
 use crate::keystore::body::check_new_level_name;
 use crate::keystore::contents::{
@@ -13,6 +12,7 @@ use crate::keystore::contents::{
 use crate::keystore::state::Keystore;
 use crate::limits::{APPROVALS_MAX, LEVEL_COUNT_MAX};
 use crate::root::source::RootMedium;
+use coffer_durable::now_ms;
 
 /// What an erase destroyed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 //! The keystore does not say which source it has. So the caller records both before a move, and
 //! opens the keystore between both while it doesn't know that the move was completed.
 
-use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::Arc;
 
+use coffer_durable::{Access, TwoSlots};
+
 use crate::error::KeysError;
 use crate::keystore::copies::{Copies, Repair};
-use crate::keystore::state::{Keystore, open_file};
-use crate::medium::Medium;
+use crate::keystore::state::{Keystore, open_slots};
 use crate::root::source::RootSource;
 
 impl Keystore {
@@ -72,12 +72,12 @@ impl Keystore {
         next: Box<dyn RootSource>,
         accepts_rollback: bool,
     ) -> Result<(Self, Repair, bool), KeysError> {
-        let file = open_file(path, OpenOptions::new().read(true).write(true))?;
-        Self::open_between_on(Box::new(file), path, [current, next], accepts_rollback)
+        let slots = open_slots(path, Access::Write)?;
+        Self::open_between_on(slots, path, [current, next], accepts_rollback)
     }
 
     pub(crate) fn open_between_on(
-        medium: Box<dyn Medium>,
+        slots: TwoSlots,
         path: &Path,
         [current, next]: [Box<dyn RootSource>; 2],
         accepts_rollback: bool,
@@ -85,7 +85,7 @@ impl Keystore {
         let next: Arc<dyn RootSource> = next.into();
         // The new one first: once the keystore is under it, the old one may be half destroyed.
         let sources = vec![next.clone(), current.into()];
-        let (keystore, repair) = Self::open_held(medium, path, sources, accepts_rollback)?;
+        let (keystore, repair) = Self::open_held(slots, path, sources, accepts_rollback)?;
         let is_moved = Arc::ptr_eq(&keystore.source(), &next);
         Ok((keystore, repair, is_moved))
     }
@@ -100,8 +100,8 @@ impl Keystore {
         current: Box<dyn RootSource>,
         next: Option<Box<dyn RootSource>>,
     ) -> Result<Self, KeysError> {
-        let file = open_file(path, OpenOptions::new().read(true))?;
-        let copies = Copies::find(Box::new(file), path)?;
+        let slots = open_slots(path, Access::Read)?;
+        let copies = Copies::find(slots, path)?;
         let sources = next.into_iter().chain([current]).map(Arc::from).collect();
         Self::from_copies(copies, sources, false)
     }

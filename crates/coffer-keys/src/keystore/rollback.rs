@@ -1,16 +1,15 @@
-//! What the keystore holds, and what holds the keystore: see `held.rs`.
+//! What the keystore holds, and what holds the keystore: see `freshness.rs`.
 
-use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::clock::now_ms;
+use coffer_durable::{Access, TwoSlots, now_ms};
+
 use crate::error::KeysError;
 use crate::freshness::{Held, HeldGeneration, Keeping, KeystoreRollback, Outside};
 use crate::keystore::copies::{Copies, Repair};
-use crate::keystore::state::{Keystore, open_file};
+use crate::keystore::state::{Keystore, open_slots};
 use crate::limits::ROLLBACK_STEP;
-use crate::medium::Medium;
 use crate::root::source::RootSource;
 
 impl Keystore {
@@ -25,19 +24,19 @@ impl Keystore {
         source: Box<dyn RootSource>,
         accepts_rollback: bool,
     ) -> Result<(Self, Repair), KeysError> {
-        let file = open_file(path, OpenOptions::new().read(true).write(true))?;
-        Self::open_held(Box::new(file), path, vec![source.into()], accepts_rollback)
+        let slots = open_slots(path, Access::Write)?;
+        Self::open_held(slots, path, vec![source.into()], accepts_rollback)
     }
 
     /// Opens with the first source that can, and judges by what that holds, before anything is
     /// changed.
     pub(crate) fn open_held(
-        medium: Box<dyn Medium>,
+        slots: TwoSlots,
         path: &Path,
         sources: Vec<Arc<dyn RootSource>>,
         accepts_rollback: bool,
     ) -> Result<(Self, Repair), KeysError> {
-        let copies = Copies::find(medium, path)?;
+        let copies = Copies::find(slots, path)?;
         let keystore = Self::from_copies(copies, sources, true)?;
         let outside = keystore.outside()?;
         let rollback = keystore.older_than(&outside);

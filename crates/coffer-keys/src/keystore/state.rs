@@ -1,11 +1,11 @@
 //! The keystore: which levels and buckets there are, and their keys.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use coffer_durable::{Access, Disk, Folder, NewFile, TwoSlots};
 use coffer_seal::{SecretKey, random_bytes};
 use zeroize::Zeroizing;
 
@@ -13,10 +13,8 @@ use crate::error::KeysError;
 use crate::freshness::KeystoreRollback;
 use crate::keystore::contents::{Contents, LevelEntry};
 use crate::keystore::copies::{Copies, Repair};
-use crate::keystore::slot::Copy;
+use crate::keystore::copy::Copy;
 use crate::limits::SLOT_BYTES;
-use crate::medium::Medium;
-use crate::new_file::NewFile;
 use crate::root::source::{RootKey, RootSource};
 
 /// An open keystore.
@@ -64,19 +62,18 @@ impl Keystore {
                 path: path.to_path_buf(),
             });
         }
-        let new = NewFile::begin(path)?;
-        let write_error = |source| KeysError::io("write", path)(source);
-        new.file()
-            .set_len(2 * SLOT_BYTES as u64)
-            .map_err(write_error)?;
-        let medium = new.file().try_clone().map_err(write_error)?;
-        let keystore = Self::create_on(Box::new(medium), path, source)?;
-        if new.place()? {
-            Ok(keystore)
-        } else {
-            Err(KeysError::Exists {
+        let failed = || KeysError::durable(path);
+        let (folder, name) = Folder::of(path).map_err(KeysError::io("find", path))?;
+        let mut new = NewFile::begin(&folder, name).map_err(failed())?;
+        let sized = new.file().set_length(2 * SLOT_BYTES as u64);
+        let file = sized.and_then(|()| new.file().again());
+        let file = file.map_err(KeysError::io("write", path))?;
+        let keystore = Self::create_on(TwoSlots::new(file, SLOT_BYTES), path, source)?;
+        match new.place() {
+            Err(error) if error.is_taken() => Err(KeysError::Exists {
                 path: path.to_path_buf(),
-            })
+            }),
+            placed => placed.map(|_| keystore).map_err(failed()),
         }
     }
 
@@ -98,8 +95,8 @@ impl Keystore {
     ///
     /// As [`Keystore::open`]. Every change is [`KeysError::ReadOnly`] later.
     pub fn open_read_only(path: &Path, source: Box<dyn RootSource>) -> Result<Self, KeysError> {
-        let file = open_file(path, OpenOptions::new().read(true))?;
-        let copies = Copies::find(Box::new(file), path)?;
+        let slots = open_slots(path, Access::Read)?;
+        let copies = Copies::find(slots, path)?;
         Self::from_copies(copies, vec![source.into()], false)
     }
 
@@ -165,7 +162,7 @@ impl Keystore {
     }
 
     pub(crate) fn create_on(
-        medium: Box<dyn Medium>,
+        slots: TwoSlots,
         path: &Path,
         source: Box<dyn RootSource>,
     ) -> Result<Self, KeysError> {
@@ -176,7 +173,7 @@ impl Keystore {
         };
         let id = random_bytes();
         let copy = Copy::seal(&root, id, 1, &Contents::first(id, &root).to_bytes());
-        let mut copies = Copies::on_empty(medium, path, copy.clone());
+        let mut copies = Copies::on_empty(slots, path, copy.clone());
         copies.write_staler(copy)?;
         copies.mend()?;
         source.keep_only(Some(&root))?;
@@ -185,11 +182,11 @@ impl Keystore {
 
     #[cfg(test)]
     pub(crate) fn open_on(
-        medium: Box<dyn Medium>,
+        slots: TwoSlots,
         path: &Path,
         sources: Vec<Arc<dyn RootSource>>,
     ) -> Result<(Self, Repair), KeysError> {
-        Self::open_held(medium, path, sources, false)
+        Self::open_held(slots, path, sources, false)
     }
 
     /// Mends what an opened keystore needs mended.
@@ -383,11 +380,15 @@ fn find_root(
     })
 }
 
-pub(crate) fn open_file(path: &Path, options: &OpenOptions) -> Result<File, KeysError> {
-    options.open(path).map_err(|source| match source.kind() {
+/// Opens the file of a keystore.
+pub(crate) fn open_slots(path: &Path, access: Access) -> Result<TwoSlots, KeysError> {
+    let (folder, name) = Folder::of(path).map_err(KeysError::io("find", path))?;
+    let file = folder.open(name, access);
+    let file = file.map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => KeysError::Missing {
             path: path.to_path_buf(),
         },
         _ => KeysError::io("open", path)(source),
-    })
+    })?;
+    Ok(TwoSlots::new(file, SLOT_BYTES))
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use coffer_seal::random_bytes;
 
-use crate::clock::rfc3339;
 use crate::error::KeysError;
 use crate::keystore::contents::{BucketEntry, LevelEntry};
 use crate::keystore::levels::{Erased, ErasedWhat};
@@ -13,6 +12,7 @@ use crate::receipts::receipt::{
     AuditRecord, ErasedBucket, ErasedKeys, ErasedLevel, Medium, Method, Person, RECEIPT_FORMAT,
     Receipt, ReceiptPublicKey, ReceiptSigner, What,
 };
+use coffer_durable::rfc3339;
 
 /// What a receipt says that the keystore doesn't know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -18,9 +18,9 @@ use zeroize::Zeroizing;
 use crate::error::KeysError;
 use crate::freshness::{HeldGeneration, Keeping, Outside};
 use crate::root::generation_file;
-use crate::root::key_file::{OnFile, RootText};
+use crate::root::key_file::{KeyFile, RootText};
 use crate::root::source::{RootKey, RootMedium, RootSource, Sanitization};
-use crate::storage::Storage;
+use crate::root::storage::Storage;
 
 const HEADING: &str = "coffer root key v1\n";
 
@@ -56,25 +56,22 @@ impl FileRoot {
         &self.path
     }
 
-    fn on_file(&self) -> OnFile<'_> {
-        OnFile {
-            path: &self.path,
-            kind: &BareText,
-        }
+    fn on_file(&self) -> Result<KeyFile<'_>, KeysError> {
+        KeyFile::new(&self.path, &BareText)
     }
 }
 
 impl RootSource for FileRoot {
     fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
-        self.on_file().candidates()
+        self.on_file()?.candidates()
     }
 
     fn add(&self) -> Result<RootKey, KeysError> {
-        self.on_file().add()
+        self.on_file()?.add()
     }
 
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
-        self.on_file().keep_only(kept)?;
+        self.on_file()?.keep_only(kept)?;
         match kept.is_none() && self.is_elsewhere {
             true => generation_file::remove(&self.path),
             false => Ok(()),

@@ -11,28 +11,25 @@
 //! replaced whole. It is no secret, and as trustworthy as the root-key file beside it.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use coffer_durable::{Disk, Folder, clear_away, remove_durably, write_file_atomically};
 
 use crate::error::KeysError;
 use crate::freshness::{HeldGeneration, Outside};
 use crate::limits::GENERATION_FILE_MAX_BYTES;
-use crate::new_file::{NewFile, clear_away, sync_folder_of};
 
 const HEADING: &str = "coffer keystore generation v1";
 
 /// What the file beside this root-key file holds.
 pub(crate) fn read(root_key: &Path, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
     let path = beside(root_key);
-    let file = match File::open(&path) {
+    let (folder, name) = Folder::of(&path).map_err(KeysError::io("find", &path))?;
+    let text = match folder.read(name, 0, GENERATION_FILE_MAX_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outside::Absent),
-        file => file.map_err(KeysError::io("open", &path))?,
+        text => text.map_err(KeysError::io("read", &path))?,
     };
-    let mut text = Vec::new();
-    file.take(GENERATION_FILE_MAX_BYTES)
-        .read_to_end(&mut text)
-        .map_err(KeysError::io("read", &path))?;
     let held = parse(&text, keystore_id);
     Ok(held.map_or(Outside::Absent, Outside::Held))
 }
@@ -49,23 +46,16 @@ pub(crate) fn write(
         held_ms,
     } = held;
     let id = hex::encode(keystore_id);
-    let new = NewFile::begin(&path)?;
-    writeln!(new.file(), "{HEADING}\n{id}\n{generation}\n{held_ms}")
-        .map_err(KeysError::io("write", &path))?;
-    new.replace()
+    let text = format!("{HEADING}\n{id}\n{generation}\n{held_ms}\n");
+    write_file_atomically(&path, text.as_bytes()).map_err(KeysError::durable(&path))
 }
 
 /// Removes it, for the root key has gone elsewhere.
 pub(crate) fn remove(root_key: &Path) -> Result<(), KeysError> {
     let path = beside(root_key);
-    clear_away(&path)?;
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => {
-            removed.map_err(KeysError::io("remove", &path))?;
-            sync_folder_of(&path)
-        }
-    }
+    let (folder, name) = Folder::of(&path).map_err(KeysError::io("find", &path))?;
+    let removed = clear_away(&folder, name).and_then(|()| remove_durably(&folder, name));
+    removed.map_err(KeysError::durable(&path))
 }
 
 fn beside(root_key: &Path) -> PathBuf {
@@ -104,6 +94,6 @@ mod tests {
         }
         remove(&path).unwrap();
         remove(&path).unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

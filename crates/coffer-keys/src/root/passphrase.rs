@@ -19,9 +19,9 @@ use crate::error::KeysError;
 use crate::limits::{
     ARGON2_LANES, ARGON2_MEMORY_KIB, ARGON2_MEMORY_MAX_KIB, ARGON2_PASSES, ARGON2_PASSES_MAX,
 };
-use crate::root::key_file::{OnFile, RootText};
+use crate::root::key_file::{KeyFile, RootText};
 use crate::root::source::{RootKey, RootMedium, RootSource, Sanitization};
-use crate::storage::Storage;
+use crate::root::storage::Storage;
 
 const HEADING: &str = "coffer passphrase root key v1";
 
@@ -80,11 +80,8 @@ impl PassphraseRoot {
         &self.path
     }
 
-    fn on_file(&self) -> OnFile<'_> {
-        OnFile {
-            path: &self.path,
-            kind: self,
-        }
+    fn on_file(&self) -> Result<KeyFile<'_>, KeysError> {
+        KeyFile::new(&self.path, self)
     }
 
     /// The key that wraps root keys, derived once.
@@ -115,15 +112,15 @@ impl PassphraseRoot {
 
 impl RootSource for PassphraseRoot {
     fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
-        self.on_file().candidates()
+        self.on_file()?.candidates()
     }
 
     fn add(&self) -> Result<RootKey, KeysError> {
-        self.on_file().add()
+        self.on_file()?.add()
     }
 
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
-        self.on_file().keep_only(kept)
+        self.on_file()?.keep_only(kept)
     }
 
     fn describe(&self) -> String {

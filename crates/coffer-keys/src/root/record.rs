@@ -12,14 +12,15 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use coffer_seal::random_bytes;
 
+use coffer_durable::write_file_atomically;
+
 use crate::error::KeysError;
 use crate::limits::SOURCE_RECORD_MAX_BYTES;
-use crate::new_file::NewFile;
 use crate::root::spec::SourceSpec;
 
 const HEADING: &str = "coffer root-key source v1";
@@ -105,11 +106,8 @@ impl SourceRecord {
     /// Puts the record into the folder, in place of another, durably.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), KeysError> {
         let path = record_path(folder);
-        let new = NewFile::begin(&path)?;
-        let mut file = new.file();
-        file.write_all(self.to_string().as_bytes())
-            .map_err(KeysError::io("write", &path))?;
-        new.replace()
+        let written = write_file_atomically(&path, self.to_string().as_bytes());
+        written.map_err(KeysError::durable(&path))
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {

@@ -31,7 +31,7 @@ use zeroize::Zeroizing;
 
 use crate::error::KeysError;
 use crate::freshness::{HeldGeneration, Keeping, Outside};
-use crate::root::key_file::{OnFile, RootText, text_of};
+use crate::root::key_file::{KeyFile, RootText};
 use crate::root::source::{RootKey, RootMedium, RootSource, Sanitization};
 
 mod generation;
@@ -74,11 +74,8 @@ impl TokenRoot {
         }
     }
 
-    fn on_file(&self) -> OnFile<'_> {
-        OnFile {
-            path: &self.path,
-            kind: self,
-        }
+    fn on_file(&self) -> Result<KeyFile<'_>, KeysError> {
+        KeyFile::new(&self.path, self)
     }
 
     fn session(&self) -> Result<Session, KeysError> {
@@ -177,16 +174,16 @@ impl TokenRoot {
 
 impl RootSource for TokenRoot {
     fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
-        self.on_file().candidates()
+        self.on_file()?.candidates()
     }
 
     fn add(&self) -> Result<RootKey, KeysError> {
-        self.on_file().add()
+        self.on_file()?.add()
     }
 
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
         let kept_id = match kept {
-            Some(kept) => parse(&text_of(&self.path, self, kept)?).map(|(id, _)| id),
+            Some(kept) => parse(&self.on_file()?.text_of(kept)?).map(|(id, _)| id),
             None => {
                 // Only to know the family: what can't be used any more is to go as well.
                 match self.candidates() {
@@ -200,7 +197,7 @@ impl RootSource for TokenRoot {
         if kept.is_none() {
             self.forget_generation()?;
         }
-        self.on_file().keep_only(kept)
+        self.on_file()?.keep_only(kept)
     }
 
     fn keeping(&self) -> Keeping {

@@ -1,114 +1,86 @@
 //! A small file with room for two texts, of which one is always whole.
 //!
-//! At rest there is one text, at the beginning, and nothing behind it. A second one is put at
-//! [`PLACE_BYTES`], in a block of its own: so no write that is torn, however badly, touches the
-//! text that must survive it. The one that goes is overwritten in place, made durable and read
-//! back; a second one that stays is copied to the beginning first, which overwrites the other.
+//! At rest there is one text, in the first slot, and nothing behind it. A second one is put into
+//! the second slot, a block of its own: so no write that is torn, however badly, touches the text
+//! that must survive it. The one that goes is overwritten; a second one that stays is copied into
+//! the first slot before that, which overwrites the other.
 
 use std::path::Path;
 
+use coffer_durable::{DiskFile, DurableError, Slot, TwoSlots};
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
-use crate::limits::PLACE_BYTES;
-use crate::medium::Medium;
+use crate::limits::TEXT_SLOT_BYTES;
 
 /// Such a file, open.
-pub(crate) struct Places<'a> {
-    medium: Box<dyn Medium>,
+pub(crate) struct TwoTexts<'a> {
+    slots: TwoSlots,
     path: &'a Path,
-    content: Zeroizing<Vec<u8>>,
+    texts: [Zeroizing<Vec<u8>>; 2],
+    length_bytes: u64,
 }
 
-impl<'a> Places<'a> {
+impl<'a> TwoTexts<'a> {
     /// Reads the file.
-    pub(crate) fn read(medium: Box<dyn Medium>, path: &'a Path) -> Result<Self, KeysError> {
-        let content = medium
-            .read(0, 2 * PLACE_BYTES)
-            .map_err(KeysError::io("read", path))?;
+    pub(crate) fn read(file: Box<dyn DiskFile>, path: &'a Path) -> Result<Self, KeysError> {
+        let failed = || KeysError::io("read", path);
+        let mut slots = TwoSlots::new(file, TEXT_SLOT_BYTES);
+        let mut text = |slot| {
+            let mut content = Zeroizing::new(slots.read(slot).map_err(failed())?);
+            content.truncate(slots.used_bytes(slot));
+            Ok::<_, KeysError>(content)
+        };
+        let texts = [text(Slot::A)?, text(Slot::B)?];
         Ok(Self {
-            medium,
+            length_bytes: slots.length_bytes().map_err(failed())?,
+            slots,
             path,
-            content: Zeroizing::new(content),
+            texts,
         })
     }
 
     /// The texts: what was torn or overwritten is among them, and for the caller to tell.
     pub(crate) fn texts(&self) -> [&[u8]; 2] {
-        let (first, second) = self.content.split_at(self.content.len().min(PLACE_BYTES));
-        [first, second].map(without_zeros)
+        self.texts.each_ref().map(|text| text.as_slice())
     }
 
     /// Whether there is nothing behind the first text.
     pub(crate) fn is_single(&self) -> bool {
-        self.content.len() == self.texts()[0].len()
+        self.length_bytes == self.texts[0].len() as u64
     }
 
     /// Puts a second text behind the first. It is durable when this returns.
     pub(crate) fn add(&mut self, text: &[u8]) -> Result<(), KeysError> {
-        assert!(text.len() < PLACE_BYTES, "limits.rs: a text fits its place");
-        let mut padded = Zeroizing::new(vec![0; self.texts()[1].len().max(text.len())]);
-        padded[..text.len()].copy_from_slice(text);
-        self.overwrite(PLACE_BYTES, &padded)
+        assert!(
+            text.len() < TEXT_SLOT_BYTES,
+            "limits.rs: a text fits its slot"
+        );
+        self.slots.overwrite(Slot::B, text).map_err(self.failed())
     }
 
     /// Overwrites the other text; `None` overwrites both. Nothing is written when there is none.
-    pub(crate) fn keep_only(&mut self, kept: Option<usize>) -> Result<(), KeysError> {
-        let [first, second] = self.texts();
-        let kept_text = Zeroizing::new(kept.map_or(&[][..], |kept| [first, second][kept]).to_vec());
-        let used_bytes = first.len();
-        if kept != Some(0) && used_bytes > 0 || kept == Some(1) {
-            let mut padded = Zeroizing::new(vec![0; used_bytes.max(kept_text.len())]);
-            padded[..kept_text.len()].copy_from_slice(&kept_text);
-            self.overwrite(0, &padded)?;
+    pub(crate) fn keep_only(&mut self, kept: Option<Slot>) -> Result<(), KeysError> {
+        let kept_text = match kept {
+            Some(slot) => self.texts[slot as usize].clone(),
+            None => Zeroizing::default(),
+        };
+        if kept != Some(Slot::A) && !(kept.is_none() && self.texts[0].is_empty()) {
+            self.slots
+                .overwrite(Slot::A, &kept_text)
+                .map_err(self.failed())?;
         }
-        if self.content.len() > PLACE_BYTES {
-            let zeros = vec![0; self.content.len() - PLACE_BYTES];
-            self.overwrite(PLACE_BYTES, &zeros)?;
+        if self.length_bytes > TEXT_SLOT_BYTES as u64 {
+            self.slots.overwrite(Slot::B, b"").map_err(self.failed())?;
         }
-        if self.content.len() > kept_text.len() {
-            self.medium
-                .truncate(kept_text.len() as u64)
-                .map_err(KeysError::io("truncate", self.path))?;
-            self.sync()?;
-            self.content.truncate(kept_text.len());
+        let kept_bytes = kept_text.len() as u64;
+        if self.length_bytes > kept_bytes {
+            self.slots.cut(kept_bytes).map_err(self.failed())?;
         }
         Ok(())
     }
 
-    /// Writes, syncs and reads back.
-    fn overwrite(&mut self, offset_bytes: usize, bytes: &[u8]) -> Result<(), KeysError> {
-        let end = offset_bytes + bytes.len();
-        self.medium
-            .write(offset_bytes as u64, bytes)
-            .map_err(KeysError::io("write", self.path))?;
-        self.sync()?;
-        let read_back = self
-            .medium
-            .read(offset_bytes as u64, bytes.len())
-            .map(Zeroizing::new)
-            .map_err(KeysError::io("read back", self.path))?;
-        if *read_back != bytes {
-            return Err(KeysError::NotReadBack {
-                path: self.path.to_path_buf(),
-            });
-        }
-        if self.content.len() < end {
-            // Within the room of two places; an outgrown buffer is zeroized like the new one.
-            let mut grown = Zeroizing::new(vec![0; end]);
-            grown[..self.content.len()].copy_from_slice(&self.content);
-            self.content = grown;
-        }
-        self.content[offset_bytes..end].copy_from_slice(bytes);
-        Ok(())
+    fn failed(&self) -> impl FnOnce(DurableError) -> KeysError + use<'a> {
+        KeysError::durable(self.path)
     }
-
-    fn sync(&mut self) -> Result<(), KeysError> {
-        self.medium.sync().map_err(KeysError::io("sync", self.path))
-    }
-}
-
-fn without_zeros(place: &[u8]) -> &[u8] {
-    let used_bytes = place.iter().rposition(|byte| *byte != 0);
-    &place[..used_bytes.map_or(0, |last| last + 1)]
 }

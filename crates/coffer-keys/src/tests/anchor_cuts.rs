@@ -3,11 +3,12 @@
 use std::convert::Infallible;
 use std::path::Path;
 
+use coffer_durable::Access;
+use coffer_durable::simulated::{Fault, Image, SimulatedDisk};
 use coffer_seal::SecretKey;
 
 use crate::anchor::{Anchor, AnchorFile};
-use crate::limits::{ANCHOR_SLOT_BYTES, BUCKET_COUNT_MAX};
-use crate::tests::failing_medium::{FailingMedium, Fault};
+use crate::limits::BUCKET_COUNT_MAX;
 
 fn anchor(number: u64, bucket_count: u64) -> Anchor {
     let id = |bucket: u64| {
@@ -24,45 +25,41 @@ fn anchor(number: u64, bucket_count: u64) -> Anchor {
     }
 }
 
-fn open_on(medium: &FailingMedium) -> AnchorFile {
+fn open_on(disk: &SimulatedDisk) -> AnchorFile {
     let key = SecretKey::try_filled(|out| {
         out.fill(9);
         Ok::<_, Infallible>(())
     });
     let path = Path::new("anchor");
-    AnchorFile::open_on(Some(medium.boxed()), path, key.unwrap(), [3; 16]).unwrap()
+    AnchorFile::open_on(disk.boxed(), path, Access::Write, key.unwrap(), [3; 16]).unwrap()
 }
 
 #[test]
 fn the_fullest_anchor_fits_and_comes_back() {
-    let [medium] = FailingMedium::disk([vec![0; 2 * ANCHOR_SLOT_BYTES]]);
+    let disk = SimulatedDisk::new(&Image::new());
     let full = anchor(7, BUCKET_COUNT_MAX as u64);
-    assert_eq!(open_on(&medium).number(), 0);
-    assert_eq!(open_on(&medium).write(full.clone(), 40).unwrap(), 41);
-    let again = open_on(&medium);
+    assert_eq!(open_on(&disk).number(), 0);
+    assert_eq!(open_on(&disk).write(full.clone(), 40).unwrap(), 41);
+    let again = open_on(&disk);
     assert_eq!((again.number(), again.newest()), (41, Some(&full)));
 }
 
 #[test]
 fn a_power_cut_leaves_the_one_before_or_the_new_one() {
-    let [medium] = FailingMedium::disk([vec![0; 2 * ANCHOR_SLOT_BYTES]]);
+    let disk = SimulatedDisk::new(&Image::new());
     for number in 1..=2 {
-        assert_eq!(
-            open_on(&medium).write(anchor(number, 40), 0).unwrap(),
-            number
-        );
+        assert_eq!(open_on(&disk).write(anchor(number, 40), 0).unwrap(), number);
     }
-    let [before] = medium.images::<1>();
+    let before = disk.image();
     let (mut old, mut new) = (0, 0);
     for at in 0..2 {
         for seed in 0..200 {
-            let [medium] = FailingMedium::disk([before.clone()]);
-            let mut file = open_on(&medium);
-            medium.set_fault(Fault::PowerCut { at, seed });
+            let disk = SimulatedDisk::new(&before);
+            let mut file = open_on(&disk);
+            disk.fail(&[Fault::PowerCut { at }], seed);
             file.write(anchor(3, 40), 0).unwrap_err();
-            let [found] = medium.images::<1>();
-            let [medium] = FailingMedium::disk([found]);
-            let found = open_on(&medium);
+            let disk = SimulatedDisk::new(&disk.restart_image());
+            let found = open_on(&disk);
             let number = found.number();
             assert_eq!(found.newest(), Some(&anchor(number, 40)));
             assert!(number == 2 || number == 3, "{number} at {at}, seed {seed}");
@@ -75,10 +72,10 @@ fn a_power_cut_leaves_the_one_before_or_the_new_one() {
 
 #[test]
 fn an_anchor_of_another_number_does_not_open() {
-    let [medium] = FailingMedium::disk([vec![0; 2 * ANCHOR_SLOT_BYTES]]);
-    open_on(&medium).write(anchor(1, 1), 0).unwrap();
-    let [mut image] = medium.images::<1>();
-    image[8 + 4 + 7] += 1;
-    let [medium] = FailingMedium::disk([image]);
-    assert_eq!(open_on(&medium).number(), 0);
+    let disk = SimulatedDisk::new(&Image::new());
+    open_on(&disk).write(anchor(1, 1), 0).unwrap();
+    let mut image = disk.image();
+    image.get_mut("anchor").unwrap()[8 + 4 + 7] += 1;
+    let disk = SimulatedDisk::new(&image);
+    assert_eq!(open_on(&disk).number(), 0);
 }

@@ -3,52 +3,39 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use coffer_durable::simulated::SimulatedDisk;
+
 use crate::error::KeysError;
-use crate::root::key_file::{self, RootText};
+use crate::root::key_file::{KeyFile, RootText};
 use crate::root::memory::MemoryRoot;
 use crate::root::source::{RootKey, RootMedium, RootSource};
-use crate::tests::failing_medium::FailingMedium;
 
 /// A source that keeps a file, on a disk that fails.
+#[derive(Clone)]
 pub(crate) struct FileOnDisk {
-    pub(crate) file: FailingMedium,
+    pub(crate) disk: SimulatedDisk,
+    pub(crate) name: &'static str,
     pub(crate) kind: Arc<dyn RootText + Send + Sync>,
 }
 
 impl FileOnDisk {
-    fn path() -> &'static Path {
-        Path::new("root")
-    }
-
-    fn exists(&self) -> bool {
-        !self.file.image().is_empty()
+    fn file(&self) -> KeyFile<'_> {
+        let path = Path::new(self.name);
+        KeyFile::on(self.disk.boxed(), self.name, path, &*self.kind)
     }
 }
 
 impl RootSource for FileOnDisk {
     fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
-        if !self.exists() {
-            return Ok(Vec::new());
-        }
-        key_file::candidates(self.file.boxed(), Self::path(), self.kind.as_ref())
+        self.file().candidates()
     }
 
     fn add(&self) -> Result<RootKey, KeysError> {
-        if self.exists() {
-            return key_file::add(self.file.boxed(), Self::path(), self.kind.as_ref());
-        }
-        let root = RootKey::generate();
-        let text = self.kind.write(&root)?;
-        let created = self.file.clone().create(&text);
-        created.map_err(KeysError::io("create", Self::path()))?;
-        Ok(root)
+        self.file().add()
     }
 
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
-        if kept.is_none() && !self.exists() {
-            return Ok(());
-        }
-        key_file::keep_only(self.file.boxed(), Self::path(), self.kind.as_ref(), kept)
+        self.file().keep_only(kept)
     }
 
     fn describe(&self) -> String {

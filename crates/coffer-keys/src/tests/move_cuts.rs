@@ -2,9 +2,9 @@
 //! moment the keystore opens with exactly one of the two, and the other holds nothing any more; and
 //! after a failure of the source at any call no key that was reported destroyed is there.
 
-use std::path::Path;
 use std::sync::Arc;
 
+use coffer_durable::simulated::{Fault, Image, SimulatedDisk};
 use coffer_label::Label;
 
 use crate::error::KeysError;
@@ -16,8 +16,8 @@ use crate::root::key_file::RootText;
 use crate::root::memory::MemoryRoot;
 use crate::root::passphrase::PassphraseRoot;
 use crate::root::source::{RootKey, RootSource};
-use crate::tests::failing_medium::{FAILING_SLOT_BYTES, FailingMedium, Fault};
 use crate::tests::failing_source::{Call, Effect, FailingToken, FileOnDisk};
+use crate::tests::fixture::{self, path};
 
 /// How many ways a power cut at each operation goes.
 const SEED_COUNT: u64 = 60;
@@ -40,17 +40,13 @@ const MOVES: [(Kind, Kind); 6] = [
     (Kind::Memory, Kind::Memory),
 ];
 
-/// The keystore, the file of the source before, and that of the one to come.
-type Images = [Vec<u8>; 3];
+/// The files of the source before, and of the one to come.
+const ROOTS: [&str; 2] = ["before", "after"];
 
 struct Server {
-    disk: [FailingMedium; 3],
+    disk: SimulatedDisk,
     memories: [MemoryRoot; 2],
     kinds: (Kind, Kind),
-}
-
-fn path() -> &'static Path {
-    Path::new("keystore")
 }
 
 fn text(kind: Kind) -> Arc<dyn RootText + Send + Sync> {
@@ -63,13 +59,13 @@ fn text(kind: Kind) -> Arc<dyn RootText + Send + Sync> {
 }
 
 impl Server {
-    fn on(images: Images, memories: [Vec<RootKey>; 2], kinds: (Kind, Kind)) -> Self {
+    fn on(image: &Image, memories: [Vec<RootKey>; 2], kinds: (Kind, Kind)) -> Self {
         let memories = memories.map(|keys| match keys.into_iter().next() {
             Some(root) => MemoryRoot::holding(root),
             None => MemoryRoot::new(),
         });
         Self {
-            disk: FailingMedium::disk(images),
+            disk: SimulatedDisk::new(image),
             memories,
             kinds,
         }
@@ -77,10 +73,9 @@ impl Server {
 
     /// A keystore that is longer than a sector, at rest with the source before.
     fn new(kinds: (Kind, Kind)) -> Self {
-        let images = [vec![0; 2 * FAILING_SLOT_BYTES], Vec::new(), Vec::new()];
-        let server = Self::on(images, [Vec::new(), Vec::new()], kinds);
-        let medium = server.disk[0].boxed();
-        let keystore = Keystore::create_on(medium, path(), server.source(0)).unwrap();
+        let server = Self::on(&fixture::empty(), [Vec::new(), Vec::new()], kinds);
+        let slots = fixture::slots(&server.disk);
+        let keystore = Keystore::create_on(slots, path(), server.source(0)).unwrap();
         let level = keystore
             .add_level("secret", Label::HIGHEST, LevelOptions::default())
             .unwrap();
@@ -96,7 +91,8 @@ impl Server {
         match kind {
             Kind::Memory => Box::new(self.memories[index].clone()),
             _ => Box::new(FileOnDisk {
-                file: self.disk[1 + index].clone(),
+                disk: self.disk.clone(),
+                name: ROOTS[index],
                 kind: text(kind),
             }),
         }
@@ -106,7 +102,7 @@ impl Server {
     fn restarted(&self) -> Self {
         let memories = [0, 1].map(|index: usize| self.memories[index].clone());
         Self {
-            disk: FailingMedium::disk(self.disk[0].images()),
+            disk: SimulatedDisk::new(&self.disk.restart_image()),
             memories,
             kinds: self.kinds,
         }
@@ -114,7 +110,7 @@ impl Server {
 
     fn open(&self) -> Result<(Keystore, Repair, bool), KeysError> {
         Keystore::open_between_on(
-            self.disk[0].boxed(),
+            fixture::slots(&self.disk),
             path(),
             [self.source(0), self.source(1)],
             false,
@@ -132,16 +128,17 @@ impl Server {
         let found = [0, 1].map(|index| self.source(index).candidates().unwrap().len());
         assert_eq!(found, if is_moved { [0, 1] } else { [1, 0] });
         for (index, count) in found.iter().enumerate() {
+            let is_there = |name: &String| name.starts_with(ROOTS[index]);
             assert!(
-                *count == 1 || self.disk[1 + index].image().is_empty(),
+                *count == 1 || !self.disk.image().keys().any(is_there),
                 "nothing is left"
             );
         }
-        self.disk[0].set_fault(Fault::None);
+        self.disk.fail(&[], 0);
         let alone = self.source(usize::from(is_moved));
         let (_, repair) =
-            Keystore::open_on(self.disk[0].boxed(), path(), vec![alone.into()]).unwrap();
-        assert_eq!((repair, self.disk[0].operation_count()), (Repair::None, 0));
+            Keystore::open_on(fixture::slots(&self.disk), path(), vec![alone.into()]).unwrap();
+        assert_eq!((repair, self.disk.operation_count()), (Repair::None, 0));
         is_moved
     }
 }
@@ -150,14 +147,14 @@ impl Server {
 fn a_power_cut_at_any_moment_of_a_move_leaves_one_source() {
     for kinds in MOVES {
         let before = Server::new(kinds);
-        let images: Images = before.disk[0].images();
+        let image = before.disk.image();
         let memories = || [0, 1].map(|index: usize| before.memories[index].candidates().unwrap());
-        let again = || Server::on(images.clone(), memories(), kinds);
+        let again = || Server::on(&image, memories(), kinds);
         let whole = again();
         let (keystore, ..) = whole.open().unwrap();
-        whole.disk[0].set_fault(Fault::None);
+        whole.disk.fail(&[], 0);
         keystore.move_to(whole.source(1)).unwrap();
-        let operation_count = whole.disk[0].operation_count();
+        let operation_count = whole.disk.operation_count();
         assert!(whole.restarted().settled(), "{kinds:?}");
 
         let mut moved = [0, 0];
@@ -165,7 +162,7 @@ fn a_power_cut_at_any_moment_of_a_move_leaves_one_source() {
             for seed in 0..SEED_COUNT {
                 let server = again();
                 let (keystore, ..) = server.open().unwrap();
-                server.disk[0].set_fault(Fault::PowerCut { at, seed });
+                server.disk.fail(&[Fault::PowerCut { at }], seed);
                 keystore.move_to(server.source(1)).unwrap_err();
                 moved[usize::from(server.restarted().settled())] += 1;
             }
@@ -178,16 +175,16 @@ fn a_power_cut_at_any_moment_of_a_move_leaves_one_source() {
 fn a_power_cut_while_a_move_is_completed_leaves_it_completable() {
     for kinds in [MOVES[0], MOVES[2]] {
         let before = Server::new(kinds);
-        let images: Images = before.disk[0].images();
+        let image = before.disk.image();
         for first in 0..12 {
             for at in 0..8 {
                 for seed in 0..10 {
-                    let server = Server::on(images.clone(), [Vec::new(), Vec::new()], kinds);
+                    let server = Server::on(&image, [Vec::new(), Vec::new()], kinds);
                     let (keystore, ..) = server.open().unwrap();
-                    server.disk[0].set_fault(Fault::PowerCut { at: first, seed });
+                    server.disk.fail(&[Fault::PowerCut { at: first }], seed);
                     let _ = keystore.move_to(server.source(1));
                     let again = server.restarted();
-                    again.disk[0].set_fault(Fault::PowerCut { at, seed });
+                    again.disk.fail(&[Fault::PowerCut { at }], seed);
                     let _ = again.open();
                     again.restarted().settled();
                 }
@@ -202,7 +199,7 @@ fn a_refused_operation_of_a_move_is_made_good_without_a_restart() {
         for at in 0..14 {
             let server = Server::new(kinds);
             let (keystore, ..) = server.open().unwrap();
-            server.disk[0].set_fault(Fault::Refusal { at });
+            server.disk.fail(&[Fault::Refusal { at }], at as u64);
             let done = keystore.move_to(server.source(1));
             keystore.settle().unwrap();
             let is_moved = server.restarted().settled();
@@ -253,17 +250,17 @@ fn a_token_that_fails_at_any_call_leaves_old_or_new() {
 
 /// Whether the act made the call at all.
 fn fails_once(name: &str, act: Act, which: usize, fault: (Call, usize, Effect)) -> bool {
-    let [keystore_file] = FailingMedium::disk([vec![0; 2 * FAILING_SLOT_BYTES]]);
+    let disk = SimulatedDisk::new(&fixture::empty());
     let tokens = [FailingToken::default(), FailingToken::default()];
     let first = Box::new(tokens[0].clone());
-    let keystore = Keystore::create_on(keystore_file.boxed(), path(), first).unwrap();
+    let keystore = Keystore::create_on(fixture::slots(&disk), path(), first).unwrap();
     let level = keystore
         .add_level("secret", Label::HIGHEST, LevelOptions::default())
         .unwrap();
     for number in 0..8 {
         keystore.add_bucket([number; 16], level.id).unwrap();
     }
-    let (before, old_image) = (keystore.generation(), keystore_file.image());
+    let (before, old_image) = (keystore.generation(), disk.image());
     let old_root = tokens[0].keys.candidates().unwrap();
     tokens[which].fail(Some(fault));
     let done = act(&keystore, &tokens[1]);
@@ -274,9 +271,10 @@ fn fails_once(name: &str, act: Act, which: usize, fault: (Call, usize, Effect)) 
     }
 
     // A start right away, with both sources as after a move that was interrupted.
-    let [file] = FailingMedium::disk([keystore_file.image()]);
+    let disk = SimulatedDisk::new(&disk.image());
     let [one, two]: [Box<dyn RootSource>; 2] = tokens.clone().map(|token| Box::new(token) as _);
-    let (again, _, _) = Keystore::open_between_on(file.boxed(), path(), [one, two], false).unwrap();
+    let (again, _, _) =
+        Keystore::open_between_on(fixture::slots(&disk), path(), [one, two], false).unwrap();
     let told = format!("{name}, {fault:?} of {which}: {done:?}");
     assert!([before, before + 1].contains(&again.generation()), "{told}");
     assert!(done.is_err() || again.generation() == before + 1, "{told}");
@@ -288,9 +286,9 @@ fn fails_once(name: &str, act: Act, which: usize, fault: (Call, usize, Effect)) 
     assert_eq!(left.len(), 1, "{told}");
 
     // Once it counts, nothing that is left opens what was there before.
-    let [old] = FailingMedium::disk([old_image]);
+    let old = SimulatedDisk::new(&old_image);
     let source = Arc::new(MemoryRoot::holding(left[0].clone()));
-    let opened = Keystore::open_on(old.boxed(), path(), vec![source]);
+    let opened = Keystore::open_on(fixture::slots(&old), path(), vec![source]);
     assert_eq!(opened.is_ok(), again.generation() == before, "{told}");
     assert_eq!(left == old_root, again.generation() == before, "{told}");
     true

@@ -2,8 +2,9 @@
 //! any moment the keystore is exactly what it was before the change, or exactly what it is after,
 //! and a root key that was given up is on the disk no more.
 
-use std::path::Path;
+use std::sync::Arc;
 
+use coffer_durable::simulated::{Fault, Image, SimulatedDisk};
 use coffer_label::Label;
 
 use crate::error::KeysError;
@@ -11,55 +12,29 @@ use crate::keystore::contents::{LevelEntry, LevelOptions};
 use crate::keystore::copies::Repair;
 use crate::keystore::state::Keystore;
 use crate::root::file::BareText;
-use crate::root::key_file::{self, RootText};
-use crate::root::memory::MemoryRoot;
-use crate::root::source::{RootKey, RootMedium, RootSource};
-use crate::tests::failing_medium::{FAILING_SLOT_BYTES, FailingMedium, Fault};
+use crate::root::key_file::RootText;
+use crate::root::source::{RootKey, RootSource};
+use crate::tests::failing_source::FileOnDisk;
+use crate::tests::fixture::{self, KEYSTORE, SMALL_SLOT_BYTES, path};
 
-/// The file source, on a file that fails.
-#[derive(Clone)]
-struct FailingRoot(FailingMedium);
-
-impl RootSource for FailingRoot {
-    fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
-        key_file::candidates(self.0.boxed(), root_path(), &BareText)
-    }
-
-    fn add(&self) -> Result<RootKey, KeysError> {
-        key_file::add(self.0.boxed(), root_path(), &BareText)
-    }
-
-    fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
-        key_file::keep_only(self.0.boxed(), root_path(), &BareText, kept)
-    }
-
-    fn describe(&self) -> String {
-        "a file that fails".to_owned()
-    }
-
-    fn medium(&self) -> RootMedium {
-        MemoryRoot::new().medium()
-    }
-}
+const ROOT: &str = "root.key";
 
 /// A disk with a keystore and its root key.
-struct Server {
-    keystore: FailingMedium,
-    root: FailingMedium,
-}
+struct Server(SimulatedDisk);
 
 impl Server {
-    fn on(files: [Vec<u8>; 2]) -> Self {
-        let [keystore, root] = FailingMedium::disk(files);
-        Self { keystore, root }
+    fn on(image: &Image) -> Self {
+        Self(SimulatedDisk::new(image))
     }
 
     /// A keystore of two levels and twenty buckets: it grows and shrinks by several sectors.
     fn of_twenty() -> Self {
         let text = BareText.write(&RootKey::generate()).unwrap();
-        let server = Self::on([vec![0; 2 * FAILING_SLOT_BYTES], text.to_vec()]);
-        let medium = server.keystore.boxed();
-        let keystore = Keystore::create_on(medium, path(), server.source()).unwrap();
+        let mut image = fixture::empty();
+        image.insert(ROOT.to_owned(), text.to_vec());
+        let server = Self::on(&image);
+        let slots = fixture::slots(&server.0);
+        let keystore = Keystore::create_on(slots, path(), server.source()).unwrap();
         let secret = keystore.add_level("secret", Label::HIGHEST, LevelOptions::default());
         let levels = [default_level(&keystore), secret.unwrap().id];
         for number in 0..20 {
@@ -70,11 +45,27 @@ impl Server {
     }
 
     fn source(&self) -> Box<dyn RootSource> {
-        Box::new(FailingRoot(self.root.clone()))
+        Box::new(FileOnDisk {
+            disk: self.0.clone(),
+            name: ROOT,
+            kind: Arc::new(BareText),
+        })
+    }
+
+    fn try_open(&self) -> Result<(Keystore, Repair), KeysError> {
+        Keystore::open_on(fixture::slots(&self.0), path(), vec![self.source().into()])
     }
 
     fn open(&self) -> (Keystore, Repair) {
-        Keystore::open_on(self.keystore.boxed(), path(), vec![self.source().into()]).unwrap()
+        self.try_open().unwrap()
+    }
+
+    fn fail(&self, fault: Fault, seed: u64) {
+        self.0.fail(&[fault], seed);
+    }
+
+    fn keystore_image(&self) -> Vec<u8> {
+        self.0.image().remove(KEYSTORE).unwrap()
     }
 }
 
@@ -138,14 +129,6 @@ const ACTS: [Act; 6] = [
 /// How many ways a power cut at each operation goes.
 const SEED_COUNT: u64 = 100;
 
-fn path() -> &'static Path {
-    Path::new("keystore")
-}
-
-fn root_path() -> &'static Path {
-    Path::new("root.key")
-}
-
 fn default_level(keystore: &Keystore) -> [u8; 16] {
     keystore.level_named("default").unwrap().id
 }
@@ -167,16 +150,17 @@ fn view(keystore: &Keystore) -> View {
 }
 
 /// What a restart finds; afterwards all is at rest.
-fn view_of(files: [Vec<u8>; 2]) -> (View, String) {
-    let server = Server::on(files);
+fn view_of(image: &Image) -> (View, String) {
+    let server = Server::on(image);
     let seen = view(&server.open().0);
     // Whatever had to be mended is mended now, down to the bytes behind the copies.
-    server.root.set_fault(Fault::None);
+    server.0.fail(&[], 0);
     let (again, repair) = server.open();
     assert_eq!(view(&again), seen);
-    assert_eq!((repair, server.root.operation_count()), (Repair::None, 0));
+    assert_eq!((repair, server.0.operation_count()), (Repair::None, 0));
     // One root key, and not a trace of another.
-    let root = String::from_utf8(server.root.image()).expect("text and nothing else");
+    let root =
+        String::from_utf8(server.0.image().remove(ROOT).unwrap()).expect("text and nothing else");
     assert_eq!(root.lines().count(), 2);
     assert_eq!(server.source().candidates().unwrap().len(), 1);
     (seen, root)
@@ -186,23 +170,23 @@ fn view_of(files: [Vec<u8>; 2]) -> (View, String) {
 fn a_power_cut_at_any_moment_leaves_old_or_new() {
     for act in &ACTS {
         let server = Server::of_twenty();
-        let before_files = server.keystore.images();
-        let before = view_of(before_files.clone());
+        let before_image = server.0.image();
+        let before = view_of(&before_image);
         let (keystore, _) = server.open();
-        server.root.set_fault(Fault::None);
+        server.0.fail(&[], 0);
         (act.run)(&keystore).unwrap();
-        assert_eq!(server.root.operation_count(), act.operation_count);
-        let after = view_of(server.keystore.images());
+        assert_eq!(server.0.operation_count(), act.operation_count);
+        let after = view_of(&server.0.restart_image());
         assert_eq!(act.changes_root, before.1 != after.1, "{}", act.name);
 
         let (mut old, mut new) = (0, 0);
         for at in 0..act.operation_count {
             for seed in 0..SEED_COUNT {
-                let server = Server::on(before_files.clone());
+                let server = Server::on(&before_image);
                 let (keystore, _) = server.open();
-                server.root.set_fault(Fault::PowerCut { at, seed });
+                server.fail(Fault::PowerCut { at }, seed);
                 (act.run)(&keystore).unwrap_err();
-                let seen = view_of(server.keystore.images());
+                let seen = view_of(&server.0.restart_image());
                 let is_old = seen == before;
                 // The new root key is another one each time.
                 let is_new = seen.0 == after.0 && (seen.1 != before.1) == act.changes_root;
@@ -221,7 +205,7 @@ fn a_refused_operation_is_made_good_by_the_next_change() {
         for at in 0..act.operation_count {
             let server = Server::of_twenty();
             let (keystore, _) = server.open();
-            server.root.set_fault(Fault::Refusal { at });
+            server.fail(Fault::Refusal { at }, at as u64);
             let error = (act.run)(&keystore).unwrap_err();
             let told = view(&keystore);
             // The change counts once the first copy is written, which is after the new root key.
@@ -236,7 +220,7 @@ fn a_refused_operation_is_made_good_by_the_next_change() {
             let now = view(&keystore);
             assert_eq!(now.0, told.0 + 1);
             assert_eq!(
-                view_of(server.keystore.images()).0,
+                view_of(&server.0.restart_image()).0,
                 now,
                 "{} at {at}",
                 act.name
@@ -253,19 +237,12 @@ fn a_power_cut_while_a_change_is_completed_leaves_it_completable() {
             for seed in 0..20 {
                 let server = Server::of_twenty();
                 let (keystore, _) = server.open();
-                let seed_of_first = seed + 1000;
-                server.root.set_fault(Fault::PowerCut {
-                    at: first,
-                    seed: seed_of_first,
-                });
+                server.fail(Fault::PowerCut { at: first }, seed + 1000);
                 (act.run)(&keystore).unwrap_err();
-                let again = Server::on(server.keystore.images());
-                again.root.set_fault(Fault::PowerCut { at, seed });
-                let opened =
-                    Keystore::open_on(again.keystore.boxed(), path(), vec![again.source().into()])
-                        .map(drop);
-                let files = again.keystore.images();
-                let seen = view_of(files);
+                let again = Server::on(&server.0.restart_image());
+                again.fail(Fault::PowerCut { at }, seed);
+                let opened = again.try_open().map(drop);
+                let seen = view_of(&again.0.restart_image());
                 assert_eq!(seen.0.0, 23, "{first} {at} {seed}: {opened:?}");
             }
         }
@@ -276,13 +253,13 @@ fn a_power_cut_while_a_change_is_completed_leaves_it_completable() {
 fn destroying_again_completes_what_was_half_destroyed() {
     let server = Server::of_twenty();
     let (keystore, _) = server.open();
-    server.keystore.set_fault(Fault::Refusal { at: 2 });
+    server.fail(Fault::Refusal { at: 2 }, 0);
     keystore.destroy_bucket(&[3; 16]).unwrap_err();
-    server.keystore.set_fault(Fault::None);
+    server.0.fail(&[], 0);
     let again = keystore.destroy_bucket(&[3; 16]).unwrap_err();
     assert!(matches!(again, KeysError::NoSuchBucket { .. }));
-    let image = server.keystore.image();
-    let (a, b) = image.split_at(FAILING_SLOT_BYTES);
+    let image = server.keystore_image();
+    let (a, b) = image.split_at(SMALL_SLOT_BYTES);
     assert!(a == b, "both copies are as new");
 }
 
@@ -290,18 +267,18 @@ fn destroying_again_completes_what_was_half_destroyed() {
 fn a_torn_copy_is_mended_at_the_first_occasion() {
     let server = Server::of_twenty();
     let (keystore, _) = server.open();
-    let before = server.keystore.image();
+    let before = server.keystore_image();
     for at in [0, 1] {
-        server.keystore.set_fault(Fault::Refusal { at });
+        server.fail(Fault::Refusal { at }, at as u64);
         keystore.destroy_bucket(&[3; 16]).unwrap_err();
         assert!(
-            server.keystore.image() != before,
+            server.keystore_image() != before,
             "one copy is torn, or new"
         );
-        server.keystore.set_fault(Fault::None);
+        server.0.fail(&[], 0);
         keystore.destroy_bucket(&[250; 16]).unwrap_err();
         assert!(
-            server.keystore.image() == before,
+            server.keystore_image() == before,
             "both copies are as they were"
         );
     }
@@ -313,14 +290,14 @@ fn a_disk_that_lies_is_found_out() {
         for &at in writes {
             let server = Server::of_twenty();
             let (keystore, _) = server.open();
-            server.keystore.set_fault(Fault::Lie { at });
+            server.fail(Fault::Lie { at }, at as u64);
             let error = match (act.run)(&keystore).unwrap_err() {
                 KeysError::Unsettled { source } => *source,
                 error => error,
             };
             assert!(matches!(error, KeysError::NotReadBack { .. }), "{error}");
             // Another copy is whole all the same, and its root key.
-            view_of(server.keystore.images());
+            view_of(&server.0.restart_image());
         }
     }
 }

@@ -1,11 +1,13 @@
 //! A bucket's folder of blobs.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use coffer_durable::sync_folder;
 
 use crate::blobs::blob_pins::Pins;
 use crate::blobs::path::{BLOBS_DIR, path_of};
@@ -143,9 +145,7 @@ impl Inner {
 }
 
 fn sync_dir(dir: &Path) -> Result<()> {
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(|error| StoreError::io("sync a folder of blobs", error))
+    sync_folder(dir).map_err(|error| StoreError::io("sync a folder of blobs", error))
 }
 
 /// Runs `work`, which may wait for the disk, where it holds up nobody.

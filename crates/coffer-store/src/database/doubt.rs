@@ -12,6 +12,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use coffer_durable::sync_folder;
+
 use crate::error::{Result, StoreError};
 
 /// In a bucket's folder: the number of the newest commit (8 bytes, big-endian), and the same with
@@ -83,7 +85,5 @@ pub fn keep_in_doubt(dir: &Path, why: &str) -> Result<()> {
     file.write_all(format!("{why}\n").as_bytes())
         .map_err(failed)?;
     file.sync_all().map_err(failed)?;
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(failed)
+    sync_folder(dir).map_err(failed)
 }

@@ -13,6 +13,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use coffer_durable::sync_folder;
+
 use crate::database::log_frames;
 use crate::error::{NO_BUCKET, Result, StoreError};
 use crate::limits::LOG_PIECE_BYTES;
@@ -67,7 +69,9 @@ fn renew(path: &Path) -> Result<()> {
     match renewed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) if is_full(&error) => make_durable(path),
-        renewed => renewed.and_then(|()| sync_folder(path)).map_err(failed),
+        renewed => renewed
+            .and_then(|()| sync_folder(folder_of(path)))
+            .map_err(failed),
     }
 }
 
@@ -90,10 +94,6 @@ fn copy_durably(mut from: File, copy: &Path) -> io::Result<()> {
     }
 }
 
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
-}
-
 /// Makes the log of the database at `path` durable as it is, and that there is one. Nobody may
 /// write to it meanwhile; others may read.
 pub(crate) fn make_durable(path: &Path) -> Result<()> {
@@ -102,7 +102,11 @@ pub(crate) fn make_durable(path: &Path) -> Result<()> {
         opened => opened.map_err(failed)?,
     };
     rewrite(&file).map_err(failed)?;
-    sync_folder(path).map_err(failed)
+    sync_folder(folder_of(path)).map_err(failed)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
 }
 
 fn rewrite(file: &File) -> io::Result<()> {

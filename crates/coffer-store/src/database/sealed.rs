@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::Duration;
 
+use coffer_durable::sync_folder;
 use coffer_seal::SecretKey;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -278,7 +279,5 @@ fn remove_if_there(path: &Path) -> Result<()> {
 
 fn sync_parent(path: &Path) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
-    File::open(parent)
-        .and_then(|dir| dir.sync_all())
-        .map_err(|error| StoreError::io("sync a folder", error))
+    sync_folder(parent).map_err(|error| StoreError::io("sync a folder", error))
 }

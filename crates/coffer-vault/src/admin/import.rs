@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use coffer_durable::now_ms;
 use coffer_keys::{ExportIdentity, LevelEntry};
 use coffer_store::Catalog;
 use coffer_store::record::Id;
@@ -13,7 +14,6 @@ use coffer_store::record::Id;
 use crate::access::{Actor, BucketName, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::clock::now_ms;
 use crate::error::{Result, VaultError};
 use crate::limits::BUCKET_COUNT_MAX;
 use crate::system::BucketRow;

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use coffer_audit::{Event, Outcome};
+use coffer_durable::now_ms;
 
 use crate::access::Actor;
 use crate::audit::Facts;
-use crate::clock::now_ms;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::{CLAIMED_ID_MAX_CHARS, SECRET_ACCESS_KEY_CHARS};

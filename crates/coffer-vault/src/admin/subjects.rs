@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use coffer_durable::now_ms;
 use coffer_label::{Clearance, Label};
 use zeroize::Zeroizing;
 
@@ -11,7 +12,6 @@ use crate::access::{
 };
 use crate::audit::{Facts, whole};
 use crate::blocking::blocking;
-use crate::clock::now_ms;
 use crate::cutoff::ConnectionCutoff;
 use crate::error::{Result, VaultError};
 use crate::limits::{GRANT_COUNT_MAX, SUBJECT_NAME_BYTES};

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
+use coffer_durable::now_ms;
 use coffer_keys::SourceSecrets;
 
 use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome, request_key};
 use crate::access::{Actor, AuditIdentity, Role, Subject};
 use crate::blocking::blocking;
-use crate::clock::now_ms;
 use crate::error::{Result, VaultError};
 use crate::limits::{REQUEST_LIFE_MS, REQUESTS_MAX};
 use crate::system::Kind;

@@ -3,11 +3,11 @@
 //! perhaps one person gets at them.
 
 use coffer_audit::limits::PRUNE_MIN_AGE;
+use coffer_durable::now_ms;
 use coffer_keys::{ExportRecipient, LevelEntry, SourceSecrets, SourceSpec};
 
 use super::request::{GuardedAct, GuardedOutcome};
 use crate::access::{Actor, BucketName};
-use crate::clock::now_ms;
 use crate::erase::EraseDraft;
 use crate::error::{Result, VaultError};
 use crate::limits::EXPORT_RECIPIENTS_MAX;

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use coffer_audit::{Pruned, rfc3339};
+use coffer_audit::Pruned;
+use coffer_durable::{now_ms, rfc3339};
 use coffer_keys::receipt::Receipt;
 use coffer_store::record::Id;
 use serde::{Deserialize, Serialize};
 
 use crate::access::Role;
 use crate::audit::Facts;
-use crate::clock::now_ms;
 use crate::error::{Result, VaultError};
 use crate::vault::Rotation;
 

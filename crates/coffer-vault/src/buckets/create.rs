@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use coffer_durable::{now_ms, sync_folder};
 use coffer_keys::LevelEntry;
 use coffer_store::record::Id;
 use coffer_store::{BlobStore, Catalog, Totals};
@@ -11,9 +12,8 @@ use super::info::{BucketInfo, BucketSummary, info};
 use crate::access::{Actor, BucketName, Role, Subject, may_write};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::clock::now_ms;
 use crate::counters::add;
-use crate::data_folder::{failed, sync_folder};
+use crate::data_folder::failed;
 use crate::error::{Result, VaultError};
 use crate::limits::BUCKET_COUNT_MAX;
 use crate::open_buckets::OpenBucket;

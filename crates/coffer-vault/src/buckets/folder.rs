@@ -3,9 +3,10 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 
+use coffer_durable::sync_folder;
 use coffer_store::record::Id;
 
-use crate::data_folder::{failed, sync_folder};
+use crate::data_folder::failed;
 use crate::error::Result;
 use crate::vault::Inner;
 

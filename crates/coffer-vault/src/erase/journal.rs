@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use coffer_audit::{Event, Outcome};
+use coffer_durable::now_ms;
 use coffer_keys::receipt::{AuditRecord, Person, Receipt};
 use coffer_keys::{BucketEntry, Erased, ErasedWhat, Keystore, LevelEntry, ReceiptDetails};
 use coffer_store::record::Id;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::{Audit, SERVER};
-use crate::clock::now_ms;
 use crate::error::Result;
 use crate::system::{Kind, System};
 

@@ -15,6 +15,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use coffer_durable::now_ms;
 use coffer_keys::receipt::{Person, Receipt};
 use coffer_keys::{BucketEntry, Erased, ErasedWhat, KeysError, Keystore, LevelEntry};
 use coffer_store::Totals;
@@ -24,7 +25,6 @@ use futures::future::join_all;
 use super::journal::{DraftBucket, EraseDraft, last_audit_record};
 use crate::blocking::blocking;
 use crate::buckets::remove_doomed_folder;
-use crate::clock::now_ms;
 use crate::cutoff::Connections;
 use crate::error::{Result, VaultError};
 use crate::limits::{COMMIT_WAIT, COUNTED_BY_OPENING_MAX, CUT_LOOK, CUT_WAIT, SETTLE_PAUSES};

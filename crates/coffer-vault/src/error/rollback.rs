@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use coffer_keys::{KeystoreRollback, rfc3339};
+use coffer_durable::rfc3339;
+use coffer_keys::KeystoreRollback;
 use coffer_store::record::Id;
 
 /// Something that is older than what stands above it holds.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use coffer_durable::now_ms;
 use coffer_keys::{Anchor, Keystore};
 use coffer_store::record::Id;
 
-use crate::clock::now_ms;
 use crate::error::{Result, Rollback, RollbackOf, VaultError};
 
 /// The highest count of commits of each catalog: as it is held, or as it was seen since.

@@ -20,12 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use coffer_audit::{Hash, Recorded};
+use coffer_durable::{now_ms, sync_folder};
 use coffer_keys::limits::ROLLBACK_STEP;
 use coffer_keys::{Anchor, AnchorFile, Held, Keeping, Keystore};
 
 use crate::audit::Audit;
-use crate::clock::now_ms;
-use crate::data_folder::{Folder, failed, sync_folder};
+use crate::data_folder::{Folder, failed};
 use crate::error::{Result, VaultError};
 use crate::limits::{KEYSTORE_HOLDS_EVERY, TOKEN_HOLDS_EVERY};
 use crate::system::System;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use aws_lc_rs::digest;
+use coffer_durable::now_ms;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
     Checksum, ChecksumKind, CompletedObject, Id, ObjectName, Part, Precondition, Upload,
@@ -14,7 +15,6 @@ use super::write::{Stored, committed, reclaim};
 use crate::access::{BucketName, Right, Subject};
 use crate::acts::Changeable;
 use crate::audit::{On, WRITE, begin, failed};
-use crate::clock::now_ms;
 use crate::error::{Result, VaultError};
 use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
 use crate::open_buckets::OpenBucket;

@@ -1,6 +1,7 @@
 //! Multipart uploads: parts are blobs of their own from the start, so completing one moves rows,
 //! not bytes.
 
+use coffer_durable::now_ms;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
     ChecksumAlgorithm, ChecksumKind, Details, Id, NewContent, ObjectName, Part, Tags, Upload,
@@ -18,7 +19,6 @@ use crate::acts::{Changeable, Readable};
 use crate::audit::{
     ABORT_UPLOAD, CREATE_UPLOAD, LIST_PARTS, LIST_UPLOADS, On, WRITE_PART, begin, failed, tell,
 };
-use crate::clock::now_ms;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;

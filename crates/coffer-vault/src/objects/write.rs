@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use coffer_durable::now_ms;
 use coffer_store::record::{
     Checksum, ChecksumAlgorithm, Details, Id, NewContent, NewObject, ObjectName, Precondition, Tags,
 };
@@ -21,7 +22,6 @@ use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
 use crate::access::{BucketName, Right, Subject};
 use crate::acts::Changeable;
 use crate::audit::{DELETE, On, WRITE, WRITE_TAGS, begin, failed, failed_of};
-use crate::clock::now_ms;
 use crate::counters::{Tally, add};
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::DELETE_MANY_MAX;

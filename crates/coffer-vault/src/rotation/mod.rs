@@ -10,6 +10,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use coffer_audit::Outcome;
+use coffer_durable::now_ms;
 use coffer_keys::{BucketEntry, BucketKey, KeysError};
 use coffer_store::record::Id;
 use coffer_store::{HeldKey, KeyPlace};
@@ -17,7 +18,6 @@ use coffer_store::{HeldKey, KeyPlace};
 use crate::access::{Actor, Role};
 use crate::audit::SERVER;
 use crate::blocking::blocking;
-use crate::clock::now_ms;
 use crate::erase::settle;
 use crate::error::{Result, VaultError};
 use crate::limits::{

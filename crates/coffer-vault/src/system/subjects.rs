@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
+use coffer_durable::now_ms;
 use coffer_label::{Clearance, Label};
 use coffer_store::StoreError;
 use coffer_store::record::Id;
@@ -11,7 +12,6 @@ use zeroize::Zeroizing;
 
 use super::System;
 use crate::access::{Grants, Mark, Rights, Roles, Subject};
-use crate::clock::now_ms;
 use crate::error::{Result, VaultError};
 use crate::limits::SUBJECT_COUNT_MAX;
 

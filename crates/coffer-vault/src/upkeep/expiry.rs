@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::now_ms;
+use coffer_durable::now_ms;
+
 use crate::limits::EXPIRY_LOOK;
 use crate::vault::{Inner, Vault};
 

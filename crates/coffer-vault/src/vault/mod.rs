@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_label::Label;
 use tokio::sync::Notify;
@@ -13,7 +14,6 @@ use zeroize::Zeroizing;
 
 use crate::access::{BucketName, Role, Subject, may_know};
 use crate::audit::Audit;
-use crate::clock::now_ms;
 use crate::counters::{Counters, Tally, add};
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};

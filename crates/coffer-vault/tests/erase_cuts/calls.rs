@@ -10,7 +10,8 @@ use std::ffi::{CStr, OsStr, c_char, c_int, c_long, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{NameChange, Step};
+use coffer_durable::simulated::{NameChange, Step};
+
 use crate::tape;
 
 /// Fails a call.

@@ -8,8 +8,6 @@
 
 #![allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
 
-mod disk;
-
 mod tape;
 
 mod calls;
@@ -20,13 +18,13 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use coffer_durable::simulated::{DiskState, NameOrder, Random};
 use coffer_keys::ErasedWhat;
 use futures::{StreamExt, stream};
 use tempfile::TempDir;
 
-use crate::disk::{Disk, Random};
 use crate::scene::{Found, holds_the_old_root_key, look, make, start, start_and_erase};
-use crate::tape::{Recording, record};
+use crate::tape::{Recording, disk_of, record};
 
 /// What is erased, and how many ways a power cut at each step goes.
 const ERASES: [(ErasedWhat, u64); 2] = [(ErasedWhat::Level, 20), (ErasedWhat::Bucket, 8)];
@@ -36,7 +34,7 @@ const AT_ONCE: usize = 4;
 
 /// A disk as a power cut left it.
 struct Cut {
-    disk: Disk,
+    disk: DiskState,
     /// Whether the erase had been acknowledged.
     is_told: bool,
     told: String,
@@ -45,7 +43,7 @@ struct Cut {
 impl Recording {
     /// The disk when the power goes within the step `at`, in one of many ways.
     fn cut(&self, at: usize, seed: u64) -> Cut {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut disk = self.before.clone();
         for step in &self.steps[..at] {
             disk.apply(step);
@@ -53,7 +51,7 @@ impl Recording {
         if let Some(step) = self.steps.get(at) {
             disk.begin(step);
         }
-        disk.cut_power(&mut random);
+        disk.cut_power(&mut random, NameOrder::Kept);
         Cut {
             disk,
             is_told: self.told.is_some_and(|told| at >= told),
@@ -81,7 +79,7 @@ impl Cut {
     async fn restart(&self, what: ErasedWhat, before: &Path) -> Found {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        self.disk.place(&data);
+        self.disk.place(&data).unwrap();
         if self.is_told {
             assert!(!holds_the_old_root_key(before, &data), "{}", self.told);
         }
@@ -118,9 +116,8 @@ async fn base() -> Arc<TempDir> {
 /// A folder of its own with the same in it.
 fn copy_of(base: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
-    Disk::of(&base.join("data"))
-        .0
-        .place(&copy.path().join("data"));
+    let (disk, _) = disk_of(&base.join("data"));
+    disk.place(&copy.path().join("data")).unwrap();
     copy
 }
 
@@ -148,7 +145,7 @@ fn nothing_was_missed(recording: &Recording, data: &Path) {
         disk.apply(step);
     }
     disk.sync_all();
-    assert_eq!(disk.digest(), Disk::of(data).0.digest());
+    assert_eq!(disk.digest(), disk_of(data).0.digest());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,12 +156,12 @@ async fn a_power_cut_while_an_erase_is_completed_leaves_it_completable() {
     let folder = copy_of(base.path());
     let data = folder.path().join("data");
     let first = record(&data, None, start_and_erase(&data, what)).await;
-    let (mut random, mut cuts) = (Random(7), Vec::new());
+    let (mut random, mut cuts) = (Random::new(7), Vec::new());
     for at in (0..first.steps.len()).step_by(2) {
         let cut = first.cut(at, at as u64);
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        cut.disk.place(&data);
+        cut.disk.place(&data).unwrap();
         let second = record(&data, None, start(&data)).await;
         for seed in 0..8 {
             let mut again = second.cut(random.below(second.steps.len()), seed);
@@ -192,7 +189,7 @@ async fn a_refusal_at_any_write_or_sync_leaves_an_erase_not_begun_or_complete() 
             break;
         }
         told_count += usize::from(recording.told.is_some());
-        let mut random = Random(at as u64);
+        let mut random = Random::new(at as u64);
         for seed in 0..6 {
             // At the end, or somewhere after what was refused.
             let cut_at = match seed {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::disk::{Disk, NameChange, Step, is_kept};
+use coffer_durable::simulated::{DiskState, NameChange, Step};
 
 /// Whether anything is recorded at all.
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
@@ -25,7 +25,7 @@ pub(crate) struct Tape {
     files: HashMap<PathBuf, (u64, usize)>,
     file_count: usize,
     /// The disk, after all steps so far.
-    disk: Disk,
+    disk: DiskState,
     steps: Vec<Step>,
     change_count: usize,
     refuse_at: Option<usize>,
@@ -35,12 +35,24 @@ pub(crate) struct Tape {
 /// All that happened.
 pub(crate) struct Recording {
     /// The disk before.
-    pub(crate) before: Disk,
+    pub(crate) before: DiskState,
     pub(crate) steps: Vec<Step>,
     /// The steps that were done when the erase was acknowledged, if it was.
     pub(crate) told: Option<usize>,
     /// Whether a change was refused.
     pub(crate) has_refused: bool,
+}
+
+/// A folder as a disk, and which number each file has.
+pub(crate) fn disk_of(root: &Path) -> (DiskState, Vec<(PathBuf, usize)>) {
+    DiskState::of(root, is_kept).unwrap()
+}
+
+/// Whether a file is any use after a restart: SQLite's shared memory is not, and the lock is only
+/// held.
+fn is_kept(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name != "lock" && !name.ends_with("-shm")
 }
 
 /// Records what `work` does to the files below `root`. Its change of this number is refused.
@@ -50,7 +62,7 @@ pub(crate) async fn record(
     work: impl Future<Output = ()>,
 ) -> Recording {
     let _one = RECORDING.lock().await;
-    let (before, numbers) = Disk::of(root);
+    let (before, numbers) = disk_of(root);
     let inode = |path: &Path| fs::metadata(root.join(path)).unwrap().ino();
     let file_count = numbers.len();
     let numbered = |(path, number): (PathBuf, usize)| {
@@ -79,10 +91,10 @@ pub(crate) async fn record(
     }
 }
 
-/// Whoever asked for the erase is told of it.
+/// The caller who asked for the erase is told of it.
 pub(crate) fn tell() {
     if let Some(tape) = &mut *lock() {
-        tape.push(Step::Told);
+        tape.push(Step::Mark);
         tape.told = Some(tape.steps.len());
     }
 }

@@ -1,10 +1,11 @@
 //! `DATA/tls`: the files of the local authority.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use coffer_durable::{sync_folder, write_file_atomically};
 use zeroize::Zeroizing;
 
 /// What went wrong with a file of `DATA/tls`.
@@ -67,9 +68,7 @@ impl Files {
             .create(&self.folder)
             .map_err(failed("make", &self.folder))?;
         let data = self.folder.parent().unwrap_or(Path::new("."));
-        File::open(data)
-            .and_then(|data| data.sync_all())
-            .map_err(failed("sync", data))
+        sync_folder(data).map_err(failed("sync", data))
     }
 }
 
@@ -99,26 +98,14 @@ pub fn missing(path: &Path) -> CertificateError {
 pub fn remove(path: &Path) -> Result<(), CertificateError> {
     let steps = || -> io::Result<()> {
         fs::remove_file(path)?;
-        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+        sync_folder(path.parent().unwrap_or(Path::new(".")))
     };
     steps().map_err(failed("remove", path))
 }
 
-/// Writes a file in one step: under another name, synced, then renamed. Only the owner may read it;
-/// the folder lets nobody else in anyhow.
+/// Writes a file in one durable step. Only the owner may read it; the folder lets no others in
+/// anyhow.
 pub fn write(path: &Path, text: &str) -> Result<(), CertificateError> {
-    let fresh = path.with_extension("new");
-    let steps = || -> io::Result<()> {
-        let _ = fs::remove_file(&fresh);
-        let mut file = OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(0o600)
-            .open(&fresh)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
-    };
-    steps().map_err(failed("write", path))
+    let written = write_file_atomically(path, text.as_bytes()).map_err(io::Error::from);
+    written.map_err(failed("write", path))
 }

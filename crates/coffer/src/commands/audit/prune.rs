@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use coffer_admin::AuditPruneRequest;
-use coffer_audit::rfc3339;
 use coffer_client::AdminClient;
+use coffer_durable::rfc3339;
 
 use crate::commands::approval_outcome::ask;
 use crate::commands::audit::filter::time;

@@ -29,7 +29,7 @@ const _: () = assert!(HEADER_BYTES + SHA256_OUTPUT_LEN == FRAME_BYTES);
 
 /// What a slot's bytes turned out to be.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Slot {
+pub(crate) enum FoundCopy {
     /// A whole copy.
     Intact(Copy),
     /// The magic, and a format that is not known here. `whole` when the checksum is right even
@@ -52,7 +52,7 @@ pub(crate) struct Copy {
     bytes: Vec<u8>,
 }
 
-impl Slot {
+impl FoundCopy {
     /// Reads what a slot begins with; what follows a copy is not looked at.
     pub(crate) fn parse(slot: &[u8]) -> Self {
         let Some(header) = slot.first_chunk::<HEADER_BYTES>() else {
@@ -167,7 +167,7 @@ mod tests {
         assert!(copy.as_bytes().len() <= SLOT_BYTES);
         let mut slot = copy.as_bytes().to_vec();
         slot.resize(SLOT_BYTES, 0);
-        assert_eq!(Slot::parse(&slot), Slot::Intact(copy));
+        assert_eq!(FoundCopy::parse(&slot), FoundCopy::Intact(copy));
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
             let content_bytes = bytes.len() - SHA256_OUTPUT_LEN;
             let checksum = digest(&SHA256, &bytes[..content_bytes]);
             bytes[content_bytes..].copy_from_slice(checksum.as_ref());
-            let Slot::Intact(forged) = Slot::parse(&bytes) else {
+            let FoundCopy::Intact(forged) = FoundCopy::parse(&bytes) else {
                 panic!("the checksum is right");
             };
             assert!(
