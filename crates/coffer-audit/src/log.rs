@@ -88,7 +88,7 @@ impl AuditLog {
     /// When it couldn't be written, is no event, or the log is closed. The next call tries again.
     pub fn append(&self, event: Event) -> Result<Recorded, AuditError> {
         let (told, outcome) = sync_channel(1);
-        // Nobody listening is no reason to fail.
+        // That the caller is gone is no reason to fail.
         self.append_then(event, move |recorded| drop(told.send(recorded)))?;
         outcome.recv().unwrap_or(Err(AuditError::Closed))
     }
@@ -325,7 +325,7 @@ impl Shared {
     }
 }
 
-/// Should writing panic, nobody waits for what is never written.
+/// Should writing panic, no caller waits for what is never written.
 struct CloseOnPanic<'a>(&'a Shared);
 
 impl Drop for CloseOnPanic<'_> {

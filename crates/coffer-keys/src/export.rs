@@ -1,7 +1,7 @@
 //! Levels' keys on their way to another keystore, sealed by age (<https://age-encryption.org/v1>).
 //!
 //! What is sealed is a root key of its own and, under it, the body of a keystore that holds one
-//! level and its buckets; `docs/FORMAT.md`, "Exports". Whoever opens an export can open what the
+//! level and its buckets; `docs/FORMAT.md`, "Exports". An export that is opened can open what the
 //! level held, for ever: so exports are counted in the keystore, and receipts tell the count.
 
 use std::fmt;
@@ -43,7 +43,7 @@ impl Keystore {
         level_id: [u8; 16],
         recipients: &[ExportRecipient],
     ) -> Result<Vec<u8>, KeysError> {
-        // Before anything is counted: there must be somebody to seal it for.
+        // Before anything is counted: there must be a recipient.
         let recipients = recipients.iter().map(|one| &one.0 as &dyn age::Recipient);
         let encryptor = Encryptor::with_recipients(recipients)
             .map_err(|source| KeysError::ExportNotSealed { source })?;

@@ -81,7 +81,7 @@ pub struct HeldGeneration {
 /// What the source of a root key holds of the keystore's generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outside {
-    /// It lies in the data folder, or can hold nothing: whoever puts back the folder puts it back.
+    /// It lies in the data folder, or can hold nothing: it is put back with the folder.
     Nowhere,
     /// It could, and holds none: a new one, one from before, or a keyring after a reboot.
     Absent,

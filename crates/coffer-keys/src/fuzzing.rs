@@ -1,4 +1,4 @@
-//! Bodies of the fuzz targets: whatever the crate reads that somebody else may have written.
+//! Bodies of the fuzz targets: all that the crate reads and others may have written.
 
 use crate::export::{self, ExportIdentity};
 use crate::keystore::contents::Contents;

@@ -267,7 +267,7 @@ fn a_source_that_can_t_add_leaves_everything_as_it_was() {
     let path = scene.folder.path().join("other");
     let keystore = Keystore::create(&path, Box::new(source.clone())).unwrap();
     keystore.settle().unwrap();
-    // Somebody else's second key: it goes when the keystore is next changed, and then all works.
+    // A second key from elsewhere: it goes when the keystore is next changed, and then all works.
     source.add().unwrap();
     let level = keystore.levels()[0].id;
     let error = keystore.erase_level(level).unwrap_err();

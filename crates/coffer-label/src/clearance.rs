@@ -1,4 +1,4 @@
-//! Clearances: the labels that someone may work at.
+//! Clearances: the labels that a subject may work at.
 
 use std::fmt;
 use std::str::FromStr;

@@ -8,7 +8,7 @@ use crate::sealer::Sealer;
 use crate::secret::SecretKey;
 use crate::whole::{open, seal_with};
 
-/// A message that someone else made up: it must not open, for no one else has the key.
+/// A message made up without the key: it must not open.
 ///
 /// # Panics
 ///

@@ -52,7 +52,7 @@ pub fn locked_memory() -> KeyMemory {
 /// Room for one key. It holds zeros when it is taken, and again when it has been given back.
 pub(crate) struct KeySlot(NonNull<KeyBytes>);
 
-// SAFETY: a slot owns the 32 bytes that it points to, as a `Box` would: nobody else has their
+// SAFETY: a slot owns the 32 bytes that it points to, as a `Box` would: no other has their
 // address until it is dropped.
 unsafe impl Send for KeySlot {}
 // SAFETY: as above, and `&KeySlot` only reads.
@@ -83,7 +83,7 @@ impl Drop for KeySlot {
     }
 }
 
-/// What is mapped, and which slots of it nobody has.
+/// What is mapped, and which slots of it are free.
 struct Arena {
     free: Vec<NonNull<KeyBytes>>,
     state: KeyMemory,
@@ -189,7 +189,7 @@ mod tests {
         let mapped_bytes = |state: KeyMemory| state.locked_bytes + state.unlocked_bytes;
         assert!(mapped_bytes(locked_memory()) >= 3 * KEY_REGION_BYTES);
         drop(slots);
-        // Other tests take and give back beside this one: whoever gets a slot gets zeros.
+        // Other tests take and give back beside this one: each slot is given out as zeros.
         for _ in 0..slot_count {
             assert_eq!(*KeySlot::take().bytes(), [0; KEY_BYTES]);
         }

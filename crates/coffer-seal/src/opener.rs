@@ -15,7 +15,7 @@ use crate::secret::SecretKey;
 /// It keeps no state between chunks, so many threads may use one opener at once. Chunks go from
 /// one buffer into another in one pass, without an allocation.
 ///
-/// The message's length is taken from whoever stores it. A wrong one shows as soon as the last
+/// The message's length is taken from its store. A wrong one shows as soon as the last
 /// chunk is opened: until then, bytes of earlier chunks are right, but that nothing was cut off
 /// is not known.
 ///

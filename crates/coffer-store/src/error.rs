@@ -62,7 +62,7 @@ pub enum StoreError {
     #[error("the catalog is closed")]
     Closed,
     /// The transaction was rolled back because of another write in it. Such a write is tried again,
-    /// so nobody outside of the writer meets this.
+    /// so only the writer meets this.
     #[error("rolled back with another write")]
     Broken,
     /// More bytes than a blob can hold, or a range outside of it.

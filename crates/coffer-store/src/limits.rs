@@ -15,7 +15,7 @@ pub const LIST_MAX: usize = 1_000;
 pub const PART_NUMBER_MAX: u32 = 10_000;
 
 /// The most queued writes that one commit takes. Enough that the sync is a small share of each;
-/// few enough that nobody waits long behind others (64 × 16 KiB inline is 1 MiB to seal).
+/// few enough that no one waits long behind others (64 × 16 KiB inline is 1 MiB to seal).
 pub const BATCH_MAX: usize = 64;
 
 /// Kept free of what adds data, in bytes, so that deletions always find room: a write-ahead log,
@@ -71,7 +71,7 @@ pub const TIDY_AGAIN: Duration = Duration::from_secs(1);
 pub const TIDY_BUSY_MS: u64 = 20;
 
 /// The most data keys that are rewrapped in one go: less than a millisecond of work, so that
-/// whoever reads meanwhile waits no longer than that.
+/// readers wait meanwhile no longer than that.
 pub const REWRAP_MAX: usize = 64;
 
 /// How long is waited between as many replaced keys and the next.
@@ -90,7 +90,7 @@ pub const SEALS_AT_ONCE: u32 = 64;
 /// How often a page whose seal does not verify is looked at again before it counts as damaged.
 pub const INTEGRITY_RETRIES: usize = 2;
 
-/// How long to wait before that, for whoever may be writing the page.
+/// How long to wait before that, for a writer that may be at the page.
 pub const INTEGRITY_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a connection waits for another process or connection to let go of a database.

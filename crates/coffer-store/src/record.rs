@@ -58,7 +58,7 @@ impl ObjectName {
         (!name.is_empty() && name.len() <= OBJECT_NAME_MAX_BYTES).then_some(Self(name))
     }
 
-    /// The text itself: for the catalog and for answers to whoever may see it, never for a log.
+    /// The text itself: for the catalog and for answers to those who may see it, never for a log.
     pub fn expose(&self) -> &str {
         &self.0
     }

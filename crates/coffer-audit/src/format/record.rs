@@ -6,8 +6,8 @@
 //! hash   = SHA-256("coffer audit record v1" 0x00 || previous hash || sequence(8) || sealed)
 //! ```
 //!
-//! The hash before lies under the seal as well: without the audit key nobody can make a chain that
-//! leaves something out.
+//! The hash before lies under the seal as well: without the audit key no chain can be made
+//! that leaves something out.
 
 use std::fmt;
 

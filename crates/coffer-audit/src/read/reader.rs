@@ -16,7 +16,7 @@ use coffer_durable::{Disk, Folder};
 pub struct Reader {
     disk: Box<dyn Disk>,
     key: AuditKey,
-    /// Where the log ends; `None`: where its files do, for nobody writes.
+    /// Where the log ends; `None`: where its files do, for there is no writer.
     end: Option<Arc<Mutex<End>>>,
     /// The first record that is wanted, of those that were not read.
     from: u64,

@@ -1,5 +1,5 @@
 //! What a log must survive on a disk that fails: what was acknowledged is in it, and a log that
-//! nobody altered verifies.
+//! was not altered verifies.
 
 use std::collections::BTreeMap;
 

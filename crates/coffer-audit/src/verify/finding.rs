@@ -23,7 +23,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// How many more findings there are.
     pub more_findings: u64,
-    /// Bytes that a crash left at the end, of records that nobody was told of: cut off when the
+    /// Bytes that a crash left at the end, of records not yet acknowledged: cut off when the
     /// log is opened next.
     pub torn_bytes: u64,
 }

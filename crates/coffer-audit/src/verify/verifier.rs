@@ -289,7 +289,7 @@ impl Verifying<'_> {
             }
             let Some((recorded, event)) = self.expected(&step, &at) else {
                 if is_beyond && is_last && until_bytes.is_none() {
-                    // Nobody was told of it: a crash while it was written.
+                    // It was not acknowledged: a crash while it was written.
                     self.beyond.length_bytes += rest_bytes;
                     self.report.torn_bytes = rest_bytes;
                     break;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | no log | one is begun |
 //! | records behind the head, whole | a crash came before the head was written: they count |
-//! | anything else behind the head | a crash tore what nobody was told of: it is cut off |
+//! | anything else behind the head | a crash tore what was not acknowledged: it is cut off |
 //! | anything else | damage: a new segment is begun, whose first record says so |
 //!
 //! Behind the head lies no more than one group, or else it is damage as well. What is damaged stays
@@ -27,7 +27,7 @@ use coffer_durable::{Disk, Slot, now_ms, remove_durably};
 pub struct Opened {
     /// There was none: it was begun.
     pub is_new: bool,
-    /// Bytes that a crash left at the end, of records that nobody was told of, and that were cut
+    /// Bytes that a crash left at the end, of records not yet acknowledged, and that were cut
     /// off. A record says so.
     pub cut_bytes: u64,
     /// Damage: what was found. A record says so, and the log goes on in a new segment.

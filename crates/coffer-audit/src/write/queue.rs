@@ -87,7 +87,7 @@ impl Queue {
         !self.notes.is_empty() || self.dropped_count > 0
     }
 
-    /// As much as may be written together: first what somebody waits for.
+    /// As much as may be written together: first what is waited for.
     pub(crate) fn take(&mut self) -> Batch {
         let mut batch = Batch {
             events: Vec::new(),

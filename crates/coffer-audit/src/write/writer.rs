@@ -107,7 +107,7 @@ impl Writer {
     }
 
     /// Records these events, of which there are [`GROUP_COUNT_MAX`] at most; all of them, or as far
-    /// as anybody is told none.
+    /// as is acknowledged none.
     pub(crate) fn write(&mut self, events: &[Vec<u8>]) -> Result<Vec<Recorded>, AuditError> {
         debug_assert!(events.len() <= GROUP_COUNT_MAX);
         self.recover()?;

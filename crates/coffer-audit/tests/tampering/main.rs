@@ -1,4 +1,4 @@
-//! Whoever can write a stopped server's files can change them, but not unnoticed.
+//! A stopped server's files can be changed, but not unnoticed.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,7 +1,7 @@
 //! The keystore file: two copies, of which one is always whole.
 //!
 //! Invariant: while one copy is being written, the other is whole on disk and is the newest that
-//! anyone was told of. A change is written to the staler copy, made durable and read back; only
+//! was reported as written. A change goes to the staler copy, is made durable and read back; only
 //! then the other is touched. So whenever power fails, the newest whole copy is the keystore as it
 //! was before the change or as it is after it.
 

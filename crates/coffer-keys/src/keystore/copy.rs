@@ -6,7 +6,7 @@
 //! SHA-256 of all that (32)
 //! ```
 //!
-//! The checksum is no protection against anyone; it shows damage to whoever hasn't got the root
+//! The checksum protects against no attacker; it shows damage where there isn't the root
 //! key, and tells a copy that was torn from one that belongs to another root key. The header is
 //! bound into the sealing through the context.
 

@@ -35,7 +35,7 @@ impl Keystore {
         let mut contents = state.contents.clone();
         contents.held.is_outside = false;
         let new_root = source.add().inspect_err(|_| {
-            // It may have been made all the same. What is left is in nobody's way but the next
+            // It may have been made all the same. What is left is in the way only of the next
             // move's, whose caller recorded this one.
             let _ = source.keep_only(None);
         })?;

@@ -1,7 +1,7 @@
 //! Receipts: signed statements of what an erase destroyed, and what that proves.
 //!
 //! A receipt is a JSON document with the fields of a certificate of sanitization (NIST SP 800-88
-//! rev. 1, appendix G), signed with Ed25519 (RFC 8032). Whoever has the public key can verify it
+//! rev. 1, appendix G), signed with Ed25519 (RFC 8032). With the public key it can be verified
 //! without a server; `docs/FORMAT.md`, "Receipts", says how without this code.
 //!
 //! Only what is in the structures below can be in a receipt that verifies: nothing that was added,

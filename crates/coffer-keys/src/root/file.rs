@@ -24,7 +24,7 @@ use crate::root::storage::Storage;
 
 const HEADING: &str = "coffer root key v1\n";
 
-/// A root-key file: mode 0600. Whoever can read it can open everything, so it is refused while
+/// A root-key file: mode 0600. A reader of it can open everything, so it is refused while
 /// others than its owner have any permission on it. A key that is destroyed is overwritten in
 /// place.
 #[derive(Debug, Clone)]

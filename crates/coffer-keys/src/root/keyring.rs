@@ -159,7 +159,7 @@ fn user_keyring() -> Result<KeyRing, KeysError> {
     Ok(ring)
 }
 
-/// Whoever runs as the same user may use it, whatever session it is: so can the server after a
+/// Each process of the same user may use it, whatever session it is: so can the server after a
 /// restart.
 fn share(key: &Key) -> Result<(), KeysError> {
     let all = KeyPermissionsBuilder::builder()

@@ -90,7 +90,7 @@ impl PassphraseRoot {
         let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
         match &*opens {
             Opens::Derived(known, key) if *known == derivation => Ok(key.clone()),
-            // Somebody put another file in its place.
+            // Another file was put in its place.
             Opens::Derived(..) => Err(KeysError::WrongPassphrase {
                 path: self.path.clone(),
             }),
@@ -230,7 +230,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<(Derivation, [u8; WRAPPED_KEY_BYTES])
         salt: [0; SALT_BYTES],
     };
     hex::decode_to_slice(words.next()?, &mut derivation.salt).ok()?;
-    // A file that somebody else wrote must not exhaust the machine.
+    // A file from elsewhere must not exhaust the machine.
     let is_modest = derivation.memory_kib <= ARGON2_MEMORY_MAX_KIB
         && derivation.passes <= ARGON2_PASSES_MAX
         && derivation.lanes <= ARGON2_PASSES_MAX;

@@ -8,7 +8,7 @@
 //! A line names the source and, if that keeps one in the data folder, its file there. While the
 //! root key is being moved there are two lines: the source that it had, and the one that it gets.
 //! The keystore opens with one of them. Nothing in it is secret, and it decides nothing: a record
-//! that somebody changed names a source that doesn't open the keystore.
+//! that was changed names a source that doesn't open the keystore.
 
 use std::fmt::Write as _;
 use std::fs::File;

@@ -32,7 +32,7 @@ const ENCODED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// What the keys in a token are called when nobody says otherwise.
+/// What the keys in a token are called by default.
 const OBJECT: &str = "coffer";
 
 /// Which root-key source, and where; never what opens it. Parsed and printed as text.

@@ -1,7 +1,7 @@
 //! Which files of blobs may not be removed yet.
 //!
 //! A reader learns from the catalog which blobs it needs and opens them one after the other, while
-//! somebody replaces or deletes the object. So whoever begins to read takes a pin first, and what
+//! the object is replaced or deleted. So each reader takes a pin first, and what
 //! is freed later is removed only when every pin taken before is gone. Time is counted in epochs:
 //! each removal ends one.
 

@@ -148,7 +148,7 @@ fn sync_dir(dir: &Path) -> Result<()> {
     sync_folder(dir).map_err(|error| StoreError::io("sync a folder of blobs", error))
 }
 
-/// Runs `work`, which may wait for the disk, where it holds up nobody.
+/// Runs `work`, which may wait for the disk, where it holds up no connection.
 pub(crate) fn in_background(work: impl FnOnce() + Send + 'static) {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => drop(runtime.spawn_blocking(work)),

@@ -82,7 +82,7 @@ impl BlobStore {
 }
 
 /// The plaintext of a blob, or of a range of it, as a stream. It ends with an error before the
-/// first chunk that does not open. Whoever reads to the blob's end knows that nothing is missing.
+/// first chunk that does not open. At the blob's end it is certain that nothing is missing.
 pub struct BlobReader {
     source: Arc<SealedFile>,
     next_chunk: u64,

@@ -52,7 +52,7 @@ impl SealedFile {
     /// The same, waiting for the disk.
     pub(crate) fn open_waiting(&self, piece: Range<u64>, out: &mut [u8]) -> Result<usize> {
         let sealed = self.opener.chunk_range(piece.start).start;
-        // Whoever had to wait once will read on: twice the usual read-ahead, and from here.
+        // A reader that had to wait once will read on: twice the usual read-ahead, and from here.
         let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::Sequential);
         let length = std::num::NonZeroU64::new(2 * out.len() as u64);
         let _ = rustix::fs::fadvise(&self.file, sealed, length, Advice::WillNeed);

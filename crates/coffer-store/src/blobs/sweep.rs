@@ -23,7 +23,7 @@ pub struct Swept {
 }
 
 impl BlobStore {
-    /// Removes every file of a blob that neither `catalog` refers to nor anybody is writing.
+    /// Removes every file of a blob that neither `catalog` refers to nor a writer is at.
     /// Others may write, read and remove meanwhile. Where the catalog is in doubt, they are counted
     /// and stay: it may be the rows that are missing.
     ///
@@ -56,7 +56,7 @@ impl BlobStore {
                 }
             }
             if !orphans.is_empty() {
-                // Not unlinked here: its object may have been deleted a moment ago while somebody
+                // Not unlinked here: its object may have been deleted a moment ago while another
                 // reads it.
                 self.remove(orphans).await;
             }

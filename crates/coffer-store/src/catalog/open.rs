@@ -86,7 +86,7 @@ impl Catalog {
         .await
     }
 
-    /// Opens the catalog in `dir`, which nobody else has open, for reading only, and leaves every
+    /// Opens the catalog in `dir`, which is not open elsewhere, for reading only, and leaves every
     /// file as it is: for looking into the data of a stopped server. Every write answers
     /// [`StoreError::ReadOnly`].
     ///

@@ -2,7 +2,7 @@
 //!
 //! Rows are met in the order in which they lie in their tables, a few dozen at a time, so that a
 //! commit changes few pages for many keys. Between a few dozen and the next it pauses, and ends at
-//! once when anybody else wants to write.
+//! once when another write waits.
 
 use rusqlite::{Connection, params};
 
@@ -96,7 +96,7 @@ impl Catalog {
     }
 
     /// Puts rewrapped keys of `generation` in place of those found before; what was replaced or
-    /// removed in between is passed over. Durable when this returns. Takes its time while nobody
+    /// removed in between is passed over. Durable when this returns. Takes its time while no other
     /// else writes.
     pub async fn replace_keys(&self, found: Vec<HeldKey>, generation: u32) -> Result<()> {
         let writer = self.writer()?.clone();

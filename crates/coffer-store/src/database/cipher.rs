@@ -32,7 +32,7 @@ pub(crate) enum Salt {
 /// Hands the key to SQLCipher: the first thing to be done with a connection.
 ///
 /// Through the C function, for a `PRAGMA key` would leave the key in the text of a statement,
-/// which nobody zeroizes. SQLCipher keeps its own copy masked, in locked memory.
+/// which is not zeroized. SQLCipher keeps its own copy masked, in locked memory.
 pub(crate) fn set_key(connection: &Connection, key: &SecretKey, salt: Salt) -> Result<()> {
     let raw = raw_key(key, salt);
     let length_bytes = raw.len() as i32;

@@ -15,7 +15,7 @@ use crate::error::{Result, StoreError};
 pub(crate) struct Connections {
     database: Database,
     path: PathBuf,
-    /// Nobody writes, and nothing may change.
+    /// There is no writer, and nothing may change.
     is_still: bool,
     /// Whether what is in the log may not be on the disk.
     is_log_in_doubt: AtomicBool,
@@ -34,7 +34,7 @@ impl Connections {
         }
     }
 
-    /// A connection that may write. Nobody else may have one.
+    /// A connection that may write. There is one at a time.
     pub(crate) fn open(&self) -> Result<Connection> {
         if self.is_log_in_doubt.load(Ordering::Acquire) {
             log::make_durable(&self.path)?;

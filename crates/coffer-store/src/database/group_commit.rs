@@ -201,7 +201,7 @@ impl Shared {
             self.refuse_if_scarce(&session, &mut batch);
             self.commit_group(&mut session, &mut batch);
             if let Some(session) = &*session {
-                // After the answers: nobody waits for it but the writes that come next.
+                // After the answers: only the writes that come next wait for it.
                 session.checkpoint_when_due();
                 if session.has_removed() {
                     self.tidy_after(TIDY_AFTER);
@@ -332,7 +332,7 @@ impl Shared {
                 if let Some(session) = session.take() {
                     session.abandon();
                 }
-                // At once, so that nobody reads what is not durable. Or else the next write tries.
+                // At once, so that no one reads what is not durable. Or else the next write tries.
                 let reopened = self.connections.open().and_then(Session::new);
                 // Old pages may be in the log, which is emptied in time.
                 *session = reopened.inspect(Session::note_removed).ok();

@@ -2,7 +2,7 @@
 //!
 //! What is read from a log need not be on the disk. A process that was killed may have left frames
 //! that were never synced; and after a sync that failed, Linux takes the pages for written, so that
-//! a later sync succeeds without them. Whoever builds on such a log (new commits behind, a sweep of
+//! a later sync succeeds without them. What builds on such a log (new commits behind, a sweep of
 //! what it no longer refers to) would lose it with the next power cut. So it is written once more
 //! and synced: what another process left, to a copy that takes its place; what this one's readers
 //! have open, byte for byte where it is, which makes its pages ones to be written. Whatever was
@@ -94,7 +94,7 @@ fn copy_durably(mut from: File, copy: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the log of the database at `path` durable as it is, and that there is one. Nobody may
+/// Makes the log of the database at `path` durable as it is, and that there is one. No one may
 /// write to it meanwhile; others may read.
 pub(crate) fn make_durable(path: &Path) -> Result<()> {
     let file = match OpenOptions::new().read(true).write(true).open(log_of(path)) {

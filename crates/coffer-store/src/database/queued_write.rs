@@ -60,7 +60,7 @@ impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
             (None, Some(outcome)) => outcome,
             (None, None) => Err(StoreError::Closed),
         };
-        // Whoever asked may have gone: what was committed stays committed.
+        // The caller may have gone: what was committed stays committed.
         let _ = self.waiting.send(outcome);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A read transaction costs some locks of files, which is a good part of what a point read costs.
 //! So an idle connection keeps its transaction open for the next read, as long as nothing has been
-//! committed since: a commit ends those transactions before it is acknowledged, so that nobody
+//! committed since: a commit ends those transactions before it is acknowledged, so that no one
 //! reads what is past, and no idle reader holds the log.
 
 use std::pin::pin;
@@ -116,7 +116,7 @@ impl Readers {
         self.0.lock_idle().retain_mut(|reader| reader.end().is_ok());
     }
 
-    /// Lets nobody in any more, waits for those who read and lets go of all connections.
+    /// Lets no one in any more, waits for those who read and lets go of all connections.
     pub(crate) async fn close(&self) {
         self.0.connections.close();
         let points = self.0.points.acquire_many(POINT_READERS_MAX as u32).await;

@@ -52,8 +52,8 @@ impl Database {
         self.open(&path, key)
     }
 
-    /// Opens a database for reading and writing, which nobody has open. What a killed process left
-    /// in its log is made durable before it is believed.
+    /// Opens a database for reading and writing, which is not open elsewhere. What a killed
+    /// process left in its log is made durable before it is believed.
     ///
     /// # Errors
     /// [`StoreError::Foreign`] when the key does not open it or it is of another kind,
@@ -69,8 +69,8 @@ impl Database {
         self.open_as(path, key, Access::Write)
     }
 
-    /// Opens a database that nobody has open for reading, and leaves it and its folder exactly as
-    /// they are: for looking into the data of a stopped server. What a killed one left in the log
+    /// Opens a database that is not open elsewhere for reading, and leaves it and its folder
+    /// exactly as they are: for looking into the data of a stopped server. What a killed one left in the log
     /// is read, too.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Database {
             let connection = connect(&path, key, salt, access)?;
             self.check(&connection).map(|()| connection)
         };
-        // Without a log nobody was writing the first page: its salt is as it should be, or it was
+        // Without a log there was no write to the first page: its salt is right, or it was
         // altered.
         let salt_of_key = has_log(&path).then(|| with(Salt::OfKey));
         let connection = match salt_of_key.and_then(Result::ok) {
@@ -179,7 +179,7 @@ fn foreign_if_damaged(error: StoreError) -> StoreError {
 enum Access {
     Write,
     Read,
-    /// Nobody else has it open, and nothing may change.
+    /// It is not open elsewhere, and nothing may change.
     Still,
 }
 

@@ -147,7 +147,7 @@ impl Session {
     }
 
     /// Counts the transaction, and keeps the catalog's other counts in step with its rows, in the
-    /// same transaction: so nobody has to walk over a catalog to know how much it holds.
+    /// same transaction: so how much it holds is known without a walk over the catalog.
     fn write_counts(&self) -> Result<()> {
         let done = match self.counted.get() {
             (0, 0) => self

@@ -178,7 +178,7 @@ async fn what_small_objects_leave_free_is_for_small_objects_even_on_a_full_disk(
     small.bucket.catalog.close().await;
 }
 
-/// Somebody else has taken the last byte, so that SQLite itself meets the end of the disk.
+/// Others have taken the last byte, so that SQLite itself meets the end of the disk.
 #[tokio::test]
 async fn a_disk_without_any_space_is_left_behind() {
     let Some(mut small) = SmallBucket::new(12).await else {

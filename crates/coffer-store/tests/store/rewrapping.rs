@@ -230,7 +230,7 @@ async fn replacing_many_keys_makes_nobody_wait() {
     }
 }
 
-/// The plaintext of every page in database and log, as whoever has the catalog's key finds it.
+/// The plaintext of every page in database and log, as the catalog's key opens it.
 fn pages(bucket: &Bucket) -> Vec<Vec<u8>> {
     let file = fs::read(bucket.dir.path().join("catalog.db")).unwrap();
     let log = fs::read(bucket.dir.path().join("catalog.db-wal")).unwrap_or_default();

@@ -65,7 +65,7 @@ async fn only_orphans_are_swept() {
         assert!(bucket.blobs.path(id).exists());
     }
     assert!(stranger.join("README").exists());
-    // What a crash would leave of a write: after a new start nobody is writing it any more.
+    // What a crash would leave of a write: after a new start it has no writer any more.
     let id = being_written.id();
     let after_start = BlobStore::new(bucket.dir.path(), BUCKET_ID);
     assert_eq!(after_start.sweep(&bucket.catalog).await.unwrap().files, 1);

@@ -1,6 +1,6 @@
 //! How descriptions, tags and checksums are written into columns: small text, read back strictly.
 //!
-//! The text comes out of sealed pages, so nobody without the key can have altered it; it is
+//! The text comes out of sealed pages, so only the key can have altered it; it is
 //! bounded and checked all the same, for a fault must be an error and never a panic.
 
 use std::collections::BTreeMap;
