@@ -186,8 +186,8 @@ impl DiskState {
                 continue;
             };
             for (start, piece) in by_sector(*offset, bytes) {
-                // Also a sector that is written again with what it holds: a disk doesn't compare, and
-                // one that fails within the sector spoils it all the same.
+                // Also a sector that is written again with what it holds: a disk doesn't compare,
+                // and one that stops within the sector spoils it all the same.
                 match random.below(8) {
                     0..3 => file.durable.write(start, piece),
                     3..6 => {}

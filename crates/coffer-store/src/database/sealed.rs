@@ -70,8 +70,8 @@ impl Database {
     }
 
     /// Opens a database that is not open elsewhere for reading, and leaves it and its folder
-    /// exactly as they are: for looking into the data of a stopped server. What a killed one left in the log
-    /// is read, too.
+    /// exactly as they are: for looking into the data of a stopped server. What a killed one left
+    /// in the log is read, too.
     ///
     /// # Errors
     /// As [`Database::open`].
