@@ -4,8 +4,8 @@
 //! An older catalog that was put back does not know of blobs that were committed since, and takes
 //! them for garbage. So the number of the newest commit is noted beside it, after each commit and
 //! without waiting for the disk: a catalog that is behind its note has lost commits. Then, and
-//! when the caller says so, the bucket is in doubt, and a sweep keeps what it would remove, until the
-//! operator takes the doubt away.
+//! when the caller says so, the bucket is in doubt, and a sweep keeps what it would remove, until
+//! the operator takes the doubt away.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
