@@ -12,7 +12,7 @@ use crate::load_client::load::{Client, Connections};
 use crate::machine::disk;
 use crate::machine::pinning;
 use crate::report::figures::{Quantity, Sample};
-use crate::report::stats;
+use coffer_measure::statistics;
 
 /// How thoroughly to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Bench {
         let seconds = outcome.elapsed.as_secs_f64();
         let bytes = outcome.body_bytes as f64;
         let mut milliseconds =
-            |percent| stats::percentile(&mut outcome.latencies_ns, percent) as f64 / 1e6;
+            |percent| statistics::percentile(&mut outcome.latencies_ns, percent) as f64 / 1e6;
         Ok(Sample::from([
             (
                 Quantity::ServerCpuSecondsPerGigabyte,

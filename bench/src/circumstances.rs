@@ -1,12 +1,12 @@
 //! What a figure is worth nothing without: the machine, the versions, the settings.
 
-use std::fs;
 use std::process::Command;
 
 use crate::bench::Bench;
 use crate::contenders::nginx;
-use crate::load_client::tls::CIPHER_SUITE;
 use crate::machine::pinning::{CLIENT_CORE, SERVER_CORE};
+use coffer_measure::machine;
+use coffer_measure::tls::CIPHER_SUITE;
 
 /// Lines of text, for people.
 pub fn describe(bench: &Bench) -> Vec<String> {
@@ -41,25 +41,16 @@ pub fn describe(bench: &Bench) -> Vec<String> {
 }
 
 fn machine() -> String {
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .unwrap_or("");
-    let model = model.trim_start_matches([' ', '\t', ':']);
     // Not `available_parallelism`: this thread is pinned.
-    let cores = cpu
-        .lines()
-        .filter(|line| line.starts_with("processor"))
-        .count();
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let system = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let system = system
-        .lines()
-        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
-        .unwrap_or("");
-    let (kernel, system) = (kernel.trim(), system.trim_matches('"'));
-    format!("{model}, {cores} cores, Linux {kernel}, {system}")
+    let cores = machine::read("/proc/cpuinfo");
+    let cores = cores.lines().filter(|line| line.starts_with("processor"));
+    format!(
+        "{}, {} cores, Linux {}, {}",
+        machine::processor(),
+        cores.count(),
+        machine::kernel(),
+        machine::system()
+    )
 }
 
 fn first_line(command: &mut Command) -> Option<String> {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use coffer_measure::error::MeasureError;
+
 /// Why a benchmark could not run, or why its figures must not be believed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
@@ -13,12 +15,12 @@ pub enum BenchError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// TLS could not be set up.
+    /// What bench and lab measure with failed.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    /// TLS failed on a connection.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// The bench's own certificate could not be made.
-    #[error("making a certificate: {0}")]
-    Certificate(#[from] rcgen::Error),
     /// A record did not open, or was of a kind that has no place here.
     #[error("TLS record: {what}")]
     Record {
@@ -89,20 +91,6 @@ pub enum BenchError {
         program: PathBuf,
         /// How to get it.
         hint: &'static str,
-    },
-    /// A file of `/proc` that doesn't read as documented in proc(5).
-    #[error("cannot make sense of {path}")]
-    Proc {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file that a server wrote and that doesn't read as documented.
-    #[error("{path}: {what}")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What is missing in it.
-        what: &'static str,
     },
 }
 

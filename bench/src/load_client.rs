@@ -4,8 +4,6 @@
 
 pub mod content;
 
-pub mod tls;
-
 pub mod tls_records;
 
 pub mod response;

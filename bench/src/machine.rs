@@ -1,9 +1,7 @@
-//! The machine that is measured on: its cores and its disk, and what processes take of it. What is
+//! The machine that is measured on: its cores and its disk, and the servers on it. What is
 //! asked of a server is in [`crate::works`].
 
 pub mod pinning;
-
-pub mod procstat;
 
 pub mod disk;
 

@@ -194,9 +194,10 @@ fn sync(descriptor: c_long, real: impl FnOnce() -> c_long) -> c_long {
     let Some(status) = status_of(descriptor) else {
         return real();
     };
-    let (kind, what) = match status.is_folder {
-        true => (Kind::SyncFolder, What::SyncFolder),
-        false => (Kind::Sync, What::Sync),
+    let (kind, what) = if status.is_folder {
+        (Kind::SyncFolder, What::SyncFolder)
+    } else {
+        (Kind::Sync, What::Sync)
     };
     let inode = status.inode;
     let record = Record {

@@ -8,7 +8,7 @@
 //! | 8 | the first counted call that fails, from 0 |
 //! | 16 | how many fail in a row |
 //! | 24 | with which error |
-//! | 32 | how many were counted; whoever sets the others sets this to 0 |
+//! | 32 | how many were counted; the program that sets the others sets this to 0 |
 //! | 40 | how many failed |
 //! | 48 | the length of a text; a call counts only if its path holds it |
 //! | 56 | that text |

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{LabError, Result};
 
+/// What the settings of contenders that speak TLS say.
+pub const TLS_SETTINGS: &str = "TLS 1.3, AES-256-GCM, connected before the measurement";
+
 /// Where the encryption is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,5 +1,7 @@
 //! What can stop the lab. A contender that can't run is not among them: that is a finding.
 
+use coffer_measure::error::MeasureError;
+
 /// Why an experiment could not run, or why its figures must not be believed.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -52,6 +54,22 @@ pub enum LabError {
         /// Its status, or what it said.
         what: String,
     },
+}
+
+impl From<MeasureError> for LabError {
+    fn from(error: MeasureError) -> Self {
+        match error {
+            MeasureError::Io { action, source } => Self::Io { action, source },
+            MeasureError::Unreadable { path, what } => Self::Data {
+                file: path.display().to_string(),
+                what: what.to_owned(),
+            },
+            other => Self::Cipher {
+                contender: "TLS".into(),
+                what: other.to_string(),
+            },
+        }
+    }
 }
 
 /// The result of anything in the lab.

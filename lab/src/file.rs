@@ -19,12 +19,12 @@ use crate::contender::{Availability, Contender};
 use crate::error::{Doing, Result};
 use crate::file::roster::{Entry, entries};
 use crate::file::store::{Store, check};
-use crate::host::cost::Watch;
 use crate::host::folder::{Folder, Room};
 use crate::measuring::content::{BLOCK_BYTES, Content, Sink};
 use crate::measuring::progress::Progress;
 use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::record::{Axis, Experiment, Sample};
+use coffer_measure::cpu_time::Watch;
 
 const BLOCKS: Amounts<u64> = Amounts {
     full: 1000,

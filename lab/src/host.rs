@@ -5,12 +5,12 @@ pub mod kernel_crypto;
 
 pub mod machine;
 
-pub mod cost;
-
 pub mod undo;
 
 pub mod programs;
 
 pub(crate) mod folder;
+
+pub mod kernel_tls;
 
 pub mod coffer_server;

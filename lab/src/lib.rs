@@ -16,8 +16,6 @@ pub mod raw;
 
 pub mod file;
 
-pub mod wire;
-
 pub mod sendfile;
 
 pub mod net;

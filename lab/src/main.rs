@@ -223,7 +223,7 @@ fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {
         record.agreements.extend(agreed);
         record.experiments.extend(measured);
         record.after = Conditions::look();
-        // Whoever is interrupted later keeps what was measured by then.
+        // An interruption leaves what was measured by then.
         write_json(&record, json)?;
     }
     show(&record, json, measuring.report.as_deref())

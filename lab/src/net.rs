@@ -15,7 +15,6 @@ use std::thread;
 
 use crate::contender::{Availability, Contender, Placement};
 use crate::error::{Doing, LabError, Result};
-use crate::host::cost::Watch;
 use crate::host::folder::{Folder, Room};
 use crate::measuring::content::{BLOCK_BYTES, Content, Sink};
 use crate::measuring::progress::Progress;
@@ -25,7 +24,8 @@ use crate::net::roster::{Entry, entries};
 use crate::net::session::Session;
 use crate::net::tap::Tap;
 use crate::record::{Axis, Experiment, Sample};
-use crate::wire::tls::Tls;
+use coffer_measure::cpu_time::Watch;
+use coffer_measure::tls::Tls;
 
 const BLOCKS: Amounts<u64> = Amounts {
     full: 500,
@@ -270,9 +270,10 @@ fn check(entry: &Entry, line: &Line<'_>) -> Result<()> {
     }
     Err(LabError::Data {
         file: entry.contender.name.clone(),
-        what: match readable {
-            true => "plaintext goes over the wire".into(),
-            false => "nothing was seen on the wire: the link leads somewhere else".into(),
+        what: if readable {
+            "plaintext goes over the wire".into()
+        } else {
+            "nothing was seen on the wire: the link leads somewhere else".into()
         },
     })
 }
@@ -282,7 +283,7 @@ mod tests {
     use super::*;
     use crate::net::link::Kind;
 
-    /// A link on which nobody encrypts, called encrypted: as IPsec would be whose policy is wrong.
+    /// A link on which nothing encrypts, called encrypted: as IPsec would be whose policy is wrong.
     #[test]
     fn plaintext_on_the_wire_is_caught() {
         let entry = |placement| Entry {

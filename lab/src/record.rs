@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::contender::Contender;
 use crate::host::machine::{Conditions, Machine};
 
-pub mod stats;
-
 pub mod published;
 
 pub mod shares;
 
-use self::stats::Estimate;
+use coffer_measure::statistics::Estimate;
 
 /// The version of the JSON form.
 pub const FORMAT: u32 = 1;

@@ -85,7 +85,7 @@ fn day(date: &str) -> &str {
 const INSTRUCTIONS: &str = "Bytes per 1,000 instructions are no speed. A simulated processor ran \
      this kernel, whose clock moves on by one with each instruction, whatever that one costs \
      on a real one: one round of AES by AES-NI counts as much as an addition. The figures are the \
-     same in every run, and tell how much work each way makes; where somebody waits, time passes \
+     same in every run, and tell how much work each way makes; where one end waits, time passes \
      without instructions.";
 
 fn counts_instructions(record: &Record) -> bool {

@@ -17,16 +17,16 @@ use std::time::Instant;
 
 use crate::contender::Contender;
 use crate::error::{Doing, LabError, Result};
-use crate::host::cost::ThreadCost;
 use crate::host::folder::{Folder, Room};
+use crate::host::kernel_tls;
 use crate::measuring::observe::{self, observe};
 use crate::measuring::progress::Progress;
 use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
 use crate::record::{Axis, Counts, Experiment, Observed, Sample};
 use crate::sendfile::way::{Files, Keys, Way};
-use crate::wire::kernel_tls;
-use crate::wire::loopback::tcp_pair;
-use crate::wire::tls::Tls;
+use coffer_measure::cpu_time::ThreadCost;
+use coffer_measure::loopback::tcp_pair;
+use coffer_measure::tls::Tls;
 
 /// Sizes of the files and how often each is sent: those of B. Where instructions are counted, more
 /// transfers and greater files tell the same, slowly.

@@ -1,4 +1,4 @@
-//! The report of a real, very short run: complete, self-contained, and nobody disappears.
+//! The report of a real, very short run: complete, self-contained, and no contender disappears.
 
 use std::path::Path;
 use std::process::Command;

@@ -19,8 +19,9 @@ pub const FLOORS: [(&str, u8); 11] = [
     ("coffer", 4),
 ];
 
-/// Beside the house: they may see all and are seen by none.
-pub const ASIDE: [&str; 5] = [
+/// Beside the house: they may see all, and nothing of the house sees them.
+pub const ASIDE: [&str; 6] = [
+    "coffer-measure",
     "coffer-lab",
     "coffer-bench",
     "coffer-faults",
@@ -62,13 +63,14 @@ fn floor_of(name: &str) -> Option<u8> {
 
 /// What is wrong with `name` depending on `dependency`, if anything is. Crates aside have no floor.
 fn broken(name: &str, floor: Option<u8>, dependency: &str) -> Option<String> {
+    // What stands aside may share what it measures with.
+    let own = floor?;
     if ASIDE.contains(&dependency) {
         return Some(format!(
-            "depends on `{dependency}`, which stands aside: nobody may see it"
+            "depends on `{dependency}`, which stands aside: nothing of the house may see it"
         ));
     }
     let below = floor_of(dependency)?;
-    let own = floor?;
     (below >= own).then(|| {
         format!(
             "`{name}` (floor {own}) depends on `{dependency}` (floor {below}): only lower floors \
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sees_what_stands_aside() {
+    fn the_house_does_not_see_what_stands_aside() {
         for aside in ASIDE {
             let manifest = format!("[package]\nname = 'coffer'\n[dependencies]\n{aside} = '1'");
             assert_eq!(findings(&manifest).len(), 1, "{manifest}");

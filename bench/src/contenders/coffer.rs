@@ -13,7 +13,7 @@ use crate::load_client::connection::Request;
 use crate::load_client::content::Content;
 use crate::load_client::load::Client;
 use crate::load_client::response::Expected;
-use crate::load_client::tls;
+use crate::load_client::tls_records::client_config;
 use crate::machine::server_process::{Ready, ServerProcess, free_address};
 
 const BUCKET: &str = "bench";
@@ -64,7 +64,7 @@ impl Coffer {
         }
         let ready = Ready::Says("ready");
         let process = ServerProcess::start("coffer", command, pinned, ready, folder)?;
-        let tls = tls::client_config(&data.join("tls").join("ca.pem"))?;
+        let tls = client_config(&data.join("tls").join("ca.pem"))?;
         let coffer = Self {
             endpoint: Endpoint {
                 name: "coffer",

@@ -10,8 +10,9 @@ use crate::error::{BenchError, Doing, Result};
 use crate::load_client::connection::Request;
 use crate::load_client::load::Client;
 use crate::load_client::response::Expected;
-use crate::load_client::tls::{self, CIPHER_SUITE, Identity};
+use crate::load_client::tls_records::client_config;
 use crate::machine::server_process::{Ready, ServerProcess, free_address};
+use coffer_measure::tls::{CIPHER_SUITE, Identity};
 
 /// Where Debian puts it, which is not on the path of every user; and where
 /// `scripts/install-bench-peers` does.
@@ -53,7 +54,7 @@ impl Nginx {
             .args(["-e", "stderr"]);
         let ready = Ready::Accepts(address);
         let process = ServerProcess::start("nginx", command, pinned, ready, folder)?;
-        let tls = tls::client_config(&identity.certificate)?;
+        let tls = client_config(&identity.certificate)?;
         Ok(Self {
             endpoint: Endpoint {
                 name: "nginx https",

@@ -24,8 +24,9 @@ use crate::error::{BenchError, Doing, Result};
 use crate::load_client::connection::Request;
 use crate::load_client::load::Client;
 use crate::load_client::response::Expected;
-use crate::load_client::tls::{self, Identity};
+use crate::load_client::tls_records::client_config;
 use crate::machine::server_process::{Ready, ServerProcess, free_address};
+use coffer_measure::tls::Identity;
 
 /// The option of the bench's own program that makes it this server.
 pub const OPTION: &str = "--receive-into";
@@ -54,7 +55,7 @@ impl Receiver {
             .arg(address.to_string());
         let ready = Ready::Says("ready");
         let process = ServerProcess::start("receiver", command, pinned, ready, folder)?;
-        let tls = tls::client_config(&identity.certificate)?;
+        let tls = client_config(&identity.certificate)?;
         let endpoint = Endpoint {
             name: "receive and write",
             process,
@@ -109,7 +110,7 @@ impl Receives for Receiver {
 
 /// The server itself: runs until it is killed.
 pub fn serve(folder: &Path, address: std::net::SocketAddr) -> Result<()> {
-    let tls = TlsAcceptor::from(tls::server_config(&Identity::in_folder(folder))?);
+    let tls = TlsAcceptor::from(Identity::in_folder(folder).server()?);
     let folder: Arc<Path> = folder.into();
     // Not pinned, or on several cores: as many workers as cores, as coffer has.
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -14,7 +14,7 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::error::{BenchError, Doing, Result};
 use crate::load_client::connection::{Connection, Request, Scratch};
 use crate::load_client::content::Content;
-use crate::machine::procstat::thread_cpu_seconds;
+use coffer_measure::cpu_time::thread_cpu_seconds;
 
 /// Nothing that is measured here takes as long.
 const STALLED_AFTER: Duration = Duration::from_secs(300);

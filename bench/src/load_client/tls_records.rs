@@ -5,9 +5,12 @@
 //! records of a direction).
 
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use rustls::ConnectionTrafficSecrets;
+use coffer_measure::tls::client_trusting;
+use rustls::{ClientConfig, ConnectionTrafficSecrets};
 
 use crate::error::{BenchError, Result};
 
@@ -23,6 +26,14 @@ const NONCE_BYTES: usize = 12;
 
 const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
+
+/// For a client that trusts what one PEM file holds, and that protects records on its own: secrets
+/// can be extracted from its connections.
+pub fn client_config(trusted: &Path) -> Result<Arc<ClientConfig>> {
+    let mut config = client_trusting(trusted)?;
+    config.enable_secret_extraction = true;
+    Ok(Arc::new(config))
+}
 
 /// One direction's key, and the number of the next record.
 pub struct Direction {

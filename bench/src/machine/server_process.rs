@@ -1,7 +1,7 @@
 //! A server under measurement, as a process on the server's core.
 
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{BenchError, Doing, Result};
 use crate::machine::pinning;
-use crate::machine::procstat::{self, Resident};
+use coffer_measure::loopback;
+use coffer_measure::process::{self, Resident};
 
 const START_MOST: Duration = Duration::from_secs(20);
 const STOP_MOST: Duration = Duration::from_secs(20);
@@ -92,17 +93,17 @@ impl ServerProcess {
 
     /// User and system time of all its threads and workers so far.
     pub fn cpu_seconds(&self) -> Result<f64> {
-        procstat::cpu_seconds(self.child.id())
+        Ok(process::cpu_seconds(self.child.id())?)
     }
 
     /// Its memory and that of its workers.
     pub fn resident(&self) -> Result<Resident> {
-        procstat::resident(self.child.id())
+        Ok(process::resident(self.child.id())?)
     }
 
     /// Lets the peak of its memory begin anew.
     pub fn forget_peak(&self) -> Result<()> {
-        procstat::forget_peak(self.child.id())
+        Ok(process::forget_peak(self.child.id())?)
     }
 }
 
@@ -129,10 +130,7 @@ impl Drop for ServerProcess {
     }
 }
 
-/// An address that nobody listens on at the moment.
+/// An address that no program listens on at the moment.
 pub fn free_address() -> Result<SocketAddr> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    listener
-        .and_then(|listener| listener.local_addr())
-        .doing(|| "looking for a free port".into())
+    loopback::free_address().doing(|| "looking for a free port".into())
 }

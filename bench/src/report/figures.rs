@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::report::stats::{self, Spread};
+use coffer_measure::statistics::{self, Spread};
 
 /// What a figure tells. The order is that of the table's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -145,7 +145,7 @@ impl Work {
         let [ours, peer] = self.series.as_slice() else {
             return None;
         };
-        Some(stats::ratios(
+        Some(statistics::ratios(
             &ours.values(self.key),
             &peer.values(self.key),
         ))

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::report::figures::{Report, Series, Work};
-use crate::report::stats::Spread;
+use coffer_measure::statistics::Spread;
 
 const HEADINGS: [&str; 6] = [
     "work",

@@ -13,8 +13,8 @@ use rusqlite::{Connection, params};
 use crate::error::{BenchError, Result};
 use crate::load_client::content::Content;
 use crate::machine::pinning;
-use crate::machine::procstat::thread_cpu_seconds;
 use crate::report::figures::{Quantity, Sample};
+use coffer_measure::cpu_time::thread_cpu_seconds;
 
 /// Rows in a transaction: as many as there are connections that wait for one.
 const GROUP_ROWS: usize = 32;

@@ -55,7 +55,7 @@ pub fn memory(bench: &Bench) -> Result<Vec<Work>> {
         .map(|object| coffer.put(object))
         .zip(gets(CONNECTIONS));
     let both_ways: Vec<_> = both_ways.flat_map(|(put, get)| [put, get]).collect();
-    // As many again as there are connections: whoever sent first reads next, or sends again.
+    // As many again as there are connections: a client that sent first reads next, or sends again.
     let both_bytes = peak_of(both_ways.clone(), CONNECTIONS)?;
     let twice_bytes = if bench.effort.quick {
         None

@@ -1,8 +1,8 @@
 //! Interleaving: A B A B, so that what the machine goes through falls on all alike.
 
-use std::collections::BTreeMap;
+use coffer_measure::rounds::Rounds;
 
-use crate::error::Result;
+use crate::error::{BenchError, Result};
 use crate::report::figures::{Quantity, Sample, Series, Target, Work};
 
 /// A contender of a work: its name, and what measures it in a round.
@@ -21,25 +21,30 @@ pub fn interleave(
     rounds: usize,
     mut entrants: Vec<Entrant<'_>>,
 ) -> Result<Work> {
-    let mut samples: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
-    for round in 0..rounds {
-        for (index, entrant) in entrants.iter_mut().enumerate() {
-            let sample = (entrant.measure)(round)?;
-            if let Some(&value) = sample.get(&key) {
-                let (value, unit) = (key.format(value), key.unit());
-                eprintln!(
-                    "{title} · {}/{rounds} · {}: {value} {unit}",
-                    round + 1,
-                    entrant.name
-                );
-            }
-            samples.entry(index).or_default().push(sample);
+    let turns = Rounds {
+        warm_up: 0,
+        counted: rounds,
+    };
+    let samples = turns.interleave(entrants.len(), |round, turn| {
+        let entrant = &mut entrants[turn];
+        let sample = (entrant.measure)(round)?;
+        if let Some(&value) = sample.get(&key) {
+            let (value, unit) = (key.format(value), key.unit());
+            eprintln!(
+                "{title} · {}/{rounds} · {}: {value} {unit}",
+                round + 1,
+                entrant.name
+            );
         }
-    }
-    let series = entrants.iter().enumerate().map(|(index, entrant)| Series {
-        contender: entrant.name.to_owned(),
-        samples: samples.remove(&index).unwrap_or_default(),
-    });
+        Ok::<_, BenchError>(sample)
+    })?;
+    let series = entrants
+        .iter()
+        .zip(samples)
+        .map(|(entrant, samples)| Series {
+            contender: entrant.name.to_owned(),
+            samples,
+        });
     let series = series.collect();
     Ok(Work {
         title: title.to_owned(),

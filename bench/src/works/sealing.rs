@@ -13,10 +13,10 @@ use coffer_seal::{Context, Opener, Sealer, SecretKey, seal};
 use crate::bench::{Bench, Effort};
 use crate::error::Result;
 use crate::machine::pinning;
-use crate::machine::procstat::thread_cpu_seconds;
 use crate::report::figures::{Quantity, Sample, Target, Work};
-use crate::report::stats::Spread;
 use crate::works::rounds::{Entrant, interleave};
+use coffer_measure::cpu_time::thread_cpu_seconds;
+use coffer_measure::statistics::Spread;
 
 /// Chunks in a burst: a burst takes a few milliseconds, less than what disturbs the machine.
 const BURST_CHUNKS: usize = 4_096;

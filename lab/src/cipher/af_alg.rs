@@ -92,7 +92,7 @@ pub(super) fn connect(
         size.map_err(Missing::Key)?;
     }
     let operation = accept4(transform.as_raw_fd(), flags).map_err(Missing::Key)?;
-    // SAFETY: accept4 has just given this descriptor, and nobody else knows it.
+    // SAFETY: accept4 has just given this descriptor, and nothing else knows it.
     let operation = unsafe { OwnedFd::from_raw_fd(operation) };
     // Without the right to it, messages go in pieces, or not at all: seen when they are sent.
     let _ = setsockopt(&operation, sockopt::SndBufForce, &SOCKET_BYTES);

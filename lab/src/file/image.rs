@@ -50,7 +50,7 @@ const DM_CRYPT: [&str; 9] = [
     "4096",
 ];
 
-/// Whoever reads or writes encrypts, instead of the kernel's work queues on all cores.
+/// The program that reads or writes encrypts, instead of the kernel's work queues on all cores.
 const INLINE: [&str; 2] = ["--perf-no_read_workqueue", "--perf-no_write_workqueue"];
 
 /// `FS_IOC_ADD_ENCRYPTION_KEY` and `FS_IOC_SET_ENCRYPTION_POLICY` of linux/fscrypt.h.
@@ -122,7 +122,7 @@ pub(super) fn unmount(mount_point: &Path) -> Undo {
     let mount_point = mount_point.to_owned();
     Undo::by(move || {
         if is_mounted(&mount_point) && !clean_up(command("umount").arg(&mount_point)) {
-            // Somebody looks into it: it goes when they leave.
+            // Another program looks into it: it goes when that leaves.
             clean_up(command("umount").arg("-l").arg(&mount_point));
         }
     })

@@ -66,9 +66,10 @@ pub(super) fn check(contender: &Contender, store: &mut dyn Store) -> Result<()> 
     }
     Err(LabError::Data {
         file: contender.name.clone(),
-        what: match readable {
-            true => "plaintext lies on the disk".to_owned(),
-            false => format!("the file was not found among {} at rest", files.len()),
+        what: if readable {
+            "plaintext lies on the disk".to_owned()
+        } else {
+            format!("the file was not found among {} at rest", files.len())
         },
     })
 }

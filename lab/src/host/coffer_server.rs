@@ -1,13 +1,14 @@
-//! A coffer server of the lab's own: a data folder, a port and an access key that nobody else uses.
+//! A coffer server of the lab's own, with a data folder, a port and an access key.
 
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use coffer_measure::loopback;
 use rusty_s3::Credentials;
 
 use crate::contender::Availability;
@@ -102,10 +103,7 @@ impl CofferServer {
 }
 
 fn free_address() -> Result<SocketAddr> {
-    let listener = TcpListener::bind("127.0.0.1:0").doing(|| "looking for a free port".into())?;
-    listener
-        .local_addr()
-        .doing(|| "looking for a free port".into())
+    loopback::free_address().doing(|| "looking for a free port".into())
 }
 
 /// Waits for the line that begins with `ready`, and goes on reading, so that the pipe never fills.

@@ -79,7 +79,7 @@ impl Room {
 }
 
 /// What is still at work during an interruption could put a file there between listing and
-/// removing: under another name nobody finds the folder any more.
+/// removing: under another name the folder is not found any more.
 fn remove(path: &Path) {
     let mut leaving = path.as_os_str().to_owned();
     leaving.push(".leaving");

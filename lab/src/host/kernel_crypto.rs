@@ -25,7 +25,7 @@ pub struct Driver {
 }
 
 /// Reads `/proc/crypto`; nothing where there is none. A template such as `xts(aes)` is listed only
-/// after somebody has asked for it.
+/// after a program has asked for it.
 pub fn drivers() -> Vec<Driver> {
     parse_drivers(&fs::read_to_string("/proc/crypto").unwrap_or_default())
 }

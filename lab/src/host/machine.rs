@@ -1,7 +1,6 @@
 //! The machine, and how busy it is.
 
-use std::fs;
-
+use coffer_measure::machine::{self, field, read};
 use serde::{Deserialize, Serialize};
 
 use crate::host::kernel_crypto::{Driver, drivers};
@@ -54,9 +53,7 @@ impl Machine {
         let has = |name: &&&str| flags.contains(*name);
         let aes = |driver: &Driver| driver.algorithm.contains("aes");
         Self {
-            processor: field(&processor, "model name")
-                .unwrap_or("unknown")
-                .to_owned(),
+            processor: machine::processor(),
             core_count: core_count(),
             instructions: INSTRUCTIONS
                 .iter()
@@ -64,9 +61,9 @@ impl Machine {
                 .map(|s| (*s).to_owned())
                 .collect(),
             memory_bytes: kibibytes(&read("/proc/meminfo"), "MemTotal").unwrap_or(0) * 1024,
-            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+            kernel: machine::kernel(),
             kernel_build: read("/proc/version").trim().to_owned(),
-            system: system(&read("/etc/os-release")),
+            system: machine::system(),
             virtual_machine: flags.contains(&"hypervisor"),
             drivers: drivers().into_iter().filter(aes).collect(),
         }
@@ -136,28 +133,8 @@ pub fn available_memory_bytes() -> u64 {
     kibibytes(&read("/proc/meminfo"), "MemAvailable").unwrap_or(0) * 1024
 }
 
-fn read(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default()
-}
-
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-    lines
-        .find(|(key, _)| key.trim() == name)
-        .map(|(_, value)| value.trim())
-}
-
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     field(text, name)?.strip_suffix(" kB")?.parse().ok()
-}
-
-fn system(os_release: &str) -> String {
-    let name = os_release
-        .lines()
-        .find_map(|line| line.strip_prefix("PRETTY_NAME="));
-    name.unwrap_or("unknown system")
-        .trim_matches('"')
-        .to_owned()
 }
 
 #[cfg(test)]

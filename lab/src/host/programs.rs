@@ -184,7 +184,7 @@ fn said(errors: Option<ChildStderr>) -> String {
 enum Life {
     /// It has not been started.
     Awaited,
-    /// It has, and its number is its own: nobody has taken its status yet.
+    /// It has, and its number is its own: its status was not taken yet.
     Begun(Pid),
     /// Its number may be another's; or it must not be started any more.
     Over,
@@ -238,7 +238,7 @@ impl Running {
     fn end_of_itself(&mut self) -> Result<ExitStatus> {
         // Who reads to the end of the input would wait for ever.
         drop(self.child.stdin.take());
-        // Its number stays its own until nobody may end it any more.
+        // Its number stays its own until none may end it any more.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let id = Pid::from_child(&self.child);
         while matches!(waitid(WaitId::Pid(id), options), Err(Errno::INTR)) {}

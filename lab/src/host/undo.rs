@@ -1,7 +1,7 @@
 //! What must be undone, whatever happens: at the end, on an error, on a panic, on Ctrl-C.
 //!
 //! Each mount, namespace, loop device, folder and process is registered before it is made, so that
-//! there is no moment in which it is there and nobody would undo it. To undo what was never made
+//! there is no moment in which it is there and would not be undone. To undo what was never made
 //! does nothing, and says nothing. Those that are left are undone newest first.
 
 use std::any::Any;
@@ -113,7 +113,7 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Registers `action`. It runs once, and must not fail loudly: there is nobody left to ask. It
+    /// Registers `action`. It runs once, and must not fail loudly: there is nothing left to ask. It
     /// starts programs, if any, with [`crate::host::programs::clean_up`]; others start no more.
     pub fn by(action: impl FnOnce() + Send + 'static) -> Self {
         REGISTRY.register(Box::new(action))

@@ -33,10 +33,7 @@ pub enum Accelerator {
 impl Accelerator {
     /// What looks usable here. Only a boot tells whether it is.
     pub fn found() -> Self {
-        match kvm().runs() {
-            true => Self::Kvm,
-            false => Self::Tcg,
-        }
+        if kvm().runs() { Self::Kvm } else { Self::Tcg }
     }
 
     /// What the clock of the virtual machine counts.
@@ -112,9 +109,10 @@ pub fn contenders() -> Vec<Contender> {
             "Debian or one of its relatives: QEMU and kernels come as its packages",
         ),
     };
-    let with_kvm = match packages.runs() {
-        true => kvm(),
-        false => packages.clone(),
+    let with_kvm = if packages.runs() {
+        kvm()
+    } else {
+        packages.clone()
     };
     vec![
         machine(Accelerator::Kvm, with_kvm),

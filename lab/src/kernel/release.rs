@@ -20,7 +20,7 @@ pub(super) enum Choice {
     Stable,
     /// The newer one that is built for Debian 12.
     Backports,
-    /// One that somebody built.
+    /// One that the user built.
     Own(PathBuf),
 }
 

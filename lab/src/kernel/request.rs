@@ -1,4 +1,4 @@
-//! What somebody wants to run in a virtual machine.
+//! What is to run in a virtual machine.
 
 use std::path::PathBuf;
 

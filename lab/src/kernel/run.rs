@@ -86,7 +86,7 @@ fn failed(status: i32, said: &[String]) -> LabError {
     }
 }
 
-/// What each machine does. Where instructions are counted nobody disturbs another, so each
+/// What each machine does. Where instructions are counted none disturbs another, so each
 /// experiment gets a machine of its own: they run side by side, and the figures of one don't depend
 /// on which others were asked for. Where time is measured, one follows the other.
 fn works(work: &Work, accelerator: Accelerator) -> Vec<Work> {
@@ -145,7 +145,7 @@ fn named(request: &Request, cache: &Path) -> Result<Kernel> {
     release::obtain(&Choice::parse(&request.kernel)?, cache)
 }
 
-/// Where KVM starts no kernel, and nobody asked for it, instructions are counted instead.
+/// Where KVM starts no kernel, and it was not asked for, instructions are counted instead.
 fn on_what_works<T>(
     request: &Request,
     run: impl Fn(Accelerator) -> std::result::Result<T, Failure>,

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::contender::Contender;
-use crate::error::Result;
-use crate::host::cost::{Watch, process_cpu_seconds};
+use crate::error::{LabError, Result};
 use crate::host::machine::core_count;
 use crate::measuring::progress::Progress;
 use crate::record::{Axis, Experiment, Noise, Point, Sample, Series, Unit};
+use coffer_measure::cpu_time::{Watch, process_cpu_seconds};
+use coffer_measure::rounds::Rounds;
 
 /// A pause in which others are looked at.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -123,34 +124,34 @@ pub struct Plan<'a> {
 pub fn run(mut plan: Plan<'_>, effort: Effort) -> Result<Experiment> {
     let rounds = effort.round_count();
     let progress = Progress::new(&plan.title, plan.entrants.len() * (rounds + 1));
-    let mut samples = vec![Vec::new(); plan.entrants.len()];
     let mut others = Others::default();
     if plan.whole_machine {
         others.add_pause();
     }
-    for round in 0..=rounds {
-        for (entrant, samples) in plan.entrants.iter_mut().zip(&mut samples) {
-            progress.say(&plan.contenders[entrant.contender].name);
-            let (watch, own) = (Watch::new(), process_cpu_seconds());
-            let sample = (entrant.measure)()?;
-            let own = process_cpu_seconds() - own;
-            if plan.whole_machine {
-                others.add_stolen(&watch);
-            } else {
-                others.add(&watch, own.max(sample.cpu_seconds));
-            }
-            if round > 0 {
-                samples.push(sample);
-            }
-            progress.step();
+    let rounds = Rounds {
+        warm_up: 1,
+        counted: rounds,
+    };
+    let samples = rounds.interleave(plan.entrants.len(), |_, turn| {
+        let entrant = &mut plan.entrants[turn];
+        progress.say(&plan.contenders[entrant.contender].name);
+        let (watch, own) = (Watch::new(), process_cpu_seconds());
+        let sample = (entrant.measure)()?;
+        let own = process_cpu_seconds() - own;
+        if plan.whole_machine {
+            others.add_stolen(&watch);
+        } else {
+            others.add(&watch, own.max(sample.cpu_seconds));
         }
-    }
+        progress.step();
+        Ok::<_, LabError>(sample)
+    })?;
     if plan.whole_machine {
         others.add_pause();
     }
     let noise = match effort.unit {
         Unit::MegabytesPerSecond => others.noise(),
-        // The machine is simulated, and holds nobody else.
+        // The machine is simulated, and holds nothing else.
         Unit::BytesPerThousandInstructions => Noise::default(),
     };
     let mut series: Vec<Series> = plan.contenders.into_iter().map(without_points).collect();

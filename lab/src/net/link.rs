@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::{Doing, Result};
+use crate::host::kernel_tls;
 use crate::host::programs::{clean_up, command, run};
 use crate::host::undo::{Foundation, Undo};
 use crate::net::session::{Session, Stream};
-use crate::wire::kernel_tls;
-use crate::wire::tls::Tls;
+use coffer_measure::tls::Tls;
 
 /// Where the receiver listens, in its namespace.
 const PORT: u16 = 7000;

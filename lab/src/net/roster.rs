@@ -1,12 +1,12 @@
 //! Who takes part with networks, asked of this machine.
 
+use crate::contender::TLS_SETTINGS;
 use crate::contender::{Availability, Contender, Placement};
 use crate::host::kernel_crypto::Config;
+use crate::host::kernel_tls;
 use crate::host::programs::{command, find, run, version};
 use crate::net::link::{Kind, delete_later};
 use crate::net::session::Session;
-use crate::wire::kernel_tls;
-use crate::wire::tls;
 
 /// One that takes part.
 pub(super) struct Entry {
@@ -43,12 +43,12 @@ pub(super) fn entries() -> Vec<Entry> {
             Session::Plain,
         ),
         entry(
-            one("TLS, rustls", Placement::User, "rustls over aws-lc-rs").set(tls::SETTINGS),
+            one("TLS, rustls", Placement::User, "rustls over aws-lc-rs").set(TLS_SETTINGS),
             Kind::Wire,
             Session::Rustls,
         ),
         entry(
-            one("TLS, OpenSSL", Placement::User, openssl).set(tls::SETTINGS),
+            one("TLS, OpenSSL", Placement::User, openssl).set(TLS_SETTINGS),
             Kind::Wire,
             Session::OpenSsl,
         ),

@@ -10,12 +10,12 @@ use openssl::x509::store::X509StoreBuilder;
 use rustls::{ClientConnection, ServerConnection, StreamOwned};
 
 use crate::error::{LabError, Result};
-use crate::wire::tls::Tls;
+use coffer_measure::tls::Tls;
 
 /// Who encrypts within the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Session {
-    /// Nobody, or the link below.
+    /// Neither end, or the link below.
     Plain,
     Rustls,
     OpenSsl,

@@ -2,11 +2,11 @@
 
 use crate::contender::{Availability, Contender, Placement};
 use crate::error::{LabError, Result};
-use crate::host::cost::Watch;
 use crate::host::machine::core_count;
 use crate::host::programs::{command, run as run_program, version};
 use crate::measuring::rounds::{Effort, Entrant, Plan, run};
 use crate::record::{Axis, Experiment, Sample};
+use coffer_measure::cpu_time::Watch;
 
 const PROGRAM: &str = "openssl";
 

@@ -9,8 +9,8 @@ use coffer_seal::random_bytes;
 use crate::cipher::algorithm::{Algorithm, TAG_BYTES};
 use crate::cipher::{Cipher, CipherContender, Tag};
 use crate::error::Result;
-use crate::host::cost::thread_cpu_seconds;
 use crate::record::Sample;
+use coffer_measure::cpu_time::thread_cpu_seconds;
 
 /// To or from the sealed form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

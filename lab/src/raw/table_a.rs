@@ -9,9 +9,9 @@ use crate::cipher::algorithm::{Algorithm, BLOCK_BYTES, TAG_BYTES};
 use crate::cipher::{CipherContender, KernelModule, PlainLoop};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};
-use crate::host::cost::thread_cpu_seconds;
 use crate::measuring::rounds::{Effort, Entrant, Plan, run};
 use crate::record::{Axis, Experiment, Sample};
+use coffer_measure::cpu_time::thread_cpu_seconds;
 
 /// The experiment.
 pub(super) const ID: &str = "raw/table-a-loop";

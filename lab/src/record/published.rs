@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{LabError, Result};
-use crate::record::stats::Estimate;
+use coffer_measure::statistics::Estimate;
 
-/// A figure that somebody published, or a finding without one.
+/// A figure that was published, or a finding without one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {

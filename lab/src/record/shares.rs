@@ -1,8 +1,8 @@
 //! A ladder of kernels: how much each step has of the difference between the first and the last.
 
 use crate::record::published::Published;
-use crate::record::stats::Estimate;
 use crate::record::{Experiment, Unit};
+use coffer_measure::statistics::Estimate;
 
 /// The beginning of the names of such experiments.
 pub const FAMILY: &str = "kernel/configs/";

@@ -3,10 +3,10 @@
 mod jobs;
 
 use crate::contender::{Availability, Placement};
-use crate::record::stats::{CONFIDENCE, Estimate, ratio};
 use crate::record::{Experiment, Record, Series, Unit};
 use crate::report::advice::jobs::{JOBS, Job};
 use crate::report::table::{figure, place};
+use coffer_measure::statistics::{CONFIDENCE, Estimate, ratio};
 
 /// The best that a placement has to offer.
 #[derive(Debug, Clone)]
@@ -162,7 +162,9 @@ fn reasons(job: &Job, (experiment, x): Evidence<'_>, best: &[Best]) -> Vec<Strin
         )
     };
     match best {
-        [] => vec![format!("Not measured here: nobody could run “{title}”.")],
+        [] => vec![format!(
+            "Not measured here: no contender could run “{title}”."
+        )],
         [only] => vec![format!("{title}: {}{at}.", speed(only))],
         [first, second, ..] => {
             let compared = compared(experiment.unit, &first.estimate, &second.estimate);
@@ -177,9 +179,10 @@ fn reasons(job: &Job, (experiment, x): Evidence<'_>, best: &[Best]) -> Vec<Strin
 /// The interval, where there is one: what is counted does not vary.
 fn range(estimate: &Estimate) -> String {
     let (low, high) = (figure(estimate.low), figure(estimate.high));
-    match low == high {
-        true => String::new(),
-        false => format!(" ({low}–{high})"),
+    if low == high {
+        String::new()
+    } else {
+        format!(" ({low}–{high})")
     }
 }
 
@@ -212,7 +215,7 @@ fn doubt(unit: Unit, compared: [&Best; 2]) -> Option<String> {
     })
 }
 
-/// Placements that took part, but of which nobody could run: no figure is no zero.
+/// Placements that took part, but of which none could run: no figure is no zero.
 fn experiment_absences(experiment: &Experiment, best: &[Best]) -> Option<String> {
     let absent = |series: &&Series| {
         let placement = series.contender.placement;

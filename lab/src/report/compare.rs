@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::{Doing, LabError, Result};
-use crate::record::stats::ratio;
 use crate::record::{Experiment, FORMAT, Record};
 use crate::report::table::{figure, place};
+use coffer_measure::statistics::ratio;
 
 /// Reads a record that `--json` wrote.
 pub fn read(path: &Path) -> Result<Record> {

@@ -114,9 +114,10 @@ pub(super) fn marks<'a>(
     let mut letters = 'a'..='z';
     let mark = |&figure: &&'a Published| {
         let (x, value) = (figure.x?, figure.megabytes_per_second?);
-        let label = match figure.required {
-            true => format!("required {value}"),
-            false => letters.next().map_or(String::new(), String::from),
+        let label = if figure.required {
+            format!("required {value}")
+        } else {
+            letters.next().map_or(String::new(), String::from)
         };
         let (title, required) = (figure.line(), figure.required);
         let mark = Mark {

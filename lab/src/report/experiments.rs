@@ -85,7 +85,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
                     p.quiet { (experiment.unit.name()) }
                 }
             }
-            @if parts.is_empty() { p.empty { "Not measured here: nobody could run this." } }
+            @if parts.is_empty() { p.empty { "Not measured here: no contender could run this." } }
             div.parts {
                 @for part in &parts {
                     div {

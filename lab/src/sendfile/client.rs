@@ -9,7 +9,7 @@ use rustls::{ClientConnection, StreamOwned};
 
 use crate::error::{Doing, LabError, Result};
 use crate::sendfile::way::{Files, Keys, RECORD_BYTES, Way};
-use crate::wire::tls::Tls;
+use coffer_measure::tls::Tls;
 
 const TAG_BYTES: usize = 16;
 

@@ -12,7 +12,7 @@ use rustls::{ServerConnection, StreamOwned};
 use crate::error::{Doing, LabError, Result};
 use crate::sendfile::spliced::Splicer;
 use crate::sendfile::way::{Files, Keys, READ_BYTES, RECORD_BYTES, Way};
-use crate::wire::tls::Tls;
+use coffer_measure::tls::Tls;
 
 /// Sealed chunks that are read at a time.
 const CHUNKS_AT_ONCE: usize = READ_BYTES / CHUNK_BYTES;

@@ -10,7 +10,7 @@ use crate::cipher::AfAlgOperation;
 use crate::error::{Doing, LabError, Result};
 
 /// What goes through at a time. With more, one thread waits for ever: the socket of AF_ALG is full,
-/// and nobody empties it. A multiple of the cipher's blocks, so that its counter goes on.
+/// and nothing empties it. A multiple of the cipher's blocks, so that its counter goes on.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Two pipes, and the kernel's cipher between them.

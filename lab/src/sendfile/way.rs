@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 
 use crate::cipher::algorithm::Algorithm;
 use crate::cipher::roster::kernel_availability;
+use crate::contender::TLS_SETTINGS;
 use crate::contender::{Availability, Contender, Placement};
 use crate::error::{Doing, LabError, Result};
-use crate::wire::kernel_tls;
-use crate::wire::tls;
+use crate::host::kernel_tls;
 
 /// Bytes that are encrypted at a time: the most that a record of TLS holds.
 pub(super) const RECORD_BYTES: usize = 16_384;
@@ -77,10 +77,10 @@ impl Way {
             Self::Gcm => one("AES-256-GCM in the program", Placement::User, "aws-lc-rs")
                 .set("the way of 2001: read 256 KiB, encrypt in place 16 KiB at a time, write all"),
             Self::Tls => one("TLS in the program", Placement::User, rustls)
-                .set(tls::SETTINGS)
+                .set(TLS_SETTINGS)
                 .set("read 256 KiB, encrypt into records of 16 KiB, write all of them at once"),
             Self::SealedTls => one("sealed file, TLS in the program", Placement::User, rustls)
-                .set(tls::SETTINGS)
+                .set(TLS_SETTINGS)
                 .set("as coffer serves: read 16 chunks of 16 KiB, open them, encrypt into records")
                 .set("and write all of them at once"),
             Self::KernelTls => one(

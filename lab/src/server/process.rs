@@ -1,10 +1,11 @@
 //! A server in a process of its own, and what it costs.
 
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use coffer_measure::process::cpu_seconds_with_ended;
 
 use crate::error::{Doing, LabError, Result};
 use crate::host::coffer_server;
@@ -68,28 +69,6 @@ impl Server {
             Self::Mover { running, .. } => running.child.id(),
             Self::S3(s3) => s3.server.process_id(),
         };
-        let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        let ticks = cpu_ticks(&text).unwrap_or(0);
-        ticks as f64 / rustix::param::clock_ticks_per_second() as f64
-    }
-}
-
-/// utime, stime, cutime and cstime of `/proc/PID/stat` (proc(5), fields 14 to 17). The name of the
-/// program, in parentheses, may hold anything: fields are counted from the last closing one.
-fn cpu_ticks(stat: &str) -> Option<u64> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let fields = rest.split_ascii_whitespace().skip(11).take(4);
-    fields.map(|field| field.parse::<u64>().ok()).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_of_the_process_and_its_children() {
-        let stat = "42 (a ) b) S 1 42 42 0 -1 4194304 1 2 3 4 100 20 3 1 20 0 3 0 77 1 1";
-        assert_eq!(cpu_ticks(stat), Some(124));
-        assert_eq!(cpu_ticks("42 (x"), None);
+        cpu_seconds_with_ended(process)
     }
 }

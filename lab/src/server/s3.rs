@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coffer_measure::tls::client_trusting;
 use httparse::Status;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -16,7 +17,6 @@ use crate::error::{Doing, LabError, Result};
 use crate::host::coffer_server::{CofferServer, REGION};
 use crate::server::client::{Client, compare, connect};
 use crate::server::protocol::{ANSWER_BYTES_MAX, content};
-use crate::wire::tls;
 
 /// How long a signed request may be repeated.
 const SIGNED_FOR: Duration = Duration::from_secs(6 * 3600);
@@ -48,7 +48,7 @@ impl S3 {
     /// Starts a server on an empty data folder, and puts the content there.
     pub(super) fn start(program: &Path, data: &Path) -> Result<Self> {
         let server = CofferServer::start(program, data)?;
-        let tls = tls::client_trusting(&server.authority())?;
+        let tls = Arc::new(client_trusting(&server.authority())?);
         let endpoint = format!("https://{}", server.address);
         let bucket = endpoint.parse().map_err(failed)?;
         let bucket = Bucket::new(bucket, UrlStyle::Path, "lab", REGION).map_err(failed)?;

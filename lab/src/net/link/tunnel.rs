@@ -157,7 +157,7 @@ impl Link {
     }
 }
 
-/// Whether somebody listens on a port inside.
+/// Whether a program listens on a port inside.
 fn listens(namespace: &str, port: u16) -> Option<()> {
     let all = run(command("ip").args(["netns", "exec", namespace, "ss", "-ltnH"]));
     let port = format!(":{port} ");

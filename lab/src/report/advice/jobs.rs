@@ -1,7 +1,7 @@
 //! The jobs that there is advice for, and what tells about each.
 
-use crate::record::stats::{Estimate, ratio};
 use crate::record::{Experiment, Series};
+use coffer_measure::statistics::{Estimate, ratio};
 
 /// A job that an operator has, and the experiments that tell about it, the nearest first.
 pub(super) struct Job {

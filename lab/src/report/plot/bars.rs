@@ -3,9 +3,9 @@
 
 use maud::{Markup, html};
 
-use crate::record::stats::Estimate;
 use crate::report::plot::{WIDTH, colour};
 use crate::report::table::figure;
+use coffer_measure::statistics::Estimate;
 
 const ROW: f64 = 36.0;
 const LEFT: f64 = 6.0;

@@ -4,10 +4,10 @@ use std::cmp::Ordering::Equal;
 
 use maud::{Markup, html};
 
-use crate::record::stats::Estimate;
 use crate::report::plot::scale::{Scale, decades};
 use crate::report::plot::{WIDTH, colour};
 use crate::report::table::figure;
+use coffer_measure::statistics::Estimate;
 
 const HEIGHT: f64 = 270.0;
 const LEFT: f64 = 54.0;
@@ -230,7 +230,7 @@ mod tests {
             let (title, label) = (format!(">title of {name}<"), format!(">{name}</text>"));
             assert!(svg.contains(&title) && svg.contains(&label), "{name}");
         }
-        // The axis has their places too, though nobody was measured there.
+        // The axis has their places too, though nothing was measured there.
         assert!(svg.contains("4 thr."));
     }
 }

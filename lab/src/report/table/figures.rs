@@ -1,7 +1,7 @@
 //! Figures as they stand in tables and plots.
 
-use crate::record::stats::Estimate;
 use crate::record::{Axis, Point};
+use coffer_measure::statistics::Estimate;
 
 /// The kernel tells CPU time of other processes, and of the whole machine, in ticks (proc(5)).
 const TICK_SECONDS: f64 = 0.01;

@@ -9,7 +9,7 @@ use nix::sys::socket::sockopt::{SetUsize, TcpTlsRx, TcpTlsTx, TcpUlp, TlsCryptoI
 
 use crate::contender::Availability;
 use crate::host::kernel_crypto::Config;
-use crate::wire::loopback::tcp_pair;
+use coffer_measure::loopback::tcp_pair;
 
 /// What the settings of contenders say.
 pub const SETTINGS: &str = "TLS 1.3 records, AES-256-GCM, both ways, without a handshake; \

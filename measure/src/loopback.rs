@@ -1,7 +1,7 @@
-//! A connection within this machine.
+//! Addresses and connections within this machine.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
 /// Both ends of one over TCP; the first has connected, the second has accepted.
 pub fn tcp_pair() -> io::Result<(TcpStream, TcpStream)> {
@@ -11,4 +11,9 @@ pub fn tcp_pair() -> io::Result<(TcpStream, TcpStream)> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     Ok((client, server))
+}
+
+/// An address that no program listens on at the moment.
+pub fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }

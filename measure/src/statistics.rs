@@ -1,4 +1,4 @@
-//! Medians and how sure they are.
+//! Medians and how sure they are, spreads, percentiles.
 //!
 //! The interval of a median is taken from the samples' order: between the k-th smallest and the
 //! k-th largest of n independent samples lies the true median with probability
@@ -27,18 +27,11 @@ pub struct Estimate {
 impl Estimate {
     /// None when there are no samples.
     pub fn of(samples: &[f64]) -> Option<Self> {
-        let mut sorted = samples.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        let sorted = sorted(samples);
         let count = sorted.len();
         let rank = interval_rank(count)?;
-        let middle = count / 2;
-        let median = if count.is_multiple_of(2) {
-            (sorted[middle - 1] + sorted[middle]) / 2.0
-        } else {
-            sorted[middle]
-        };
         Some(Self {
-            median,
+            median: middle(&sorted),
             low: sorted[rank - 1],
             high: sorted[count - rank],
             confidence: coverage(count, rank),
@@ -83,6 +76,63 @@ pub fn ratio(ours: &Estimate, theirs: &Estimate) -> Estimate {
         low: ours.low / theirs.high,
         high: ours.high / theirs.low,
         confidence: ours.confidence * theirs.confidence,
+    }
+}
+
+/// What several rounds of one figure come to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// The middle one, or the mean of the two in the middle.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// None: there is nothing to look at.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let sorted = sorted(samples);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        Some(Self {
+            median: middle(&sorted),
+            min,
+            max,
+        })
+    }
+}
+
+/// The ratio of each round. Rounds are interleaved, so what disturbs the machine for a while
+/// disturbs both sides of a ratio, and the median of ratios is steadier than the ratio of medians.
+pub fn ratios(ours: &[f64], peer: &[f64]) -> Vec<f64> {
+    ours.iter()
+        .zip(peer)
+        .map(|(ours, peer)| ours / peer)
+        .collect()
+}
+
+/// The smallest value that at least `percent` of the values don't exceed (the nearest-rank
+/// method); 0 when there are none. Sorts `values`.
+pub fn percentile(values: &mut [u64], percent: f64) -> u64 {
+    values.sort_unstable();
+    let rank = (percent / 100.0 * values.len() as f64).ceil() as usize;
+    values.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+fn sorted(samples: &[f64]) -> Vec<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Of at least one, sorted: the one in the middle, or the mean of the two there.
+fn middle(sorted: &[f64]) -> f64 {
+    let upper = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) {
+        (sorted[upper - 1] + sorted[upper]) / 2.0
+    } else {
+        sorted[upper]
     }
 }
 
@@ -153,5 +203,34 @@ mod tests {
         assert!(slow.overlaps(&fast) && !slow.overlaps(&faster));
         let times = ratio(&faster, &slow);
         assert_eq!((times.median, times.low, times.high), (4.0, 2.0, 10.0));
+    }
+
+    #[test]
+    fn spreads() {
+        assert_eq!(
+            Spread::of(&[3.0, 1.0, 2.0]),
+            Some(Spread {
+                median: 2.0,
+                min: 1.0,
+                max: 3.0
+            })
+        );
+        assert_eq!(Spread::of(&[4.0, 1.0, 2.0, 3.0]).unwrap().median, 2.5);
+        assert_eq!(Spread::of(&[]), None);
+    }
+
+    #[test]
+    fn ratios_pair_the_rounds() {
+        assert_eq!(ratios(&[1.0, 6.0], &[2.0, 3.0]), [0.5, 2.0]);
+    }
+
+    #[test]
+    fn percentiles_by_nearest_rank() {
+        let mut hundred: Vec<u64> = (1..=100).rev().collect();
+        assert_eq!(percentile(&mut hundred, 50.0), 50);
+        assert_eq!(percentile(&mut hundred, 99.0), 99);
+        assert_eq!(percentile(&mut hundred, 100.0), 100);
+        assert_eq!(percentile(&mut [7], 50.0), 7);
+        assert_eq!(percentile(&mut [], 50.0), 0);
     }
 }

@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use rustix::time::{ClockId, clock_gettime};
-
-use crate::error::{BenchError, Doing, Result};
+use crate::error::{MeasureError, Result, doing};
 
 /// The fields of `/proc/PID/stat` that matter here.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,6 +16,8 @@ struct Stat {
     parent: u32,
     /// User and system time, in clock ticks.
     cpu_ticks: u64,
+    /// The same of children that have ended and were waited for.
+    ended_ticks: u64,
 }
 
 impl Stat {
@@ -26,11 +26,13 @@ impl Stat {
     fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // proc(5) counts from 1: state is field 3, ppid 4, utime 14, stime 15.
+        // proc(5) counts from 1: state is field 3, ppid 4, utime 14, stime 15, cutime 16,
+        // cstime 17.
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Self {
             parent: u32::try_from(number(4)?).ok()?,
             cpu_ticks: number(14)? + number(15)?,
+            ended_ticks: number(16)? + number(17)?,
         })
     }
 }
@@ -63,35 +65,37 @@ pub fn cpu_seconds(root: u32) -> Result<f64> {
     Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
+/// CPU seconds, user and system, of a process and of its children that have ended and that it has
+/// waited for; 0 when there is no such process.
+pub fn cpu_seconds_with_ended(process: u32) -> f64 {
+    let stat = read_stat(&Path::new("/proc").join(process.to_string()));
+    let ticks = stat.map_or(0, |stat| stat.cpu_ticks + stat.ended_ticks);
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
 /// Resident memory of a process and of all that descend from it.
 pub fn resident(root: u32) -> Result<Resident> {
     let mut sum = Resident::default();
     for pid in family(root)?.into_keys() {
         let path = format!("/proc/{pid}/status");
-        let text = fs::read_to_string(&path).doing(|| format!("reading {path}"))?;
-        let one = Resident::parse(&text).ok_or(BenchError::Proc { path: path.into() })?;
+        let text = doing(fs::read_to_string(&path), || format!("reading {path}"))?;
+        let one = Resident::parse(&text).ok_or(MeasureError::Proc { path: path.into() })?;
         sum.now_bytes += one.now_bytes;
         sum.peak_bytes += one.peak_bytes;
     }
     Ok(sum)
 }
 
-/// CPU seconds, user and system, of the calling thread.
-pub fn thread_cpu_seconds() -> f64 {
-    let spent = clock_gettime(ClockId::ThreadCPUTime);
-    spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
-}
-
 /// Lets the peak of a process's memory begin anew at what it holds now.
 pub fn forget_peak(pid: u32) -> Result<()> {
     let path = format!("/proc/{pid}/clear_refs");
-    fs::write(&path, "5").doing(|| format!("writing {path}"))
+    doing(fs::write(&path, "5"), || format!("writing {path}"))
 }
 
 fn family(root: u32) -> Result<BTreeMap<u32, Stat>> {
     let mut strangers = BTreeMap::new();
-    for entry in fs::read_dir("/proc").doing(|| "reading /proc".into())? {
-        let entry = entry.doing(|| "reading /proc".into())?;
+    for entry in doing(fs::read_dir("/proc"), || "reading /proc".into())? {
+        let entry = doing(entry, || "reading /proc".into())?;
         let Some(pid) = entry
             .file_name()
             .to_str()
@@ -104,7 +108,7 @@ fn family(root: u32) -> Result<BTreeMap<u32, Stat>> {
             strangers.insert(pid, stat);
         }
     }
-    let first = strangers.remove(&root).ok_or_else(|| BenchError::Proc {
+    let first = strangers.remove(&root).ok_or_else(|| MeasureError::Proc {
         path: format!("/proc/{root}/stat").into(),
     })?;
     let mut family = BTreeMap::from([(root, first)]);
@@ -138,7 +142,8 @@ mod tests {
             Stat::parse(text),
             Some(Stat {
                 parent: 17,
-                cpu_ticks: 300
+                cpu_ticks: 300,
+                ended_ticks: 18
             })
         );
         assert_eq!(Stat::parse("4242 (short) S 17"), None);
