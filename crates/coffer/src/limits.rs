@@ -23,7 +23,7 @@ pub const READ_AHEAD_BYTES: usize = 64 * 1024;
 /// has bytes that its reader has not taken; one that gets none reads straight from its socket.
 pub const READ_AHEAD_BUFFERS: usize = 128;
 
-/// Read-ahead buffers kept for the next reader while nobody uses them.
+/// Read-ahead buffers kept for the next reader while no connection uses them.
 pub const READ_AHEAD_IDLE_BUFFERS: usize = 4;
 
 /// Plaintext that a connection reads before it lets others go first. With 1 MiB instead of the
@@ -130,8 +130,8 @@ pub const CERTIFICATE_RENEW_DAYS: u64 = 30;
 /// days, the public web more than 398.
 pub const CERTIFICATE_DAYS: u64 = 397;
 
-/// Validity of the local authority itself: 20 years, longer than a server lives, so that nobody
-/// needs to distribute `ca.pem` twice. Its end is not watched.
+/// Validity of the local authority itself: 20 years, longer than a server lives, so that
+/// `ca.pem` need not be distributed twice. Its end is not watched.
 pub const AUTHORITY_DAYS: u64 = 20 * 365;
 
 /// How often a command looks how far a rotation is.

@@ -20,7 +20,7 @@ use self::queue::LogQueue;
 pub enum LogLevel {
     /// What stops something from working.
     Error,
-    /// And what somebody should look at.
+    /// And what the operator should look at.
     Warn,
     /// And what the server does.
     #[default]

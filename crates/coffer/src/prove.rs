@@ -114,25 +114,28 @@ pub async fn prove(
 fn tell(proof: &mut Proof, json: bool) -> Result<ExitCode, Error> {
     proof.proven = proof.finding_count == 0;
     let mut out = io::stdout().lock();
-    let written = match json {
-        true => proof.write_json(&mut out),
-        false => proof.write_text(&mut out),
+    let written = if json {
+        proof.write_json(&mut out)
+    } else {
+        proof.write_text(&mut out)
     };
     written.map_err(|source| Error::System {
         doing: "writing the report",
         source,
     })?;
-    Ok(match proof.proven {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(FOUND),
+    Ok(if proof.proven {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(FOUND)
     })
 }
 
 fn bar(is_hidden: bool) -> ProgressBar {
     // Draws on standard error, and only if that is a terminal.
-    let bar = match is_hidden {
-        true => ProgressBar::hidden(),
-        false => ProgressBar::new_spinner(),
+    let bar = if is_hidden {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::new_spinner()
     };
     let template = "{spinner} {msg}: {pos} in {elapsed}";
     bar.set_style(ProgressStyle::with_template(template).expect("a template that parses"));
@@ -205,7 +208,7 @@ async fn ask_commitments(
     Err(server.misunderstood("ended before its report did").into())
 }
 
-/// Compares them here, if the root key can be had without asking anybody.
+/// Compares them here, if the root key can be had without asking for anything.
 async fn compare_commitments(
     data: &Path,
     secrets: &SourceSecrets,

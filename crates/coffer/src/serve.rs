@@ -16,13 +16,13 @@ use tokio::task::JoinHandle;
 
 use crate::config::proxy_rules::Listener;
 use crate::config::{Config, Etag};
-use crate::connection::activity::Seat;
+use crate::connection::activity::Activity;
 use crate::connection::listen::listen;
 use crate::connection::proxies::Proxies;
 use crate::connection::read_ahead::Pool;
-use crate::connection::shutdown::{Phase, Shutdown, Signals, Stop};
+use crate::connection::shutdown::Shutdown;
 use crate::connection::slots::Slots;
-use crate::connection::tls_listener::Door;
+use crate::connection::tls_listener::TlsListener;
 use crate::error::Error;
 use crate::hardening::{open_files_max, warn_of_exposed_keys};
 use crate::limits::{
@@ -40,11 +40,14 @@ pub mod request_body;
 
 pub mod request_limit;
 
+pub mod signals;
+
 pub mod startup_message;
 
-use self::administration::Administration;
-use self::request_limit::Turnstile;
-use self::startup_message::Welcome;
+use self::administration::AdministrationService;
+use self::request_limit::RequestLimit;
+use self::signals::Signals;
+use self::startup_message::StartupMessage;
 
 /// Serves until a signal asks for the end.
 ///
@@ -99,7 +102,7 @@ pub async fn serve(
 
 /// All that runs while the server serves.
 struct Server {
-    welcome: Welcome,
+    startup_message: StartupMessage,
     status: Status,
     shutdown: Shutdown,
     s3: JoinHandle<()>,
@@ -121,7 +124,8 @@ impl Server {
         let (shutdown, aside_shutdown) = (Shutdown::default(), Shutdown::default());
         let status = Status::default();
         let traffic = Arc::<Traffic>::default();
-        let welcome = welcome(config, vault, ca_cert, [&s3_listener, &admin_listener])?;
+        let startup_message =
+            startup_message(config, vault, ca_cert, [&s3_listener, &admin_listener])?;
         let service = coffer_s3::service(
             vault.clone(),
             S3Options {
@@ -134,15 +138,15 @@ impl Server {
             requests(&counters)
         })
         .with_sign_in_throttle(SignInFailures::new(config.limits.sign_in_failures));
-        let stops = [shutdown.stop(), aside_shutdown.stop()];
-        let [s3_door, admin_door] = doors(config, tls, traffic.clone(), stops);
+        let stops = [shutdown.clone(), aside_shutdown.clone()];
+        let [s3_tls, admin_tls] = tls_listeners(config, tls, traffic.clone(), stops);
         let busy = service.clone();
         let refuse = move || busy.slow_down();
-        let turnstile = Turnstile::new(service.clone(), refuse, &config.limits, traffic);
-        let proxies = s3_door.proxies.clone();
-        let s3_service = move |client: IpAddr, _: &Seat| {
+        let request_limit = RequestLimit::new(service.clone(), refuse, &config.limits, traffic);
+        let proxies = s3_tls.proxies.clone();
+        let s3_service = move |client: IpAddr, _: &Activity| {
             let proxies = proxies.clone();
-            turnstile.before(match proxies.forwards(client) {
+            request_limit.before(match proxies.forwards(client) {
                 true => {
                     service.for_proxy(move |headers| proxies.client_of_request(headers, client))
                 }
@@ -150,19 +154,19 @@ impl Server {
             })
         };
         let routes = Routes::new(admin);
-        let (remote, proxies) = (routes.clone(), admin_door.proxies.clone());
-        let admin_service = move |client: IpAddr, seat: &Seat| {
+        let (remote, proxies) = (routes.clone(), admin_tls.proxies.clone());
+        let admin_service = move |client: IpAddr, activity: &Activity| {
             let (routes, proxies) = (remote.clone(), proxies.clone());
-            Administration::new(routes, client, seat.is_reserved(), proxies)
+            AdministrationService::new(routes, client, activity.is_reserved(), proxies)
         };
         let aside = vec![
-            tokio::spawn(admin_door.serve(admin_listener, admin_service)),
+            tokio::spawn(admin_tls.serve(admin_listener, admin_service)),
             tokio::spawn(socket.serve(move |peer| routes.for_peer(peer))),
             tokio::spawn(watch_certificate(certificate)),
         ];
-        let s3 = tokio::spawn(s3_door.serve(s3_listener, s3_service));
+        let s3 = tokio::spawn(s3_tls.serve(s3_listener, s3_service));
         Ok(Self {
-            welcome,
+            startup_message,
             status,
             shutdown,
             s3,
@@ -171,10 +175,10 @@ impl Server {
         })
     }
 
-    /// A standard output that is closed, full or read by nobody does not keep us from serving.
+    /// A standard output that is closed, full or without a reader does not keep us from serving.
     fn say_ready(&self) {
         self.status.serves();
-        let text = self.welcome.paste_lines() + &self.welcome.ready_line();
+        let text = self.startup_message.paste_lines() + &self.startup_message.ready_line();
         let (said, is_said) = std::sync::mpsc::channel();
         let say = move || {
             let mut out = std::io::stdout().lock();
@@ -190,16 +194,16 @@ impl Server {
     /// Lets what is under way end for as long as `patience`, then cuts it off.
     async fn stop(mut self, patience: Duration) {
         self.status.stops();
-        self.shutdown.enter(Phase::Drain);
+        self.shutdown.drain.cancel();
         if tokio::time::timeout(patience, &mut self.s3).await.is_err() {
             tracing::warn!(
                 seconds = patience.as_secs(),
                 "requests did not end in time and are cut off"
             );
-            self.shutdown.enter(Phase::Abort);
+            self.shutdown.abort.cancel();
             let _ = self.s3.await;
         }
-        self.aside_shutdown.enter(Phase::Abort);
+        self.aside_shutdown.abort.cancel();
         for task in self.aside {
             task.abort();
             let _ = task.await;
@@ -207,14 +211,14 @@ impl Server {
     }
 }
 
-/// The doors of S3 and of administration.
-fn doors(
+/// The listeners of S3 and of administration.
+fn tls_listeners(
     config: &Config,
     tls: Arc<ServerConfig>,
     traffic: Arc<Traffic>,
-    [s3_stop, admin_stop]: [Stop; 2],
-) -> [Door; 2] {
-    let s3 = Door {
+    [s3_stop, admin_stop]: [Shutdown; 2],
+) -> [TlsListener; 2] {
+    let s3 = TlsListener {
         name: "s3",
         tls: tls.clone(),
         limits: config.limits,
@@ -224,7 +228,7 @@ fn doors(
         stop: s3_stop,
         pool: Arc::<Pool>::default(),
     };
-    let administration = Door {
+    let administration = TlsListener {
         name: "administration",
         tls,
         limits: config.limits,
@@ -237,13 +241,13 @@ fn doors(
     [s3, administration]
 }
 
-fn welcome(
+fn startup_message(
     config: &Config,
     vault: &Vault,
     ca_cert: Option<PathBuf>,
     [s3, admin]: [&TcpListener; 2],
-) -> Result<Welcome, Error> {
-    Ok(Welcome {
+) -> Result<StartupMessage, Error> {
+    Ok(StartupMessage {
         data: absolute(&config.data)?,
         ca_cert: ca_cert.map(|path| absolute(&path)).transpose()?,
         s3: local_address(s3)?,

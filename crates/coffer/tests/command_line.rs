@@ -74,7 +74,7 @@ fn serve(data: &Path, words: &[&str]) -> Server {
         }
         server.said.push(line.trim_end().to_owned());
         if line.starts_with("ready") {
-            // Kept open: a server whose output nobody reads is another test.
+            // Kept open: a server whose output is not read is another test.
             server.out = Some(out);
             return server;
         }

@@ -109,7 +109,7 @@ pub fn waits(request: &PendingRequest, json: bool) -> Result<ExitCode, Error> {
 /// Has the name typed of what is about to be erased, unless that was waived.
 ///
 /// # Errors
-/// When something else is typed, or there is nobody to ask.
+/// When something else is typed, or there is no terminal to ask at.
 pub fn confirm(what: &str, name: &str, is_waived: bool) -> Result<(), Error> {
     if is_waived {
         return Ok(());

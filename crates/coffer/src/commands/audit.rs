@@ -126,7 +126,7 @@ pub async fn audit(server: &AdminClient, args: &AuditArgs) -> Result<ExitCode, E
     }
 }
 
-/// Whom to ask, and how to open the files where nobody answers.
+/// Whom to ask, and how to open the files where no server answers.
 struct Asking<'a> {
     server: &'a AdminClient,
     passphrase: &'a PassphraseArgs,
@@ -140,9 +140,10 @@ impl Asking<'_> {
         follow: bool,
         json: bool,
     ) -> Result<ExitCode, Error> {
-        let mut path = match follow {
-            true => "/v1/audit/follow?".to_owned(),
-            false => "/v1/audit?".to_owned(),
+        let mut path = if follow {
+            "/v1/audit/follow?".to_owned()
+        } else {
+            "/v1/audit?".to_owned()
         };
         path += &wanted.query();
         if let Some(last) = last {
@@ -160,7 +161,7 @@ impl Asking<'_> {
             }
         };
         match done {
-            // Whoever reads our output has read enough.
+            // The reader of our output has read enough.
             Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {}
             done => done?,
         }
@@ -224,9 +225,10 @@ impl Asking<'_> {
             asked => asked?,
         };
         show(json, &report, summary)?;
-        Ok(match report.sound {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(WRONG),
+        Ok(if report.sound {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(WRONG)
         })
     }
 }
@@ -248,9 +250,10 @@ impl Printer {
             eprintln!("error: {what}; `coffer audit verify` says more");
             return Ok(());
         }
-        let line = match self.json {
-            true => serde_json::to_string(record).expect("records came as JSON"),
-            false => for_people(record),
+        let line = if self.json {
+            serde_json::to_string(record).expect("records came as JSON")
+        } else {
+            for_people(record)
         };
         let mut out = io::stdout().lock();
         let written = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -281,7 +284,7 @@ fn for_people(record: &AuditRecord) -> String {
         line += &format!("  by={}", text(&record.actor));
     }
     for (name, value) in &record.details {
-        // Of a checkpoint nobody reads more.
+        // Of a checkpoint, people need no more.
         let is_long = ["signature", "public_key", "hash"].contains(&name.as_str());
         if !is_long {
             line += &format!("  {}={}", printable(name), printable(value));
@@ -325,9 +328,10 @@ fn summary(report: &AuditReport) -> String {
             report.pruned_through
         );
     }
-    let result = match report.sound {
-        true => "all sound",
-        false => "NOT SOUND",
+    let result = if report.sound {
+        "all sound"
+    } else {
+        "NOT SOUND"
     };
     text += &format!(
         "checked {} records and {} checkpoints in {} segments, up to record {}: {result}\n",

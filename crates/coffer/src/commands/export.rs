@@ -122,7 +122,7 @@ mod tests {
         let export = || Export::new("secret", &[], Some(&path), false);
         let asked = export().unwrap();
         assert!(path.exists() && export().is_err());
-        assert!(path.exists(), "whoever came second took it away");
+        assert!(path.exists(), "the second took it away");
         drop(asked);
         assert!(!path.exists());
         export().unwrap().save("sealed", false).unwrap();

@@ -152,7 +152,7 @@ fn many(buckets: &[ImportedBucket]) -> String {
 }
 
 const EXPORT_EXAMPLES: &str = "\
-Whoever can open an export can open what the level holds, for ever. Exports are counted, and the
+Who can open an export can open what the level holds, for ever. Exports are counted, and the
 receipt of an erase tells how many there were. A level made with --no-export has none.
 
 Exit status 3: other custodians have to approve the export first. Who approves last gets it.

@@ -90,7 +90,7 @@ pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
         OfflineCommand::Keys { bucket, name } => keys(&offline, bucket, object(name)?).await,
     };
     match done {
-        // Whoever reads our output has read enough.
+        // The reader of our output has read enough.
         Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }
@@ -265,7 +265,7 @@ Examples:
 
 const KEYS_EXAMPLES: &str = "\
 Prints a JSON list, an element a blob in order: blob_file (relative to the data folder),
-context_hex, data_key_hex, plaintext_bytes. WHOEVER HAS THIS LIST CAN READ THE OBJECT.
+context_hex, data_key_hex, plaintext_bytes. WITH THIS LIST, ANYONE CAN READ THE OBJECT.
 An object of at most 16 KiB lies in its bucket's catalog and has no blob: use `offline cat`.
 
 Examples:

@@ -34,7 +34,7 @@ pub enum RequestCommand {
     /// List what waits for an approval
     #[command(after_help = EXAMPLES)]
     List,
-    /// Approve what somebody else has asked for; with the last approval it is done
+    /// Approve what another custodian has asked for; with the last approval it is done
     #[command(after_help = APPROVE_EXAMPLES)]
     Approve(ApproveArgs),
     /// Withdraw a request
@@ -111,9 +111,10 @@ async fn approve(server: &AdminClient, args: &ApproveArgs, json: bool) -> Result
 
 fn state(request: &PendingRequest) -> String {
     let spoken = request.approved_by.len() + 1;
-    match request.approved {
-        true => "yes: to be asked for again".to_owned(),
-        false => format!("{spoken} of {}", request.approvals),
+    if request.approved {
+        "yes: to be asked for again".to_owned()
+    } else {
+        format!("{spoken} of {}", request.approvals)
     }
 }
 
@@ -142,8 +143,8 @@ fn many(requests: &[PendingRequest]) -> String {
 }
 
 const APPROVE_EXAMPLES: &str = "\
-Who approves an erase types the name of what is erased, as whoever asked for it did. Whoever
-approves an export last gets it.
+Who approves an erase types the name of what is erased, as the one who asked for it
+did. Who approves an export last gets it.
 
 Exit status 3: it takes the approval of yet others, and is not done.
 

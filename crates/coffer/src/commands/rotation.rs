@@ -71,9 +71,10 @@ fn destroyed(rotation: &Rotation) -> String {
         (None, count) if count > 1 => format!(", and so are the older ones of {count} buckets'"),
         _ => String::new(),
     };
-    match rotation.replaced_destroyed {
-        true => format!("\ngeneration {generation} of the key of {what} is destroyed{buckets}\n"),
-        false => format!("\ngeneration {generation} of the key of {what} is NOT destroyed yet\n"),
+    if rotation.replaced_destroyed {
+        format!("\ngeneration {generation} of the key of {what} is destroyed{buckets}\n")
+    } else {
+        format!("\ngeneration {generation} of the key of {what} is NOT destroyed yet\n")
     }
 }
 
@@ -96,9 +97,10 @@ pub fn rotations_table(rotations: &[Rotation]) -> String {
         ("PROBLEM", Flush::Left),
     ];
     let row = |rotation: &Rotation| {
-        let destroyed = match rotation.replaced_destroyed {
-            true => format!("generation {}", rotation.replaced_generation),
-            false => String::new(),
+        let destroyed = if rotation.replaced_destroyed {
+            format!("generation {}", rotation.replaced_generation)
+        } else {
+            String::new()
         };
         vec![
             whose(rotation),

@@ -148,9 +148,10 @@ fn many(subjects: &[Subject]) -> String {
         ("STATE (UTC)", Flush::Left),
     ];
     let row = |subject: &Subject| {
-        let buckets = match subject.all_buckets {
-            true => "all".to_owned(),
-            false => subject.grants.len().to_string(),
+        let buckets = if subject.all_buckets {
+            "all".to_owned()
+        } else {
+            subject.grants.len().to_string()
         };
         vec![
             subject.name.clone(),

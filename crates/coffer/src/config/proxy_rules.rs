@@ -56,7 +56,7 @@ impl ProxyRules {
     pub fn nonsense(&self) -> Option<&'static str> {
         let says = !self.protocol.is_empty() || self.header.is_some();
         match (says, self.trusted.is_empty()) {
-            (true, true) => Some("proxies.trusted is missing: nobody else may tell addresses"),
+            (true, true) => Some("proxies.trusted is missing: none but these may tell addresses"),
             (false, false) => Some("proxies.trusted needs proxies.protocol or proxies.header"),
             _ => None,
         }

@@ -6,17 +6,17 @@ use tokio::sync::Notify;
 
 /// What is known of one connection.
 #[derive(Debug, Default)]
-pub struct Seat {
+pub struct Activity {
     began: AtomicU64,
     ended: AtomicU64,
     is_sending: AtomicBool,
     is_signed_in: AtomicBool,
     is_reserved: bool,
-    is_told: AtomicBool,
-    told: Notify,
+    is_asked: AtomicBool,
+    asked: Notify,
 }
 
-impl Seat {
+impl Activity {
     /// One that has asked nothing yet.
     pub fn new(is_reserved: bool) -> Self {
         Self {
@@ -67,20 +67,20 @@ impl Seat {
     }
 
     /// Waits until it must leave.
-    pub async fn told_to_leave(&self) {
-        let told = self.told.notified();
-        tokio::pin!(told);
+    pub async fn asked_to_leave(&self) {
+        let asked = self.asked.notified();
+        tokio::pin!(asked);
         // First the place in the queue, then the look: so it can't be missed.
-        told.as_mut().enable();
-        if !self.is_told.load(Ordering::SeqCst) {
-            told.await;
+        asked.as_mut().enable();
+        if !self.is_asked.load(Ordering::SeqCst) {
+            asked.await;
         }
     }
 
-    /// Tells it to leave.
-    pub fn tell(&self) {
-        self.is_told.store(true, Ordering::SeqCst);
-        self.told.notify_waiters();
+    /// Asks it to leave.
+    pub fn ask_to_leave(&self) {
+        self.is_asked.store(true, Ordering::SeqCst);
+        self.asked.notify_waiters();
     }
 }
 
@@ -91,20 +91,20 @@ mod tests {
     use tokio::time::timeout;
 
     #[tokio::test]
-    async fn a_seat_is_idle_between_requests_and_hears_that_it_must_leave() {
-        let seat = Seat::new(false);
-        assert!(seat.is_idle());
-        seat.begin();
-        assert!(!seat.is_idle());
-        seat.end();
-        seat.set_sending(true);
-        assert!(!seat.is_idle());
-        seat.set_sending(false);
-        assert!(seat.is_idle() && seat.requests() == 1);
-        assert!(seat.sign_in() && !seat.sign_in() && seat.is_signed_in());
+    async fn a_connection_is_idle_between_requests_and_hears_that_it_must_leave() {
+        let activity = Activity::new(false);
+        assert!(activity.is_idle());
+        activity.begin();
+        assert!(!activity.is_idle());
+        activity.end();
+        activity.set_sending(true);
+        assert!(!activity.is_idle());
+        activity.set_sending(false);
+        assert!(activity.is_idle() && activity.requests() == 1);
+        assert!(activity.sign_in() && !activity.sign_in() && activity.is_signed_in());
         let short = Duration::from_millis(5);
-        assert!(timeout(short, seat.told_to_leave()).await.is_err());
-        seat.tell();
-        seat.told_to_leave().await;
+        assert!(timeout(short, activity.asked_to_leave()).await.is_err());
+        activity.ask_to_leave();
+        activity.asked_to_leave().await;
     }
 }

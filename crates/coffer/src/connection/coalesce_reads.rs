@@ -10,14 +10,14 @@ use crate::connection::read_quantum::ReadCount;
 
 /// A stream whose reads gather what is there. Writes pass through.
 #[derive(Debug)]
-pub struct Gathered<S> {
+pub struct CoalesceReads<S> {
     inner: S,
     read: ReadCount,
     /// An error that came after bytes in one read; the next read reports it.
     late_error: Option<io::Error>,
 }
 
-impl<S> Gathered<S> {
+impl<S> CoalesceReads<S> {
     /// Gathers the reads of `inner`, and counts in `read`.
     pub fn new(inner: S, read: ReadCount) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl<S> Gathered<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Gathered<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CoalesceReads<S> {
     /// Reads until `out` is full or nothing is left: a TLS stream gives out one record of 16 KiB
     /// at a time, and what is done with each read costs as much for one as for four.
     fn poll_read(
@@ -58,7 +58,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gathered<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CoalesceReads<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -125,7 +125,7 @@ mod tests {
             Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
         ];
         let count = ReadCount::default();
-        let mut gathered = Gathered::new(Steps(steps), count.clone());
+        let mut gathered = CoalesceReads::new(Steps(steps), count.clone());
         let mut part = [0; 100];
         assert_eq!(gathered.read(&mut part).await.unwrap(), 6);
         assert_eq!(&part[..6], b"abcdef");
@@ -153,14 +153,18 @@ mod tests {
         let connection = hyper::server::conn::http1::Builder::new()
             .half_close(true)
             .max_buf_size(HTTP_BUFFER_BYTES)
-            .serve_connection(TokioIo::new(Gathered::new(stream, count.clone())), service);
+            .serve_connection(
+                TokioIo::new(CoalesceReads::new(stream, count.clone())),
+                service,
+            );
         let mut connection = std::pin::pin!(connection);
         let mut cx = Context::from_waker(std::task::Waker::noop());
         let mut rests = 0;
         loop {
-            let polled = match in_turns {
-                true => std::pin::pin!(by_quanta(connection.as_mut(), &count)).poll(&mut cx),
-                false => connection.as_mut().poll(&mut cx),
+            let polled = if in_turns {
+                std::pin::pin!(by_quanta(connection.as_mut(), &count)).poll(&mut cx)
+            } else {
+                connection.as_mut().poll(&mut cx)
             };
             match polled {
                 Poll::Pending => rests += 1,
@@ -201,7 +205,7 @@ mod tests {
             Poll::Ready(Ok(&b"efgh"[..])),
             Poll::Pending,
         ];
-        let mut gathered = Gathered::new(Steps(steps), ReadCount::default());
+        let mut gathered = CoalesceReads::new(Steps(steps), ReadCount::default());
         let mut part = [0; 8];
         assert_eq!(gathered.read(&mut part).await.unwrap(), 8);
     }

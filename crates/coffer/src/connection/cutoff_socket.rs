@@ -11,31 +11,31 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::futures::TaskLocalFuture;
 
-/// A socket on a lifeline. Once that was cut, closing it throws away what waits to be sent, also
+/// A socket on a cutoff. Once that was cut, closing it throws away what waits to be sent, also
 /// what the kernel holds, and resets the connection.
 #[derive(Debug)]
-pub struct Severable {
+pub struct CutoffSocket {
     tcp: TcpStream,
-    lifeline: ConnectionCutoff,
+    cutoff: ConnectionCutoff,
 }
 
-impl Severable {
-    /// Hangs the socket on a lifeline.
-    pub fn new(tcp: TcpStream, lifeline: ConnectionCutoff) -> Self {
-        Self { tcp, lifeline }
+impl CutoffSocket {
+    /// Hangs the socket on a cutoff.
+    pub fn new(tcp: TcpStream, cutoff: ConnectionCutoff) -> Self {
+        Self { tcp, cutoff }
     }
 }
 
-impl Drop for Severable {
+impl Drop for CutoffSocket {
     fn drop(&mut self) {
-        if self.lifeline.is_cut() {
+        if self.cutoff.is_cut() {
             // Should it fail, the kernel sends on for a while what it holds already.
             let _ = rustix::net::sockopt::set_socket_linger(&self.tcp, Some(Duration::ZERO));
         }
     }
 }
 
-impl AsyncRead for Severable {
+impl AsyncRead for CutoffSocket {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -45,7 +45,7 @@ impl AsyncRead for Severable {
     }
 }
 
-impl AsyncWrite for Severable {
+impl AsyncWrite for CutoffSocket {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -75,26 +75,26 @@ impl AsyncWrite for Severable {
     }
 }
 
-/// A service whose requests are served on a connection's lifeline.
+/// A service whose requests are served on a connection's cutoff.
 #[derive(Debug)]
-pub struct OnLifeline<S> {
+pub struct CutoffService<S> {
     service: S,
-    lifeline: ConnectionCutoff,
+    cutoff: ConnectionCutoff,
 }
 
-impl<S> OnLifeline<S> {
-    /// Serves with `service` what comes by the connection of this lifeline.
-    pub fn new(service: S, lifeline: ConnectionCutoff) -> Self {
-        Self { service, lifeline }
+impl<S> CutoffService<S> {
+    /// Serves with `service` what comes by the connection of this cutoff.
+    pub fn new(service: S, cutoff: ConnectionCutoff) -> Self {
+        Self { service, cutoff }
     }
 }
 
-impl<R, S: Service<R>> Service<R> for OnLifeline<S> {
+impl<R, S: Service<R>> Service<R> for CutoffService<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = TaskLocalFuture<ConnectionCutoff, S::Future>;
 
     fn call(&self, request: R) -> Self::Future {
-        self.lifeline.scope(self.service.call(request))
+        self.cutoff.scope(self.service.call(request))
     }
 }

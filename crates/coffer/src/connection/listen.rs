@@ -9,12 +9,13 @@ use crate::error::Error;
 use crate::limits::ACCEPT_BACKLOG;
 
 /// Takes an address, before anything else is done. Connections wait until
-/// [`crate::connection::tls_listener::Door::serve`].
+/// [`crate::connection::tls_listener::TlsListener::serve`].
 pub fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     let listen = || -> io::Result<TcpListener> {
-        let socket = match address.is_ipv4() {
-            true => TcpSocket::new_v4()?,
-            false => TcpSocket::new_v6()?,
+        let socket = if address.is_ipv4() {
+            TcpSocket::new_v4()?
+        } else {
+            TcpSocket::new_v6()?
         };
         // Connections of a server that has just ended must not keep its address.
         socket.set_reuseaddr(true)?;

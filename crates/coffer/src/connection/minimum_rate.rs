@@ -14,14 +14,14 @@ use crate::limits::Limits;
 
 /// What is asked of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Minimum {
+pub struct MinimumRate {
     /// So many bytes…
     pub bytes: u64,
     /// …in this long.
     pub period: Duration,
 }
 
-impl Minimum {
+impl MinimumRate {
     /// The slowest that a client may be.
     pub fn of(limits: &Limits) -> Self {
         Self {
@@ -38,8 +38,8 @@ pub struct TooSlow;
 
 /// Watches one direction of a connection.
 #[derive(Debug)]
-pub struct Pace {
-    minimum: Minimum,
+pub struct RateWatch {
+    minimum: MinimumRate,
     /// Since when the server waits, and what was moved since.
     waiting: Option<(Instant, u64)>,
     /// Made at the first wait. It is not set anew at every wait, which would cost a lock each
@@ -47,9 +47,9 @@ pub struct Pace {
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pace {
+impl RateWatch {
     /// A watch for this minimum.
-    pub fn new(minimum: Minimum) -> Self {
+    pub fn new(minimum: MinimumRate) -> Self {
         Self {
             minimum,
             waiting: None,
@@ -98,21 +98,21 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn pace() -> Pace {
-        Pace::new(Minimum {
+    fn pace() -> RateWatch {
+        RateWatch::new(MinimumRate {
             bytes: 100,
             period: SECOND * 10,
         })
     }
 
-    async fn cut_off_after(pace: &mut Pace) -> Duration {
+    async fn cut_off_after(pace: &mut RateWatch) -> Duration {
         let start = Instant::now();
         let cut_off = timeout(SECOND * 1000, poll_fn(|cx| pace.poll_waiting(cx))).await;
         cut_off.expect("cut off in the end");
         start.elapsed()
     }
 
-    async fn not_yet(pace: &mut Pace) {
+    async fn not_yet(pace: &mut RateWatch) {
         let polled = poll_fn(|cx| Poll::Ready(pace.poll_waiting(cx))).await;
         assert!(polled.is_pending());
     }

@@ -55,9 +55,10 @@ impl Proxies {
     where
         S: AsyncRead + Unpin,
     {
-        match self.protocol && self.trusts(peer) {
-            true => Ok(proxied(stream).await?.unwrap_or(peer).to_canonical()),
-            false => Ok(peer),
+        if self.protocol && self.trusts(peer) {
+            Ok(proxied(stream).await?.unwrap_or(peer).to_canonical())
+        } else {
+            Ok(peer)
         }
     }
 

@@ -37,7 +37,7 @@ pub async fn by_quanta<C: Future>(mut connection: Pin<&mut C>, read: &ReadCount)
             if let ended @ Poll::Ready(_) = connection.as_mut().poll(cx) {
                 return ended;
             }
-            // Whoever read this much has more to read, or will find that there is none. If it goes
+            // One that read this much has more to read, or will find that there is none. If it goes
             // on because it has asked to be woken, it is woken once more; that costs little.
             let step_bytes = read.take();
             quantum_bytes += step_bytes;

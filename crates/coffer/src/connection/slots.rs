@@ -17,7 +17,7 @@ use coffer_vault::neighbourhood;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::connection::activity::Seat;
+use crate::connection::activity::Activity;
 use crate::limits::{LEAVING_MAX, SLOT_LOOK, SLOTS_FOR_OTHERS};
 
 /// The slots of one listener.
@@ -26,12 +26,12 @@ pub struct Slots {
     limit: usize,
     /// Slots beyond the limit, for connections that may only ask how the server is.
     reserve: usize,
-    hall: Mutex<Hall>,
+    occupancy: Mutex<Occupancy>,
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Hall {
+struct Occupancy {
     next: u64,
     /// Connections that count.
     taken: usize,
@@ -39,22 +39,22 @@ struct Hall {
     reserved: usize,
     /// Connections that were told to leave, and have not yet.
     leaving: usize,
-    blocks: HashMap<IpAddr, Block>,
+    addresses: HashMap<IpAddr, AddressConnections>,
 }
 
 /// The connections of one address, oldest first.
 #[derive(Debug, Default)]
-struct Block {
-    anonymous: BTreeMap<u64, Arc<Seat>>,
-    signed_in: BTreeMap<u64, Arc<Seat>>,
+struct AddressConnections {
+    anonymous: BTreeMap<u64, Arc<Activity>>,
+    signed_in: BTreeMap<u64, Arc<Activity>>,
 }
 
-impl Block {
+impl AddressConnections {
     fn len(&self) -> usize {
         self.anonymous.len() + self.signed_in.len()
     }
 
-    fn of(&self, class: Class) -> &BTreeMap<u64, Arc<Seat>> {
+    fn of(&self, class: Class) -> &BTreeMap<u64, Arc<Activity>> {
         match class {
             Class::Anonymous => &self.anonymous,
             Class::SignedIn => &self.signed_in,
@@ -75,7 +75,7 @@ pub struct Slot {
     slots: Arc<Slots>,
     number: u64,
     address: IpAddr,
-    seat: Arc<Seat>,
+    activity: Arc<Activity>,
 }
 
 /// The address already holds as many slots as one may, all of them in use.
@@ -88,7 +88,7 @@ impl Slots {
         Arc::new(Self {
             limit: limit.max(1),
             reserve,
-            hall: Mutex::default(),
+            occupancy: Mutex::default(),
             freed: Notify::new(),
         })
     }
@@ -111,49 +111,52 @@ impl Slots {
                     "as many connections in use as allowed: others wait"
                 );
             }
-            // One that becomes idle tells nobody: so a look now and then.
+            // One that becomes idle does not tell: so a look now and then.
             let _ = timeout(SLOT_LOOK, freed).await;
         }
     }
 
     /// None if all are in use.
     fn try_take(self: &Arc<Self>, address: IpAddr) -> Option<Result<Slot, TooMany>> {
-        let mut hall = self.hall();
+        let mut occupancy = self.occupancy();
         let mut is_reserved = false;
-        if !self.makes_room(&mut hall, address) {
+        if !self.makes_room(&mut occupancy, address) {
             return Some(Err(TooMany));
         }
-        if hall.leaving > LEAVING_MAX {
+        if occupancy.leaving > LEAVING_MAX {
             return None;
         }
-        if hall.taken - hall.reserved >= self.limit && !hall.evict(None) {
-            is_reserved = hall.reserved < self.reserve;
+        if occupancy.taken - occupancy.reserved >= self.limit && !occupancy.evict(None) {
+            is_reserved = occupancy.reserved < self.reserve;
             if !is_reserved {
                 return None;
             }
         }
-        let seat = Arc::new(Seat::new(is_reserved));
-        let number = hall.enter(address, &seat);
-        drop(hall);
+        let activity = Arc::new(Activity::new(is_reserved));
+        let number = occupancy.enter(address, &activity);
+        drop(occupancy);
         Some(Ok(Slot {
             slots: self.clone(),
             number,
             address,
-            seat,
+            activity,
         }))
     }
 
     /// Whether an address may have one more connection; an idle one of its own may go for it. Of a
     /// few slots none is kept for others: there, newcomers wait.
-    fn makes_room(&self, hall: &mut Hall, address: IpAddr) -> bool {
+    fn makes_room(&self, occupancy: &mut Occupancy, address: IpAddr) -> bool {
         let kept = self.limit / SLOTS_FOR_OTHERS;
-        let own = hall.blocks.get(&address).map_or(0, Block::len);
-        kept == 0 || own < self.limit - kept || hall.evict(Some(address))
+        let own = occupancy
+            .addresses
+            .get(&address)
+            .map_or(0, AddressConnections::len);
+        kept == 0 || own < self.limit - kept || occupancy.evict(Some(address))
     }
 
     /// How many connections there are, those that leave not counted.
     pub fn taken(&self) -> usize {
-        self.hall().taken
+        self.occupancy().taken
     }
 
     /// Waits until all connections have ended.
@@ -168,38 +171,40 @@ impl Slots {
     }
 
     fn is_empty(&self) -> bool {
-        let hall = self.hall();
-        hall.taken + hall.leaving == 0
+        let occupancy = self.occupancy();
+        occupancy.taken + occupancy.leaving == 0
     }
 
-    fn hall(&self) -> MutexGuard<'_, Hall> {
+    fn occupancy(&self) -> MutexGuard<'_, Occupancy> {
         // Nothing that runs under this lock panics half-way through a change.
-        self.hall.lock().unwrap_or_else(PoisonError::into_inner)
+        self.occupancy
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Hall {
-    fn enter(&mut self, address: IpAddr, seat: &Arc<Seat>) -> u64 {
+impl Occupancy {
+    fn enter(&mut self, address: IpAddr, activity: &Arc<Activity>) -> u64 {
         let number = self.next;
         self.next += 1;
         self.taken += 1;
-        self.reserved += usize::from(seat.is_reserved());
-        let block = self.blocks.entry(address).or_default();
-        block.anonymous.insert(number, seat.clone());
+        self.reserved += usize::from(activity.is_reserved());
+        let held = self.addresses.entry(address).or_default();
+        held.anonymous.insert(number, activity.clone());
         number
     }
 
     /// Takes a connection out of the count, if it is in it.
-    fn remove(&mut self, address: IpAddr, number: u64) -> Option<Arc<Seat>> {
-        let block = self.blocks.get_mut(&address)?;
-        let seat = block.anonymous.remove(&number);
-        let seat = seat.or_else(|| block.signed_in.remove(&number))?;
-        if block.len() == 0 {
-            self.blocks.remove(&address);
+    fn remove(&mut self, address: IpAddr, number: u64) -> Option<Arc<Activity>> {
+        let held = self.addresses.get_mut(&address)?;
+        let activity = held.anonymous.remove(&number);
+        let activity = activity.or_else(|| held.signed_in.remove(&number))?;
+        if held.len() == 0 {
+            self.addresses.remove(&address);
         }
         self.taken -= 1;
-        self.reserved -= usize::from(seat.is_reserved());
-        Some(seat)
+        self.reserved -= usize::from(activity.is_reserved());
+        Some(activity)
     }
 
     /// Tells an idle connection to leave: of one address, or of that which has most. Says whether
@@ -211,8 +216,8 @@ impl Hall {
         let Some((address, number)) = found else {
             return false;
         };
-        if let Some(seat) = self.remove(address, number) {
-            seat.tell();
+        if let Some(activity) = self.remove(address, number) {
+            activity.ask_to_leave();
             self.leaving += 1;
         }
         true
@@ -220,13 +225,13 @@ impl Hall {
 
     fn idle(&self, of: Option<IpAddr>, class: Class) -> Option<(IpAddr, u64)> {
         let (mut most, mut found) = (0, None);
-        for (address, block) in &self.blocks {
-            let seats = block.of(class);
-            if of.is_some_and(|of| of != *address) || seats.len() <= most {
+        for (address, held) in &self.addresses {
+            let activities = held.of(class);
+            if of.is_some_and(|of| of != *address) || activities.len() <= most {
                 continue;
             }
-            if let Some((number, _)) = seats.iter().find(|(_, seat)| seat.is_idle()) {
-                most = seats.len();
+            if let Some((number, _)) = activities.iter().find(|(_, activity)| activity.is_idle()) {
+                most = activities.len();
                 found = Some((*address, *number));
             }
         }
@@ -236,8 +241,8 @@ impl Hall {
 
 impl Slot {
     /// The connection as requests see it.
-    pub fn seat(&self) -> &Arc<Seat> {
-        &self.seat
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
     }
 
     /// Counts the connection as another address's from now on: a proxy has told whose it is.
@@ -246,15 +251,15 @@ impl Slot {
     /// [`TooMany`]: that address has as many as it may.
     pub fn belongs_to(&mut self, address: IpAddr) -> Result<(), TooMany> {
         let address = neighbourhood(address);
-        let mut hall = self.slots.hall();
-        if !self.slots.makes_room(&mut hall, address) {
+        let mut occupancy = self.slots.occupancy();
+        if !self.slots.makes_room(&mut occupancy, address) {
             return Err(TooMany);
         }
-        if let Some(seat) = hall.remove(self.address, self.number) {
-            hall.taken += 1;
-            hall.reserved += usize::from(seat.is_reserved());
-            let block = hall.blocks.entry(address).or_default();
-            block.anonymous.insert(self.number, seat);
+        if let Some(activity) = occupancy.remove(self.address, self.number) {
+            occupancy.taken += 1;
+            occupancy.reserved += usize::from(activity.is_reserved());
+            let held = occupancy.addresses.entry(address).or_default();
+            held.anonymous.insert(self.number, activity);
             self.address = address;
         }
         Ok(())
@@ -262,25 +267,25 @@ impl Slot {
 
     /// Notes that a request was signed rightly: others leave first from now on.
     pub fn sign_in(&self) {
-        if !self.seat.sign_in() {
+        if !self.activity.sign_in() {
             return;
         }
-        let mut hall = self.slots.hall();
-        if let Some(block) = hall.blocks.get_mut(&self.address)
-            && let Some(seat) = block.anonymous.remove(&self.number)
+        let mut occupancy = self.slots.occupancy();
+        if let Some(held) = occupancy.addresses.get_mut(&self.address)
+            && let Some(activity) = held.anonymous.remove(&self.number)
         {
-            block.signed_in.insert(self.number, seat);
+            held.signed_in.insert(self.number, activity);
         }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut hall = self.slots.hall();
-        if hall.remove(self.address, self.number).is_none() {
-            hall.leaving -= 1;
+        let mut occupancy = self.slots.occupancy();
+        if occupancy.remove(self.address, self.number).is_none() {
+            occupancy.leaving -= 1;
         }
-        drop(hall);
+        drop(occupancy);
         self.slots.freed.notify_waiters();
     }
 }
@@ -295,7 +300,7 @@ mod tests {
     }
 
     async fn is_told(slot: &Slot) -> bool {
-        timeout(Duration::from_millis(1), slot.seat().told_to_leave())
+        timeout(Duration::from_millis(1), slot.activity().asked_to_leave())
             .await
             .is_ok()
     }
@@ -312,9 +317,9 @@ mod tests {
         for last in [1, 7, 7, 9, 9, 9] {
             held.push(take(&slots, &format!("192.0.2.{last}")).await.unwrap());
         }
-        held[1].seat().begin();
+        held[1].activity().begin();
         held[2].sign_in();
-        held[3].seat().set_sending(true);
+        held[3].activity().set_sending(true);
         let _newcomer = take(&slots, "192.0.2.8").await.unwrap();
         assert!(is_told(&held[4]).await && slots.taken() == 6);
         let _another = take(&slots, "192.0.2.8").await.unwrap();
@@ -331,12 +336,12 @@ mod tests {
         one.sign_in();
         let three = take(&slots, "127.0.0.3").await.unwrap();
         assert!(is_told(&two).await && !is_told(&one).await);
-        three.seat().begin();
+        three.activity().begin();
         let four = take(&slots, "127.0.0.4").await.unwrap();
         assert!(is_told(&one).await);
-        four.seat().begin();
+        four.activity().begin();
         assert!(take(&slots, "127.0.0.5").await.is_none(), "all are at work");
-        four.seat().end();
+        four.activity().end();
         assert!(take(&slots, "127.0.0.5").await.is_some());
     }
 
@@ -347,13 +352,13 @@ mod tests {
         for number in 0..14 {
             // All of one network of IPv6.
             let slot = take(&slots, &format!("2001:db8::{number}")).await.unwrap();
-            slot.seat().begin();
+            slot.activity().begin();
             held.push(slot);
         }
         let refused = slots.take(address("2001:db8::ff")).await;
         assert_eq!(refused.err(), Some(TooMany));
         assert!(take(&slots, "2001:db8:0:1::").await.is_some());
-        held[3].seat().end();
+        held[3].activity().end();
         assert!(take(&slots, "2001:db8::ff").await.is_some());
         assert!(is_told(&held[3]).await);
     }
@@ -362,10 +367,10 @@ mod tests {
     async fn the_reserve_is_there_when_all_else_is_in_use() {
         let slots = Slots::new(2, 1);
         let held = [take(&slots, "::1").await, take(&slots, "::1").await].map(Option::unwrap);
-        held.iter().for_each(|slot| slot.seat().begin());
+        held.iter().for_each(|slot| slot.activity().begin());
         let probe = take(&slots, "127.0.0.1").await.unwrap();
-        assert!(probe.seat().is_reserved() && !held[0].seat().is_reserved());
-        probe.seat().begin();
+        assert!(probe.activity().is_reserved() && !held[0].activity().is_reserved());
+        probe.activity().begin();
         assert!(take(&slots, "127.0.0.1").await.is_none());
         drop(probe);
         assert!(take(&slots, "127.0.0.1").await.is_some());
@@ -379,7 +384,7 @@ mod tests {
             let mut slot = take(&slots, "10.0.0.1").await.unwrap();
             slot.belongs_to(address(&format!("192.0.2.{number}")))
                 .unwrap();
-            slot.seat().begin();
+            slot.activity().begin();
             held.push(slot);
         }
         assert!(take(&slots, "10.0.0.1").await.is_some());

@@ -12,36 +12,36 @@ use std::task::{Context, Poll};
 use coffer_admin::Traffic;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::connection::activity::Seat;
-use crate::connection::minimum_rate::{Minimum, Pace, TooSlow};
+use crate::connection::activity::Activity;
+use crate::connection::minimum_rate::{MinimumRate, RateWatch, TooSlow};
 
 /// A stream that ends with an error when its peer takes bytes too slowly.
 #[derive(Debug)]
-pub struct Paced<S> {
+pub struct SlowPeerLimit<S> {
     inner: S,
-    pace: Pace,
+    pace: RateWatch,
     traffic: Arc<Traffic>,
     /// Who wants to know whether bytes wait for the peer.
-    seat: Option<Arc<Seat>>,
+    activity: Option<Arc<Activity>>,
     is_waiting: bool,
 }
 
-impl<S> Paced<S> {
+impl<S> SlowPeerLimit<S> {
     /// Watches `inner`; counts its bytes in `traffic`.
-    pub fn new(inner: S, minimum: Minimum, traffic: Arc<Traffic>) -> Self {
+    pub fn new(inner: S, minimum: MinimumRate, traffic: Arc<Traffic>) -> Self {
         Self {
             inner,
-            pace: Pace::new(minimum),
+            pace: RateWatch::new(minimum),
             traffic,
-            seat: None,
+            activity: None,
             is_waiting: false,
         }
     }
 
-    /// Tells this seat whether bytes wait for the peer.
-    pub fn seen_by(self, seat: Arc<Seat>) -> Self {
+    /// Tells this activity whether bytes wait for the peer.
+    pub fn reporting_to(self, activity: Arc<Activity>) -> Self {
         Self {
-            seat: Some(seat),
+            activity: Some(activity),
             ..self
         }
     }
@@ -49,8 +49,8 @@ impl<S> Paced<S> {
     fn tell(&mut self, is_waiting: bool) {
         if self.is_waiting != is_waiting {
             self.is_waiting = is_waiting;
-            if let Some(seat) = &self.seat {
-                seat.set_sending(is_waiting);
+            if let Some(activity) = &self.activity {
+                activity.set_sending(is_waiting);
             }
         }
     }
@@ -86,7 +86,7 @@ impl<S> Paced<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for SlowPeerLimit<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -102,7 +102,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for SlowPeerLimit<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -143,14 +143,19 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::{Instant, sleep};
 
-    const MINIMUM: Minimum = Minimum {
+    const MINIMUM: MinimumRate = MinimumRate {
         bytes: 1000,
         period: Duration::from_secs(10),
     };
 
-    fn pair(capacity: usize) -> (tokio::io::DuplexStream, Paced<tokio::io::DuplexStream>) {
+    fn pair(
+        capacity: usize,
+    ) -> (
+        tokio::io::DuplexStream,
+        SlowPeerLimit<tokio::io::DuplexStream>,
+    ) {
         let (far, near) = duplex(capacity);
-        (far, Paced::new(near, MINIMUM, Arc::default()))
+        (far, SlowPeerLimit::new(near, MINIMUM, Arc::default()))
     }
 
     #[tokio::test(start_paused = true)]
@@ -191,7 +196,7 @@ mod tests {
         });
         near.write_all(&[1; 10_000]).await.unwrap();
         near.flush().await.unwrap();
-        // A long silence between answers is nobody's fault.
+        // A long silence between answers is allowed.
         sleep(MINIMUM.period * 5).await;
         near.write_all(&[1; 10_000]).await.unwrap();
         near.shutdown().await.unwrap();

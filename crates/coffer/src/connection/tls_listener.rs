@@ -22,23 +22,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::connection::activity::Seat;
-use crate::connection::coalesce_reads::Gathered;
-use crate::connection::cutoff_socket::{OnLifeline, Severable};
-use crate::connection::minimum_rate::Minimum;
+use crate::connection::activity::Activity;
+use crate::connection::coalesce_reads::CoalesceReads;
+use crate::connection::cutoff_socket::{CutoffService, CutoffSocket};
+use crate::connection::minimum_rate::MinimumRate;
 use crate::connection::proxies::Proxies;
 use crate::connection::read_ahead::{Pool, ReadAhead};
 use crate::connection::read_quantum::{ReadCount, by_quanta};
-use crate::connection::shutdown::{Phase, Stop};
+use crate::connection::shutdown::Shutdown;
 use crate::connection::slots::{Slot, Slots};
-use crate::connection::slow_peer::Paced;
-use crate::connection::tracked_service::Seated;
+use crate::connection::slow_peer::SlowPeerLimit;
+use crate::connection::tracked_service::TrackedService;
 use crate::limits::{
     ACCEPT_RETRY, HEADER_BYTES, HTTP_BUFFER_BYTES, LEAVING_TIME, Limits, TLS_WRITE_BYTES,
 };
 
 /// What the connections of one listener share.
-pub struct Door {
+pub struct TlsListener {
     /// Its name in the log.
     pub name: &'static str,
     /// How to shake hands.
@@ -52,7 +52,7 @@ pub struct Door {
     /// What is counted.
     pub traffic: Arc<Traffic>,
     /// When to end.
-    pub stop: Stop,
+    pub stop: Shutdown,
     /// Buffers for reading.
     pub pool: Arc<Pool>,
 }
@@ -64,13 +64,13 @@ struct Arrival {
     slot: Slot,
 }
 
-impl Door {
+impl TlsListener {
     /// Serves connections until the end, each with what `service_for` its client's address and slot
     /// gives; returns when the last one has ended.
     pub async fn serve<S, B>(
         self,
         listener: TcpListener,
-        service_for: impl Fn(IpAddr, &Seat) -> S + Send + Sync + 'static,
+        service_for: impl Fn(IpAddr, &Activity) -> S + Send + Sync + 'static,
     ) where
         S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
         S::Future: Send + 'static,
@@ -79,19 +79,19 @@ impl Door {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let mut stop = self.stop.clone();
+        let stop = self.stop.clone();
         let slots = self.slots.clone();
-        let (door, service_for) = (Arc::new(self), Arc::new(service_for));
+        let (this, service_for) = (Arc::new(self), Arc::new(service_for));
         loop {
             let arrival = tokio::select! {
                 biased;
-                () = stop.reached(Phase::Drain) => break,
-                arrival = door.accept(&listener) => arrival,
+                () = stop.drain.cancelled() => break,
+                arrival = this.accept(&listener) => arrival,
             };
-            let (door, service_for) = (door.clone(), service_for.clone());
+            let (this, service_for) = (this.clone(), service_for.clone());
             tokio::spawn(async move {
-                let _open = Open::new(door.traffic.clone());
-                door.connection(arrival, &*service_for).await;
+                let _open = OpenConnection::new(this.traffic.clone());
+                this.connection(arrival, &*service_for).await;
             });
         }
         drop(listener);
@@ -118,25 +118,28 @@ impl Door {
         }
     }
 
-    async fn connection<S, B>(&self, arrival: Arrival, service_for: &impl Fn(IpAddr, &Seat) -> S)
-    where
+    async fn connection<S, B>(
+        &self,
+        arrival: Arrival,
+        service_for: &impl Fn(IpAddr, &Activity) -> S,
+    ) where
         S: Service<Request<Incoming>, Response = Response<B>>,
         S::Error: Into<Box<dyn StdError + Send + Sync>>,
         B: Body + 'static,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let mut stop = self.stop.clone();
-        let seat = arrival.slot.seat().clone();
-        let lifeline = ConnectionCutoff::default();
+        let stop = self.stop.clone();
+        let activity = arrival.slot.activity().clone();
+        let cutoff = ConnectionCutoff::default();
         // Boxes, so that an idle connection holds no room for its handshake, nor for moving.
         let opened = Box::pin(timeout(
             self.limits.handshake_timeout(),
-            self.open(arrival, &lifeline),
+            self.shake_hands(arrival, &cutoff),
         ));
         let opened = tokio::select! {
             opened = opened => opened,
-            () = stop.reached(Phase::Drain) => return,
-            () = seat.told_to_leave() => {
+            () = stop.drain.cancelled() => return,
+            () = activity.asked_to_leave() => {
                 self.traffic.made_room();
                 return;
             }
@@ -145,36 +148,37 @@ impl Door {
             self.traffic.handshake_failed();
             return;
         };
-        let service = service_for(opened.client, &seat);
-        let Some(opened) = self.asked(opened, &seat, &lifeline).await else {
+        let service = service_for(opened.client, &activity);
+        let Some(opened) = self.first_request(opened, &activity, &cutoff).await else {
             return;
         };
         // Ours is dropped last: an erase waits until what it has cut is gone, and then nothing is
         // left of the connection's buffers.
-        self.converse(opened, service, seat, lifeline.clone()).await;
+        self.serve_requests(opened, service, activity, cutoff.clone())
+            .await;
     }
 
     /// Waits for the first bytes of a request: until they come, a connection holds no buffers of
     /// HTTP, which are most of what it needs. `None`: they don't come in time, or it must end.
-    async fn asked(
+    async fn first_request(
         &self,
-        opened: Opened,
-        seat: &Seat,
-        lifeline: &ConnectionCutoff,
-    ) -> Option<Opened> {
+        opened: Handshaken,
+        activity: &Activity,
+        cutoff: &ConnectionCutoff,
+    ) -> Option<Handshaken> {
         let mut opened = opened;
         let patience = self.limits.sign_in_timeout();
         let patience = patience.min(self.limits.header_timeout());
-        let mut stop = self.stop.clone();
+        let stop = self.stop.clone();
         let makes_room = tokio::select! {
             asked = opened.tls.fill_buf() => match asked {
                 Ok(bytes) if !bytes.is_empty() => return Some(opened),
                 _ => return None,
             },
             () = sleep(patience) => true,
-            () = seat.told_to_leave() => true,
-            () = stop.reached(Phase::Drain) => false,
-            () = lifeline.cut_off() => return None,
+            () = activity.asked_to_leave() => true,
+            () = stop.drain.cancelled() => false,
+            () = cutoff.cut_off() => return None,
         };
         if makes_room {
             self.traffic.made_room();
@@ -184,12 +188,12 @@ impl Door {
     }
 
     /// Serves requests until the connection ends, by itself or because it must.
-    async fn converse<S, B>(
+    async fn serve_requests<S, B>(
         &self,
-        Opened { tls, slot, .. }: Opened,
+        Handshaken { tls, slot, .. }: Handshaken,
         service: S,
-        seat: Arc<Seat>,
-        lifeline: ConnectionCutoff,
+        activity: Arc<Activity>,
+        cutoff: ConnectionCutoff,
     ) where
         S: Service<Request<Incoming>, Response = Response<B>>,
         S::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -197,7 +201,7 @@ impl Door {
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
         let read = ReadCount::default();
-        let service = OnLifeline::new(service, lifeline.clone());
+        let service = CutoffService::new(service, cutoff.clone());
         let builder = http1::Builder::new();
         let mut connection = Box::pin(
             { builder }
@@ -207,38 +211,38 @@ impl Door {
                 .max_buf_size(HTTP_BUFFER_BYTES)
                 .writev(true)
                 .serve_connection(
-                    TokioIo::new(Gathered::new(tls, read.clone())),
-                    Seated::new(service, slot, lifeline.clone()),
+                    TokioIo::new(CoalesceReads::new(tls, read.clone())),
+                    TrackedService::new(service, slot, cutoff.clone()),
                 ),
         );
-        let mut interruptions = interruptions(lifeline, self.stop.clone(), seat.clone());
+        let mut interruptions = interruptions(cutoff, self.stop.clone(), activity.clone());
         let look = self.limits.sign_in_timeout();
-        let was_idle = |requests| seat.is_idle() && seat.requests() == requests;
+        let was_idle = |requests| activity.is_idle() && activity.requests() == requests;
         interruptions.push(later(look, Interruption::Look { requests: 0 }));
         loop {
             tokio::select! {
                 biased;
                 Some(interruption) = interruptions.next() => match interruption {
-                    Interruption::Phase(Phase::Drain) => connection.as_mut().graceful_shutdown(),
-                    Interruption::Phase(_) | Interruption::Cut => return,
-                    Interruption::Look { .. } if seat.is_signed_in() => {}
+                    Interruption::Drain => connection.as_mut().graceful_shutdown(),
+                    Interruption::Abort | Interruption::Cut => return,
+                    Interruption::Look { .. } if activity.is_signed_in() => {}
                     Interruption::Look { requests } if was_idle(requests) => {
                         self.traffic.made_room();
                         connection.as_mut().graceful_shutdown();
                         interruptions.push(later(LEAVING_TIME, Interruption::Gone { requests }));
                     }
                     Interruption::Look { .. } => {
-                        let requests = seat.requests();
+                        let requests = activity.requests();
                         interruptions.push(later(look, Interruption::Look { requests }));
                     }
                     Interruption::Leave => {
                         self.traffic.made_room();
                         connection.as_mut().graceful_shutdown();
-                        let requests = seat.requests();
+                        let requests = activity.requests();
                         interruptions.push(later(LEAVING_TIME, Interruption::Gone { requests }));
                     }
                     // A request that came just then is answered.
-                    Interruption::Gone { requests } if seat.requests() != requests => {}
+                    Interruption::Gone { requests } if activity.requests() != requests => {}
                     Interruption::Gone { .. } => return,
                 },
                 ended = by_quanta(connection.as_mut(), &read) => {
@@ -252,7 +256,11 @@ impl Door {
     }
 
     /// Hears the proxy out, if it is one, and shakes hands.
-    async fn open(&self, arrival: Arrival, lifeline: &ConnectionCutoff) -> io::Result<Opened> {
+    async fn shake_hands(
+        &self,
+        arrival: Arrival,
+        cutoff: &ConnectionCutoff,
+    ) -> io::Result<Handshaken> {
         let Arrival {
             mut tcp,
             peer,
@@ -264,13 +272,13 @@ impl Door {
             self.traffic.kept_out();
             return Err(io::ErrorKind::ResourceBusy.into());
         }
-        let socket = Severable::new(tcp, lifeline.clone());
-        let paced = Paced::new(socket, Minimum::of(&self.limits), self.traffic.clone());
-        let paced = paced.seen_by(slot.seat().clone());
+        let socket = CutoffSocket::new(tcp, cutoff.clone());
+        let paced = SlowPeerLimit::new(socket, MinimumRate::of(&self.limits), self.traffic.clone());
+        let paced = paced.reporting_to(slot.activity().clone());
         let stream = ReadAhead::new(paced, self.pool.clone());
         let mut tls = TlsAcceptor::from(self.tls.clone()).accept(stream).await?;
         tls.get_mut().1.set_buffer_limit(Some(TLS_WRITE_BYTES));
-        Ok(Opened {
+        Ok(Handshaken {
             tls,
             client,
             slot: Arc::new(slot),
@@ -279,23 +287,23 @@ impl Door {
 }
 
 /// A connection that has shaken hands.
-struct Opened {
-    tls: tokio_rustls::server::TlsStream<ReadAhead<Paced<Severable>>>,
+struct Handshaken {
+    tls: tokio_rustls::server::TlsStream<ReadAhead<SlowPeerLimit<CutoffSocket>>>,
     client: IpAddr,
     slot: Arc<Slot>,
 }
 
 /// Counts a connection as open until it is dropped: at its end, also when serving it panics.
-struct Open(Arc<Traffic>);
+struct OpenConnection(Arc<Traffic>);
 
-impl Open {
+impl OpenConnection {
     fn new(traffic: Arc<Traffic>) -> Self {
         traffic.accepted();
         Self(traffic)
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.ended();
     }
@@ -305,8 +313,10 @@ impl Drop for Open {
 enum Interruption {
     /// What it carried has been erased.
     Cut,
-    /// The server ends.
-    Phase(Phase),
+    /// The server ends: requests under way may end.
+    Drain,
+    /// The server ends at once.
+    Abort,
     /// Its slot is needed.
     Leave,
     /// Time to see whether it has signed in, or asked anything since it had made so many requests.
@@ -315,27 +325,24 @@ enum Interruption {
     Gone { requests: u64 },
 }
 
-/// The interruptions to come. Whoever waits for them is woken many times for each request, and they
-/// come a few times in a connection's life: so they are looked at only when one of them has come.
+/// The interruptions to come. The task that waits for them is woken many times for each request,
+/// and they come a few times in a connection's life: so they are looked at only when one has come.
 fn interruptions(
-    lifeline: ConnectionCutoff,
-    stop: Stop,
-    seat: Arc<Seat>,
+    cutoff: ConnectionCutoff,
+    stop: Shutdown,
+    activity: Arc<Activity>,
 ) -> FuturesUnordered<BoxFuture<'static, Interruption>> {
     let cut = async move {
-        lifeline.cut_off().await;
+        cutoff.cut_off().await;
         Interruption::Cut
     };
-    let reached = |phase: Phase, mut stop: Stop| async move {
-        stop.reached(phase).await;
-        Interruption::Phase(phase)
-    };
+    let Shutdown { drain, abort } = stop;
+    let drain = drain.cancelled_owned().map(|()| Interruption::Drain);
+    let abort = abort.cancelled_owned().map(|()| Interruption::Abort);
     let leave = async move {
-        seat.told_to_leave().await;
+        activity.asked_to_leave().await;
         Interruption::Leave
     };
-    let drain = reached(Phase::Drain, stop.clone());
-    let abort = reached(Phase::Abort, stop);
     FuturesUnordered::from_iter([cut.boxed(), drain.boxed(), abort.boxed(), leave.boxed()])
 }
 

@@ -10,54 +10,54 @@ use hyper::body::{Body, Frame, SizeHint};
 use hyper::service::Service;
 use pin_project_lite::pin_project;
 
-use crate::connection::activity::Seat;
+use crate::connection::activity::Activity;
 use crate::connection::slots::Slot;
 
 /// A service whose requests are counted in the slot of their connection.
 #[derive(Debug)]
-pub struct Seated<S> {
+pub struct TrackedService<S> {
     service: S,
     slot: Arc<Slot>,
-    lifeline: ConnectionCutoff,
+    cutoff: ConnectionCutoff,
 }
 
-impl<S> Seated<S> {
-    /// Serves with `service` what comes by the connection of this slot and this lifeline.
-    pub fn new(service: S, slot: Arc<Slot>, lifeline: ConnectionCutoff) -> Self {
+impl<S> TrackedService<S> {
+    /// Serves with `service` what comes by the connection of this slot and this cutoff.
+    pub fn new(service: S, slot: Arc<Slot>, cutoff: ConnectionCutoff) -> Self {
         Self {
             service,
             slot,
-            lifeline,
+            cutoff,
         }
     }
 }
 
-impl<R, B, S> Service<R> for Seated<S>
+impl<R, B, S> Service<R> for TrackedService<S>
 where
     S: Service<R, Response = Response<B>>,
 {
-    type Response = Response<SeatedBody<B>>;
+    type Response = Response<TrackedBody<B>>;
     type Error = S::Error;
-    type Future = SeatedFuture<S::Future>;
+    type Future = TrackedFuture<S::Future>;
 
     fn call(&self, request: R) -> Self::Future {
-        SeatedFuture {
-            turn: Some(Turn::new(self.slot.seat().clone())),
+        TrackedFuture {
+            turn: Some(Turn::new(self.slot.activity().clone())),
             inner: self.service.call(request),
             slot: self.slot.clone(),
-            lifeline: self.lifeline.clone(),
+            cutoff: self.cutoff.clone(),
         }
     }
 }
 
 /// A request under way, until it is dropped.
 #[derive(Debug)]
-struct Turn(Arc<Seat>);
+struct Turn(Arc<Activity>);
 
 impl Turn {
-    fn new(seat: Arc<Seat>) -> Self {
-        seat.begin();
-        Self(seat)
+    fn new(activity: Arc<Activity>) -> Self {
+        activity.begin();
+        Self(activity)
     }
 }
 
@@ -69,42 +69,42 @@ impl Drop for Turn {
 
 pin_project! {
     /// The answer to come.
-    pub struct SeatedFuture<F> {
+    pub struct TrackedFuture<F> {
         #[pin]
         inner: F,
         turn: Option<Turn>,
         slot: Arc<Slot>,
-        lifeline: ConnectionCutoff,
+        cutoff: ConnectionCutoff,
     }
 }
 
-impl<F, B, E> Future for SeatedFuture<F>
+impl<F, B, E> Future for TrackedFuture<F>
 where
     F: Future<Output = Result<Response<B>, E>>,
 {
-    type Output = Result<Response<SeatedBody<B>>, E>;
+    type Output = Result<Response<TrackedBody<B>>, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let answer = ready!(this.inner.poll(cx))?;
-        if !this.slot.seat().is_signed_in() && this.lifeline.is_signed_in() {
+        if !this.slot.activity().is_signed_in() && this.cutoff.is_signed_in() {
             this.slot.sign_in();
         }
         let turn = this.turn.take();
-        Poll::Ready(Ok(answer.map(|body| SeatedBody { body, _turn: turn })))
+        Poll::Ready(Ok(answer.map(|body| TrackedBody { body, _turn: turn })))
     }
 }
 
 pin_project! {
     /// The body of an answer. The request is under way until it is dropped.
-    pub struct SeatedBody<B> {
+    pub struct TrackedBody<B> {
         #[pin]
         body: B,
         _turn: Option<Turn>,
     }
 }
 
-impl<B: Body> Body for SeatedBody<B> {
+impl<B: Body> Body for TrackedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

@@ -1,6 +1,6 @@
 //! Lines of the log on their way to standard error.
 //!
-//! Standard error may be a file on a full disk, a pipe that nobody reads, or closed. None of that
+//! Standard error may be a file on a full disk, a pipe without a reader, or closed. None of that
 //! may keep an answer waiting: lines go through a bounded queue to a thread of their own, and what
 //! finds no room there, or can't be written, is lost and counted. How many were lost is told as
 //! soon as lines can be written again, and in a metric.

@@ -7,9 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub fn printable(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for character in name.chars() {
-        match character.is_control() {
-            true => text.extend(character.escape_default()),
-            false => text.push(character),
+        if character.is_control() {
+            text.extend(character.escape_default())
+        } else {
+            text.push(character)
         }
     }
     text

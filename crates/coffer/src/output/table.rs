@@ -35,9 +35,10 @@ pub fn show<T: Serialize>(
     answer: &T,
     for_people: impl FnOnce(&T) -> String,
 ) -> Result<(), Error> {
-    let mut text = match json {
-        true => serde_json::to_string_pretty(answer).expect("answers came as JSON"),
-        false => for_people(answer),
+    let mut text = if json {
+        serde_json::to_string_pretty(answer).expect("answers came as JSON")
+    } else {
+        for_people(answer)
     };
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -52,9 +53,10 @@ pub fn show<T: Serialize>(
 
 /// Tells programs of what has no answer; people see that there was no error.
 pub fn done<T: Serialize>(json: bool, what: &T) -> Result<(), Error> {
-    match json {
-        true => show(true, what, |_| String::new()),
-        false => Ok(()),
+    if json {
+        show(true, what, |_| String::new())
+    } else {
+        Ok(())
     }
 }
 

@@ -180,7 +180,7 @@ impl Canary {
     }
 }
 
-/// When a file was changed last, by its `st_ctime`, which nobody can set.
+/// When a file was changed last, by its `st_ctime`, which no program can set.
 fn changed(seconds: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

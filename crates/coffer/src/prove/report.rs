@@ -93,9 +93,10 @@ impl Proof {
     /// Writes it for people.
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
         for Finding { path, what } in &self.findings {
-            match path.is_empty() {
-                true => writeln!(out, "finding: {what}")?,
-                false => writeln!(out, "finding: {path}: {what}")?,
+            if path.is_empty() {
+                writeln!(out, "finding: {what}")?
+            } else {
+                writeln!(out, "finding: {path}: {what}")?
             }
         }
         let listed = self.findings.len() as u64;

@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn what_can_be_read_does_not() {
-        let text = "In the beginning was a recording, and nobody was to hear it. ".repeat(80);
+        let text = "In the beginning was a recording, and no one was to hear it. ".repeat(80);
         let json = "{\"name\":\"a/b\",\"size\":12345},".repeat(160);
         for length in [64, 100, 1023, 1024, 4096] {
             for plain in [&text.as_bytes()[..length], &json.as_bytes()[..length]] {

@@ -59,7 +59,7 @@ impl Walk<'_> {
         let Some(kind) = Kind::of(relative, file_type.is_dir()) else {
             proof.find(
                 relative,
-                "coffer makes no such file: nobody knows what it holds",
+                "coffer makes no such file: what it holds is unknown",
             );
             return false;
         };

@@ -1,4 +1,5 @@
-//! What opens a root-key source, from whoever starts the program: a passphrase, or a token's PIN.
+//! What opens a root-key source, from the operator who starts the program: a passphrase, or a
+//! token's PIN.
 //!
 //! Never from an argument or an environment variable, which others can read. In this order: the
 //! file descriptor that `--passphrase-fd` names, a credential of systemd (`LoadCredential=` puts
@@ -42,7 +43,7 @@ impl PassphraseArgs {
     /// The passphrase of a root-key source.
     ///
     /// # Errors
-    /// When nobody gives one, or one that is none.
+    /// When none is given, or an empty or unusable one.
     pub fn passphrase(&self, purpose: Purpose) -> Result<Zeroizing<Vec<u8>>, Error> {
         Input::of_program().passphrase(self.passphrase_fd, purpose)
     }
@@ -51,7 +52,7 @@ impl PassphraseArgs {
 /// The PIN of a token, for a source that names no file for it.
 ///
 /// # Errors
-/// When nobody gives one, or one that is no text.
+/// When none is given, or one that is no text.
 pub fn pin() -> Result<Zeroizing<String>, Error> {
     Input::of_program().pin()
 }
@@ -91,7 +92,7 @@ impl Input {
             0 => "the passphrase is empty".to_owned(),
             length if purpose == Purpose::Choose && length < PASSPHRASE_MIN_BYTES => format!(
                 "a passphrase has at least {PASSPHRASE_MIN_BYTES} characters, better six random \
-                 words: whoever has a copy of the data folder may try as many as they like"
+                 words: one who has a copy of the data folder may try as many as they like"
             ),
             _ => return Ok(passphrase),
         };
@@ -150,7 +151,7 @@ impl Input {
     }
 }
 
-/// What an inherited descriptor refers to, whoever made it.
+/// What an inherited descriptor refers to, also one that another user made.
 fn descriptor_of(number: u32) -> io::Result<File> {
     // Only the kernel knows whether the descriptor is open, so it is asked for a copy of it.
     let copy = pidfd_open(getpid(), PidfdFlags::empty())

@@ -12,7 +12,7 @@ use crate::secrets::passphrase::{PassphraseArgs, Purpose, pin};
 /// is no keystore yet, of the one that is asked for.
 ///
 /// # Errors
-/// When the record can't be read, or nobody gives what it takes.
+/// When the record can't be read, or what it takes is not given.
 pub fn secrets_of(
     data: &Path,
     asked: Option<&SourceSpec>,
@@ -21,9 +21,10 @@ pub fn secrets_of(
     let folder = KeyFolder::new(data);
     let is_new = !folder.keystore().exists();
     let record = folder.record().map_err(VaultError::from)?;
-    let purpose = match is_new {
-        true => Purpose::Choose,
-        false => Purpose::Open,
+    let purpose = if is_new {
+        Purpose::Choose
+    } else {
+        Purpose::Open
     };
     let asks = |of: fn(&SourceSpec) -> bool| asked.is_some_and(of);
     let mut secrets = SourceSecrets::default();
@@ -39,7 +40,7 @@ pub fn secrets_of(
 /// What opens a source that the root key is to be moved to, which the running server will use.
 ///
 /// # Errors
-/// When nobody gives what it takes.
+/// When what it takes is not given.
 pub fn secrets_for(to: &SourceSpec, args: &PassphraseArgs) -> Result<SourceSecrets, Error> {
     let mut secrets = SourceSecrets::default();
     if to.needs_passphrase() {

@@ -12,7 +12,7 @@ use crate::connection::proxies::Proxies;
 
 /// The routes, for one connection.
 #[derive(Clone)]
-pub struct Administration {
+pub struct AdministrationService {
     routes: Routes,
     address: IpAddr,
     /// All connections that count are in use: this one may see how the server is, and nothing else.
@@ -20,7 +20,7 @@ pub struct Administration {
     proxies: Proxies,
 }
 
-impl Administration {
+impl AdministrationService {
     /// The routes for a client at this address.
     pub fn new(routes: Routes, address: IpAddr, is_probe: bool, proxies: Proxies) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Administration {
     }
 }
 
-impl Service<Request<Incoming>> for Administration {
+impl Service<Request<Incoming>> for AdministrationService {
     type Response = Response<Answer>;
     type Error = std::convert::Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Self::Error>> + Send>>;
@@ -42,9 +42,10 @@ impl Service<Request<Incoming>> for Administration {
             .proxies
             .client_of_request(request.headers(), self.address);
         let peer = Peer::Remote { address };
-        let routes = match self.is_probe {
-            true => self.routes.for_probes(),
-            false => self.routes.clone(),
+        let routes = if self.is_probe {
+            self.routes.for_probes()
+        } else {
+            self.routes.clone()
         };
         Box::pin(routes.answer(request, peer))
     }

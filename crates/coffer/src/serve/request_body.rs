@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 use coffer_admin::Traffic;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
-use crate::connection::minimum_rate::{Minimum, Pace, TooSlow};
+use crate::connection::minimum_rate::{MinimumRate, RateWatch, TooSlow};
 
 /// A body that ends with an error when its client sends too slowly. Only the time counts in which
-/// somebody waits for the body.
+/// the server waits for the body.
 #[derive(Debug)]
-pub struct PacedBody<B = Incoming> {
+pub struct WatchedBody<B = Incoming> {
     inner: B,
-    pace: Pace,
+    pace: RateWatch,
     traffic: Arc<Traffic>,
     ended: bool,
 }
@@ -36,19 +36,19 @@ impl<E> coffer_s3::BrokenOff for BodyError<E> {
     }
 }
 
-impl<B> PacedBody<B> {
+impl<B> WatchedBody<B> {
     /// Watches `inner`.
-    pub fn new(inner: B, minimum: Minimum, traffic: Arc<Traffic>) -> Self {
+    pub fn new(inner: B, minimum: MinimumRate, traffic: Arc<Traffic>) -> Self {
         Self {
             inner,
-            pace: Pace::new(minimum),
+            pace: RateWatch::new(minimum),
             traffic,
             ended: false,
         }
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for PacedBody<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for WatchedBody<B> {
     type Data = Bytes;
     type Error = BodyError<B::Error>;
 
@@ -94,7 +94,7 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     const SECOND: Duration = Duration::from_secs(1);
-    const MINIMUM: Minimum = Minimum {
+    const MINIMUM: MinimumRate = MinimumRate {
         bytes: 1000,
         period: Duration::from_secs(10),
     };
@@ -105,9 +105,10 @@ mod tests {
         count: usize,
     ) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Unpin {
         Box::pin(stream::unfold(0, move |sent| async move {
-            match sent == count {
-                true => std::future::pending().await,
-                false => sleep(SECOND).await,
+            if sent == count {
+                std::future::pending().await
+            } else {
+                sleep(SECOND).await
             }
             Some((Ok(Frame::data(Bytes::from(vec![0; bytes]))), sent + 1))
         }))
@@ -117,7 +118,7 @@ mod tests {
         body: impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Unpin,
     ) -> (usize, Duration) {
         let start = Instant::now();
-        let mut body = PacedBody::new(StreamBody::new(body), MINIMUM, Arc::default());
+        let mut body = WatchedBody::new(StreamBody::new(body), MINIMUM, Arc::default());
         let mut got = 0;
         loop {
             match body.frame().await {
@@ -149,7 +150,7 @@ mod tests {
     #[tokio::test]
     async fn a_whole_body_passes() {
         let body = http_body_util::Full::new(Bytes::from_static(b"all of it"));
-        let body = PacedBody::new(body, MINIMUM, Arc::default());
+        let body = WatchedBody::new(body, MINIMUM, Arc::default());
         assert_eq!(body.size_hint().exact(), Some(9));
         assert_eq!(body.collect().await.unwrap().to_bytes(), "all of it");
     }

@@ -16,31 +16,31 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::service::Service;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::connection::minimum_rate::Minimum;
+use crate::connection::minimum_rate::MinimumRate;
 use crate::limits::Limits;
-use crate::serve::request_body::PacedBody;
+use crate::serve::request_body::WatchedBody;
 
 /// A service that lets only so many requests through to another.
 #[derive(Debug, Clone)]
-pub struct Turnstile<S, R> {
+pub struct RequestLimit<S, R> {
     inner: S,
     /// Makes the answer for those that found no turn.
     refuse: R,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     wait: Duration,
-    minimum: Minimum,
+    minimum: MinimumRate,
     traffic: Arc<Traffic>,
 }
 
-impl<S, R: Clone> Turnstile<S, R> {
+impl<S, R: Clone> RequestLimit<S, R> {
     /// Stands before `inner`; `refuse` answers who finds no turn.
     pub fn new(inner: S, refuse: R, limits: &Limits, traffic: Arc<Traffic>) -> Self {
         Self {
             inner,
             refuse,
-            turns: Arc::new(Semaphore::new(limits.requests)),
+            permits: Arc::new(Semaphore::new(limits.requests)),
             wait: Duration::from_secs(limits.request_wait_seconds),
-            minimum: Minimum::of(limits),
+            minimum: MinimumRate::of(limits),
             traffic,
         }
     }
@@ -50,20 +50,20 @@ impl<S, R: Clone> Turnstile<S, R> {
         Self {
             inner,
             refuse: self.refuse.clone(),
-            turns: self.turns.clone(),
+            permits: self.permits.clone(),
             wait: self.wait,
             minimum: self.minimum,
             traffic: self.traffic.clone(),
         }
     }
 
-    fn paced(&self, body: Incoming) -> PacedBody {
-        PacedBody::new(body, self.minimum, self.traffic.clone())
+    fn paced(&self, body: Incoming) -> WatchedBody {
+        WatchedBody::new(body, self.minimum, self.traffic.clone())
     }
 
     /// The answer to a request that found no turn. Its client may be sending, and would see a
-    /// broken connection instead of the answer if nobody read.
-    fn refusal<B>(&self, request: Request<Incoming>) -> Response<AnswerBody<B>>
+    /// broken connection instead of the answer if nothing were read.
+    fn refusal<B>(&self, request: Request<Incoming>) -> Response<PermitBody<B>>
     where
         R: Fn() -> Response<B>,
     {
@@ -73,54 +73,60 @@ impl<S, R: Clone> Turnstile<S, R> {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(CONNECTION, close);
         }
-        answer.map(|body| AnswerBody { body, _turn: None })
+        answer.map(|body| PermitBody {
+            body,
+            _permit: None,
+        })
     }
 
     /// A turn; none if there was none in time.
-    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(turn) = self.turns.clone().try_acquire_owned() {
-            return Some(turn);
+    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
+            return Some(permit);
         }
-        let turn = self.turns.clone().acquire_owned();
-        tokio::time::timeout(self.wait, turn).await.ok()?.ok()
+        let permit = self.permits.clone().acquire_owned();
+        tokio::time::timeout(self.wait, permit).await.ok()?.ok()
     }
 }
 
-impl<S, R, B> Service<Request<Incoming>> for Turnstile<S, R>
+impl<S, R, B> Service<Request<Incoming>> for RequestLimit<S, R>
 where
     R: Fn() -> Response<B> + Clone + Send + Sync + 'static,
-    S: Service<Request<PacedBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S: Service<Request<WatchedBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
     S::Future: Send + 'static,
     B: Send + 'static,
 {
-    type Response = Response<AnswerBody<B>>;
+    type Response = Response<PermitBody<B>>;
     type Error = S::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let this = self.clone();
         Box::pin(async move {
-            let Some(turn) = this.turn().await else {
+            let Some(permit) = this.permit().await else {
                 this.traffic.turned_away();
                 return Ok(this.refusal(request));
             };
             let request = request.map(|body| this.paced(body));
             let answer = this.inner.call(request).await?;
-            let turn = Some(turn);
-            Ok(answer.map(|body| AnswerBody { body, _turn: turn }))
+            let permit = Some(permit);
+            Ok(answer.map(|body| PermitBody {
+                body,
+                _permit: permit,
+            }))
         })
     }
 }
 
 /// The body of an answer.
 #[derive(Debug)]
-pub struct AnswerBody<B> {
+pub struct PermitBody<B> {
     body: B,
     /// Given back when the body is dropped.
-    _turn: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for AnswerBody<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for PermitBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 

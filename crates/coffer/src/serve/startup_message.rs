@@ -8,7 +8,7 @@ use coffer_keys::SourceSpec;
 
 /// What there is to say.
 #[derive(Debug)]
-pub struct Welcome {
+pub struct StartupMessage {
     /// The data folder, as an absolute path.
     pub data: PathBuf,
     /// The authority that clients should trust; none if the operator's certificate is used.
@@ -23,7 +23,7 @@ pub struct Welcome {
     pub root_key: Option<SourceSpec>,
 }
 
-impl Welcome {
+impl StartupMessage {
     /// Lines to paste into a shell for the aws CLI.
     pub fn paste_lines(&self) -> String {
         let mut text = String::new();
@@ -114,9 +114,10 @@ fn url(address: SocketAddr) -> String {
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,:@%".contains(&byte);
-    match text.bytes().all(plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+    if text.bytes().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 
@@ -124,8 +125,8 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn welcome() -> Welcome {
-        Welcome {
+    fn welcome() -> StartupMessage {
+        StartupMessage {
             data: "/srv/my data".into(),
             ca_cert: Some("/srv/my data/tls/ca.pem".into()),
             s3: "0.0.0.0:9000".parse().unwrap(),
@@ -148,7 +149,7 @@ mod tests {
                 "{line} is not in\n{lines}"
             );
         }
-        let operators = Welcome {
+        let operators = StartupMessage {
             ca_cert: None,
             first_start: false,
             ..welcome()
@@ -168,7 +169,7 @@ mod tests {
         ];
         for (source, kept) in cases {
             let root_key = Some(source.parse().unwrap());
-            let lines = Welcome {
+            let lines = StartupMessage {
                 root_key,
                 ..welcome()
             }

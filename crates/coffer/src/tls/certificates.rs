@@ -1,4 +1,4 @@
-//! The local certificate authority: for servers that nobody gave a certificate.
+//! The local certificate authority: for servers that were given no certificate.
 //!
 //! `DATA/tls` holds the authority (`ca.pem`, `ca.key`) and the server's certificate
 //! (`server.pem`, `server.key`). Clients trust `ca.pem`, once; server certificates come and go

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use coffer::connection::shutdown::Phase;
 use coffer::limits::Limits;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -16,7 +15,7 @@ async fn the_end_lets_requests_end_but_not_idle_connections() {
     let mut busy = server.connect().await;
     send(&mut busy, "GET /wait HTTP/1.1\r\nhost: a\r\n\r\n").await;
     sleep(Duration::from_millis(200)).await;
-    server.shutdown.enter(Phase::Drain);
+    server.shutdown.drain.cancel();
     let (elapsed, _) = end(&mut idle).await;
     assert!(elapsed < Duration::from_secs(5), "{elapsed:?}");
     assert!(
@@ -38,7 +37,7 @@ async fn what_does_not_end_is_cut_off() {
     let mut busy = server.connect().await;
     send(&mut busy, "GET /wait HTTP/1.1\r\nhost: a\r\n\r\n").await;
     sleep(Duration::from_millis(200)).await;
-    server.shutdown.enter(Phase::Abort);
+    server.shutdown.abort.cancel();
     timeout(Duration::from_secs(10), server.task)
         .await
         .unwrap()

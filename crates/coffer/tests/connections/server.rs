@@ -12,10 +12,10 @@ use coffer::connection::listen::listen;
 use coffer::connection::proxies::Proxies;
 use coffer::connection::shutdown::Shutdown;
 use coffer::connection::slots::Slots;
-use coffer::connection::tls_listener::Door;
+use coffer::connection::tls_listener::TlsListener;
 use coffer::limits::Limits;
-use coffer::serve::request_body::PacedBody;
-use coffer::serve::request_limit::Turnstile;
+use coffer::serve::request_body::WatchedBody;
+use coffer::serve::request_limit::RequestLimit;
 use coffer::tls::certificates::ensure;
 use coffer::tls::folder::Files;
 use coffer::tls::server_config::{Certificate, Source, server_config};
@@ -49,12 +49,12 @@ struct Answers {
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-impl Service<Request<PacedBody>> for Answers {
+impl Service<Request<WatchedBody>> for Answers {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-    fn call(&self, request: Request<PacedBody>) -> Self::Future {
+    fn call(&self, request: Request<WatchedBody>) -> Self::Future {
         let go = self.go.clone();
         Box::pin(async move {
             let path = request.uri().path().to_owned();
@@ -78,7 +78,7 @@ impl Service<Request<PacedBody>> for Answers {
     }
 }
 
-async fn count(mut body: PacedBody) -> String {
+async fn count(mut body: WatchedBody) -> String {
     let mut bytes = 0;
     loop {
         match body.frame().await {
@@ -133,14 +133,14 @@ pub(crate) fn start_behind(limits: Limits, rules: &ProxyRules) -> Running {
     let shutdown = Shutdown::default();
     let answers = Answers::default();
     let go = answers.go.clone();
-    let door = Door {
+    let tls_listener = TlsListener {
         name: "test",
         tls: server_config(certificate).unwrap(),
         limits,
         slots: Slots::new(limits.connections, 0),
         proxies: Proxies::of(rules, Listener::S3),
         traffic: traffic.clone(),
-        stop: shutdown.stop(),
+        stop: shutdown.clone(),
         pool: Arc::default(),
     };
     let busy = || {
@@ -150,12 +150,12 @@ pub(crate) fn start_behind(limits: Limits, rules: &ProxyRules) -> Running {
     };
     let clients = Arc::new(Mutex::new(None));
     let told = clients.clone();
-    let service = Turnstile::new(answers, busy, &limits, traffic.clone());
+    let service = RequestLimit::new(answers, busy, &limits, traffic.clone());
     let service_for = move |client, _: &_| {
         *told.lock().unwrap() = Some(client);
         service.clone()
     };
-    let task = tokio::spawn(door.serve(listener, service_for));
+    let task = tokio::spawn(tls_listener.serve(listener, service_for));
     let client = TlsConnector::from(Arc::new(config));
     Running {
         address,

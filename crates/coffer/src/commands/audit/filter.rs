@@ -47,9 +47,10 @@ fn since(text: &str) -> Result<Since, String> {
 
 /// A moment as RFC 3339 writes it, or the beginning of a day in UTC.
 pub fn time(text: &str) -> Result<String, String> {
-    let whole = match text.contains('T') {
-        true => text.to_owned(),
-        false => format!("{text}T00:00:00Z"),
+    let whole = if text.contains('T') {
+        text.to_owned()
+    } else {
+        format!("{text}T00:00:00Z")
     };
     match from_rfc3339(&whole) {
         Some(_) => Ok(whole),
