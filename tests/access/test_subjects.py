@@ -73,6 +73,15 @@ def test_a_page_of_no_rows_needs_the_right_to_list_too(server):
     writer.abort_multipart_upload(Bucket=BUCKET, Key="part-by-part", UploadId=upload)
 
 
+@pytest.mark.parametrize("granted", ["write", "list"])
+def test_how_much_a_bucket_holds_is_told_to_those_who_may_list(server, tmp_path, granted):
+    credentials = make_subject(
+        server, f"counts-{granted}", "default", "--grant", f"{BUCKET}={granted}"
+    )
+    shown = from_afar(server, credentials, "bucket", "show", BUCKET, "--json", folder=tmp_path)
+    assert ("object_count" in json.loads(shown.stdout)) == (granted == "list"), shown
+
+
 def test_reading_is_needed_to_copy_from_and_writing_to_copy_to(server):
     reader = client_of(server, "copies-from", "default", "--grant", f"{BUCKET}=read")
     with s3_refused("AccessDenied", 403):

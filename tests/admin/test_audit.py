@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from harness.administration import from_afar, make_subject
 from harness.auditing import ask, eventually, export, make_level
 from harness.clients import refused, s3_client
 from harness.content import MIB
@@ -298,6 +299,9 @@ def test_reads_and_writes_of_a_watched_level_are_recorded(server):
         s3.put_object(Bucket=bucket, Key=marker, Body=b"a")
         s3.get_object(Bucket=bucket, Key=marker)["Body"].read()
     s3.delete_object(Bucket="watched", Key=marker)
+    for look in (s3.get_object, s3.head_object, s3.get_object_tagging):
+        with pytest.raises(s3.exceptions.ClientError):
+            look(Bucket="watched", Key=marker)
     told = [
         (record["act"], record["outcome"], record["details"]["bucket"], record["details"]["object"])
         for record in export(server)
@@ -307,6 +311,8 @@ def test_reads_and_writes_of_a_watched_level_are_recorded(server):
         ("object.write", "begun", "watched", marker),
         ("object.read", "done", "watched", marker),
         ("object.delete", "begun", "watched", marker),
+        ("object.read", "failed", "watched", marker),
+        ("object.head", "failed", "watched", marker),
     ]
     # Its name dies with the level.
     ask(server, "level", "erase", "watched", "--yes", "--json")
@@ -324,6 +330,29 @@ def test_a_receipt_names_a_record_that_the_log_has(server, tmp_path):
     changed["last_audit_record"]["hash"] = "0" * 64
     receipt.write_text(json.dumps(changed))
     verify(server, "--receipt", receipt, code=DAMAGED)
+
+
+def test_denials_name_what_was_to_be_destroyed(server, tmp_path):
+    plain = make_subject(server, "plain", "default")
+    for level in ("north", "south"):
+        make_level(server, level)
+        refusal = from_afar(server, plain, "level", "erase", level, "--yes", folder=tmp_path)
+        assert refusal.returncode == 1
+
+    def found():
+        denied = [record for record in export(server) if record["outcome"] == "denied"]
+        levels = {one["details"]["level"] for one in denied if one["act"] == "level.erase"}
+        return levels == {"north", "south"}
+
+    assert eventually(found)
+
+
+def test_a_level_s_protections_are_recorded(server):
+    ask(server, "level", "create", "kept", "--rank", 3, "--approvals", 2, "--no-export")
+    made = [record for record in export(server) if record["act"] == "level.create"][-1]
+    facts = made["details"]
+    assert (facts["level"], facts["label"]) == ("kept", "s3")
+    assert (facts["approvals"], facts["exportable"], facts["audit_data"]) == ("2", "false", "false")
 
 
 def test_denials_of_data_are_recorded_and_counted(server):

@@ -1,5 +1,6 @@
 """Levels and buckets are erased at once, whatever they hold, and a receipt proves it."""
 
+import concurrent.futures
 import contextlib
 import http.client
 import json
@@ -136,6 +137,23 @@ def test_erasing_asks_for_the_name(server, s3, kind):
     assert done.returncode == 0 and b"erased" in done.stdout, done.stderr
     missing = coffer("--data", server.data, kind, "erase", name, "--yes")
     assert missing.returncode == 1
+
+
+@pytest.mark.parametrize("kind", ["level", "bucket"])
+def test_of_erases_at_once_one_is_done_and_its_receipt_is_true(server, kind):
+    """The others found it gone: a receipt of theirs would say that nothing was there."""
+    name = f"raced-{kind}"
+    ask(server, "level", "create", name, "--rank", "0")
+    ask(server, "bucket", "create", name, "--level", name)
+    client = s3_client(server)
+    for number in range(5):
+        client.put_object(Bucket=name, Key=f"{number}", Body=b"12345")
+    command = ("--data", server.data, kind, "erase", name, "--yes", "--json")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        ended = list(pool.map(lambda _: coffer(*command), range(4)))
+    (done,) = [one for one in ended if one.returncode == 0]
+    assert json.loads(done.stdout)["erased"]["objects"] == 5
+    assert all(one.returncode == 1 and not one.stdout for one in ended if one is not done), ended
 
 
 def is_busy():

@@ -79,10 +79,10 @@ impl ChunkReader {
         self.pass_gathered(queue);
         let (trailers, signature) = read_trailers(&self.line).ok_or(ChunkFault::Malformed)?;
         match (&self.signatures, signature) {
-            (Some(signatures), Some(signature)) => {
-                if !signatures.is_of_trailers(&signature, &canonical_trailers(&trailers)) {
-                    return Err(ChunkFault::Signature);
-                }
+            (Some(signatures), Some(signature))
+                if !signatures.is_of_trailers(&signature, &canonical_trailers(&trailers)) =>
+            {
+                return Err(ChunkFault::Signature);
             }
             (Some(_), None) if !trailers.is_empty() => return Err(ChunkFault::Malformed),
             _ => {}

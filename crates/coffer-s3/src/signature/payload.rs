@@ -31,7 +31,7 @@ pub(crate) enum Payload {
     /// It must have this hash.
     Hash([u8; 32]),
     /// It comes in chunks, which may be signed.
-    Chunks(Option<ChunkSignatures>),
+    Chunks(Option<Box<ChunkSignatures>>),
 }
 
 impl ContentSha256 {

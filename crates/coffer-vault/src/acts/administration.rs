@@ -120,7 +120,12 @@ impl Vault {
     }
 
     /// As [`Vault::refuse_without`], of what key custodians do.
-    pub(crate) fn refuse_but_custodians(&self, actor: &Actor, name: &'static str) -> Result<()> {
-        self.refuse_without(actor, Role::KeyCustodian, name, &Facts::new())
+    pub(crate) fn refuse_but_custodians(
+        &self,
+        actor: &Actor,
+        name: &'static str,
+        facts: &Facts,
+    ) -> Result<()> {
+        self.refuse_without(actor, Role::KeyCustodian, name, facts)
     }
 }

@@ -12,6 +12,7 @@ use coffer_store::Catalog;
 use coffer_store::record::Id;
 
 use crate::access::{Actor, BucketName, Role};
+use crate::admin::levels::told_of;
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
@@ -41,6 +42,29 @@ pub enum Adoption {
     Unreadable(String),
 }
 
+/// What is recorded of an import: the level, and each of its buckets.
+fn records(level: &LevelEntry, buckets: &[(Id, Adoption)]) -> Vec<Facts> {
+    let bucket = |(id, adoption): &(Id, Adoption)| {
+        let (outcome, name) = match adoption {
+            Adoption::Adopted(name) => ("adopted", Some(name)),
+            Adoption::NameTaken(name) => ("name taken", Some(name)),
+            Adoption::FolderMissing => ("folder missing", None),
+            Adoption::Unreadable(_) => ("unreadable", None),
+        };
+        let mut facts = Facts::from([
+            ("level", level.name.clone()),
+            ("bucket_id", id.to_string()),
+            ("outcome", outcome.to_owned()),
+        ]);
+        facts.extend(name.map(|name| ("bucket", name.as_str().to_owned())));
+        facts
+    };
+    let whole = told_of(&level.name, &level.label, level.options);
+    std::iter::once(whole)
+        .chain(buckets.iter().map(bucket))
+        .collect()
+}
+
 impl Vault {
     /// Takes in a level from an export, under its own name or another, with the buckets whose
     /// folders are here already.
@@ -65,9 +89,10 @@ impl Vault {
             })
             .await?;
             let buckets = this.adopt_all(&level).await;
-            Ok(Imported { level, buckets })
+            let told = records(&level, &buckets);
+            Ok((Imported { level, buckets }, told))
         };
-        self.act(actor, Role::KeyCustodian, "key.import", facts, work)
+        self.act_telling(actor, Role::KeyCustodian, "key.import", vec![facts], work)
             .await
     }
 

@@ -33,6 +33,17 @@ pub struct LevelInfo {
     pub bucket_count: usize,
 }
 
+/// What is recorded of a level that is made or imported.
+pub(crate) fn told_of(name: &str, label: &Label, options: LevelOptions) -> Facts {
+    Facts::from([
+        ("level", name.to_owned()),
+        ("label", label.to_string()),
+        ("approvals", options.approvals.to_string()),
+        ("exportable", options.exportable.to_string()),
+        ("audit_data", options.audit_data.to_string()),
+    ])
+}
+
 impl Vault {
     /// Makes a level and its key. A key custodian's act.
     ///
@@ -45,7 +56,7 @@ impl Vault {
             label,
             options,
         } = level;
-        let facts = Facts::from([("level", name.clone()), ("label", label.to_string())]);
+        let facts = told_of(&name, &label, options);
         self.refuse_without(actor, Role::KeyCustodian, ACT, &facts)?;
         if self.inner.keystore.level_named(&name).is_some() {
             let error = KeysError::LevelExists { name }.into();

@@ -12,6 +12,7 @@ use coffer_keys::SourceSecrets;
 
 use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome, request_key};
 use crate::access::{Actor, AuditIdentity, Role, Subject};
+use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
 use crate::limits::{REQUEST_LIFE_MS, REQUESTS_MAX};
@@ -22,7 +23,7 @@ impl Vault {
     /// The requests that wait for approvals, or to be done, the oldest first.
     pub async fn requests(&self, actor: &Actor) -> Result<Vec<ApprovalRequest>> {
         if !actor.has(Role::Auditor) {
-            self.refuse_but_custodians(actor, "request.list")?;
+            self.refuse_but_custodians(actor, "request.list", &Facts::new())?;
         }
         let inner = self.inner.clone();
         blocking(move || {
@@ -54,7 +55,8 @@ impl Vault {
     /// [`VaultError::NoSuchRequest`], [`VaultError::AnotherPersonNeeded`],
     /// [`VaultError::RequesterGone`]; those of what is asked for.
     pub async fn approve(&self, actor: &Actor, id: &str) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "request.approve")?;
+        let facts = Facts::from([("request", id.to_owned())]);
+        self.refuse_but_custodians(actor, "request.approve", &facts)?;
         // Before anything is recorded, and again when nobody else can change it.
         let request = self.approved(self.waiting(id)?, actor)?;
         let mut facts = request.wanted.facts();
@@ -128,7 +130,8 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchRequest`].
     pub async fn withdraw(&self, actor: &Actor, id: &str) -> Result<()> {
-        self.refuse_but_custodians(actor, "request.withdraw")?;
+        let facts = Facts::from([("request", id.to_owned())]);
+        self.refuse_but_custodians(actor, "request.withdraw", &facts)?;
         let request = self.waiting(id)?;
         let mut facts = request.wanted.facts();
         facts.insert("request", request.id.clone());

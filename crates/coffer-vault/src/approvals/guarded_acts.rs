@@ -4,10 +4,12 @@
 
 use coffer_audit::limits::PRUNE_MIN_AGE;
 use coffer_durable::now_ms;
+use coffer_keys::limits::LEVEL_NAME_MAX_BYTES;
 use coffer_keys::{ExportRecipient, LevelEntry, SourceSecrets, SourceSpec};
 
 use super::request::{GuardedAct, GuardedOutcome};
 use crate::access::{Actor, BucketName};
+use crate::audit::Facts;
 use crate::erase::EraseDraft;
 use crate::error::{Result, VaultError};
 use crate::limits::EXPORT_RECIPIENTS_MAX;
@@ -22,7 +24,7 @@ impl Vault {
     /// [`VaultError::NoSuchLevel`]; [`VaultError::EraseUnsettled`] when keys can't be destroyed
     /// everywhere yet.
     pub async fn erase_level(&self, actor: &Actor, name: &str) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "level.erase")?;
+        self.refuse_but_custodians(actor, "level.erase", &on_level(name))?;
         let level = self.level_or_draft(name)?;
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         let wanted = GuardedAct::LevelErase {
@@ -37,7 +39,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchBucket`]; as [`Vault::erase_level`].
     pub async fn erase_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "bucket.erase")?;
+        self.refuse_but_custodians(actor, "bucket.erase", &on_bucket(name))?;
         let row = self.inner.system.bucket(name);
         let row = row.ok_or(VaultError::NoSuchBucket)?;
         let level = self.inner.keystore.level(&row.level_id);
@@ -61,7 +63,7 @@ impl Vault {
         name: &str,
         recipients: &[ExportRecipient],
     ) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "key.export")?;
+        self.refuse_but_custodians(actor, "key.export", &on_level(name))?;
         if recipients.is_empty() || recipients.len() > EXPORT_RECIPIENTS_MAX {
             return Err(VaultError::Invalid {
                 what: "an export is for 1 to 20 recipients",
@@ -89,7 +91,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchLevel`]; [`VaultError::Invalid`] while it is being rotated.
     pub async fn rotate_level(&self, actor: &Actor, name: &str) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "level.rotate")?;
+        self.refuse_but_custodians(actor, "level.rotate", &on_level(name))?;
         let level = self.inner.keystore.level_named(name);
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         let wanted = GuardedAct::LevelRotate {
@@ -104,7 +106,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchBucket`]; as [`Vault::rotate_level`].
     pub async fn rotate_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "bucket.rotate")?;
+        self.refuse_but_custodians(actor, "bucket.rotate", &on_bucket(name))?;
         let row = self.inner.system.bucket(name);
         let row = row.ok_or(VaultError::NoSuchBucket)?;
         let level = self.inner.keystore.level(&row.level_id);
@@ -119,7 +121,7 @@ impl Vault {
     /// Puts the keystore under a new root key, and destroys the old one. Or asks for it, where any
     /// level takes approvals.
     pub async fn rotate_root(&self, actor: &Actor) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "keystore.rotate")?;
+        self.refuse_but_custodians(actor, "keystore.rotate", &Facts::new())?;
         let secrets = SourceSecrets::default();
         self.ask(actor, GuardedAct::KeystoreRotate, secrets).await
     }
@@ -135,7 +137,8 @@ impl Vault {
         to: SourceSpec,
         secrets: SourceSecrets,
     ) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "keystore.move")?;
+        let facts = Facts::from([("to", to.to_string())]);
+        self.refuse_but_custodians(actor, "keystore.move", &facts)?;
         // Who signs in from elsewhere may be no user of this machine.
         if to.names_files() && !matches!(actor, Actor::Local { .. }) {
             return Err(VaultError::Invalid {
@@ -175,4 +178,14 @@ impl Vault {
         let levels = drafts.into_iter().map(|draft| draft.level);
         Ok({ levels }.find(|level| level.name == name))
     }
+}
+
+/// As it is told of who may not do it: what they name may be no level at all.
+fn on_level(name: &str) -> Facts {
+    let name = name.chars().take(LEVEL_NAME_MAX_BYTES).collect();
+    Facts::from([("level", name)])
+}
+
+fn on_bucket(name: &BucketName) -> Facts {
+    Facts::from([("bucket", name.as_str().to_owned())])
 }

@@ -20,5 +20,6 @@ pub(crate) use self::filter::Ready;
 pub(crate) use self::log::{Audit, SERVER, audit_key};
 pub(crate) use self::object_access::{
     ABORT_UPLOAD, CREATE_UPLOAD, DELETE, HEAD, LIST, LIST_PARTS, LIST_UPLOADS, ObjectAudit, On,
-    READ, READ_TAGS, WRITE, WRITE_PART, WRITE_TAGS, begin, failed, failed_of, show_name, tell,
+    READ, READ_TAGS, WRITE, WRITE_PART, WRITE_TAGS, absent, begin, failed, failed_of, show_name,
+    tell,
 };

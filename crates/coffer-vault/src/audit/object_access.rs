@@ -151,6 +151,18 @@ pub(crate) async fn tell(watch: Option<&ObjectAudit>, act: &'static str, on: On<
     watch.audit.record(event).await.map(drop)
 }
 
+/// Records a look that found nothing, for that is told as well; what to answer.
+pub(crate) async fn absent(
+    watch: Option<&ObjectAudit>,
+    act: &'static str,
+    on: On<'_>,
+    error: VaultError,
+) -> VaultError {
+    let Some(watch) = watch else { return error };
+    let event = watch.event(act, Outcome::Failed, on);
+    watch.audit.record(event).await.err().unwrap_or(error)
+}
+
 /// As [`ObjectAudit::begin`], where objects are watched.
 pub(crate) async fn begin<'a>(
     watch: Option<&ObjectAudit>,

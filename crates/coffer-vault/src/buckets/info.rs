@@ -6,7 +6,7 @@ use coffer_label::Label;
 use coffer_store::Totals;
 use coffer_store::record::Id;
 
-use crate::access::{Actor, BucketName, Role, Subject, is_marked_by, may_know};
+use crate::access::{Actor, BucketName, Right, Role, Subject, is_marked_by, may_know, may_use};
 use crate::audit::Facts;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
@@ -78,7 +78,7 @@ impl Vault {
 
     async fn summary(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSummary> {
         let tag = self.inner.tag(row)?;
-        let totals = match may_tell_totals(actor, &tag.label) {
+        let totals = match may_tell_totals(actor, row.id, &tag.label) {
             true => self.inner.open_buckets.known_totals(row.id).await,
             false => None,
         };
@@ -140,14 +140,14 @@ pub(crate) fn info(row: &BucketRow, level: &LevelTag) -> BucketInfo {
     }
 }
 
-/// Whether the actor may be told how much is in a bucket. That is something read there, and this is
-/// no place to raise marks.
-fn may_tell_totals(actor: &Actor, label: &Label) -> bool {
+/// Whether the actor may be told how much is in a bucket. That is something read there, which takes
+/// the right to list, and this is no place to raise marks.
+fn may_tell_totals(actor: &Actor, id: Id, label: &Label) -> bool {
     match actor {
         Actor::Subject(subject) => {
-            !subject.roles.has(Role::DataUser)
-                || !is_marked_by(subject, label)
-                || subject.mark.covers(label)
+            let may_list = actor.looks_after() || may_use(subject, id, label, Right::List);
+            let is_read = !is_marked_by(subject, label) || subject.mark.covers(label);
+            may_list && (!subject.roles.has(Role::DataUser) || is_read)
         }
         Actor::Local { .. } => true,
     }

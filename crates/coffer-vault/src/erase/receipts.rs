@@ -3,6 +3,7 @@
 use coffer_keys::receipt::{Receipt, ReceiptPublicKey};
 
 use crate::access::{Actor, Role};
+use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
 use crate::limits::RECEIPTS_PAGE;
@@ -41,7 +42,7 @@ impl Vault {
     fn may_see_receipts(&self, actor: &Actor) -> Result<()> {
         match actor.has(Role::Auditor) {
             true => Ok(()),
-            false => self.refuse_but_custodians(actor, "receipt.show"),
+            false => self.refuse_but_custodians(actor, "receipt.show", &Facts::new()),
         }
     }
 }

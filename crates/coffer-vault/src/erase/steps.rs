@@ -47,6 +47,18 @@ impl Doomed {
         }
     }
 
+    /// Whether its key is there: of two erases of the same, one finds nothing any more.
+    fn check_there(&self, keystore: &Keystore) -> Result<()> {
+        match self {
+            Self::Level(level) => keystore
+                .level(&level.id)
+                .map_or(Err(VaultError::NoSuchLevel), |_| Ok(())),
+            Self::Bucket(_, bucket) => keystore
+                .bucket(&bucket.id)
+                .map_or(Err(VaultError::NoSuchBucket), |_| Ok(())),
+        }
+    }
+
     fn entries(&self, keystore: &Keystore) -> Vec<BucketEntry> {
         match self {
             Self::Bucket(_, bucket) => vec![*bucket],
@@ -84,6 +96,7 @@ impl Vault {
         if let Some(draft) = earlier.filter(|draft| !draft.is_untouched(&inner.keystore)) {
             return self.finish_late(draft).await;
         }
+        doomed.check_there(&inner.keystore)?;
         let buckets = doomed.entries(&inner.keystore);
         let ids: Vec<Id> = buckets.iter().map(|bucket| Id(bucket.id)).collect();
         self.open_uncounted(&ids).await;

@@ -17,7 +17,8 @@ use super::write::{
 use crate::access::{BucketName, Right, Subject};
 use crate::acts::{Changeable, Readable};
 use crate::audit::{
-    ABORT_UPLOAD, CREATE_UPLOAD, LIST_PARTS, LIST_UPLOADS, On, WRITE_PART, begin, failed, tell,
+    ABORT_UPLOAD, CREATE_UPLOAD, LIST_PARTS, LIST_UPLOADS, On, WRITE_PART, absent, begin, failed,
+    tell,
 };
 use crate::counters::add;
 use crate::error::{Result, VaultError};
@@ -265,7 +266,12 @@ impl Vault {
             watch,
             reading: _reading,
         } = self.readable(subject, bucket, Right::List).await?;
-        let found = find_upload(&bucket, upload, name).await?;
+        let found = match find_upload(&bucket, upload, name).await {
+            Ok(found) => found,
+            Err(error) => {
+                return Err(absent(watch.as_ref(), LIST_PARTS, On::Object(name), error).await);
+            }
+        };
         tell(watch.as_ref(), LIST_PARTS, On::Object(name)).await?;
         let limit = limit.min(LIST_MAX);
         let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;
@@ -312,7 +318,9 @@ impl Vault {
             ..
         } = self.changeable(subject, bucket, Right::Write).await?;
         let found = find_upload(&bucket, upload, name).await;
-        permit.telling(found).await?;
+        if let Err(error) = permit.telling(found).await {
+            return Err(absent(watch.as_ref(), ABORT_UPLOAD, On::Object(name), error).await);
+        }
         let begun = begin(watch.as_ref(), ABORT_UPLOAD, [On::Object(name)]).await?;
         let tally = self.inner.tally.clone();
         committed(&tally, async move {

@@ -10,7 +10,7 @@ use super::body::ObjectBody;
 use super::conditions::{RangeRequest, ReadOptions, choose};
 use crate::access::{BucketName, Right, Subject};
 use crate::acts::Readable;
-use crate::audit::{HEAD, LIST, On, READ, READ_TAGS, tell};
+use crate::audit::{HEAD, LIST, ObjectAudit, On, READ, READ_TAGS, absent, tell};
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::vault::Vault;
@@ -58,11 +58,9 @@ impl Vault {
         let pin = bucket.blobs.pin();
         let before = bucket.key();
         let choose = |head: &ObjectHead| choose(head, &options, part.clone());
-        let read = bucket
-            .catalog
-            .read(name, choose)
-            .await?
-            .ok_or(VaultError::NoSuchObject)?;
+        let Some(read) = bucket.catalog.read(name, choose).await? else {
+            return Err(no_object(watch.as_ref(), READ, name).await);
+        };
         let (head, range, content): (ObjectHead, Range<u64>, Content) = match read {
             Ok(chosen) => chosen,
             Err(refused) => {
@@ -98,11 +96,9 @@ impl Vault {
             reading: _reading,
         } = self.readable(subject, bucket, Right::Read).await?;
         let part = part_range(&bucket.catalog, name, options.range).await?;
-        let head = bucket
-            .catalog
-            .head(name)
-            .await?
-            .ok_or(VaultError::NoSuchObject)?;
+        let Some(head) = bucket.catalog.head(name).await? else {
+            return Err(no_object(watch.as_ref(), HEAD, name).await);
+        };
         tell(watch.as_ref(), HEAD, On::Object(name)).await?;
         let range = choose(&head, &options, part)?;
         Ok(ObjectInfo { head, range, level })
@@ -125,7 +121,9 @@ impl Vault {
             ..
         } = self.readable(subject, bucket, Right::Read).await?;
         let found = bucket.catalog.object_parts(name, after, limit).await?;
-        let found = found.ok_or(VaultError::NoSuchObject)?;
+        let Some(found) = found else {
+            return Err(no_object(watch.as_ref(), HEAD, name).await);
+        };
         tell(watch.as_ref(), HEAD, On::Object(name)).await?;
         Ok(found)
     }
@@ -161,10 +159,20 @@ impl Vault {
             ..
         } = self.readable(subject, bucket, Right::Read).await?;
         let tags = bucket.catalog.object_tags(name).await?;
-        let tags = tags.ok_or(VaultError::NoSuchObject)?;
+        let Some(tags) = tags else {
+            return Err(no_object(watch.as_ref(), READ_TAGS, name).await);
+        };
         tell(watch.as_ref(), READ_TAGS, On::Object(name)).await?;
         Ok(tags)
     }
+}
+
+async fn no_object(
+    watch: Option<&ObjectAudit>,
+    act: &'static str,
+    name: &ObjectName,
+) -> VaultError {
+    absent(watch, act, On::Object(name), VaultError::NoSuchObject).await
 }
 
 /// Where the part that was asked for lies. Read before the object itself: should the object be

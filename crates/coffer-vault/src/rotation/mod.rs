@@ -16,7 +16,7 @@ use coffer_store::record::Id;
 use coffer_store::{HeldKey, KeyPlace};
 
 use crate::access::{Actor, Role};
-use crate::audit::SERVER;
+use crate::audit::{Facts, SERVER};
 use crate::blocking::blocking;
 use crate::erase::settle;
 use crate::error::{Result, VaultError};
@@ -72,7 +72,7 @@ impl Vault {
     /// The rotations since the start, the latest last. Of those that have ended, the latest few.
     pub async fn rotations(&self, actor: &Actor) -> Result<Vec<Rotation>> {
         if !actor.has(Role::Auditor) {
-            self.refuse_but_custodians(actor, "rotation.list")?;
+            self.refuse_but_custodians(actor, "rotation.list", &Facts::new())?;
         }
         let mut rotations: Vec<_> = self.rotating().values().cloned().collect();
         rotations.sort_by_key(|rotation| rotation.begun_ms);
