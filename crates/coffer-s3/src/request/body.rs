@@ -66,7 +66,7 @@ impl BodyCheck {
                 let names = lists.flat_map(|list| list.split(','));
                 let names = names.filter_map(|name| name.trim().parse().ok());
                 Self::Chunks {
-                    reader: Box::new(ChunkReader::new(signatures)),
+                    reader: Box::new(ChunkReader::new(signatures.map(|signatures| *signatures))),
                     announced: names.collect(),
                 }
             }

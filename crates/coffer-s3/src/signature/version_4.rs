@@ -54,7 +54,7 @@ pub(crate) fn check_header(
                 return Err(s3_error!(InvalidRequest, "x-amz-trailer is missing"));
             }
             let signatures = is_signed.then(|| ChunkSignatures::new(signer, signature));
-            Ok(Payload::Chunks(signatures))
+            Ok(Payload::Chunks(signatures.map(Box::new)))
         }
     }
 }
