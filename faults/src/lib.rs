@@ -1,7 +1,7 @@
 //! What a server does to its files, written down call by call, and refused where a test wants it.
 //!
 //! A library to be named in `LD_PRELOAD`: the server itself is the one that is delivered. Its
-//! system calls are caught by a filter of the kernel's (seccomp), from wherever they are made: the C
+//! system calls are caught by a filter of the kernel's (seccomp), wherever they are made: the C
 //! library, SQLite, or code that goes past the C library. `tests/harness/power` starts servers
 //! with it; `docs/decisions/0018-simulated-power-cuts.md` says why it is so.
 //!

@@ -128,8 +128,8 @@ impl ForwardHeader {
     }
 }
 
-/// What stands between separators, from the end: what a proxy has appended is cut off alone, whatever
-/// bytes and unpaired quotation marks a stranger has sent before it.
+/// What stands between separators, from the end: what a proxy has appended is cut off alone,
+/// whatever bytes and unpaired quotation marks a stranger has sent before it.
 fn parts(value: &[u8], separator: u8, has_quotes: bool) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(value);
     std::iter::from_fn(move || {
