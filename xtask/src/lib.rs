@@ -14,6 +14,7 @@ mod module_tree;
 
 pub mod floors;
 pub mod modules;
+pub mod rooms;
 pub mod style;
 pub mod words;
 

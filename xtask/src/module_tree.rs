@@ -215,7 +215,7 @@ fn path_leaves(
 }
 
 /// Names in `mod name;`, also of modules for tests.
-fn declared_modules(tokens: &[Token]) -> Vec<String> {
+pub(crate) fn declared_modules(tokens: &[Token]) -> Vec<String> {
     let declared = |window: &[Token]| window[0].text == "mod" && window[2].text == ";";
     tokens
         .windows(3)

@@ -40,6 +40,22 @@ pub fn avoided(path: &str, text: &str) -> Vec<Finding> {
     found
 }
 
+/// How many lines leave open who is meant. The words in pieces, as above.
+pub fn vague_lines(text: &str) -> usize {
+    const VAGUE: [&str; 4] = [
+        concat!("who", "ever"),
+        concat!("no", "body"),
+        concat!("some", "body"),
+        concat!("any", "body"),
+    ];
+    let is_vague = |line: &&str| {
+        let line = line.to_lowercase();
+        line.split(|c: char| !c.is_alphanumeric())
+            .any(|word| VAGUE.contains(&word))
+    };
+    text.lines().filter(is_vague).count()
+}
+
 /// Finds functions called `get_…` and error variants that carry only text.
 pub fn empty_prefixes(path: &str, text: &str) -> Vec<Finding> {
     let tokens = tokens(path, text);
@@ -112,6 +128,15 @@ mod tests {
                 "{word}"
             );
         }
+    }
+
+    #[test]
+    fn vague_words_are_counted_by_line() {
+        let word = concat!("No", "body");
+        assert_eq!(
+            vague_lines(&format!("{word} reads, {word} writes\nit_{word}\n{word}s")),
+            2
+        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use xtask::{Finding, assert_clean, floors, modules, rust_crates, workspace_files, workspace_root};
+use xtask::{
+    Finding, assert_clean, floors, modules, rooms, rust_crates, workspace_files, workspace_root,
+};
 
 #[test]
 fn crates_depend_only_on_lower_floors() {
@@ -34,6 +36,36 @@ fn modules_use_only_those_declared_above_them() {
     let findings: Vec<Finding> = crates
         .values()
         .flat_map(|sources| modules::upward_uses(sources))
+        .collect();
+    assert_clean(&findings);
+}
+
+/// Most files beside each other in a folder of Rust.
+const FILES_BESIDE: usize = 16;
+
+#[test]
+fn folders_are_rooms() {
+    let crates = rust_crates();
+    let findings = crates.values().flat_map(|sources| {
+        let mut found = rooms::crowded(sources, FILES_BESIDE);
+        found.extend(rooms::unlabelled(sources));
+        found
+    });
+    assert_clean(&findings.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_drawing_is_of_this_house() {
+    let text = fs::read_to_string(workspace_root().join("ARCHITECTURE.md")).unwrap();
+    let section = text.split("\n## Rooms\n").nth(1).unwrap_or_default();
+    let drawing = section.split("```").nth(1).unwrap_or_default();
+    let crates = rust_crates();
+    let findings: Vec<Finding> = floors::FLOORS
+        .iter()
+        .filter_map(|(name, _)| {
+            let sources = crates.get(&format!("crates/{name}"))?;
+            rooms::drawn_otherwise(drawing, name, sources)
+        })
         .collect();
     assert_clean(&findings);
 }

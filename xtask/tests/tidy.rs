@@ -11,6 +11,9 @@ const FUNCTION_LINES: usize = 70;
 /// Longest file, in lines.
 const FILE_LINES: usize = 400;
 
+/// Lines of Rust that leave open who is meant. It only falls.
+const VAGUE_LINES: usize = 20;
+
 /// Files that may be longer: path, lines, reason.
 const LONG_FILES: [(&str, usize, &str); 0] = [];
 
@@ -101,6 +104,20 @@ fn unsafe_code_is_forbidden_or_explained() {
 fn words_have_one_meaning() {
     let files = workspace_files(&["rs", "py", "md"]);
     over(&files, |file| words::avoided(&file.path, &file.text));
+}
+
+#[test]
+fn fewer_and_fewer_lines_leave_open_who_is_meant() {
+    let files = workspace_files(&["rs"]);
+    let count: usize = files
+        .iter()
+        .map(|file| words::vague_lines(&file.text))
+        .sum();
+    assert!(
+        count <= VAGUE_LINES,
+        "{count} lines say `nobody` or the like, more than {VAGUE_LINES}: say who is meant"
+    );
+    assert_eq!(count, VAGUE_LINES, "there are fewer now: lower the limit");
 }
 
 #[test]
