@@ -2,7 +2,7 @@
 
 use crate::error::{Result, VaultError};
 
-/// Runs what waits for the disk where it holds up nobody.
+/// Runs what waits for the disk where it holds up no other request.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -108,7 +108,7 @@ impl Tally {
 struct Places(Mutex<HashMap<(Id, Option<Id>), Instant>>);
 
 impl Places {
-    /// Whether a place is to be told of: nobody was told of it within a minute, and of few others.
+    /// Whether a place is to be told of: it was not told of within a minute, and of few others.
     fn is_news(&self, place: (Id, Option<Id>), now: Instant) -> bool {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         told.retain(|_, since| now.duration_since(*since) < REPEATS_WINDOW);

@@ -113,7 +113,7 @@ pub const ACCESS_KEY_ID_CHARS: usize = 20;
 /// Length of a secret access key, in characters: 40 of Base64 alphabet hold 240 bits.
 pub const SECRET_ACCESS_KEY_CHARS: usize = 40;
 
-/// How many events of `verify` may wait for whoever listens.
+/// How many events of `verify` may wait for the listener.
 pub const VERIFY_EVENTS_WAITING: usize = 64;
 
 /// How long what repeats is only counted in the audit log.
@@ -126,7 +126,7 @@ pub const REPEATS_KEPT: usize = 4_096;
 /// others together.
 pub const PLACES_TOLD: usize = 8;
 
-/// How many access key ids that nobody has are told within a minute, as they were claimed.
+/// How many access key ids that no subject has are told within a minute, as they were claimed.
 pub const STRANGERS_TOLD: usize = 8;
 
 /// The longest claimed access key id that is told: real ones have 20, secrets 40.
@@ -135,10 +135,10 @@ pub const CLAIMED_ID_MAX_CHARS: usize = 32;
 /// How many records of the audit log are read at a time.
 pub const AUDIT_PAGE: usize = 256;
 
-/// How many records of the audit log may wait for whoever listens.
+/// How many records of the audit log may wait for the listener.
 pub const AUDIT_RECORDS_WAITING: usize = 256;
 
-/// How often whoever follows the audit log is told of news.
+/// How often a follower of the audit log is told of news.
 pub const AUDIT_FOLLOW_PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// The most of a fact that a record holds, in bytes: what may be longer is told over several

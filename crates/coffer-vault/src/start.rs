@@ -162,16 +162,17 @@ fn look(
 ) -> Result<Vec<Rollback>> {
     let mut found = freshness.look(folder, system)?;
     let commits = &freshness.commits;
-    // Whoever accepts older copies accepts all that there are.
+    // To accept older copies is to accept all that there are.
     let time = (!accepts_rollback).then_some(START_LOOK);
     found.extend(look_at_catalogs(folder, keystore, system, commits, time)?);
-    match found.is_empty() || accepts_rollback {
-        true => Ok(found),
-        false => Err(VaultError::RolledBack { found }),
+    if found.is_empty() || accepts_rollback {
+        Ok(found)
+    } else {
+        Err(VaultError::RolledBack { found })
     }
 }
 
-/// Only as many catalogs are looked at as a start has time for: whoever opens one of the others
+/// Only as many catalogs are looked at as a start has time for: a request that opens one of the others
 /// meets it then.
 fn look_at_catalogs(
     folder: &Folder,

@@ -9,11 +9,11 @@ use super::monitor::may_read;
 use super::roles::Role;
 use super::subject::Subject;
 
-/// Whoever asks for an administrative act, as the front door found out.
+/// Who asks for an administrative act, as the front door found out.
 #[derive(Clone, Debug)]
 pub enum Actor {
     /// The owner of the data folder, or root, at the local socket: every role but that of a data
-    /// user, for whoever owns the folder can change the server itself.
+    /// user, for the owner of the folder can change the server itself.
     Local {
         /// The user's id.
         uid: u32,

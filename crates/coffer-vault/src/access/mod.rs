@@ -3,6 +3,8 @@
 //! What is done once it is allowed is in `acts` and the rooms above it; how subjects are made and
 //! changed is in `admin`.
 
+mod act;
+
 mod bucket_name;
 
 mod access_key;
@@ -20,6 +22,7 @@ mod monitor;
 mod actor;
 
 pub(crate) use self::access_key::{random_access_key_id, random_secret_access_key};
+pub(crate) use self::act::Act;
 pub use self::actor::Actor;
 pub(crate) use self::actor::AuditIdentity;
 pub use self::bucket_name::BucketName;

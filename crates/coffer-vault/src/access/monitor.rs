@@ -39,9 +39,10 @@ pub(crate) fn may_know(subject: &Subject, bucket: Id, label: &Label) -> bool {
 
 /// Whether `subject` may use `right` in a bucket that it may know of.
 pub(crate) fn may_use(subject: &Subject, bucket: Id, label: &Label, right: Right) -> bool {
-    let by_label = match right.changes() {
-        true => may_write(subject, label),
-        false => may_read(subject, label),
+    let by_label = if right.changes() {
+        may_write(subject, label)
+    } else {
+        may_read(subject, label)
     };
     let rights = |grants: &super::subject::Grants| {
         grants.get(&bucket).is_some_and(|rights| rights.has(right))

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::act::Act;
 use crate::error::VaultError;
 
 /// What can be done in a bucket.
@@ -33,12 +34,12 @@ impl Right {
     }
 
     /// What records call the use of it.
-    pub(crate) fn act(self) -> &'static str {
+    pub(crate) fn act(self) -> Act {
         match self {
-            Self::Read => "object.read",
-            Self::Write => "object.write",
-            Self::List => "object.list",
-            Self::Delete => "object.delete",
+            Self::Read => Act::ReadObject,
+            Self::Write => Act::WriteObject,
+            Self::List => Act::ListObjects,
+            Self::Delete => Act::DeleteObject,
         }
     }
 

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::error::VaultError;
 
-/// A duty. Duties are kept apart so that whoever runs the server need not be able to read, and
-/// whoever may destroy need not be able to hide it.
+/// A duty. Duties are kept apart so that one who runs the server need not be able to read, and
+/// one who may destroy need not be able to hide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// Reads and writes objects, as far as clearance and grants go.

@@ -14,7 +14,7 @@ use crate::cutoff::SubjectCutoff;
 /// Rights by bucket.
 pub(crate) type Grants = BTreeMap<Id, Rights>;
 
-/// Whoever holds an access key, with what it allows. Only the vault makes them. One never changes:
+/// The holder of an access key, with what it allows. Only the vault makes them. One never changes:
 /// a change makes another one for the same access key.
 #[derive(Clone, Debug)]
 pub struct Subject {
@@ -69,9 +69,10 @@ impl Subject {
 
     /// What it may have read without raising its mark: join of the labels.
     pub(crate) fn unmarked(&self) -> &Label {
-        match self.floats() {
-            true => self.clearance.low(),
-            false => self.clearance.high(),
+        if self.floats() {
+            self.clearance.low()
+        } else {
+            self.clearance.high()
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use coffer_audit::Outcome;
 
-use crate::access::{Actor, Role};
+use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
@@ -29,7 +29,7 @@ impl Vault {
         &self,
         actor: &Actor,
         role: Role,
-        name: &'static str,
+        name: Act,
         facts: Facts,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
@@ -44,7 +44,7 @@ impl Vault {
         &self,
         actor: &Actor,
         role: Role,
-        name: &'static str,
+        name: Act,
         mut facts: Vec<Facts>,
         work: impl Future<Output = Result<(T, Vec<Facts>)>> + Send + 'static,
     ) -> Result<T> {
@@ -62,7 +62,7 @@ impl Vault {
         }
         let begun = self.record(name, actor, Outcome::Begun, &facts).await?;
         let number = begun.map_or(0, |begun| begun.sequence);
-        tracing::info!(%actor, act = name, record = number, "administration");
+        tracing::info!(%actor, act = name.name(), record = number, "administration");
         let (this, actor) = (self.clone(), actor.clone());
         let acting = tokio::spawn(async move {
             let (outcome, ended) = match work.await {
@@ -87,7 +87,7 @@ impl Vault {
                 Outcome::Done => this.hold_act(role).await,
                 _ => Ok(()),
             };
-            tracing::info!(%actor, act = name, outcome = ended.as_str(), "administration");
+            tracing::info!(%actor, act = name.name(), outcome = ended.as_str(), "administration");
             match (outcome, recorded) {
                 (Ok(_), Err(VaultError::AuditUnavailable(error))) => {
                     Err(VaultError::EndNotRecorded(error))
@@ -108,7 +108,7 @@ impl Vault {
         &self,
         actor: &Actor,
         role: Role,
-        name: &'static str,
+        name: Act,
         facts: &Facts,
     ) -> Result<()> {
         if actor.has(role) {
@@ -123,7 +123,7 @@ impl Vault {
     pub(crate) fn refuse_but_custodians(
         &self,
         actor: &Actor,
-        name: &'static str,
+        name: Act,
         facts: &Facts,
     ) -> Result<()> {
         self.refuse_without(actor, Role::KeyCustodian, name, facts)

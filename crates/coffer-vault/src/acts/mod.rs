@@ -6,6 +6,10 @@ mod record;
 
 mod administration;
 
-mod bucket_use;
+mod decide;
 
-pub(crate) use self::bucket_use::{Changeable, Readable};
+mod commit;
+
+mod grants;
+
+pub(crate) use self::grants::{ChangeGrant, Changed};

@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError};
 use coffer_audit::{Outcome, Recorded};
 use futures::future::try_join_all;
 
-use crate::access::AuditIdentity;
+use crate::access::{Act, AuditIdentity};
 use crate::audit::{Facts, event};
 use crate::error::{Result, VaultError};
 use crate::limits::AUDIT_TICK;
@@ -29,7 +29,7 @@ impl Vault {
     /// [`VaultError::AuditUnavailable`](crate::VaultError::AuditUnavailable).
     pub(crate) async fn record(
         &self,
-        act: &'static str,
+        act: Act,
         actor: &(dyn AuditIdentity + Sync),
         outcome: Outcome,
         facts: &[Facts],
@@ -41,14 +41,14 @@ impl Vault {
     }
 
     /// Records within a second that `actor` was refused something, and counts what repeats.
-    pub(crate) fn denied(&self, act: &'static str, actor: &dyn AuditIdentity, facts: &Facts) {
+    pub(crate) fn denied(&self, act: Act, actor: &dyn AuditIdentity, facts: &Facts) {
         self.noted(act, actor, Outcome::Denied, facts);
     }
 
     /// Records within a second what need not be waited for, and counts what repeats.
     pub(crate) fn noted(
         &self,
-        act: &'static str,
+        act: Act,
         actor: &dyn AuditIdentity,
         outcome: Outcome,
         facts: &Facts,
@@ -60,7 +60,7 @@ impl Vault {
     /// Notes, and counts, that an act failed before it began: nothing of it was done.
     pub(crate) fn failed(
         &self,
-        act: &'static str,
+        act: Act,
         actor: &dyn AuditIdentity,
         facts: &Facts,
         error: VaultError,

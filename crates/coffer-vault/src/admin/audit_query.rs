@@ -8,7 +8,7 @@ use futures::Stream;
 use futures::stream::unfold;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::access::{Actor, Role};
+use crate::access::{Act, Actor, Role};
 use crate::audit::{Audit, AuditFilter, Facts, Ready, show_name};
 use crate::blocking::blocking;
 use crate::counters::add;
@@ -50,8 +50,8 @@ impl Vault {
         actor: &Actor,
         query: AuditQuery,
     ) -> Result<impl Stream<Item = AuditItem> + Send + use<>> {
-        let audit = self.audit_for(actor, "audit.read").await?;
-        self.noted("audit.read", actor, Outcome::Done, &Facts::new());
+        let audit = self.audit_for(actor, Act::ReadAudit).await?;
+        self.noted(Act::ReadAudit, actor, Outcome::Done, &Facts::new());
         let log = audit.log().ok_or(VaultError::ShuttingDown)?;
         let until = log.last().sequence;
         let from = query.from.unwrap_or(1).max(1);
@@ -83,7 +83,7 @@ impl Vault {
     /// # Errors
     /// As [`Vault::audit_records`].
     pub async fn verify_audit(&self, actor: &Actor, wanted: Option<Recorded>) -> Result<Report> {
-        const ACT: &str = "audit.verify";
+        const ACT: Act = Act::VerifyAudit;
         let audit = self.audit_for(actor, ACT).await?;
         let report = blocking(move || {
             let log = audit.log().ok_or(VaultError::ShuttingDown)?;
@@ -91,9 +91,10 @@ impl Vault {
                 .map_err(VaultError::AuditUnavailable)
         })
         .await?;
-        let outcome = match report.is_sound() {
-            true => Outcome::Done,
-            false => Outcome::Failed,
+        let outcome = if report.is_sound() {
+            Outcome::Done
+        } else {
+            Outcome::Failed
         };
         let last = report.last.sequence.to_string();
         self.noted(ACT, actor, outcome, &Facts::from([("through", last)]));
@@ -101,7 +102,7 @@ impl Vault {
     }
 
     /// The log, opened, for an auditor.
-    async fn audit_for(&self, actor: &Actor, act: &'static str) -> Result<Arc<Audit>> {
+    async fn audit_for(&self, actor: &Actor, act: Act) -> Result<Arc<Audit>> {
         if !actor.has(Role::Auditor) {
             add(&self.inner.tally.denied_count, 1);
             self.denied(act, actor, &Facts::new());
@@ -123,7 +124,7 @@ struct Reading {
     filter: Arc<Ready>,
 }
 
-/// Whoever listens has gone away, or has heard all.
+/// The listener has gone away, or has heard all.
 struct Over;
 
 impl Reading {

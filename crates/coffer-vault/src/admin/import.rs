@@ -1,6 +1,6 @@
 //! Levels that come from another server: their keys from an export, their buckets as folders.
 //!
-//! The folders are copied by whoever moves them, before or after the import. A bucket is adopted
+//! The folders are copied by the operator, before or after the import. A bucket is adopted
 //! when both are here: it gets a row, under the name that its catalog tells, or under another if
 //! that one is taken. Until then its key is kept, whatever happens.
 
@@ -11,7 +11,7 @@ use coffer_keys::{ExportIdentity, LevelEntry};
 use coffer_store::Catalog;
 use coffer_store::record::Id;
 
-use crate::access::{Actor, BucketName, Role};
+use crate::access::{Act, Actor, BucketName, Role};
 use crate::admin::levels::told_of;
 use crate::audit::Facts;
 use crate::blocking::blocking;
@@ -92,7 +92,7 @@ impl Vault {
             let told = records(&level, &buckets);
             Ok((Imported { level, buckets }, told))
         };
-        self.act_telling(actor, Role::KeyCustodian, "key.import", vec![facts], work)
+        self.act_telling(actor, Role::KeyCustodian, Act::ImportKey, vec![facts], work)
             .await
     }
 
@@ -108,18 +108,19 @@ impl Vault {
         name: Option<BucketName>,
     ) -> Result<Adoption> {
         let facts = Facts::from([("bucket_id", id.to_string())]);
-        self.refuse_without(actor, Role::KeyCustodian, "bucket.adopt", &facts)?;
+        self.refuse_without(actor, Role::KeyCustodian, Act::AdoptBucket, &facts)?;
         if !self.waits_for_adoption(id) {
-            return Err(self.failed("bucket.adopt", actor, &facts, VaultError::NoSuchBucket));
+            return Err(self.failed(Act::AdoptBucket, actor, &facts, VaultError::NoSuchBucket));
         }
         let this = self.clone();
         let work = async move {
-            match this.waits_for_adoption(id) {
-                true => Ok(this.adopt(id, name).await),
-                false => Err(VaultError::NoSuchBucket),
+            if this.waits_for_adoption(id) {
+                Ok(this.adopt(id, name).await)
+            } else {
+                Err(VaultError::NoSuchBucket)
             }
         };
-        self.act(actor, Role::KeyCustodian, "bucket.adopt", facts, work)
+        self.act(actor, Role::KeyCustodian, Act::AdoptBucket, facts, work)
             .await
     }
 
@@ -147,7 +148,7 @@ impl Vault {
     }
 
     fn waits_for_adoption(&self, id: Id) -> bool {
-        self.is_imported(id) && !self.inner.system.buckets().iter().any(|row| row.id == id)
+        self.is_imported(id) && self.inner.system.bucket_of_id(id).is_none()
     }
 
     async fn adopt(&self, id: Id, name: Option<BucketName>) -> Adoption {
@@ -176,16 +177,17 @@ impl Vault {
         let taken = |name: &BucketName| inner.system.bucket(name).is_some();
         let outcome = match chosen {
             Ok(name) if taken(&name) => Ok(Adoption::NameTaken(name)),
-            Ok(_) if inner.system.buckets().len() >= BUCKET_COUNT_MAX => {
+            Ok(_) if inner.system.bucket_count() >= BUCKET_COUNT_MAX => {
                 Err(VaultError::TooManyBuckets {
                     limit: BUCKET_COUNT_MAX,
                 })
             }
             Ok(name) => {
                 // The catalog first: a folder of a stopped server tells its name by it.
-                let renamed = match is_renamed {
-                    true => catalog.rename_bucket(name.as_str()).await,
-                    false => Ok(()),
+                let renamed = if is_renamed {
+                    catalog.rename_bucket(name.as_str()).await
+                } else {
+                    Ok(())
                 };
                 match renamed {
                     Ok(()) => self.add_row(id, name).await,
@@ -199,8 +201,7 @@ impl Vault {
     }
 
     async fn add_row(&self, id: Id, name: BucketName) -> Result<Adoption> {
-        let mut entries = self.inner.keystore.buckets().into_iter();
-        let entry = entries.find(|entry| entry.id == id.0);
+        let entry = self.inner.keystore.bucket(&id.0);
         let row = BucketRow {
             id,
             name: name.clone(),
@@ -222,9 +223,9 @@ impl Vault {
     /// Whether a bucket belongs to a level that came from another server.
     pub(crate) fn is_imported(&self, id: Id) -> bool {
         let keystore = &self.inner.keystore;
-        let mut buckets = keystore.buckets().into_iter();
-        let entry = buckets.find(|entry| entry.id == id.0);
-        let level = entry.and_then(|entry| keystore.level(&entry.level_id));
+        let level = keystore
+            .bucket(&id.0)
+            .and_then(|entry| keystore.level(&entry.level_id));
         level.is_some_and(|level| level.imported)
     }
 }

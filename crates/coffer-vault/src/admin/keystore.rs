@@ -4,7 +4,7 @@ use coffer_keys::{SourceSecrets, SourceSpec};
 use coffer_seal::{KeyMemory, locked_memory};
 use serde::Serialize;
 
-use crate::access::{Actor, Role};
+use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::Result;
@@ -45,7 +45,7 @@ impl Vault {
     /// The state of the keystore.
     pub async fn keystore_status(&self, actor: &Actor) -> Result<KeystoreStatus> {
         if !actor.has(Role::Auditor) {
-            self.refuse_but_custodians(actor, "keystore.status", &Facts::new())?;
+            self.refuse_but_custodians(actor, Act::KeystoreStatus, &Facts::new())?;
         }
         let inner = self.inner.clone();
         blocking(move || {

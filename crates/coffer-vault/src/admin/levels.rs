@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use coffer_keys::{KeysError, LevelEntry, LevelOptions};
 use coffer_label::Label;
 
-use crate::access::{Actor, Role};
+use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
 use crate::vault::Vault;
 
-const ACT: &str = "level.create";
+const ACT: Act = Act::CreateLevel;
 
 /// A level to be made.
 #[derive(Clone, Debug)]

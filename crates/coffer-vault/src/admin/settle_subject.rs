@@ -11,7 +11,7 @@ use std::time::Duration;
 use coffer_audit::Outcome;
 
 use super::subjects::SubjectInfo;
-use crate::access::{Actor, Role, Subject};
+use crate::access::{Act, Actor, Role, Subject};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::cutoff::ConnectionCutoff;
@@ -20,7 +20,7 @@ use crate::limits::{SETTLING_LOOK_LONGEST, SETTLING_LOOK_SHORTEST};
 use crate::vault::{Inner, Vault};
 
 /// The act.
-const SETTLE: &str = "subject.settle";
+const SETTLE: Act = Act::SettleSubject;
 
 /// Who settles by time, in records.
 const BY_TIME: &str = "server";
@@ -60,7 +60,7 @@ impl Vault {
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(pause).await;
-                // Not held while it sleeps: a vault that nobody uses must be able to go.
+                // Not held while it sleeps: a vault that is not used any more must be able to go.
                 let Some(inner) = vault.upgrade() else { return };
                 Self { inner }.settle_idle(settle_after).await;
             }

@@ -7,7 +7,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use coffer_audit::{Event, Outcome};
 use coffer_durable::now_ms;
 
-use crate::access::Actor;
+use crate::access::{Act, Actor};
 use crate::audit::Facts;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
@@ -15,9 +15,9 @@ use crate::limits::{CLAIMED_ID_MAX_CHARS, SECRET_ACCESS_KEY_CHARS};
 use crate::vault::Vault;
 
 /// The act of signing in.
-const SIGN_IN: &str = "server.sign-in";
+const SIGN_IN: Act = Act::SignIn;
 
-/// Why somebody is not who they claim to be, as the front door found out.
+/// Why a sign-in failed, as the front door found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInFailure {
     /// The secret is not that of the access key.
@@ -55,8 +55,8 @@ impl Vault {
     /// [`VaultError::SignInFailed`]; [`VaultError::AccessDenied`] when the access key just ended.
     pub fn sign_in(&self, access_key_id: &str, secret: &str, from: IpAddr) -> Result<Actor> {
         let stored = self.secret_access_key(access_key_id);
-        let nobodys = "=".repeat(SECRET_ACCESS_KEY_CHARS);
-        let expected = stored.as_ref().map_or(nobodys.as_str(), |known| known);
+        let no_secret = "=".repeat(SECRET_ACCESS_KEY_CHARS);
+        let expected = stored.as_ref().map_or(no_secret.as_str(), |known| known);
         let equal = verify_slices_are_equal(expected.as_bytes(), secret.as_bytes()).is_ok();
         match self.subject(access_key_id) {
             Some(subject) if equal => {
@@ -72,12 +72,12 @@ impl Vault {
         }
     }
 
-    /// Notes that somebody failed to sign in who claims to have this access key; `from` is the
+    /// Notes a failed sign-in with this access key, as it was claimed; `from` is the
     /// address, where it is known.
     ///
     /// The record names the access key if there is one of this id. Of others the first few within a
     /// minute are told as they were claimed, and all further ones are counted together, so that
-    /// whoever invents ids fills neither the memory nor the log.
+    /// inventing ids fills neither the memory nor the log.
     pub fn sign_in_failed(
         &self,
         claimed: Option<&str>,
@@ -95,7 +95,7 @@ impl Vault {
         let known = subject.as_ref().map(|subject| subject.access_key_id());
         let actor = known.unwrap_or("unknown");
         let name = subject.as_ref().map(|subject| subject.name());
-        let mut event = Event::new(SIGN_IN, actor, Outcome::Denied)
+        let mut event = Event::new(SIGN_IN.name(), actor, Outcome::Denied)
             .by(name)
             .with("reason", reason);
         if let Some(from) = from {
@@ -121,7 +121,7 @@ impl Vault {
     }
 }
 
-/// Whether an id that nobody has looks like one: what was sent for it may be a secret in the wrong
+/// Whether an id that no subject has looks like one: what was sent for it may be a secret in the wrong
 /// place, and those are longer and have other characters.
 fn is_shaped(id: &str) -> bool {
     let is_of_ids = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();

@@ -1,4 +1,4 @@
-//! Failed sign-ins, counted for each address and what it claimed, so that nobody can guess quickly.
+//! Failed sign-ins, counted for each address and what it claimed, so that secrets can not be guessed quickly.
 //!
 //! Who fails often is not heard for a while. Only the address that failed is concerned: no one can
 //! keep a subject out by guessing from elsewhere.
@@ -17,7 +17,7 @@ pub struct SignInFailures {
     /// After how many a claimant is not heard.
     most: u32,
     began: Instant,
-    /// Until when somebody is not heard, in milliseconds since the beginning; 0 while all are.
+    /// Until when any claimant is not heard, in milliseconds since the beginning; 0 while all are.
     /// Nearly always 0, so that a request that asks takes no lock.
     any_until_ms: AtomicU64,
     counts: Mutex<HashMap<Claimant, Count>>,
@@ -49,7 +49,7 @@ impl SignInFailures {
         }
     }
 
-    /// Whether somebody at all may not be heard now: if not, there is no need to ask who.
+    /// Whether any claimant may not be heard now: if not, there is no need to ask who.
     pub fn any(&self) -> bool {
         let until = self.any_until_ms.load(Ordering::Relaxed);
         until != 0 && self.since_began_ms() < until

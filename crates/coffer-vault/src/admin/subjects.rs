@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use coffer_durable::now_ms;
 use coffer_label::{Clearance, Label};
+use coffer_store::record::Id;
 use zeroize::Zeroizing;
 
 use crate::access::{
-    Actor, BucketName, Grants, Rights, Role, Roles, Subject, random_access_key_id,
+    Act, Actor, BucketName, Grants, Rights, Role, Roles, Subject, random_access_key_id,
     random_secret_access_key,
 };
 use crate::audit::{Facts, whole};
@@ -90,7 +91,7 @@ impl Vault {
         actor: &Actor,
         new: NewSubject,
     ) -> Result<(SubjectInfo, Zeroizing<String>)> {
-        const ACT: &str = "subject.create";
+        const ACT: Act = Act::CreateSubject;
         let role = Role::SystemAdministrator;
         let asked = Facts::from([
             ("subject", new.name.clone()),
@@ -119,13 +120,8 @@ impl Vault {
     /// The subjects that the actor may know of, by name: those who look after the server, and the
     /// auditors of what they do, of all; others of themselves.
     pub fn subjects(&self, actor: &Actor) -> Vec<SubjectInfo> {
-        let may_know = |subject: &Arc<Subject>| match actor {
-            _ if actor.looks_after() => true,
-            Actor::Subject(own) => own.name == subject.name,
-            Actor::Local { .. } => false,
-        };
         let subjects = self.inner.system.all_subjects().into_iter();
-        let known = subjects.filter(may_know);
+        let known = subjects.filter(|subject| may_know(actor, subject));
         known
             .map(|subject| self.inner.subject_info(subject))
             .collect()
@@ -136,9 +132,10 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchSubject`], also for one that the actor may not know of.
     pub fn subject_named(&self, actor: &Actor, name: &str) -> Result<SubjectInfo> {
-        let mut subjects = self.subjects(actor).into_iter();
-        let named = |info: &SubjectInfo| info.subject.name == name;
-        subjects.find(named).ok_or(VaultError::NoSuchSubject)
+        let found = self.inner.system.subject_named(name);
+        let known = found.filter(|subject| may_know(actor, subject));
+        let subject = known.ok_or(VaultError::NoSuchSubject)?;
+        Ok(self.inner.subject_info(subject))
     }
 
     /// Changes a subject. Requests of its that are under way are cut off when it is disabled, its
@@ -156,12 +153,12 @@ impl Vault {
             SubjectChange {
                 is_disabled: Some(true),
                 ..
-            } => "subject.disable",
+            } => Act::DisableSubject,
             SubjectChange {
                 is_disabled: Some(false),
                 ..
-            } => "subject.enable",
-            _ => "subject.change",
+            } => Act::EnableSubject,
+            _ => Act::ChangeSubject,
         };
         let role = Role::SystemAdministrator;
         let about = Facts::from([("subject", name.to_owned())]);
@@ -169,7 +166,7 @@ impl Vault {
         let failed = |error| self.failed(act, actor, &about, error);
         let before = self.inner.system.subject_named(name);
         let before = before.ok_or_else(|| failed(VaultError::NoSuchSubject))?;
-        // Done again when nobody else can change it.
+        // Done again when no other request can change it.
         if let Err(error) = self.inner.changed(&before, change.clone()) {
             return Err(failed(error));
         }
@@ -194,7 +191,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError::AccessDenied`], [`VaultError::NoSuchSubject`].
     pub async fn delete_subject(&self, actor: &Actor, name: &str) -> Result<()> {
-        const ACT: &str = "subject.delete";
+        const ACT: Act = Act::DeleteSubject;
         let role = Role::SystemAdministrator;
         let about = Facts::from([("subject", name.to_owned())]);
         self.refuse_without(actor, role, ACT, &about)?;
@@ -326,12 +323,13 @@ impl Inner {
     }
 
     pub(crate) fn subject_info(&self, subject: Arc<Subject>) -> SubjectInfo {
-        let buckets = self.system.buckets();
         let grants = subject.grants.as_ref().map(|grants| {
-            let granted = |row: &Arc<crate::system::BucketRow>| {
-                Some((row.name.clone(), *grants.get(&row.id)?))
+            let granted = |(id, rights): (&Id, &Rights)| {
+                Some((self.system.bucket_of_id(*id)?.name.clone(), *rights))
             };
-            buckets.iter().filter_map(granted).collect()
+            let mut named: Vec<_> = grants.iter().filter_map(granted).collect();
+            named.sort_by(|(one, _), (other, _)| one.cmp(other));
+            named
         });
         SubjectInfo {
             grants,
@@ -344,12 +342,22 @@ impl Inner {
     }
 }
 
+/// Whether an actor may know of a subject: of itself, and of all if it looks after the server.
+fn may_know(actor: &Actor, subject: &Subject) -> bool {
+    match actor {
+        _ if actor.looks_after() => true,
+        Actor::Subject(own) => own.name == subject.name,
+        Actor::Local { .. } => false,
+    }
+}
+
 fn check_trust(clearance: &Clearance, is_trusted: bool) -> Result<()> {
-    match is_trusted && clearance.low() == clearance.high() {
-        true => Err(VaultError::Invalid {
+    if is_trusted && clearance.low() == clearance.high() {
+        Err(VaultError::Invalid {
             what: "a clearance of one level needs no trust: only a range LOW..HIGH can be trusted",
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 
@@ -362,11 +370,12 @@ fn check_name(name: &str) -> Result<()> {
         && bytes
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || b"._@-".contains(byte));
-    match good {
-        true => Ok(()),
-        false => Err(VaultError::Invalid {
+    if good {
+        Ok(())
+    } else {
+        Err(VaultError::Invalid {
             what: "a subject's name is 1 to 63 letters and digits, with . _ @ and - between them",
-        }),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Where a level takes two custodians or more, what one asks for waits, for a limited time, until
 //! enough others have approved it; and so does what concerns the keys of all levels, for as many as
-//! any level asks for. People are told apart by their access keys; whoever comes by the
+//! any level asks for. People are told apart by their access keys; who comes by the
 //! local socket is one person, whatever user it is.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use coffer_durable::now_ms;
 use coffer_keys::SourceSecrets;
 
 use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome, request_key};
-use crate::access::{Actor, AuditIdentity, Role, Subject};
+use crate::access::{Act, Actor, AuditIdentity, Role, Subject};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
@@ -23,7 +23,7 @@ impl Vault {
     /// The requests that wait for approvals, or to be done, the oldest first.
     pub async fn requests(&self, actor: &Actor) -> Result<Vec<ApprovalRequest>> {
         if !actor.has(Role::Auditor) {
-            self.refuse_but_custodians(actor, "request.list", &Facts::new())?;
+            self.refuse_but_custodians(actor, Act::ListRequests, &Facts::new())?;
         }
         let inner = self.inner.clone();
         blocking(move || {
@@ -56,8 +56,8 @@ impl Vault {
     /// [`VaultError::RequesterGone`]; those of what is asked for.
     pub async fn approve(&self, actor: &Actor, id: &str) -> Result<GuardedOutcome> {
         let facts = Facts::from([("request", id.to_owned())]);
-        self.refuse_but_custodians(actor, "request.approve", &facts)?;
-        // Before anything is recorded, and again when nobody else can change it.
+        self.refuse_but_custodians(actor, Act::ApproveRequest, &facts)?;
+        // Before anything is recorded, and again when no other request can change it.
         let request = self.approved(self.waiting(id)?, actor)?;
         let mut facts = request.wanted.facts();
         facts.insert("request", request.id.clone());
@@ -70,10 +70,11 @@ impl Vault {
                 let mut requests = judge.inner.system.ledger(Kind::Request);
                 let found = requests.get(&key)?.ok_or(VaultError::NoSuchRequest)?;
                 let request = judge.approved(found, &person)?;
-                match request.is_approved() && !request.wanted.is_done_by_asking_again() {
+                if request.is_approved() && !request.wanted.is_done_by_asking_again() {
                     // First it is gone, so that it can't be done twice.
-                    true => requests.remove(&key).map(drop)?,
-                    false => requests.keep(&key, &request)?,
+                    requests.remove(&key)?;
+                } else {
+                    requests.keep(&key, &request)?;
                 }
                 Ok(request)
             };
@@ -91,7 +92,7 @@ impl Vault {
                 }
             }
         };
-        self.act(actor, Role::KeyCustodian, "request.approve", facts, work)
+        self.act(actor, Role::KeyCustodian, Act::ApproveRequest, facts, work)
             .await
     }
 
@@ -131,7 +132,7 @@ impl Vault {
     /// [`VaultError::NoSuchRequest`].
     pub async fn withdraw(&self, actor: &Actor, id: &str) -> Result<()> {
         let facts = Facts::from([("request", id.to_owned())]);
-        self.refuse_but_custodians(actor, "request.withdraw", &facts)?;
+        self.refuse_but_custodians(actor, Act::WithdrawRequest, &facts)?;
         let request = self.waiting(id)?;
         let mut facts = request.wanted.facts();
         facts.insert("request", request.id.clone());
@@ -142,7 +143,7 @@ impl Vault {
             let is_there = inner.system.drop_document(Kind::Request, &request.key()?)?;
             is_there.then_some(()).ok_or(VaultError::NoSuchRequest)
         });
-        self.act(actor, Role::KeyCustodian, "request.withdraw", facts, work)
+        self.act(actor, Role::KeyCustodian, Act::WithdrawRequest, facts, work)
             .await
     }
 
@@ -177,9 +178,10 @@ impl Vault {
         let (this, same) = (self.clone(), request.clone());
         match blocking(move || this.taken_up(&same)).await? {
             Some(found) if found.is_approved() && found.wanted.is_done_by_asking_again() => {
-                return match is_same_person(&found.requested_by, &request.requested_by) {
-                    true => self.perform_approved(actor, role, found, secrets).await,
-                    false => Ok(GuardedOutcome::Approved(found)),
+                return if is_same_person(&found.requested_by, &request.requested_by) {
+                    self.perform_approved(actor, role, found, secrets).await
+                } else {
+                    Ok(GuardedOutcome::Approved(found))
                 };
             }
             Some(found) => return Ok(GuardedOutcome::Waits(found)),
@@ -203,7 +205,7 @@ impl Vault {
             requests.keep(&request.key()?, &request)?;
             Ok(GuardedOutcome::Waits(request))
         });
-        self.act(actor, role, "request.create", facts, work).await
+        self.act(actor, role, Act::CreateRequest, facts, work).await
     }
 
     /// The request that asks for the same already. Those whose time is over go.
@@ -234,9 +236,10 @@ impl Vault {
         }
         let (inner, key) = (self.inner.clone(), request.key()?);
         let is_taken = blocking(move || inner.system.drop_document(Kind::Request, &key)).await?;
-        match is_taken {
-            true => self.perform(actor, role, request, secrets).await,
-            false => Err(VaultError::NoSuchRequest),
+        if is_taken {
+            self.perform(actor, role, request, secrets).await
+        } else {
+            Err(VaultError::NoSuchRequest)
         }
     }
 
@@ -273,7 +276,7 @@ impl Vault {
 }
 
 /// Whether two actors, as they are named, count as one person. All users at the local socket do,
-/// for whoever is root there can be any of them.
+/// for root there can be any of them.
 fn is_same_person(one: &str, other: &str) -> bool {
     one == other || (is_local(one) && is_local(other))
 }

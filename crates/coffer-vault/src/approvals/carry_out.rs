@@ -21,7 +21,7 @@ impl Vault {
         request: ApprovalRequest,
         secrets: SourceSecrets,
     ) -> Result<GuardedOutcome> {
-        let (act, mut facts) = (request.wanted.act(), request.wanted.facts());
+        let (act, mut facts) = (request.wanted.recorded_as(), request.wanted.facts());
         if request.approvals > 1 {
             facts.insert("request", request.id.clone());
             facts.extend(request.people());
@@ -112,8 +112,7 @@ impl Vault {
 
     fn level_of(&self, bucket: Id) -> Result<(LevelEntry, BucketEntry)> {
         let keystore = &self.inner.keystore;
-        let mut buckets = keystore.buckets().into_iter();
-        let entry = buckets.find(|entry| entry.id == bucket.0);
+        let entry = keystore.bucket(&bucket.0);
         let entry = entry.ok_or(VaultError::NoSuchBucket)?;
         let level = keystore.level(&entry.level_id);
         Ok((level.ok_or(VaultError::NoSuchLevel)?, entry))

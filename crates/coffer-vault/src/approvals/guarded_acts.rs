@@ -8,7 +8,7 @@ use coffer_keys::limits::LEVEL_NAME_MAX_BYTES;
 use coffer_keys::{ExportRecipient, LevelEntry, SourceSecrets, SourceSpec};
 
 use super::request::{GuardedAct, GuardedOutcome};
-use crate::access::{Actor, BucketName};
+use crate::access::{Act, Actor, BucketName};
 use crate::audit::Facts;
 use crate::erase::EraseDraft;
 use crate::error::{Result, VaultError};
@@ -24,7 +24,7 @@ impl Vault {
     /// [`VaultError::NoSuchLevel`]; [`VaultError::EraseUnsettled`] when keys can't be destroyed
     /// everywhere yet.
     pub async fn erase_level(&self, actor: &Actor, name: &str) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "level.erase", &on_level(name))?;
+        self.refuse_but_custodians(actor, Act::EraseLevel, &on_level(name))?;
         let level = self.level_or_draft(name)?;
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         let wanted = GuardedAct::LevelErase {
@@ -39,7 +39,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchBucket`]; as [`Vault::erase_level`].
     pub async fn erase_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "bucket.erase", &on_bucket(name))?;
+        self.refuse_but_custodians(actor, Act::EraseBucket, &on_bucket(name))?;
         let row = self.inner.system.bucket(name);
         let row = row.ok_or(VaultError::NoSuchBucket)?;
         let level = self.inner.keystore.level(&row.level_id);
@@ -63,7 +63,7 @@ impl Vault {
         name: &str,
         recipients: &[ExportRecipient],
     ) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "key.export", &on_level(name))?;
+        self.refuse_but_custodians(actor, Act::ExportKey, &on_level(name))?;
         if recipients.is_empty() || recipients.len() > EXPORT_RECIPIENTS_MAX {
             return Err(VaultError::Invalid {
                 what: "an export is for 1 to 20 recipients",
@@ -72,7 +72,7 @@ impl Vault {
         let level = self.inner.keystore.level_named(name);
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         if !level.options.exportable {
-            // Nobody needs to approve what can't be done.
+            // What can't be done needs no approval.
             let name = level.name;
             return Err(coffer_keys::KeysError::NotExportable { name }.into());
         }
@@ -91,7 +91,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchLevel`]; [`VaultError::Invalid`] while it is being rotated.
     pub async fn rotate_level(&self, actor: &Actor, name: &str) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "level.rotate", &on_level(name))?;
+        self.refuse_but_custodians(actor, Act::RotateLevel, &on_level(name))?;
         let level = self.inner.keystore.level_named(name);
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         let wanted = GuardedAct::LevelRotate {
@@ -106,7 +106,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchBucket`]; as [`Vault::rotate_level`].
     pub async fn rotate_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "bucket.rotate", &on_bucket(name))?;
+        self.refuse_but_custodians(actor, Act::RotateBucket, &on_bucket(name))?;
         let row = self.inner.system.bucket(name);
         let row = row.ok_or(VaultError::NoSuchBucket)?;
         let level = self.inner.keystore.level(&row.level_id);
@@ -121,7 +121,7 @@ impl Vault {
     /// Puts the keystore under a new root key, and destroys the old one. Or asks for it, where any
     /// level takes approvals.
     pub async fn rotate_root(&self, actor: &Actor) -> Result<GuardedOutcome> {
-        self.refuse_but_custodians(actor, "keystore.rotate", &Facts::new())?;
+        self.refuse_but_custodians(actor, Act::RotateKeystore, &Facts::new())?;
         let secrets = SourceSecrets::default();
         self.ask(actor, GuardedAct::KeystoreRotate, secrets).await
     }
@@ -138,7 +138,7 @@ impl Vault {
         secrets: SourceSecrets,
     ) -> Result<GuardedOutcome> {
         let facts = Facts::from([("to", to.to_string())]);
-        self.refuse_but_custodians(actor, "keystore.move", &facts)?;
+        self.refuse_but_custodians(actor, Act::MoveKeystore, &facts)?;
         // Who signs in from elsewhere may be no user of this machine.
         if to.names_files() && !matches!(actor, Actor::Local { .. }) {
             return Err(VaultError::Invalid {
@@ -159,7 +159,7 @@ impl Vault {
     /// is old does not verify.
     pub async fn prune_audit(&self, actor: &Actor, before_ms: i64) -> Result<GuardedOutcome> {
         let wanted = GuardedAct::AuditPrune { before_ms };
-        self.refuse_without(actor, wanted.role(), wanted.act(), &wanted.facts())?;
+        self.refuse_without(actor, wanted.role(), wanted.recorded_as(), &wanted.facts())?;
         let min_age_ms = i64::try_from(PRUNE_MIN_AGE.as_millis()).unwrap_or(i64::MAX);
         if before_ms > now_ms().saturating_sub(min_age_ms) {
             return Err(VaultError::Invalid {

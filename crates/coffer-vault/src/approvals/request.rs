@@ -9,7 +9,7 @@ use coffer_keys::receipt::Receipt;
 use coffer_store::record::Id;
 use serde::{Deserialize, Serialize};
 
-use crate::access::Role;
+use crate::access::{Act, Role};
 use crate::audit::Facts;
 use crate::error::{Result, VaultError};
 use crate::vault::Rotation;
@@ -117,15 +117,20 @@ pub enum GuardedAct {
 impl GuardedAct {
     /// Under which name it is recorded.
     pub fn act(&self) -> &'static str {
+        self.recorded_as().name()
+    }
+
+    /// As what it is recorded.
+    pub(crate) fn recorded_as(&self) -> Act {
         match self {
-            Self::LevelErase { .. } => "level.erase",
-            Self::BucketErase { .. } => "bucket.erase",
-            Self::KeyExport { .. } => "key.export",
-            Self::LevelRotate { .. } => "level.rotate",
-            Self::BucketRotate { .. } => "bucket.rotate",
-            Self::KeystoreRotate => "keystore.rotate",
-            Self::KeystoreMove { .. } => "keystore.move",
-            Self::AuditPrune { .. } => "audit.prune",
+            Self::LevelErase { .. } => Act::EraseLevel,
+            Self::BucketErase { .. } => Act::EraseBucket,
+            Self::KeyExport { .. } => Act::ExportKey,
+            Self::LevelRotate { .. } => Act::RotateLevel,
+            Self::BucketRotate { .. } => Act::RotateBucket,
+            Self::KeystoreRotate => Act::RotateKeystore,
+            Self::KeystoreMove { .. } => Act::MoveKeystore,
+            Self::AuditPrune { .. } => Act::PruneAudit,
         }
     }
 

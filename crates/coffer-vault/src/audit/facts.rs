@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use coffer_audit::{Event, Outcome};
 
-use crate::access::AuditIdentity;
+use crate::access::{Act, AuditIdentity};
 use crate::limits::FACT_MAX_BYTES;
 
 /// What a record says of an act beside its name: a level's name, a bucket's, an access key id.
@@ -12,13 +12,8 @@ use crate::limits::FACT_MAX_BYTES;
 pub type Facts = BTreeMap<&'static str, String>;
 
 /// An event of the audit log.
-pub(crate) fn event(
-    act: &'static str,
-    actor: &dyn AuditIdentity,
-    outcome: Outcome,
-    facts: &Facts,
-) -> Event {
-    let event = Event::new(act, actor.id(), outcome).by(actor.name());
+pub(crate) fn event(act: Act, actor: &dyn AuditIdentity, outcome: Outcome, facts: &Facts) -> Event {
+    let event = Event::new(act.name(), actor.id(), outcome).by(actor.name());
     facts.iter().fold(event, |event, (name, value)| {
         event.with(name, clipped(value))
     })
@@ -109,7 +104,12 @@ mod tests {
         for (place, facts) in records.iter().enumerate() {
             assert_eq!(facts["subject"], "alice");
             assert_eq!(facts["part"], format!("{} of {}", place + 1, records.len()));
-            let event = event("subject.create", &"server", Outcome::Begun, facts);
+            let event = event(
+                crate::access::Act::CreateSubject,
+                &"server",
+                Outcome::Begun,
+                facts,
+            );
             for (name, value) in facts {
                 assert_eq!(event.details[*name], *value, "nothing is clipped");
             }

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::rate_limit::{FailureLimit, RateLimit};
-use crate::access::{AuditIdentity as _, Subject};
+use crate::access::{Act, AuditIdentity as _, Subject};
 use crate::error::{Result, VaultError};
 use crate::limits::{REPEATS_KEPT, STRANGERS_TOLD};
 use crate::system::System;
@@ -24,7 +24,7 @@ use crate::system::System;
 /// What the audit key is derived with from the keystore's system key.
 const KEY_LABEL: &[u8] = b"coffer audit key v1\0";
 
-/// Who acts when nobody asked for it.
+/// The actor of what the server does by itself.
 pub(crate) const SERVER: &str = "server";
 
 pub(crate) struct Audit {
@@ -149,7 +149,7 @@ impl Audit {
                 "cut off what a crash left unfinished in the audit log"
             );
         }
-        let start = Event::new("server.start", SERVER, Outcome::Done)
+        let start = Event::new(Act::StartServer.name(), SERVER, Outcome::Done)
             .with("version", env!("CARGO_PKG_VERSION"));
         if let Err(error) = log.append(start.clone()) {
             tracing::error!(%error, "the start could not be recorded yet");
@@ -168,7 +168,7 @@ impl Audit {
         }
         let log = self.log().ok_or(VaultError::ShuttingDown)?;
         let (told, recorded) = oneshot::channel();
-        // Whoever asked may have gone.
+        // The request may have gone.
         log.append_then(event, move |recorded| drop(told.send(recorded)))
             .map_err(unavailable)?;
         recorded
@@ -193,7 +193,7 @@ impl Audit {
         }
     }
 
-    /// As [`Audit::note_repeated`], of somebody who claims an access key that there is not. Only a
+    /// As [`Audit::note_repeated`], of a caller that claims an access key that there is not. Only a
     /// few such ids are told within a minute; all others are counted as one.
     pub(crate) fn note_stranger(&self, event: Event, claimed: &str) {
         let named = event.clone().with("claimed", claimed);
@@ -205,13 +205,13 @@ impl Audit {
     }
 
     /// As [`Audit::note_repeated`], of a subject that was denied something in a bucket.
-    pub(crate) fn note_denied(&self, act: &'static str, subject: &Subject, bucket: &str) {
+    pub(crate) fn note_denied(&self, act: Act, subject: &Subject, bucket: &str) {
         self.note_repeated(denied_in(act, subject, bucket));
     }
 
     /// Takes as long as [`Audit::note_denied`] and records nothing: that a bucket is hidden must
     /// not be told from that there is none, by the clock either.
-    pub(crate) fn pass_over(&self, act: &'static str, subject: &Subject, bucket: &str) {
+    pub(crate) fn pass_over(&self, act: Act, subject: &Subject, bucket: &str) {
         let event = denied_in(act, subject, bucket);
         drop(self.passed_over.take(event, Instant::now()));
     }
@@ -221,7 +221,7 @@ impl Audit {
     pub(crate) fn note_damage(&self, damage_count: u64) {
         let told = self.damage_told.fetch_max(damage_count, Ordering::Relaxed);
         if damage_count > told {
-            let event = Event::new("storage.damage", SERVER, Outcome::Failed)
+            let event = Event::new(Act::FindDamage.name(), SERVER, Outcome::Failed)
                 .with("count", damage_count - told);
             self.note(event);
         }
@@ -230,7 +230,7 @@ impl Audit {
     /// A verification tells of one place that is damaged.
     pub(crate) fn note_damaged_place(&self, bucket: &str, what: &str) {
         self.damage_told.fetch_add(1, Ordering::Relaxed);
-        let event = Event::new("storage.damage", SERVER, Outcome::Failed)
+        let event = Event::new(Act::FindDamage.name(), SERVER, Outcome::Failed)
             .with("bucket", bucket)
             .with("what", what);
         self.note_repeated(event);
@@ -268,7 +268,7 @@ impl Audit {
     pub(crate) fn close(&self, system: &System) {
         self.tell_repeats(true);
         let Some(log) = self.log() else { return };
-        let stop = Event::new("server.stop", SERVER, Outcome::Done);
+        let stop = Event::new(Act::StopServer.name(), SERVER, Outcome::Done);
         match log.append(stop).map(drop).and_then(|()| log.close()) {
             Ok(()) | Err(AuditError::Closed) => {}
             Err(error) => tracing::error!(%error, "the stop could not be recorded"),
@@ -277,8 +277,8 @@ impl Audit {
     }
 }
 
-fn denied_in(act: &'static str, subject: &Subject, bucket: &str) -> Event {
-    let event = Event::new(act, subject.id(), Outcome::Denied).by(Some(subject.name()));
+fn denied_in(act: Act, subject: &Subject, bucket: &str) -> Event {
+    let event = Event::new(act.name(), subject.id(), Outcome::Denied).by(Some(subject.name()));
     event.with("bucket", bucket)
 }
 

@@ -18,8 +18,4 @@ pub(crate) use self::facts::{event, whole};
 pub use self::filter::AuditFilter;
 pub(crate) use self::filter::Ready;
 pub(crate) use self::log::{Audit, SERVER, audit_key};
-pub(crate) use self::object_access::{
-    ABORT_UPLOAD, CREATE_UPLOAD, DELETE, HEAD, LIST, LIST_PARTS, LIST_UPLOADS, ObjectAudit, On,
-    READ, READ_TAGS, WRITE, WRITE_PART, WRITE_TAGS, absent, begin, failed, failed_of, show_name,
-    tell,
-};
+pub(crate) use self::object_access::{ObjectAudit, On, show_name};

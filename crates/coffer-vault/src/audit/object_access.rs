@@ -18,8 +18,8 @@ use coffer_seal::{Context, SecretKey, open, seal};
 use coffer_store::record::{Id, ObjectName};
 
 use super::log::Audit;
-use crate::access::{BucketName, Subject};
-use crate::error::{Result, VaultError};
+use crate::access::{Act, BucketName, Subject};
+use crate::error::Result;
 
 /// What the key of names is derived with from the catalog key.
 const NAME_KEY_LABEL: &[u8] = b"coffer audit name key v1\0";
@@ -30,31 +30,6 @@ const BUCKET_ID: &str = "bucket_id";
 const PART: &str = "part";
 /// Details of a record that are sealed, in Base64, and what auditors are shown in their place.
 const SEALED: [(&str, &str); 2] = [("object_sealed", "object"), ("prefix_sealed", "prefix")];
-
-/// A read of an object.
-pub(crate) const READ: &str = "object.read";
-/// A look at what is known of an object.
-pub(crate) const HEAD: &str = "object.head";
-/// A page of a bucket's objects.
-pub(crate) const LIST: &str = "object.list";
-/// A write of an object, whole or completed.
-pub(crate) const WRITE: &str = "object.write";
-/// A deletion of an object.
-pub(crate) const DELETE: &str = "object.delete";
-/// A look at the tags of an object, or of the bucket.
-pub(crate) const READ_TAGS: &str = "tags.read";
-/// A change of the tags of an object, or of the bucket.
-pub(crate) const WRITE_TAGS: &str = "tags.write";
-/// The begin of a multipart upload.
-pub(crate) const CREATE_UPLOAD: &str = "upload.create";
-/// The end of one that makes no object.
-pub(crate) const ABORT_UPLOAD: &str = "upload.abort";
-/// A page of a bucket's uploads.
-pub(crate) const LIST_UPLOADS: &str = "upload.list";
-/// A write of a part.
-pub(crate) const WRITE_PART: &str = "part.write";
-/// A page of an upload's parts.
-pub(crate) const LIST_PARTS: &str = "part.list";
 
 /// A subject in a bucket whose objects are watched.
 pub(crate) struct ObjectAudit {
@@ -102,10 +77,16 @@ impl ObjectAudit {
         }
     }
 
+    /// Records what is about to be told; durable when this returns.
+    pub(crate) async fn record(&self, act: Act, outcome: Outcome, on: On<'_>) -> Result<()> {
+        let event = self.event(act, outcome, on);
+        self.audit.record(event).await.map(drop)
+    }
+
     /// Records that acts begin; durable when this returns.
-    async fn begin<'a>(
+    pub(crate) async fn begin<'a>(
         &self,
-        act: &'static str,
+        act: Act,
         all: impl IntoIterator<Item = On<'a>>,
     ) -> Result<Begun> {
         let mut failed = Vec::new();
@@ -122,9 +103,9 @@ impl ObjectAudit {
         })
     }
 
-    fn event(&self, act: &'static str, outcome: Outcome, on: On<'_>) -> Event {
+    fn event(&self, act: Act, outcome: Outcome, on: On<'_>) -> Event {
         let [(object, _), (prefix, _)] = SEALED;
-        let event = Event::new(act, &*self.actor, outcome)
+        let event = Event::new(act.name(), &*self.actor, outcome)
             .by(Some(&self.actor_name))
             .with("bucket", &self.bucket)
             .with(BUCKET_ID, self.bucket_id);
@@ -144,59 +125,18 @@ impl ObjectAudit {
     }
 }
 
-/// Records what is about to be told of objects, where they are watched; durable when this returns.
-pub(crate) async fn tell(watch: Option<&ObjectAudit>, act: &'static str, on: On<'_>) -> Result<()> {
-    let Some(watch) = watch else { return Ok(()) };
-    let event = watch.event(act, Outcome::Done, on);
-    watch.audit.record(event).await.map(drop)
-}
-
-/// Records a look that found nothing, for that is told as well; what to answer.
-pub(crate) async fn absent(
-    watch: Option<&ObjectAudit>,
-    act: &'static str,
-    on: On<'_>,
-    error: VaultError,
-) -> VaultError {
-    let Some(watch) = watch else { return error };
-    let event = watch.event(act, Outcome::Failed, on);
-    watch.audit.record(event).await.err().unwrap_or(error)
-}
-
-/// As [`ObjectAudit::begin`], where objects are watched.
-pub(crate) async fn begin<'a>(
-    watch: Option<&ObjectAudit>,
-    act: &'static str,
-    all: impl IntoIterator<Item = On<'a>>,
-) -> Result<Option<Begun>> {
-    match watch {
-        Some(watch) => watch.begin(act, all).await.map(Some),
-        None => Ok(None),
-    }
-}
-
-/// Notes that acts which had begun failed, all of them. What is in doubt stays as begun.
-pub(crate) fn failed(begun: &Option<Begun>, error: &VaultError) {
-    if let Some(begun) = begun
-        && !matches!(error, VaultError::InDoubt)
-    {
-        begun.note(|_| true);
-    }
-}
-
-/// Notes which of the acts that had begun failed, by their outcomes.
-pub(crate) fn failed_of<T>(begun: &Option<Begun>, outcomes: &[Result<T>]) {
-    if let Some(begun) = begun {
-        begun.note(|place| outcomes.get(place).is_some_and(Result::is_err));
-    }
-}
-
 impl Begun {
-    fn note(&self, has_failed: impl Fn(usize) -> bool) {
-        for (place, event) in self.failed.iter().enumerate() {
-            if has_failed(place) {
-                self.audit.note(event.clone());
-            }
+    /// Notes that all of them failed.
+    pub(crate) fn all_failed(&self) {
+        for event in &self.failed {
+            self.audit.note(event.clone());
+        }
+    }
+
+    /// Notes which of them failed, by their places.
+    pub(crate) fn failed(&self, places: &[usize]) {
+        for event in places.iter().filter_map(|place| self.failed.get(*place)) {
+            self.audit.note(event.clone());
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use coffer_audit::Event;
 
+use crate::access::Act;
 use crate::limits::{ACT_FAILURES_MAX, PLACES_TOLD, REPEATS_KEPT, REPEATS_WINDOW};
 
 /// Details that tell one kind of events from another, beside act, outcome and actor.
@@ -19,7 +20,7 @@ pub(crate) struct RateLimit {
     /// How many are kept at once.
     kept: usize,
     /// In how many places of its own each kind is counted; in all others together. So neither
-    /// whoever comes from many addresses nor whoever tries many names fills the log.
+    /// a caller with many addresses nor one that tries many names fills the log.
     places: usize,
     kinds: Mutex<Kinds>,
 }
@@ -28,11 +29,11 @@ pub(crate) struct RateLimit {
 #[derive(Default)]
 pub(crate) struct FailureLimit(Mutex<HashMap<ActorAndAct, (Instant, u32)>>);
 
-type ActorAndAct = (String, &'static str);
+type ActorAndAct = (String, Act);
 
 impl FailureLimit {
     /// Counts one.
-    pub(crate) fn add(&self, actor: String, act: &'static str, now: Instant) {
+    pub(crate) fn add(&self, actor: String, act: Act, now: Instant) {
         let mut failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if failed.len() >= REPEATS_KEPT {
             failed.retain(|_, (since, _)| now.duration_since(*since) < REPEATS_WINDOW);
@@ -45,7 +46,7 @@ impl FailureLimit {
     }
 
     /// Whether so many failed within a minute that no more are begun.
-    pub(crate) fn are_too_many(&self, actor: &str, act: &'static str, now: Instant) -> bool {
+    pub(crate) fn are_too_many(&self, actor: &str, act: Act, now: Instant) -> bool {
         let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = failed.get(&(actor.to_owned(), act));
         found.is_some_and(|(since, count)| {
@@ -195,16 +196,16 @@ mod tests {
         let failures = FailureLimit::default();
         let now = Instant::now();
         for _ in 0..ACT_FAILURES_MAX {
-            assert!(!failures.are_too_many("a", "key.import", now));
-            failures.add("a".to_owned(), "key.import", now);
+            assert!(!failures.are_too_many("a", Act::ImportKey, now));
+            failures.add("a".to_owned(), Act::ImportKey, now);
         }
-        assert!(failures.are_too_many("a", "key.import", now));
-        assert!(!failures.are_too_many("a", "level.create", now));
-        assert!(!failures.are_too_many("b", "key.import", now));
+        assert!(failures.are_too_many("a", Act::ImportKey, now));
+        assert!(!failures.are_too_many("a", Act::CreateLevel, now));
+        assert!(!failures.are_too_many("b", Act::ImportKey, now));
         let later = now + REPEATS_WINDOW;
-        assert!(!failures.are_too_many("a", "key.import", later));
-        failures.add("a".to_owned(), "key.import", later);
-        assert!(!failures.are_too_many("a", "key.import", later));
+        assert!(!failures.are_too_many("a", Act::ImportKey, later));
+        failures.add("a".to_owned(), Act::ImportKey, later);
+        assert!(!failures.are_too_many("a", Act::ImportKey, later));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use coffer_store::{BlobStore, Catalog, Totals};
 
 use super::folder::{make_bucket_folder, unmake};
 use super::info::{BucketInfo, BucketSummary, info};
-use crate::access::{Actor, BucketName, Role, Subject, may_write};
+use crate::access::{Act, Actor, BucketName, Role, Subject, may_write};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::counters::add;
@@ -39,9 +39,9 @@ impl Vault {
         let may_make = |level: &LevelEntry| may_write(subject, &level.label);
         let level = self.level_for_bucket(&actor, name, level, may_make)?;
         subject.cutoff.note_caller()?;
-        self.check_mark(subject, &level.label, "bucket.create", name)?;
+        self.check_mark(subject, &level.label, Act::CreateBucket, name)?;
         if subject.grants.is_some() {
-            self.refused(subject, "bucket.create", name);
+            self.refused(subject, Act::CreateBucket, name);
             return Err(VaultError::AccessDenied);
         }
         let made = self.make_bucket_as(&actor, Role::DataUser, name, level);
@@ -70,7 +70,7 @@ impl Vault {
         if let Actor::Subject(subject) = actor
             && actor.has(Role::SystemAdministrator)
         {
-            self.check_mark(subject, &label, "bucket.create", name)?;
+            self.check_mark(subject, &label, Act::CreateBucket, name)?;
         }
         let bucket = self
             .make_bucket_as(actor, Role::SystemAdministrator, name, level)
@@ -92,7 +92,7 @@ impl Vault {
         found.filter(may_make).ok_or_else(|| {
             add(&self.inner.tally.denied_count, 1);
             let facts = Facts::from([("bucket", bucket.to_string())]);
-            self.denied("bucket.create", actor, &facts);
+            self.denied(Act::CreateBucket, actor, &facts);
             VaultError::NoSuchLevel
         })
     }
@@ -105,17 +105,17 @@ impl Vault {
         level: LevelEntry,
     ) -> Result<BucketInfo> {
         let facts = Facts::from([("bucket", name.to_string()), ("level", level.name.clone())]);
-        self.refuse_without(actor, role, "bucket.create", &facts)?;
+        self.refuse_without(actor, role, Act::CreateBucket, &facts)?;
         let inner = self.inner.clone();
         blocking(move || inner.system.assure_certain()).await?;
         self.has_room_for(name)
-            .map_err(|error| self.failed("bucket.create", actor, &facts, error))?;
+            .map_err(|error| self.failed(Act::CreateBucket, actor, &facts, error))?;
         let (this, name) = (self.clone(), name.clone());
         let work = async move {
             let row = this.make_bucket(name, level.id).await?;
             Ok(info(&row, this.inner.tag(&row)?))
         };
-        self.act(actor, role, "bucket.create", facts, work).await
+        self.act(actor, role, Act::CreateBucket, facts, work).await
     }
 
     async fn make_bucket(&self, name: BucketName, level_id: [u8; 16]) -> Result<BucketRow> {
@@ -141,7 +141,7 @@ impl Vault {
         if self.inner.system.bucket(name).is_some() {
             return Err(VaultError::BucketAlreadyOwnedByYou);
         }
-        if self.inner.system.buckets().len() >= BUCKET_COUNT_MAX {
+        if self.inner.system.bucket_count() >= BUCKET_COUNT_MAX {
             return Err(VaultError::TooManyBuckets {
                 limit: BUCKET_COUNT_MAX,
             });

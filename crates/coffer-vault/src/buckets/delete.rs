@@ -1,6 +1,6 @@
 //! Deleting empty buckets: row, key and folder go, in this order.
 //!
-//! Whoever looked the row up before may reach the bucket only now. So it stays among the open ones,
+//! A request that looked the row up before may reach the bucket only now. So it stays among the open ones,
 //! deleted, until its folder is gone: a latecomer finds it there and commits nothing, and does not
 //! open the catalog anew. After that there is no key any more. Without its row the bucket is
 //! deleted: what can't be removed then is left to the next start.
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use coffer_store::record::Id;
 
 use super::folder::remove_doomed_folder;
-use crate::access::{Actor, BucketName, Right, Role, Subject};
+use crate::access::{Act, Actor, BucketName, Right, Role, Subject};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
@@ -18,7 +18,7 @@ use crate::open_buckets::OpenBucket;
 use crate::system::BucketRow;
 use crate::vault::Vault;
 
-const ACT: &str = "bucket.delete";
+const ACT: Act = Act::DeleteBucket;
 
 impl Vault {
     /// Deletes an empty bucket, its key included, for a data user.
@@ -28,8 +28,7 @@ impl Vault {
     pub async fn delete_bucket(&self, subject: &Arc<Subject>, name: &BucketName) -> Result<()> {
         let row = self.usable_row(subject, name, Right::Delete)?;
         // Whether it works tells whether anything is in there.
-        let permit = self.permit(subject, row.clone(), Right::Delete)?;
-        permit.looks().await?;
+        self.note_read(subject, &row).await?;
         let actor = Actor::Subject(subject.clone());
         self.delete_bucket_as(&actor, Role::DataUser, row).await
     }
@@ -46,7 +45,7 @@ impl Vault {
             && actor.has(Role::SystemAdministrator)
         {
             let label = self.inner.label(&row)?;
-            self.check_mark(subject, label, "bucket.delete", name)?;
+            self.check_mark(subject, label, Act::DeleteBucket, name)?;
         }
         self.delete_bucket_as(actor, Role::SystemAdministrator, row)
             .await
@@ -63,7 +62,7 @@ impl Vault {
         drop(bucket);
         let this = self.clone();
         let work = async move {
-            // First: an erase that is under way waits for whoever holds the bucket.
+            // First: an erase that is under way waits for all that hold the bucket.
             let _changing = this.inner.changing_buckets.lock().await;
             let granted = this.grant(&row).await?;
             this.remove_row(&row, &granted.bucket).await?;
@@ -80,7 +79,7 @@ impl Vault {
         self.act(actor, role, ACT, facts, work).await
     }
 
-    /// Removes a bucket's row if the bucket is empty, and sees that nobody uses it any more. Should
+    /// Removes a bucket's row if the bucket is empty, and sees that it is not used any more. Should
     /// that fail, it is as it was; but while it is in doubt, it stays out of use.
     async fn remove_row(&self, row: &Arc<BucketRow>, bucket: &Arc<OpenBucket>) -> Result<()> {
         bucket.delete_if_empty().await?;

@@ -26,9 +26,10 @@ pub(crate) fn make_bucket_folder(inner: &Inner, id: Id) -> Result<()> {
 /// it.
 pub(crate) fn unmake(inner: &Inner, id: Id) -> Result<()> {
     remove_folder(inner, id)?;
-    match inner.keystore.holds_bucket(&id.0) {
-        true => Ok(inner.keystore.destroy_bucket(&id.0)?),
-        false => Ok(()),
+    if inner.keystore.holds_bucket(&id.0) {
+        Ok(inner.keystore.destroy_bucket(&id.0)?)
+    } else {
+        Ok(())
     }
 }
 
@@ -50,7 +51,7 @@ fn remove_folder(inner: &Inner, id: Id) -> Result<()> {
         }
         _ => {}
     }
-    // Or a power cut brings the folder back when nobody knows of it any more.
+    // Or a power cut brings the folder back when nothing tells of it any more.
     let buckets = inner.folder.buckets();
     sync_folder(&buckets).map_err(failed("sync", &buckets))
 }

@@ -6,7 +6,7 @@ use coffer_label::Label;
 use coffer_store::Totals;
 use coffer_store::record::Id;
 
-use crate::access::{Actor, BucketName, Right, Role, Subject, is_marked_by, may_know, may_use};
+use crate::access::{Act, Actor, BucketName, Right, Role, Subject, is_marked_by, may_know, may_use};
 use crate::audit::Facts;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
@@ -78,9 +78,10 @@ impl Vault {
 
     async fn summary(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSummary> {
         let tag = self.inner.tag(row)?;
-        let totals = match may_tell_totals(actor, row.id, &tag.label) {
-            true => self.inner.open_buckets.known_totals(row.id).await,
-            false => None,
+        let totals = if may_tell_totals(actor, row.id, &tag.label) {
+            self.inner.open_buckets.known_totals(row.id).await
+        } else {
+            None
         };
         self.summary_of(info(row, tag), tag.label, totals)
     }
@@ -113,7 +114,7 @@ impl Vault {
         subject.cutoff.note_caller()?;
         if !subject.roles.has(Role::DataUser) {
             add(&self.inner.tally.denied_count, 1);
-            self.denied("bucket.list", subject, &Facts::new());
+            self.denied(Act::ListBuckets, subject, &Facts::new());
             return Err(VaultError::AccessDenied);
         }
         let known = |row: Arc<BucketRow>| {

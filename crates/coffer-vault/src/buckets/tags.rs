@@ -1,24 +1,23 @@
 //! Tags of buckets.
 
+use std::sync::Arc;
+
 use coffer_store::record::Tags;
 
-use crate::access::{BucketName, Right, Subject};
-use crate::acts::{Changeable, Readable};
-use crate::audit::{On, READ_TAGS, WRITE_TAGS, begin, failed, tell};
+use crate::access::{Act, BucketName, Right, Subject};
+use crate::acts::Changed;
+use crate::audit::On;
 use crate::error::Result;
+use crate::open_buckets::OpenBucket;
 use crate::vault::Vault;
 
 impl Vault {
     /// The bucket's tags, if it has any.
     pub async fn bucket_tags(&self, subject: &Subject, name: &BucketName) -> Result<Option<Tags>> {
-        let Readable {
-            bucket,
-            watch,
-            reading: _reading,
-            ..
-        } = self.readable(subject, name, Right::Read).await?;
-        tell(watch.as_ref(), READ_TAGS, On::Bucket).await?;
-        Ok(bucket.catalog.bucket_tags().await?)
+        let grant = self.readable(subject, name, Right::Read).await?;
+        let look = |bucket: Arc<OpenBucket>| async move { Ok(bucket.catalog.bucket_tags().await?) };
+        let (tags, _reading) = grant.read(Act::ReadTags, On::Bucket, look).await?;
+        Ok(tags)
     }
 
     /// Sets or removes the bucket's tags.
@@ -28,17 +27,11 @@ impl Vault {
         name: &BucketName,
         tags: Option<Tags>,
     ) -> Result<()> {
-        let Changeable {
-            bucket,
-            watch,
-            permit,
-            ..
-        } = self.changeable(subject, name, Right::Write).await?;
-        let begun = begin(watch.as_ref(), WRITE_TAGS, [On::Bucket]).await?;
-        let set = async {
-            let _guard = permit.to_commit(&bucket).await?;
-            Ok(bucket.catalog.set_bucket_tags(tags).await?)
+        let grant = self.changeable(subject, name, Right::Write).await?;
+        let set = |bucket: Arc<OpenBucket>| async move {
+            bucket.catalog.set_bucket_tags(tags).await?;
+            Ok(Changed::freeing((), Vec::new()))
         };
-        set.await.inspect_err(|error| failed(&begun, error))
+        grant.change(Act::WriteTags, [On::Bucket], set).await
     }
 }

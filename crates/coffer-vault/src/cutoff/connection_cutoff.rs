@@ -156,7 +156,7 @@ impl Connections {
         });
     }
 
-    /// Cuts all that were noted. Whoever holds them drops them soon after.
+    /// Cuts all that were noted. Their front doors drop them soon after.
     pub(crate) fn cut(&self) {
         self.cut_but(None);
     }

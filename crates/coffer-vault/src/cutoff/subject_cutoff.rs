@@ -37,19 +37,20 @@ impl SubjectCutoff {
     /// # Errors
     /// [`VaultError::AccessDenied`] when it has been cut.
     pub(crate) fn check(&self) -> Result<()> {
-        match self.is_cut() {
-            true => Err(VaultError::AccessDenied),
-            false => Ok(()),
+        if self.is_cut() {
+            Err(VaultError::AccessDenied)
+        } else {
+            Ok(())
         }
     }
 
-    /// Cuts off whoever holds it, for good.
+    /// Cuts off all requests that hold it, for good.
     pub(crate) fn cut(&self) {
         self.cut_but(None);
     }
 
     /// The same, but leaves a connection: that of the request that cuts. Nothing else is under way
-    /// there, and whoever takes something from itself gets its answer.
+    /// there, and a subject that takes something from itself gets its answer.
     pub(crate) fn cut_but(&self, spared: Option<&ConnectionCutoff>) {
         self.cut.give();
         self.connections.cut_but(spared);

@@ -10,6 +10,7 @@ use coffer_keys::{BucketEntry, Erased, ErasedWhat, Keystore, LevelEntry, Receipt
 use coffer_store::record::Id;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Act;
 use crate::audit::{Audit, SERVER};
 use crate::error::Result;
 use crate::system::{Kind, System};
@@ -51,10 +52,10 @@ impl EraseDraft {
     }
 
     /// As what it is recorded.
-    fn act(&self) -> &'static str {
+    fn act(&self) -> Act {
         match self.what {
-            ErasedWhat::Level => "level.erase",
-            ErasedWhat::Bucket => "bucket.erase",
+            ErasedWhat::Level => Act::EraseLevel,
+            ErasedWhat::Bucket => Act::EraseBucket,
         }
     }
 
@@ -126,10 +127,10 @@ pub(crate) fn last_audit_record(audit: &Audit) -> Option<AuditRecord> {
     })
 }
 
-/// Decides what becomes of erases that a stop interrupted, before anybody is served.
+/// Decides what becomes of erases that a stop interrupted, before anything is served.
 ///
 /// The keystore decides: as long as it holds the keys, the erase has not begun, and its draft is
-/// dropped (nobody was told that it was done). When it doesn't, opening it has completed the
+/// dropped (it was not told that it was done). When it doesn't, opening it has completed the
 /// destruction, and the receipt is signed now.
 pub(crate) fn complete_interrupted(
     system: &System,
@@ -155,7 +156,7 @@ pub(crate) fn complete_interrupted(
         let last = last_audit_record(audit);
         let receipt = draft.sign(keystore, &erased, checked, Vec::new(), last)?;
         system.finish_erase(&draft.id(), &draft.bucket_ids(), &receipt, now_ms())?;
-        let event = Event::new(draft.act(), SERVER, Outcome::Done);
+        let event = Event::new(draft.act().name(), SERVER, Outcome::Done);
         audit.note(event.with("level", level).with("receipt", &receipt.id));
         tracing::info!(
             level = %Id(draft.level.id),

@@ -2,7 +2,7 @@
 
 use coffer_keys::receipt::{Receipt, ReceiptPublicKey};
 
-use crate::access::{Actor, Role};
+use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
@@ -40,9 +40,10 @@ impl Vault {
     }
 
     fn may_see_receipts(&self, actor: &Actor) -> Result<()> {
-        match actor.has(Role::Auditor) {
-            true => Ok(()),
-            false => self.refuse_but_custodians(actor, "receipt.show", &Facts::new()),
+        if actor.has(Role::Auditor) {
+            Ok(())
+        } else {
+            self.refuse_but_custodians(actor, Act::ShowReceipt, &Facts::new())
         }
     }
 }

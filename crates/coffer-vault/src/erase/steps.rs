@@ -2,12 +2,12 @@
 //!
 //! The steps, in this order:
 //!
-//! 1. Nothing new is let in: the buckets disappear, nobody opens them any more, the server itself
-//!    neither, and who reads or writes is cut off.
+//! 1. Nothing new is let in: the buckets disappear, they are not opened any more, by the server
+//!    itself neither, and what reads or writes is cut off.
 //! 2. A draft says durably what is about to be destroyed. Counts are known, nothing is walked over.
 //! 3. The keystore is written without the keys, under a new root key, and the old one destroyed.
 //!    This is the moment: before it the erase has not begun, after it it will be completed.
-//! 4. Catalogs are let go of, keys in memory with them; it is waited for that nobody is left.
+//! 4. Catalogs are let go of, keys in memory with them; it is waited until no request is left.
 //! 5. The receipt is signed; rows go, the receipt comes, in one transaction. Then it is told.
 //!
 //! Folders are removed in the background: they are noise by now.
@@ -81,8 +81,8 @@ pub(crate) struct Warrant {
 /// How an erase left those who were cut off.
 struct CutOff {
     connections: usize,
-    /// Whether somebody was still there when the wait was over.
-    is_somebody_left: bool,
+    /// Whether a request was still there when the wait was over.
+    is_request_left: bool,
 }
 
 impl Vault {
@@ -150,7 +150,7 @@ impl Vault {
         }
     }
 
-    /// Opens the catalogs that nobody has counted since the start, if they are few. Counted or not,
+    /// Opens the catalogs that were not counted since the start, if they are few. Counted or not,
     /// it must not take long.
     async fn open_uncounted(&self, ids: &[Id]) {
         let Inner {
@@ -211,7 +211,7 @@ impl Vault {
         join_all(open.iter().map(|bucket| bucket.catalog.abandon())).await;
     }
 
-    /// Lets go of the catalogs, and waits until nobody holds the buckets any more.
+    /// Lets go of the catalogs, and waits until no request holds the buckets any more.
     async fn wait_for_those_cut_off(
         &self,
         ids: &[Id],
@@ -225,18 +225,18 @@ impl Vault {
         let letting_go = async { tokio::join!(self.let_go(ids, open), late).1 };
         // Long reads of catalogs end by themselves; they are not waited for without end.
         let late = tokio::time::timeout(CUT_WAIT, letting_go).await;
-        let mut is_somebody_left = late.is_err();
+        let mut is_request_left = late.is_err();
         held.extend(late.into_iter().flatten().flatten());
         // Ours is the only one then.
         let is_held = || held.iter().any(|bucket| !bucket.is_abandoned(1));
         let is_connected = || connections.iter().any(|noted| noted.count() > 0);
-        while !is_somebody_left && (is_held() || is_connected()) {
-            is_somebody_left = begun.elapsed() > CUT_WAIT;
+        while !is_request_left && (is_held() || is_connected()) {
+            is_request_left = begun.elapsed() > CUT_WAIT;
             tokio::time::sleep(CUT_LOOK).await;
         }
         CutOff {
             connections: 0,
-            is_somebody_left,
+            is_request_left,
         }
     }
 
@@ -247,18 +247,19 @@ impl Vault {
             cut_off.connections
         )];
         let mut left = Vec::new();
-        match cut_off.is_somebody_left {
-            false => checked.push(
-                "no reader and no writer was left, and the catalogs were closed; the keys in \
-                 memory went with them, and buffers that had held plaintext were zeroized"
-                    .to_owned(),
-            ),
-            true => left.push(
+        if cut_off.is_request_left {
+            left.push(
                 "a reader inside the server had not ended when the erase was acknowledged; it \
                  gives out nothing, and the keys and the plaintext that it holds in memory go \
                  when it ends"
                     .to_owned(),
-            ),
+            );
+        } else {
+            checked.push(
+                "no reader and no writer was left, and the catalogs were closed; the keys in \
+                 memory went with them, and buffers that had held plaintext were zeroized"
+                    .to_owned(),
+            );
         }
         let inner = self.inner.clone();
         let receipt = blocking(move || {
@@ -294,7 +295,7 @@ impl Vault {
         let erased = draft.erased(keystore);
         let cut_off = CutOff {
             connections: 0,
-            is_somebody_left: false,
+            is_request_left: false,
         };
         self.finish(draft, erased, cut_off).await
     }

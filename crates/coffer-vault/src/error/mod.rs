@@ -284,7 +284,7 @@ pub enum VaultError {
     },
     /// An erase has begun and could not be completed yet.
     #[error(
-        "the keys can't be destroyed everywhere yet: {source}; nobody can use them. Put that right \
+        "the keys can't be destroyed everywhere yet: {source}; they can not be used any more. Put that right \
          and ask for the erase again, or restart the server: it completes it"
     )]
     EraseUnsettled {

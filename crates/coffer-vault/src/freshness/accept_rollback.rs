@@ -9,6 +9,7 @@ use coffer_store::record::Id;
 use coffer_store::{Catalog, StoreError};
 
 use super::Freshness;
+use crate::access::Act;
 use crate::audit::{Audit, SERVER};
 use crate::data_folder::Folder;
 use crate::error::{Result, Rollback, RollbackOf, VaultError};
@@ -30,7 +31,7 @@ impl Freshness {
             tracing::warn!(%rollback, "ROLLBACK ACCEPTED: an older copy is gone on from");
         }
         for rollback in found {
-            let event = Event::new("rollback.accept", SERVER, Outcome::Done)
+            let event = Event::new(Act::AcceptRollback.name(), SERVER, Outcome::Done)
                 .with("file", rollback.file())
                 .with("found", rollback.found)
                 .with("held", rollback.held);

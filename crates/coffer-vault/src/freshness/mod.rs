@@ -121,8 +121,8 @@ impl Freshness {
     /// Holds how far everything has come, as far as it is due. What is read here is durable.
     /// Blocks.
     pub(crate) fn hold(&self, system: &System, audit: &Audit, occasion: Occasion) -> Result<()> {
-        // One after the other: so nothing lower is ever held after something higher, and whoever
-        // waits here mostly finds all held already.
+        // One after the other: so nothing lower is ever held after something higher, and a
+        // call that waits here mostly finds all held already.
         let mut state = self.state();
         let held = self.keystore.held();
         let last = audit.log().map(|log| log.last());
@@ -212,7 +212,7 @@ impl State {
         by_anchor.max(held.system_commits)
     }
 
-    /// Has the source hold the keystore. A source that can't be written keeps nobody from working:
+    /// Has the source hold the keystore. A source that can't be written keeps no request from working:
     /// it is told, and tried again.
     fn hold_outside(&mut self, keystore: &Keystore, occasion: Occasion) {
         let generation = keystore.generation();

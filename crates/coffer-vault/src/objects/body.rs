@@ -21,7 +21,7 @@ use crate::error::{Result, VaultError};
 use crate::open_buckets::OpenBucket;
 
 /// The selected bytes of an object, as a stream. It ends with an error before the first byte that
-/// does not open; whoever passes it on must then break off, not end well.
+/// does not open; a front door that passes it on must then break off, not end well.
 pub struct ObjectBody {
     remaining_bytes: u64,
     source: Unread,
@@ -36,7 +36,7 @@ enum Unread {
     Blobs(Box<Blobs>),
 }
 
-/// The blobs that are still to be read. The pin keeps their files while somebody deletes or
+/// The blobs that are still to be read. The pin keeps their files while another request deletes or
 /// replaces the object.
 struct Blobs {
     bucket: Arc<OpenBucket>,

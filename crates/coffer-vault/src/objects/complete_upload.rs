@@ -1,6 +1,7 @@
 //! Completing multipart uploads: which parts, in which order, with which checksum.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use aws_lc_rs::digest;
 use coffer_durable::now_ms;
@@ -11,14 +12,15 @@ use coffer_store::record::{
 
 use super::digest::{PartSum, combine};
 use super::multipart::{DEFAULT_CHECKSUM, find_upload};
-use super::write::{Stored, committed, reclaim};
-use crate::access::{BucketName, Right, Subject};
-use crate::acts::Changeable;
-use crate::audit::{On, WRITE, begin, failed};
+use super::write::Stored;
+use crate::access::{Act, BucketName, Right, Subject};
+use crate::acts::{ChangeGrant, Changed};
+use crate::audit::On;
 use crate::error::{Result, VaultError};
 use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
 use crate::open_buckets::OpenBucket;
 use crate::vault::Vault;
+use coffer_store::FinishedUpload;
 
 /// A part as the completion names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,42 +65,42 @@ impl Vault {
         bucket: &BucketName,
         complete: CompleteUpload,
     ) -> Result<Stored> {
-        let changeable = self.changeable(subject, bucket, Right::Write).await?;
-        let (bucket, level) = (changeable.bucket.clone(), changeable.level.clone());
-        let permit = changeable.permit.clone();
+        let grant = self.changeable(subject, bucket, Right::Write).await?;
         let (id, request) = (complete.upload, request_digest(&complete));
-        match self.complete_under_way(changeable, complete, request).await {
-            // Completed already, or while we looked: the parts are the object's then.
-            Err(error @ (VaultError::NoSuchUpload | VaultError::InvalidPart { .. })) => {
-                let finished = bucket.catalog.finished_upload(&id, &request, now_ms());
-                let finished = permit.telling(finished.await?.ok_or(error)).await?;
-                Ok(Stored {
-                    etag: finished.etag,
-                    checksum: finished.checksum,
-                    modified_ms: finished.finished_ms,
-                    size_bytes: finished.size_bytes,
-                    level,
-                })
+        let find = |bucket: Arc<OpenBucket>| async {
+            match under_way(bucket.clone(), &complete).await {
+                Err(error) => finished(bucket, id, request, error).await,
+                found => found,
             }
-            done => permit.telling(done).await,
+        };
+        let (upload, parts) = match grant.prepare(find).await? {
+            Found::UnderWay(upload, parts) => (*upload, parts),
+            Found::Finished(finished) => return Ok(stored(finished, grant.level())),
+        };
+        match self
+            .complete(&grant, complete, upload, parts, request)
+            .await
+        {
+            // Completed while we looked: the parts are the object's then.
+            Err(error) => {
+                let finished = |bucket| finished(bucket, id, request, error);
+                match grant.prepare(finished).await? {
+                    Found::Finished(finished) => Ok(stored(finished, grant.level())),
+                    Found::UnderWay(..) => Err(VaultError::NoSuchUpload),
+                }
+            }
+            done => done,
         }
     }
 
-    async fn complete_under_way(
+    async fn complete(
         &self,
-        changeable: Changeable,
+        grant: &ChangeGrant,
         complete: CompleteUpload,
+        upload: Upload,
+        parts: Vec<Part>,
         request: [u8; 32],
     ) -> Result<Stored> {
-        let Changeable {
-            bucket,
-            level,
-            watch,
-            permit,
-        } = changeable;
-        let upload = find_upload(&bucket, complete.upload, &complete.name).await?;
-        let stored = all_parts(&bucket, upload.id).await?;
-        let parts = match_parts(&complete.parts, &stored)?;
         let size_bytes = whole_size(&parts, complete.size_bytes)?;
         let checksum = whole_checksum(&upload, &parts);
         check_whole(complete.checksum.as_deref(), checksum.as_ref())?;
@@ -118,30 +120,64 @@ impl Vault {
             request,
         };
 
-        let tally = self.inner.tally.clone();
         let (id, precondition) = (upload.id, complete.precondition);
         if precondition != Precondition::None {
-            permit.looks().await?;
+            grant.note_read().await?;
         }
-        let begun = begin(watch.as_ref(), WRITE, [On::Object(&object.name)]).await?;
-        committed(&tally, async move {
-            let _guard = permit.to_commit(&bucket).await?;
-            let outcome = bucket
-                .catalog
-                .complete_upload(&id, object, precondition)
-                .await?;
-            reclaim(&bucket, outcome.replaced);
-            Ok(())
-        })
-        .await
-        .inspect_err(|error| failed(&begun, error))?;
+        let commit = move |bucket: Arc<OpenBucket>| async move {
+            let completed = bucket.catalog.complete_upload(&id, object, precondition);
+            Ok(Changed::freeing((), completed.await?.replaced))
+        };
+        let on = [On::Object(&complete.name)];
+        grant.change(Act::WriteObject, on, commit).await?;
         Ok(Stored {
             etag,
             checksum,
             modified_ms,
             size_bytes,
-            level,
+            level: grant.level(),
         })
+    }
+}
+
+/// An upload to be completed, or what became of one that was.
+enum Found {
+    UnderWay(Box<Upload>, Vec<Part>),
+    Finished(FinishedUpload),
+}
+
+async fn under_way(bucket: Arc<OpenBucket>, complete: &CompleteUpload) -> Result<Found> {
+    let upload = find_upload(bucket.clone(), complete.upload, &complete.name).await?;
+    let stored = all_parts(&bucket, upload.id).await?;
+    let parts = match_parts(&complete.parts, stored)?;
+    Ok(Found::UnderWay(Box::new(upload), parts))
+}
+
+/// What became of an upload that the same request has completed already: its parts are the
+/// object's then, and looking for them came to `error`.
+async fn finished(
+    bucket: Arc<OpenBucket>,
+    id: Id,
+    request: [u8; 32],
+    error: VaultError,
+) -> Result<Found> {
+    if !matches!(
+        error,
+        VaultError::NoSuchUpload | VaultError::InvalidPart { .. }
+    ) {
+        return Err(error);
+    }
+    let finished = bucket.catalog.finished_upload(&id, &request, now_ms());
+    finished.await?.map(Found::Finished).ok_or(error)
+}
+
+fn stored(finished: FinishedUpload, level: String) -> Stored {
+    Stored {
+        etag: finished.etag,
+        checksum: finished.checksum,
+        modified_ms: finished.finished_ms,
+        size_bytes: finished.size_bytes,
+        level,
     }
 }
 
@@ -164,7 +200,7 @@ fn request_digest(complete: &CompleteUpload) -> [u8; 32] {
 
 /// As S3 forms it, the MD5 of the parts' MD5s and their number, where all parts have theirs;
 /// otherwise random, with the number.
-fn multipart_etag(parts: &[&Part]) -> String {
+fn multipart_etag(parts: &[Part]) -> String {
     let md5_of_parts = || {
         use md5::{Digest, Md5};
         let mut md5 = Md5::new();
@@ -193,7 +229,7 @@ async fn all_parts(bucket: &OpenBucket, upload: Id) -> Result<Vec<Part>> {
 
 /// The stored parts that a completion names, which must be in ascending order, unchanged, and
 /// large enough.
-fn match_parts<'a>(named: &[CompletedPart], stored: &'a [Part]) -> Result<Vec<&'a Part>> {
+fn match_parts(named: &[CompletedPart], stored: Vec<Part>) -> Result<Vec<Part>> {
     if named.is_empty() {
         return Err(VaultError::Invalid {
             what: "a completion names at least one part",
@@ -202,12 +238,14 @@ fn match_parts<'a>(named: &[CompletedPart], stored: &'a [Part]) -> Result<Vec<&'
     if !named.is_sorted_by(|a, b| a.number < b.number) {
         return Err(VaultError::InvalidPartOrder);
     }
-    let by_number: HashMap<u32, &Part> = stored.iter().map(|part| (part.number, part)).collect();
+    let mut by_number: HashMap<u32, Part> = { stored.into_iter() }
+        .map(|part| (part.number, part))
+        .collect();
     let mut parts = Vec::with_capacity(named.len());
     for part in named {
         let number = part.number;
         let found = by_number
-            .get(&number)
+            .remove(&number)
             .ok_or(VaultError::InvalidPart { number })?;
         let sum = found
             .blob
@@ -222,7 +260,7 @@ fn match_parts<'a>(named: &[CompletedPart], stored: &'a [Part]) -> Result<Vec<&'
         {
             return Err(VaultError::InvalidPart { number });
         }
-        parts.push(*found);
+        parts.push(found);
     }
     let small = parts[..parts.len() - 1]
         .iter()
@@ -237,24 +275,25 @@ fn match_parts<'a>(named: &[CompletedPart], stored: &'a [Part]) -> Result<Vec<&'
 }
 
 /// The object's length, which must be what the client says and can be stored.
-fn whole_size(parts: &[&Part], expected: Option<u64>) -> Result<u64> {
+fn whole_size(parts: &[Part], expected: Option<u64>) -> Result<u64> {
     let size_bytes = parts.iter().map(|part| part.blob.plaintext_bytes).sum();
     if size_bytes > OBJECT_MAX_BYTES {
         return Err(VaultError::TooLarge {
             limit_bytes: OBJECT_MAX_BYTES,
         });
     }
-    match expected.is_some_and(|expected| expected != size_bytes) {
-        true => Err(VaultError::Invalid {
+    if expected.is_some_and(|expected| expected != size_bytes) {
+        Err(VaultError::Invalid {
             what: "the object's size is not the one that the request gives",
-        }),
-        false => Ok(size_bytes),
+        })
+    } else {
+        Ok(size_bytes)
     }
 }
 
 /// The object's checksum from those of its parts. None where they don't all have one, which
 /// can't be combined then.
-fn whole_checksum(upload: &Upload, parts: &[&Part]) -> Option<Checksum> {
+fn whole_checksum(upload: &Upload, parts: &[Part]) -> Option<Checksum> {
     let (algorithm, kind) = upload.checksum.unwrap_or(DEFAULT_CHECKSUM);
     let sums = parts
         .iter()
@@ -279,8 +318,9 @@ fn check_whole(expected: Option<&str>, checksum: Option<&Checksum>) -> Result<()
         Some(ChecksumKind::Composite) => value.rsplit_once('-').map_or(value, |(bare, _)| bare),
         _ => value,
     };
-    match expected == value || expected == bare {
-        true => Ok(()),
-        false => Err(VaultError::BadDigest { what: "checksum" }),
+    if expected == value || expected == bare {
+        Ok(())
+    } else {
+        Err(VaultError::BadDigest { what: "checksum" })
     }
 }

@@ -1,6 +1,8 @@
 //! Multipart uploads: parts are blobs of their own from the start, so completing one moves rows,
 //! not bytes.
 
+use std::sync::Arc;
+
 use coffer_durable::now_ms;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
@@ -11,15 +13,10 @@ use coffer_store::record::{
 use super::conditions::{RangeRequest, ReadOptions};
 use super::digest::DigestPlan;
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
-use super::write::{
-    CopySource, Stored, as_precondition, committed, incoming_copy, reclaim, settle,
-};
-use crate::access::{BucketName, Right, Subject};
-use crate::acts::{Changeable, Readable};
-use crate::audit::{
-    ABORT_UPLOAD, CREATE_UPLOAD, LIST_PARTS, LIST_UPLOADS, On, WRITE_PART, absent, begin, failed,
-    tell,
-};
+use super::write::{CopySource, Stored, as_precondition, incoming_copy, settle};
+use crate::access::{Act, BucketName, Right, Subject};
+use crate::acts::Changed;
+use crate::audit::On;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;
@@ -99,12 +96,7 @@ impl Vault {
         bucket: &BucketName,
         new: NewUpload,
     ) -> Result<StartedUpload> {
-        let Changeable {
-            bucket,
-            level,
-            watch,
-            permit,
-        } = self.changeable(subject, bucket, Right::Write).await?;
+        let grant = self.changeable(subject, bucket, Right::Write).await?;
         let NewUpload {
             name,
             details,
@@ -112,23 +104,24 @@ impl Vault {
             checksum,
         } = new;
         let id = Id(coffer_seal::random_bytes());
-        let started_ms = now_ms();
         let upload = Upload {
             id,
-            name,
-            started_ms,
+            name: name.clone(),
+            started_ms: now_ms(),
             details,
             tags,
             checksum,
         };
-        let begun = begin(watch.as_ref(), CREATE_UPLOAD, [On::Object(&upload.name)]).await?;
-        let create = async {
-            let _guard = permit.to_commit(&bucket).await?;
-            let created = bucket.catalog.create_upload(upload).await;
-            created.map_err(VaultError::from)
+        let create = |bucket: Arc<OpenBucket>| async move {
+            bucket.catalog.create_upload(upload).await?;
+            Ok(Changed::freeing((), Vec::new()))
         };
-        create.await.inspect_err(|error| failed(&begun, error))?;
-        Ok(StartedUpload { id, level })
+        let on = [On::Object(&name)];
+        grant.change(Act::CreateUpload, on, create).await?;
+        Ok(StartedUpload {
+            id,
+            level: grant.level(),
+        })
     }
 
     /// Puts a part; it replaces an earlier one of its number.
@@ -143,51 +136,48 @@ impl Vault {
                 what: "a part number is from 1 to 10,000",
             });
         }
-        let Changeable {
-            bucket,
-            level,
-            watch,
-            permit,
-        } = self.changeable(subject, bucket, Right::Write).await?;
-        let upload = find_upload(&bucket, put.upload, &put.name).await;
-        let upload = permit.telling(upload).await?;
-        let mut incoming = put.incoming;
+        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let PutPart {
+            name,
+            upload: id,
+            number,
+            mut incoming,
+        } = put;
+        let upload = grant
+            .prepare(|bucket| find_upload(bucket, id, &name))
+            .await?;
         incoming.digests = self.plan(part_plan(&upload, incoming.digests)?);
-        let ingested = ingest(&bucket, &subject.cutoff, incoming, Placing::Blob)
-            .await
-            .map_err(|error| self.count_full(error))?;
+        let cutoff = grant.cutoff();
+        let receive = |bucket: Arc<OpenBucket>| async move {
+            ingest(&bucket, &cutoff, incoming, Placing::Blob).await
+        };
         let Ingested {
             content,
             blob,
             size_bytes,
             digests,
             wrapped_by,
-        } = ingested;
+        } = grant.prepare(receive).await?;
         let NewContent::Blob(reference) = content else {
             return Err(VaultError::Damaged);
         };
         let (etag, modified_ms) = (self.etag_of(&digests), now_ms());
         let mut part = Part {
-            number: put.number,
+            number,
             etag: etag.clone(),
             modified_ms,
             blob: reference,
         };
 
-        let tally = self.inner.tally.clone();
-        let part_of = On::Part(&put.name, put.number);
-        let begun = begin(watch.as_ref(), WRITE_PART, [part_of]).await?;
-        let upload = put.upload;
-        committed(&tally, async move {
-            let _guard = permit.to_commit(&bucket).await?;
+        let put = move |bucket: Arc<OpenBucket>| async move {
             keep_current(&bucket, &wrapped_by, &mut part.blob)?;
-            let outcome = bucket.catalog.put_part(upload, part).await;
+            let outcome = bucket.catalog.put_part(id, part).await;
             let replaced = settle(blob, outcome)?;
-            reclaim(&bucket, replaced.into_iter().collect());
-            Ok(())
-        })
-        .await
-        .inspect_err(|error| failed(&begun, error))?;
+            Ok(Changed::freeing((), replaced.into_iter().collect()))
+        };
+        let on = [On::Part(&name, number)];
+        grant.change(Act::WritePart, on, put).await?;
+        let tally = &self.inner.tally;
         add(&tally.stored_count, 1);
         add(&tally.stored_bytes, size_bytes);
         Ok(Stored {
@@ -195,7 +185,7 @@ impl Vault {
             checksum: digests.checksum,
             modified_ms,
             size_bytes,
-            level,
+            level: grant.level(),
         })
     }
 
@@ -244,10 +234,9 @@ impl Vault {
         name: &ObjectName,
         upload: Id,
     ) -> Result<Option<(ChecksumAlgorithm, ChecksumKind)>> {
-        let Changeable { bucket, permit, .. } =
-            self.changeable(subject, bucket, Right::Write).await?;
-        let found = find_upload(&bucket, upload, name).await;
-        Ok(permit.telling(found).await?.checksum)
+        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let upload = grant.prepare(|bucket| find_upload(bucket, upload, name));
+        Ok(upload.await?.checksum)
     }
 
     /// A page of an upload's parts, after a part number.
@@ -260,30 +249,24 @@ impl Vault {
         after: u32,
         limit: usize,
     ) -> Result<PartsPage> {
-        let Readable {
-            bucket,
-            level,
-            watch,
-            reading: _reading,
-        } = self.readable(subject, bucket, Right::List).await?;
-        let found = match find_upload(&bucket, upload, name).await {
-            Ok(found) => found,
-            Err(error) => {
-                return Err(absent(watch.as_ref(), LIST_PARTS, On::Object(name), error).await);
-            }
+        let grant = self.readable(subject, bucket, Right::List).await?;
+        let level = grant.level();
+        let look = |bucket: Arc<OpenBucket>| async move {
+            let found = find_upload(bucket.clone(), upload, name).await?;
+            let limit = limit.min(LIST_MAX);
+            let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;
+            let more = parts.len() > limit;
+            parts.truncate(limit);
+            let next = parts.last().filter(|_| more).map(|part| part.number);
+            Ok(PartsPage {
+                upload: found,
+                parts,
+                next,
+                level,
+            })
         };
-        tell(watch.as_ref(), LIST_PARTS, On::Object(name)).await?;
-        let limit = limit.min(LIST_MAX);
-        let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;
-        let more = parts.len() > limit;
-        parts.truncate(limit);
-        let next = parts.last().filter(|_| more).map(|part| part.number);
-        Ok(PartsPage {
-            upload: found,
-            parts,
-            next,
-            level,
-        })
+        let (page, _reading) = grant.read(Act::ListParts, On::Object(name), look).await?;
+        Ok(page)
     }
 
     /// A page of the bucket's uploads.
@@ -293,14 +276,13 @@ impl Vault {
         bucket: &BucketName,
         query: UploadsQuery,
     ) -> Result<UploadsPage> {
-        let Readable {
-            bucket,
-            watch,
-            reading: _reading,
-            ..
-        } = self.readable(subject, bucket, Right::List).await?;
-        tell(watch.as_ref(), LIST_UPLOADS, On::Prefix(&query.prefix)).await?;
-        Ok(bucket.catalog.uploads(query).await?)
+        let grant = self.readable(subject, bucket, Right::List).await?;
+        let prefix = query.prefix.clone();
+        let look =
+            |bucket: Arc<OpenBucket>| async move { Ok(bucket.catalog.uploads(query).await?) };
+        let on = On::Prefix(&prefix);
+        let (page, _reading) = grant.read(Act::ListUploads, on, look).await?;
+        Ok(page)
     }
 
     /// Ends an upload and removes its parts.
@@ -311,31 +293,24 @@ impl Vault {
         name: &ObjectName,
         upload: Id,
     ) -> Result<()> {
-        let Changeable {
-            bucket,
-            watch,
-            permit,
-            ..
-        } = self.changeable(subject, bucket, Right::Write).await?;
-        let found = find_upload(&bucket, upload, name).await;
-        if let Err(error) = permit.telling(found).await {
-            return Err(absent(watch.as_ref(), ABORT_UPLOAD, On::Object(name), error).await);
-        }
-        let begun = begin(watch.as_ref(), ABORT_UPLOAD, [On::Object(name)]).await?;
-        let tally = self.inner.tally.clone();
-        committed(&tally, async move {
-            let _guard = permit.to_commit(&bucket).await?;
+        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let on = On::Object(name);
+        let find = |bucket| find_upload(bucket, upload, name);
+        grant.find(Act::AbortUpload, on, find).await?;
+        let abort = move |bucket: Arc<OpenBucket>| async move {
             let freed = bucket.catalog.abort_upload(&upload).await?;
-            reclaim(&bucket, freed);
-            Ok(())
-        })
-        .await
-        .inspect_err(|error| failed(&begun, error))
+            Ok(Changed::freeing((), freed))
+        };
+        grant.change(Act::AbortUpload, [on], abort).await
     }
 }
 
 /// An upload under way, which must have been begun for this name.
-pub(crate) async fn find_upload(bucket: &OpenBucket, id: Id, name: &ObjectName) -> Result<Upload> {
+pub(crate) async fn find_upload(
+    bucket: Arc<OpenBucket>,
+    id: Id,
+    name: &ObjectName,
+) -> Result<Upload> {
     let found = bucket.catalog.upload(&id).await?;
     found
         .filter(|upload| upload.name == *name)

@@ -1,18 +1,17 @@
 //! Reading: conditions, ranges, listings.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use coffer_store::record::{
-    Content, ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags,
-};
+use coffer_store::record::{ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags};
 
 use super::body::ObjectBody;
 use super::conditions::{RangeRequest, ReadOptions, choose};
-use crate::access::{BucketName, Right, Subject};
-use crate::acts::Readable;
-use crate::audit::{HEAD, LIST, ObjectAudit, On, READ, READ_TAGS, absent, tell};
+use crate::access::{Act, BucketName, Right, Subject};
+use crate::audit::On;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
+use crate::open_buckets::OpenBucket;
 use crate::vault::Vault;
 
 /// An object that may be read.
@@ -48,36 +47,22 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectRead> {
-        let Readable {
-            bucket,
-            level,
-            watch,
-            reading,
-        } = self.readable(subject, bucket, Right::Read).await?;
-        let part = part_range(&bucket.catalog, name, options.range).await?;
-        let pin = bucket.blobs.pin();
-        let before = bucket.key();
-        let choose = |head: &ObjectHead| choose(head, &options, part.clone());
-        let Some(read) = bucket.catalog.read(name, choose).await? else {
-            return Err(no_object(watch.as_ref(), READ, name).await);
+        let grant = self.readable(subject, bucket, Right::Read).await?;
+        let (level, tally) = (grant.level(), self.inner.tally.clone());
+        let look = |bucket: Arc<OpenBucket>| async move {
+            let part = part_range(&bucket.catalog, name, options.range).await?;
+            let pin = bucket.blobs.pin();
+            let before = bucket.key();
+            let choose = |head: &ObjectHead| choose(head, &options, part.clone());
+            let read = bucket.catalog.read(name, choose).await?;
+            let (head, range, content) = read.ok_or(VaultError::NoSuchObject)??;
+            add(&tally.read_count, 1);
+            let body = ObjectBody::new(bucket, before, pin, content, range.clone(), tally).await?;
+            Ok((ObjectInfo { head, range, level }, body))
         };
-        let (head, range, content): (ObjectHead, Range<u64>, Content) = match read {
-            Ok(chosen) => chosen,
-            Err(refused) => {
-                // A condition or a range that is not met tells of the object what a HEAD does.
-                tell(watch.as_ref(), HEAD, On::Object(name)).await?;
-                return Err(refused);
-            }
-        };
-        tell(watch.as_ref(), READ, On::Object(name)).await?;
-        add(&self.inner.tally.read_count, 1);
-        let tally = self.inner.tally.clone();
-        let body = ObjectBody::new(bucket, before, pin, content, range.clone(), tally).await?;
+        let ((info, body), reading) = grant.read(Act::ReadObject, On::Object(name), look).await?;
         let body = body.while_allowed(subject.cutoff.clone(), reading);
-        Ok(ObjectRead {
-            info: ObjectInfo { head, range, level },
-            body,
-        })
+        Ok(ObjectRead { info, body })
     }
 
     /// What is known of an object, under the same conditions and ranges as
@@ -89,19 +74,17 @@ impl Vault {
         name: &ObjectName,
         options: ReadOptions,
     ) -> Result<ObjectInfo> {
-        let Readable {
-            bucket,
-            level,
-            watch,
-            reading: _reading,
-        } = self.readable(subject, bucket, Right::Read).await?;
-        let part = part_range(&bucket.catalog, name, options.range).await?;
-        let Some(head) = bucket.catalog.head(name).await? else {
-            return Err(no_object(watch.as_ref(), HEAD, name).await);
+        let grant = self.readable(subject, bucket, Right::Read).await?;
+        let level = grant.level();
+        let look = |bucket: Arc<OpenBucket>| async move {
+            let part = part_range(&bucket.catalog, name, options.range).await?;
+            let head = bucket.catalog.head(name).await?;
+            let head = head.ok_or(VaultError::NoSuchObject)?;
+            let range = choose(&head, &options, part)?;
+            Ok(ObjectInfo { head, range, level })
         };
-        tell(watch.as_ref(), HEAD, On::Object(name)).await?;
-        let range = choose(&head, &options, part)?;
-        Ok(ObjectInfo { head, range, level })
+        let (info, _reading) = grant.read(Act::HeadObject, On::Object(name), look).await?;
+        Ok(info)
     }
 
     /// What is known of an object, and its parts with numbers above `after`, ascending: none where
@@ -114,17 +97,12 @@ impl Vault {
         after: u32,
         limit: usize,
     ) -> Result<(ObjectHead, Vec<ObjectPart>)> {
-        let Readable {
-            bucket,
-            watch,
-            reading: _reading,
-            ..
-        } = self.readable(subject, bucket, Right::Read).await?;
-        let found = bucket.catalog.object_parts(name, after, limit).await?;
-        let Some(found) = found else {
-            return Err(no_object(watch.as_ref(), HEAD, name).await);
+        let grant = self.readable(subject, bucket, Right::Read).await?;
+        let look = |bucket: Arc<OpenBucket>| async move {
+            let found = bucket.catalog.object_parts(name, after, limit).await?;
+            found.ok_or(VaultError::NoSuchObject)
         };
-        tell(watch.as_ref(), HEAD, On::Object(name)).await?;
+        let (found, _reading) = grant.read(Act::HeadObject, On::Object(name), look).await?;
         Ok(found)
     }
 
@@ -135,14 +113,13 @@ impl Vault {
         bucket: &BucketName,
         query: ListQuery,
     ) -> Result<ListPage> {
-        let Readable {
-            bucket,
-            watch,
-            reading: _reading,
-            ..
-        } = self.readable(subject, bucket, Right::List).await?;
-        tell(watch.as_ref(), LIST, On::Prefix(&query.prefix)).await?;
-        Ok(bucket.catalog.list(query).await?)
+        let grant = self.readable(subject, bucket, Right::List).await?;
+        let prefix = query.prefix.clone();
+        let look = |bucket: Arc<OpenBucket>| async move { Ok(bucket.catalog.list(query).await?) };
+        let (page, _reading) = grant
+            .read(Act::ListObjects, On::Prefix(&prefix), look)
+            .await?;
+        Ok(page)
     }
 
     /// An object's tags.
@@ -152,17 +129,12 @@ impl Vault {
         bucket: &BucketName,
         name: &ObjectName,
     ) -> Result<Tags> {
-        let Readable {
-            bucket,
-            watch,
-            reading: _reading,
-            ..
-        } = self.readable(subject, bucket, Right::Read).await?;
-        let tags = bucket.catalog.object_tags(name).await?;
-        let Some(tags) = tags else {
-            return Err(no_object(watch.as_ref(), READ_TAGS, name).await);
+        let grant = self.readable(subject, bucket, Right::Read).await?;
+        let look = |bucket: Arc<OpenBucket>| async move {
+            let tags = bucket.catalog.object_tags(name).await?;
+            tags.ok_or(VaultError::NoSuchObject)
         };
-        tell(watch.as_ref(), READ_TAGS, On::Object(name)).await?;
+        let (tags, _reading) = grant.read(Act::ReadTags, On::Object(name), look).await?;
         Ok(tags)
     }
 }

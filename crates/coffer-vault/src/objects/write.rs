@@ -1,28 +1,22 @@
 //! Writing: put, copy, delete, tags.
 //!
 //! A put is sealed and durable before it is committed, and committed before it is acknowledged.
-//! The commit runs to its end: a client that goes away while it runs must not take the blob's file
-//! along after the catalog has it.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use coffer_durable::now_ms;
 use coffer_store::record::{
-    Checksum, ChecksumAlgorithm, Details, Id, NewContent, NewObject, ObjectName, Precondition, Tags,
+    Checksum, ChecksumAlgorithm, Details, NewContent, NewObject, ObjectName, Precondition, Tags,
 };
 use coffer_store::{FinishedBlob, StoreError};
-use futures::future::BoxFuture;
-use tokio::runtime::Handle;
 
 use super::conditions::{Conditions, RangeRequest, ReadOptions};
 use super::digest::{DigestPlan, Digests};
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
-use crate::access::{BucketName, Right, Subject};
-use crate::acts::Changeable;
-use crate::audit::{DELETE, On, WRITE, WRITE_TAGS, begin, failed, failed_of};
-use crate::counters::{Tally, add};
+use crate::access::{Act, BucketName, Right, Subject};
+use crate::acts::Changed;
+use crate::audit::On;
+use crate::counters::add;
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::DELETE_MANY_MAX;
 use crate::open_buckets::OpenBucket;
@@ -97,12 +91,7 @@ impl Vault {
         bucket: &BucketName,
         put: PutObject,
     ) -> Result<Stored> {
-        let Changeable {
-            bucket,
-            level,
-            watch,
-            permit,
-        } = self.changeable(subject, bucket, Right::Write).await?;
+        let grant = self.changeable(subject, bucket, Right::Write).await?;
         let PutObject {
             name,
             mut details,
@@ -111,16 +100,17 @@ impl Vault {
             mut incoming,
         } = put;
         incoming.digests = self.plan(incoming.digests);
-        let ingested = ingest(&bucket, &subject.cutoff, incoming, Placing::InlineIfSmall)
-            .await
-            .map_err(|error| self.count_full(error))?;
+        let cutoff = grant.cutoff();
+        let receive = |bucket: Arc<OpenBucket>| async move {
+            ingest(&bucket, &cutoff, incoming, Placing::InlineIfSmall).await
+        };
         let Ingested {
             content,
             blob,
             size_bytes,
             digests,
             wrapped_by,
-        } = ingested;
+        } = grant.prepare(receive).await?;
         let etag = self.etag_of(&digests);
         let checksum = digests.checksum;
         details.checksum = checksum.clone();
@@ -134,23 +124,22 @@ impl Vault {
             content,
         };
 
-        let tally = self.inner.tally.clone();
         if precondition != Precondition::None {
-            permit.looks().await?;
+            grant.note_read().await?;
         }
-        let begun = begin(watch.as_ref(), WRITE, [On::Object(&object.name)]).await?;
-        committed(&tally, async move {
-            let _guard = permit.to_commit(&bucket).await?;
+        let name = object.name.clone();
+        let put = |bucket: Arc<OpenBucket>| async move {
             if let NewContent::Blob(reference) = &mut object.content {
                 keep_current(&bucket, &wrapped_by, reference)?;
             }
             let outcome = bucket.catalog.put(object, precondition).await;
             let replaced = settle(blob, outcome)?.replaced;
-            reclaim(&bucket, replaced);
-            Ok(())
-        })
-        .await
-        .inspect_err(|error| failed(&begun, error))?;
+            Ok(Changed::freeing((), replaced))
+        };
+        grant
+            .change(Act::WriteObject, [On::Object(&name)], put)
+            .await?;
+        let tally = &self.inner.tally;
         add(&tally.stored_count, 1);
         add(&tally.stored_bytes, size_bytes);
         Ok(Stored {
@@ -158,7 +147,7 @@ impl Vault {
             checksum,
             modified_ms,
             size_bytes,
-            level,
+            level: grant.level(),
         })
     }
 
@@ -238,39 +227,26 @@ impl Vault {
                 what: "at most 1,000 objects in one deletion",
             });
         }
-        let Changeable {
-            bucket,
-            watch,
-            permit,
-            ..
-        } = self.changeable(subject, bucket, Right::Delete).await?;
-        if doomed
-            .iter()
-            .any(|(_, condition)| *condition != Precondition::None)
-        {
-            permit.looks().await?;
+        let grant = self.changeable(subject, bucket, Right::Delete).await?;
+        let has_condition = |(_, condition): &(_, _)| *condition != Precondition::None;
+        if doomed.iter().any(has_condition) {
+            grant.note_read().await?;
         }
-        let tally = self.inner.tally.clone();
-        let names = doomed.iter().map(|(name, _)| On::Object(name));
-        let begun = begin(watch.as_ref(), DELETE, names).await?;
-        committed(&tally, async move {
-            let _guard = permit.to_commit(&bucket).await?;
+        let names: Vec<ObjectName> = doomed.iter().map(|(name, _)| name.clone()).collect();
+        let delete = |bucket: Arc<OpenBucket>| async move {
+            let mut changed = Changed::freeing(Vec::with_capacity(doomed.len()), Vec::new());
             let outcomes = bucket.catalog.delete_many(doomed).await?;
-            let mut freed = Vec::new();
-            let mut told = Vec::with_capacity(outcomes.len());
-            for outcome in outcomes {
-                told.push(
-                    outcome
-                        .map(|gone| freed.extend(gone.freed))
-                        .map_err(VaultError::from),
-                );
+            for (place, outcome) in outcomes.into_iter().enumerate() {
+                let outcome = outcome.map(|gone| changed.freed.extend(gone.freed));
+                if outcome.is_err() {
+                    changed.failed.push(place);
+                }
+                changed.value.push(outcome.map_err(VaultError::from));
             }
-            reclaim(&bucket, freed);
-            Ok(told)
-        })
-        .await
-        .inspect(|told| failed_of(&begun, told))
-        .inspect_err(|error| failed(&begun, error))
+            Ok(changed)
+        };
+        let on = names.iter().map(On::Object);
+        grant.change(Act::DeleteObject, on, delete).await
     }
 
     /// Replaces an object's tags.
@@ -281,23 +257,18 @@ impl Vault {
         name: &ObjectName,
         tags: Tags,
     ) -> Result<()> {
-        let Changeable {
-            bucket,
-            watch,
-            permit,
-            ..
-        } = self.changeable(subject, bucket, Right::Write).await?;
+        let grant = self.changeable(subject, bucket, Right::Write).await?;
         // The answer tells whether there is such an object.
-        permit.looks().await?;
-        let begun = begin(watch.as_ref(), WRITE_TAGS, [On::Object(name)]).await?;
-        let set = async {
-            let _guard = permit.to_commit(&bucket).await?;
-            match bucket.catalog.set_object_tags(name, tags).await? {
-                true => Ok(()),
-                false => Err(VaultError::NoSuchObject),
+        grant.note_read().await?;
+        let object = name.clone();
+        let set = |bucket: Arc<OpenBucket>| async move {
+            if bucket.catalog.set_object_tags(&object, tags).await? {
+                Ok(Changed::freeing((), Vec::new()))
+            } else {
+                Err(VaultError::NoSuchObject)
             }
         };
-        set.await.inspect_err(|error| failed(&begun, error))
+        grant.change(Act::WriteTags, [On::Object(name)], set).await
     }
 
     /// The digests to form for an upload outside multipart.
@@ -317,13 +288,6 @@ impl Vault {
             Some(md5) => hex::encode(md5),
             None => format!("{}-1", hex::encode(coffer_seal::random_bytes::<16>())),
         }
-    }
-
-    pub(crate) fn count_full(&self, error: VaultError) -> VaultError {
-        if matches!(error, VaultError::StorageFull) {
-            add(&self.inner.tally.storage_full_count, 1);
-        }
-        error
     }
 }
 
@@ -353,42 +317,6 @@ pub(crate) fn incoming_copy(
     }
 }
 
-/// Runs a commit to its end even if whoever waits for it goes away.
-pub(crate) async fn committed<T: Send + 'static>(
-    tally: &Arc<Tally>,
-    commit: impl Future<Output = Result<T>> + Send + 'static,
-) -> Result<T> {
-    let outcome = ToItsEnd(Some(Box::pin(commit))).await;
-    if matches!(outcome, Err(VaultError::StorageFull)) {
-        add(&tally.storage_full_count, 1);
-    }
-    outcome
-}
-
-/// Work that goes on in a task of its own when whoever waits for it goes away. As long as somebody
-/// waits it needs none, and nobody else is woken for it.
-struct ToItsEnd<T: Send + 'static>(Option<BoxFuture<'static, T>>);
-
-impl<T: Send + 'static> Future for ToItsEnd<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let work = self.0.as_mut().expect("polled after its end");
-        let outcome = ready!(work.as_mut().poll(cx));
-        self.0 = None;
-        Poll::Ready(outcome)
-    }
-}
-
-impl<T: Send + 'static> Drop for ToItsEnd<T> {
-    fn drop(&mut self) {
-        // Without a runtime the server is gone, and the next start finds what was left.
-        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
-            runtime.spawn(work);
-        }
-    }
-}
-
 /// Decides what becomes of a blob's file, by the outcome of the commit that was to refer to it.
 pub(crate) fn settle<T>(
     blob: Option<FinishedBlob>,
@@ -408,12 +336,4 @@ pub(crate) fn settle<T>(
         Err(_) => blob.keep_in_doubt(),
     }
     outcome
-}
-
-/// Removes files that no row refers to any more, in the background: they are noise by now.
-pub(crate) fn reclaim(bucket: &Arc<OpenBucket>, freed: Vec<Id>) {
-    if !freed.is_empty() {
-        let bucket = bucket.clone();
-        tokio::spawn(async move { bucket.blobs.remove(freed).await });
-    }
 }

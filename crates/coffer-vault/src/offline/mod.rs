@@ -1,6 +1,6 @@
 //! A stopped server's data, read with its root key alone: for the day the server won't start.
 //!
-//! Whoever can read the root key and the folder can read everything anyhow, so there is no subject
+//! One who can read the root key and the folder can read everything anyhow, so there is no subject
 //! here. Nothing is changed. A damaged `system.db` is done without: the keystore knows the buckets'
 //! ids, and each catalog its bucket's name.
 

@@ -61,9 +61,10 @@ impl OpenBucket {
     pub(crate) fn note_caller(&self) -> Result<()> {
         self.connections.note();
         // After the note: a cut in between has met it, or is seen here.
-        match self.is_cut() {
-            true => Err(VaultError::NoSuchBucket),
-            false => Ok(()),
+        if self.is_cut() {
+            Err(VaultError::NoSuchBucket)
+        } else {
+            Ok(())
         }
     }
 
@@ -77,13 +78,13 @@ impl OpenBucket {
         self.cut.given().await;
     }
 
-    /// Cuts off whoever reads or writes.
+    /// Cuts off all that reads or writes.
     pub(super) fn cut(&self) {
         self.cut.give();
         self.connections.cut();
     }
 
-    /// Cuts off whoever was about to use it, for it was barred while it was being opened.
+    /// Cuts off requests that were about to use it, for it was barred while it was being opened.
     pub(super) async fn cut_late(&self) {
         self.cut();
         self.catalog.abandon().await;
@@ -94,7 +95,7 @@ impl OpenBucket {
         drop(self.committing.write().await);
     }
 
-    /// Whether nobody is left of those that were cut off; `held` is how many hold the bucket who
+    /// Whether none is left of those that were cut off; `held` is how many hold the bucket who
     /// neither read nor write.
     pub(crate) fn is_abandoned(self: &Arc<Self>, held: usize) -> bool {
         Arc::strong_count(self) <= held && self.connections.count() == 0
@@ -119,9 +120,10 @@ impl OpenBucket {
     }
 
     fn refuse_deleted(&self) -> Result<()> {
-        match self.is_deleted.load(Ordering::SeqCst) || self.is_cut() {
-            true => Err(VaultError::NoSuchBucket),
-            false => Ok(()),
+        if self.is_deleted.load(Ordering::SeqCst) || self.is_cut() {
+            Err(VaultError::NoSuchBucket)
+        } else {
+            Ok(())
         }
     }
 

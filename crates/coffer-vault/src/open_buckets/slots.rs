@@ -41,7 +41,7 @@ pub(super) struct Slots {
 
 impl Slots {
     /// Takes out what has to make room for one more: those unused for longest among the buckets
-    /// that nobody uses now.
+    /// that are not in use now.
     pub(super) fn make_room(&mut self, open_max: usize) -> Vec<Arc<OpenBucket>> {
         let mut surplus = Vec::new();
         while self.by_id.len() >= open_max {
@@ -53,7 +53,7 @@ impl Slots {
         surplus
     }
 
-    /// Removes the slot unused for longest among those that nobody uses, with its bucket, if it was
+    /// Removes the slot unused for longest among those that are not in use, with its bucket, if it was
     /// opened.
     fn take_idle(&mut self) -> Option<Option<Arc<OpenBucket>>> {
         let idle = |slot: &Arc<Slot>| {

@@ -19,7 +19,7 @@ use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::freshness::Commits;
 
-/// Buckets that nobody opens any more, as [`OpenBuckets::bar`] met them.
+/// Buckets that are not opened any more, as [`OpenBuckets::bar`] met them.
 pub(crate) struct Barred {
     /// Those that were open. They are cut.
     pub(crate) open: Vec<Arc<OpenBucket>>,
@@ -36,7 +36,7 @@ pub(crate) struct Opening(Arc<Slot>);
 impl Opening {
     /// Waits until its opening has ended. If there is a bucket then, it has been cut off.
     pub(crate) async fn end(self) -> Option<Arc<OpenBucket>> {
-        // In turn after whoever opens it; nobody begins to any more.
+        // In turn after the request that opens it; none begins to any more.
         let refuse = || async { Err(()) };
         let opened = self.0.bucket.get_or_try_init(refuse).await;
         let bucket = opened.ok().cloned()?;
@@ -54,7 +54,7 @@ pub(crate) struct OpenBuckets {
     tally: Arc<Tally>,
     commits: Arc<Commits>,
     clock: AtomicU64,
-    /// How many stay open, as far as nobody uses them.
+    /// How many stay open, as far as they are not in use.
     open_max: usize,
 }
 
@@ -104,7 +104,7 @@ impl OpenBuckets {
         };
         let bucket = slot.bucket.get_or_try_init(open).await?;
         if slot.is_barred() {
-            // Whoever barred it cut those that were open, and may have given up waiting for others.
+            // The erase that barred it cut those that were open, and may have given up waiting for others.
             if !bucket.is_cut() {
                 bucket.cut_late().await;
             }
@@ -113,7 +113,7 @@ impl OpenBuckets {
         Ok(bucket.clone())
     }
 
-    /// Keeps buckets whose keys are about to be destroyed from being opened, by anybody, and cuts
+    /// Keeps buckets whose keys are about to be destroyed from being opened, and cuts
     /// off all who use them.
     pub(crate) fn bar(&self, ids: &[Id]) -> Barred {
         let mut slots = self.lock();
@@ -194,7 +194,7 @@ impl OpenBuckets {
     }
 
     async fn close_idle(&self, bucket: Arc<OpenBucket>) {
-        // Nobody uses it, so nothing is committed after this look.
+        // It is not in use, so nothing is committed after this look.
         if let Ok(totals) = bucket.catalog.totals().await {
             self.totals().insert(bucket.id, totals);
         }

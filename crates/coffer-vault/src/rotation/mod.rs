@@ -15,8 +15,8 @@ use coffer_keys::{BucketEntry, BucketKey, KeysError};
 use coffer_store::record::Id;
 use coffer_store::{HeldKey, KeyPlace};
 
-use crate::access::{Actor, Role};
-use crate::audit::{Facts, SERVER};
+use crate::access::{Act, Actor, Role};
+use crate::audit::SERVER;
 use crate::blocking::blocking;
 use crate::erase::settle;
 use crate::error::{Result, VaultError};
@@ -39,8 +39,8 @@ impl Vault {
         let level = keystore.level(id).ok_or(VaultError::NoSuchLevel)?;
         let mut buckets = keystore.buckets();
         // One whose folder is still to come from another server has nothing to rewrap yet.
-        let rows = self.inner.system.buckets();
-        let is_here = |bucket: &BucketEntry| rows.iter().any(|row| row.id.0 == bucket.id);
+        let system = &self.inner.system;
+        let is_here = |bucket: &BucketEntry| system.bucket_of_id(Id(bucket.id)).is_some();
         buckets.retain(|bucket| bucket.level_id == level.id && is_here(bucket));
         Ok(Plan {
             level_id: level.id,
@@ -54,8 +54,7 @@ impl Vault {
 
     /// What the rotation of a bucket's key is to do.
     pub(crate) fn plan_for_bucket(&self, id: Id) -> Result<Plan> {
-        let rows = self.inner.system.buckets();
-        let row = rows.iter().find(|row| row.id == id);
+        let row = self.inner.system.bucket_of_id(id);
         let row = row.ok_or(VaultError::NoSuchBucket)?;
         let entry = self.entry(id).ok_or(VaultError::NoSuchBucket)?;
         let level = self.inner.keystore.level(&row.level_id);
@@ -72,7 +71,7 @@ impl Vault {
     /// The rotations since the start, the latest last. Of those that have ended, the latest few.
     pub async fn rotations(&self, actor: &Actor) -> Result<Vec<Rotation>> {
         if !actor.has(Role::Auditor) {
-            self.refuse_but_custodians(actor, "rotation.list", &Facts::new())?;
+            self.refuse_but_custodians(actor, Act::ListRotations, &Facts::new())?;
         }
         let mut rotations: Vec<_> = self.rotating().values().cloned().collect();
         rotations.sort_by_key(|rotation| rotation.begun_ms);
@@ -141,7 +140,7 @@ impl Vault {
                     Outcome::Failed
                 }
             };
-            this.noted("rotation.end", &SERVER, ended, &plan.facts());
+            this.noted(Act::EndRotation, &SERVER, ended, &plan.facts());
         });
         self.rotation_tasks().push(task);
     }
@@ -311,8 +310,7 @@ impl Vault {
     }
 
     fn entry(&self, id: Id) -> Option<BucketEntry> {
-        let mut buckets = self.inner.keystore.buckets().into_iter();
-        buckets.find(|entry| entry.id == id.0)
+        self.inner.keystore.bucket(&id.0)
     }
 
     fn tell_begun(&self, plan: &Plan) -> Rotation {

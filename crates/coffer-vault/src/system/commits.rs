@@ -13,9 +13,10 @@ impl System {
     /// While a commit is in doubt; when it can't be read.
     pub(crate) fn commit_count(&self) -> Result<u64> {
         let read = |connection: &Connection| -> rusqlite::Result<i64> {
-            match connection.table_exists(Some("main"), "commits")? {
-                true => connection.query_row("SELECT number FROM commits", (), |row| row.get(0)),
-                false => Ok(0),
+            if connection.table_exists(Some("main"), "commits")? {
+                connection.query_row("SELECT number FROM commits", (), |row| row.get(0))
+            } else {
+                Ok(0)
             }
         };
         let count = self

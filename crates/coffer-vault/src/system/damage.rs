@@ -10,7 +10,7 @@ use crate::error::Result;
 const PLACES_MAX: usize = 100;
 
 impl System {
-    /// What is damaged, place by place. Nobody else reads or changes anything meanwhile; it is
+    /// What is damaged, place by place. No other request reads or changes anything meanwhile; it is
     /// small.
     pub(crate) fn find_damage(&self) -> Result<Vec<String>> {
         let mut held = self.held();

@@ -53,7 +53,7 @@ pub struct ReceiptSummary {
     pub bytes: u64,
 }
 
-/// The documents of a kind, which nobody else can change.
+/// The documents of a kind, which no other request can change.
 pub(crate) struct Documents<'a> {
     held: Held<'a>,
     table: &'static str,
@@ -112,7 +112,7 @@ where
 }
 
 impl System {
-    /// The documents of a kind, for more than one step: nobody else changes any meanwhile.
+    /// The documents of a kind, for more than one step: no other request changes any meanwhile.
     pub(crate) fn ledger(&self, kind: Kind) -> Documents<'_> {
         Documents {
             held: self.held(),

@@ -1,7 +1,7 @@
 //! The connection to `system.db`, and whether it is certain what that holds.
 //!
 //! A commit that failed may stand all the same: its frames may be in the log although they could
-//! not be synced, and whoever opens the database next finds them. So a failed commit is *in doubt*.
+//! not be synced, and the next that opens the database finds them. So a failed commit is *in doubt*.
 //! The connection is dropped, the log made durable as it is, and the database opened anew: then the
 //! number of its commits tells whether the change happened. Until that succeeds nothing is read or
 //! changed, and what the change was about is not used.
@@ -252,9 +252,10 @@ impl Link {
         // Whatever it says: frames may be in the log.
         #[cfg(test)]
         if let Some(stands) = fault {
-            match stands {
-                true => transaction.commit().unwrap(),
-                false => transaction.rollback().unwrap(),
+            if stands {
+                transaction.commit().unwrap()
+            } else {
+                transaction.rollback().unwrap()
             }
             return Ok((value, Some(StoreError::Database { code: 10 }.into())));
         }

@@ -1,10 +1,12 @@
 //! `system.db`: which buckets and subjects there are. Small, so all of it is held in memory; every
 //! change is committed before it shows there.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 
 use coffer_keys::LevelEntry;
 use coffer_label::Label;
@@ -117,10 +119,30 @@ impl LevelTag {
     }
 }
 
+/// All buckets that are in sight, by name and by id.
+#[derive(Default)]
+struct Buckets {
+    by_name: BTreeMap<BucketName, Arc<BucketRow>>,
+    by_id: HashMap<Id, Arc<BucketRow>>,
+}
+
+impl Buckets {
+    fn insert(&mut self, row: Arc<BucketRow>) {
+        self.by_id.insert(row.id, row.clone());
+        self.by_name.insert(row.name.clone(), row);
+    }
+
+    fn remove(&mut self, id: Id) -> Option<Arc<BucketRow>> {
+        let row = self.by_id.remove(&id)?;
+        self.by_name.remove(&row.name);
+        Some(row)
+    }
+}
+
 /// The system database and what it holds.
 pub(crate) struct System {
     link: Mutex<Link>,
-    buckets: RwLock<BTreeMap<BucketName, Arc<BucketRow>>>,
+    buckets: RwLock<Buckets>,
     subjects: RwLock<Subjects>,
 }
 
@@ -156,26 +178,35 @@ impl System {
 
     fn read_buckets(self) -> Result<Self> {
         let buckets = self.held().read(load_buckets)?;
-        *self.buckets.write().unwrap_or_else(PoisonError::into_inner) = buckets;
+        *self.buckets_mut() = buckets;
         Ok(self)
     }
 
     pub(crate) fn bucket(&self, name: &BucketName) -> Option<Arc<BucketRow>> {
-        self.buckets
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(name)
-            .cloned()
+        self.rows().by_name.get(name).cloned()
+    }
+
+    /// The bucket of this id.
+    pub(crate) fn bucket_of_id(&self, id: Id) -> Option<Arc<BucketRow>> {
+        self.rows().by_id.get(&id).cloned()
     }
 
     /// All buckets by name.
     pub(crate) fn buckets(&self) -> Vec<Arc<BucketRow>> {
-        self.buckets
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .cloned()
-            .collect()
+        self.rows().by_name.values().cloned().collect()
+    }
+
+    /// How many buckets there are.
+    pub(crate) fn bucket_count(&self) -> usize {
+        self.rows().by_id.len()
+    }
+
+    fn rows(&self) -> RwLockReadGuard<'_, Buckets> {
+        self.buckets.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn buckets_mut(&self) -> RwLockWriteGuard<'_, Buckets> {
+        self.buckets.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a bucket. One whose row is in doubt appears as soon as it is known to be there.
@@ -227,22 +258,20 @@ impl System {
 
     /// Takes buckets out of sight, and returns them. Their rows stay until the erase is finished.
     pub(crate) fn hide(&self, ids: &[Id]) -> Vec<Arc<BucketRow>> {
-        let ids: HashSet<Id> = ids.iter().copied().collect();
-        let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
-        let hidden = buckets.extract_if(.., |_, row| ids.contains(&row.id));
+        let mut buckets = self.buckets_mut();
+        let hidden = ids.iter().filter_map(|id| buckets.remove(*id));
         hidden
-            .map(|(_, row)| row)
             .inspect(|row| row.is_hidden.store(true, Ordering::SeqCst))
             .collect()
     }
 
     /// Shows hidden buckets again.
     pub(crate) fn show(&self, hidden: Vec<Arc<BucketRow>>) {
-        let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
-        for row in &hidden {
+        let mut buckets = self.buckets_mut();
+        for row in hidden {
             row.is_hidden.store(false, Ordering::SeqCst);
+            buckets.insert(row);
         }
-        buckets.extend(hidden.into_iter().map(|row| (row.name.clone(), row)));
     }
 
     /// Settles what is in doubt.
@@ -253,7 +282,7 @@ impl System {
         self.held().read(|_| Ok(()))
     }
 
-    /// The database, which nobody else reads or changes meanwhile.
+    /// The database, which no other request reads or changes meanwhile.
     pub(crate) fn held(&self) -> Held<'_> {
         // A panic under the lock leaves SQLite's transaction to be rolled back, nothing half done.
         let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
@@ -294,8 +323,8 @@ impl Held<'_> {
     }
 }
 
-fn load_buckets(connection: &Connection) -> Result<BTreeMap<BucketName, Arc<BucketRow>>> {
-    let mut buckets = BTreeMap::new();
+fn load_buckets(connection: &Connection) -> Result<Buckets> {
+    let mut buckets = Buckets::default();
     let mut statement = connection
         .prepare("SELECT id, name, level_id, created_ms FROM bucket")
         .map_err(StoreError::from)?;
@@ -305,13 +334,13 @@ fn load_buckets(connection: &Connection) -> Result<BTreeMap<BucketName, Arc<Buck
         let name = BucketName::new(&name).ok_or(VaultError::Damaged)?;
         let row = BucketRow {
             id: Id(row.get(0).map_err(StoreError::from)?),
-            name: name.clone(),
+            name,
             level_id: row.get(2).map_err(StoreError::from)?,
             created_ms: row.get(3).map_err(StoreError::from)?,
             level: OnceLock::new(),
             is_hidden: Arc::default(),
         };
-        buckets.insert(name, Arc::new(row));
+        buckets.insert(Arc::new(row));
     }
     Ok(buckets)
 }

@@ -122,7 +122,7 @@ impl System {
         !self.subjects().by_access_key.is_empty()
     }
 
-    /// Whoever holds an access key that counts at this time.
+    /// The holder of an access key that counts at this time.
     pub(crate) fn subject(
         &self,
         access_key_id: &str,
@@ -145,7 +145,7 @@ impl System {
         counts.then(|| row.secret_access_key.clone())
     }
 
-    /// Whoever holds this access key, whatever its state.
+    /// The holder of this access key, whatever its state.
     pub(crate) fn subject_of_key(&self, access_key_id: &str) -> Option<Arc<Subject>> {
         let subjects = self.subjects();
         let row = subjects.by_access_key.get(access_key_id)?;
@@ -213,9 +213,10 @@ impl System {
         let settle = {
             let (before, after, secret) = (before.clone(), after.clone(), secret.clone());
             move |system: &Self, is_changed: bool| {
-                let current = match is_changed {
-                    true => after,
-                    false => as_before(&before),
+                let current = if is_changed {
+                    after
+                } else {
+                    as_before(&before)
                 };
                 system.subjects_mut().insert(current, secret);
             }
@@ -317,12 +318,13 @@ impl System {
 
 /// A subject that stays as it was. Who was cut off meanwhile may come again.
 fn as_before(subject: &Arc<Subject>) -> Arc<Subject> {
-    match subject.cutoff.is_cut() && subject.counts_at(now_ms) {
-        true => Arc::new(Subject {
+    if subject.cutoff.is_cut() && subject.counts_at(now_ms) {
+        Arc::new(Subject {
             cutoff: Arc::default(),
             ..Subject::clone(subject)
-        }),
-        false => subject.clone(),
+        })
+    } else {
+        subject.clone()
     }
 }
 

@@ -2,7 +2,7 @@
 //! this one's. `docs/FORMAT.md` has all of it.
 //!
 //! A format that was released is never changed: what comes later is another step. Databases that
-//! are opened for reading only stay as they are, so whoever reads them does without what later
+//! are opened for reading only stay as they are, so their reader does without what later
 //! steps brought.
 
 use coffer_store::StoreError;

@@ -1,4 +1,4 @@
-//! Those who look for a bucket when an erase has begun: whoever it is, nobody opens it any more.
+//! Requests that look for a bucket when an erase has begun: none opens it any more.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ async fn open(data: &Path) -> Vault {
     Vault::open(VaultOptions::new(data)).await.unwrap()
 }
 
-/// A level with buckets that nobody has opened since the start.
+/// A level with buckets that were not opened since the start.
 async fn scene(data: &Path) -> (Vault, Vec<Id>) {
     let vault = open(data).await;
     let level = NewLevel {
@@ -51,7 +51,7 @@ async fn scene(data: &Path) -> (Vault, Vec<Id>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_opens_what_an_erase_has_cut_off() {
+async fn what_an_erase_has_cut_off_is_not_opened() {
     let data = tempfile::tempdir().unwrap();
     let (vault, ids) = scene(data.path()).await;
     let refused: Arc<Mutex<Vec<bool>>> = Arc::default();

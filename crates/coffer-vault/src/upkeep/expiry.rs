@@ -15,7 +15,7 @@ impl Vault {
         let vault = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             loop {
-                // Not held while it sleeps: a vault that nobody uses must be able to go.
+                // Not held while it sleeps: a vault that is not used any more must be able to go.
                 let Some(pause) = vault.upgrade().map(|inner| inner.end_expired()) else {
                     return;
                 };

@@ -50,14 +50,13 @@ impl Vault {
     /// deleted; one that is not empty is kept whatever it takes, since then it is `system.db` that
     /// must have lost the row.
     async fn remove_remains(&self) {
-        let rows = self.inner.system.buckets();
         for entry in self.inner.keystore.buckets() {
             let id = Id(entry.id);
             // That of an imported bucket may still be on its way here.
-            if rows.iter().any(|row| row.id == id) || self.is_imported(id) {
+            if self.inner.system.bucket_of_id(id).is_some() || self.is_imported(id) {
                 continue;
             }
-            // Bucket by bucket, so that nobody who makes, deletes or erases waits for long.
+            // Bucket by bucket, so that what makes, deletes or erases does not wait for long.
             let _changing = self.inner.changing_buckets.lock().await;
             let inner = self.inner.clone();
             // Or its row may be there.
@@ -88,19 +87,14 @@ impl Vault {
 
     fn is_known_now(&self, id: Id) -> bool {
         let inner = &self.inner;
-        inner.system.buckets().iter().any(|row| row.id == id)
-            || !inner
-                .keystore
-                .buckets()
-                .iter()
-                .any(|entry| entry.id == id.0)
+        inner.system.bucket_of_id(id).is_some() || !inner.keystore.holds_bucket(&id.0)
     }
 
     async fn is_remains(&self, id: Id) -> Result<bool> {
         let dir = self.inner.folder.bucket(id);
         if !dir.join("catalog.db").exists() {
             // The catalog is made right after the key: no blob can have been stored yet, unless
-            // somebody took the catalog away.
+            // the catalog was taken away.
             return Ok(!dir.join("blobs").exists());
         }
         let key = self.inner.keystore.bucket_key(&id.0)?;

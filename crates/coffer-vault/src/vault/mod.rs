@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
-use crate::access::{BucketName, Role, Subject, may_know};
+use crate::access::{Act, BucketName, Role, Subject, may_know};
 use crate::audit::Audit;
 use crate::counters::{Counters, Tally, add};
 use crate::data_folder::Folder;
@@ -103,7 +103,7 @@ pub(crate) struct Inner {
     pub(crate) rotations: Mutex<Rotations>,
     pub(crate) rotation_tasks: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) first_start: bool,
-    /// The last to go: whoever gets its lock next finds all files closed.
+    /// The last to go: the process that gets its lock next finds all files closed.
     pub(crate) folder: Folder,
     /// Told of the steps of a rotation, so that a test can look at the disk between them.
     #[cfg(test)]
@@ -148,7 +148,7 @@ impl Vault {
         self.inner.system.secret_access_key(access_key_id, now_ms)
     }
 
-    /// Whoever holds an access key that is neither disabled nor expired.
+    /// The holder of an access key that is neither disabled nor expired.
     pub fn subject(&self, access_key_id: &str) -> Option<Arc<Subject>> {
         self.inner.system.subject(access_key_id, now_ms)
     }
@@ -164,12 +164,12 @@ impl Vault {
     }
 
     /// Counts and notes what the monitor refuses.
-    pub(crate) fn refused(&self, subject: &Subject, act: &'static str, bucket: &BucketName) {
+    pub(crate) fn refused(&self, subject: &Subject, act: Act, bucket: &BucketName) {
         add(&self.inner.tally.denied_count, 1);
         self.inner.audit.note_denied(act, subject, bucket.as_str());
     }
 
-    /// A bucket that the subject may know of. Whoever uses no data knows of none: that is said
+    /// A bucket that the subject may know of. One who uses no data knows of none: that is said
     /// before the bucket is looked for, so it tells nothing of the bucket.
     pub(crate) fn known(&self, subject: &Subject, name: &BucketName) -> Result<Arc<BucketRow>> {
         if self.inner.closed.load(Ordering::Acquire) {
@@ -177,19 +177,19 @@ impl Vault {
         }
         subject.cutoff.note_caller()?;
         if !subject.roles.has(Role::DataUser) {
-            self.refused(subject, "bucket.use", name);
+            self.refused(subject, Act::UseBucket, name);
             return Err(VaultError::AccessDenied);
         }
         let Some(row) = self.inner.system.bucket(name) else {
-            // Anybody may watch the counter: it tells a hidden bucket from none no more than the
+            // All may watch the counter: it tells a hidden bucket from none no more than the
             // answer does.
             add(&self.inner.tally.denied_count, 1);
             let audit = &self.inner.audit;
-            audit.pass_over("bucket.use", subject, name.as_str());
+            audit.pass_over(Act::UseBucket, subject, name.as_str());
             return Err(VaultError::NoSuchBucket);
         };
         if !may_know(subject, row.id, self.inner.label(&row)?) {
-            self.refused(subject, "bucket.use", name);
+            self.refused(subject, Act::UseBucket, name);
             return Err(VaultError::NoSuchBucket);
         }
         Ok(row)
@@ -237,9 +237,10 @@ impl Inner {
         let levels = self.keystore.levels().into_iter();
         let named = levels.filter(|level| level.label == *label);
         let names: Vec<String> = named.map(|level| level.name).collect();
-        match names.is_empty() {
-            true => label.to_string(),
-            false => names.join(" or "),
+        if names.is_empty() {
+            label.to_string()
+        } else {
+            names.join(" or ")
         }
     }
 

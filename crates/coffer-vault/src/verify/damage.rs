@@ -49,9 +49,10 @@ impl Walk {
 
     /// A catalog was closed under it: the server stops, or the bucket has been deleted.
     pub(super) fn closed(&self) -> Result<(), Abandoned> {
-        match self.vault.inner.closed.load(Ordering::Acquire) {
-            true => Err(Abandoned),
-            false => Ok(()),
+        if self.vault.inner.closed.load(Ordering::Acquire) {
+            Err(Abandoned)
+        } else {
+            Ok(())
         }
     }
 
@@ -83,7 +84,7 @@ impl Walk {
         }
     }
 
-    /// Tells of damage that was counted already: whoever reads a catalog counts what it meets.
+    /// Tells of damage that was counted already: what reads a catalog counts the damage that it meets.
     async fn counted_damage(
         &mut self,
         bucket: &BucketName,

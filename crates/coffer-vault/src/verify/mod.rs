@@ -8,7 +8,7 @@ use coffer_store::record::{BlobRef, Content, ObjectName, WalkedObject, WalkedPar
 use futures::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
-use crate::access::{Actor, BucketName, Role};
+use crate::access::{Act, Actor, BucketName, Role};
 use crate::audit::Facts;
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
@@ -82,7 +82,7 @@ impl Vault {
         let (this, asking) = (self.clone(), actor.clone());
         let work = async move { Ok(this.walk(depth, rate_bytes_per_second, &asking)) };
         let role = Role::SystemAdministrator;
-        self.act(actor, role, "storage.verify", Facts::new(), work)
+        self.act(actor, role, Act::VerifyStorage, Facts::new(), work)
             .await
     }
 
@@ -127,7 +127,7 @@ impl Stream for ReceiverStream {
     }
 }
 
-/// Whoever listens has gone away, or the server stops.
+/// The listener has gone away, or the server stops.
 struct Abandoned;
 
 struct Walk {

@@ -1,5 +1,5 @@
 //! The C library's calls that change files, in place of its own in this one test program: so each
-//! write and sync is seen and can be refused, whoever makes it, SQLite included.
+//! write and sync is seen and can be refused, also those of SQLite.
 //!
 //! `unsafe`, for such a function takes what C gives it. Nothing else sees them all but a file
 //! system of one's own, which takes root.
@@ -22,7 +22,7 @@ fn refuse(code: c_int) -> c_int {
 }
 
 fn path_of<'a>(path: *const c_char) -> &'a Path {
-    // SAFETY: whoever calls for a path gives a string that ends, valid for the call.
+    // SAFETY: a caller with a path gives a string that ends, valid for the call.
     Path::new(OsStr::from_bytes(
         unsafe { CStr::from_ptr(path) }.to_bytes(),
     ))
@@ -130,7 +130,7 @@ extern "C" fn fsync(descriptor: c_int) -> c_int {
 /// Makes a file hold these bytes, and no others.
 fn show(file: c_int, bytes: &[u8]) {
     let (file, length) = (c_long::from(file), bytes.len() as c_long);
-    // SAFETY: the bytes are there for the calls, and nobody has mapped a file that is recorded.
+    // SAFETY: the bytes are there for the calls, and no file that is recorded is mapped.
     let done = unsafe {
         libc::syscall(libc::SYS_ftruncate, file, length);
         libc::syscall(

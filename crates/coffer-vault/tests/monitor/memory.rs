@@ -16,9 +16,10 @@ impl Model {
     /// Whether what the subject has read lets it write at a level.
     pub(crate) fn carries_nothing_down(&self, subject: usize, level: usize) -> Result<(), Outcome> {
         let (subject, label) = (&self.subjects[subject], &self.levels[level]);
-        match subject.trusted || subject.read.iter().all(|read| label.dominates(read)) {
-            true => Ok(()),
-            false => Err(Outcome::ReadAbove),
+        if subject.trusted || subject.read.iter().all(|read| label.dominates(read)) {
+            Ok(())
+        } else {
+            Err(Outcome::ReadAbove)
         }
     }
 
@@ -36,9 +37,10 @@ impl Model {
     /// What a subject writes: all that it knows, unless it is trusted not to.
     pub(crate) fn sentence(&self, subject: usize, bucket: usize, object: usize) -> String {
         let nothing = BTreeSet::new();
-        let memory = match self.subjects[subject].trusted {
-            true => &nothing,
-            false => &self.subjects[subject].memory,
+        let memory = if self.subjects[subject].trusted {
+            &nothing
+        } else {
+            &self.subjects[subject].memory
         };
         let known: Vec<usize> = memory.iter().copied().collect();
         format!("{bucket}/{object} by {subject} knowing {known:?}")

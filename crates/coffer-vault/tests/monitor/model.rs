@@ -101,9 +101,10 @@ impl Model {
         if !knows.rights.contains(&right) {
             return Err(Outcome::Denied);
         }
-        match [WRITE, DELETE].contains(&right) {
-            true => self.carries_nothing_down(subject, self.buckets[&bucket].level),
-            false => Ok(()),
+        if [WRITE, DELETE].contains(&right) {
+            self.carries_nothing_down(subject, self.buckets[&bucket].level)
+        } else {
+            Ok(())
         }
     }
 
@@ -218,9 +219,12 @@ impl Model {
 
     fn on_bucket(&mut self, number: usize, wish: &Wish) -> Result<Outcome, Outcome> {
         let subject = self.subjects[number].clone();
-        let has = |role| match subject.roles.contains(&role) {
-            true => Ok(()),
-            false => Err(Outcome::Denied),
+        let has = |role| {
+            if subject.roles.contains(&role) {
+                Ok(())
+            } else {
+                Err(Outcome::Denied)
+            }
         };
         let looks_after = [ADMINISTRATOR, CUSTODIAN, AUDITOR];
         let looks_after = looks_after.iter().any(|role| subject.roles.contains(role));

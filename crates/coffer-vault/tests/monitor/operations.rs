@@ -71,7 +71,7 @@ pub(crate) enum Wish {
         bucket: usize,
         object: usize,
     },
-    /// Sends the bytes of the put that is under way, if one is, whoever began it.
+    /// Sends the bytes of the put that is under way, if one is, of any subject.
     EndPut,
     ProvideBucket {
         bucket: usize,
@@ -154,13 +154,13 @@ pub(crate) fn refusal(error: VaultError) -> Outcome {
 
 pub(crate) fn operation() -> impl Strategy<Value = Operation> {
     let asked = |subject, wish| Operation { subject, wish };
-    let anybody = || 0..SUBJECTS;
+    let all = || 0..SUBJECTS;
     // Subject 0 has every role at the start, so that changes come about.
-    let somebody = prop_oneof![3 => Just(0), 1 => anybody()];
+    let subject = prop_oneof![3 => Just(0), 1 => all()];
     prop_oneof![
-        4 => (anybody(), on_data()).prop_map(move |(subject, wish)| asked(subject, wish)),
-        2 => (anybody(), on_buckets()).prop_map(move |(subject, wish)| asked(subject, wish)),
-        1 => (somebody, on_subjects()).prop_map(move |(subject, wish)| asked(subject, wish)),
+        4 => (all(), on_data()).prop_map(move |(subject, wish)| asked(subject, wish)),
+        2 => (all(), on_buckets()).prop_map(move |(subject, wish)| asked(subject, wish)),
+        1 => (subject, on_subjects()).prop_map(move |(subject, wish)| asked(subject, wish)),
     ]
 }
 

@@ -61,7 +61,7 @@ async fn told(data: &Path) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_page_is_counted_by_whoever_meets_it() {
+async fn a_damaged_page_is_counted_by_what_meets_it() {
     let data = tempfile::tempdir().unwrap();
     stopped(data.path()).await;
     let path = catalog_file(data.path());
@@ -96,9 +96,10 @@ async fn a_catalog_whose_head_is_damaged_or_that_is_gone_is_damage() {
         let data = tempfile::tempdir().unwrap();
         stopped(data.path()).await;
         let path = catalog_file(data.path());
-        match is_gone {
-            true => fs::remove_file(&path).unwrap(),
-            false => flip(&path, 100),
+        if is_gone {
+            fs::remove_file(&path).unwrap()
+        } else {
+            flip(&path, 100)
         }
         let Door {
             vault,
@@ -138,19 +139,16 @@ async fn a_start_refuses_what_a_newer_version_wrote_and_says_what_to_do() {
         let keys = KeyFolder::new(data.path());
         let keystore = keys.open_read_only(None, &Default::default()).unwrap();
         let known = if of_system { system } else { CATALOG }.format_version;
-        let (path, named) = match of_system {
-            true => {
-                let path = data.path().join("system.db");
-                newer(system, &path, &keystore.system_key());
-                (path.clone(), path.display().to_string())
-            }
-            false => {
-                let id = keystore.buckets()[0].id;
-                let key = keystore.bucket_key(&id).unwrap();
-                let path = catalog_file(data.path());
-                newer(CATALOG, &path, &key.catalog_key());
-                (path, "the catalog buckets/".to_owned())
-            }
+        let (path, named) = if of_system {
+            let path = data.path().join("system.db");
+            newer(system, &path, &keystore.system_key());
+            (path.clone(), path.display().to_string())
+        } else {
+            let id = keystore.buckets()[0].id;
+            let key = keystore.bucket_key(&id).unwrap();
+            let path = catalog_file(data.path());
+            newer(CATALOG, &path, &key.catalog_key());
+            (path, "the catalog buckets/".to_owned())
         };
         drop((keys, keystore));
         let before = fs::read(&path).unwrap();

@@ -50,7 +50,7 @@ async fn told(vault: Vault, data: &Path) -> Vec<BTreeMap<String, String>> {
     denials.map(|event| event.details).collect()
 }
 
-/// Anybody may read the metrics.
+/// All may read the metrics.
 #[tokio::test(flavor = "multi_thread")]
 async fn counters_do_not_tell_a_hidden_bucket_from_none() {
     let data = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ async fn counters_do_not_tell_a_hidden_bucket_from_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_tries_many_buckets_is_told_with_their_names_and_fills_no_log() {
+async fn one_that_tries_many_buckets_is_told_with_their_names_and_fills_no_log() {
     let data = tempfile::tempdir().unwrap();
     let (vault, guest) = scene(data.path(), 20).await;
     for round in 0..5 {

@@ -1,4 +1,4 @@
-//! Erases as whoever reads, writes or approves meets them.
+//! Erases as those meet them who read, write or approve.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

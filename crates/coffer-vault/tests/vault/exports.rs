@@ -22,9 +22,10 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).unwrap()),
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target)
+        } else {
+            drop(fs::copy(entry.path(), target).unwrap())
         }
     }
 }
@@ -201,6 +202,6 @@ async fn what_may_not_be_exported_is_not() {
     let refused = door.vault.export_level(&LOCAL, "fixed", &to).await;
     let told = refused.unwrap_err().to_string();
     assert!(told.contains("fixed"), "{told}");
-    let nobody = door.vault.export_level(&LOCAL, "default", &[]).await;
-    assert!(matches!(nobody, Err(VaultError::Invalid { .. })));
+    let for_none = door.vault.export_level(&LOCAL, "default", &[]).await;
+    assert!(matches!(for_none, Err(VaultError::Invalid { .. })));
 }

@@ -1,4 +1,4 @@
-//! What whoever holds an export of a level can still read once the level has been rotated.
+//! What the holder of an export of a level can still read once the level has been rotated.
 
 use std::path::Path;
 use std::time::Duration;
@@ -43,7 +43,7 @@ async fn is_readable(door: &Door, bucket: &BucketName, object: &str, length: usi
     }
 }
 
-/// A server of somebody's own, with the old export and these folders.
+/// Another server, with the old export and these folders.
 async fn opened(folders: &Path, export: &[u8], data: &Path) -> (Door, Imported) {
     let door = door::door(data).await;
     copy(&folders.join("buckets"), &data.join("buckets"));

@@ -98,7 +98,7 @@ async fn refused_signatures_are_told_with_reasons_and_counts() {
 }
 
 #[tokio::test]
-async fn whoever_invents_ids_fills_neither_memory_nor_log() {
+async fn invented_ids_fill_neither_memory_nor_log() {
     let folder = tempfile::tempdir().unwrap();
     let vault = door::open(folder.path()).await;
     let fails = |id: &str| vault.sign_in_failed(Some(id), SignInFailure::AccessKey, None);
@@ -127,7 +127,7 @@ async fn whoever_invents_ids_fills_neither_memory_nor_log() {
     assert!(!text.contains("wJalr") && !text.contains("break"), "{text}");
 }
 
-/// Somebody else may use the same access key, from elsewhere, within the same minute.
+/// Another client may use the same access key, from elsewhere, within the same minute.
 #[tokio::test]
 async fn sign_ins_are_told_with_each_address() {
     let folder = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ async fn sign_ins_are_told_with_each_address() {
 }
 
 #[tokio::test]
-async fn whoever_has_many_addresses_fills_no_log() {
+async fn many_addresses_fill_no_log() {
     let folder = tempfile::tempdir().unwrap();
     let vault = door::open(folder.path()).await;
     let first = door::access_key_id(folder.path());

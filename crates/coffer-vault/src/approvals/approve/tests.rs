@@ -66,7 +66,7 @@ async fn approvals_at_the_same_time_all_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_withdrawn_stays_so_whoever_approves_it_meanwhile() {
+async fn what_is_withdrawn_stays_so_though_it_is_approved_meanwhile() {
     let data = tempfile::tempdir().unwrap();
     let (vault, custodians) = scene(data.path(), 4).await;
     for round in 0..20 {

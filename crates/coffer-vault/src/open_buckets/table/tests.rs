@@ -8,7 +8,7 @@ use crate::cutoff::ConnectionCutoff;
 
 const ID: Id = Id([1; 16]);
 
-/// One bucket that nobody has opened.
+/// One bucket that was not opened yet.
 struct Scene {
     folder: Folder,
     keystore: Keystore,
@@ -58,7 +58,7 @@ impl Scene {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_being_opened_is_waited_for_and_cut() {
     let scene = Arc::new(Scene::new().await);
-    // Somebody whose opening takes long.
+    // A request whose opening takes long.
     let (slot, _) = scene.buckets.slot(ID).unwrap();
     let (go_on, stopped) = tokio::sync::oneshot::channel::<()>();
     let slow = {

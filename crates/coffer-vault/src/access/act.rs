@@ -1,0 +1,71 @@
+//! Acts: all that is recorded, by the names that records have for them (`docs/FORMAT.md`).
+
+/// Declares the acts, each with its name in records.
+macro_rules! acts {
+    ($($act:ident $name:literal,)*) => {
+        /// Something that a subject, an administrator or the server does.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub(crate) enum Act { $($act,)* }
+
+        impl Act {
+            /// Its name in records. Names that were released never change.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(Self::$act => $name,)* }
+            }
+        }
+    };
+}
+
+acts! {
+    ReadObject "object.read",
+    HeadObject "object.head",
+    ListObjects "object.list",
+    WriteObject "object.write",
+    DeleteObject "object.delete",
+    CopyObject "object.copy",
+    ReadTags "tags.read",
+    WriteTags "tags.write",
+    CreateUpload "upload.create",
+    AbortUpload "upload.abort",
+    ListUploads "upload.list",
+    WritePart "part.write",
+    ListParts "part.list",
+    UseBucket "bucket.use",
+    ListBuckets "bucket.list",
+    CreateBucket "bucket.create",
+    DeleteBucket "bucket.delete",
+    EraseBucket "bucket.erase",
+    RotateBucket "bucket.rotate",
+    AdoptBucket "bucket.adopt",
+    CreateLevel "level.create",
+    EraseLevel "level.erase",
+    RotateLevel "level.rotate",
+    ExportKey "key.export",
+    ImportKey "key.import",
+    KeystoreStatus "keystore.status",
+    RotateKeystore "keystore.rotate",
+    MoveKeystore "keystore.move",
+    ListRotations "rotation.list",
+    EndRotation "rotation.end",
+    CreateSubject "subject.create",
+    ChangeSubject "subject.change",
+    DisableSubject "subject.disable",
+    EnableSubject "subject.enable",
+    DeleteSubject "subject.delete",
+    SettleSubject "subject.settle",
+    RaiseSubject "subject.raise",
+    CreateRequest "request.create",
+    ListRequests "request.list",
+    ApproveRequest "request.approve",
+    WithdrawRequest "request.withdraw",
+    ShowReceipt "receipt.show",
+    ReadAudit "audit.read",
+    VerifyAudit "audit.verify",
+    PruneAudit "audit.prune",
+    VerifyStorage "storage.verify",
+    FindDamage "storage.damage",
+    AcceptRollback "rollback.accept",
+    StartServer "server.start",
+    StopServer "server.stop",
+    SignIn "server.sign-in",
+}

@@ -1,0 +1,142 @@
+//! What a subject may use, and what comes of its reading: a subject that may write at several labels
+//! is not to carry down what it read at a high one.
+//!
+//! So whatever answers with something that a bucket holds (objects, names, tags, parts, or whether
+//! they are there) first raises the subject's mark to the bucket's label, durably. A write asks
+//! the mark when it begins and again when it commits: until then it may have taken in what was read
+//! meanwhile. What is settled or changed of a subject cuts off its requests from before.
+
+use std::sync::Arc;
+
+use coffer_audit::Outcome;
+use coffer_label::Label;
+
+use crate::access::{
+    Act, BucketName, Reading, Right, Subject, is_marked_by, may_copy, may_use,
+    may_write_after_reading,
+};
+use crate::audit::Facts;
+use crate::blocking::blocking;
+use crate::error::{Result, VaultError};
+use crate::system::BucketRow;
+use crate::vault::Vault;
+
+/// Whose mark it is, and what raises it.
+#[derive(Clone)]
+pub(super) struct Marked {
+    pub(super) subject: Subject,
+    /// Whether a read where this is about raises the mark.
+    is_marked: bool,
+}
+
+impl Marked {
+    pub(super) fn new(subject: &Subject, label: &Label) -> Self {
+        Self {
+            subject: subject.without_grants(),
+            is_marked: is_marked_by(subject, label),
+        }
+    }
+}
+
+impl Vault {
+    /// The row of a bucket, if the subject may use this right in it. That it reads is not noted.
+    pub(crate) fn usable_row(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        right: Right,
+    ) -> Result<Arc<BucketRow>> {
+        let row = self.known(subject, name)?;
+        let label = self.inner.label(&row)?;
+        if !may_use(subject, row.id, label, right) {
+            self.refused(subject, right.act(), name);
+            return Err(VaultError::AccessDenied);
+        }
+        if right.changes() {
+            self.check_mark(subject, label, right.act(), name)?;
+        }
+        Ok(row)
+    }
+
+    /// Whether what the subject has read lets it write at this label.
+    ///
+    /// # Errors
+    /// [`VaultError::ReadAbove`], which is noted.
+    pub(crate) fn check_mark(
+        &self,
+        subject: &Subject,
+        label: &Label,
+        act: Act,
+        bucket: &BucketName,
+    ) -> Result<()> {
+        if may_write_after_reading(subject.is_trusted, &subject.mark, label) {
+            return Ok(());
+        }
+        self.check_marked(&Marked::new(subject, label), label, act, bucket)
+    }
+
+    pub(super) fn check_marked(
+        &self,
+        marked: &Marked,
+        label: &Label,
+        act: Act,
+        bucket: &BucketName,
+    ) -> Result<()> {
+        if may_write_after_reading(marked.subject.is_trusted, &marked.subject.mark, label) {
+            return Ok(());
+        }
+        self.refused(&marked.subject, act, bucket);
+        // Above its clearance, if that was lowered: there it knows of no level.
+        let read = marked.subject.mark.label();
+        let read = read.filter(|read| marked.subject.clearance.high().dominates(read));
+        Err(VaultError::ReadAbove {
+            read: read.map_or("a level that it may read no more".to_owned(), |read| {
+                self.inner.label_told(&read)
+            }),
+        })
+    }
+
+    /// Whether the subject may copy from one bucket to another: read the one, write the other, and
+    /// carry nothing downwards. A missing target is told before a missing source.
+    pub(crate) fn copyable(
+        &self,
+        subject: &Subject,
+        from: &BucketName,
+        to: &BucketName,
+    ) -> Result<()> {
+        let to = self.usable_row(subject, to, Right::Write)?;
+        let from = self.usable_row(subject, from, Right::Read)?;
+        if may_copy(self.inner.label(&from)?, self.inner.label(&to)?) {
+            return Ok(());
+        }
+        self.refused(subject, Act::CopyObject, &from.name);
+        Err(VaultError::AccessDenied)
+    }
+
+    /// Before it is told whether a bucket is empty: the subject has read there, then.
+    pub(crate) async fn note_read(&self, subject: &Subject, row: &BucketRow) -> Result<()> {
+        let label = self.inner.label(row)?;
+        let marked = Marked::new(subject, label);
+        self.raise(&marked, label).await.map(drop)
+    }
+
+    /// Raises a subject's mark to a label at which it is about to be told something; durable when
+    /// this returns. Who reads there for the first time waits for the disk, others don't.
+    pub(super) async fn raise(&self, marked: &Marked, label: &Label) -> Result<Option<Reading>> {
+        if !marked.is_marked {
+            return Ok(None);
+        }
+        let reading = Reading::begin(&marked.subject.mark);
+        if !marked.subject.mark.covers(label) {
+            let (inner, name) = (self.inner.clone(), marked.subject.name.clone());
+            let (mark, label) = (marked.subject.mark.clone(), *label);
+            let raise = move || inner.system.raise_mark(&name, &mark, &label);
+            let raised = blocking(raise).await?;
+            let facts = Facts::from([("read", raised.to_string())]);
+            self.noted(Act::RaiseSubject, &marked.subject, Outcome::Done, &facts);
+        }
+        // It may have been settled or changed meanwhile: then this reads no more.
+        marked.subject.cutoff.check()?;
+        Ok(Some(reading))
+    }
+}

@@ -1,0 +1,332 @@
+//! What the monitor grants a subject in a bucket: to read, or to change what is there.
+//!
+//! Catalog, blobs and key of a bucket are reached through a grant only from within
+//! [`ReadGrant::read`] and [`ChangeGrant::change`], which take the act: they record it where the
+//! level asks for that, guard the commit, reclaim what it freed and note that it failed. The fields
+//! are private to this file and nothing gives them out, so what goes past an act does not compile.
+//! What comes before a change (receiving bytes, looking for an upload) runs in
+//! [`ChangeGrant::prepare`], of which only a refusal is told.
+//!
+//! The server's own work (erasing, rotating, verifying, sweeping) is no subject's and needs no
+//! grant: it opens buckets by `OpenBuckets::open`.
+
+use std::sync::Arc;
+
+use coffer_audit::Outcome;
+use coffer_store::record::Id;
+use tokio::sync::RwLockReadGuard;
+
+use super::commit::ToItsEnd;
+use super::decide::Marked;
+use crate::access::{Act, BucketName, Reading, Right, Subject, is_marked_by};
+use crate::audit::{ObjectAudit, On};
+use crate::counters::add;
+use crate::cutoff::SubjectCutoff;
+use crate::error::{Result, VaultError};
+use crate::open_buckets::OpenBucket;
+use crate::system::BucketRow;
+use crate::vault::{Granted, Vault};
+
+/// A bucket that a subject may read in.
+pub(crate) struct ReadGrant {
+    bucket: Arc<OpenBucket>,
+    level: String,
+    /// Where the level asks for records of reads and writes.
+    audit: Option<ObjectAudit>,
+    /// For the subject's mark, to be held for as long as something is given out.
+    reading: Option<Reading>,
+}
+
+/// A bucket that a subject may change.
+pub(crate) struct ChangeGrant {
+    bucket: Arc<OpenBucket>,
+    level: String,
+    audit: Option<ObjectAudit>,
+    permit: Permit,
+}
+
+/// What a change did.
+pub(crate) struct Changed<T> {
+    pub(crate) value: T,
+    /// Blobs that no row refers to any more.
+    pub(crate) freed: Vec<Id>,
+    /// Which of the things that the act was on failed, by their places; nothing became of those.
+    pub(crate) failed: Vec<usize>,
+}
+
+impl<T> Changed<T> {
+    /// All was done, and these blobs were freed.
+    pub(crate) fn freeing(value: T, freed: Vec<Id>) -> Self {
+        Self {
+            value,
+            freed,
+            failed: Vec::new(),
+        }
+    }
+}
+
+/// That a subject may write in a bucket, to be asked again when it commits.
+#[derive(Clone)]
+struct Permit {
+    vault: Vault,
+    row: Arc<BucketRow>,
+    right: Right,
+    marked: Marked,
+}
+
+impl Permit {
+    /// Keeps the bucket from being deleted while something is committed in it, and sees whether
+    /// the subject may still write there.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`], [`VaultError::ReadAbove`].
+    async fn to_commit<'a>(&self, bucket: &'a OpenBucket) -> Result<RwLockReadGuard<'a, ()>> {
+        let guard = bucket.commit_guard().await?;
+        self.marked.subject.cutoff.check()?;
+        let label = self.vault.inner.label(&self.row)?;
+        let (act, name) = (self.right.act(), &self.row.name);
+        self.vault.check_marked(&self.marked, label, act, name)?;
+        Ok(guard)
+    }
+
+    /// Before something is answered that tells of what the bucket holds: the subject has read
+    /// there, then.
+    async fn note_read(&self) -> Result<()> {
+        let label = self.vault.inner.label(&self.row)?;
+        self.vault.raise(&self.marked, label).await.map(drop)
+    }
+
+    fn count_full(&self, error: &VaultError) {
+        if matches!(error, VaultError::StorageFull) {
+            add(&self.vault.inner.tally.storage_full_count, 1);
+        }
+    }
+}
+
+/// Whether a refusal tells of what the bucket holds.
+fn tells_what_is_stored(error: &VaultError) -> bool {
+    matches!(
+        error,
+        VaultError::NoSuchObject
+            | VaultError::NoSuchUpload
+            | VaultError::PreconditionFailed
+            | VaultError::InvalidPart { .. }
+            | VaultError::PartTooSmall { .. }
+            | VaultError::BucketNotEmpty
+    )
+}
+
+/// As what a look is recorded that has ended so. A condition or a range that is not met tells of an
+/// object what a HEAD does; that something is not there is told as well.
+fn recorded_as<T>(act: Act, outcome: &Result<T>) -> (Act, Outcome) {
+    match outcome {
+        Ok(_) => (act, Outcome::Done),
+        Err(
+            VaultError::PreconditionFailed
+            | VaultError::NotModified { .. }
+            | VaultError::InvalidRange { .. }
+            | VaultError::NoSuchPart,
+        ) if matches!(act, Act::ReadObject | Act::HeadObject) => (Act::HeadObject, Outcome::Done),
+        Err(_) => (act, Outcome::Failed),
+    }
+}
+
+impl ReadGrant {
+    /// Name of the level whose key seals the bucket.
+    pub(crate) fn level(&self) -> String {
+        self.level.clone()
+    }
+
+    /// Looks at something and records the act, durably, before what was found is given out; with
+    /// it what is to be held for as long as more is.
+    ///
+    /// # Errors
+    /// Those of `look`; [`VaultError::AuditUnavailable`].
+    pub(crate) async fn read<T, F>(
+        self,
+        act: Act,
+        on: On<'_>,
+        look: impl FnOnce(Arc<OpenBucket>) -> F,
+    ) -> Result<(T, Option<Reading>)>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let outcome = look(self.bucket).await;
+        if let Some(audit) = &self.audit {
+            let (act, ended) = recorded_as(act, &outcome);
+            audit.record(act, ended, on).await?;
+        }
+        Ok((outcome?, self.reading))
+    }
+}
+
+impl ChangeGrant {
+    /// Name of the level whose key seals the bucket.
+    pub(crate) fn level(&self) -> String {
+        self.level.clone()
+    }
+
+    /// Whether the subject's requests may go on.
+    pub(crate) fn cutoff(&self) -> Arc<SubjectCutoff> {
+        self.permit.marked.subject.cutoff.clone()
+    }
+
+    /// Before a change whose outcome tells of what the bucket holds, such as one with a condition:
+    /// the subject has read there, then.
+    pub(crate) async fn note_read(&self) -> Result<()> {
+        self.permit.note_read().await
+    }
+
+    /// Prepares a change. That it is refused may tell of what the bucket holds.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub(crate) async fn prepare<T, F>(&self, work: impl FnOnce(Arc<OpenBucket>) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let outcome = work(self.bucket.clone()).await;
+        if outcome.as_ref().is_err_and(tells_what_is_stored) {
+            self.note_read().await?;
+        }
+        outcome.inspect_err(|error| self.permit.count_full(error))
+    }
+
+    /// Prepares an act on something that may not be there: that it is not is recorded before it is
+    /// told.
+    ///
+    /// # Errors
+    /// Those of `find`; [`VaultError::AuditUnavailable`].
+    pub(crate) async fn find<T, F>(
+        &self,
+        act: Act,
+        on: On<'_>,
+        find: impl FnOnce(Arc<OpenBucket>) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let found = self.prepare(find).await;
+        if let (Some(audit), Err(VaultError::NoSuchObject | VaultError::NoSuchUpload)) =
+            (&self.audit, &found)
+        {
+            audit.record(act, Outcome::Failed, on).await?;
+        }
+        found
+    }
+
+    /// Records that the act begins, durably, and commits the change, to its end even if the request
+    /// goes away. Blobs that it freed are reclaimed in the background; that it failed is noted, but
+    /// what is in doubt stays as begun.
+    ///
+    /// # Errors
+    /// Those of `commit`, and of a subject that may not write any more;
+    /// [`VaultError::AuditUnavailable`], and nothing was done.
+    pub(crate) async fn change<'a, T, F>(
+        &self,
+        act: Act,
+        on: impl IntoIterator<Item = On<'a>>,
+        commit: impl FnOnce(Arc<OpenBucket>) -> F + Send + 'static,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<Changed<T>>> + Send,
+    {
+        let begun = match &self.audit {
+            Some(audit) => Some(audit.begin(act, on).await?),
+            None => None,
+        };
+        let (bucket, permit) = (self.bucket.clone(), self.permit.clone());
+        ToItsEnd::new(async move {
+            let committed = async {
+                let _guard = permit.to_commit(&bucket).await?;
+                let mut changed = commit(bucket.clone()).await?;
+                reclaim(&bucket, std::mem::take(&mut changed.freed));
+                Ok(changed)
+            };
+            let outcome = committed.await;
+            if let Some(begun) = begun {
+                match &outcome {
+                    Ok(changed) => begun.failed(&changed.failed),
+                    Err(VaultError::InDoubt) => {}
+                    Err(_) => begun.all_failed(),
+                }
+            }
+            outcome
+                .map(|changed| changed.value)
+                .inspect_err(|error| permit.count_full(error))
+        })
+        .await
+    }
+}
+
+/// Removes files that no row refers to any more, in the background: they are noise by now.
+fn reclaim(bucket: &Arc<OpenBucket>, freed: Vec<Id>) {
+    if !freed.is_empty() {
+        let bucket = bucket.clone();
+        tokio::spawn(async move { bucket.blobs.remove(freed).await });
+    }
+}
+
+impl Vault {
+    /// The bucket, if the subject may read in it by this right; that it does is durable when this
+    /// returns. One that it may not know of does not exist.
+    pub(crate) async fn readable(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        right: Right,
+    ) -> Result<ReadGrant> {
+        let row = self.usable_row(subject, name, right)?;
+        let label = self.inner.label(&row)?;
+        let reading = if is_marked_by(subject, label) {
+            self.raise(&Marked::new(subject, label), label).await?
+        } else {
+            None
+        };
+        let (Granted { bucket, level }, audit) = self.granted(subject, &row).await?;
+        Ok(ReadGrant {
+            bucket,
+            level,
+            audit,
+            reading,
+        })
+    }
+
+    /// The bucket, if the subject may change it by this right. One that it may not know of does
+    /// not exist.
+    pub(crate) async fn changeable(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        right: Right,
+    ) -> Result<ChangeGrant> {
+        let row = self.usable_row(subject, name, right)?;
+        let (Granted { bucket, level }, audit) = self.granted(subject, &row).await?;
+        let permit = Permit {
+            marked: Marked::new(subject, self.inner.label(&row)?),
+            vault: self.clone(),
+            row,
+            right,
+        };
+        Ok(ChangeGrant {
+            bucket,
+            level,
+            audit,
+            permit,
+        })
+    }
+
+    async fn granted(
+        &self,
+        subject: &Subject,
+        row: &Arc<BucketRow>,
+    ) -> Result<(Granted, Option<ObjectAudit>)> {
+        let granted = self.grant(row).await?;
+        let audit = self.inner.tag(row)?.is_watched.then(|| {
+            let (audit, key) = (self.inner.audit.clone(), granted.bucket.key());
+            ObjectAudit::new(audit, subject, &row.name, row.id, &key)
+        });
+        Ok((granted, audit))
+    }
+}
