@@ -1,14 +1,15 @@
 //! What the vault counts, for metrics; what of it is damage is told in the log as well.
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use coffer_store::StoreError;
 use coffer_store::record::Id;
 
 use crate::limits::{DAMAGED_PLACES_TOLD, REPEATS_WINDOW};
+use crate::locks::lock;
 
 /// A snapshot of the counters; all since the vault was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,7 +111,7 @@ struct Places(Mutex<HashMap<(Id, Option<Id>), Instant>>);
 impl Places {
     /// Whether a place is to be told of: it was not told of within a minute, and of few others.
     fn is_news(&self, place: (Id, Option<Id>), now: Instant) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.0);
         told.retain(|_, since| now.duration_since(*since) < REPEATS_WINDOW);
         if told.len() >= DAMAGED_PLACES_TOLD || told.contains_key(&place) {
             return false;

@@ -13,6 +13,8 @@ pub mod limits;
 
 mod error;
 
+mod locks;
+
 mod blocking;
 
 mod cutoff;

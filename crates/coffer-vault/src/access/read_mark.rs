@@ -4,10 +4,12 @@
 //! What every label that may be written dominates anyway, that at the lower end of the clearance
 //! and below, raises no mark. `system.db` has each mark before it is seen here.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use coffer_label::Label;
+
+use crate::locks::lock;
 
 /// A subject's mark. It only rises: what settles a subject gives it another one, so that requests
 /// from before it keep the one they began with.
@@ -72,7 +74,7 @@ impl Mark {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing that runs under this lock panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -10,7 +10,7 @@
 //! What repeats is counted on its own in the first few buckets and levels, and from the first few
 //! addresses.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use coffer_audit::{Outcome, Recorded};
 use futures::future::try_join_all;
@@ -19,6 +19,7 @@ use crate::access::{Act, AuditIdentity};
 use crate::audit::{Facts, event};
 use crate::error::{Result, VaultError};
 use crate::limits::AUDIT_TICK;
+use crate::locks::lock;
 use crate::vault::Vault;
 
 impl Vault {
@@ -102,17 +103,13 @@ impl Vault {
             }
         });
         let audit = &self.inner.audit;
-        *audit.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock);
+        *lock(&audit.clock) = Some(clock);
     }
 
     /// Records the stop and closes the log.
     pub(crate) async fn close_audit(&self) {
         let audit = &self.inner.audit;
-        let clock = audit
-            .clock
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let clock = lock(&audit.clock).take();
         if let Some(clock) = clock {
             clock.abort();
         }

@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::limits::{SIGN_IN_COUNTS, SIGN_IN_FAILURES, SIGN_IN_WINDOW};
+use crate::locks::lock;
 
 /// Failed sign-ins of late.
 #[derive(Debug)]
@@ -103,7 +104,7 @@ impl SignInFailures {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Claimant, Count>> {
         // Nothing that runs under this lock panics half-way through a change.
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.counts)
     }
 }
 

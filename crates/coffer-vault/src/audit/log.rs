@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use coffer_audit::{
@@ -19,6 +19,7 @@ use super::rate_limit::{FailureLimit, RateLimit};
 use crate::access::{Act, AuditIdentity as _, Subject};
 use crate::error::{Result, VaultError};
 use crate::limits::{REPEATS_KEPT, STRANGERS_TOLD};
+use crate::locks::lock;
 use crate::system::System;
 
 /// What the audit key is derived with from the keystore's system key.
@@ -121,7 +122,7 @@ impl Audit {
         if let Some(log) = self.log.get() {
             return Ok(log);
         }
-        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let _opening = lock(&self.opening);
         if let Some(log) = self.log.get() {
             return Ok(log);
         }
@@ -256,7 +257,7 @@ impl Audit {
     fn move_anchor(&self, system: &System) -> Result<()> {
         let Some(log) = self.log() else { return Ok(()) };
         let last = log.last();
-        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut anchor = lock(&self.anchor);
         if *anchor != Some(last) && last.sequence > 0 {
             system.set_audit_anchor(&last)?;
             *anchor = Some(last);

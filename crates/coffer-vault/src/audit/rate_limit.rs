@@ -1,13 +1,14 @@
 //! What happens again and again: the first time is told at once, the rest as a count a minute.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 use coffer_audit::Event;
 
 use crate::access::Act;
 use crate::limits::{ACT_FAILURES_MAX, PLACES_TOLD, REPEATS_KEPT, REPEATS_WINDOW};
+use crate::locks::lock;
 
 /// Details that tell one kind of events from another, beside act, outcome and actor.
 const TELLING: [&str; 2] = ["reason", "claimed"];
@@ -34,7 +35,7 @@ type ActorAndAct = (String, Act);
 impl FailureLimit {
     /// Counts one.
     pub(crate) fn add(&self, actor: String, act: Act, now: Instant) {
-        let mut failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = lock(&self.0);
         if failed.len() >= REPEATS_KEPT {
             failed.retain(|_, (since, _)| now.duration_since(*since) < REPEATS_WINDOW);
         }
@@ -47,7 +48,7 @@ impl FailureLimit {
 
     /// Whether so many failed within a minute that no more are begun.
     pub(crate) fn are_too_many(&self, actor: &str, act: Act, now: Instant) -> bool {
-        let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = lock(&self.0);
         let found = failed.get(&(actor.to_owned(), act));
         found.is_some_and(|(since, count)| {
             *count >= ACT_FAILURES_MAX && now.duration_since(*since) < REPEATS_WINDOW
@@ -151,7 +152,7 @@ impl RateLimit {
     }
 
     fn kinds(&self) -> MutexGuard<'_, Kinds> {
-        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kinds)
     }
 }
 

@@ -12,12 +12,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use tokio::sync::Notify;
 use tokio::task::futures::TaskLocalFuture;
 
 use crate::limits::CONNECTIONS_NOTED_MIN;
+use crate::locks::lock;
 
 tokio::task_local! {
     static CURRENT: ConnectionCutoff;
@@ -179,7 +180,7 @@ impl Connections {
     }
 
     fn noted(&self) -> MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.noted)
     }
 }
 

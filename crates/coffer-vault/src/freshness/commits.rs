@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use coffer_durable::now_ms;
 use coffer_keys::{Anchor, Keystore};
 use coffer_store::record::Id;
 
 use crate::error::{Result, Rollback, RollbackOf, VaultError};
+use crate::locks::lock;
 
 /// The highest count of commits of each catalog: as it is held, or as it was seen since.
 #[derive(Default)]
@@ -99,6 +100,6 @@ impl Commits {
     }
 
     fn highest(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
-        self.highest.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.highest)
     }
 }

@@ -16,7 +16,7 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use coffer_audit::{Hash, Recorded};
@@ -28,6 +28,7 @@ use crate::audit::Audit;
 use crate::data_folder::{Folder, failed};
 use crate::error::{Result, VaultError};
 use crate::limits::{KEYSTORE_HOLDS_EVERY, TOKEN_HOLDS_EVERY};
+use crate::locks::lock;
 use crate::system::System;
 
 mod commits;
@@ -200,7 +201,7 @@ impl Freshness {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // What is written is noted in single assignments after it was.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

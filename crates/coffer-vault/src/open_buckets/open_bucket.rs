@@ -1,7 +1,7 @@
 //! A bucket that is open: its catalog, its blobs and its key.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use coffer_keys::BucketKey;
 use coffer_store::record::Id;
@@ -10,6 +10,7 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 
 use crate::cutoff::{Connections, Holder, Signal};
 use crate::error::{Result, VaultError};
+use crate::locks::{read, write};
 
 /// A bucket whose catalog is open.
 pub(crate) struct OpenBucket {
@@ -45,14 +46,14 @@ impl OpenBucket {
 
     /// The bucket's key as it is now.
     pub(crate) fn key(&self) -> BucketKey {
-        let key = self.key.read().unwrap_or_else(PoisonError::into_inner);
+        let key = read(&self.key);
         key.clone()
     }
 
     /// Takes a rotated key: every commit that begins after this returns is under it, and none is
     /// under way that is not.
     pub(crate) async fn take_key(&self, key: BucketKey) {
-        *self.key.write().unwrap_or_else(PoisonError::into_inner) = key;
+        *write(&self.key) = key;
         // Commits look at the key only after they took their guard.
         self.no_commit_under_way().await;
     }

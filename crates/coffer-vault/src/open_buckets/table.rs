@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use coffer_keys::Keystore;
 use coffer_store::record::Id;
@@ -18,6 +18,7 @@ use crate::cutoff::Connections;
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::freshness::Commits;
+use crate::locks::lock;
 
 /// Buckets that are not opened any more, as [`OpenBuckets::bar`] met them.
 pub(crate) struct Barred {
@@ -204,7 +205,7 @@ impl OpenBuckets {
     }
 
     fn totals(&self) -> std::sync::MutexGuard<'_, HashMap<Id, Totals>> {
-        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.totals)
     }
 
     /// All that are open.
@@ -254,7 +255,7 @@ impl OpenBuckets {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Slots> {
         // Nothing that runs under this lock panics half-way through a change.
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.slots)
     }
 }
 

@@ -1,10 +1,12 @@
 //! How many multipart uploads are open, and thus keep the bytes of their parts.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use coffer_store::Catalog;
 use coffer_store::record::Id;
+
+use crate::locks::lock;
 
 /// How many uploads each bucket had open when it was last looked at. A bucket that is closed has no
 /// fewer or more than it had then.
@@ -32,6 +34,6 @@ impl OpenUploads {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

@@ -6,7 +6,7 @@
 //! the old generation is destroyed as an erase destroys keys. Objects are not touched, catalogs
 //! not rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use coffer_audit::Outcome;
@@ -23,6 +23,7 @@ use crate::error::{Result, VaultError};
 use crate::limits::{
     REWRAP_COMMIT, REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX,
 };
+use crate::locks::lock;
 use crate::open_buckets::OpenBucket;
 use crate::system::Kind;
 use crate::vault::{Rotation, Rotations, Vault};
@@ -344,13 +345,11 @@ impl Vault {
     }
 
     fn rotating(&self) -> MutexGuard<'_, Rotations> {
-        let rotations = &self.inner.rotations;
-        rotations.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner.rotations)
     }
 
     fn rotation_tasks(&self) -> MutexGuard<'_, Vec<tokio::task::JoinHandle<()>>> {
-        let tasks = &self.inner.rotation_tasks;
-        let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.inner.rotation_tasks);
         tasks.retain(|task| !task.is_finished());
         tasks
     }

@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use coffer_keys::LevelEntry;
 use coffer_label::Label;
@@ -17,6 +15,7 @@ use rusqlite::{Connection, Transaction};
 
 use crate::access::BucketName;
 use crate::error::{Result, VaultError};
+use crate::locks::{lock, read, write};
 
 mod anchor;
 
@@ -202,11 +201,11 @@ impl System {
     }
 
     fn rows(&self) -> RwLockReadGuard<'_, Buckets> {
-        self.buckets.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.buckets)
     }
 
     fn buckets_mut(&self) -> RwLockWriteGuard<'_, Buckets> {
-        self.buckets.write().unwrap_or_else(PoisonError::into_inner)
+        write(&self.buckets)
     }
 
     /// Adds a bucket. One whose row is in doubt appears as soon as it is known to be there.
@@ -285,7 +284,7 @@ impl System {
     /// The database, which no other request reads or changes meanwhile.
     pub(crate) fn held(&self) -> Held<'_> {
         // A panic under the lock leaves SQLite's transaction to be rolled back, nothing half done.
-        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        let link = lock(&self.link);
         Held { system: self, link }
     }
 }

@@ -1,7 +1,7 @@
 //! Subjects in the system database, and in memory.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
 use coffer_durable::now_ms;
 use coffer_label::{Clearance, Label};
@@ -14,6 +14,7 @@ use super::System;
 use crate::access::{Grants, Mark, Rights, Roles, Subject};
 use crate::error::{Result, VaultError};
 use crate::limits::SUBJECT_COUNT_MAX;
+use crate::locks::{read, write};
 
 /// All subjects, by access key id and by name.
 #[derive(Default)]
@@ -305,14 +306,12 @@ impl System {
     }
 
     fn subjects(&self) -> RwLockReadGuard<'_, Subjects> {
-        self.subjects.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.subjects)
     }
 
     pub(super) fn subjects_mut(&self) -> RwLockWriteGuard<'_, Subjects> {
         // Nothing that runs under this lock panics half-way through a change.
-        self.subjects
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
+        write(&self.subjects)
     }
 }
 

@@ -1,12 +1,13 @@
 //! When it is held how far everything has come: with each administrative act, every few seconds,
 //! and at the end.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::access::Role;
 use crate::error::{Result, VaultError};
 use crate::freshness::Occasion;
 use crate::limits::ANCHOR_EVERY;
+use crate::locks::lock;
 use crate::open_buckets::see_commits;
 use crate::vault::{Inner, Vault};
 
@@ -58,8 +59,7 @@ impl Vault {
     }
 
     fn holding(&self) -> std::sync::MutexGuard<'_, Option<tokio::task::JoinHandle<()>>> {
-        let holding = self.inner.holding.lock();
-        holding.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner.holding)
     }
 }
 

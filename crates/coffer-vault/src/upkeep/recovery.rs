@@ -2,7 +2,7 @@
 //! deletion was interrupted, and blob files that no catalog refers to.
 
 use std::collections::HashSet;
-use std::sync::{MutexGuard, PoisonError, Weak};
+use std::sync::{MutexGuard, Weak};
 
 use coffer_store::record::Id;
 use coffer_store::{Catalog, Swept};
@@ -12,6 +12,7 @@ use crate::blocking::blocking;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::UPLOADS_LOOK;
+use crate::locks::lock;
 use crate::vault::{Inner, Vault};
 
 impl Vault {
@@ -40,10 +41,7 @@ impl Vault {
     }
 
     fn recovery(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.inner
-            .recovery
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner.recovery)
     }
 
     /// Removes buckets that have a key but no row. Such a bucket is empty, for it was being made or

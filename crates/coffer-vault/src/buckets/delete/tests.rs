@@ -1,13 +1,14 @@
 //! Deletions and puts that meet.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use coffer_store::record::{Details, NewContent, NewObject, ObjectName, Precondition, Tags};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
+use crate::locks::lock;
 use crate::vault::Granted;
 
 use super::*;
@@ -63,7 +64,7 @@ async fn nothing_is_put_into_a_bucket_whose_deletion_has_begun() {
         noted.lock().unwrap().push(step);
     }));
     vault.delete_bucket(&subject, &name).await.unwrap();
-    let steps = steps.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let steps = lock(&steps).clone();
     assert_eq!(steps, ["row removed", "catalog closed", "key destroyed"]);
     vault.inner.probe.lock().unwrap().take();
     let granted = vault.grant(&row).await;
