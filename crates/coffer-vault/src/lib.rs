@@ -2,7 +2,7 @@
 //!
 //! Front doors translate a protocol into calls on a [`Vault`] and hold no policy. Every call names
 //! a [`Subject`]; the vault decides by the subject's clearance and the label of the bucket's level
-//! ([`monitor`]), then acts: keys come from the keystore, bytes are sealed and opened on their way
+//! (`access`), then acts: keys come from the keystore, bytes are sealed and opened on their way
 //! to and from the store.
 //!
 //! A bucket that a subject may not read does not exist for it.

@@ -172,8 +172,8 @@ fn look(
     }
 }
 
-/// Only as many catalogs are looked at as a start has time for: a request that opens one of the others
-/// meets it then.
+/// Only as many catalogs are looked at as a start has time for: a request that opens one of the
+/// others meets it then.
 fn look_at_catalogs(
     folder: &Folder,
     keystore: &Keystore,

@@ -1,5 +1,5 @@
-//! What a subject may use, and what comes of its reading: a subject that may write at several labels
-//! is not to carry down what it read at a high one.
+//! What a subject may use, and what comes of its reading: a subject that may write at several
+//! labels is not to carry down what it read at a high one.
 //!
 //! So whatever answers with something that a bucket holds (objects, names, tags, parts, or whether
 //! they are there) first raises the subject's mark to the bucket's label, durably. A write asks

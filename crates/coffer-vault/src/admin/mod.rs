@@ -1,5 +1,5 @@
-//! What administrators, custodians and auditors do: levels, subjects, the keystore, imports, sign-ins,
-//! and queries of the audit log.
+//! What administrators, custodians and auditors do: levels, subjects, the keystore, imports,
+//! sign-ins, and queries of the audit log.
 //!
 //! What takes the approval of others is in `approvals`.
 

@@ -121,8 +121,8 @@ impl Vault {
     }
 }
 
-/// Whether an id that no subject has looks like one: what was sent for it may be a secret in the wrong
-/// place, and those are longer and have other characters.
+/// Whether an id that no subject has looks like one: what was sent for it may be a secret in the
+/// wrong place, and those are longer and have other characters.
 fn is_shaped(id: &str) -> bool {
     let is_of_ids = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
     id.len() <= CLAIMED_ID_MAX_CHARS && !id.is_empty() && id.bytes().all(is_of_ids)

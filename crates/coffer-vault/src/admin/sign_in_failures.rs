@@ -1,4 +1,5 @@
-//! Failed sign-ins, counted for each address and what it claimed, so that secrets can not be guessed quickly.
+//! Failed sign-ins, counted for each address and what it claimed, so that secrets are not
+//! guessed quickly.
 //!
 //! Who fails often is not heard for a while. Only the address that failed is concerned: no one can
 //! keep a subject out by guessing from elsewhere.

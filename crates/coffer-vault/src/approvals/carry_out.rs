@@ -92,22 +92,24 @@ impl Vault {
                 .move_root(&to, secrets)
                 .await
                 .map(|()| GuardedOutcome::Rerooted),
-            GuardedAct::AuditPrune { before_ms } => {
-                let mut details = request.wanted.facts();
-                details.extend(request.people());
-                details.retain(|_, value| !value.is_empty());
-                let details = details.into_iter().collect();
-                let audit = self.inner.audit.clone();
-                blocking(move || {
-                    let log = audit.log().ok_or(VaultError::ShuttingDown)?;
-                    let pruned = log.prune(before_ms, details);
-                    pruned
-                        .map(GuardedOutcome::Pruned)
-                        .map_err(VaultError::AuditUnavailable)
-                })
-                .await
-            }
+            GuardedAct::AuditPrune { before_ms } => self.prune(&request, before_ms).await,
         }
+    }
+
+    async fn prune(&self, request: &ApprovalRequest, before_ms: i64) -> Result<GuardedOutcome> {
+        let mut details = request.wanted.facts();
+        details.extend(request.people());
+        details.retain(|_, value| !value.is_empty());
+        let details = details.into_iter().collect();
+        let audit = self.inner.audit.clone();
+        blocking(move || {
+            let log = audit.log().ok_or(VaultError::ShuttingDown)?;
+            let pruned = log.prune(before_ms, details);
+            pruned
+                .map(GuardedOutcome::Pruned)
+                .map_err(VaultError::AuditUnavailable)
+        })
+        .await
     }
 
     fn level_of(&self, bucket: Id) -> Result<(LevelEntry, BucketEntry)> {

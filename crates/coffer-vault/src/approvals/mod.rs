@@ -1,5 +1,5 @@
-//! Acts that may take the approval of other custodians: erases, exports, rotations, moves of the root
-//! key, and pruning the audit log.
+//! Acts that may take the approval of other custodians: erases, exports, rotations, moves of the
+//! root key, and pruning the audit log.
 //!
 //! How they are carried out is in `erase`, `rotation` and `admin`.
 

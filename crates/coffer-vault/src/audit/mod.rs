@@ -1,5 +1,5 @@
-//! What is recorded, and how: the audit log, what a record says, accesses to objects, and what is only
-//! counted because it repeats.
+//! What is recorded, and how: the audit log, what a record says, accesses to objects, and what is
+//! only counted because it repeats.
 //!
 //! When an act is recorded is decided by `acts`; what auditors are shown of it is in `admin`.
 

@@ -1,9 +1,9 @@
 //! Deleting empty buckets: row, key and folder go, in this order.
 //!
-//! A request that looked the row up before may reach the bucket only now. So it stays among the open ones,
-//! deleted, until its folder is gone: a latecomer finds it there and commits nothing, and does not
-//! open the catalog anew. After that there is no key any more. Without its row the bucket is
-//! deleted: what can't be removed then is left to the next start.
+//! A request that looked the row up before may reach the bucket only now. So it stays among the
+//! open ones, deleted, until its folder is gone: a latecomer finds it there and commits nothing,
+//! and does not open the catalog anew. After that there is no key any more. Without its row the
+//! bucket is deleted: what can't be removed then is left to the next start.
 
 use std::sync::Arc;
 

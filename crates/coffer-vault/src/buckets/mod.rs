@@ -1,9 +1,10 @@
 //! Buckets: made, listed, tagged, deleted when they are empty. `erase` destroys those that are not.
 //!
-//! A bucket is made in three durable steps: its key in the keystore, its folder with an empty catalog,
-//! its row in the system database; only the row makes it exist. When it is deleted, row, key and folder
-//! go, in this order. What is left when the server dies in between has a key but no row, and an empty
-//! catalog, or is a folder that the system database calls doomed: recovery removes it.
+//! A bucket is made in three durable steps: its key in the keystore, its folder with an empty
+//! catalog, its row in the system database; only the row makes it exist. When it is deleted, row,
+//! key and folder go, in this order. What is left when the server dies in between has a key but no
+//! row, and an empty catalog, or is a folder that the system database calls doomed: recovery
+//! removes it.
 
 mod folder;
 

@@ -3,9 +3,10 @@
 //! A front door gives each connection a [`ConnectionCutoff`] and serves its requests within
 //! [`ConnectionCutoff::scope`]. Every bucket that such a request is granted notes the connection.
 //! When the bucket's key is destroyed, all connections that it has noted are cut: the front door
-//! then drops the connection with whatever waits to be sent. So nothing that was opened leaves after the
-//! erase was acknowledged, not even what lay in a buffer of the kernel's. A subject notes the
-//! connections that it asks by in the same way, and they are cut when its access key is disabled.
+//! then drops the connection with whatever waits to be sent. So nothing that was opened leaves
+//! after the erase was acknowledged, not even what lay in a buffer of the kernel's. A subject notes
+//! the connections that it asks by in the same way, and they are cut when its access key is
+//! disabled.
 //!
 //! A connection that once was granted the bucket is cut as well when it is idle by then: its
 //! client connects anew.

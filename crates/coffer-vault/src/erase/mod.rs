@@ -1,5 +1,5 @@
-//! Erasing a level or a bucket with its keys, at once: the steps, the journal that lets a start complete
-//! them, and the receipts.
+//! Erasing a level or a bucket with its keys, at once: the steps, the journal that lets a start
+//! complete them, and the receipts.
 //!
 //! Whose approval an erase takes is in `approvals`; empty buckets are deleted in `buckets`.
 

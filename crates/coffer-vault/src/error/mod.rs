@@ -4,10 +4,13 @@ use coffer_audit::AuditError;
 use coffer_keys::KeysError;
 use coffer_store::StoreError;
 use coffer_store::record::Id;
-use rustix::io::Errno;
+
+mod from_store;
 
 mod rollback;
 
+pub use self::from_store::files_run_out;
+pub(crate) use self::from_store::is_out_of_files;
 pub use self::rollback::{Rollback, RollbackOf};
 
 use self::rollback::listed;
@@ -284,8 +287,8 @@ pub enum VaultError {
     },
     /// An erase has begun and could not be completed yet.
     #[error(
-        "the keys can't be destroyed everywhere yet: {source}; they can not be used any more. Put that right \
-         and ask for the erase again, or restart the server: it completes it"
+        "the keys can't be destroyed everywhere yet: {source}; they can't be used any more. Put \
+         that right and ask for the erase again, or restart the server: it completes it"
     )]
     EraseUnsettled {
         /// What failed.
@@ -352,9 +355,7 @@ impl VaultError {
             other => other,
         }
     }
-}
 
-impl VaultError {
     /// Why an act was not begun, in a word for the audit log, where what repeats is counted by it.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
@@ -368,41 +369,6 @@ impl VaultError {
             Self::TooManyFailures => "failed too often",
             Self::Invalid { .. } => "invalid",
             _ => "can't be done",
-        }
-    }
-}
-
-/// SQLITE_CANTOPEN.
-const CANNOT_OPEN: i32 = 14;
-
-/// Whether the system refused to open one more file.
-pub(crate) fn is_out_of_files(error: &std::io::Error) -> bool {
-    let codes = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
-    error
-        .raw_os_error()
-        .is_some_and(|code| codes.contains(&code))
-}
-
-/// Whether no file can be opened at the moment, for too many are.
-pub fn files_run_out() -> bool {
-    std::fs::File::open("/dev/null").is_err_and(|error| is_out_of_files(&error))
-}
-
-impl From<StoreError> for VaultError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Full => Self::StorageFull,
-            StoreError::InDoubt => Self::InDoubt,
-            StoreError::PreconditionFailed => Self::PreconditionFailed,
-            StoreError::NoSuchUpload => Self::NoSuchUpload,
-            StoreError::PartChanged { number } => Self::InvalidPart { number },
-            StoreError::Damaged { .. } => Self::Damaged,
-            StoreError::Io { source, .. } if is_out_of_files(&source) => Self::OutOfFiles,
-            // SQLite doesn't say why it could not open a file.
-            StoreError::Database { code } if code & 0xff == CANNOT_OPEN && files_run_out() => {
-                Self::OutOfFiles
-            }
-            other => Self::Store(other),
         }
     }
 }

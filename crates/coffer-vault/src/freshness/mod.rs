@@ -213,8 +213,8 @@ impl State {
         by_anchor.max(held.system_commits)
     }
 
-    /// Has the source hold the keystore. A source that can't be written keeps no request from working:
-    /// it is told, and tried again.
+    /// Has the source hold the keystore. A source that can't be written keeps no request from
+    /// working: it is told, and tried again.
     fn hold_outside(&mut self, keystore: &Keystore, occasion: Occasion) {
         let generation = keystore.generation();
         let is_sparing = keystore.keeping() == Keeping::InToken

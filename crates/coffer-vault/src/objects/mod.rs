@@ -1,4 +1,5 @@
-//! Objects and multipart uploads: what front doors ask of them, and how their bytes come in and go out.
+//! Objects and multipart uploads: what front doors ask of them, and how their bytes come in and go
+//! out.
 //!
 //! Whether a subject may is decided in `acts`; catalogs and blobs are `coffer-store`'s.
 

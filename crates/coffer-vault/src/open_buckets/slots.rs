@@ -53,8 +53,8 @@ impl Slots {
         surplus
     }
 
-    /// Removes the slot unused for longest among those that are not in use, with its bucket, if it was
-    /// opened.
+    /// Removes the slot unused for longest among those that are not in use, with its bucket, if it
+    /// was opened.
     fn take_idle(&mut self) -> Option<Option<Arc<OpenBucket>>> {
         let idle = |slot: &Arc<Slot>| {
             let is_held = |bucket: &Arc<OpenBucket>| Arc::strong_count(bucket) > 1;

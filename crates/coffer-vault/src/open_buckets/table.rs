@@ -105,7 +105,8 @@ impl OpenBuckets {
         };
         let bucket = slot.bucket.get_or_try_init(open).await?;
         if slot.is_barred() {
-            // The erase that barred it cut those that were open, and may have given up waiting for others.
+            // The erase that barred it cut those that were open, and may have given up waiting for
+            // others.
             if !bucket.is_cut() {
                 bucket.cut_late().await;
             }

@@ -1,10 +1,10 @@
 //! The connection to `system.db`, and whether it is certain what that holds.
 //!
 //! A commit that failed may stand all the same: its frames may be in the log although they could
-//! not be synced, and the next that opens the database finds them. So a failed commit is *in doubt*.
-//! The connection is dropped, the log made durable as it is, and the database opened anew: then the
-//! number of its commits tells whether the change happened. Until that succeeds nothing is read or
-//! changed, and what the change was about is not used.
+//! not be synced, and the next that opens the database finds them. So a failed commit is *in
+//! doubt*. The connection is dropped, the log made durable as it is, and the database opened anew:
+//! then the number of its commits tells whether the change happened. Until that succeeds nothing is
+//! read or changed, and what the change was about is not used.
 //!
 //! A page whose seal does not verify spoils the connection, not the database: it is opened anew,
 //! and whatever does not need that page works.

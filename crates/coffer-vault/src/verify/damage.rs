@@ -84,7 +84,8 @@ impl Walk {
         }
     }
 
-    /// Tells of damage that was counted already: what reads a catalog counts the damage that it meets.
+    /// Tells of damage that was counted already: what reads a catalog counts the damage that it
+    /// meets.
     async fn counted_damage(
         &mut self,
         bucket: &BucketName,

@@ -1,0 +1,59 @@
+//! What is asked for of a subject, checked.
+
+use coffer_durable::now_ms;
+use coffer_label::Clearance;
+
+use crate::error::{Result, VaultError};
+use crate::limits::SUBJECT_NAME_BYTES;
+
+pub(super) fn check_trust(clearance: &Clearance, is_trusted: bool) -> Result<()> {
+    if is_trusted && clearance.low() == clearance.high() {
+        Err(VaultError::Invalid {
+            what: "a clearance of one level needs no trust: only a range LOW..HIGH can be trusted",
+        })
+    } else {
+        Ok(())
+    }
+}
+
+pub(super) fn check_name(name: &str) -> Result<()> {
+    let alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = name.as_bytes();
+    let good = bytes.len() <= SUBJECT_NAME_BYTES
+        && alphanumeric(bytes.first())
+        && alphanumeric(bytes.last())
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._@-".contains(byte));
+    if good {
+        Ok(())
+    } else {
+        Err(VaultError::Invalid {
+            what: "a subject's name is 1 to 63 letters and digits, with . _ @ and - between them",
+        })
+    }
+}
+
+pub(super) fn check_expiry(expires_ms: Option<i64>) -> Result<()> {
+    match expires_ms {
+        Some(expires_ms) if expires_ms <= now_ms() => Err(VaultError::Invalid {
+            what: "an access key can't expire in the past: disable it",
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_subjects() {
+        for good in ["a", "Ann.Lee@example.org", "ci-42_x", &"n".repeat(63)] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "a.", "a b", "a/b", "ä", "a\n", &"n".repeat(64)] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+    }
+}

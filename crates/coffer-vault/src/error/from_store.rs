@@ -1,0 +1,41 @@
+//! Errors of the store, and of files, as the vault tells them.
+
+use coffer_store::StoreError;
+use rustix::io::Errno;
+
+use super::VaultError;
+
+/// SQLITE_CANTOPEN.
+const CANNOT_OPEN: i32 = 14;
+
+/// Whether the system refused to open one more file.
+pub(crate) fn is_out_of_files(error: &std::io::Error) -> bool {
+    let codes = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
+}
+
+/// Whether no file can be opened at the moment, for too many are.
+pub fn files_run_out() -> bool {
+    std::fs::File::open("/dev/null").is_err_and(|error| is_out_of_files(&error))
+}
+
+impl From<StoreError> for VaultError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Full => Self::StorageFull,
+            StoreError::InDoubt => Self::InDoubt,
+            StoreError::PreconditionFailed => Self::PreconditionFailed,
+            StoreError::NoSuchUpload => Self::NoSuchUpload,
+            StoreError::PartChanged { number } => Self::InvalidPart { number },
+            StoreError::Damaged { .. } => Self::Damaged,
+            StoreError::Io { source, .. } if is_out_of_files(&source) => Self::OutOfFiles,
+            // SQLite doesn't say why it could not open a file.
+            StoreError::Database { code } if code & 0xff == CANNOT_OPEN && files_run_out() => {
+                Self::OutOfFiles
+            }
+            other => Self::Store(other),
+        }
+    }
+}
