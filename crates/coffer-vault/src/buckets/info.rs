@@ -6,7 +6,9 @@ use coffer_label::Label;
 use coffer_store::Totals;
 use coffer_store::record::Id;
 
-use crate::access::{Act, Actor, BucketName, Right, Role, Subject, is_marked_by, may_know, may_use};
+use crate::access::{
+    Act, Actor, BucketName, Right, Role, Subject, is_marked_by, may_know, may_use,
+};
 use crate::audit::Facts;
 use crate::counters::add;
 use crate::error::{Result, VaultError};

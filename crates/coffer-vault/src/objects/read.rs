@@ -139,14 +139,6 @@ impl Vault {
     }
 }
 
-async fn no_object(
-    watch: Option<&ObjectAudit>,
-    act: &'static str,
-    name: &ObjectName,
-) -> VaultError {
-    absent(watch, act, On::Object(name), VaultError::NoSuchObject).await
-}
-
 /// Where the part that was asked for lies. Read before the object itself: should the object be
 /// replaced in between, the range is checked against the new one like any other.
 async fn part_range(

@@ -16,7 +16,7 @@ use coffer_store::record::Id;
 use coffer_store::{HeldKey, KeyPlace};
 
 use crate::access::{Act, Actor, Role};
-use crate::audit::SERVER;
+use crate::audit::{Facts, SERVER};
 use crate::blocking::blocking;
 use crate::erase::settle;
 use crate::error::{Result, VaultError};
