@@ -2,8 +2,10 @@
 
 import shutil
 
+import pytest
+
 from harness.administration import make_subject, run
-from harness.server import coffer
+from harness.server import StartError, coffer
 
 PAGE_BYTES = 4096
 
@@ -62,3 +64,71 @@ def test_every_page_of_the_servers_database(own_server, tmp_path):
     # All but the pages that these acts need.
     assert disabled >= 2 * (pages - 1 - 4), f"{disabled} of {2 * (pages - 1)}"
     assert erased >= pages - 1 - 6, f"{erased} of {pages - 1}"
+
+
+def start_refused(server):
+    server.log_path.unlink(missing_ok=True)
+    with pytest.raises(StartError) as caught:
+        server.start()
+    return caught.value.log.strip().splitlines()[-1]
+
+
+def test_a_start_that_a_damaged_page_stops_says_which_and_what_helps(own_server, tmp_path):
+    server = own_server("stopped").start()
+    make_subject(server, "ann", "default", "--roles", "data-user")
+    run(server, "level", "create", "passing", "--rank", "2")
+    run(server, "level", "erase", "passing", "--yes")
+    assert server.stop() == 0
+    database = server.data / "system.db"
+    whole = tmp_path / "whole"
+    shutil.copytree(server.data, whole)
+    stopped = 0
+    for page in range(database.stat().st_size // PAGE_BYTES):
+        flip(database, page)
+        try:
+            server.start()
+        except StartError as error:
+            stopped += 1
+            said = error.log.strip().splitlines()[-1]
+            assert f"{database} is damaged" in said and "put a copy of it back" in said, said
+            assert page == 0 or f"page {page + 1}" in said, said
+        else:
+            server.kill()
+        server.log_path.unlink(missing_ok=True)
+        shutil.rmtree(server.data)
+        shutil.copytree(whole, server.data)
+    assert stopped > 3
+    server.start()
+
+
+def test_a_damaged_log_of_the_servers_database_is_told_with_what_helps(own_server, tmp_path):
+    server = own_server("log").start()
+    for name in ("ann", "bob", "cleo"):
+        make_subject(server, name, "default", "--roles", "data-user")
+    server.kill()
+    saved = {name: (server.data / name).read_bytes() for name in ("system.db", "system.db-wal")}
+    log = server.data / "system.db-wal"
+    for offset in (16, len(saved["system.db-wal"]) // 2):
+        damaged = bytearray(saved["system.db-wal"])
+        damaged[offset] ^= 4
+        log.write_bytes(damaged)
+        for _ in range(2):
+            said = start_refused(server)
+            assert f"{log} is damaged" in said and "put copies of" in said, said
+        assert log.read_bytes() == damaged
+    # Both put back, as it says.
+    sockets = shutil.ignore_patterns("admin.sock")
+    shutil.copytree(server.data, tmp_path / "damaged", ignore=sockets)
+    for name, content in saved.items():
+        (server.data / name).write_bytes(content)
+    server.start()
+    assert "cleo" in run(server, "subject", "list")
+    server.kill()
+    # Or without the log.
+    shutil.rmtree(server.data)
+    shutil.copytree(tmp_path / "damaged", server.data)
+    log.unlink()
+    assert "ROLLBACK" in start_refused(server)
+    server.arguments = ["--accept-rollback"]
+    server.start()
+    assert "first" in run(server, "subject", "list")

@@ -1,5 +1,7 @@
 //! The vault's errors in S3's words.
 
+use std::borrow::Cow;
+
 use coffer_vault::{VaultError, files_run_out};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use s3s::{S3Error, S3ErrorCode, s3_error};
@@ -7,7 +9,11 @@ use s3s::{S3Error, S3ErrorCode, s3_error};
 use crate::http::dates::http_date;
 
 /// A code that s3s has no name for.
-pub(crate) fn custom(code: &'static str, status: StatusCode, message: &'static str) -> S3Error {
+pub(crate) fn custom(
+    code: &'static str,
+    status: StatusCode,
+    message: impl Into<Cow<'static, str>>,
+) -> S3Error {
     let mut error = S3Error::with_message(S3ErrorCode::Custom(code.into()), message);
     error.set_status_code(status);
     error
@@ -104,6 +110,14 @@ fn from_writing(error: VaultError) -> S3Error {
             StatusCode::INSUFFICIENT_STORAGE,
             "The server's storage is full: nothing was stored. Delete objects or add space, then \
              try again.",
+        ),
+        VaultError::NoRoomForLog { needed_bytes, .. } => custom(
+            "StorageFull",
+            StatusCode::INSUFFICIENT_STORAGE,
+            format!(
+                "The server's storage is full: nothing was stored, and the bucket can't be used \
+                 until the operator has freed {needed_bytes} bytes"
+            ),
         ),
         other => from_server(other),
     }

@@ -14,6 +14,12 @@ pub enum StoreError {
     /// No space is left, or a quota is used up.
     #[error("the storage is full")]
     Full,
+    /// A log that was left can't be made durable, for there is no room for a copy of it.
+    #[error("no room to make the log durable: free {needed_bytes} bytes")]
+    NoRoomForLog {
+        /// How long the copy is.
+        needed_bytes: u64,
+    },
     /// A commit failed half-way: what was written may stand, or not. Whatever it would have made
     /// superfluous, and whatever it needs, must stay.
     #[error("it is in doubt whether this was stored: the commit failed half-way")]

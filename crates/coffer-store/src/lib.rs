@@ -36,5 +36,6 @@ pub use catalog::objects::{DeleteOutcome, PutOutcome};
 pub use catalog::open::{CATALOG, CATALOG_FILE, Catalog};
 pub use catalog::rewrap::{HeldKey, KeyPlace};
 pub use database::doubt::keep_in_doubt;
+pub use database::log::LOG_DAMAGED;
 pub use database::sealed::Database;
 pub use error::{Result, StoreError};

@@ -58,22 +58,10 @@ impl Inner {
         let keystore = open_keystore(&keys, options.source.as_ref(), &options.secrets)?;
         let keystore = Arc::new(keystore);
         let system = open_system(&folder, &keystore)?;
-        let freshness = Freshness::open(&folder, keystore.clone())?;
-        let found = look(
-            &folder,
-            &keystore,
-            &system,
-            &freshness,
-            options.accept_rollback,
-        )?;
         let first_start = !system.has_subjects();
-        if first_start {
-            make_first_subject(&folder, &keystore, &system)?;
-        }
-        let known = freshness.known_record(&system)?;
-        let audit = Audit::open(folder.audit(), keystore.clone(), &system, known)?;
-        freshness.accept(&found, &folder, &system, &audit)?;
-        complete_interrupted(&system, &keystore, &audit)?;
+        let put_in_order = put_in_order(&folder, &keystore, &system, options.accept_rollback);
+        let (freshness, audit) =
+            put_in_order.map_err(|error| damage_told(error, &folder, &system))?;
         if let Err(error) = freshness.begin(&system, &audit) {
             tracing::error!(%error, "how new the data is can't be written down for now");
         }
@@ -107,6 +95,26 @@ impl Inner {
             probe: Mutex::default(),
         })
     }
+}
+
+/// Looks at what there is, makes the first subject where there is none, and completes what was
+/// interrupted.
+fn put_in_order(
+    folder: &Folder,
+    keystore: &Arc<Keystore>,
+    system: &System,
+    accepts_rollback: bool,
+) -> Result<(Freshness, Audit)> {
+    let freshness = Freshness::open(folder, keystore.clone())?;
+    let found = look(folder, keystore, system, &freshness, accepts_rollback)?;
+    if !system.has_subjects() {
+        make_first_subject(folder, keystore, system)?;
+    }
+    let known = freshness.known_record(system)?;
+    let audit = Audit::open(folder.audit(), keystore.clone(), system, known)?;
+    freshness.accept(&found, folder, system, &audit)?;
+    complete_interrupted(system, keystore, &audit)?;
+    Ok((freshness, audit))
 }
 
 fn open_keystore(
@@ -143,12 +151,34 @@ fn open_system(folder: &Folder, keystore: &Keystore) -> Result<System> {
             found,
             known,
         },
-        VaultError::Damaged | VaultError::Store(StoreError::Foreign) => VaultError::SystemDamaged {
-            path: path.display().to_string(),
+        VaultError::Store(StoreError::Foreign) => system_damaged(folder, Vec::new()),
+        VaultError::Damaged => {
+            let places = System::damaged_pages(&path, &keystore.system_key());
+            system_damaged(folder, places.unwrap_or_default())
+        }
+        VaultError::NoRoomForLog { needed_bytes, .. } => VaultError::NoRoomForLog {
+            of: path.display().to_string(),
+            needed_bytes,
         },
         other => other,
     };
     System::open(&path, &keystore.system_key()).map_err(unreadable)
+}
+
+fn system_damaged(folder: &Folder, places: Vec<String>) -> VaultError {
+    let path = folder.system_db().display().to_string();
+    VaultError::SystemDamaged { path, places }
+}
+
+/// Says that it is `system.db` where a start met damage there.
+fn damage_told(error: VaultError, folder: &Folder, system: &System) -> VaultError {
+    match error {
+        VaultError::Damaged => match system.find_damage() {
+            Ok(places) if places.is_empty() => VaultError::Damaged,
+            places => system_damaged(folder, places.unwrap_or_default()),
+        },
+        other => other,
+    }
 }
 
 /// Looks for older copies that were put back, and refuses them unless they are to be accepted; and

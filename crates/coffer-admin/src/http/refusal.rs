@@ -154,7 +154,9 @@ impl From<VaultError> for Refusal {
             }
             VaultError::OutOfFiles => (S::SERVICE_UNAVAILABLE, "out_of_files"),
             VaultError::SystemInDoubt => (S::INTERNAL_SERVER_ERROR, "in_doubt"),
-            VaultError::StorageFull => (S::INSUFFICIENT_STORAGE, "storage_full"),
+            VaultError::StorageFull | VaultError::NoRoomForLog { .. } => {
+                (S::INSUFFICIENT_STORAGE, "storage_full")
+            }
             VaultError::Damaged => (S::INTERNAL_SERVER_ERROR, "damaged"),
             VaultError::AuditUnavailable(_) => (S::SERVICE_UNAVAILABLE, "audit_unavailable"),
             VaultError::EndNotRecorded(_) => (S::INTERNAL_SERVER_ERROR, "end_not_recorded"),

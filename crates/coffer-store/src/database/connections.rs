@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use coffer_seal::SecretKey;
 use rusqlite::Connection;
 
-use crate::database::log;
+use crate::database::log::DurableCopy;
 use crate::database::sealed::Database;
 use crate::error::{Result, StoreError};
 
@@ -34,13 +34,24 @@ impl Connections {
         }
     }
 
-    /// A connection that may write. There is one at a time.
+    /// A connection that may write. There is one at a time, and the log is not in doubt.
     pub(crate) fn open(&self) -> Result<Connection> {
-        if self.is_log_in_doubt.load(Ordering::Acquire) {
-            log::make_durable(&self.path)?;
-            self.is_log_in_doubt.store(false, Ordering::Release);
-        }
         self.database.open_again(&self.path, &self.key()?)
+    }
+
+    /// A durable copy of the log, if that is in doubt.
+    pub(crate) fn copy_log_in_doubt(&self) -> Result<Option<DurableCopy>> {
+        let is_in_doubt = self.is_log_in_doubt.load(Ordering::Acquire);
+        is_in_doubt
+            .then(|| DurableCopy::make(&self.path))
+            .transpose()
+    }
+
+    /// Puts the copy in the log's place, while there are no connections.
+    pub(crate) fn settle_log(&self, copy: DurableCopy) -> Result<()> {
+        copy.put()?;
+        self.is_log_in_doubt.store(false, Ordering::Release);
+        Ok(())
     }
 
     /// Writing to the log failed: what it holds is made durable before it is believed again.

@@ -12,7 +12,7 @@
 //!
 //! Only what is certain not to stand is tried again. A commit that fails half-way may stand: its
 //! writes are answered as in doubt, the connection is let go of without touching the log, and the
-//! next one begins when the log is durable as it is (`log.rs`).
+//! next one begins when a durable copy has taken the log's place (`log.rs`).
 //!
 //! Savepoints would do the same at a higher price: SQLite keeps a copy of every page that is
 //! changed under one, and SQLCipher seals these copies.
@@ -316,7 +316,7 @@ impl Shared {
     fn commit(&self, session: &mut Option<Session>, batch: &mut [Box<dyn Write>]) -> Result<()> {
         let current = match session {
             Some(session) => session,
-            None => session.insert(Session::new(self.connections.open()?)?),
+            None => session.insert(self.reopen()?),
         };
         let done = current.transact(|| run_all(current, batch));
         // Also after a failure, for it may stand.
@@ -333,7 +333,7 @@ impl Shared {
                     session.abandon();
                 }
                 // At once, so that no one reads what is not durable. Or else the next write tries.
-                let reopened = self.connections.open().and_then(Session::new);
+                let reopened = self.reopen();
                 // Old pages may be in the log, which is emptied in time.
                 *session = reopened.inspect(Session::note_removed).ok();
             }
@@ -343,6 +343,20 @@ impl Shared {
             Err(_) => *session = None,
         }
         done
+    }
+
+    /// Another session, after the last one was let go of. A log in doubt is replaced by a durable
+    /// copy first. Those who read use it until the copy is made, and wait while it takes its place.
+    fn reopen(&self) -> Result<Session> {
+        let _paused = match self.connections.copy_log_in_doubt()? {
+            Some(copy) => {
+                let paused = self.readers.pause()?;
+                self.connections.settle_log(copy)?;
+                Some(paused)
+            }
+            None => None,
+        };
+        Session::new(self.connections.open()?)
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

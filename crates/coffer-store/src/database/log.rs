@@ -3,14 +3,14 @@
 //! What is read from a log need not be on the disk. A process that was killed may have left frames
 //! that were never synced; and after a sync that failed, Linux takes the pages for written, so that
 //! a later sync succeeds without them. What builds on such a log (new commits behind, a sweep of
-//! what it no longer refers to) would lose it with the next power cut. So it is written once more
-//! and synced: what another process left, to a copy that takes its place; what this one's readers
-//! have open, byte for byte where it is, which makes its pages ones to be written. Whatever was
-//! read is what is on the disk then.
+//! what it no longer refers to) would lose it with the next power cut. So what is read is written
+//! to a copy, synced, and put in the log's place while no connection has it open. Never over the log
+//! itself: a power cut may spoil what is being written over, and what was committed stands there
+//! alone. Without room for the copy the log is not believed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use coffer_durable::sync_folder;
@@ -31,47 +31,81 @@ pub(crate) fn has_log(path: &Path) -> bool {
     fs::metadata(log_of(path)).is_ok_and(|log| log.len() > 0)
 }
 
-/// Takes over what a process before this one left in the log of the database at `path`: makes sure
-/// that nothing in it would be passed over in silence, and makes it durable.
+/// What is told of a log that is damaged before its end.
+pub const LOG_DAMAGED: &str =
+    "catalog: its log is damaged, and what was committed lies behind the damage";
+
+/// Takes over what a process before this one left in the log of the database at `path`, which no
+/// connection has open: makes sure that nothing in it would be passed over in silence, and makes
+/// it durable.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] when there are commits behind a damaged place. Nothing is changed then.
+/// [`StoreError::Damaged`] when there are commits behind a damaged place,
+/// [`StoreError::NoRoomForLog`]. Nothing is changed then.
 pub(crate) fn take_over(path: &Path) -> Result<()> {
-    let log = match File::open(log_of(path)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return renew(path),
-        opened => opened.map_err(failed)?,
-    };
-    let database = File::open(path).map_err(failed)?;
-    if log_frames::has_lost_commits(&log, &database).map_err(failed)? {
-        return Err(StoreError::Damaged {
-            what: "catalog: its log is damaged, and what was committed lies behind the damage",
-            bucket: NO_BUCKET,
-            blob: None,
-        });
+    match File::open(log_of(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => {
+            let log = opened.map_err(failed)?;
+            let database = File::open(path).map_err(failed)?;
+            if log_frames::has_lost_commits(&log, &database).map_err(failed)? {
+                return Err(StoreError::Damaged {
+                    what: LOG_DAMAGED,
+                    bucket: NO_BUCKET,
+                    blob: None,
+                });
+            }
+        }
     }
-    renew(path)
+    DurableCopy::make(path)?.put()
 }
 
-/// Makes the log of the database at `path` durable, which no connection has open: by a copy in its
-/// place, for a power cut may spoil what is being written over, and what was committed stands there
-/// alone. Where there is no room for a copy, it is made durable where it is.
-fn renew(path: &Path) -> Result<()> {
-    let log = log_of(path);
-    let mut copy = log.clone().into_os_string();
-    copy.push(".new");
-    let copy = PathBuf::from(copy);
-    let renewed = File::open(&log).and_then(|from| copy_durably(from, &copy));
-    let renewed = renewed.and_then(|()| fs::rename(&copy, &log));
-    if renewed.is_err() {
-        // What it may have of it, or of a start before this one.
-        let _ = fs::remove_file(&copy);
+/// A durable copy of a log, to be put in its place.
+#[must_use]
+pub(crate) struct DurableCopy {
+    log: PathBuf,
+    /// `None` where there is no log.
+    copy: Option<PathBuf>,
+}
+
+impl DurableCopy {
+    /// Copies the log of the database at `path`, which no one writes to meanwhile; others may read.
+    pub(crate) fn make(path: &Path) -> Result<Self> {
+        let log = log_of(path);
+        let mut copy = log.clone().into_os_string();
+        copy.push(".new");
+        let copy = PathBuf::from(copy);
+        let copied = File::open(&log).and_then(|from| copy_durably(from, &copy));
+        if copied.is_err() {
+            // What it may have of it, or of a start before this one.
+            let _ = fs::remove_file(&copy);
+        }
+        match copied {
+            Ok(()) => Ok(Self {
+                log,
+                copy: Some(copy),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self { log, copy: None }),
+            Err(error) if is_full(&error) => {
+                let needed_bytes = fs::metadata(&log).map_or(0, |log| log.len());
+                let log = log.display();
+                tracing::error!(%log, needed_bytes, "no room to make a left log durable");
+                Err(StoreError::NoRoomForLog { needed_bytes })
+            }
+            Err(error) => Err(failed(error)),
+        }
     }
-    match renewed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) if is_full(&error) => make_durable(path),
-        renewed => renewed
-            .and_then(|()| sync_folder(folder_of(path)))
-            .map_err(failed),
+
+    /// Puts it in the log's place. No connection may have the log open.
+    pub(crate) fn put(self) -> Result<()> {
+        let Some(copy) = self.copy else {
+            return Ok(());
+        };
+        if let Err(error) = fs::rename(&copy, &self.log) {
+            let _ = fs::remove_file(&copy);
+            return Err(failed(error));
+        }
+        sync_folder(folder_of(&self.log)).map_err(failed)
     }
 }
 
@@ -94,32 +128,8 @@ fn copy_durably(mut from: File, copy: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the log of the database at `path` durable as it is, and that there is one. No one may
-/// write to it meanwhile; others may read.
-pub(crate) fn make_durable(path: &Path) -> Result<()> {
-    let file = match OpenOptions::new().read(true).write(true).open(log_of(path)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened.map_err(failed)?,
-    };
-    rewrite(&file).map_err(failed)?;
-    sync_folder(folder_of(path)).map_err(failed)
-}
-
 fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
-}
-
-fn rewrite(file: &File) -> io::Result<()> {
-    let mut piece = vec![0; LOG_PIECE_BYTES];
-    let mut offset_bytes = 0;
-    loop {
-        let length = file.read_at(&mut piece, offset_bytes)?;
-        if length == 0 {
-            return file.sync_data();
-        }
-        file.write_all_at(&piece[..length], offset_bytes)?;
-        offset_bytes += length as u64;
-    }
 }
 
 fn failed(error: io::Error) -> StoreError {
@@ -136,8 +146,9 @@ mod tests {
     fn a_log_that_was_left_is_never_written_over() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("some.db");
-        renew(&path).unwrap();
+        take_over(&path).unwrap();
         assert!(!has_log(&path), "there was none");
+        fs::write(&path, b"").unwrap();
         fs::write(log_of(&path), b"what was committed").unwrap();
         fs::write(
             folder.path().join("some.db-wal.new"),
@@ -146,11 +157,11 @@ mod tests {
         .unwrap();
         let before = File::open(log_of(&path)).unwrap();
         fs::hard_link(log_of(&path), folder.path().join("before")).unwrap();
-        renew(&path).unwrap();
+        take_over(&path).unwrap();
         assert_eq!(fs::read(log_of(&path)).unwrap(), b"what was committed");
         let [old, new] = [before, File::open(log_of(&path)).unwrap()]
             .map(|file| std::os::unix::fs::MetadataExt::ino(&file.metadata().unwrap()));
         assert_ne!(old, new, "another file has its name");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
 }

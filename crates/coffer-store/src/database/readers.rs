@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, InterruptHandle};
+use tokio::runtime::Handle;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
 use crate::database::cipher;
@@ -32,6 +33,12 @@ struct Shared {
     /// Point reads and long ones have places of their own, so that listings can't hold up GETs.
     points: Semaphore,
     longs: Semaphore,
+}
+
+/// No one reads as long as it is there.
+pub(crate) struct Paused<'a> {
+    _points: Option<SemaphorePermit<'a>>,
+    _longs: Option<SemaphorePermit<'a>>,
 }
 
 /// A connection, and the transaction that it has open.
@@ -116,7 +123,25 @@ impl Readers {
         self.0.lock_idle().retain_mut(|reader| reader.end().is_ok());
     }
 
-    /// Lets no one in any more, waits for those who read and lets go of all connections.
+    /// Waits for those who read and lets go of all connections. Others read again when what is
+    /// returned is dropped. Blocks, so not on a thread of the runtime.
+    pub(crate) fn pause(&self) -> Result<Paused<'_>> {
+        let Ok(runtime) = Handle::try_current() else {
+            return Err(StoreError::Closed);
+        };
+        runtime.block_on(async {
+            let points = self.0.points.acquire_many(POINT_READERS_MAX as u32).await;
+            let longs = self.0.longs.acquire_many(LONG_READERS_MAX as u32).await;
+            self.0.lock_idle().clear();
+            // When they are closed, no one reads any more either.
+            Ok(Paused {
+                _points: points.ok(),
+                _longs: longs.ok(),
+            })
+        })
+    }
+
+    /// Lets nobody in any more, waits for those who read and lets go of all connections.
     pub(crate) async fn close(&self) {
         self.0.connections.close();
         let points = self.0.points.acquire_many(POINT_READERS_MAX as u32).await;

@@ -58,14 +58,18 @@ impl Database {
     /// # Errors
     /// [`StoreError::Foreign`] when the key does not open it or it is of another kind,
     /// [`StoreError::NewerFormat`], [`StoreError::Damaged`] when commits of its log lie behind a
-    /// damaged place.
+    /// damaged place, [`StoreError::NoRoomForLog`].
     pub fn open(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
         log::take_over(&absolute(path)?)?;
         self.open_as(path, key, Access::Write)
     }
 
-    /// Opens a database for reading and writing that this process has had open all the time.
-    pub(crate) fn open_again(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
+    /// Opens a database for reading and writing whose log this process has taken over, and no
+    /// commit to which has failed since.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub fn open_again(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
         self.open_as(path, key, Access::Write)
     }
 
@@ -118,6 +122,11 @@ impl Database {
             None => with(Salt::Stored).map_err(foreign_if_damaged)?,
         };
         settle(&connection)?;
+        if access == Access::Write {
+            // The first read has made a log where there was none. SQLite syncs its name with the
+            // first commit and goes on where that fails.
+            sync_parent(&path)?;
+        }
         Ok(connection)
     }
 

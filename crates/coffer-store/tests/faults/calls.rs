@@ -5,15 +5,21 @@
 
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
-use std::ffi::{c_int, c_long, c_void};
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_long, c_void};
 use std::fs::{self, File};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static DISK: Mutex<Option<Disk>> = Mutex::new(None);
+
+/// There is no room for copies of logs. Apart from the rest, which is held while files are written
+/// here.
+pub(crate) static IS_COPY_FULL: AtomicBool = AtomicBool::new(false);
 
 /// What is known of the files below one folder, and what is refused.
 #[derive(Default)]
@@ -24,6 +30,10 @@ pub(crate) struct Disk {
     pub(crate) failing_syncs: u32,
     /// There is no room for the logs' indices to grow.
     pub(crate) is_index_full: bool,
+    /// So many syncs of the folder fail from now on.
+    pub(crate) failing_folder_syncs: u32,
+    /// What the folder held when it was last synced.
+    pub(crate) synced_names: HashSet<PathBuf>,
     /// How many calls were refused.
     pub(crate) refused_count: u32,
 }
@@ -81,6 +91,26 @@ impl Disk {
         (is_watched && path.exists()).then_some(path)
     }
 
+    /// Whether anything was written to the file since it was synced.
+    pub(crate) fn has_written(&self, path: &Path) -> bool {
+        let known = self.files.get(path);
+        known.is_some_and(|known| !known.written.is_empty())
+    }
+
+    fn is_root(&self, file: c_int) -> bool {
+        fs::read_link(format!("/proc/self/fd/{file}")).is_ok_and(|path| path == self.root)
+    }
+
+    fn sync_names(&mut self) -> c_int {
+        if self.failing_folder_syncs > 0 {
+            self.failing_folder_syncs -= 1;
+            return self.refuse(libc::EIO);
+        }
+        let entries = fs::read_dir(&self.root).unwrap();
+        self.synced_names = entries.map(|entry| entry.unwrap().path()).collect();
+        0
+    }
+
     fn refuse(&mut self, code: c_int) -> c_int {
         self.refused_count += 1;
         // SAFETY: the pointer is that of this thread's `errno`, valid while the thread runs.
@@ -127,6 +157,41 @@ fn write_at(file: c_int, bytes: *const c_void, length: usize, offset: i64) -> is
     unsafe { libc::syscall(libc::SYS_pwrite64, file, bytes, length, offset) as isize }
 }
 
+/// The standard library's, of which copies of logs are made.
+#[unsafe(no_mangle)]
+extern "C" fn write(file: c_int, bytes: *const c_void, length: usize) -> isize {
+    if IS_COPY_FULL.load(Ordering::SeqCst) {
+        let mut held = lock();
+        let disk = held.as_mut().unwrap();
+        let path = disk.watched(file);
+        if path.is_some_and(|path| path.to_string_lossy().ends_with("-wal.new")) {
+            return disk.refuse(libc::ENOSPC) as isize;
+        }
+    }
+    let (file, length) = (c_long::from(file), length as c_long);
+    // SAFETY: these are the caller's own arguments.
+    unsafe { libc::syscall(libc::SYS_write, file, bytes, length) as isize }
+}
+
+/// What is known of a file goes with its name.
+#[unsafe(no_mangle)]
+extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
+    let mut held = lock();
+    // SAFETY: these are the caller's own arguments, strings of C.
+    let (done, [old, new]) = unsafe {
+        let path = |name| PathBuf::from(OsStr::from_bytes(CStr::from_ptr(name).to_bytes()));
+        let done = libc::renameat(libc::AT_FDCWD, from, libc::AT_FDCWD, to);
+        (done, [from, to].map(path))
+    };
+    if let Some(disk) = held.as_mut().filter(|_| done == 0) {
+        match disk.files.remove(&old) {
+            Some(known) => drop(disk.files.insert(new, known)),
+            None => drop(disk.files.remove(&new)),
+        }
+    }
+    done
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn pwrite(file: c_int, bytes: *const c_void, length: usize, offset: i64) -> isize {
     write_at(file, bytes, length, offset)
@@ -142,10 +207,13 @@ extern "C" fn pwrite64(file: c_int, bytes: *const c_void, length: usize, offset:
 #[unsafe(no_mangle)]
 extern "C" fn fsync(file: c_int) -> c_int {
     let mut held = lock();
-    let watched = held
-        .as_mut()
-        .and_then(|disk| Some((disk.watched(file)?, disk)));
-    let Some((path, disk)) = watched else {
+    let Some(disk) = held.as_mut() else {
+        return 0;
+    };
+    if disk.is_root(file) {
+        return disk.sync_names();
+    }
+    let Some(path) = disk.watched(file) else {
         return 0;
     };
     if disk.failing_syncs > 0 && path.to_string_lossy().ends_with("-wal") {

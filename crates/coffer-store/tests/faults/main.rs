@@ -5,7 +5,9 @@
 mod calls;
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -32,7 +34,7 @@ static ONE: OneAtATime<()> = OneAtATime::const_new(());
 type Known = HashMap<String, (Option<u8>, Vec<u8>)>;
 
 struct Bucket {
-    _dir: TempDir,
+    dir: TempDir,
     key: SecretKey,
     catalog: Catalog,
     blobs: BlobStore,
@@ -51,7 +53,7 @@ impl Bucket {
         let blobs = BlobStore::new(dir.path(), BUCKET);
         Self {
             catalog: again.await.unwrap(),
-            _dir: dir,
+            dir,
             key,
             blobs,
             known: Mutex::default(),
@@ -132,6 +134,10 @@ fn folder() -> TempDir {
     }
 }
 
+fn inode(path: &Path) -> u64 {
+    std::fs::metadata(path).unwrap().ino()
+}
+
 fn in_blob(name: &str, id: Id, plaintext_bytes: u64) -> NewObject {
     NewObject {
         name: ObjectName::new(name).unwrap(),
@@ -172,6 +178,8 @@ async fn nothing_acknowledged_is_lost_when_syncs_of_the_log_fail() {
     for failing in [1, 2, 3, 6] {
         for precondition in [Precondition::None, Precondition::Absent] {
             let bucket = Arc::new(Bucket::new().await);
+            let log = bucket.dir.path().join("catalog.db-wal");
+            let first = inode(&log);
             let writers = (0..WRITERS).map(|writer| {
                 let (bucket, precondition) = (bucket.clone(), precondition.clone());
                 tokio::spawn(async move {
@@ -192,11 +200,71 @@ async fn nothing_acknowledged_is_lost_when_syncs_of_the_log_fail() {
             }
             let told = format!("{failing} syncs failed, {precondition:?}");
             assert!(calls::disk(|disk| disk.refused_count) > 0, "{told}");
+            assert_ne!(first, inode(&log), "written over where it was: {told}");
             bucket.assert_nothing_is_lost(&told).await;
             calls::disk(|disk| disk.failing_syncs = 0);
             assert!(bucket.put("after", 1, Precondition::None).await, "{told}");
             bucket.assert_nothing_is_lost(&told).await;
         }
+    }
+}
+
+/// A start on a full disk, after a kill.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_left_log_waits_for_room_and_is_never_written_over() {
+    let _one = ONE.lock().await;
+    let bucket = Bucket::new().await;
+    assert!(bucket.put("a", 1, Precondition::None).await);
+    let left = folder();
+    calls::copy(left.path(), false);
+    calls::watch(left.path());
+    calls::IS_COPY_FULL.store(true, Ordering::SeqCst);
+    let log = left.path().join("catalog.db-wal");
+    let before = (inode(&log), std::fs::read(&log).unwrap());
+    for _ in 0..2 {
+        let refused = Catalog::open(left.path(), &bucket.key).await.err().unwrap();
+        let StoreError::NoRoomForLog { needed_bytes } = refused else {
+            panic!("{refused}")
+        };
+        assert_eq!(needed_bytes as usize, before.1.len());
+        assert_eq!(before, (inode(&log), std::fs::read(&log).unwrap()));
+        assert!(!left.path().join("catalog.db-wal.new").exists());
+        assert!(calls::disk(|disk| !disk.has_written(&log)));
+    }
+    calls::IS_COPY_FULL.store(false, Ordering::SeqCst);
+    let catalog = Catalog::open(left.path(), &bucket.key).await.unwrap();
+    assert!(
+        catalog
+            .head(&ObjectName::new("a").unwrap())
+            .await
+            .unwrap()
+            .is_some()
+    );
+    catalog.close().await;
+}
+
+/// SQLite goes on when the sync of the folder fails in which it has made a log.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_whose_name_is_not_durable_takes_no_commit() {
+    let _one = ONE.lock().await;
+    for failing in 1..4 {
+        let mut bucket = Bucket::new().await;
+        bucket.catalog.close().await;
+        let log = bucket.dir.path().join("catalog.db-wal");
+        assert!(!log.exists());
+        calls::disk(|disk| disk.failing_folder_syncs = failing);
+        for _ in 0..10 {
+            if let Ok(opened) = Catalog::open(bucket.dir.path(), &bucket.key).await {
+                bucket.catalog = opened;
+                break;
+            }
+        }
+        if bucket.put("a", 1, Precondition::None).await {
+            assert!(calls::disk(|disk| disk.synced_names.contains(&log)));
+        }
+        assert_eq!(calls::disk(|disk| disk.refused_count), failing);
+        assert!(bucket.put("b", 1, Precondition::None).await);
+        bucket.assert_nothing_is_lost("names").await;
     }
 }
 

@@ -25,6 +25,10 @@ impl From<StoreError> for VaultError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Full => Self::StorageFull,
+            StoreError::NoRoomForLog { needed_bytes } => Self::NoRoomForLog {
+                of: "a database".to_owned(),
+                needed_bytes,
+            },
             StoreError::InDoubt => Self::InDoubt,
             StoreError::PreconditionFailed => Self::PreconditionFailed,
             StoreError::NoSuchUpload => Self::NoSuchUpload,

@@ -140,6 +140,17 @@ pub enum VaultError {
     /// The disk is full.
     #[error("the storage is full")]
     StorageFull,
+    /// What a killed server left can't be made durable, and is not used before it is.
+    #[error(
+        "no room to make the log of {of} durable, which the server before this one left: free \
+         {needed_bytes} bytes; nothing was changed"
+    )]
+    NoRoomForLog {
+        /// Of which database.
+        of: String,
+        /// How long the copy is.
+        needed_bytes: u64,
+    },
     /// A commit failed half-way.
     #[error(
         "the storage failed while this was committed: whether it was stored is in doubt until it \
@@ -215,11 +226,25 @@ pub enum VaultError {
     },
     /// The database of buckets and access keys does not open.
     #[error(
-        "{path} is damaged, or sealed under another keystore's key: put a copy of it back; \
-         `coffer offline` reads the data without it; nothing was changed"
+        "{path} is damaged, or sealed under another keystore's key{}: put a copy of it back; \
+         `coffer offline` reads the data without it; nothing was changed",
+        listed_places(places)
     )]
     SystemDamaged {
         /// The file.
+        path: String,
+        /// What of it, where that is known.
+        places: Vec<String>,
+    },
+    /// The log of the database of buckets and access keys is damaged before its end.
+    #[error(
+        "{path}-wal is damaged, and acts that were acknowledged lie behind the damage: put copies \
+         of {path} and {path}-wal back that were made together; or move {path}-wal out of the \
+         folder, which loses the acts in it, and start with `coffer serve --accept-rollback`; \
+         nothing was changed"
+    )]
+    SystemLogDamaged {
+        /// The database's file.
         path: String,
     },
     /// A bucket's catalog was written by a newer version.
@@ -370,5 +395,12 @@ impl VaultError {
             Self::Invalid { .. } => "invalid",
             _ => "can't be done",
         }
+    }
+}
+
+fn listed_places(places: &[String]) -> String {
+    match places {
+        [] => String::new(),
+        places => format!(" ({})", places.join("; ")),
     }
 }

@@ -327,6 +327,7 @@ pub(crate) fn settle<T>(
         // Certainly not in the catalog: dropping it removes the file.
         Err(
             StoreError::Full
+            | StoreError::NoRoomForLog { .. }
             | StoreError::PreconditionFailed
             | StoreError::NoSuchUpload
             | StoreError::PartChanged { .. },

@@ -1,15 +1,24 @@
 //! Verifying every page of `system.db`, also those that no statement needs.
 
+use std::path::Path;
+
+use coffer_seal::SecretKey;
 use coffer_store::{Database, StoreError};
 use rusqlite::Connection;
 
-use super::System;
+use super::{DATABASE, System};
 use crate::error::Result;
 
 /// So many places are told; more say nothing more.
 const PLACES_MAX: usize = 100;
 
 impl System {
+    /// Which pages are damaged of a database that could not be read at its opening.
+    pub(crate) fn damaged_pages(path: &Path, key: &SecretKey) -> Result<Vec<String>> {
+        let connection = DATABASE.open_read_only(path, key)?;
+        lines(&connection, "PRAGMA cipher_integrity_check")
+    }
+
     /// What is damaged, place by place. No other request reads or changes anything meanwhile; it is
     /// small.
     pub(crate) fn find_damage(&self) -> Result<Vec<String>> {

@@ -49,6 +49,8 @@ pub(super) struct Link {
     /// The most commits that were ever seen: with fewer, an older copy was put back.
     highest: i64,
     doubt: Option<Doubt>,
+    /// Whether the log was taken over, and no commit to it has failed since.
+    is_log_durable: bool,
     #[cfg(test)]
     faults: Faults,
 }
@@ -83,6 +85,7 @@ impl System {
 }
 
 impl Link {
+    /// With `Access::Change`, of a database that this process has opened before.
     pub(super) fn new(path: &Path, key: &SecretKey, access: Access) -> Self {
         Self {
             path: path.to_owned(),
@@ -92,6 +95,7 @@ impl Link {
             number: None,
             highest: 0,
             doubt: None,
+            is_log_durable: true,
             #[cfg(test)]
             faults: Faults::default(),
         }
@@ -115,7 +119,12 @@ impl Link {
         if self.access == Access::Look {
             return DATABASE.open_read_only(&self.path, &self.key);
         }
-        let connection = DATABASE.open(&self.path, &self.key)?;
+        let open = |is_log_durable| match is_log_durable {
+            true => DATABASE.open_again(&self.path, &self.key),
+            false => DATABASE.open(&self.path, &self.key),
+        };
+        let connection = open(self.is_log_durable)?;
+        self.is_log_durable = true;
         match number(&connection) {
             Ok(number) => {
                 self.number = Some(number);
@@ -125,7 +134,7 @@ impl Link {
             Err(error) => {
                 tracing::error!(%error, "the number of system.db's commits can't be read");
                 self.number = None;
-                DATABASE.open(&self.path, &self.key)
+                open(true)
             }
         }
     }
@@ -158,6 +167,7 @@ impl Link {
         };
         refuse_older(found, self.highest)?;
         self.highest = found;
+        self.is_log_durable = true;
         self.connection = Some(connection);
         self.number = Some(found);
         let has_happened = found == wanted;
@@ -217,6 +227,7 @@ impl Link {
             return Ok(value);
         };
         self.drop_connection();
+        self.is_log_durable = false;
         // Without a number it stays in doubt: no commit has this one.
         let number = next.unwrap_or(i64::MAX);
         self.doubt = Some(Doubt { number, outcome });

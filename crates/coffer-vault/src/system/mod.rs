@@ -10,7 +10,7 @@ use coffer_keys::LevelEntry;
 use coffer_label::Label;
 use coffer_seal::SecretKey;
 use coffer_store::record::Id;
-use coffer_store::{Database, StoreError};
+use coffer_store::{Database, LOG_DAMAGED, StoreError};
 use rusqlite::{Connection, Transaction};
 
 use crate::access::BucketName;
@@ -150,7 +150,11 @@ impl System {
     /// this one.
     pub(crate) fn open(path: &Path, key: &SecretKey) -> Result<Self> {
         if path.exists() {
-            upgrade(&mut DATABASE.open(path, key)?)?;
+            upgrade(
+                &mut DATABASE
+                    .open(path, key)
+                    .map_err(|error| log_told(error, path))?,
+            )?;
         } else {
             drop(DATABASE.create(path, key, &schema())?);
         }
@@ -319,6 +323,15 @@ impl Held<'_> {
         outcome: OnSettled,
     ) -> Result<T> {
         self.link.change(self.system, change, outcome)
+    }
+}
+
+fn log_told(error: StoreError, path: &Path) -> VaultError {
+    match error {
+        StoreError::Damaged { what, .. } if what == LOG_DAMAGED => VaultError::SystemLogDamaged {
+            path: path.display().to_string(),
+        },
+        other => other.into(),
     }
 }
 
