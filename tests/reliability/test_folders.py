@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from harness.administration import make_subject, run
 from harness.clients import s3_client
 from harness.server import Server, StartError, coffer
 
@@ -24,6 +25,21 @@ def contents(folder):
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
     }
+
+
+def test_a_second_server_is_refused_without_the_lock_file_as_well(own_server):
+    first = own_server("first").start()
+    second = own_server("second", data=first.data)
+    (first.data / "lock").unlink()
+    logs = {path: path.stat().st_ino for path in first.data.rglob("*-wal")}
+    assert logs
+    for _ in range(2):
+        assert "in use by another coffer server; stop it first" in refusal(second)
+    assert logs == {path: path.stat().st_ino for path in first.data.rglob("*-wal")}
+    make_subject(first, "after", "default", "--roles", "data-user")
+    first.kill()
+    first.start()
+    assert "after" in run(first, "subject", "list")
 
 
 def test_a_second_server_is_refused(own_server):

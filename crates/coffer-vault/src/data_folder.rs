@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use coffer_durable::{sync_folder, write_file_atomically};
 use coffer_store::record::Id;
 use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 
 use crate::error::{Result, VaultError, is_out_of_files};
 
@@ -34,8 +35,8 @@ const FIRST_START_LEAVES: [&str; 12] = [
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Locked for as long as it is open.
-    _lock: File,
+    /// Locked for as long as they are open.
+    _locks: [File; 2],
 }
 
 impl Folder {
@@ -67,6 +68,8 @@ impl Folder {
         Self::lock(path)
     }
 
+    /// The folder itself is locked as well, for its file `lock` looks like what a crash left, and
+    /// may be removed beneath a server.
     fn lock(path: &Path) -> Result<Self> {
         let lock_path = path.join("lock");
         let lock = OpenOptions::new()
@@ -76,15 +79,23 @@ impl Folder {
             .mode(0o600)
             .open(&lock_path)
             .map_err(failed("open", &lock_path))?;
+        let folder = File::open(path).map_err(failed("open", path))?;
+        let in_use = || VaultError::FolderInUse {
+            path: path.display().to_string(),
+        };
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(in_use()),
+            Err(errno) => return Err(failed("lock", &lock_path)(errno.into())),
+        }
+        match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            // NFS locks files alone.
+            Ok(()) | Err(Errno::BADF | Errno::OPNOTSUPP | Errno::INVAL) => Ok(Self {
                 path: path.to_owned(),
-                _lock: lock,
+                _locks: [lock, folder],
             }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(VaultError::FolderInUse {
-                path: path.display().to_string(),
-            }),
-            Err(errno) => Err(failed("lock", &lock_path)(errno.into())),
+            Err(Errno::WOULDBLOCK) => Err(in_use()),
+            Err(errno) => Err(failed("lock", path)(errno.into())),
         }
     }
 
@@ -191,10 +202,14 @@ mod tests {
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o700
         );
-        assert!(matches!(
-            Folder::open(&path),
-            Err(VaultError::FolderInUse { .. })
-        ));
+        for _ in 0..2 {
+            assert!(matches!(
+                Folder::open(&path),
+                Err(VaultError::FolderInUse { .. })
+            ));
+            // As somebody does who takes it for what a crash left.
+            fs::remove_file(path.join("lock")).unwrap();
+        }
         drop(held);
         Folder::open(&path).unwrap();
     }
