@@ -26,6 +26,26 @@ pub const XML_BODIES_MAX_BYTES: usize = 32 << 20;
 /// Bytes of each XML body that take no room of the others: there are as many as requests.
 pub const XML_BODY_FREE_BYTES: usize = 64 << 10;
 
+/// Bytes of all answers together that are held at once, until their clients have read them, but for
+/// the first of each. Only XML counts: objects are sent as they are read.
+pub const ANSWERS_MAX_BYTES: usize = 32 << 20;
+
+/// Bytes of each answer that take no room of the others: there are as many as requests.
+pub const ANSWER_FREE_BYTES: usize = 64 << 10;
+
+/// Bytes of a page of a listing as it is written: a page of longer names has fewer rows, which S3
+/// allows. 1,000 names of 1,024 bytes, each of which XML writes as six, would have 6.6 MB.
+pub const PAGE_MAX_BYTES: usize = 2 << 20;
+
+/// Bytes of a listing's row besides its name. The longest, a version with its checksum, has 500.
+pub const PAGE_ROW_BYTES: usize = 512;
+
+/// The same while others take up more than half the room of answers: it takes none.
+pub const SHORT_PAGE_BYTES: usize = 48 << 10;
+
+/// Bytes of a row besides its name in the answer to a batch deletion: an error's code and message.
+pub const DELETED_ROW_BYTES: usize = 256;
+
 /// What arrives in smaller pieces is gathered: a piece costs some dozen bytes for itself.
 pub const SMALL_PIECE_BYTES: usize = 4 << 10;
 

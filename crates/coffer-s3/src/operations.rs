@@ -6,6 +6,8 @@ use coffer_vault::Vault;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
 
+mod page_length;
+
 mod listing;
 
 mod buckets;

@@ -3,7 +3,9 @@
 
 pub(crate) mod ids;
 
-pub(crate) mod body_budget;
+pub(crate) mod memory_budget;
+
+pub(crate) mod answer_room;
 
 pub(crate) mod aws_chunked;
 

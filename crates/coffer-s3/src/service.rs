@@ -23,11 +23,12 @@ use crate::counters::{S3Counters, Tally};
 use crate::http::hosts::Domains;
 use crate::limits::DELETE_BODY_MAX_BYTES;
 use crate::operations::Operations;
+use crate::request::answer_room;
 use crate::request::body::{BodyCheck, BrokenOff, RequestBody};
-use crate::request::body_budget::BodyBudget;
 use crate::request::caller::fault_error;
 use crate::request::context::RequestContext;
 use crate::request::drain::{discard, waits_to_send};
+use crate::request::memory_budget::MemoryBudget;
 use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, failure};
 use crate::signature::payload::Payload;
@@ -53,6 +54,8 @@ pub struct S3Service {
     xml_bodies: Arc<XmlBodies>,
     tally: Arc<Tally>,
     failures: Arc<SignInFailures>,
+    /// For the answers of all connections.
+    answers: MemoryBudget,
     /// Who is at the other end of the connection, where that is known: for the audit log.
     peer: Option<IpAddr>,
     /// Tells by a request's headers who that is, where a proxy says it.
@@ -63,7 +66,7 @@ type ToldBy = dyn Fn(&HeaderMap) -> IpAddr + Send + Sync;
 
 /// Makes the S3 service of a vault.
 pub fn service(vault: Vault, options: S3Options) -> S3Service {
-    let budget = BodyBudget::new();
+    let budget = MemoryBudget::bodies();
     let domains = Domains::new(&options.domains);
     let xml_bodies = XmlBodies {
         budget: budget.clone(),
@@ -79,12 +82,13 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
             Some(most) => SignInFailures::new(most),
             None => SignInFailures::default(),
         }),
+        answers: MemoryBudget::answers(),
         peer: None,
         told_by: None,
     }
 }
 
-fn builder(vault: &Vault, budget: BodyBudget, domains: Domains) -> S3ServiceBuilder {
+fn builder(vault: &Vault, budget: MemoryBudget, domains: Domains) -> S3ServiceBuilder {
     let mut config = S3Config::default();
     // Each operation's own limit comes first; this is a second lock.
     config.xml_max_body_size = DELETE_BODY_MAX_BYTES;
@@ -136,7 +140,7 @@ impl S3Service {
     where
         B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
     {
-        let context = Arc::new(RequestContext::new());
+        let context = Arc::new(RequestContext::new(&self.answers));
         let in_flight = InFlight::new(self.tally.clone());
         let (parts, body) = request.into_parts();
         let claim = ClaimedKey::of(&parts);
@@ -157,7 +161,11 @@ impl S3Service {
             Ok(answered) => answered?,
             Err(refusal) => refused(refusal)?,
         };
-        let code = finish_response::complete(&mut response, &context);
+        let mut code = finish_response::complete(&mut response, &context);
+        if let Err(refusal) = answer_room::hold(&mut response, context.answer()) {
+            response = refused(refusal)?;
+            code = finish_response::complete(&mut response, &context);
+        }
         self.note(&response, &context, code.as_deref(), is_throttled);
         if let Some(code) = code.as_deref()
             && let Some(failure) = failure(code, context.is_signed_in(), &claim)
@@ -283,7 +291,7 @@ impl S3Service {
 
     /// The answer for a request that finds no turn to be served: S3's clients try again on it.
     pub fn slow_down(&self) -> Response<ResponseBody> {
-        let context = RequestContext::new();
+        let context = RequestContext::new(&self.answers);
         let refusal = s3_error!(
             SlowDown,
             "The server has as many requests under way as it may. Please try again."

@@ -166,10 +166,11 @@ mod tests {
     use s3s::{S3Error, S3ErrorCode, s3_error};
 
     use super::*;
+    use crate::request::memory_budget::MemoryBudget;
 
     fn completed(error: S3Error) -> (u16, String, Option<String>) {
         let mut response = error.to_http_response().unwrap();
-        let context = RequestContext::new();
+        let context = RequestContext::new(&MemoryBudget::answers());
         let code = complete(&mut response, &context);
         assert_eq!(response.headers()[REQUEST_ID], context.request_id());
         assert_eq!(response.headers()[HOST_ID], context.host_id());

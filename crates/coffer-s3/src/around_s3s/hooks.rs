@@ -16,8 +16,8 @@ use s3s::{S3Error, S3Result, s3_error};
 use crate::http::hosts::Domains;
 use crate::parameters::encryption;
 use crate::parameters::not_implemented;
-use crate::request::body_budget::{BodyBudget, body_limit};
 use crate::request::context::RequestContext;
+use crate::request::memory_budget::{MemoryBudget, body_limit};
 
 /// s3s asks for access only where it can check signatures. It never gets to see one.
 pub(crate) struct NoSecrets;
@@ -32,7 +32,7 @@ impl S3Auth for NoSecrets {
 /// Notes the operation of each request, and refuses what is not signed or not implemented.
 pub(crate) struct AccessCheck {
     /// For bodies that s3s will hold in memory.
-    pub(crate) budget: BodyBudget,
+    pub(crate) budget: MemoryBudget,
 }
 
 #[async_trait::async_trait]

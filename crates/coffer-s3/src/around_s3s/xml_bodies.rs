@@ -13,9 +13,9 @@ use s3s::{Body, S3Result, s3_error};
 use crate::around_s3s::xml::{XmlFault, canonical};
 use crate::http::hosts::Domains;
 use crate::http::percent::{decode_path, form_pairs};
-use crate::request::body_budget::{BodyBudget, Reservation, body_limit};
 use crate::request::caller::fault_error;
 use crate::request::context::{BodyFault, RequestContext};
+use crate::request::memory_budget::{MemoryBudget, Reservation, body_limit};
 
 /// Names in the query of a PUT of an object whose body is XML, and not the object's.
 const OF_OBJECTS: [&str; 7] = [
@@ -41,7 +41,7 @@ pub(crate) struct CanonicalXml {
 
 /// Reads XML bodies.
 pub(crate) struct XmlBodies {
-    pub(crate) budget: BodyBudget,
+    pub(crate) budget: MemoryBudget,
     pub(crate) domains: Domains,
 }
 
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn xml_bodies_are_told_from_objects() {
         let xml_bodies = XmlBodies {
-            budget: BodyBudget::new(),
+            budget: MemoryBudget::bodies(),
             domains: Domains::new(&["s3.test".to_owned()]),
         };
         let is_xml = |method: Method, host: &'static str, uri: &str| {

@@ -12,6 +12,7 @@ use crate::checksums::algorithms::{kind, name as algorithm_name, set_checksum};
 use crate::http::dates::timestamp;
 use crate::limits::LIST_MAX;
 use crate::operations::listing::{Writing, owner, page_size, prefixes};
+use crate::operations::page_length::{self, cut_uploads};
 use crate::parameters::names;
 use crate::request::caller::Caller;
 
@@ -54,7 +55,7 @@ pub(crate) async fn list_parts(
         "part-number-marker",
         i32::MAX,
     )?;
-    let page = vault
+    let mut page = vault
         .list_parts(
             &caller.subject,
             &bucket,
@@ -65,6 +66,11 @@ pub(crate) async fn list_parts(
         )
         .await
         .map_err(|error| caller.refused(error))?;
+    let count = page_length::parts(page.parts.len(), caller.context.answer());
+    if count < page.parts.len() {
+        page.parts.truncate(count);
+        page.next = page.parts.last().map(|part| part.number);
+    }
     let (checksum_algorithm, checksum_type) = told(page.upload.checksum);
     let is_truncated = rows > 0 && page.next.is_some();
     let next = page
@@ -130,6 +136,7 @@ pub(crate) async fn list_uploads(
     if rows == 0 {
         page = Default::default();
     }
+    cut_uploads(&mut page, caller.context.answer());
     let is_truncated = page.next.is_some();
     let (next_name, next_id) = page.next.unzip();
     let written = |text: Option<String>| text.map(|text| writing.write(text));

@@ -14,6 +14,7 @@ use crate::checksums::algorithms::{kind, name};
 use crate::http::dates::timestamp;
 use crate::http::percent;
 use crate::limits::LIST_MAX;
+use crate::operations::page_length::cut_objects;
 use crate::parameters::continuation_tokens;
 use crate::parameters::names;
 use crate::request::caller::Caller;
@@ -100,14 +101,17 @@ impl Listing {
             start_after: self.start_after.clone().filter(|after| !after.is_empty()),
             limit: usize::try_from(self.rows).unwrap_or(0).max(1),
         };
-        let page = vault
+        let mut page = vault
             .list_objects(&caller.subject, bucket, query)
             .await
             .map_err(|error| caller.refused(error))?;
         // Without rows, the question is whether the bucket may be listed, which the vault answers.
         match self.rows {
             0 => Ok(ListPage::default()),
-            _ => Ok(page),
+            _ => {
+                cut_objects(&mut page, caller.context.answer());
+                Ok(page)
+            }
         }
     }
 

@@ -14,11 +14,13 @@ use crate::checksums::algorithms::{kind, set_checksum};
 use crate::checksums::expected::ExpectedDigests;
 use crate::errors::{from_vault, not_implemented};
 use crate::http::conditions;
+use crate::limits::DELETED_ROW_BYTES;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::encryption;
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
+use crate::request::answer_room::{no_room, written_bytes};
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
 
@@ -103,6 +105,13 @@ pub(crate) async fn delete_objects(
             "A deletion names 1 to 1000 objects"
         ));
     }
+
+    // Before anything is deleted: what was done is told.
+    let row = |one: &ObjectIdentifier| DELETED_ROW_BYTES + written_bytes(&one.key);
+    let answer = caller.context.answer();
+    answer
+        .set(objects.iter().map(row).sum())
+        .map_err(|_| no_room())?;
 
     let mut output = (Vec::new(), Vec::new());
     let mut doomed = Vec::with_capacity(objects.len());

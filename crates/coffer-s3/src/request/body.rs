@@ -257,6 +257,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::request::memory_budget::MemoryBudget;
 
     impl BrokenOff for BodyFault {
         fn is_too_slow(&self) -> bool {
@@ -289,7 +290,7 @@ mod tests {
             .iter()
             .map(|frame| frame.map(Bytes::from_static))
             .collect();
-        let context = Arc::new(RequestContext::new());
+        let context = Arc::new(RequestContext::new(&MemoryBudget::answers()));
         let inner = Frames(frames, taken.clone());
         let body = RequestBody::new(
             inner,
@@ -338,7 +339,7 @@ mod tests {
     #[tokio::test]
     async fn bodies_that_are_held_take_room() {
         let (mut body, context, _) = body(&[Ok(b"ab"), Ok(b"c"), Ok(b"d")], false);
-        context.set_reservation(crate::request::body_budget::BodyBudget::new().reservation(3));
+        context.set_reservation(MemoryBudget::bodies().reservation(3));
         assert_eq!(next(&mut body).await, Some(Err(BodyFault::TooLong)));
         assert_eq!(context.fault(), Some(BodyFault::TooLong));
     }

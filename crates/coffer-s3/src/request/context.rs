@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue};
 use crate::checksums::expected::Trailers;
 use crate::counters::{OPERATIONS, operation_index};
 use crate::request::aws_chunked::ChunkFault;
-use crate::request::body_budget::{BudgetFault, Reservation};
 use crate::request::ids::RequestIds;
+use crate::request::memory_budget::{BudgetFault, MemoryBudget, Reservation};
 
 /// Why a body could not be received, as seen below s3s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,10 +80,12 @@ pub(crate) struct RequestContext {
     body_withheld: AtomicBool,
     reservation: OnceLock<Reservation>,
     xml: OnceLock<Bytes>,
+    answer: Arc<Reservation>,
 }
 
 impl RequestContext {
-    pub(crate) fn new() -> Self {
+    /// A context whose answer takes its room from this budget.
+    pub(crate) fn new(answers: &MemoryBudget) -> Self {
         Self {
             ids: RequestIds::draw(),
             began: Instant::now(),
@@ -94,6 +96,7 @@ impl RequestContext {
             body_withheld: AtomicBool::new(false),
             reservation: OnceLock::new(),
             xml: OnceLock::new(),
+            answer: Arc::new(answers.reservation(usize::MAX)),
         }
     }
 
@@ -170,6 +173,11 @@ impl RequestContext {
             Some(reservation) => Ok(reservation.take(bytes)?),
             None => Ok(()),
         }
+    }
+
+    /// The room that the answer takes.
+    pub(crate) fn answer(&self) -> &Arc<Reservation> {
+        &self.answer
     }
 
     /// Notes the XML body as the client sent it, to check its digests.
