@@ -154,6 +154,7 @@ async fn each_look_and_each_change_of_tags_is_recorded() {
     let expected = [
         "object.write begun object=a/b",
         "object.head done object=a/b",
+        "object.head failed object=none",
         "object.head done object=a/b",
         "object.head done object=a/b",
         "object.list done",
