@@ -9,6 +9,7 @@ import re
 import shutil
 import socket
 import ssl
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 from harness.administration import ask, from_afar, make_subject, refused, run
 from harness.clients import refused as s3_refused
 from harness.clients import s3_client
-from harness.server import Server, coffer
+from harness.server import BINARY, Server, clean_environment, coffer
 
 MOMENT = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
@@ -288,3 +289,45 @@ def test_guessing_is_slowed_down(own_server):
     assert status(user, password) == 429
     assert ask(server, "level", "list"), "the socket is not shut"
     assert "my guess" not in server.log() and "a sign-in failed" in server.log()
+
+
+def test_an_act_whose_answer_is_lost_says_that_it_was_done(own_server):
+    with own_server() as server, open("/dev/full", "wb") as full:
+
+        def lost(*words, out=full):
+            done = subprocess.run(
+                [BINARY, *words, "--data", server.data],
+                stdout=out,
+                stderr=subprocess.PIPE,
+                timeout=60,
+                env=clean_environment(),
+                check=False,
+            )
+            return done.returncode, done.stderr.decode()
+
+        status, told = lost("subject", "create", "ann", "--clearance", "default")
+        assert status == 1 and "it was done, and the answer could not be written" in told
+        assert "coffer subject delete ann" in told and "No space left" in told
+        assert "ann" in run(server, "subject", "list")
+        run(server, "subject", "delete", "ann")
+        status, told = lost("level", "create", "secret", "--rank", "2")
+        assert status == 1 and "it was done" in told
+        status, told = lost("level", "erase", "secret", "--yes", "--json")
+        assert status == 1 and "it was done" in told
+        assert "secret" not in run(server, "level", "list")
+        status, told = lost("subject", "list")
+        assert status == 1 and "it was done" not in told
+        # What is answered once is not asked for where nobody would see it.
+        status, told = lost("subject", "create", "bob", "--clearance", "default",
+                            out=subprocess.DEVNULL)  # fmt: skip
+        assert status == 2 and "nothing was asked for" in told
+        line = f'"{BINARY}" subject create bob --clearance default --data "{server.data}" >&-'
+        closed = subprocess.run(
+            ["sh", "-c", line],
+            stderr=subprocess.PIPE,
+            timeout=60,
+            env=clean_environment(),
+            check=False,
+        )
+        assert closed.returncode == 2 and b"nothing was asked for" in closed.stderr
+        assert "bob" not in run(server, "subject", "list")

@@ -199,6 +199,49 @@ def test_a_proxy_tells_the_clients_address_in_a_header(own_server):
         assert "192.0.2.7" in log and "127.0.0.2" in log and "6.6.6.6" not in log
 
 
+def test_a_byte_that_is_no_ascii_hides_nobody_behind_a_proxy(own_server):
+    with own_server(config=PROXIED + 'header = "x-forwarded-for"\n') as server:
+        for _ in range(3):
+            assert fails_from(server, **{"x-forwarded-for": "\u00ff, 192.0.2.7"}) == 403
+        assert fails_from(server, **{"x-forwarded-for": "\u00e9, 192.0.2.7"}) == 503
+        assert fails_from(server, **{"x-forwarded-for": "192.0.2.8"}) == 403
+        assert "192.0.2.7" in server.log() and "127.0.0.1" not in addresses_told(server)
+
+
+def slow_put(server, stack, source, credentials, name):
+    """An upload that has begun and does not go on."""
+    path = f"/{BUCKET}/{name}"
+    headers = {"content-length": "60000000"}
+    signed = raw.signed_headers(server, "PUT", path, headers=headers, credentials=credentials)
+    sealed = stack.enter_context(contextlib.closing(open_tls(server, server.port, source)))
+    sealed.sendall(raw.request_head("PUT", path, signed) + b"A" * 1000)
+
+
+def test_slow_requests_keep_nobody_else_out(own_server):
+    config = "[limits]\nrequests = 64\nrequest-wait-seconds = 2\n"
+    with own_server(config=config) as server, contextlib.ExitStack() as stack:
+        s3 = s3_client(server)
+        s3.create_bucket(Bucket=BUCKET)
+        s3.put_object(Bucket=BUCKET, Key="small", Body=b"x" * 1000)
+        grant = ("--grant", f"{BUCKET}=write")
+        for number in range(2):
+            slow = make_subject(server, f"slow{number}", "default", "--roles", "data-user", *grant)
+            for upload in range(80):
+                source = f"127.0.0.{2 + upload % 4}"
+                slow_put(server, stack, source, slow, f"s{number}-{upload}")
+        assert raw.metric(server, "coffer_s3_requests_in_flight") >= 40
+        for _ in range(10):
+            took = seconds(lambda: s3.get_object(Bucket=BUCKET, Key="small")["Body"].read())
+            assert took < 1.5
+        # Also another key behind an address that they use.
+        path = f"/{BUCKET}/small"
+        for source in ("127.0.0.2", "127.0.0.5"):
+            head = raw.request_head("GET", path, raw.signed_headers(server, "GET", path))
+            with open_tls(server, server.port, source) as connection:
+                connection.sendall(head)
+                assert raw.receive(connection)[0] == 200
+
+
 def work(server, stop, times):
     """Small objects, one after another, on one connection."""
     path = f"/{BUCKET}/small"

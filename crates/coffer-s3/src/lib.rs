@@ -35,3 +35,4 @@ pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters};
 pub use crate::request::body::BrokenOff;
 pub use crate::request::drain::discard;
 pub use crate::service::{ResponseBody, S3Options, S3Service, service};
+pub use crate::signature::claimed_key::claimed_access_key;

@@ -73,6 +73,14 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
     },
+    /// What was asked for was done, but the answer is lost.
+    #[error("it was done, and the answer could not be written: {source}{remedy}")]
+    Unwritten {
+        /// How to get on without the answer.
+        remedy: String,
+        /// Why it could not be written.
+        source: io::Error,
+    },
     /// The folder is no data folder.
     #[error(
         "there is no keystore in {data}: name a data folder with --data",

@@ -87,6 +87,16 @@ pub const ADMIN_PROBES: usize = 16;
 /// One address holds at most all slots but one in so many.
 pub const SLOTS_FOR_OTHERS: usize = 8;
 
+/// Requests that one access key may have under way, for each that could still begin: alone, it has
+/// half of all at most.
+pub const PERMITS_KEY_TO_FREE: usize = 1;
+
+/// Those of one address, which many keys may share: three quarters of all at most.
+pub const PERMITS_ADDRESS_TO_FREE: usize = 3;
+
+/// From how many requests at once on they are shared like this.
+pub const PERMITS_SHARED_FROM: usize = 16;
+
 /// Connections that were told to leave and may still be there, beyond those that count.
 pub const LEAVING_MAX: usize = 64;
 
@@ -123,12 +133,24 @@ pub const OFFLINE_PAGE: usize = 1000;
 /// How often the certificate of a running server is looked at, for renewal or replacement.
 pub const CERTIFICATE_CHECK: Duration = Duration::from_secs(12 * 3600);
 
+/// How often is asked whether the clock was set, after which the certificate is looked at, too.
+pub const CLOCK_LOOK: Duration = Duration::from_secs(10);
+
+/// By how much a clock is off that was set, not steered.
+pub const CLOCK_JUMP: Duration = Duration::from_secs(60);
+
+/// 2026-01-01, since 1970: a clock that shows an earlier time is wrong.
+pub const CLOCK_FLOOR: Duration = Duration::from_secs(1_767_225_600);
+
 /// A certificate of the local authority is renewed when it has less than this left.
 pub const CERTIFICATE_RENEW_DAYS: u64 = 30;
 
-/// Validity of a server certificate of the local authority. Apple's clients refuse more than 825
-/// days, the public web more than 398.
+/// How long a server certificate of the local authority is valid. With the days before, Apple's
+/// clients refuse more than 825.
 pub const CERTIFICATE_DAYS: u64 = 397;
+
+/// How long before it was made it begins: our clock, or a client's, may be wrong.
+pub const CERTIFICATE_DAYS_BEFORE: u64 = 90;
 
 /// Validity of the local authority itself: 20 years, longer than a server lives, so that
 /// `ca.pem` need not be distributed twice. Its end is not watched.
@@ -149,7 +171,7 @@ pub const RECEIPT_BYTES: u64 = 16 * 1024 * 1024;
 pub struct Limits {
     /// S3 connections at once. For more, idle ones are closed; while all are at work, more wait.
     pub connections: usize,
-    /// S3 requests at once. More wait, then get 503 SlowDown.
+    /// S3 requests at once, shared by address and access key. More wait, then get 503 SlowDown.
     pub requests: usize,
     /// How long a request waits for its turn before it gets 503 SlowDown.
     pub request_wait_seconds: u64,

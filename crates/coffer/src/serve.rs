@@ -26,7 +26,7 @@ use crate::connection::tls_listener::TlsListener;
 use crate::error::Error;
 use crate::hardening::{open_files_max, warn_of_exposed_keys};
 use crate::limits::{
-    ADMIN_CONNECTIONS, ADMIN_PROBES, CERTIFICATE_CHECK, Limits, OTHER_FILES, READY_WAIT,
+    ADMIN_CONNECTIONS, ADMIN_PROBES, CERTIFICATE_CHECK, CLOCK_LOOK, Limits, OTHER_FILES, READY_WAIT,
 };
 use crate::tls::authority::constrains_addresses;
 use crate::tls::certificates::Ensured;
@@ -36,7 +36,11 @@ use crate::tls::server_names::names;
 
 pub mod administration;
 
+pub mod clock_watch;
+
 pub mod request_body;
+
+pub mod permits;
 
 pub mod request_limit;
 
@@ -45,6 +49,7 @@ pub mod signals;
 pub mod startup_message;
 
 use self::administration::AdministrationService;
+use self::clock_watch::ClockWatch;
 use self::request_limit::RequestLimit;
 use self::signals::Signals;
 use self::startup_message::StartupMessage;
@@ -145,13 +150,14 @@ impl Server {
         let request_limit = RequestLimit::new(service.clone(), refuse, &config.limits, traffic);
         let proxies = s3_tls.proxies.clone();
         let s3_service = move |client: IpAddr, _: &Activity| {
-            let proxies = proxies.clone();
-            request_limit.before(match proxies.forwards(client) {
+            let told_by = proxies.clone();
+            let service = match proxies.forwards(client) {
                 true => {
-                    service.for_proxy(move |headers| proxies.client_of_request(headers, client))
+                    service.for_proxy(move |headers| told_by.client_of_request(headers, client))
                 }
                 false => service.for_peer(client),
-            })
+            };
+            request_limit.before(service, client, proxies.clone())
         };
         let routes = Routes::new(admin);
         let (remote, proxies) = (routes.clone(), admin_tls.proxies.clone());
@@ -280,6 +286,18 @@ fn certificate(config: &Config) -> Result<(Arc<Certificate>, Option<PathBuf>), E
     })?;
     match ensured {
         Ensured::Kept => {}
+        Ensured::KeptUnderWrongClock => tracing::warn!(
+            "the clock is wrong: it shows a time before the server's certificate begins, which is \
+             kept; signatures of clients are refused until the clock is set"
+        ),
+        Ensured::KeptDespite { problem } => tracing::error!(
+            %problem,
+            "the server's certificate, which is still valid, can't be renewed"
+        ),
+        Ensured::Completed => tracing::warn!(
+            path = %ca_cert.display(),
+            "the authority's certificate was missing and was made again, for the same key"
+        ),
         Ensured::Renewed => tracing::info!("renewed the server's certificate"),
         Ensured::Founded => tracing::info!(
             path = %ca_cert.display(),
@@ -295,10 +313,20 @@ fn certificate(config: &Config) -> Result<(Arc<Certificate>, Option<PathBuf>), E
     Ok((certificate, Some(ca_cert)))
 }
 
-/// Renews or reloads the certificate of a server that runs for long.
+/// Renews or reloads the certificate of a server that runs for long, or whose clock was set: what
+/// was made under the old time may not be valid under the new.
 async fn watch_certificate(certificate: Arc<Certificate>) {
+    let mut watched = ClockWatch::now();
     loop {
-        tokio::time::sleep(CERTIFICATE_CHECK).await;
+        tokio::time::sleep(CLOCK_LOOK).await;
+        let was_set = watched.was_set();
+        if !was_set && watched.since() < CERTIFICATE_CHECK {
+            continue;
+        }
+        watched = ClockWatch::now();
+        if was_set {
+            tracing::info!("the clock was set: looking at the certificate");
+        }
         // It makes files at most once in months: short enough for this thread.
         match certificate.refresh() {
             Ok(true) => tracing::info!("new connections get a new certificate"),

@@ -4,10 +4,10 @@
 use coffer_vault::SignInFailure;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, Request, Uri};
 
 use crate::http::percent::form_pairs;
-use crate::signature::requirements::field;
+use crate::signature::requirements::{field, value_of};
 
 /// Where the access key's id stands. It is looked for only when the signature was refused.
 pub(crate) enum ClaimedKey {
@@ -28,24 +28,38 @@ impl ClaimedKey {
     /// The access key's id, as it was sent.
     pub(crate) fn access_key_id(&self) -> Option<String> {
         match self {
-            Self::Header(authorization) => {
-                let text = authorization.to_str().ok()?;
-                let id = match text.strip_prefix("AWS ") {
-                    Some(version_2) => version_2.split(':').next(),
-                    None => field(text, "Credential=").split('/').next(),
-                };
-                id.filter(|id| !id.is_empty()).map(str::to_owned)
-            }
-            Self::Address(uri) => {
-                let pairs = form_pairs(uri.query()?)?;
-                let names = ["X-Amz-Credential", "AWSAccessKeyId"];
-                let claims = |(name, _): &(String, String)| names.contains(&name.as_str());
-                let (_, credential) = pairs.into_iter().find(claims)?;
-                let id = credential.split('/').next()?;
-                Some(id.to_owned())
-            }
+            Self::Header(authorization) => in_header(authorization),
+            Self::Address(uri) => in_address(uri),
         }
     }
+}
+
+/// The access key's id that a request claims to be signed by, as it was sent. It may be any text.
+pub fn claimed_access_key<B>(request: &Request<B>) -> Option<String> {
+    match request.headers().get(AUTHORIZATION) {
+        Some(authorization) => in_header(authorization),
+        None => in_address(request.uri()),
+    }
+}
+
+fn in_header(authorization: &HeaderValue) -> Option<String> {
+    let text = authorization.to_str().ok()?;
+    let id = match text.strip_prefix("AWS ") {
+        Some(version_2) => version_2.split(':').next(),
+        None => field(text, "Credential=").split('/').next(),
+    };
+    id.filter(|id| !id.is_empty()).map(str::to_owned)
+}
+
+/// The one that the signature is checked by, whatever else the query names.
+fn in_address(uri: &Uri) -> Option<String> {
+    let query = form_pairs(uri.query()?)?;
+    let name = match value_of(&query, "Signature") {
+        Some(_) => "AWSAccessKeyId",
+        None => "X-Amz-Credential",
+    };
+    let id = value_of(&query, name)?.split('/').next()?;
+    Some(id.to_owned())
 }
 
 /// Which failure to sign in an answer's code tells of, if any.
@@ -86,6 +100,16 @@ mod tests {
             ("/", Some("Bearer x"), None),
             ("/?X-Amz-Credential=AK%2F20260101%2Fr", None, Some("AK")),
             ("/?AWSAccessKeyId=AK&Signature=0", None, Some("AK")),
+            (
+                "/?AWSAccessKeyId=B&X-Amz-Credential=AK%2F2026&X-Amz-Signature=0",
+                None,
+                Some("AK"),
+            ),
+            (
+                "/?X-Amz-Credential=B%2F2026&AWSAccessKeyId=AK&Signature=0",
+                None,
+                Some("AK"),
+            ),
             ("/?list-type=2", None, None),
             ("/", None, None),
         ];

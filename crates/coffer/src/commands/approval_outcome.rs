@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::commands::export::Export;
 use crate::error::Error;
 use crate::output::printable::size;
-use crate::output::table::{moment, sheet, show};
+use crate::output::table::{moment, sheet, show, show_done};
 
 /// The exit code when others have to approve what was asked for: it has not been done.
 const WAITS: u8 = 3;
@@ -71,15 +71,15 @@ pub fn tell(
     json: bool,
 ) -> Result<ExitCode, Error> {
     if let Some(rotated) = &outcome.root_rotation {
-        show(json, rotated, rerooted)?;
+        show_done(json, rotated, rerooted)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(gone) = &outcome.pruned {
-        show(json, gone, pruned)?;
+        show_done(json, gone, pruned)?;
         return Ok(ExitCode::SUCCESS);
     }
     match (outcome.receipt, outcome.export, export, outcome.request) {
-        (Some(receipt), ..) => show(json, &receipt, receipt_sheet)?,
+        (Some(receipt), ..) => show_done(json, &receipt, receipt_sheet)?,
         (None, Some(text), Some(export), _) => export.save(&text, json)?,
         (None, None, _, Some(request)) => return waits(&request, json),
         _ => return Err(server.misunderstood("gave an unknown answer").into()),

@@ -12,7 +12,7 @@ use crate::commands::approval_outcome::{EraseArgs, erase};
 use crate::commands::rotation::rotate;
 use crate::error::Error;
 use crate::output::printable::size;
-use crate::output::table::{AnswerArgs, Flush, done, moment, sheet, show, table};
+use crate::output::table::{AnswerArgs, Flush, done, moment, sheet, show, show_done, table};
 
 /// `coffer bucket`.
 #[derive(Debug, Args)]
@@ -78,7 +78,7 @@ pub async fn bucket(server: &AdminClient, args: &BucketArgs) -> Result<ExitCode,
             let made: Bucket = server
                 .call(Method::POST, "/v1/buckets", Some(&request))
                 .await?;
-            show(json, &made, one)?;
+            show_done(json, &made, one)?;
         }
         BucketCommand::List => {
             let buckets: Vec<Bucket> = server.get("/v1/buckets").await?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::error::Error;
-use crate::output::table::done;
+use crate::output::table::{check_output, done, print};
 
 /// An export that is asked for.
 pub struct Export<'a> {
@@ -34,6 +34,9 @@ impl<'a> Export<'a> {
                     .to_owned(),
             });
         }
+        if out.is_none() {
+            check_output()?;
+        }
         Ok(Self {
             level,
             recipients,
@@ -44,9 +47,7 @@ impl<'a> Export<'a> {
     /// Writes it where it was asked for, and tells of it if that is wanted.
     pub fn save(self, text: &str, json: bool) -> Result<(), Error> {
         let Some(file) = self.file else {
-            let mut out = io::stdout().lock();
-            let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-            return written.map_err(failed);
+            return print(text).map_err(failed);
         };
         let told = json!({
             "level": self.level,

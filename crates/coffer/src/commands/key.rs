@@ -13,7 +13,7 @@ use crate::commands::approval_outcome::ask;
 use crate::commands::export::Export;
 use crate::error::Error;
 use crate::limits::EXPORT_FILE_BYTES;
-use crate::output::table::{AnswerArgs, Flush, or_dash, show, table};
+use crate::output::table::{AnswerArgs, Flush, or_dash, show_done, table};
 
 /// `coffer key`.
 #[derive(Debug, Args)]
@@ -90,7 +90,7 @@ pub async fn key(server: &AdminClient, args: &KeyArgs) -> Result<ExitCode, Error
             let import: Import = server
                 .call(Method::POST, "/v1/imports", Some(&request))
                 .await?;
-            show(json, &import, |import| {
+            show_done(json, &import, |import| {
                 format!("level {}\n{}", import.level, many(&import.buckets))
             })?;
         }
@@ -102,7 +102,7 @@ pub async fn key(server: &AdminClient, args: &KeyArgs) -> Result<ExitCode, Error
             let bucket: ImportedBucket = server
                 .call(Method::POST, "/v1/adoptions", Some(&request))
                 .await?;
-            show(json, &bucket, |bucket| many(std::slice::from_ref(bucket)))?;
+            show_done(json, &bucket, |bucket| many(std::slice::from_ref(bucket)))?;
         }
     }
     Ok(ExitCode::SUCCESS)

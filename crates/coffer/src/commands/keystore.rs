@@ -11,7 +11,7 @@ use http::Method;
 use crate::commands::approval_outcome::{MayWait, rerooted, waits};
 use crate::commands::rotation::rotations_table;
 use crate::error::Error;
-use crate::output::table::{AnswerArgs, Flush, sheet, show, table, yes_no};
+use crate::output::table::{AnswerArgs, Flush, sheet, show, show_done, table, yes_no};
 use crate::secrets::passphrase::PassphraseArgs;
 use crate::secrets::root_source::secrets_for;
 
@@ -68,7 +68,7 @@ pub async fn keystore(server: &AdminClient, args: &KeystoreArgs) -> Result<ExitC
             let path = "/v1/keystore/rotate";
             match server.call(Method::POST, path, None::<&()>).await? {
                 MayWait::Waits(waiting) => return waits(&waiting.request, json),
-                MayWait::Done::<RootRotation>(rotated) => show(json, &rotated, rerooted)?,
+                MayWait::Done::<RootRotation>(rotated) => show_done(json, &rotated, rerooted)?,
             }
         }
         KeystoreCommand::Move { to, passphrase } => {
@@ -92,7 +92,7 @@ pub async fn keystore(server: &AdminClient, args: &KeystoreArgs) -> Result<ExitC
             let path = "/v1/keystore/move";
             match server.call(Method::POST, path, Some(&request)).await? {
                 MayWait::Waits(waiting) => return waits(&waiting.request, json),
-                MayWait::Done::<Keystore>(moved) => show(json, &moved, one)?,
+                MayWait::Done::<Keystore>(moved) => show_done(json, &moved, one)?,
             }
         }
     }

@@ -10,7 +10,9 @@ use http::Method;
 use crate::commands::approval_outcome::{EraseArgs, erase};
 use crate::commands::rotation::rotate;
 use crate::error::Error;
-use crate::output::table::{AnswerArgs, Flush, moment, or_dash, sheet, show, table, yes_no};
+use crate::output::table::{
+    AnswerArgs, Flush, moment, or_dash, sheet, show, show_done, table, yes_no,
+};
 
 /// `coffer level`.
 #[derive(Debug, Args)]
@@ -94,7 +96,7 @@ pub async fn level(server: &AdminClient, args: &LevelArgs) -> Result<ExitCode, E
             let made: Level = server
                 .call(Method::POST, "/v1/levels", Some(&request))
                 .await?;
-            show(json, &made, one)?;
+            show_done(json, &made, one)?;
         }
         LevelCommand::List => {
             let levels: Vec<Level> = server.get("/v1/levels").await?;

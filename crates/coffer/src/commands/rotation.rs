@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::commands::approval_outcome::{MayWait, waits};
 use crate::error::Error;
 use crate::limits::ROTATION_LOOK;
-use crate::output::table::{Flush, moment, or_dash, show, table};
+use crate::output::table::{Flush, moment, or_dash, show, show_done, table};
 
 /// Begins a rotation at `path` and follows it to its end; or tells that it waits for approvals.
 pub async fn rotate(server: &AdminClient, path: &str, json: bool) -> Result<ExitCode, Error> {
@@ -51,9 +51,13 @@ pub async fn follow(
         rotation = now;
     }
     bar.finish_and_clear();
-    show(json, &rotation, |rotation| {
+    let for_people = |rotation: &Rotation| {
         rotations_table(std::slice::from_ref(rotation)) + &destroyed(rotation)
-    })?;
+    };
+    match rotation.failure {
+        None => show_done(json, &rotation, for_people)?,
+        Some(_) => show(json, &rotation, for_people)?,
+    }
     match &rotation.failure {
         Some(problem) => Err(Error::RotationFailed {
             problem: problem.clone(),

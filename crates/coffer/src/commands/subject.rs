@@ -8,7 +8,9 @@ use http::Method;
 use serde_json::json;
 
 use crate::error::Error;
-use crate::output::table::{Flush, done, moment, or_dash, sheet, show, table};
+use crate::output::table::{
+    Flush, check_output, done, moment, or_dash, sheet, show, show_done, table,
+};
 
 pub mod args;
 
@@ -35,7 +37,7 @@ pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCod
             let nothing: Option<&()> = None;
             let path = format!("{}/settle", path(name));
             let settled: Subject = server.call(Method::POST, &path, nothing).await?;
-            show(json, &settled, one)
+            show_done(json, &settled, one)
         }
         SubjectCommand::Disable(args) => switch(server, args, true, json).await,
         SubjectCommand::Enable(args) => switch(server, args, false, json).await,
@@ -48,6 +50,8 @@ pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCod
 }
 
 async fn create(server: &AdminClient, args: &CreateArgs, json: bool) -> Result<(), Error> {
+    // The secret is answered once.
+    check_output()?;
     let request = SubjectRequest {
         name: args.name.clone(),
         clearance: args.clearance.clone(),
@@ -59,11 +63,22 @@ async fn create(server: &AdminClient, args: &CreateArgs, json: bool) -> Result<(
     let made: MadeSubject = server
         .call(Method::POST, "/v1/subjects", Some(&request))
         .await?;
-    show(json, &made, |made| {
+    let shown = show_done(json, &made, |made| {
         let secret = &made.secret_access_key.0;
         let note = "\nKeep the secret access key: it is not shown again.\n";
         let shown = [("secret access key", secret.clone())];
         one(&made.subject) + &sheet(shown) + note
+    });
+    shown.map_err(|error| match error {
+        Error::Unwritten { source, .. } => Error::Unwritten {
+            remedy: format!(
+                "; subject {name} is there, and its secret access key is lost: `coffer subject \
+                 delete {name}`, and make it again",
+                name = args.name
+            ),
+            source,
+        },
+        error => error,
     })
 }
 
@@ -119,7 +134,7 @@ async fn change(
     let changed: Subject = server
         .call(Method::PATCH, &path(name), Some(changes))
         .await?;
-    show(json, &changed, one)
+    show_done(json, &changed, one)
 }
 
 fn state(subject: &Subject) -> String {

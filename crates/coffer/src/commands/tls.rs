@@ -1,10 +1,10 @@
 //! `coffer tls renew-authority`.
 
 use clap::{Args, Subcommand};
-use std::io::Write;
 use std::path::Path;
 
 use crate::error::Error;
+use crate::output::table::print;
 use crate::tls::authority::give_up_authority;
 use crate::tls::folder::Files;
 
@@ -38,9 +38,10 @@ pub fn renew_authority(data: &Path) -> Result<(), Error> {
          those that have only the old one can't connect from then on.\n",
         files.ca_cert().display()
     );
-    // A standard output that is closed changes nothing of what was done.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    Ok(())
+    print(&text).map_err(|source| Error::Unwritten {
+        remedy: String::new(),
+        source,
+    })
 }
 
 const TLS_EXAMPLES: &str = "\

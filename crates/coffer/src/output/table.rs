@@ -1,6 +1,8 @@
 //! Answers as people and programs read them.
 
+use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
@@ -35,6 +37,34 @@ pub fn show<T: Serialize>(
     answer: &T,
     for_people: impl FnOnce(&T) -> String,
 ) -> Result<(), Error> {
+    print(&text(json, answer, for_people)).map_err(|source| Error::System {
+        doing: "writing the answer",
+        source,
+    })
+}
+
+/// Shows the answer to an act. Where it can't be written, the error says that the act was done.
+pub fn show_done<T: Serialize>(
+    json: bool,
+    answer: &T,
+    for_people: impl FnOnce(&T) -> String,
+) -> Result<(), Error> {
+    print(&text(json, answer, for_people)).map_err(|source| Error::Unwritten {
+        remedy: String::new(),
+        source,
+    })
+}
+
+/// Tells programs of what has no answer; people see that there was no error.
+pub fn done<T: Serialize>(json: bool, what: &T) -> Result<(), Error> {
+    if json {
+        show_done(true, what, |_| String::new())
+    } else {
+        Ok(())
+    }
+}
+
+fn text<T: Serialize>(json: bool, answer: &T, for_people: impl FnOnce(&T) -> String) -> String {
     let mut text = if json {
         serde_json::to_string_pretty(answer).expect("answers came as JSON")
     } else {
@@ -43,21 +73,29 @@ pub fn show<T: Serialize>(
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|source| Error::System {
-        doing: "writing the answer",
-        source,
-    })
+    text
 }
 
-/// Tells programs of what has no answer; people see that there was no error.
-pub fn done<T: Serialize>(json: bool, what: &T) -> Result<(), Error> {
-    if json {
-        show(true, what, |_| String::new())
-    } else {
-        Ok(())
+/// Writes to standard output, to the end.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+/// Refuses to go on where an answer that is given once would be lost: where standard output is
+/// closed, which Rust makes `/dev/null` of, or that.
+pub fn check_output() -> Result<(), Error> {
+    let device = |path: &str| fs::metadata(path).map(|file| file.rdev()).ok();
+    let out = device("/proc/self/fd/1");
+    if out.is_none() || out != device("/dev/null") {
+        return Ok(());
     }
+    Err(Error::Option {
+        option: "standard output",
+        problem: "it is closed or /dev/null, and the answer is given only once: nothing was asked \
+                  for"
+        .to_owned(),
+    })
 }
 
 /// A table with a heading, columns two spaces apart.

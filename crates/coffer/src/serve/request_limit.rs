@@ -2,8 +2,10 @@
 //!
 //! What a request needs in memory is bounded, so their number bounds the server. A request waits
 //! a while for its turn, then it is answered `503 SlowDown`, on which S3's clients try again. A
-//! turn lasts until the last byte of the answer.
+//! turn lasts until the last byte of the answer. How they are shared is in
+//! [`crate::serve::permits`].
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,10 +16,11 @@ use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::service::Service;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connection::minimum_rate::MinimumRate;
+use crate::connection::proxies::Proxies;
 use crate::limits::Limits;
+use crate::serve::permits::{Permit, Permits};
 use crate::serve::request_body::WatchedBody;
 
 /// A service that lets only so many requests through to another.
@@ -26,7 +29,10 @@ pub struct RequestLimit<S, R> {
     inner: S,
     /// Makes the answer for those that found no turn.
     refuse: R,
-    permits: Arc<Semaphore>,
+    permits: Arc<Permits>,
+    /// Whose the connection is, and the proxies that tell whose its requests are.
+    client: IpAddr,
+    proxies: Proxies,
     wait: Duration,
     minimum: MinimumRate,
     traffic: Arc<Traffic>,
@@ -38,19 +44,23 @@ impl<S, R: Clone> RequestLimit<S, R> {
         Self {
             inner,
             refuse,
-            permits: Arc::new(Semaphore::new(limits.requests)),
+            permits: Permits::new(limits.requests),
+            client: Ipv4Addr::UNSPECIFIED.into(),
+            proxies: Proxies::none(),
             wait: Duration::from_secs(limits.request_wait_seconds),
             minimum: MinimumRate::of(limits),
             traffic,
         }
     }
 
-    /// The same turns before another service.
-    pub fn before(&self, inner: S) -> Self {
+    /// The same turns before another service, for a connection of this client.
+    pub fn before(&self, inner: S, client: IpAddr, proxies: Proxies) -> Self {
         Self {
             inner,
             refuse: self.refuse.clone(),
             permits: self.permits.clone(),
+            client,
+            proxies,
             wait: self.wait,
             minimum: self.minimum,
             traffic: self.traffic.clone(),
@@ -79,13 +89,16 @@ impl<S, R: Clone> RequestLimit<S, R> {
         })
     }
 
-    /// A turn; none if there was none in time.
-    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
-            return Some(permit);
-        }
-        let permit = self.permits.clone().acquire_owned();
-        tokio::time::timeout(self.wait, permit).await.ok()?.ok()
+    /// A permit; none if there was none in time. The access key is taken at its word: signatures are
+    /// checked before a body is read, so that a request that claims another's key holds it for no
+    /// time.
+    async fn permit(&self, request: &Request<Incoming>) -> Option<Permit> {
+        let address = self
+            .proxies
+            .client_of_request(request.headers(), self.client);
+        let key = coffer_s3::claimed_access_key(request);
+        let party = self.permits.party(address, key);
+        self.permits.take(party, self.wait).await
     }
 }
 
@@ -103,7 +116,7 @@ where
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let this = self.clone();
         Box::pin(async move {
-            let Some(permit) = this.permit().await else {
+            let Some(permit) = this.permit(&request).await else {
                 this.traffic.turned_away();
                 return Ok(this.refusal(request));
             };
@@ -123,7 +136,7 @@ where
 pub struct PermitBody<B> {
     body: B,
     /// Given back when the body is dropped.
-    _permit: Option<OwnedSemaphorePermit>,
+    _permit: Option<Permit>,
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for PermitBody<B> {

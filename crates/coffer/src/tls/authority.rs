@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose,
-    GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints, PublicKeyData,
-    SanType,
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType,
+    ExtendedKeyUsagePurpose, GeneralSubtree, IsCa, KeyPair, KeyUsagePurpose, NameConstraints,
+    PublicKeyData, SanType,
 };
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
@@ -22,14 +23,16 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use zeroize::Zeroizing;
 
-use crate::limits::{AUTHORITY_DAYS, CERTIFICATE_DAYS};
+use crate::limits::{AUTHORITY_DAYS, CERTIFICATE_DAYS, CERTIFICATE_DAYS_BEFORE, CLOCK_FLOOR};
 use crate::tls::folder::{CertificateError, Files, missing, read, remove, write};
 
 /// A day.
 pub const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Clocks of clients may be behind ours by this much.
-const CLOCK_SKEW: Duration = DAY;
+/// The first moment that a clock which is right can show.
+pub fn clock_floor() -> SystemTime {
+    SystemTime::UNIX_EPOCH + CLOCK_FLOOR
+}
 
 /// A strict client that trusts this authority and no other.
 pub fn verifier(ca: CertificateDer<'static>) -> Option<Arc<WebPkiServerVerifier>> {
@@ -52,7 +55,7 @@ pub fn constrains_addresses(files: &Files, now: SystemTime) -> Result<bool, Cert
         return Ok(false);
     };
     let foreign = ServerName::IpAddress(IpAddr::from([192, 0, 2, 1]).into());
-    let (certificate, _) = certify(&authority, std::slice::from_ref(&foreign), &[], now)?;
+    let (certificate, _) = issue(&authority, std::slice::from_ref(&foreign), &[], now)?;
     let accepted = || -> Option<()> {
         let ca = CertificateDer::from_pem_slice(&ca).ok()?;
         let since = now.duration_since(SystemTime::UNIX_EPOCH).ok()?;
@@ -71,20 +74,25 @@ pub fn constrains_addresses(files: &Files, now: SystemTime) -> Result<bool, Cert
 /// # Errors
 /// When there is none, or the file system refuses.
 pub fn give_up_authority(files: &Files) -> Result<(), CertificateError> {
-    let _ = read(&files.ca_cert())?.ok_or_else(|| missing(&files.ca_cert()))?;
-    if read(&files.ca_key())?.is_some() {
-        remove(&files.ca_key())?;
+    let (key, cert) = (files.ca_key(), files.ca_cert());
+    let parts: Vec<_> = [&key, &cert]
+        .into_iter()
+        .filter(|path| path.exists())
+        .collect();
+    if parts.is_empty() {
+        return Err(missing(&cert));
     }
-    remove(&files.ca_cert())
+    parts.into_iter().try_for_each(|path| remove(path))
 }
 
-/// The authority, able to sign.
-pub type Authority = Issuer<'static, KeyPair>;
+/// The authority, able to sign. Its certificate is made anew from the key and trusted in the place
+/// of `ca.pem` and beside it, for clients go by key and name, and its name follows from its key.
+pub type Authority = CertifiedIssuer<'static, KeyPair>;
 
 /// The authority that is there, if its key is.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// When the key's file cannot be read, or is damaged.
 pub fn load_authority(
     files: &Files,
     names: &[ServerName<'static>],
@@ -92,14 +100,26 @@ pub fn load_authority(
     let Some(pem) = read(&files.ca_key())? else {
         return Ok(None);
     };
-    let key = std::str::from_utf8(&pem)
-        .ok()
-        .and_then(|pem| KeyPair::from_pem(pem).ok());
-    // What an authority signs depends on its key and its name, and its name on its key only.
-    Ok(key.map(|key| Issuer::new(authority_params(&key, names, SystemTime::now()), key)))
+    let key = str::from_utf8(&pem).ok();
+    let key = key.and_then(|pem| KeyPair::from_pem(pem).ok());
+    let key = key.ok_or_else(|| CertificateError::Authority {
+        path: files.ca_key(),
+        problem: "is damaged",
+    })?;
+    Ok(Some(with_key(key, names, SystemTime::now())?))
 }
 
-/// Makes a new authority.
+fn with_key(
+    key: KeyPair,
+    names: &[ServerName<'static>],
+    now: SystemTime,
+) -> Result<Authority, CertificateError> {
+    let params = authority_params(&key, names, now);
+    Ok(CertifiedIssuer::self_signed(params, key)?)
+}
+
+/// Makes a new authority. One that is there goes first, the certificate before the key: so no stop
+/// in between leaves two files that don't belong together.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -108,12 +128,48 @@ pub fn found_authority(
     names: &[ServerName<'static>],
     now: SystemTime,
 ) -> Result<Authority, CertificateError> {
-    let key = KeyPair::generate()?;
-    let params = authority_params(&key, names, now);
-    let certificate = params.self_signed(&key)?;
-    write(&files.ca_key(), &Zeroizing::new(key.serialize_pem()))?;
-    write(&files.ca_cert(), &certificate.pem())?;
-    Ok(Issuer::new(params, key))
+    let authority = with_key(KeyPair::generate()?, names, now)?;
+    if files.ca_cert().exists() {
+        remove(&files.ca_cert())?;
+    }
+    let key = Zeroizing::new(authority.key().serialize_pem());
+    write(&files.ca_key(), &key)?;
+    write(&files.ca_cert(), &authority.pem())?;
+    Ok(authority)
+}
+
+/// Whether the authority's key signed this certificate, so that both are what they were.
+pub fn is_signed_by(certificate: &CertificateDer<'_>, authority: &Authority) -> bool {
+    // Certificate (RFC 5280, section 4.1): what is signed, the algorithm, the signature, whose
+    // first byte counts unused bits.
+    let checked = || -> Option<()> {
+        let (_, parts, after) = der_element(SEQUENCE, certificate)?;
+        let (signed, _, rest) = der_element(SEQUENCE, parts)?;
+        let rest = rest.strip_prefix(ECDSA_WITH_SHA256)?;
+        let (_, signature, more) = der_element(BIT_STRING, rest)?;
+        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, authority.key().public_key_raw());
+        key.verify(signed, signature.strip_prefix(&[0])?).ok()?;
+        (after.is_empty() && more.is_empty()).then_some(())
+    };
+    checked().is_some()
+}
+
+const SEQUENCE: u8 = 0x30;
+const BIT_STRING: u8 = 0x03;
+
+/// `ecdsa-with-SHA256` (RFC 5758, section 3.2), as it stands in a certificate.
+const ECDSA_WITH_SHA256: &[u8] = b"\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02";
+
+/// The first element of DER, whole, then its contents, and what follows it (X.690, section 8.1).
+fn der_element(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (start, length) = match *bytes.strip_prefix(&[tag])? {
+        [length @ 0..=0x7f, ..] => (2, usize::from(length)),
+        [0x81, length, ..] => (3, usize::from(length)),
+        [0x82, high, low, ..] => (4, usize::from(u16::from_be_bytes([high, low]))),
+        _ => return None,
+    };
+    let (whole, rest) = bytes.split_at_checked(start + length)?;
+    Some((whole, &whole[start..], rest))
 }
 
 fn authority_params(
@@ -130,8 +186,9 @@ fn authority_params(
     params
         .distinguished_name
         .push(DnType::CommonName, format!("coffer local CA {fingerprint}"));
-    params.not_before = (now - CLOCK_SKEW).into();
-    params.not_after = (now + DAY * AUTHORITY_DAYS as u32).into();
+    // Whatever the clock shows, it is there from the first: it may be wrong.
+    params.not_before = clock_floor().into();
+    params.not_after = (now.max(clock_floor()) + DAY * AUTHORITY_DAYS as u32).into();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let permitted_subtrees = names
@@ -146,25 +203,24 @@ fn authority_params(
     params
 }
 
-/// Makes a new key and certificate for the server. The key goes first: should we be stopped in
+/// Keeps a new key and certificate for the server. The key goes first: should we be stopped in
 /// between, they don't match and the next start makes both anew.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn issue(
+pub fn keep(
     files: &Files,
-    authority: &Authority,
-    names: &[ServerName<'static>],
-    domains: &[String],
-    now: SystemTime,
+    (certificate, key): &(Certificate, KeyPair),
 ) -> Result<(), CertificateError> {
-    let (certificate, key) = certify(authority, names, domains, now)?;
     write(&files.server_key(), &Zeroizing::new(key.serialize_pem()))?;
     write(&files.server_cert(), &certificate.pem())
 }
 
-/// A new key, and a certificate for it.
-fn certify(
+/// A new key for the server, and a certificate for it.
+///
+/// # Errors
+/// When a name is none that a certificate can hold.
+pub fn issue(
     authority: &Authority,
     names: &[ServerName<'static>],
     domains: &[String],
@@ -178,7 +234,7 @@ fn certify(
     params
         .distinguished_name
         .push(DnType::CommonName, "coffer server");
-    params.not_before = (now - CLOCK_SKEW).into();
+    params.not_before = (now - DAY * CERTIFICATE_DAYS_BEFORE as u32).into();
     params.not_after = (now + DAY * CERTIFICATE_DAYS as u32).into();
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -212,8 +268,14 @@ mod tests {
         assert!(give_up_authority(&files).is_err(), "nor to be given up");
         files.make_folder().unwrap();
         let authority = found_authority(&files, &names, now).unwrap();
-        issue(&files, &authority, &names, &[], now).unwrap();
         assert!(!constrains_addresses(&files, now).unwrap());
+        assert!(is_signed_by(authority.der(), &authority));
+        let mut flipped = authority.der().to_vec();
+        for at in 0..flipped.len() {
+            flipped[at] ^= 4;
+            assert!(!is_signed_by(&flipped.clone().into(), &authority), "{at}");
+            flipped[at] ^= 4;
+        }
         // As they were made before.
         let key = KeyPair::from_pem(&std::fs::read_to_string(files.ca_key()).unwrap()).unwrap();
         let mut params = authority_params(&key, &names, now);
@@ -230,5 +292,12 @@ mod tests {
         give_up_authority(&files).unwrap();
         assert!(load_authority(&files, &names).unwrap().is_none());
         assert!(!constrains_addresses(&files, now).unwrap());
+        // Also one that has lost its certificate, or its key.
+        for lost in [files.ca_cert(), files.ca_key()] {
+            found_authority(&files, &names, now).unwrap();
+            std::fs::remove_file(lost).unwrap();
+            give_up_authority(&files).unwrap();
+            assert!(!files.ca_cert().exists() && !files.ca_key().exists());
+        }
     }
 }

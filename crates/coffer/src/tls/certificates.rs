@@ -4,227 +4,220 @@
 //! (`server.pem`, `server.key`). Clients trust `ca.pem`, once; server certificates come and go
 //! under it.
 
-use std::path::Path;
 use std::time::SystemTime;
 
+use rustls::CertificateError::NotValidYetContext;
+use rustls::Error::InvalidCertificate;
 use rustls::client::danger::ServerCertVerifier;
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 use crate::limits::CERTIFICATE_RENEW_DAYS;
-use crate::tls::authority::{DAY, found_authority, issue, load_authority, verifier};
-use crate::tls::folder::{CertificateError, Files, read};
+use crate::tls::authority::{
+    DAY, clock_floor, found_authority, is_signed_by, issue, keep, load_authority, verifier,
+};
+use crate::tls::folder::{CertificateError, Files, read, write};
 
 /// What [`ensure`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ensured {
     /// All was well.
     Kept,
+    /// The clock is wrong, and the certificate that is not valid yet by it is a good one.
+    KeptUnderWrongClock,
+    /// The certificate is still valid, but can't be renewed.
+    KeptDespite {
+        /// Why not, and what to do.
+        problem: String,
+    },
+    /// `ca.pem` was missing, and was made again for the key that clients trust.
+    Completed,
     /// A new server certificate, under the authority that clients know.
     Renewed,
     /// A new authority: clients need the new `ca.pem`.
     Founded,
 }
 
-/// Makes or renews what is missing, expires soon or lacks a name. `domains` are those of
+/// What a start does: makes or renews what is missing, expires soon or lacks a name, and founds an
+/// authority where nothing of one is there, or none for these names. `domains` are those of
 /// virtual-host style: the certificate is for their subdomains as well.
 ///
 /// # Errors
-/// When a file cannot be read or written.
+/// When a file cannot be read or written, or is damaged, and no valid certificate is at hand.
 pub fn ensure(
     files: &Files,
     names: &[ServerName<'static>],
     domains: &[String],
     now: SystemTime,
 ) -> Result<Ensured, CertificateError> {
-    let mut wanted = names.to_vec();
-    wanted.extend(
-        domains
-            .iter()
-            .filter_map(|name| format!("bucket.{name}").try_into().ok()),
-    );
-    if serves(files, &files.server_cert(), &wanted, now)? {
-        return Ok(Ensured::Kept);
-    }
-    files.make_folder()?;
-    if let Some(authority) = load_authority(files, names)? {
-        issue(files, &authority, names, domains, now)?;
-        // An authority of other names signs, but no client accepts what it signed.
-        if serves(files, &files.server_cert(), &wanted, now)? {
-            return Ok(Ensured::Renewed);
+    match renew(files, names, domains, now) {
+        Err(CertificateError::NoAuthority { .. }) => {
+            files.make_folder()?;
+            let now = now.max(clock_floor());
+            let authority = found_authority(files, names, now)?;
+            keep(files, &issue(&authority, names, domains, now)?)?;
+            Ok(Ensured::Founded)
         }
+        Err(error) if is_still_valid(files, names, domains, now) => Ok(Ensured::KeptDespite {
+            problem: error.to_string(),
+        }),
+        renewed => renewed,
     }
-    let authority = found_authority(files, names, now)?;
-    issue(files, &authority, names, domains, now)?;
-    Ok(Ensured::Founded)
 }
 
-/// Whether a strict client that trusts the authority would accept the server's certificate under
-/// every name, now and until it is time to renew. Asks rustls instead of reading fields: what
-/// counts is what clients do with them.
-fn serves(
+/// What a running server does: it founds nothing, for its clients trust the authority that it has.
+///
+/// # Errors
+/// When there is no authority to renew by, or a file cannot be read or written, or is damaged.
+pub fn renew(
     files: &Files,
-    chain: &Path,
+    names: &[ServerName<'static>],
+    domains: &[String],
+    now: SystemTime,
+) -> Result<Ensured, CertificateError> {
+    let (is_wrong, now) = (now < clock_floor(), now.max(clock_floor()));
+    let no_authority = |problem| CertificateError::NoAuthority {
+        path: files.ca_cert(),
+        problem,
+    };
+    let damaged = |path, problem| CertificateError::Authority { path, problem };
+    let (ca, kept) = match authority_certificate(files)? {
+        Some(ca) => (ca, Ensured::Kept),
+        None => {
+            let authority = load_authority(files, names)?;
+            let authority = authority.ok_or_else(|| no_authority("is missing"))?;
+            write(&files.ca_cert(), &authority.pem())?;
+            (authority.der().clone(), Ensured::Completed)
+        }
+    };
+    let wanted = wanted(names, domains);
+    match server_certificate(files)?.map(|server| standing(&ca, &server, &wanted, now)) {
+        Some(Standing::Good) => return Ok(kept),
+        Some(Standing::NotBegun) if is_wrong => return Ok(Ensured::KeptUnderWrongClock),
+        _ => {}
+    }
+    let authority = load_authority(files, names)?
+        .ok_or_else(|| damaged(files.ca_key(), "is missing, and the certificate expires"))?;
+    if !is_signed_by(&ca, &authority) {
+        let problem = "and ca.key beside it do not belong together: one of them is damaged";
+        return Err(damaged(files.ca_cert(), problem));
+    }
+    let fresh = issue(&authority, names, domains, now)?;
+    // An authority of other names signs, but no client accepts what it signed.
+    match standing(&ca, fresh.0.der(), &wanted, now) {
+        Standing::Good => keep(files, &fresh).map(|()| Ensured::Renewed),
+        _ => Err(no_authority("is of an authority for other names")),
+    }
+}
+
+/// Whether clients that trust the authority accept the certificate that is there, though it can't
+/// be renewed. The authority is known by `ca.pem` or by its key: one of them may be damaged.
+fn is_still_valid(
+    files: &Files,
+    names: &[ServerName<'static>],
+    domains: &[String],
+    now: SystemTime,
+) -> bool {
+    let (is_wrong, now) = (now < clock_floor(), now.max(clock_floor()));
+    let Ok(Some(server)) = server_certificate(files) else {
+        return false;
+    };
+    let wanted = wanted(names, domains);
+    let by_key = || Some(load_authority(files, names).ok()??.der().clone());
+    let by_certificate = || authority_certificate(files).ok()?;
+    [by_certificate(), by_key()].iter().flatten().any(|ca| {
+        match standing(ca, &server, &wanted, now) {
+            Standing::Good | Standing::Ending => true,
+            Standing::NotBegun => is_wrong,
+            Standing::Unusable => false,
+        }
+    })
+}
+
+fn wanted(names: &[ServerName<'static>], domains: &[String]) -> Vec<ServerName<'static>> {
+    let in_domain = |name: &String| format!("bucket.{name}").try_into().ok();
+    let names = names.iter().cloned();
+    names.chain(domains.iter().filter_map(in_domain)).collect()
+}
+
+/// `ca.pem`, if it is there.
+fn authority_certificate(
+    files: &Files,
+) -> Result<Option<CertificateDer<'static>>, CertificateError> {
+    let Some(pem) = read(&files.ca_cert())? else {
+        return Ok(None);
+    };
+    let ca = CertificateDer::from_pem_slice(&pem).ok();
+    let ca = ca.filter(|ca| verifier(ca.clone()).is_some());
+    ca.map(Some).ok_or_else(|| CertificateError::Authority {
+        path: files.ca_cert(),
+        problem: "is damaged",
+    })
+}
+
+/// The server's certificate, if it is there with its key. One that is damaged is as good as none:
+/// the authority makes another.
+fn server_certificate(files: &Files) -> Result<Option<CertificateDer<'static>>, CertificateError> {
+    let (Some(server), Some(key)) = (read(&files.server_cert())?, read(&files.server_key())?)
+    else {
+        return Ok(None);
+    };
+    let paired = || {
+        let server = CertificateDer::from_pem_slice(&server).ok()?;
+        let key = PrivateKeyDer::from_pem_slice(&key).ok()?;
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        rustls::sign::CertifiedKey::from_der(vec![server.clone()], key, &provider).ok()?;
+        Some(server)
+    };
+    Ok(paired())
+}
+
+/// How clients see a server certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// They accept it, now and until it is time to renew.
+    Good,
+    /// They accept it now.
+    Ending,
+    /// They will accept it.
+    NotBegun,
+    /// They don't accept it.
+    Unusable,
+}
+
+/// How a strict client that trusts the authority sees the server's certificate, under every name.
+/// Asks rustls instead of reading fields: what counts is what clients do with them.
+fn standing(
+    ca: &CertificateDer<'static>,
+    server: &CertificateDer<'_>,
     names: &[ServerName<'static>],
     now: SystemTime,
-) -> Result<bool, CertificateError> {
-    let (Some(ca), Some(server), Some(key)) = (
-        read(&files.ca_cert())?,
-        read(chain)?,
-        read(&files.server_key())?,
-    ) else {
-        return Ok(false);
+) -> Standing {
+    let Some(verifier) = verifier(ca.clone()) else {
+        return Standing::Unusable;
     };
-    let accepted = || -> Option<()> {
-        let ca = CertificateDer::from_pem_slice(&ca).ok()?;
-        let server = CertificateDer::from_pem_slice(&server).ok()?;
-        let provider = rustls::crypto::aws_lc_rs::default_provider();
-        let key = rustls_pki_types::PrivateKeyDer::from_pem_slice(&key).ok()?;
-        rustls::sign::CertifiedKey::from_der(vec![server.clone()], key, &provider).ok()?;
-        let verifier = verifier(ca)?;
-        for moment in [now, now + DAY * CERTIFICATE_RENEW_DAYS as u32] {
-            let moment = UnixTime::since_unix_epoch(
-                moment
-                    .duration_since(SystemTime::UNIX_EPOCH)
-                    .unwrap_or_default(),
-            );
-            for name in names {
-                verifier
-                    .verify_server_cert(&server, &[], name, &[], moment)
-                    .ok()?;
-            }
+    let unix = |moment: SystemTime| {
+        let since = moment.duration_since(SystemTime::UNIX_EPOCH);
+        UnixTime::since_unix_epoch(since.unwrap_or_default())
+    };
+    let accepted = |moment: UnixTime| {
+        names.iter().try_for_each(|name| {
+            let verified = verifier.verify_server_cert(server, &[], name, &[], moment);
+            verified.map(|_| ())
+        })
+    };
+    let at_renewal = unix(now + DAY * CERTIFICATE_RENEW_DAYS as u32);
+    match accepted(unix(now)) {
+        Ok(()) if accepted(at_renewal).is_ok() => Standing::Good,
+        Ok(()) => Standing::Ending,
+        Err(InvalidCertificate(NotValidYetContext { not_before, .. }))
+            if accepted(not_before).is_ok() =>
+        {
+            Standing::NotBegun
         }
-        Some(())
-    };
-    Ok(accepted().is_some())
+        Err(_) => Standing::Unusable,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::PathBuf;
-
-    use rcgen::KeyPair;
-
-    use crate::limits::CERTIFICATE_DAYS;
-    use crate::tls::server_names::names;
-
-    fn setting() -> (tempfile::TempDir, Files, Vec<ServerName<'static>>) {
-        let data = tempfile::tempdir().unwrap();
-        let files = Files::of(data.path());
-        let names = names("Some-Host", &["0.0.0.0".parse().unwrap()], &[]);
-        (data, files, names)
-    }
-
-    fn bytes(path: PathBuf) -> Vec<u8> {
-        fs::read(path).unwrap()
-    }
-
-    #[test]
-    fn first_start_founds_and_the_next_keeps() {
-        let (_data, files, names) = setting();
-        let now = SystemTime::now();
-        assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Founded);
-        let (ca, server) = (bytes(files.ca_cert()), bytes(files.server_cert()));
-        assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Kept);
-        assert_eq!(
-            (ca, server),
-            (bytes(files.ca_cert()), bytes(files.server_cert()))
-        );
-        for key in [files.server_key(), files.ca_key()] {
-            assert_eq!(
-                fs::metadata(key).unwrap().permissions().mode() & 0o777,
-                0o600
-            );
-        }
-    }
-
-    #[test]
-    fn renewal_keeps_the_authority() {
-        let (_data, files, names) = setting();
-        let now = SystemTime::now();
-        ensure(&files, &names, &[], now).unwrap();
-        let (ca, server) = (bytes(files.ca_cert()), bytes(files.server_cert()));
-        let early = now + DAY * (CERTIFICATE_DAYS - CERTIFICATE_RENEW_DAYS - 1) as u32;
-        assert_eq!(ensure(&files, &names, &[], early).unwrap(), Ensured::Kept);
-        let late = early + DAY * 2;
-        assert_eq!(ensure(&files, &names, &[], late).unwrap(), Ensured::Renewed);
-        assert_eq!(ca, bytes(files.ca_cert()));
-        assert_ne!(server, bytes(files.server_cert()));
-        assert_eq!(ensure(&files, &names, &[], late).unwrap(), Ensured::Kept);
-    }
-
-    #[test]
-    fn names_outside_the_authority_need_a_new_one() {
-        let (_data, files, names) = setting();
-        let now = SystemTime::now();
-        ensure(&files, &names, &[], now).unwrap();
-        let domains = ["s3.example.org".to_owned()];
-        let more = crate::tls::server_names::names("some-host", &[], &domains);
-        assert_eq!(
-            ensure(&files, &more, &domains, now).unwrap(),
-            Ensured::Founded
-        );
-        assert_eq!(ensure(&files, &more, &domains, now).unwrap(), Ensured::Kept);
-        // Subdomains of a permitted name are within the authority.
-        let inner = ["eu.s3.example.org".to_owned()];
-        let inside = crate::tls::server_names::names("some-host", &[], &inner);
-        assert_eq!(
-            ensure(&files, &inside, &inner, now).unwrap(),
-            Ensured::Renewed
-        );
-    }
-
-    #[test]
-    fn a_new_address_needs_no_new_authority() {
-        let (_data, files, names) = setting();
-        let now = SystemTime::now();
-        ensure(&files, &names, &[], now).unwrap();
-        let other = ["10.9.8.7".parse().unwrap()];
-        let more = crate::tls::server_names::names("some-host", &other, &[]);
-        assert_eq!(ensure(&files, &more, &[], now).unwrap(), Ensured::Renewed);
-    }
-
-    #[test]
-    fn anything_missing_or_mixed_up_is_made_anew() {
-        let now = SystemTime::now();
-        for (spoil, expected) in [
-            (
-                Files::server_cert as fn(&Files) -> PathBuf,
-                Ensured::Renewed,
-            ),
-            (Files::server_key, Ensured::Renewed),
-            (Files::ca_cert, Ensured::Founded),
-        ] {
-            for text in [None, Some("nothing of the kind")] {
-                let (_data, files, names) = setting();
-                ensure(&files, &names, &[], now).unwrap();
-                match text {
-                    Some(text) => fs::write(spoil(&files), text).unwrap(),
-                    None => fs::remove_file(spoil(&files)).unwrap(),
-                }
-                assert_eq!(ensure(&files, &names, &[], now).unwrap(), expected);
-                assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Kept);
-            }
-        }
-        // A key of another certificate.
-        let (_data, files, names) = setting();
-        ensure(&files, &names, &[], now).unwrap();
-        let other = KeyPair::generate().unwrap();
-        fs::write(files.server_key(), other.serialize_pem()).unwrap();
-        assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Renewed);
-    }
-
-    #[test]
-    fn lost_authority_key_matters_only_at_renewal() {
-        let (_data, files, names) = setting();
-        let now = SystemTime::now();
-        ensure(&files, &names, &[], now).unwrap();
-        fs::remove_file(files.ca_key()).unwrap();
-        assert_eq!(ensure(&files, &names, &[], now).unwrap(), Ensured::Kept);
-        let late = now + DAY * CERTIFICATE_DAYS as u32;
-        assert_eq!(ensure(&files, &names, &[], late).unwrap(), Ensured::Founded);
-    }
-}
+mod tests;

@@ -24,7 +24,28 @@ pub enum CertificateError {
     /// A certificate could not be made.
     #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
+    /// Something of the authority is lost or damaged, so that it signs nothing.
+    #[error("{path} {problem}; {advice}", path = path.display(), advice = AUTHORITY_ADVICE)]
+    Authority {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// There is no authority, or none for the server's names.
+    #[error("{path} {problem}; the next start makes another", path = path.display())]
+    NoAuthority {
+        /// Its certificate.
+        path: PathBuf,
+        /// Why it is none.
+        problem: &'static str,
+    },
 }
+
+/// What to do about an authority that is lost or damaged.
+pub const AUTHORITY_ADVICE: &str = "put back a copy of it (every client has one of ca.pem), or \
+     give the authority up with `coffer tls renew-authority`, after which clients need the new \
+     ca.pem";
 
 /// The files of the local authority.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use crate::config::TlsFiles;
 use crate::error::Error;
 use crate::tls::certificates::{self, Ensured};
-use crate::tls::folder::Files;
+use crate::tls::folder::{AUTHORITY_ADVICE, CertificateError, Files};
 
 /// Where the certificate comes from.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct Certificate {
 impl Certificate {
     /// Loads the certificate, after making it where that is ours to do.
     pub fn load(source: Source) -> Result<(Arc<Self>, Ensured), Error> {
-        let ensured = ensure(&source)?;
+        let ensured = made_by(&source, certificates::ensure)?;
         let current = RwLock::new(Arc::new(read(&source)?));
         Ok((Arc::new(Self { source, current }), ensured))
     }
@@ -51,7 +51,7 @@ impl Certificate {
     /// Renews a certificate of the local authority that expires soon, and takes over one that the
     /// operator has replaced. Says whether new connections get another one from now on.
     pub fn refresh(&self) -> Result<bool, Error> {
-        ensure(&self.source)?;
+        made_by(&self.source, certificates::renew)?;
         let fresh = read(&self.source)?;
         let mut current = self.current.write().expect("no holder of this lock panics");
         let changed = fresh.cert != current.cert;
@@ -112,7 +112,8 @@ fn provider() -> CryptoProvider {
     }
 }
 
-fn ensure(source: &Source) -> Result<Ensured, Error> {
+/// What the local authority has to do for a certificate, if it is its own.
+fn made_by(source: &Source, make: Make) -> Result<Ensured, Error> {
     let Source::Local {
         files,
         names,
@@ -121,14 +122,23 @@ fn ensure(source: &Source) -> Result<Ensured, Error> {
     else {
         return Ok(Ensured::Kept);
     };
-    certificates::ensure(files, names, domains, SystemTime::now()).map_err(|error| {
-        Error::Certificate {
+    make(files, names, domains, SystemTime::now()).map_err(|error| match error {
+        CertificateError::Authority { path, problem } => Error::Certificate {
+            path,
+            problem: problem.to_owned(),
+            advice: AUTHORITY_ADVICE,
+        },
+        error => Error::Certificate {
             path: files.server_cert(),
             problem: error.to_string(),
             advice: "see that the server may write there, or give --tls-cert and --tls-key",
-        }
+        },
     })
 }
+
+/// [`certificates::ensure`] or [`certificates::renew`].
+type Make =
+    fn(&Files, &[ServerName<'static>], &[String], SystemTime) -> Result<Ensured, CertificateError>;
 
 fn read(source: &Source) -> Result<CertifiedKey, Error> {
     let (cert, key) = match source {
