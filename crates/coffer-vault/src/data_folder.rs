@@ -207,7 +207,7 @@ mod tests {
                 Folder::open(&path),
                 Err(VaultError::FolderInUse { .. })
             ));
-            // As somebody does who takes it for what a crash left.
+            // Taken for what a crash left.
             fs::remove_file(path.join("lock")).unwrap();
         }
         drop(held);

@@ -167,6 +167,10 @@ fn open_system(folder: &Folder, keystore: &Keystore) -> Result<System> {
 
 fn system_damaged(folder: &Folder, places: Vec<String>) -> VaultError {
     let path = folder.system_db().display().to_string();
+    let places = match places.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", places.join("; ")),
+    };
     VaultError::SystemDamaged { path, places }
 }
 

@@ -226,15 +226,14 @@ pub enum VaultError {
     },
     /// The database of buckets and access keys does not open.
     #[error(
-        "{path} is damaged, or sealed under another keystore's key{}: put a copy of it back; \
-         `coffer offline` reads the data without it; nothing was changed",
-        listed_places(places)
+        "{path} is damaged, or sealed under another keystore's key{places}: put a copy of it back; \
+         `coffer offline` reads the data without it; nothing was changed"
     )]
     SystemDamaged {
         /// The file.
         path: String,
-        /// What of it, where that is known.
-        places: Vec<String>,
+        /// Which of its pages, in brackets, where that is known.
+        places: String,
     },
     /// The log of the database of buckets and access keys is damaged before its end.
     #[error(
@@ -395,12 +394,5 @@ impl VaultError {
             Self::Invalid { .. } => "invalid",
             _ => "can't be done",
         }
-    }
-}
-
-fn listed_places(places: &[String]) -> String {
-    match places {
-        [] => String::new(),
-        places => format!(" ({})", places.join("; ")),
     }
 }
