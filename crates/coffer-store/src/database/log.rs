@@ -4,9 +4,9 @@
 //! that were never synced; and after a sync that failed, Linux takes the pages for written, so that
 //! a later sync succeeds without them. What builds on such a log (new commits behind, a sweep of
 //! what it no longer refers to) would lose it with the next power cut. So what is read is written
-//! to a copy, synced, and put in the log's place while no connection has it open. Never over the log
-//! itself: a power cut may spoil what is being written over, and what was committed stands there
-//! alone. Without room for the copy the log is not believed.
+//! to a copy, synced, and put in the log's place while no connection has it open. Never over the
+//! log itself: a power cut may spoil what is being written over, and what was committed stands
+//! there alone. Without room for the copy the log is not believed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -141,7 +141,7 @@ impl Readers {
         })
     }
 
-    /// Lets nobody in any more, waits for those who read and lets go of all connections.
+    /// Lets no one in any more, waits for those who read and lets go of all connections.
     pub(crate) async fn close(&self) {
         self.0.connections.close();
         let points = self.0.points.acquire_many(POINT_READERS_MAX as u32).await;
