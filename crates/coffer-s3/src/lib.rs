@@ -26,6 +26,8 @@ mod around_s3s;
 
 mod operations;
 
+mod response_body;
+
 mod service;
 
 #[doc(hidden)]
@@ -34,5 +36,6 @@ pub mod fuzzing;
 pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters};
 pub use crate::request::body::BrokenOff;
 pub use crate::request::drain::discard;
-pub use crate::service::{ResponseBody, S3Options, S3Service, service};
+pub use crate::response_body::ResponseBody;
+pub use crate::service::{S3Options, S3Service, service};
 pub use crate::signature::claimed_key::claimed_access_key;

@@ -3,14 +3,12 @@
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use coffer_vault::{SignInFailure, SignInFailures, Vault};
 use http::request::Parts;
 use http::{HeaderMap, Request, Response};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
 use s3s::{HttpError, HttpResponse, S3Error, S3Result, s3_error};
@@ -29,6 +27,7 @@ use crate::request::caller::fault_error;
 use crate::request::context::RequestContext;
 use crate::request::drain::{discard, waits_to_send};
 use crate::request::memory_budget::MemoryBudget;
+use crate::response_body::{InFlight, ResponseBody};
 use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, failure};
 use crate::signature::payload::Payload;
@@ -172,11 +171,7 @@ impl S3Service {
         {
             self.sign_in_failed(&claim, failure, peer, context.is_signed_in());
         }
-        Ok(response.map(|body| ResponseBody {
-            body,
-            tally: self.tally.clone(),
-            _in_flight: in_flight,
-        }))
+        Ok(response.map(|body| ResponseBody::new(body, in_flight)))
     }
 
     /// Checks who signed a request, and has it done.
@@ -299,11 +294,7 @@ impl S3Service {
         let mut response = refused(refusal).unwrap_or_default();
         let code = finish_response::complete(&mut response, &context);
         self.note(&response, &context, code.as_deref(), false);
-        response.map(|body| ResponseBody {
-            body,
-            tally: self.tally.clone(),
-            _in_flight: InFlight::new(self.tally.clone()),
-        })
+        response.map(|body| ResponseBody::new(body, InFlight::new(self.tally.clone())))
     }
 
     /// Counts and logs an answer. Names of objects stand in neither.
@@ -355,52 +346,5 @@ where
     fn call(&self, request: Request<B>) -> Self::Future {
         let this = self.clone();
         Box::pin(async move { this.handle(request).await })
-    }
-}
-
-/// Counts a request as under way until its answer has been sent or given up.
-struct InFlight(Arc<Tally>);
-
-impl InFlight {
-    fn new(tally: Arc<Tally>) -> Self {
-        tally.in_flight.fetch_add(1, Ordering::Relaxed);
-        Self(tally)
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The body of an answer.
-pub struct ResponseBody {
-    body: s3s::Body,
-    tally: Arc<Tally>,
-    _in_flight: InFlight,
-}
-
-impl Body for ResponseBody {
-    type Data = Bytes;
-    type Error = s3s::StdError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, s3s::StdError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if let Poll::Ready(Some(Ok(frame))) = &polled {
-            self.tally.sent(frame.data_ref().map_or(0, Bytes::len));
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! An access key gets another one only while it has fewer than are free, an address while it has
 //! fewer than three times as many. Alone, one key has half of all at most; a second one half of the
-//! rest. So a client that holds on to all that it can get by one key, from one address or from many,
-//! keeps others waiting no more, not even those who share its address.
+//! rest. So a client that holds on to all that it can get by one key, from one address or from
+//! many, keeps others waiting no more, not even those who share its address.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash, RandomState};

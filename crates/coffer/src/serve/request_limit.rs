@@ -89,9 +89,9 @@ impl<S, R: Clone> RequestLimit<S, R> {
         })
     }
 
-    /// A permit; none if there was none in time. The access key is taken at its word: signatures are
-    /// checked before a body is read, so that a request that claims another's key holds it for no
-    /// time.
+    /// A permit; none if there was none in time. The access key is taken at its word: signatures
+    /// are checked before a body is read, so that a request that claims another's key holds it
+    /// for no time.
     async fn permit(&self, request: &Request<Incoming>) -> Option<Permit> {
         let address = self
             .proxies
