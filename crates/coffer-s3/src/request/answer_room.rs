@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use s3s::{Body, HttpResponse, S3Error, S3Result, s3_error};
 
+use crate::limits::ANSWER_FREE_BYTES;
 use crate::request::memory_budget::Reservation;
 
 /// Bytes of an answer with the room that they take. Connections let go of a body once they have
@@ -28,7 +29,7 @@ impl AsRef<[u8]> for Held {
 pub(crate) fn hold(response: &mut HttpResponse, room: &Arc<Reservation>) -> S3Result {
     let bytes = response.body().bytes().unwrap_or_default();
     room.set(bytes.len()).map_err(|_| no_room())?;
-    if !bytes.is_empty() {
+    if bytes.len() > ANSWER_FREE_BYTES {
         let _room = room.clone();
         *response.body_mut() = Body::from(Bytes::from_owner(Held { bytes, _room }));
     }

@@ -150,7 +150,7 @@ mod tests {
         let answer = budget.reservation(usize::MAX);
         assert_eq!(answer.set(ANSWERS_MAX_BYTES), Ok(()));
         let other = budget.reservation(usize::MAX);
-        assert_eq!(other.set(2 * ANSWER_FREE_BYTES), Err(BudgetFault::Full));
+        assert_eq!(other.set(3 * ANSWER_FREE_BYTES), Err(BudgetFault::Full));
         assert!(!other.has_plenty_for(2 * ANSWER_FREE_BYTES));
         assert!(other.has_plenty_for(ANSWER_FREE_BYTES));
         assert_eq!(answer.set(ANSWER_FREE_BYTES), Ok(()));

@@ -3,6 +3,7 @@
 // Everything here is a test, also what `#[test]` functions call.
 #![allow(clippy::unwrap_used)]
 
+mod answers;
 mod bodies;
 mod front;
 mod listings;
