@@ -46,7 +46,7 @@ pub fn verifier(ca: CertificateDer<'static>) -> Option<Arc<WebPkiServerVerifier>
 
 /// Whether the authority is one of those that were made to constrain addresses, too, which
 /// BoringSSL refuses. Asks rustls, which does not, whether it would accept another address below
-/// it; where `ca.key` is not there to be asked with, nothing is known.
+/// it; where `ca.key` is not there to be asked with, or one of them is damaged, nothing is known.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -54,18 +54,23 @@ pub fn constrains_addresses(files: &Files, now: SystemTime) -> Result<bool, Cert
     let (Some(ca), Some(authority)) = (read(&files.ca_cert())?, load_authority(files, &[])?) else {
         return Ok(false);
     };
-    let foreign = ServerName::IpAddress(IpAddr::from([192, 0, 2, 1]).into());
-    let (certificate, _) = issue(&authority, std::slice::from_ref(&foreign), &[], now)?;
-    let accepted = || -> Option<()> {
-        let ca = CertificateDer::from_pem_slice(&ca).ok()?;
-        let since = now.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        let now = UnixTime::since_unix_epoch(since);
-        verifier(ca)?
-            .verify_server_cert(certificate.der(), &[], &foreign, &[], now)
-            .ok()?;
-        Some(())
+    let Ok(ca) = CertificateDer::from_pem_slice(&ca) else {
+        return Ok(false);
     };
-    Ok(accepted().is_none())
+    let accepts = |name: ServerName<'static>| -> Result<bool, CertificateError> {
+        let now = now.max(clock_floor());
+        let (certificate, _) = issue(&authority, std::slice::from_ref(&name), &[], now)?;
+        let since = now.duration_since(SystemTime::UNIX_EPOCH);
+        let now = UnixTime::since_unix_epoch(since.unwrap_or_default());
+        Ok(verifier(ca.clone()).is_some_and(|verifier| {
+            let verified = verifier.verify_server_cert(certificate.der(), &[], &name, &[], now);
+            verified.is_ok()
+        }))
+    };
+    // One that is damaged, or of another key, accepts nothing.
+    let name = ServerName::try_from("localhost").expect("localhost is a name");
+    let foreign = ServerName::IpAddress(IpAddr::from([192, 0, 2, 1]).into());
+    Ok(accepts(name)? && !accepts(foreign)?)
 }
 
 /// Gives the authority up: the next start founds another, and clients need its `ca.pem`. The key
@@ -104,7 +109,7 @@ pub fn load_authority(
     let key = key.and_then(|pem| KeyPair::from_pem(pem).ok());
     let key = key.ok_or_else(|| CertificateError::Authority {
         path: files.ca_key(),
-        problem: "is damaged",
+        problem: "it is damaged",
     })?;
     Ok(Some(with_key(key, names, SystemTime::now())?))
 }
@@ -289,6 +294,12 @@ mod tests {
         constraints.permitted_subtrees.extend(addresses);
         write(&files.ca_cert(), &params.self_signed(&key).unwrap().pem()).unwrap();
         assert!(constrains_addresses(&files, now).unwrap());
+        assert!(constrains_addresses(&files, SystemTime::UNIX_EPOCH).unwrap());
+        found_authority(&files, &names, now).unwrap();
+        assert!(!constrains_addresses(&files, SystemTime::UNIX_EPOCH).unwrap());
+        write(&files.ca_cert(), &authority.pem()).unwrap();
+        let of_another_key = constrains_addresses(&files, now).unwrap();
+        assert!(!of_another_key, "that is damage, and told as such");
         give_up_authority(&files).unwrap();
         assert!(load_authority(&files, &names).unwrap().is_none());
         assert!(!constrains_addresses(&files, now).unwrap());

@@ -85,7 +85,7 @@ pub fn renew(
         Some(ca) => (ca, Ensured::Kept),
         None => {
             let authority = load_authority(files, names)?;
-            let authority = authority.ok_or_else(|| no_authority("is missing"))?;
+            let authority = authority.ok_or_else(|| no_authority("it is missing"))?;
             write(&files.ca_cert(), &authority.pem())?;
             (authority.der().clone(), Ensured::Completed)
         }
@@ -97,16 +97,16 @@ pub fn renew(
         _ => {}
     }
     let authority = load_authority(files, names)?
-        .ok_or_else(|| damaged(files.ca_key(), "is missing, and the certificate expires"))?;
+        .ok_or_else(|| damaged(files.ca_key(), "it is missing, and the certificate expires"))?;
     if !is_signed_by(&ca, &authority) {
-        let problem = "and ca.key beside it do not belong together: one of them is damaged";
+        let problem = "it and ca.key beside it do not belong together: one of them is damaged";
         return Err(damaged(files.ca_cert(), problem));
     }
     let fresh = issue(&authority, names, domains, now)?;
     // An authority of other names signs, but no client accepts what it signed.
     match standing(&ca, fresh.0.der(), &wanted, now) {
         Standing::Good => keep(files, &fresh).map(|()| Ensured::Renewed),
-        _ => Err(no_authority("is of an authority for other names")),
+        _ => Err(no_authority("it is of an authority for other names")),
     }
 }
 
@@ -151,7 +151,7 @@ fn authority_certificate(
     let ca = ca.filter(|ca| verifier(ca.clone()).is_some());
     ca.map(Some).ok_or_else(|| CertificateError::Authority {
         path: files.ca_cert(),
-        problem: "is damaged",
+        problem: "it is damaged",
     })
 }
 

@@ -25,7 +25,7 @@ pub enum CertificateError {
     #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
     /// Something of the authority is lost or damaged, so that it signs nothing.
-    #[error("{path} {problem}; {advice}", path = path.display(), advice = AUTHORITY_ADVICE)]
+    #[error("{path}: {problem}; {advice}", path = path.display(), advice = AUTHORITY_ADVICE)]
     Authority {
         /// The file.
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum CertificateError {
         problem: &'static str,
     },
     /// There is no authority, or none for the server's names.
-    #[error("{path} {problem}; the next start makes another", path = path.display())]
+    #[error("{path}: {problem}; the next start makes another", path = path.display())]
     NoAuthority {
         /// Its certificate.
         path: PathBuf,

@@ -218,7 +218,10 @@ fn a_lost_authority_key_matters_only_at_renewal() {
     assert!(matches!(kept, Ensured::KeptDespite { .. }), "{kept:?}");
     let ca = bytes(files.ca_cert());
     let error = ensure(&files, &names, &[], late + DAY * 2).unwrap_err();
-    assert!(error.to_string().contains("ca.key is missing"), "{error}");
+    assert!(
+        error.to_string().contains("ca.key: it is missing"),
+        "{error}"
+    );
     assert_eq!(ca, bytes(files.ca_cert()));
 }
 
