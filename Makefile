@@ -5,6 +5,12 @@ CARGO ?= cargo
 ARGS ?=
 # Options for the benchmarks, as in: make bench BENCH_ARGS="get --quick"
 BENCH_ARGS ?=
+# Where `make install` puts things, as in: make install PREFIX=/usr DESTDIR=/tmp/package
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+DESTDIR ?=
+# What it installs
+BINARY ?= target/release/coffer
 # How many states `make test-power` looks at after power cuts, and as many after faults
 POWER_STATES ?= 3000
 # Options for the lab's virtual machine, as in: make lab-kernel KERNEL_ARGS="--kernel backports"
@@ -14,11 +20,12 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
   echo "--- $$((SECONDS - began)) s"; exit $$code'
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run test test-tools test-style test-rust test-fuzz test-server test-large \
-  test-power test-lab fuzz bench lab lab-kernel lab-example
+.PHONY: help deps build run install uninstall deb archive image sbom test test-tools test-style \
+  test-rust test-fuzz test-server test-package test-large test-power test-lab fuzz bench lab \
+  lab-kernel lab-example
 
 help: ## say what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 deps:
 	@scripts/install-build-tools
@@ -28,6 +35,25 @@ build: deps ## build the program: target/release/coffer
 
 run: build ## install what is missing, build, and serve S3 at https://127.0.0.1:9000
 	@exec target/release/coffer serve $(ARGS)
+
+install: ## install what `make build` has built, below PREFIX
+	@BINARY='$(BINARY)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' DESTDIR='$(DESTDIR)' \
+	  scripts/install
+
+uninstall: ## remove that again, but for configuration and data
+	@PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' DESTDIR='$(DESTDIR)' scripts/install --remove
+
+deb: build ## make the Debian package, and one of debug symbols: target/packages
+	@BINARY='$(BINARY)' scripts/package deb
+
+archive: build ## make the archive for other systems: target/packages
+	@BINARY='$(BINARY)' scripts/package archive
+
+image: build ## make the OCI image, as root: target/packages
+	@BINARY='$(BINARY)' scripts/package image
+
+sbom: ## say what the program is built from, as CycloneDX
+	@scripts/sbom
 
 # Each step of `make test` can be run by itself.
 test: test-tools test-style test-rust test-server test-lab test-fuzz ## run all tests that CI runs
@@ -48,21 +74,26 @@ test-rust: test-tools
 # new ones.
 test-server: test-tools
 	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab -p coffer-faults)
-	$(call TIMED,.venv/bin/pytest --durations 10 --power-seed 1 tests)
+	$(call TIMED,.venv/bin/pytest -n 3 --dist loadfile --durations 20 --power-seed 1 tests)
 
 # The lab's own checks: who can run here, and that all contenders agree before they are timed.
 test-lab: deps
-	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab)
+	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab -p coffer-faults)
 	$(call TIMED,target/release/coffer-lab list)
 	$(call TIMED,target/release/coffer-lab raw --quick --rounds 1)
 	$(call TIMED,target/release/coffer-lab server --quick --rounds 1)
 
 test-fuzz: test-tools
-	$(call TIMED,scripts/fuzz 5)
+	$(call TIMED,scripts/fuzz 3)
 
 test-power: test-tools ## cut the power and fail calls thousands of times (half an hour)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab -p coffer-faults)
 	$(call TIMED,.venv/bin/pytest tests/power --power-states $(POWER_STATES))
+
+test-package: test-tools ## make, install and start all packages, the image too (root)
+	$(call TIMED,scripts/install-test-tools buildah)
+	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab -p coffer-faults)
+	$(call TIMED,.venv/bin/pytest -m "image or not image" tests/package)
 
 test-large: test-tools ## move objects of gigabytes (needs 60 GB of disk)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)

@@ -1,10 +1,14 @@
 """Fixtures: a server for each module, and buckets in it."""
 
 import itertools
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from harness.clients import client_environment, drain, s3_client
+from harness.keys import TOKEN_PIN
 from harness.server import BINARY, Server
 
 _numbers = itertools.count(1)
@@ -69,3 +73,30 @@ def own_server(tmp_path):
     yield make
     for running in servers:
         running.close()
+
+
+@pytest.fixture
+def token(tmp_path, monkeypatch):
+    """A token of SoftHSM2, as a PKCS#11 URI that leaves its PIN to be found."""
+    modules = map(Path, ("/usr/lib/softhsm/libsofthsm2.so", "/usr/lib64/pkcs11/libsofthsm2.so"))
+    module = next((module for module in modules if module.exists()), None)
+    if not module or not shutil.which("softhsm2-util"):
+        pytest.fail("softhsm2 is missing: scripts/install-test-tools")
+    tokens = tmp_path / "tokens"
+    tokens.mkdir()
+    configuration = tmp_path / "softhsm2.conf"
+    configuration.write_text(f"directories.tokendir = {tokens}\n")
+    monkeypatch.setenv("SOFTHSM2_CONF", str(configuration))
+    command = ["softhsm2-util", "--init-token", "--free", "--label", "coffer"]
+    pins = ["--pin", TOKEN_PIN, "--so-pin", TOKEN_PIN]
+    subprocess.run([*command, *pins], check=True, capture_output=True)
+    return f"pkcs11:token=coffer?module-path={module}"
+
+
+@pytest.fixture
+def token_with_pin(token, tmp_path):
+    """The same with a file that holds its PIN."""
+    pin = tmp_path / "pin"
+    pin.write_text(TOKEN_PIN)
+    pin.chmod(0o600)
+    return f"{token}&pin-source=file:{pin}"

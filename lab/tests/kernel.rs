@@ -3,10 +3,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use coffer_lab::kernel::{Request, Work, default_cache, measure, run_script};
 use coffer_lab::record::{Record, Unit};
+use parking_lot::Mutex;
 
 /// One looks at what runs of this process are left.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -37,7 +37,7 @@ fn runs_left() -> usize {
 #[test]
 #[ignore = "boots a virtual machine: make lab-kernel"]
 fn what_this_kernel_lacks_runs_inside_and_failures_come_back() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock();
     let script = "coffer-lab list && test -e /proc/aestest && echo all of it";
     let said = run_script(&request(Vec::new()), script).unwrap();
     let runs = |name: &str| {
@@ -74,7 +74,7 @@ fn what_this_kernel_lacks_runs_inside_and_failures_come_back() {
 #[test]
 #[ignore = "boots a virtual machine: make lab-kernel"]
 fn what_is_counted_is_the_same_each_time() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock();
     let alone = measure(&request(vec!["sendfile"])).unwrap();
     let both = measure(&request(vec!["net", "sendfile"])).unwrap();
     assert!(!alone.experiments[0].places().is_empty());

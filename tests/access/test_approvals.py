@@ -46,6 +46,10 @@ def commands(server, tmp_path):
         "rotate_level": (("level", "rotate", "guarded"), lambda: level()["generation"]),
         "rotate_bucket": (("bucket", "rotate", "kept"), lambda: bucket("kept")["generation"]),
         "rotate_root": (("keystore", "rotate"), lambda: (server.data / "root.key").read_text()),
+        "back_up_keystore": (
+            ("keystore", "backup", "--recipient", RECIPIENT, "--output", tmp_path / "root.age"),
+            lambda: keystore().get("backup"),
+        ),
         "move_keystore": (move, lambda: keystore()["source"]),
         "erase_bucket": (
             ("bucket", "erase", "doomed", "--yes"),
@@ -106,7 +110,8 @@ def test_what_takes_approvals_is_done_by_two_and_by_none_alone(guarded, tmp_path
         assert asked["wants"] == act and asked["approvals"] == 2, operation
         assert (asked["requested_by"], asked["requested_by_name"]) == (ada[0], "ada")
         assert asking(server, None, *command, expect=WAITS)["id"] == asked["id"]
-        out = ("--out", tmp_path / "export.age") if operation == "export_level" else ()
+        exports = operation in ("export_level", "back_up_keystore")
+        out = ("--out", tmp_path / f"{operation}.age") if exports else ()
         approve = ("request", "approve", asked["id"], "--yes", *out)
         own = asking(server, ada, *approve, expect=1)
         assert "another custodian" in own

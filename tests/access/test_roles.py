@@ -37,6 +37,7 @@ OPERATIONS = {
     "rotate_bucket": ({CUSTODIAN}, {"name": "kept"}, None),
     "import_level": ({CUSTODIAN}, {}, {"export": "no export", "identity": IDENTITY}),
     "show_keystore": ({CUSTODIAN, AUDITOR}, {}, None),
+    "back_up_keystore": ({CUSTODIAN}, {}, {"recipients": [RECIPIENT]}),
     "move_keystore": ({CUSTODIAN}, {}, {"to": "file"}),
     "rotate_root": ({CUSTODIAN}, {}, None),
     "list_levels": (ANYBODY, {}, None),
@@ -61,6 +62,8 @@ OPERATIONS = {
     "change_subject": ({ADMINISTRATOR}, {"name": "victim-of-{role}"}, {"roles": list(ROLES)}),
     "delete_subject": ({ADMINISTRATOR}, {"name": "victim-of-{role}"}, None),
     "verify": ({ADMINISTRATOR}, {}, {}),
+    # Over HTTPS it is refused to all, to administrators with where to ask for it.
+    "back_up": ({ADMINISTRATOR}, {}, {"folder": "/nowhere/backup"}),
 }  # fmt: skip
 
 # Under which name it stands in the audit log. What anybody may do, or what tells somebody without
@@ -77,6 +80,7 @@ ACTS = {
     "rotate_bucket": "bucket.rotate",
     "import_level": "key.import",
     "show_keystore": "keystore.status",
+    "back_up_keystore": "keystore.backup",
     "move_keystore": "keystore.move",
     "rotate_root": "keystore.rotate",
     "create_level": "level.create",
@@ -94,14 +98,15 @@ ACTS = {
     "settle_subject": "subject.settle",
     "change_subject": "subject.change",
     "verify": "storage.verify",
+    "back_up": "storage.backup",
 }
 
 # They change something, or try to where there is nothing to be changed.
 CHANGING = {
     "adopt_bucket", "create_bucket", "delete_bucket", "erase_bucket", "rotate_bucket",
-    "import_level", "move_keystore", "rotate_root", "create_level", "erase_level", "export_level",
-    "rotate_level", "create_subject", "delete_subject", "change_subject",
-    "settle_subject", "verify", "prune_audit",
+    "import_level", "back_up_keystore", "move_keystore", "rotate_root", "create_level",
+    "erase_level", "export_level", "rotate_level", "create_subject", "delete_subject",
+    "change_subject", "settle_subject", "verify", "back_up", "prune_audit",
 }  # fmt: skip
 
 # Denials are recorded within a second.
@@ -252,7 +257,8 @@ def test_whoever_has_the_role_is_let_in(server, credentials):
         for role in OPERATIONS[operation][0]
     ]
     # What can be seen to fail is not begun.
-    begun = [(act, "failed" if act == "bucket.adopt" else "begun", actor) for act, actor in acted]
+    early = ("bucket.adopt", "storage.backup")
+    begun = [(act, "failed" if act in early else "begun", actor) for act, actor in acted]
     assert missing_records(server, begun) == []
     found = recorded(server)
     ended = {(one["act"], one["actor"]) for one in found if one["outcome"] in ("done", "failed")}

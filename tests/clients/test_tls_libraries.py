@@ -7,9 +7,10 @@ import pytest
 from awscrt import http, io
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from curl_cffi import requests
+from curl_cffi import CurlOpt, requests
 from curl_cffi.requests.exceptions import RequestException
 
+from harness.raw import metric
 from harness.server import coffer
 
 
@@ -47,15 +48,41 @@ def test_the_local_authority_is_accepted(server, client):
     assert client(server) == 403
 
 
+def offering(server, port, groups):
+    """A request of curl with BoringSSL that offers these groups for the exchange of keys."""
+    url = f"https://127.0.0.1:{port}/"
+    options = {CurlOpt.SSL_EC_CURVES: groups}
+    return requests.get(url, verify=str(server.ca), curl_options=options, timeout=30).status_code
+
+
+def exchanged_by_ml_kem(server):
+    return metric(server, "coffer_s3_handshakes_post_quantum_total")
+
+
+@pytest.mark.parametrize("groups", ["X25519MLKEM768", "X25519MLKEM768:X25519:P-256"])
+def test_keys_are_exchanged_beyond_quantum_computers_with_those_who_can(server, groups):
+    before = exchanged_by_ml_kem(server)
+    assert offering(server, server.port, groups) == 403
+    assert exchanged_by_ml_kem(server) == before + 1
+    assert offering(server, server.admin_port, groups) in (401, 403, 404)
+
+
+@pytest.mark.parametrize("groups", ["X25519", "P-256", "P-384"])
+def test_clients_without_post_quantum_exchange_are_served(server, groups):
+    before = exchanged_by_ml_kem(server)
+    assert offering(server, server.port, groups) == 403
+    assert exchanged_by_ml_kem(server) == before
+    assert offering(server, server.admin_port, groups) in (401, 403, 404)
+
+
 def constrain_addresses(server):
     """Makes the authority what those of earlier servers were: the same key and name, but addresses
-    constrained beside names."""
+    constrained, and names."""
     made = x509.load_pem_x509_certificate(server.ca.read_bytes())
     key_path = server.ca.with_name("ca.key")
     key = serialization.load_pem_private_key(key_path.read_bytes(), None)
-    names = made.extensions.get_extension_for_class(x509.NameConstraints).value
     addresses = [ipaddress.ip_network(text) for text in ("127.0.0.1/32", "::1/128")]
-    permitted = [*names.permitted_subtrees, *map(x509.IPAddress, addresses)]
+    permitted = [x509.DNSName("localhost"), *map(x509.IPAddress, addresses)]
     now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder(made.issuer, made.subject, key.public_key())
@@ -65,8 +92,7 @@ def constrain_addresses(server):
         .add_extension(x509.NameConstraints(permitted, None), critical=True)
     )
     for extension in made.extensions:
-        if extension.oid != x509.NameConstraints.oid:
-            builder = builder.add_extension(extension.value, extension.critical)
+        builder = builder.add_extension(extension.value, extension.critical)
     signed = builder.sign(key, hashes.SHA256())
     server.ca.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
 

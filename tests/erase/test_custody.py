@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 import threading
 import time
 
@@ -15,7 +14,6 @@ from harness.server import coffer
 
 # An identity of age for tests, and its recipient.
 IDENTITY = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
-PIN = "648219"
 
 
 @pytest.fixture
@@ -290,30 +288,7 @@ def test_keys_rotate_under_load(running):
     assert coffer("--data", server.data, "verify").returncode == 0
 
 
-@pytest.fixture
-def token(tmp_path, monkeypatch):
-    """A token of SoftHSM2; the URI that names it."""
-    modules = ("/usr/lib/softhsm/libsofthsm2.so", "/usr/lib64/pkcs11/libsofthsm2.so")
-    from pathlib import Path
-
-    module = next(path for path in modules if Path(path).exists())
-    (tmp_path / "tokens").mkdir()
-    configuration = tmp_path / "softhsm2.conf"
-    configuration.write_text(f"directories.tokendir = {tmp_path / 'tokens'}\n")
-    monkeypatch.setenv("SOFTHSM2_CONF", str(configuration))
-    subprocess.run(
-        ["softhsm2-util", "--init-token", "--free", "--label", "vault"]
-        + ["--pin", PIN, "--so-pin", PIN],
-        check=True,
-        capture_output=True,
-    )
-    pin = tmp_path / "pin"
-    pin.write_text(PIN)
-    pin.chmod(0o600)
-    return f"pkcs11:token=vault?module-path={module}&pin-source=file:{pin}"
-
-
-def test_the_root_key_moves_from_source_to_source_under_load(token, running):
+def test_the_root_key_moves_from_source_to_source_under_load(token_with_pin, running):
     server, s3 = running
     s3.create_bucket(Bucket="busy")
     s3.put_object(Bucket="busy", Key="object", Body=b"stays")
@@ -322,7 +297,7 @@ def test_the_root_key_moves_from_source_to_source_under_load(token, running):
             server, b"correct horse battery staple\n", "keystore", "move", "--to", "passphrase"
         )
         assert ask(server, "keystore", "status")["source"] == "passphrase"
-        ask(server, "keystore", "move", "--to", token)
+        ask(server, "keystore", "move", "--to", token_with_pin)
         assert ask(server, "keystore", "status")["category"] == "Purge"
         ask(server, "keystore", "move", "--to", f"keyring:test-{server.port}")
         assert not (server.data / "root.key").exists()
@@ -333,8 +308,10 @@ def test_the_root_key_moves_from_source_to_source_under_load(token, running):
     assert same.returncode != 0
 
 
-def test_with_a_token_a_copy_from_before_the_erase_opens_no_more(own_server, token, tmp_path):
-    server = own_server(arguments=["--root-key", token]).start()
+def test_with_a_token_a_copy_from_before_the_erase_opens_no_more(
+    own_server, token_with_pin, tmp_path
+):
+    server = own_server(arguments=["--root-key", token_with_pin]).start()
     s3 = s3_client(server)
     ask(server, "level", "create", "secret", "--rank", "0")
     ask(server, "bucket", "create", "of-secret", "--level", "secret")

@@ -22,7 +22,10 @@ def ask(server, *words):
 
 def refused(server, *words):
     """Runs a command that must fail with one line of error, and returns the line."""
-    said = run(server, *words, expect=1)
+    done = coffer("--data", server.data, *words)
+    said = done.stderr.decode()
+    # 2: what was typed makes no sense.
+    assert done.returncode in (1, 2), f"{words}: {done.stdout.decode()}{said}"
     assert said.startswith("error: ") and said.count("\n") == 1, said
     return said
 

@@ -5,6 +5,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# Of the token that the fixture `token` makes.
+TOKEN_PIN = "648219"
+
 
 def format_reader():
     """The program in the document's section "Keystore"."""

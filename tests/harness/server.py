@@ -1,6 +1,7 @@
 """A real `coffer serve` in a process of its own."""
 
 import configparser
+import itertools
 import os
 import queue
 import shutil
@@ -27,11 +28,24 @@ class StartError(Exception):
         self.log = log
 
 
-def free_port():
-    """A port of 127.0.0.1 that nothing listens on now."""
+# Each process of a test run has ports of its own, below those that the kernel gives to clients.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_PORTS = itertools.cycle(range(12_000 + 2_000 * _WORKER, 14_000 + 2_000 * _WORKER))
+
+
+def _is_free(port):
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port():
+    """A port of 127.0.0.1 that nothing listens on now, and no other test is given soon."""
+    return next(port for port in _PORTS if _is_free(port))
 
 
 def clean_environment():
@@ -55,13 +69,15 @@ def coffer(*arguments, timeout=60, **options):
 class Server:
     """One data folder and the process that serves it, which may come and go."""
 
-    def __init__(self, folder, *, data=None, config="", arguments=(), user=None):
+    def __init__(self, folder, *, data=None, config="", arguments=(), user=None, confine=None):
         self.folder = Path(folder)
         self.data = Path(data) if data else self.folder / "data"
         self.log_path = self.folder / "server.log"
         self.arguments = list(arguments)
         # Who it runs as, by number; root alone can choose another than itself.
         self.user = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+        # What the process calls before it becomes the server.
+        self.confine = confine
         self.port = free_port()
         self.admin_port = free_port()
         self.process = None
@@ -90,6 +106,7 @@ class Server:
                 cwd=self.folder,
                 env=clean_environment(),
                 text=True,
+                preexec_fn=self.confine,
                 **self.user,
             )
         self.output = []

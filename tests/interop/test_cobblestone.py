@@ -15,7 +15,8 @@ from cryptography.exceptions import InvalidTag
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "crates/coffer-seal/tests/vectors"
-BUILD = ["cargo", "build", "--quiet", "--release", "-p", "coffer-seal", "--example", "cobblestone"]
+# As `cargo test --workspace` builds it.
+BUILD = ["cargo", "build", "--quiet", "--workspace", "--example", "cobblestone"]
 
 CHUNK = 16384
 BORDERS = [around + chunks * CHUNK for chunks in range(5) for around in (-17, -16, -15, -1, 0, 1)]
@@ -51,7 +52,7 @@ def binary():
         return named
     subprocess.run(BUILD, cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return str(target / "release/examples/cobblestone")
+    return str(target / "debug/examples/cobblestone")
 
 
 @pytest.fixture(scope="module")

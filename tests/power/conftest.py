@@ -38,6 +38,17 @@ def tally():
     return COUNTS
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Adds what a process of the test run has counted, when it ends."""
+    COUNTS.update(getattr(node, "workeroutput", {}).get("power", {}))
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["power"] = dict(COUNTS)
+
+
 def pytest_terminal_summary(terminalreporter):
     if COUNTS:
         told = ", ".join(f"{count} {what}" for what, count in sorted(COUNTS.items()))

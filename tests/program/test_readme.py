@@ -1,28 +1,20 @@
 """What the README tells people to type does what it says."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from harness.clients import s3_client
 from harness.content import MIB, content
-from harness.server import BINARY, ROOT, Server, clean_environment
+from harness.documents import blocks, run
+from harness.server import ROOT, Server
 
 README = (ROOT / "README.md").read_text()
 
 
 def section(title):
     return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-
-
-def blocks(text):
-    """Language and text of each block of code."""
-    return re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL)
 
 
 @pytest.fixture
@@ -32,28 +24,6 @@ def folder(tmp_path):
     (tmp_path / "recordings").mkdir()
     (tmp_path / "recordings/one.mkv").write_bytes(content(MIB, 1))
     return tmp_path
-
-
-def run(folder, script):
-    home = folder / "home"
-    home.mkdir(exist_ok=True)
-    path = [str(BINARY.parent), str(Path(sys.executable).parent), "/usr/bin", "/bin"]
-    environment = clean_environment() | {
-        "HOME": str(home),
-        "PATH": os.pathsep.join(path),
-        "RESTIC_PASSWORD": "a test's password",
-    }
-    done = subprocess.run(
-        ["bash", "-euc", script],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def test_the_lines_for_clients(folder):
@@ -130,6 +100,8 @@ def test_the_operators_guide(folder):
         script = script.replace("https://127.0.0.1:9001", f"https://127.0.0.1:{server.admin_port}")
         script = script.replace("--cacert DATA", "--cacert $DATA")
         script = script.replace("coffer prove ", "coffer prove --s3 $AWS_ENDPOINT_URL ")
+        script = script.replace("/mnt/backup", str(folder / "backup"))
+        script = script.replace("/root/kept-apart/root.key", f"{server.data}/root.key")
         # The guide has made a level of two approvals by then: what is printed is a request.
         asked = r"\1 || { [ $? = 3 ] && echo asked; }"
         script = re.sub(r"(?m)^(coffer audit prune [^#\n]*).*$", asked, script)

@@ -31,6 +31,13 @@ def is_put(s3, bucket, key):
     return True
 
 
+def status(ask_for):
+    """What is answered to what is refused."""
+    with pytest.raises(ClientError) as caught:
+        ask_for()
+    return caught.value.response["ResponseMetadata"]["HTTPStatusCode"]
+
+
 def settle(server):
     """Waits until administration works again."""
     until = time.monotonic() + SETTLED_SECONDS
@@ -62,6 +69,14 @@ def test_nothing_is_acknowledged_in_a_bucket_whose_deletion_is_in_doubt(own_serv
         s3.delete_bucket(Bucket="doomed")
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
     assert "in doubt" in caught.value.response["Error"]["Message"]
+    # In doubt is not no: nothing says that it is not there, nor that it is.
+    for ask_for in (
+        lambda: s3.put_object(Bucket="doomed", Key="a", Body=b"x"),
+        lambda: s3.get_object(Bucket="doomed", Key="a"),
+        lambda: s3.head_bucket(Bucket="doomed"),
+        s3.list_buckets,
+    ):
+        assert status(ask_for) == 503
     put = [key for key in ("a", "b") if is_put(s3, "doomed", key)]
     with pytest.raises(ClientError):
         s3.create_bucket(Bucket="third")
@@ -87,8 +102,7 @@ def test_an_access_key_that_may_be_taken_away_does_not_count(own_server, failing
     anns.create_bucket(Bucket="hers")
     failing.fail(LOG)
     run(server, "subject", act, "ann", expect=1)
-    with pytest.raises(ClientError):
-        anns.list_buckets()
+    assert status(anns.list_buckets) == 503
     failing.heal()
     settle(server)
     subjects = {row["name"]: row["disabled"] for row in ask(server, "subject", "list")}
@@ -104,6 +118,10 @@ def test_a_bucket_whose_making_is_in_doubt_is_whole_or_not_there(own_server, fai
     failing.fail(LOG)
     with pytest.raises(ClientError):
         s3.create_bucket(Bucket="perhaps")
+    assert status(lambda: s3.head_bucket(Bucket="perhaps")) == 503
+    assert status(lambda: s3.put_object(Bucket="perhaps", Key="a", Body=b"x")) == 503
+    assert status(lambda: s3.head_bucket(Bucket="another")) == 404
+    run(server, "bucket", "list", expect=1)
     failing.heal()
     settle(server)
     assert names(s3) == ["perhaps"], "the log had it"

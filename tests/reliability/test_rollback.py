@@ -1,19 +1,15 @@
 """Older copies of files, put back while the server is stopped: found, named, and refused until they
 are accepted on purpose."""
 
+import json
 import shutil
-import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
 from harness.administration import client_of, make_subject, run
 from harness.clients import s3_client
 from harness.server import StartError, coffer
-
-PIN = "648219"
-SOFTHSM = Path("/usr/lib/softhsm/libsofthsm2.so")
 
 
 def copy(server, *names, folder="kept"):
@@ -238,32 +234,14 @@ def put_back_whole(server, kept):
     shutil.copytree(kept, server.data)
 
 
-@pytest.fixture
-def token(tmp_path, monkeypatch):
-    """A token of SoftHSM2, as a PKCS#11 URI."""
-    if not SOFTHSM.exists() or not shutil.which("softhsm2-util"):
-        pytest.fail("softhsm2 is missing: scripts/install-test-tools")
-    tokens = tmp_path / "tokens"
-    tokens.mkdir()
-    configuration = tmp_path / "softhsm2.conf"
-    configuration.write_text(f"directories.tokendir = {tokens}\n")
-    monkeypatch.setenv("SOFTHSM2_CONF", str(configuration))
-    command = ["softhsm2-util", "--init-token", "--free", "--label", "coffer"]
-    subprocess.run([*command, "--pin", PIN, "--so-pin", PIN], check=True, capture_output=True)
-    pin = tmp_path / "pin"
-    pin.write_text(PIN)
-    pin.chmod(0o600)
-    return f"pkcs11:token=coffer?module-path={SOFTHSM}&pin-source=file:{pin}"
-
-
 @pytest.mark.parametrize("kind", ["file elsewhere", "keyring", "token"])
-def test_a_whole_folder_is_missed_by_who_holds_its_key(own_server, token, tmp_path, kind):
+def test_a_whole_folder_is_missed_by_who_holds_its_key(own_server, token_with_pin, tmp_path, kind):
     elsewhere = tmp_path / "stick"
     elsewhere.mkdir()
     source = {
         "file elsewhere": f"file:{elsewhere}/root.key",
         "keyring": "keyring",
-        "token": token,
+        "token": token_with_pin,
     }[kind]
     server = own_server(arguments=["--root-key", source]).start()
     try:
@@ -336,3 +314,52 @@ def test_kills_are_no_rollback(own_server):
         body = s3.get_object(Bucket="mine", Key="plan")["Body"].read()
         assert body == f"{turn}".encode()
     assert "ROLLBACK" not in server.log()
+
+
+def test_an_older_catalog_under_a_server_that_has_it_open(own_server):
+    server = own_server().start()
+    s3 = s3_client(server)
+    for bucket in ("mine", "other"):
+        s3.create_bucket(Bucket=bucket)
+    s3.put_object(Bucket="mine", Key="old", Body=b"old")
+    listed = run(server, "bucket", "list", "--json")
+    mine = next(row["id"] for row in json.loads(listed) if row["name"] == "mine")
+    path = server.data / "buckets" / mine / "catalog.db"
+    server.stop()
+    older = path.read_bytes()
+    server.start()
+    s3 = s3_client(server)
+    s3.put_object(Bucket="mine", Key="new", Body=b"new")
+    newest = path.with_name("catalog.aside")
+    path.rename(newest)
+    path.write_bytes(older)
+    with pytest.raises(s3.exceptions.ClientError) as caught:
+        s3.put_object(Bucket="mine", Key="lost", Body=b"lost")
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+    with pytest.raises(s3.exceptions.ClientError):
+        s3.get_object(Bucket="mine", Key="old")
+    s3.put_object(Bucket="other", Key="goes on", Body=b"on")
+    told = [line for line in server.log().splitlines() if "ROLLBACK" in line]
+    assert told and mine in told[0] and "mine" not in told[0].replace(mine, ""), told
+    server.stop()
+    assert path.read_bytes() == older, "nothing was written to it"
+    assert mine in refusal(server)
+    # What was acknowledged is in the file that was put aside.
+    newest.rename(path)
+    server.start()
+    s3 = s3_client(server)
+    for key in ("old", "new"):
+        assert s3.get_object(Bucket="mine", Key=key)["Body"].read() == key.encode()
+
+
+def test_an_older_catalog_is_noticed_where_nothing_is_written(own_server):
+    server = own_server().start()
+    s3_client(server).create_bucket(Bucket="mine")
+    (path,) = server.data.glob("buckets/*/catalog.db")
+    aside = path.with_name("catalog.aside")
+    path.rename(aside)
+    shutil.copy(aside, path)
+    until = time.monotonic() + 10
+    while "ROLLBACK" not in server.log():
+        assert time.monotonic() < until, server.log()
+        time.sleep(0.2)

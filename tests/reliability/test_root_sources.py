@@ -2,21 +2,17 @@
 
 import json
 import random
-import shutil
-import subprocess
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from harness.clients import s3_client
 from harness.content import content
-from harness.server import coffer
+from harness.keys import TOKEN_PIN
+from harness.server import StartError, coffer
 
 PASSPHRASE = "lantern-gravel-uncle-seventeen-otters"
-PIN = "648219"
-SOFTHSM = Path("/usr/lib/softhsm/libsofthsm2.so")
 KILLS = 12
 
 NAMES = {"small": 3_000, "large": 400_000}
@@ -28,24 +24,9 @@ def secrets(tmp_path, monkeypatch):
     folder = tmp_path / "credentials of systemd"
     folder.mkdir()
     (folder / "coffer-passphrase").write_text(PASSPHRASE)
-    (folder / "coffer-pin").write_text(PIN)
+    (folder / "coffer-pin").write_text(TOKEN_PIN)
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
     return folder
-
-
-@pytest.fixture
-def token(tmp_path, monkeypatch):
-    """A token of SoftHSM2, as a PKCS#11 URI."""
-    if not SOFTHSM.exists() or not shutil.which("softhsm2-util"):
-        pytest.fail("softhsm2 is missing: scripts/install-test-tools")
-    tokens = tmp_path / "tokens"
-    tokens.mkdir()
-    configuration = tmp_path / "softhsm2.conf"
-    configuration.write_text(f"directories.tokendir = {tokens}\n")
-    monkeypatch.setenv("SOFTHSM2_CONF", str(configuration))
-    command = ["softhsm2-util", "--init-token", "--free", "--label", "coffer"]
-    subprocess.run([*command, "--pin", PIN, "--so-pin", PIN], check=True, capture_output=True)
-    return f"pkcs11:token=coffer?module-path={SOFTHSM}"
 
 
 def move(server, source):
@@ -184,6 +165,22 @@ def test_a_move_that_can_not_be(own_server, secrets):
     server.restart()
     assert is_whole(server)
     assert move(server, "passphrase").returncode == 0
+
+
+def test_a_wrong_pin_is_told_as_that(own_server, secrets, token):
+    server = own_server().start()
+    (secrets / "coffer-pin").write_text("000000")
+    refused = move(server, token)
+    assert refused.returncode == 1 and b"does not take the PIN" in refused.stderr, refused.stderr
+    assert status(server)["source"] == "file"
+    (secrets / "coffer-pin").write_text(TOKEN_PIN)
+    assert move(server, token).returncode == 0
+    server.stop()
+    (secrets / "coffer-pin").write_text("000000")
+    with pytest.raises(StartError, match="token coffer does not take the PIN"):
+        server.start()
+    (secrets / "coffer-pin").write_text(TOKEN_PIN)
+    server.start()
 
 
 def test_killed_while_it_moves(own_server, secrets):

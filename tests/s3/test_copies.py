@@ -99,9 +99,9 @@ def test_styles_of_source(server, s3, bucket, slash, name):
     assert s3.get_object(Bucket=bucket, Key="b")["Body"].read() == b"a"
 
 
-@pytest.mark.parametrize("name", ["b", "xn--bcher-kva", "1.2.3"])
+@pytest.mark.parametrize("name", ["1.2.3", "a.b-c"])
 def test_from_buckets_of_any_name(server, s3, bucket, name):
-    """An administrator may give names that S3 would not."""
+    """Dots in a name are no sign of a host."""
     ask(server, "bucket", "create", name)
     s3.put_object(Bucket=name, Key="a", Body=content(5 * MIB))
     source = {"Bucket": name, "Key": "a"}

@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
-use coffer_seal::{Context, Opener, Sealer, SecretKey, seal};
+use coffer_seal::{BlobId, BucketId, Context, Opener, Sealer, SecretKey, seal};
 
 use crate::bench::{Bench, Effort};
 use crate::error::Result;
@@ -177,7 +177,7 @@ fn take_turns(bursts: usize, contestants: &mut [&mut dyn FnMut()]) -> (f64, f64)
 }
 
 fn context() -> Context {
-    Context::blob(&[1; 16], &[2; 16])
+    Context::blob(BucketId([1; 16]), BlobId([2; 16]))
 }
 
 /// The cipher with nothing around it but nonces that differ.

@@ -1,5 +1,6 @@
 //! What the routes answer from.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use coffer_vault::{SignInFailures, Vault};
@@ -14,6 +15,7 @@ use crate::status::Status;
 #[derive(Clone)]
 pub struct Admin {
     pub(crate) vault: Vault,
+    pub(crate) data: PathBuf,
     pub(crate) status: Status,
     pub(crate) traffic: Arc<Traffic>,
     pub(crate) s3_metrics: Arc<dyn Fn() -> S3Metrics + Send + Sync>,
@@ -31,15 +33,18 @@ impl Admin {
         }
     }
 
-    /// Answers from this vault, and from what the S3 listener and the S3 front door count.
+    /// Answers from this vault in the folder `data`, and from what the S3 listener and the S3 front
+    /// door count.
     pub fn new(
         vault: Vault,
+        data: PathBuf,
         status: Status,
         traffic: Arc<Traffic>,
         s3_metrics: impl Fn() -> S3Metrics + Send + Sync + 'static,
     ) -> Self {
         Self {
             vault,
+            data,
             status,
             traffic,
             s3_metrics: Arc::new(s3_metrics),

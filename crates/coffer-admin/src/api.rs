@@ -13,6 +13,8 @@ pub(crate) mod subjects;
 
 pub(crate) mod rotation_progress;
 
+pub(crate) mod root_rotation;
+
 pub(crate) mod approvals;
 
 pub(crate) mod rotations;
@@ -29,6 +31,8 @@ pub(crate) mod verify_report;
 
 pub(crate) mod verification;
 
+pub(crate) mod backups;
+
 /// All of `/v1/`.
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
     OpenApiRouter::default()
@@ -42,4 +46,5 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
         .merge(subjects::routes())
         .merge(audit::routes())
         .merge(verification::routes())
+        .merge(backups::routes())
 }

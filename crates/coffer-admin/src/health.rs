@@ -1,10 +1,13 @@
 //! Health and metrics: open to every client that reaches the administration listener,
 //! which is on loopback unless told otherwise (`docs/decisions/0005-open-metrics.md`).
 
+use std::time::SystemTime;
+
 use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use coffer_durable::rfc3339;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
@@ -23,21 +26,74 @@ async fn live() -> &'static str {
 }
 
 async fn ready(State(admin): State<Admin>) -> Response {
-    let status = if admin.status.is_ready() {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
+    let why_not = not_ready(&admin).await;
+    let status = match why_not {
+        None => StatusCode::OK,
+        Some(_) => StatusCode::SERVICE_UNAVAILABLE,
     };
-    (status, format!("{}\n", admin.status.word())).into_response()
+    let mut text = why_not.unwrap_or_else(|| "ready".to_owned());
+    text.push('\n');
+    if let Some(end) = admin.status.certificate_expiry() {
+        text.push_str(&certificate(end, SystemTime::now()));
+    }
+    if let Some(s3) = admin.status.s3() {
+        text.push_str(&format!("S3 {s3}\n"));
+    }
+    (status, text).into_response()
+}
+
+/// Why the server is not ready, if so.
+async fn not_ready(admin: &Admin) -> Option<String> {
+    if !admin.status.is_ready() {
+        return Some(admin.status.word().to_owned());
+    }
+    let why = admin.vault.why_not_writable().await?;
+    Some(format!(
+        "not ready: the data folder can't be written: {why}"
+    ))
+}
+
+/// Until when clients accept the server's certificate.
+fn certificate(end: SystemTime, now: SystemTime) -> String {
+    let since = end.duration_since(SystemTime::UNIX_EPOCH);
+    let at = rfc3339(since.map_or(0, |since| since.as_millis() as i64));
+    match end.duration_since(now) {
+        Ok(left) => format!(
+            "certificate expires {at}, in {} days\n",
+            left.as_secs() / 86_400
+        ),
+        Err(_) => format!("certificate EXPIRED {at}\n"),
+    }
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {
     let text = page::render(
-        admin.status.is_ready(),
+        not_ready(&admin).await.is_none(),
+        admin.status.certificate_expiry(),
         admin.vault.audit_failure().is_none(),
         &admin.vault.counters(),
+        &admin.data,
         &(admin.s3_metrics)(),
         &admin.traffic.snapshot(),
     );
     ([(CONTENT_TYPE, page::CONTENT_TYPE)], text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn how_long_the_certificate_lasts() {
+        let end = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let told = |now| certificate(end, now);
+        let early = told(end - Duration::from_hours(49));
+        assert_eq!(
+            early,
+            "certificate expires 2027-01-15T08:00:00.000Z, in 2 days\n"
+        );
+        let late = told(end + Duration::from_secs(1));
+        assert_eq!(late, "certificate EXPIRED 2027-01-15T08:00:00.000Z\n");
+    }
 }

@@ -31,14 +31,16 @@ pub use coffer_durable::from_rfc3339;
 
 pub use crate::admin::Admin;
 pub use crate::api::approvals::{
-    ApprovalOutcome, AuditPruned, ExportRequest, PendingRequest, RootRotation, Waiting,
+    ApprovalOutcome, AuditPruned, ExportRequest, PendingRequest, Waiting,
 };
 pub use crate::api::audit::{AuditPruneRequest, AuditRecord, AuditReport, AuditVerifyRequest};
+pub use crate::api::backups::{BackupReport, BackupRequest};
 pub use crate::api::buckets::{Bucket, BucketRequest};
 pub use crate::api::imports::{AdoptRequest, Import, ImportRequest, ImportedBucket};
-pub use crate::api::keystore::{Keystore, LevelKey, MoveRequest};
+pub use crate::api::keystore::{Keystore, KeystoreBackup, LevelKey, MoveRequest};
 pub use crate::api::levels::{Level, LevelRequest};
 pub use crate::api::receipts::{ReceiptEntry, ReceiptKey};
+pub use crate::api::root_rotation::RootRotation;
 pub use crate::api::rotation_progress::Rotation;
 pub use crate::api::subjects::{
     Grant, MadeSubject, Secret, Subject, SubjectChanges, SubjectRequest,
@@ -49,7 +51,7 @@ pub use crate::http::caller::Peer;
 pub use crate::http::refusal::{ErrorBody, ErrorDetail};
 pub use crate::local_socket::LocalSocket;
 pub use crate::metrics::process::count_lost_log_lines;
-pub use crate::metrics::s3_metrics::S3Metrics;
+pub use crate::metrics::s3_metrics::{S3Metrics, S3Time};
 pub use crate::metrics::traffic::{Traffic, TrafficSnapshot};
 pub use crate::routes::{Routes, openapi_json};
 pub use crate::status::Status;

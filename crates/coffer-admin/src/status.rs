@@ -1,11 +1,21 @@
-//! What the server is doing.
+//! What the server is doing, and how long clients will accept it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 /// What the server is doing. Clones are the same.
 #[derive(Debug, Clone, Default)]
-pub struct Status(Arc<AtomicU8>);
+pub struct Status(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    phase: AtomicU8,
+    /// When the certificate expires, in seconds since 1970; 0: not known.
+    certificate_expiry_seconds: AtomicU64,
+    /// Where S3 is served: a URL.
+    s3: OnceLock<String>,
+}
 
 const STARTING: u8 = 0;
 const SERVING: u8 = 1;
@@ -14,25 +24,52 @@ const STOPPING: u8 = 2;
 impl Status {
     /// It serves from now on.
     pub fn serves(&self) {
-        self.0.store(SERVING, Ordering::Release);
+        self.0.phase.store(SERVING, Ordering::Release);
     }
 
     /// It takes no new work from now on.
     pub fn stops(&self) {
-        self.0.store(STOPPING, Ordering::Release);
+        self.0.phase.store(STOPPING, Ordering::Release);
     }
 
     /// Whether it takes new work.
     pub fn is_ready(&self) -> bool {
-        self.0.load(Ordering::Acquire) == SERVING
+        self.0.phase.load(Ordering::Acquire) == SERVING
     }
 
     /// In a word.
     pub fn word(&self) -> &'static str {
-        match self.0.load(Ordering::Acquire) {
+        match self.0.phase.load(Ordering::Acquire) {
             STARTING => "starting",
             SERVING => "ready",
             _ => "stopping",
+        }
+    }
+
+    /// Where S3 is served, as a URL that reaches it from this machine.
+    pub fn serves_s3_at(&self, url: String) {
+        let _ = self.0.s3.set(url);
+    }
+
+    /// Where S3 is served.
+    pub(crate) fn s3(&self) -> Option<&str> {
+        self.0.s3.get().map(String::as_str)
+    }
+
+    /// When the server's certificate expires, as far as that is known.
+    pub fn certificate_expires(&self, at: Option<SystemTime>) {
+        let since = at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let seconds = since.map_or(0, |since| since.as_secs());
+        let expiry = &self.0.certificate_expiry_seconds;
+        expiry.store(seconds, Ordering::Relaxed);
+    }
+
+    /// When the server's certificate expires.
+    pub(crate) fn certificate_expiry(&self) -> Option<SystemTime> {
+        let expiry = &self.0.certificate_expiry_seconds;
+        match expiry.load(Ordering::Relaxed) {
+            0 => None,
+            seconds => Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)),
         }
     }
 }

@@ -33,7 +33,8 @@ async fn site() -> Site {
         answered: vec![("PutObject", 200, 7)],
         ..S3Metrics::default()
     };
-    let admin = Admin::new(vault, status.clone(), Default::default(), requests);
+    let folder = data.path().to_owned();
+    let admin = Admin::new(vault, folder, status.clone(), Default::default(), requests);
     Site {
         data,
         status,

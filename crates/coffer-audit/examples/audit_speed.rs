@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use std::{env, process, thread};
 
 use coffer_audit::{AuditKey, AuditLog, CheckpointKey, Event, Options, Outcome};
-use coffer_seal::SecretKey;
+use coffer_seal::{KeystoreId, SecretKey};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let threads: usize = env::args().nth(1).map_or(Ok(32), |count| count.parse())?;
     let folder = env::args().nth(2).map_or_else(env::temp_dir, PathBuf::from);
     let folder = folder.join(format!("audit-speed-{}", process::id()));
-    let key = AuditKey::new(SecretKey::generate(), [1; 16]);
+    let key = AuditKey::new(SecretKey::generate(), KeystoreId([1; 16]));
     let signer = Box::new(CheckpointKey::from_seed(&SecretKey::generate()));
     let (log, _) = AuditLog::open(&folder, key, signer, Options::default())?;
     let start = Instant::now();

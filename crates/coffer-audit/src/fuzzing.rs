@@ -9,6 +9,7 @@ use crate::verify::verifier::verify_on;
 use crate::write::open::open_on;
 use crate::write::writer::Options;
 use coffer_durable::simulated::SimulatedDisk;
+use coffer_seal::KeystoreId;
 
 struct NoSigner;
 
@@ -29,7 +30,10 @@ impl CheckpointSigner for NoSigner {
 ///
 /// When bytes of others pass for records, or a log can't go on: what the fuzzer looks for.
 pub fn fuzz_audit(data: &[u8]) {
-    let key = AuditKey::new(coffer_seal::SecretKey::from_bytes([0xF1; 32]), [0xF2; 16]);
+    let key = AuditKey::new(
+        coffer_seal::SecretKey::from_bytes([0xF1; 32]),
+        KeystoreId([0xF2; 16]),
+    );
     let head = parse_head(&key, Some(data));
     assert!(!matches!(head, HeadState::Found { .. }), "a forgery opened");
     if let Header::Whole(header) = Header::parse(data) {
@@ -40,7 +44,7 @@ pub fn fuzz_audit(data: &[u8]) {
     }
 
     let header = SegmentHeader {
-        keystore_id: *key.keystore_id(),
+        keystore_id: key.keystore_id(),
         number: 1,
         before: Recorded::NONE,
     };

@@ -12,12 +12,12 @@
 //!
 //! ```
 //! use coffer_audit::{AuditKey, AuditLog, CheckpointKey, Event, Options, Outcome, verify};
-//! use coffer_seal::SecretKey;
+//! use coffer_seal::{KeystoreId, SecretKey};
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! let secret = SecretKey::generate();
 //! let signer = CheckpointKey::from_seed(&SecretKey::generate());
-//! let (public_key, keystore_id) = (signer.public_key(), [7; 16]);
+//! let (public_key, keystore_id) = (signer.public_key(), KeystoreId([7; 16]));
 //! let key = || AuditKey::new(secret.clone(), keystore_id);
 //!
 //! let (log, _) = AuditLog::open(folder.path(), key(), Box::new(signer), Options::default())?;

@@ -1,11 +1,11 @@
 //! The log as others use it: from many threads, with one that writes.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::format::checkpoint::{CheckpointSigner, PUBLIC_KEY_BYTES};
 use crate::format::record::{AuditKey, Recorded};
 use crate::limits::PRUNE_MIN_AGE;
+use crate::read::copy::copy;
 use crate::read::end::End;
 use crate::read::reader::Reader;
 use crate::verify::finding::Report;
@@ -23,6 +24,7 @@ use crate::write::prune::{Order, Pruned, find_old};
 use crate::write::queue::{Answer, Batch, Queue};
 use crate::write::writer::{Options, Writer};
 use coffer_durable::{Disk, Folder, now_ms, sync_folder};
+use parking_lot::{Condvar, Mutex};
 
 /// An open audit log. One process has it open at a time: its caller holds the data folder's lock.
 pub struct AuditLog {
@@ -106,7 +108,7 @@ impl AuditLog {
     ) -> Result<(), AuditError> {
         let event = event.encode(now_ms())?;
         let answer: Answer = Box::new(then);
-        self.shared.queue().push(event, answer)?;
+        self.shared.queue.lock().push(event, answer)?;
         self.shared.pushed.notify_one();
         Ok(())
     }
@@ -119,19 +121,19 @@ impl AuditLog {
     /// When it is no event.
     pub fn note(&self, event: Event) -> Result<(), AuditError> {
         let event = event.encode(now_ms())?;
-        self.shared.queue().push_note(event);
+        self.shared.queue.lock().push_note(event);
         self.shared.pushed.notify_one();
         Ok(())
     }
 
     /// The last durable record.
     pub fn last(&self) -> Recorded {
-        self.shared.end().last
+        self.shared.end.lock().last
     }
 
     /// Why the last group could not be written; `None` when it could.
     pub fn failure(&self) -> Option<AuditError> {
-        self.shared.failure().clone()
+        self.shared.failure.lock().clone()
     }
 
     /// Reads from record `from` on, as far as the log is durable by then.
@@ -152,10 +154,10 @@ impl AuditLog {
     ) -> Result<Report, AuditError> {
         let disk = Folder::new(&self.folder);
         loop {
-            let end = *self.shared.end();
+            let end = *self.shared.end.lock();
             let report = verify_on(&disk, &self.key, public_key, wanted, Some(&end));
             // What was pruned meanwhile may have been found missing.
-            if self.shared.end().cut == end.cut {
+            if self.shared.end.lock().cut == end.cut {
                 return report;
             }
         }
@@ -186,14 +188,33 @@ impl AuditLog {
         before_ms: i64,
         details: Vec<(&'static str, String)>,
     ) -> Result<Option<Pruned>, AuditError> {
-        let _pruning = self.pruning.lock().unwrap_or_else(PoisonError::into_inner);
+        let _pruning = self.pruning.lock();
         let disk = || -> Box<dyn Disk> { Box::new(Folder::new(&self.folder)) };
         let old = find_old(disk, &self.key, &self.shared.end, before_ms)?;
         let (told, outcome) = sync_channel(1);
         let order = Order { old, details, told };
-        self.shared.queue().push_order(order)?;
+        self.shared.queue.lock().push_order(order)?;
         self.shared.pushed.notify_one();
         outcome.recv().unwrap_or(Err(AuditError::Closed))
+    }
+
+    /// Copies the log, as far as it is durable now, into another folder, which is made anew, and
+    /// gives the last record that the copy has. Records are written meanwhile, none is pruned.
+    /// Blocks.
+    ///
+    /// # Errors
+    ///
+    /// When a file can't be read or written; what is in the folder then is no log.
+    pub fn copy_into(&self, folder: &Path) -> Result<Recorded, AuditError> {
+        let _pruning = self.pruning.lock();
+        let made = match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => make_folder(folder),
+        };
+        made.map_err(AuditError::io("make", "the folder of a copy"))?;
+        let end = *self.shared.end.lock();
+        copy(&self.folder, folder, &self.key, &end)?;
+        Ok(end.last)
     }
 
     /// Takes no more events, writes those that wait and a last checkpoint. Blocks.
@@ -202,13 +223,9 @@ impl AuditLog {
     ///
     /// When that couldn't be written; the log is closed all the same.
     pub fn close(&self) -> Result<(), AuditError> {
-        self.shared.queue().is_closed = true;
+        self.shared.queue.lock().is_closed = true;
         self.shared.pushed.notify_one();
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let thread = self.thread.lock().take();
         match thread.map(JoinHandle::join) {
             None => Ok(()),
             Some(Ok(closed)) => closed,
@@ -241,21 +258,21 @@ impl Shared {
         while let Some(mut batch) = self.next_batch() {
             let order = batch.order.take();
             let outcome = writer.write(&batch.events);
-            *self.end() = writer.end();
+            *self.end.lock() = writer.end();
             self.answer(batch, outcome);
             if let Some(order) = order {
                 order.run(&mut writer, &self.end);
             }
         }
         let closed = writer.close();
-        *self.end() = writer.end();
+        *self.end.lock() = writer.end();
         std::mem::forget(closing);
         closed
     }
 
     /// Waits for something to write; `None` when there is nothing and the log is closed.
     fn next_batch(&self) -> Option<Batch> {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         loop {
             let now = Instant::now();
             if queue.is_due(now) {
@@ -264,25 +281,17 @@ impl Shared {
             if queue.is_closed {
                 return None;
             }
-            queue = match queue.notes_due() {
-                None => self
-                    .pushed
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(due) => {
-                    let waited = self
-                        .pushed
-                        .wait_timeout(queue, due.saturating_duration_since(now));
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            match queue.notes_due() {
+                None => self.pushed.wait(&mut queue),
+                Some(due) => drop(self.pushed.wait_until(&mut queue, due)),
+            }
         }
     }
 
     fn answer(&self, mut batch: Batch, outcome: Result<Vec<Recorded>, AuditError>) {
         let failure = outcome.as_ref().err().cloned();
         if let Some(error) = &failure {
-            let mut queue = self.queue();
+            let mut queue = self.queue.lock();
             if queue.is_closed {
                 tracing::error!(%error, "the last notes were not written");
             } else {
@@ -290,10 +299,10 @@ impl Shared {
             }
         }
         let has_failed = failure.is_some();
-        if let (Some(error), None) = (&failure, &*self.failure()) {
+        if let (Some(error), None) = (&failure, &*self.failure.lock()) {
             tracing::error!(%error, "the audit log can't be written: what needs it is refused");
         }
-        if std::mem::replace(&mut *self.failure(), failure).is_some() && !has_failed {
+        if std::mem::replace(&mut *self.failure.lock(), failure).is_some() && !has_failed {
             tracing::info!("the audit log can be written again");
         }
         match outcome {
@@ -309,20 +318,6 @@ impl Shared {
             }
         }
     }
-
-    // Only whole steps are made under these locks.
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self) -> MutexGuard<'_, End> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn failure(&self) -> MutexGuard<'_, Option<AuditError>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Should writing panic, no caller waits for what is never written.
@@ -330,7 +325,7 @@ struct CloseOnPanic<'a>(&'a Shared);
 
 impl Drop for CloseOnPanic<'_> {
     fn drop(&mut self) {
-        let mut queue = self.0.queue();
+        let mut queue = self.0.queue.lock();
         queue.is_closed = true;
         while queue.is_due(Instant::now()) {
             drop(queue.take());

@@ -9,3 +9,5 @@ pub(crate) mod tail;
 pub(crate) mod reader;
 
 pub(crate) mod recency;
+
+pub(crate) mod copy;

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use coffer_audit::{
     AuditError, AuditKey, AuditLog, CheckpointKey, Event, Options, Outcome, Record, verify,
 };
-use coffer_seal::SecretKey;
+use coffer_seal::{KeystoreId, SecretKey};
 
 fn key() -> AuditKey {
-    AuditKey::new(SecretKey::from_bytes([1; 32]), [2; 16])
+    AuditKey::new(SecretKey::from_bytes([1; 32]), KeystoreId([2; 16]))
 }
 
 fn signer() -> CheckpointKey {

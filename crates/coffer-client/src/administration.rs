@@ -120,6 +120,18 @@ impl AdminClient {
         self.call(Method::GET, path, None::<&()>).await
     }
 
+    /// The whole answer as text.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub async fn text(&self, path: &str) -> Result<String, ClientError> {
+        let answer = self.open(Method::GET, path, None::<&()>).await?;
+        let bytes = collected(answer, ANSWER_BYTES)
+            .await
+            .map_err(|_| self.misunderstood("broke off its answer"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// What [`call`](Self::call) does for what is deleted: there is no answer.
     ///
     /// # Errors
@@ -184,7 +196,22 @@ impl AdminClient {
                 code: error.code,
                 message: error.message.replace(char::is_control, " "),
             }),
+            Err(_) if bytes.starts_with(b"<?xml") => Err(self.misplaced()),
             Err(_) => Err(self.misunderstood(&format!("answered {status}"))),
+        }
+    }
+
+    /// The error for a server that answers as S3 does.
+    fn misplaced(&self) -> ClientError {
+        let endpoint = match self {
+            Self::Local { data } => data.display().to_string(),
+            Self::Https(remote) => remote.server.text().to_owned(),
+        };
+        ClientError::Unreachable {
+            endpoint,
+            problem: "an S3 service answers there; administration has a port of its own, 9001 \
+                      unless the server was told otherwise (--admin-listen)"
+                .to_owned(),
         }
     }
 

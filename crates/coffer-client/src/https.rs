@@ -1,11 +1,13 @@
 //! A server that is reached over HTTPS, and whom to trust that it is the right one.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use http::Uri;
-use rustls::crypto::aws_lc_rs;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{self, kx_group};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
 use tokio::net::TcpStream;
@@ -74,9 +76,25 @@ impl HttpsServer {
         };
         match timeout(CONNECT_TIMEOUT, connecting).await {
             Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(error)) => Err(unreachable(error.to_string())),
+            Ok(Err(error)) => Err(unreachable(told(&error))),
             Err(_) => Err(unreachable("it does not answer".to_owned())),
         }
+    }
+}
+
+/// Why a connection failed, and what to do where that is known.
+fn told(error: &io::Error) -> String {
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match tls {
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "its certificate is of an authority that is not trusted here: give that with --ca, \
+             such as DATA/tls/ca.pem of the server"
+                .to_owned()
+        }
+        Some(rustls::Error::InvalidMessage(_)) => {
+            format!("it does not speak TLS, or something between does not: {error}")
+        }
+        _ => error.to_string(),
     }
 }
 
@@ -103,8 +121,17 @@ pub fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
     if usable == 0 {
         return Err(unusable("it holds no certificate".to_owned()));
     }
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
+    // As servers prefer it, so that they need not ask for another share.
+    let provider = CryptoProvider {
+        kx_groups: vec![
+            kx_group::X25519MLKEM768,
+            kx_group::X25519,
+            kx_group::SECP256R1,
+            kx_group::SECP384R1,
+        ],
+        ..aws_lc_rs::default_provider()
+    };
+    let config = ClientConfig::builder_with_provider(Arc::new(provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| unusable(error.to_string()))?
         .with_root_certificates(roots)

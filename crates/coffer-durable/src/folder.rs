@@ -5,7 +5,9 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Advice, CWD, RenameFlags, fadvise, renameat_with};
+use rustix::fs::{
+    Advice, CWD, OFlags, RenameFlags, StatVfsMountFlags, fadvise, renameat_with, statvfs,
+};
 use rustix::io::Errno;
 
 use crate::disk::{Access, Disk, DiskFile};
@@ -146,9 +148,55 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// Whether a folder can be written at all: makes a file in it that has no name, writes it and syncs
+/// it, and leaves nothing. A file system that knows no such files is taken at its word.
+///
+/// # Errors
+///
+/// What a write there fails with.
+pub fn try_write(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    let nameless = OFlags::TMPFILE.bits().cast_signed();
+    let file = match options.custom_flags(nameless).open(path) {
+        Err(error) if is_unknown(&error) => {
+            let is_read_only = statvfs(path)?.f_flag.contains(StatVfsMountFlags::RDONLY);
+            return match is_read_only {
+                true => Err(Errno::ROFS.into()),
+                false => Ok(()),
+            };
+        }
+        opened => opened?,
+    };
+    file.write_all_at(&[0; 512], 0)?;
+    file.sync_data()
+}
+
+/// Whether a file without a name is something that the file system does not know.
+fn is_unknown(error: &io::Error) -> bool {
+    let codes = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::INVAL].map(Errno::raw_os_error);
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
+}
+
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trying_to_write_leaves_nothing_and_tells_what_is_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        try_write(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let missing = try_write(&folder.path().join("missing")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -43,6 +43,6 @@ pub mod simulated;
 pub use clock::{from_rfc3339, now_ms, rfc3339};
 pub use disk::{Access, Disk, DiskFile};
 pub use error::DurableError;
-pub use folder::{Folder, sync_folder};
+pub use folder::{Folder, sync_folder, try_write};
 pub use new_file::{NewFile, clear_away, remove_durably, write_atomically, write_file_atomically};
 pub use two_slots::{Slot, TwoSlots};

@@ -9,10 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use coffer_durable::{Access, Disk, Folder, NewFile, Slot, TwoSlots};
-use coffer_seal::{Context, SecretKey, open, seal};
+use coffer_seal::{BucketId, Context, KeystoreId, SecretKey, open, seal};
 
 use crate::error::KeysError;
-use crate::keystore::contents::Id;
 use crate::keystore::state::Keystore;
 use crate::limits::{
     ANCHOR_BUCKET_BYTES, ANCHOR_FIXED_BYTES, ANCHOR_FRAME_BYTES, ANCHOR_SLOT_BYTES,
@@ -42,7 +41,7 @@ pub struct Anchor {
     /// When it was so, in milliseconds since 1970 (UTC).
     pub held_ms: i64,
     /// How many commits each bucket's catalog had.
-    pub commits: BTreeMap<Id, u64>,
+    pub commits: BTreeMap<BucketId, u64>,
 }
 
 /// The anchor's file.
@@ -50,7 +49,7 @@ pub struct AnchorFile {
     disk: Box<dyn Disk>,
     path: PathBuf,
     key: SecretKey,
-    keystore_id: [u8; 16],
+    keystore_id: KeystoreId,
     /// `None` while there is no file.
     slots: Option<TwoSlots>,
     newest: Option<(u64, Anchor)>,
@@ -89,7 +88,7 @@ impl AnchorFile {
         path: &Path,
         access: Access,
         key: SecretKey,
-        keystore_id: [u8; 16],
+        keystore_id: KeystoreId,
     ) -> Result<Self, KeysError> {
         let slots = match disk.open(name_of(path)?, access) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -173,7 +172,7 @@ impl AnchorFile {
 
     /// `magic(8) format(4) number(8) length(4)`, then the sealed message.
     fn sealed(&self, number: u64, anchor: &Anchor) -> Vec<u8> {
-        let context = Context::anchor(&self.keystore_id, number);
+        let context = Context::anchor(self.keystore_id, number);
         let sealed = seal(&self.key, &context, &anchor.to_bytes());
         let sealed_bytes = u32::try_from(sealed.len()).expect("limits.rs: an anchor fits its slot");
         let bytes = [
@@ -206,7 +205,7 @@ impl AnchorFile {
                 known: FORMAT,
             });
         }
-        let context = Context::anchor(&self.keystore_id, frame.number);
+        let context = Context::anchor(self.keystore_id, frame.number);
         let body = open(&self.key, &context, frame.sealed).ok();
         let anchor = body.and_then(|body| Anchor::from_bytes(&body));
         Ok(anchor.map(|anchor| (frame.number, anchor)))
@@ -250,7 +249,7 @@ impl Anchor {
         bytes.extend_from_slice(&self.held_ms.to_be_bytes());
         bytes.extend_from_slice(&(self.commits.len() as u32).to_be_bytes());
         for (id, commits) in &self.commits {
-            bytes.extend_from_slice(id);
+            bytes.extend_from_slice(&id.0);
             bytes.extend_from_slice(&commits.to_be_bytes());
         }
         bytes
@@ -271,7 +270,7 @@ impl Anchor {
         for _ in 0..count {
             let (id, behind) = rest.split_first_chunk()?;
             let (number, behind) = behind.split_first_chunk()?;
-            commits.insert(*id, u64::from_be_bytes(*number));
+            commits.insert(BucketId(*id), u64::from_be_bytes(*number));
             rest = behind;
         }
         rest.is_empty().then_some(Self {

@@ -3,10 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use coffer_seal::{BucketId, LevelId};
 use thiserror::Error;
 
 use crate::freshness::KeystoreRollback;
-use coffer_durable::{DurableError, rfc3339};
+use crate::stale_root::StaleRoot;
+use coffer_durable::DurableError;
 
 /// What can go wrong with root keys, the keystore and the keys in it.
 #[derive(Debug, Error)]
@@ -59,6 +61,15 @@ pub enum KeysError {
     OtherSource {
         /// The source that is recorded.
         recorded: String,
+    },
+    /// The root key would have been moved into the data folder, under a name of its own.
+    #[error(
+        "{path} is in the data folder, and goes where that goes: write `file` for root.key there, \
+         or give a path elsewhere"
+    )]
+    SourceWithin {
+        /// The path.
+        path: PathBuf,
     },
     /// The root key would have been moved to where it is.
     #[error("the root key is there already: {place}")]
@@ -135,6 +146,12 @@ pub enum KeysError {
         /// The module's answer.
         source: cryptoki::error::Error,
     },
+    /// The token did not take the PIN.
+    #[error("the token {label} does not take the PIN: it is wrong, or locked after wrong ones")]
+    WrongPin {
+        /// The token's label.
+        label: String,
+    },
     /// No token has this label.
     #[error("there is no token {label}")]
     NoSuchToken {
@@ -175,14 +192,17 @@ pub enum KeysError {
         known: u32,
     },
     /// The keystore is an older copy than its source holds.
-    #[error("{}", told(rollback))]
+    #[error("{rollback}")]
     RolledBack {
         /// By how much.
         rollback: KeystoreRollback,
     },
-    /// The newest intact copy doesn't open with this root key.
+    /// A copy of the keystore doesn't open with this root key.
     #[error("the keystore does not open with this root key: it belongs to another one")]
     WrongRoot,
+    /// The newest intact copy opens with none of the root keys that its source holds.
+    #[error("{0}")]
+    StaleRoot(StaleRoot),
     /// A change was made, and a restart finds it; but old keys aren't destroyed everywhere yet.
     /// [`Keystore::settle`](crate::Keystore::settle) or opening the keystore completes it.
     #[error("the keys are out of use, but not yet destroyed everywhere: {source}")]
@@ -247,42 +267,36 @@ pub enum KeysError {
         count: usize,
     },
     /// The bucket has a key already.
-    #[error("bucket {} has a key already", hex::encode(bucket_id))]
+    #[error("bucket {bucket_id} has a key already")]
     BucketExists {
         /// The bucket.
-        bucket_id: [u8; 16],
+        bucket_id: BucketId,
     },
     /// The bucket has no key, or has none any more.
-    #[error("there is no key for bucket {}", hex::encode(bucket_id))]
+    #[error("there is no key for bucket {bucket_id}")]
     NoSuchBucket {
         /// The bucket.
-        bucket_id: [u8; 16],
+        bucket_id: BucketId,
     },
     /// There is no such level.
-    #[error("there is no level {}", hex::encode(level_id))]
+    #[error("there is no level {level_id}")]
     NoSuchLevel {
         /// The level.
-        level_id: [u8; 16],
+        level_id: LevelId,
     },
     /// The bucket has no such older generation of its key, or has none any more.
-    #[error(
-        "there is no older generation {generation} of the key of bucket {}",
-        hex::encode(bucket_id)
-    )]
+    #[error("there is no older generation {generation} of the key of bucket {bucket_id}")]
     NoSuchGeneration {
         /// The bucket.
-        bucket_id: [u8; 16],
+        bucket_id: BucketId,
         /// The generation.
         generation: u32,
     },
     /// An older generation of the bucket's key is still in use.
-    #[error(
-        "a rotation of the key of bucket {} is under way",
-        hex::encode(bucket_id)
-    )]
+    #[error("a rotation of the key of bucket {bucket_id} is under way")]
     RotationUnderWay {
         /// The bucket.
-        bucket_id: [u8; 16],
+        bucket_id: BucketId,
     },
     /// The key has had as many generations as can be counted.
     #[error("the key has had as many generations as can be counted")]
@@ -316,6 +330,15 @@ pub enum KeysError {
         /// The level.
         name: String,
     },
+    /// A level forbids the export that a backup would be.
+    #[error(
+        "a backup of the root key would be an export of every level, and the key of level {name} \
+         is not to be exported: it was made so, for good"
+    )]
+    NoBackup {
+        /// The level.
+        name: String,
+    },
     /// That is not a recipient of age, or not one that this version knows.
     #[error("a recipient of an export is one of age, beginning with age1")]
     ExportRecipient,
@@ -332,10 +355,10 @@ pub enum KeysError {
     #[error("the export did not open")]
     ExportDidNotOpen,
     /// The keystore has this level already, by id.
-    #[error("level {} is in this keystore already", hex::encode(level_id))]
+    #[error("level {level_id} is in this keystore already")]
     LevelPresent {
         /// The level.
-        level_id: [u8; 16],
+        level_id: LevelId,
     },
     /// The operating system refused.
     #[error("could not {op} {path}: {source}")]
@@ -347,18 +370,6 @@ pub enum KeysError {
         /// The system's answer.
         source: io::Error,
     },
-}
-
-fn told(rollback: &KeystoreRollback) -> String {
-    let KeystoreRollback { found, held, place } = rollback;
-    format!(
-        "ROLLBACK: the keystore is an older copy, and perhaps the whole data folder: it is of \
-         generation {found}, and {place} holds that it was of generation {} at {}. Put back the \
-         newest copy; or `coffer serve --accept-rollback` goes on from the older one on purpose. \
-         Nothing was changed",
-        held.generation,
-        rfc3339(held.held_ms)
-    )
 }
 
 impl KeysError {

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use age::armor::{ArmoredReader, ArmoredWriter, Format};
 use age::{Decryptor, Encryptor, x25519};
 use coffer_seal::limits::KEY_BYTES;
-use coffer_seal::{SecretKey, wrap_key};
+use coffer_seal::{BucketId, LevelId, SecretKey, wrap_key};
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
@@ -40,13 +40,10 @@ impl Keystore {
     /// can't be written.
     pub fn export_level(
         &self,
-        level_id: [u8; 16],
+        level_id: LevelId,
         recipients: &[ExportRecipient],
     ) -> Result<Vec<u8>, KeysError> {
-        // Before anything is counted: there must be a recipient.
-        let recipients = recipients.iter().map(|one| &one.0 as &dyn age::Recipient);
-        let encryptor = Encryptor::with_recipients(recipients)
-            .map_err(|source| KeysError::ExportNotSealed { source })?;
+        let seal = Seal::for_recipients(recipients)?;
         let plaintext = self.change(|contents, root| {
             let key = contents.level_key(root, level_id)?;
             let (level, _) = contents
@@ -62,11 +59,7 @@ impl Keystore {
             let level = level.clone();
             Ok(self.export_plaintext(contents, level, &key))
         })?;
-        let sealed = seal(encryptor, &plaintext);
-        // Into memory, so only age itself could fail.
-        sealed.map_err(|source| KeysError::ExportNotSealed {
-            source: age::EncryptError::Io(source),
-        })
+        seal.seal(&plaintext)
     }
 
     /// Takes in a level with its buckets from an export, under its own name or another. The
@@ -142,7 +135,7 @@ fn accept(contents: &Contents, level: &LevelEntry, exported: &Contents) -> Resul
     if count >= LEVEL_COUNT_MAX {
         return Err(KeysError::TooManyLevels { count });
     }
-    let present = |id: &&[u8; 16]| contents.buckets.contains_key(*id);
+    let present = |id: &&BucketId| contents.buckets.contains_key(*id);
     if let Some(bucket_id) = exported.buckets.keys().find(present) {
         return Err(KeysError::BucketExists {
             bucket_id: *bucket_id,
@@ -155,11 +148,30 @@ fn accept(contents: &Contents, level: &LevelEntry, exported: &Contents) -> Resul
     Ok(())
 }
 
-fn seal(encryptor: Encryptor, plaintext: &[u8]) -> io::Result<Vec<u8>> {
-    let armored = ArmoredWriter::wrap_output(Vec::new(), Format::AsciiArmor)?;
-    let mut writer = encryptor.wrap_output(armored)?;
-    writer.write_all(plaintext)?;
-    writer.finish()?.finish()
+/// What seals for recipients. Made before anything is counted: there must be a recipient.
+pub(crate) struct Seal(Encryptor);
+
+impl Seal {
+    pub(crate) fn for_recipients(recipients: &[ExportRecipient]) -> Result<Self, KeysError> {
+        let recipients = recipients.iter().map(|one| &one.0 as &dyn age::Recipient);
+        Encryptor::with_recipients(recipients)
+            .map(Self)
+            .map_err(|source| KeysError::ExportNotSealed { source })
+    }
+
+    /// An armored age file.
+    pub(crate) fn seal(self, plaintext: &[u8]) -> Result<Vec<u8>, KeysError> {
+        let sealed = || -> io::Result<Vec<u8>> {
+            let armored = ArmoredWriter::wrap_output(Vec::new(), Format::AsciiArmor)?;
+            let mut writer = self.0.wrap_output(armored)?;
+            writer.write_all(plaintext)?;
+            writer.finish()?.finish()
+        };
+        // Into memory, so only age itself could fail.
+        sealed().map_err(|source| KeysError::ExportNotSealed {
+            source: age::EncryptError::Io(source),
+        })
+    }
 }
 
 pub(crate) fn open(

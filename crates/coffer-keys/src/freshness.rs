@@ -7,6 +7,11 @@
 //! first: so what is found newer than it is held is as it should be, and what is found older was
 //! put back.
 
+use std::fmt;
+
+use coffer_durable::rfc3339;
+use coffer_seal::KeystoreId;
+
 use crate::limits::HELD_BYTES;
 
 /// What the keystore holds. All zeros: nothing, as in a keystore of before.
@@ -107,17 +112,17 @@ pub enum Keeping {
 pub(crate) const HELD_GENERATION_BYTES: usize = 16 + 8 + 8;
 
 impl HeldGeneration {
-    pub(crate) fn to_bytes(self, keystore_id: &[u8; 16]) -> [u8; HELD_GENERATION_BYTES] {
+    pub(crate) fn to_bytes(self, keystore_id: KeystoreId) -> [u8; HELD_GENERATION_BYTES] {
         let mut bytes = [0; HELD_GENERATION_BYTES];
-        bytes[..16].copy_from_slice(keystore_id);
+        bytes[..16].copy_from_slice(&keystore_id.0);
         bytes[16..24].copy_from_slice(&self.generation.to_be_bytes());
         bytes[24..].copy_from_slice(&self.held_ms.to_be_bytes());
         bytes
     }
 
     /// `None` when that is none, or one of another keystore.
-    pub(crate) fn from_bytes(bytes: &[u8], keystore_id: &[u8; 16]) -> Option<Self> {
-        let rest = bytes.strip_prefix(keystore_id)?;
+    pub(crate) fn from_bytes(bytes: &[u8], keystore_id: KeystoreId) -> Option<Self> {
+        let rest = bytes.strip_prefix(&keystore_id.0)?;
         let (generation, rest) = rest.split_first_chunk()?;
         Some(Self {
             generation: u64::from_be_bytes(*generation),
@@ -135,4 +140,19 @@ pub struct KeystoreRollback {
     pub held: HeldGeneration,
     /// The source.
     pub place: String,
+}
+
+impl fmt::Display for KeystoreRollback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, held, place } = self;
+        write!(
+            f,
+            "ROLLBACK: the keystore is an older copy, and perhaps the whole data folder: it is of \
+             generation {found}, and {place} holds that it was of generation {} at {}. Put back \
+             the newest copy; or `coffer serve --accept-rollback` goes on from the older one on \
+             purpose. Nothing was changed",
+            held.generation,
+            rfc3339(held.held_ms)
+        )
+    }
 }

@@ -1,5 +1,7 @@
 //! Bodies of the fuzz targets: all that the crate reads and others may have written.
 
+use coffer_seal::KeystoreId;
+
 use crate::export::{self, ExportIdentity};
 use crate::keystore::contents::Contents;
 use crate::keystore::copy::{Copy, FoundCopy};
@@ -28,7 +30,7 @@ pub fn fuzz_keystore(data: &[u8]) {
     };
     let body = contents.to_bytes();
     assert_eq!(*body, data, "there is one way only to write a body");
-    let copy = Copy::seal(&root, [1; 16], 7, &body);
+    let copy = Copy::seal(&root, KeystoreId([1; 16]), 7, &body);
     let FoundCopy::Intact(parsed) = FoundCopy::parse(&[copy.as_bytes(), b"what follows"].concat())
     else {
         panic!("a copy was not understood");

@@ -4,8 +4,9 @@ use std::fmt;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
@@ -91,7 +92,10 @@ impl KeyFolder {
 
     /// The source of the keystore that was made or opened here.
     pub fn source(&self) -> Option<SourceSpec> {
-        self.current().as_ref().map(|placed| placed.spec.clone())
+        self.current
+            .lock()
+            .as_ref()
+            .map(|placed| placed.spec.clone())
     }
 
     /// Makes the keystore, with its root key in this source; `None`: `file`, or what a first start
@@ -121,7 +125,7 @@ impl KeyFolder {
             record(&placed, None).write(&self.path)?;
         }
         let keystore = Keystore::create(&self.keystore(), opened)?;
-        *self.current() = Some(placed);
+        *self.current.lock() = Some(placed);
         Ok(keystore)
     }
 
@@ -148,7 +152,7 @@ impl KeyFolder {
             if !is_recorded && current.spec != SourceSpec::File(None) {
                 record(&current, None).write(&self.path)?;
             }
-            *self.current() = Some(current);
+            *self.current.lock() = Some(current);
             return Ok((keystore, repair));
         };
         let next_opened = next.open(&self.path, secrets)?;
@@ -158,7 +162,7 @@ impl KeyFolder {
         if !keystore.is_moving() {
             record(&placed, None).write(&self.path)?;
         }
-        *self.current() = Some(placed);
+        *self.current.lock() = Some(placed);
         Ok((keystore, repair))
     }
 
@@ -194,7 +198,7 @@ impl KeyFolder {
         to: &SourceSpec,
         secrets: &SourceSecrets,
     ) -> Result<(), KeysError> {
-        let mut current = self.current();
+        let mut current = self.current.lock();
         let from = match &*current {
             Some(placed) => placed.clone(),
             None => self.record()?.current,
@@ -206,6 +210,11 @@ impl KeyFolder {
             if other != from {
                 other.open_to_empty(&self.path, secrets)?.keep_only(None)?;
             }
+        }
+        if let SourceSpec::File(Some(path)) = to
+            && is_within(path, &self.path)
+        {
+            return Err(KeysError::SourceWithin { path: path.clone() });
         }
         let next = PlacedSource::apart_from(to.clone(), Some(&from));
         if next == from {
@@ -232,9 +241,16 @@ impl KeyFolder {
         moved
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<PlacedSource>> {
-        // Set in one assignment, so a panic elsewhere leaves it whole.
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The source of the open keystore; it is not moved before `then` ends.
+    pub(crate) fn placed<T>(
+        &self,
+        then: impl FnOnce(&PlacedSource) -> Result<T, KeysError>,
+    ) -> Result<T, KeysError> {
+        let current = self.current.lock();
+        match &*current {
+            Some(placed) => then(placed),
+            None => then(&self.record()?.current),
+        }
     }
 }
 

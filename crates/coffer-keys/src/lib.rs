@@ -15,7 +15,7 @@
 //!
 //! ```
 //! use coffer_keys::{FileRoot, Keystore};
-//! use coffer_seal::SecretKey;
+//! use coffer_seal::{BlobId, BucketId, SecretKey};
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let path = folder.path().join("keystore");
@@ -24,14 +24,14 @@
 //! let level = &keystore.levels()[0];
 //! assert_eq!((level.name.as_str(), level.label.to_string().as_str()), ("default", "s0"));
 //!
-//! let bucket_key = keystore.add_bucket([1; 16], level.id)?;
+//! let bucket_key = keystore.add_bucket(BucketId([1; 16]), level.id)?;
 //! let data_key = SecretKey::generate();
-//! let wrapped = bucket_key.wrap(&[2; 16], &data_key);
+//! let wrapped = bucket_key.wrap(BlobId([2; 16]), &data_key);
 //!
 //! drop(keystore);
 //! let (keystore, _repair) = Keystore::open(&path, Box::new(root))?;
-//! let bucket_key = keystore.bucket_key(&[1; 16])?;
-//! assert_eq!(bucket_key.unwrap(&[2; 16], bucket_key.generation(), &wrapped)?, data_key);
+//! let bucket_key = keystore.bucket_key(BucketId([1; 16]))?;
+//! assert_eq!(bucket_key.unwrap(BlobId([2; 16]), bucket_key.generation(), &wrapped)?, data_key);
 //! # Ok::<(), coffer_keys::KeysError>(())
 //! ```
 
@@ -41,6 +41,7 @@ pub mod limits;
 
 mod freshness;
 mod region_names;
+mod stale_root;
 
 mod error;
 
@@ -51,9 +52,13 @@ mod keystore;
 mod anchor;
 mod key_folder;
 
+mod folder_copy;
+
 mod receipts;
 
 mod export;
+
+mod root_backup;
 
 #[doc(hidden)]
 pub mod fuzzing;
@@ -83,3 +88,5 @@ pub use root::record::SourceRecord;
 pub use root::source::{RootKey, RootMedium, RootSource, Sanitization};
 pub use root::spec::{SourceSpec, TokenSpec};
 pub use root::token::{TokenOptions, TokenRoot};
+pub use root_backup::{RootBackup, RootMark};
+pub use stale_root::StaleRoot;

@@ -18,4 +18,6 @@ pub(crate) mod token;
 
 pub(crate) mod spec;
 
+pub(crate) mod copies_apart;
+
 pub(crate) mod record;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest::{SHA256, digest};
 use coffer_keys::limits::SLOT_BYTES;
 use coffer_keys::{KeysError, Keystore, MemoryRoot, Repair};
+use coffer_seal::BucketId;
 
 const HEADER_BYTES: usize = 40;
 const SHA256_BYTES: usize = 32;
@@ -26,7 +27,9 @@ impl Scene {
         let keystore = Keystore::create(&path, Box::new(root.clone())).expect("a new keystore");
         let level = keystore.levels()[0].id;
         for number in 0..5 {
-            keystore.add_bucket([number; 16], level).expect("a bucket");
+            keystore
+                .add_bucket(BucketId([number; 16]), level)
+                .expect("a bucket");
         }
         let image = fs::read(&path).expect("the keystore");
         Self {
@@ -61,7 +64,7 @@ impl Scene {
         let (keystore, repair) = self.open().expect("one copy is whole");
         assert_eq!(repair, expected);
         assert_eq!(keystore.buckets().len(), 5);
-        assert!(keystore.bucket_key(&[3; 16]).is_ok());
+        assert!(keystore.bucket_key(BucketId([3; 16])).is_ok());
         assert!(self.read() == self.image, "the file is as it was");
     }
 }
@@ -178,7 +181,7 @@ fn a_newer_format_is_refused_with_its_number() {
 fn an_older_copy_is_brought_up() {
     let scene = Scene::new();
     let (keystore, _) = scene.open().unwrap();
-    keystore.destroy_bucket(&[4; 16]).unwrap();
+    keystore.destroy_bucket(BucketId([4; 16])).unwrap();
     let newer = scene.read();
     for (older_slot, repair) in [
         (0..SLOT_BYTES, Repair::CopyA),
@@ -198,11 +201,11 @@ fn an_older_copy_never_stands_in_for_a_newer_one_of_another_root_key() {
     let scene = Scene::new();
     let other = Scene::new();
     let (keystore, _) = other.open().unwrap();
-    keystore.destroy_bucket(&[0; 16]).unwrap();
+    keystore.destroy_bucket(BucketId([0; 16])).unwrap();
     let mut image = scene.image.clone();
     image[..SLOT_BYTES].copy_from_slice(&other.read()[..SLOT_BYTES]);
     scene.write(&image);
-    assert!(matches!(scene.open(), Err(KeysError::WrongRoot)));
+    assert!(matches!(scene.open(), Err(KeysError::StaleRoot(_))));
     assert!(scene.read() == image, "nothing was touched");
 }
 
@@ -214,10 +217,14 @@ fn a_write_that_was_interrupted_leaves_old_or_new() {
         |keystore: &Keystore| {
             let level = keystore.levels()[0].id;
             keystore
-                .add_bucket([77; 16], level)
+                .add_bucket(BucketId([77; 16]), level)
                 .expect("room for one more");
         },
-        |keystore: &Keystore| keystore.destroy_bucket(&[4; 16]).expect("it exists"),
+        |keystore: &Keystore| {
+            keystore
+                .destroy_bucket(BucketId([4; 16]))
+                .expect("it exists")
+        },
     ] {
         scene.write(&old);
         change(&scene.open().unwrap().0);
@@ -261,14 +268,14 @@ fn reading_only_mends_and_changes_nothing() {
     scene.write(&damaged);
     let keystore = Keystore::open_read_only(&scene.path, Box::new(scene.root.clone())).unwrap();
     assert_eq!(keystore.buckets().len(), 5);
-    assert!(keystore.bucket_key(&[2; 16]).is_ok());
+    assert!(keystore.bucket_key(BucketId([2; 16])).is_ok());
     let level = keystore.levels()[0].id;
     assert!(matches!(
-        keystore.add_bucket([9; 16], level),
+        keystore.add_bucket(BucketId([9; 16]), level),
         Err(KeysError::ReadOnly)
     ));
     assert!(matches!(
-        keystore.destroy_bucket(&[2; 16]),
+        keystore.destroy_bucket(BucketId([2; 16])),
         Err(KeysError::ReadOnly)
     ));
     assert!(scene.read() == damaged);

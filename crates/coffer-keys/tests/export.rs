@@ -6,7 +6,7 @@ use coffer_keys::{
     ExportIdentity, ExportRecipient, KeysError, Keystore, LevelEntry, LevelOptions, MemoryRoot,
     Repair,
 };
-use coffer_seal::SecretKey;
+use coffer_seal::{BlobId, BucketId, LevelId, SecretKey};
 
 /// For these tests only.
 const IDENTITY: &str = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
@@ -37,9 +37,13 @@ impl Scene {
         };
         let label = "s2:c1".parse().unwrap();
         let level = self.keystore.add_level("secret", label, options).unwrap();
-        self.keystore.add_bucket([1; 16], level.id).unwrap();
-        self.keystore.add_bucket([2; 16], level.id).unwrap();
-        self.keystore.rotate_bucket([2; 16]).unwrap();
+        self.keystore
+            .add_bucket(BucketId([1; 16]), level.id)
+            .unwrap();
+        self.keystore
+            .add_bucket(BucketId([2; 16]), level.id)
+            .unwrap();
+        self.keystore.rotate_bucket(BucketId([2; 16])).unwrap();
         level
     }
 
@@ -59,16 +63,16 @@ fn identity() -> ExportIdentity {
 fn a_level_comes_back_on_another_keystore_with_all_of_its_keys() {
     let (mut from, mut to) = (Scene::new(), Scene::new());
     let level = from.add_secret();
-    let bucket_key = from.keystore.bucket_key(&[2; 16]).unwrap();
+    let bucket_key = from.keystore.bucket_key(BucketId([2; 16])).unwrap();
     let data_key = SecretKey::generate();
-    let wrapped = bucket_key.wrap(&[7; 16], &data_key);
+    let wrapped = bucket_key.wrap(BlobId([7; 16]), &data_key);
     let export = from
         .keystore
         .export_level(level.id, &[identity().recipient()])
         .unwrap();
     assert!(export.starts_with(b"-----BEGIN AGE ENCRYPTED FILE-----"));
     from.reopen();
-    assert_eq!(from.keystore.level(&level.id).unwrap().export_count, 1);
+    assert_eq!(from.keystore.level(level.id).unwrap().export_count, 1);
 
     let imported = to
         .keystore
@@ -80,12 +84,12 @@ fn a_level_comes_back_on_another_keystore_with_all_of_its_keys() {
     };
     assert_eq!(imported, expected);
     to.reopen();
-    assert_eq!(to.keystore.level(&level.id), Some(expected));
+    assert_eq!(to.keystore.level(level.id), Some(expected));
     assert_eq!(to.keystore.buckets(), from.keystore.buckets());
-    let key = to.keystore.bucket_key(&[2; 16]).unwrap();
-    assert_eq!(key.unwrap(&[7; 16], 2, &wrapped).unwrap(), data_key);
+    let key = to.keystore.bucket_key(BucketId([2; 16])).unwrap();
+    assert_eq!(key.unwrap(BlobId([7; 16]), 2, &wrapped).unwrap(), data_key);
     assert_eq!(key.catalog_key(), bucket_key.catalog_key());
-    assert!(to.keystore.bucket_key(&[1; 16]).is_ok());
+    assert!(to.keystore.bucket_key(BucketId([1; 16])).is_ok());
     assert_ne!(to.keystore.system_key(), from.keystore.system_key());
 }
 
@@ -112,7 +116,7 @@ fn an_export_brings_back_an_erased_level_and_its_receipt_said_so() {
         .import_level(&export, &identity(), Some("secret-again"))
         .unwrap();
     assert_eq!((back.name.as_str(), back.id), ("secret-again", level.id));
-    assert!(scene.keystore.bucket_key(&[1; 16]).is_ok());
+    assert!(scene.keystore.bucket_key(BucketId([1; 16])).is_ok());
 }
 
 #[test]
@@ -128,7 +132,7 @@ fn what_is_not_to_be_exported_is_not_even_counted() {
     let recipient = [identity().recipient()];
     let error = scene.keystore.export_level(level.id, &recipient);
     assert!(matches!(error, Err(KeysError::NotExportable { .. })));
-    let error = scene.keystore.export_level([9; 16], &recipient);
+    let error = scene.keystore.export_level(LevelId([9; 16]), &recipient);
     assert!(matches!(error, Err(KeysError::NoSuchLevel { .. })));
     let default = scene.keystore.level_named("default").unwrap().id;
     let error = scene.keystore.export_level(default, &[]);
@@ -178,7 +182,7 @@ fn an_import_takes_nobody_s_place() {
     let is_refused = matches!(region, KeysError::LevelNameIsRegion { .. });
     assert!(is_refused, "{region}");
     let default = to.keystore.level_named("default").unwrap().id;
-    to.keystore.add_bucket([2; 16], default).unwrap();
+    to.keystore.add_bucket(BucketId([2; 16]), default).unwrap();
     let bucket = import(&to, None).unwrap_err();
     assert!(matches!(bucket, KeysError::BucketExists { .. }), "{bucket}");
     assert_eq!(to.keystore.levels().len(), 1);

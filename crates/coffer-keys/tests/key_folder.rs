@@ -9,9 +9,10 @@ use std::path::Path;
 use coffer_keys::{
     FileRoot, KeyFolder, KeysError, Keystore, Repair, RootSource, SourceSecrets, SourceSpec,
 };
+use coffer_seal::BucketId;
 use tempfile::TempDir;
 
-const BUCKET: [u8; 16] = [1; 16];
+const BUCKET: BucketId = BucketId([1; 16]);
 
 fn passphrase(passphrase: &str) -> SourceSecrets {
     SourceSecrets {
@@ -41,7 +42,7 @@ fn opens(folder: &Path, secrets: &SourceSecrets, catalog_key: &[u8]) -> Keystore
     let (keystore, repair) = keys.open(None, secrets).unwrap();
     assert_eq!(repair, Repair::None);
     for keystore in [&read_only, &keystore] {
-        let key = keystore.bucket_key(&BUCKET).unwrap().catalog_key();
+        let key = keystore.bucket_key(BUCKET).unwrap().catalog_key();
         assert_eq!(key.expose().as_slice(), catalog_key);
     }
     keystore
@@ -157,7 +158,7 @@ fn it_moves_from_source_to_source_while_it_is_in_use() {
         &path.join("keystore"),
         Box::new(FileRoot::new(path.join("root.key"))),
     );
-    assert!(matches!(other, Err(KeysError::WrongRoot)));
+    assert!(matches!(other, Err(KeysError::StaleRoot(_))));
     fs::write(path.join("root.key"), old_root).unwrap();
     opens(path, &none(), &key);
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use coffer_keys::limits::SLOT_BYTES;
 use coffer_keys::{KeysError, Keystore, MemoryRoot, Repair, RootKey};
-use coffer_seal::SecretKey;
+use coffer_seal::{BlobId, BucketId, LevelId, SecretKey};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder for the test")
@@ -77,12 +77,12 @@ fn bucket_keys_come_back_after_a_restart() {
     let path = folder.path().join("keystore");
     let keystore = Keystore::create(&path, Box::new(root.clone())).unwrap();
     let level = keystore.levels()[0].id;
-    let (one, two) = ([1; 16], [2; 16]);
+    let (one, two) = (BucketId([1; 16]), BucketId([2; 16]));
     let key = keystore.add_bucket(one, level).unwrap();
     keystore.add_bucket(two, level).unwrap();
     assert_eq!(keystore.generation(), 3);
     let data_key = SecretKey::generate();
-    let wrapped = key.wrap(&[7; 16], &data_key);
+    let wrapped = key.wrap(BlobId([7; 16]), &data_key);
     drop(keystore);
 
     let (keystore, _) = Keystore::open(&path, Box::new(root.clone())).unwrap();
@@ -97,10 +97,13 @@ fn bucket_keys_come_back_after_a_restart() {
             .iter()
             .all(|bucket| bucket.level_id == level && bucket.generation == 1)
     );
-    let again = keystore.bucket_key(&one).unwrap();
-    assert_eq!(again.unwrap(&[7; 16], 1, &wrapped).unwrap(), data_key);
+    let again = keystore.bucket_key(one).unwrap();
+    assert_eq!(
+        again.unwrap(BlobId([7; 16]), 1, &wrapped).unwrap(),
+        data_key
+    );
     assert_eq!(again.catalog_key(), key.catalog_key());
-    assert_eq!((again.bucket_id(), again.generation()), (&one, 1));
+    assert_eq!((again.bucket_id(), again.generation()), (one, 1));
 }
 
 #[test]
@@ -109,26 +112,26 @@ fn a_wrapped_data_key_opens_in_its_place_only() {
     let keystore =
         Keystore::create(&folder.path().join("keystore"), Box::new(root.clone())).unwrap();
     let level = keystore.levels()[0].id;
-    let one = keystore.add_bucket([1; 16], level).unwrap();
-    let two = keystore.add_bucket([2; 16], level).unwrap();
+    let one = keystore.add_bucket(BucketId([1; 16]), level).unwrap();
+    let two = keystore.add_bucket(BucketId([2; 16]), level).unwrap();
     assert_ne!(one.catalog_key(), two.catalog_key());
-    let wrapped = one.wrap(&[7; 16], &SecretKey::generate());
+    let wrapped = one.wrap(BlobId([7; 16]), &SecretKey::generate());
     let did_not_open = |result| matches!(result, Err(KeysError::KeyDidNotOpen));
     assert!(
-        did_not_open(one.unwrap(&[8; 16], 1, &wrapped).map(drop)),
+        did_not_open(one.unwrap(BlobId([8; 16]), 1, &wrapped).map(drop)),
         "another blob"
     );
     assert!(
-        did_not_open(two.unwrap(&[7; 16], 1, &wrapped).map(drop)),
+        did_not_open(two.unwrap(BlobId([7; 16]), 1, &wrapped).map(drop)),
         "another bucket"
     );
     let mut changed = wrapped;
     changed[80] ^= 1;
     assert!(
-        did_not_open(one.unwrap(&[7; 16], 1, &changed).map(drop)),
+        did_not_open(one.unwrap(BlobId([7; 16]), 1, &changed).map(drop)),
         "changed"
     );
-    let other = one.unwrap(&[7; 16], 2, &wrapped).unwrap_err();
+    let other = one.unwrap(BlobId([7; 16]), 2, &wrapped).unwrap_err();
     assert!(matches!(
         other,
         KeysError::OtherGeneration { wrapped: 2, own: 1 }
@@ -142,14 +145,16 @@ fn a_destroyed_bucket_is_gone_from_memory_and_both_copies() {
     let keystore = Keystore::create(&path, Box::new(root.clone())).unwrap();
     let level = keystore.levels()[0].id;
     for number in 0..40 {
-        keystore.add_bucket([number; 16], level).unwrap();
+        keystore.add_bucket(BucketId([number; 16]), level).unwrap();
     }
     for number in 1..40 {
-        keystore.destroy_bucket(&[number; 16]).unwrap();
+        keystore.destroy_bucket(BucketId([number; 16])).unwrap();
     }
-    let gone = keystore.bucket_key(&[5; 16]).unwrap_err();
-    assert!(matches!(gone, KeysError::NoSuchBucket { bucket_id } if bucket_id == [5; 16]));
-    let again = keystore.destroy_bucket(&[5; 16]).unwrap_err();
+    let gone = keystore.bucket_key(BucketId([5; 16])).unwrap_err();
+    assert!(
+        matches!(gone, KeysError::NoSuchBucket { bucket_id } if bucket_id == BucketId([5; 16]))
+    );
+    let again = keystore.destroy_bucket(BucketId([5; 16])).unwrap_err();
     assert!(matches!(again, KeysError::NoSuchBucket { .. }));
 
     let image = fs::read(&path).unwrap();
@@ -163,7 +168,7 @@ fn a_destroyed_bucket_is_gone_from_memory_and_both_copies() {
     let (keystore, repair) = Keystore::open(&path, Box::new(root.clone())).unwrap();
     assert_eq!(repair, Repair::None);
     assert_eq!(keystore.buckets().len(), 1);
-    assert!(keystore.bucket_key(&[0; 16]).is_ok());
+    assert!(keystore.bucket_key(BucketId([0; 16])).is_ok());
 }
 
 #[test]
@@ -172,10 +177,12 @@ fn changes_that_make_no_sense_change_nothing() {
     let keystore =
         Keystore::create(&folder.path().join("keystore"), Box::new(root.clone())).unwrap();
     let level = keystore.levels()[0].id;
-    keystore.add_bucket([1; 16], level).unwrap();
-    let twice = keystore.add_bucket([1; 16], level).unwrap_err();
+    keystore.add_bucket(BucketId([1; 16]), level).unwrap();
+    let twice = keystore.add_bucket(BucketId([1; 16]), level).unwrap_err();
     assert!(matches!(twice, KeysError::BucketExists { .. }));
-    let nowhere = keystore.add_bucket([2; 16], [0xAB; 16]).unwrap_err();
+    let nowhere = keystore
+        .add_bucket(BucketId([2; 16]), LevelId([0xAB; 16]))
+        .unwrap_err();
     assert!(matches!(nowhere, KeysError::NoSuchLevel { .. }));
     assert!(nowhere.to_string().contains(&"ab".repeat(16)), "{nowhere}");
     assert_eq!(keystore.generation(), 2);
@@ -190,10 +197,10 @@ fn another_root_key_opens_nothing_and_changes_nothing() {
     let before = fs::read(&path).unwrap();
     let other = MemoryRoot::holding(RootKey::generate());
     let error = Keystore::open(&path, Box::new(other.clone())).unwrap_err();
-    assert!(matches!(error, KeysError::WrongRoot), "{error}");
+    assert!(matches!(error, KeysError::StaleRoot(_)), "{error}");
     assert!(matches!(
         Keystore::open_read_only(&path, Box::new(other.clone())),
-        Err(KeysError::WrongRoot)
+        Err(KeysError::StaleRoot(_))
     ));
     assert_eq!(fs::read(&path).unwrap(), before);
     let missing =
@@ -214,8 +221,8 @@ fn many_threads_change_one_keystore() {
                 for number in 0..5 {
                     let mut id = [thread; 16];
                     id[15] = number;
-                    let key = keystore.add_bucket(id, level).unwrap();
-                    let again = keystore.bucket_key(&id).unwrap();
+                    let key = keystore.add_bucket(BucketId(id), level).unwrap();
+                    let again = keystore.bucket_key(BucketId(id)).unwrap();
                     assert_eq!(again.catalog_key(), key.catalog_key());
                 }
             });
@@ -238,7 +245,7 @@ fn debug_output_has_no_secret() {
     let keystore =
         Keystore::create(&folder.path().join("keystore"), Box::new(root.clone())).unwrap();
     let key = keystore
-        .add_bucket([1; 16], keystore.levels()[0].id)
+        .add_bucket(BucketId([1; 16]), keystore.levels()[0].id)
         .unwrap();
     let key_text = format!("{:?}", RootKey::generate());
     assert_eq!(key_text, "RootKey(SecretKey(redacted))");

@@ -8,7 +8,7 @@ use coffer_keys::{
     ErasedWhat, FileRoot, KeysError, Keystore, LevelOptions, MemoryRoot, Repair, RootSource,
 };
 use coffer_label::Label;
-use coffer_seal::SecretKey;
+use coffer_seal::{BlobId, BucketId, LevelId, SecretKey};
 
 struct Scene {
     folder: tempfile::TempDir,
@@ -31,13 +31,13 @@ impl Scene {
             let level = scene.level(name);
             scene
                 .keystore
-                .add_bucket([number; 16], level)
+                .add_bucket(BucketId([number; 16]), level)
                 .expect("a bucket");
         }
         scene
     }
 
-    fn level(&self, name: &str) -> [u8; 16] {
+    fn level(&self, name: &str) -> LevelId {
         self.keystore.level_named(name).expect("it was made").id
     }
 
@@ -85,7 +85,7 @@ fn levels_are_made_with_their_options_and_come_back() {
     assert_eq!((made.options, made.imported), (options, false));
     let again = scene.reopened();
     assert_eq!(again.level_named(&name), Some(made.clone()));
-    assert_eq!(again.level(&made.id), Some(made));
+    assert_eq!(again.level(made.id), Some(made));
     assert_eq!(again.levels().len(), 3);
 }
 
@@ -125,7 +125,7 @@ fn an_erased_level_is_gone_with_its_buckets_and_nothing_else_is() {
     let scene = Scene::new();
     let secret = scene.keystore.level_named("secret").unwrap();
     let kept: Vec<_> = (0..10)
-        .map(|number| scene.keystore.bucket_key(&[number; 16]).unwrap())
+        .map(|number| scene.keystore.bucket_key(BucketId([number; 16])).unwrap())
         .collect();
     let (system_key, before) = (scene.keystore.system_key(), scene.keystore.generation());
     let old_root = fs::read(scene.source().path()).unwrap();
@@ -133,14 +133,19 @@ fn an_erased_level_is_gone_with_its_buckets_and_nothing_else_is() {
     let erased = scene.keystore.erase_level(secret.id).unwrap();
     assert_eq!((erased.what, &erased.level), (ErasedWhat::Level, &secret));
     let ids: Vec<_> = erased.buckets.iter().map(|bucket| bucket.id).collect();
-    assert_eq!(ids, (10..20).map(|number| [number; 16]).collect::<Vec<_>>());
+    assert_eq!(
+        ids,
+        (10..20)
+            .map(|number| BucketId([number; 16]))
+            .collect::<Vec<_>>()
+    );
     assert_eq!(erased.keystore_generation, before + 1);
     assert_eq!(erased.keystore_id, scene.keystore.id());
 
     for keystore in [&scene.keystore, &scene.reopened()] {
         assert_eq!(keystore.level_named("secret"), None);
         assert_eq!(keystore.system_key(), system_key);
-        let gone = keystore.bucket_key(&[12; 16]).unwrap_err();
+        let gone = keystore.bucket_key(BucketId([12; 16])).unwrap_err();
         assert!(matches!(gone, KeysError::NoSuchBucket { .. }), "{gone}");
         for key in &kept {
             let again = keystore.bucket_key(key.bucket_id()).unwrap();
@@ -160,14 +165,14 @@ fn an_old_copy_of_the_keystore_does_not_open_with_the_new_root_key() {
     let scene = Scene::new();
     let backup = tempfile::tempdir().unwrap();
     scene.copy_to(backup.path());
-    scene.keystore.erase_bucket([3; 16]).unwrap();
+    scene.keystore.erase_bucket(BucketId([3; 16])).unwrap();
     let old = backup.path().join("keystore");
     let opened = Keystore::open_read_only(&old, Box::new(scene.source()));
-    assert!(matches!(opened, Err(KeysError::WrongRoot)));
+    assert!(matches!(opened, Err(KeysError::StaleRoot(_))));
     // What the receipt says of the file source is true: with both files of old it does open.
     let old_root = Box::new(FileRoot::new(backup.path().join("root.key")));
     let opened = Keystore::open_read_only(&old, old_root).unwrap();
-    assert!(opened.bucket_key(&[3; 16]).is_ok());
+    assert!(opened.bucket_key(BucketId([3; 16])).is_ok());
     let medium = scene.source().medium();
     assert!(medium.remaining.contains("can still open"), "{medium:?}");
 }
@@ -175,11 +180,11 @@ fn an_old_copy_of_the_keystore_does_not_open_with_the_new_root_key() {
 #[test]
 fn an_erased_bucket_leaves_its_level() {
     let scene = Scene::new();
-    let erased = scene.keystore.erase_bucket([15; 16]).unwrap();
+    let erased = scene.keystore.erase_bucket(BucketId([15; 16])).unwrap();
     assert_eq!(erased.what, ErasedWhat::Bucket);
     assert_eq!(erased.level.name, "secret");
     assert_eq!(erased.buckets.len(), 1);
-    assert_eq!(erased.buckets[0].id, [15; 16]);
+    assert_eq!(erased.buckets[0].id, BucketId([15; 16]));
     assert_eq!(scene.reopened().buckets().len(), 19);
     assert!(scene.reopened().level_named("secret").is_some());
 }
@@ -188,54 +193,57 @@ fn an_erased_bucket_leaves_its_level() {
 fn the_root_key_changes_and_all_other_keys_stay() {
     let scene = Scene::new();
     let before = scene.source().candidates().unwrap();
-    let key = scene.keystore.bucket_key(&[7; 16]).unwrap();
+    let key = scene.keystore.bucket_key(BucketId([7; 16])).unwrap();
     scene.keystore.rotate_root().unwrap();
     let after = scene.source().candidates().unwrap();
     assert!(after.len() == 1 && before != after);
-    let again = scene.reopened().bucket_key(&[7; 16]).unwrap();
+    let again = scene.reopened().bucket_key(BucketId([7; 16])).unwrap();
     assert_eq!(again.catalog_key(), key.catalog_key());
 }
 
 #[test]
 fn a_rotated_level_has_a_new_key_and_the_same_bucket_keys() {
     let scene = Scene::new();
-    let key = scene.keystore.bucket_key(&[17; 16]).unwrap();
+    let key = scene.keystore.bucket_key(BucketId([17; 16])).unwrap();
     let rotated = scene.keystore.rotate_level(scene.level("secret")).unwrap();
     assert_eq!(rotated.generation, 2);
     for keystore in [&scene.keystore, &scene.reopened()] {
         assert_eq!(keystore.level_named("secret").unwrap().generation, 2);
         assert_eq!(keystore.level_named("default").unwrap().generation, 1);
-        let again = keystore.bucket_key(&[17; 16]).unwrap();
+        let again = keystore.bucket_key(BucketId([17; 16])).unwrap();
         assert_eq!(again.catalog_key(), key.catalog_key());
-        assert!(keystore.bucket_key(&[7; 16]).is_ok());
+        assert!(keystore.bucket_key(BucketId([7; 16])).is_ok());
     }
-    let nothing = scene.keystore.rotate_level([0xEE; 16]).unwrap_err();
+    let nothing = scene
+        .keystore
+        .rotate_level(LevelId([0xEE; 16]))
+        .unwrap_err();
     assert!(matches!(nothing, KeysError::NoSuchLevel { .. }));
 }
 
 #[test]
 fn a_rotated_bucket_unwraps_with_both_generations_until_one_is_retired() {
     let scene = Scene::new();
-    let (bucket, blob) = ([5; 16], [0xB2; 16]);
+    let (bucket, blob) = (BucketId([5; 16]), BlobId([0xB2; 16]));
     let data_key = SecretKey::generate();
-    let old = scene.keystore.bucket_key(&bucket).unwrap();
-    let wrapped_by_old = old.wrap(&blob, &data_key);
+    let old = scene.keystore.bucket_key(bucket).unwrap();
+    let wrapped_by_old = old.wrap(blob, &data_key);
 
     let new = scene.keystore.rotate_bucket(bucket).unwrap();
     assert_eq!((new.generation(), new.older_generation()), (2, Some(1)));
-    let wrapped_by_new = new.wrap(&blob, &data_key);
+    let wrapped_by_new = new.wrap(blob, &data_key);
     assert!(matches!(
         scene.keystore.rotate_bucket(bucket).unwrap_err(),
         KeysError::RotationUnderWay { .. }
     ));
     // A rotation of the level in between takes both generations along.
     scene.keystore.rotate_level(scene.level("default")).unwrap();
-    for key in [new, scene.reopened().bucket_key(&bucket).unwrap()] {
-        assert_eq!(key.unwrap(&blob, 1, &wrapped_by_old).unwrap(), data_key);
-        assert_eq!(key.unwrap(&blob, 2, &wrapped_by_new).unwrap(), data_key);
-        assert!(key.unwrap(&blob, 2, &wrapped_by_old).is_err());
-        let rewrapped = key.rewrap(&blob, 1, &wrapped_by_old).unwrap();
-        assert_eq!(key.unwrap(&blob, 2, &rewrapped).unwrap(), data_key);
+    for key in [new, scene.reopened().bucket_key(bucket).unwrap()] {
+        assert_eq!(key.unwrap(blob, 1, &wrapped_by_old).unwrap(), data_key);
+        assert_eq!(key.unwrap(blob, 2, &wrapped_by_new).unwrap(), data_key);
+        assert!(key.unwrap(blob, 2, &wrapped_by_old).is_err());
+        let rewrapped = key.rewrap(blob, 1, &wrapped_by_old).unwrap();
+        assert_eq!(key.unwrap(blob, 2, &rewrapped).unwrap(), data_key);
         assert_eq!(key.catalog_key(), old.catalog_key());
     }
 
@@ -247,11 +255,11 @@ fn a_rotated_bucket_unwraps_with_both_generations_until_one_is_retired() {
         assert!(matches!(error, KeysError::NoSuchGeneration { .. }));
     }
     scene.keystore.retire_bucket_generation(bucket, 1).unwrap();
-    let key = scene.reopened().bucket_key(&bucket).unwrap();
+    let key = scene.reopened().bucket_key(bucket).unwrap();
     assert_eq!((key.generation(), key.older_generation()), (2, None));
-    assert_eq!(key.unwrap(&blob, 2, &wrapped_by_new).unwrap(), data_key);
+    assert_eq!(key.unwrap(blob, 2, &wrapped_by_new).unwrap(), data_key);
     assert!(matches!(
-        key.unwrap(&blob, 1, &wrapped_by_old),
+        key.unwrap(blob, 1, &wrapped_by_old),
         Err(KeysError::OtherGeneration { wrapped: 1, own: 2 })
     ));
     assert_eq!(

@@ -8,6 +8,7 @@ use coffer_keys::limits::SLOT_BYTES;
 use coffer_keys::{
     FileRoot, KeyFolder, Keystore, LevelOptions, PassphraseRoot, Repair, RootSource, SourceSecrets,
 };
+use coffer_seal::{BlobId, BucketId};
 
 #[test]
 fn format_1_opens() {
@@ -27,7 +28,7 @@ fn format_1_opens() {
     let (keystore, repair) = Keystore::open(&path, Box::new(source)).unwrap();
     assert_eq!(repair, Repair::None);
     assert_eq!(
-        hex::encode(keystore.id()),
+        keystore.id().to_string(),
         "e01c6089145cdc417ee05b07aa25bfa7"
     );
     assert_eq!(keystore.generation(), 4);
@@ -52,14 +53,14 @@ fn format_1_opens() {
     };
     assert_eq!(secret.options, options);
 
-    let bucket_key = keystore.bucket_key(&[0xB1; 16]).unwrap();
+    let bucket_key = keystore.bucket_key(BucketId([0xB1; 16])).unwrap();
     assert_eq!(
         hex::encode(bucket_key.catalog_key().expose()),
         "4d405abe5d11444ee8066bf0d7f81f65fad9728939643958956e39e201ca534f"
     );
     let wrapped = fs::read(museum.join("wrapped-data-key")).unwrap();
     let wrapped = wrapped.as_slice().try_into().unwrap();
-    let data_key = bucket_key.unwrap(&[0xB2; 16], 1, wrapped).unwrap();
+    let data_key = bucket_key.unwrap(BlobId([0xB2; 16]), 1, wrapped).unwrap();
     assert_eq!(*data_key.expose(), std::array::from_fn(|i| i as u8));
 }
 

@@ -7,7 +7,7 @@ use coffer_keys::receipt::{AuditRecord, Person, Receipt, ReceiptPublicKey, Recei
 use coffer_keys::{
     FileRoot, KeysError, Keystore, LevelOptions, MemoryRoot, ReceiptDetails, Sanitization,
 };
-use coffer_seal::SecretKey;
+use coffer_seal::{BucketId, SecretKey};
 use serde_json::{Value, json};
 
 fn details() -> ReceiptDetails {
@@ -20,7 +20,7 @@ fn details() -> ReceiptDetails {
         requested_ms: 1_795_199_339_260,
         objects: 1234,
         bytes: 9_876_543_210,
-        bucket_names: [([1; 16], "recordings".to_owned())].into(),
+        bucket_names: [(BucketId([1; 16]), "recordings".to_owned())].into(),
         verification: vec!["requests in flight were cut off".into()],
         remaining: vec!["3 data keys left the server".into()],
         last_audit_record: Some(AuditRecord {
@@ -40,9 +40,13 @@ fn erased() -> (tempfile::TempDir, Keystore, Receipt) {
     let level = keystore
         .add_level("secret", label, LevelOptions::default())
         .expect("it works");
-    keystore.add_bucket([1; 16], level.id).expect("it works");
-    keystore.add_bucket([2; 16], level.id).expect("it works");
-    keystore.rotate_bucket([2; 16]).expect("it works");
+    keystore
+        .add_bucket(BucketId([1; 16]), level.id)
+        .expect("it works");
+    keystore
+        .add_bucket(BucketId([2; 16]), level.id)
+        .expect("it works");
+    keystore.rotate_bucket(BucketId([2; 16])).expect("it works");
     let erased = keystore.erase_level(level.id).expect("it works");
     let receipt = keystore.sign_receipt(&erased, details()).expect("it works");
     (folder, keystore, receipt)
@@ -60,7 +64,7 @@ fn a_receipt_says_what_a_certificate_of_sanitization_says() {
     assert_eq!(buckets[1].name, None);
     assert_eq!(buckets[1].key_generations, [1, 2]);
     assert_eq!(receipt.erased.bytes, 9_876_543_210);
-    assert_eq!(receipt.erased.keystore_id, hex::encode(keystore.id()));
+    assert_eq!(receipt.erased.keystore_id, keystore.id().to_string());
     assert_eq!(receipt.requested_at, "2026-11-20T18:28:59.260Z");
     assert!(receipt.erased_at.as_str() > "2026");
     assert_eq!(receipt.method.category, Sanitization::Clear);

@@ -12,6 +12,7 @@ use coffer_keys::{
     RootSource, Sanitization, TokenOptions, TokenRoot,
 };
 use coffer_label::Label;
+use coffer_seal::BucketId;
 use zeroize::Zeroizing;
 
 /// Makes a source anew on the same medium, as a restart does.
@@ -64,22 +65,25 @@ fn a_keystore_moves_with_its_root_key(folder: &Path, open: Open<'_>) {
         .add_level("secret", Label::HIGHEST, LevelOptions::default())
         .unwrap();
     let kept = keystore
-        .add_bucket([1; 16], keystore.level_named("default").unwrap().id)
+        .add_bucket(
+            BucketId([1; 16]),
+            keystore.level_named("default").unwrap().id,
+        )
         .unwrap();
-    keystore.add_bucket([2; 16], level.id).unwrap();
+    keystore.add_bucket(BucketId([2; 16]), level.id).unwrap();
     let (old_root, old_file) = (open().candidates().unwrap(), fs::read(&path).unwrap());
     keystore.erase_level(level.id).unwrap();
     assert_ne!(open().candidates().unwrap(), old_root);
     drop(keystore);
 
     let (again, _) = Keystore::open(&path, open()).unwrap();
-    let key = again.bucket_key(&[1; 16]).unwrap();
+    let key = again.bucket_key(BucketId([1; 16])).unwrap();
     assert_eq!(key.catalog_key(), kept.catalog_key());
     assert!(again.level_named("secret").is_none());
     drop(again);
     fs::write(&path, old_file).unwrap();
     let old = Keystore::open(&path, open());
-    assert!(matches!(old, Err(KeysError::WrongRoot)));
+    assert!(matches!(old, Err(KeysError::StaleRoot(_))));
     fs::remove_file(&path).unwrap();
     open().keep_only(None).unwrap();
 }
@@ -148,13 +152,13 @@ fn a_keystore_moves_from_source_to_source_without_being_closed() {
     );
     let keystore = Keystore::create(&path, Box::new(file.clone())).unwrap();
     let level = keystore.levels()[0].id;
-    let key = keystore.add_bucket([1; 16], level).unwrap();
+    let key = keystore.add_bucket(BucketId([1; 16]), level).unwrap();
     let memory = MemoryRoot::new();
     keystore.move_to(Box::new(memory.clone())).unwrap();
     assert_eq!(keystore.source().describe(), memory.describe());
     assert!(!file.path().exists(), "the old source holds nothing");
-    keystore.erase_bucket([1; 16]).unwrap();
-    keystore.add_bucket([2; 16], level).unwrap();
+    keystore.erase_bucket(BucketId([1; 16])).unwrap();
+    keystore.add_bucket(BucketId([2; 16]), level).unwrap();
     let taken = keystore.move_to(Box::new(MemoryRoot::holding(
         coffer_keys::RootKey::generate(),
     )));
@@ -162,7 +166,7 @@ fn a_keystore_moves_from_source_to_source_without_being_closed() {
     drop(keystore);
 
     let (again, _) = Keystore::open(&path, Box::new(memory)).unwrap();
-    assert!(again.bucket_key(&[2; 16]).is_ok());
+    assert!(again.bucket_key(BucketId([2; 16])).is_ok());
     let gone = again.bucket_key(key.bucket_id());
     assert!(matches!(gone, Err(KeysError::NoSuchBucket { .. })));
 }

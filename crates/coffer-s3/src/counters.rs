@@ -45,6 +45,19 @@ const STATUSES: [u16; 18] = [
     200, 204, 206, 304, 400, 403, 404, 405, 409, 411, 412, 416, 500, 501, 503, 507, 408, 0,
 ];
 
+/// Bounds between which the times of answers are counted.
+pub const TIME_BOUNDS: [Duration; 9] = [
+    Duration::from_micros(500),
+    Duration::from_millis(1),
+    Duration::from_millis(5),
+    Duration::from_millis(20),
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(10),
+    Duration::from_secs(60),
+];
+
 /// How many requests of an operation were answered with a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -65,6 +78,10 @@ pub struct RequestTime {
     pub operation: &'static str,
     /// All of them together.
     pub total: Duration,
+    /// How many took at most each of [`TIME_BOUNDS`].
+    pub within: [u64; TIME_BOUNDS.len()],
+    /// How many there were.
+    pub count: u64,
 }
 
 /// A snapshot of the counters; all since the front door was made.
@@ -88,6 +105,8 @@ pub struct S3Counters {
 pub(crate) struct Tally {
     requests: [[AtomicU64; STATUSES.len()]; OPERATIONS.len()],
     time_us: [AtomicU64; OPERATIONS.len()],
+    /// Between one bound and the next; the last is beyond all of them.
+    times: [[AtomicU64; TIME_BOUNDS.len() + 1]; OPERATIONS.len()],
     pub(crate) in_flight: AtomicI64,
     received_bytes: AtomicU64,
     sent_bytes: AtomicU64,
@@ -98,6 +117,7 @@ impl Default for Tally {
         Self {
             requests: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
             time_us: std::array::from_fn(|_| AtomicU64::new(0)),
+            times: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
             in_flight: AtomicI64::new(0),
             received_bytes: AtomicU64::new(0),
             sent_bytes: AtomicU64::new(0),
@@ -122,6 +142,8 @@ impl Tally {
         self.requests[operation][column].fetch_add(1, Ordering::Relaxed);
         let after_us = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
         self.time_us[operation].fetch_add(after_us, Ordering::Relaxed);
+        let place = TIME_BOUNDS.partition_point(|bound| *bound < after);
+        self.times[operation][place].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn received(&self, bytes: usize) {
@@ -131,6 +153,21 @@ impl Tally {
 
     pub(crate) fn sent(&self, bytes: usize) {
         self.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn time(&self, operation: usize) -> Option<RequestTime> {
+        let mut count = 0;
+        let within = std::array::from_fn(|bound| {
+            count += self.times[operation][bound].load(Ordering::Relaxed);
+            count
+        });
+        count += self.times[operation][TIME_BOUNDS.len()].load(Ordering::Relaxed);
+        (count > 0).then(|| RequestTime {
+            operation: OPERATIONS[operation],
+            total: Duration::from_micros(self.time_us[operation].load(Ordering::Relaxed)),
+            within,
+            count,
+        })
     }
 
     pub(crate) fn snapshot(&self) -> S3Counters {
@@ -148,10 +185,7 @@ impl Tally {
                     });
                 }
             }
-            let total = Duration::from_micros(value(&self.time_us[index]));
-            if !total.is_zero() {
-                times.push(RequestTime { operation, total });
-            }
+            times.extend(self.time(index));
         }
         S3Counters {
             requests,
@@ -170,8 +204,9 @@ mod tests {
     #[test]
     fn requests_count_by_operation_and_status() {
         let tally = Tally::default();
-        tally.answered(operation_index("GetObject"), 206, Duration::from_micros(7));
-        tally.answered(operation_index("GetObject"), 206, Duration::from_micros(5));
+        let get = operation_index("GetObject");
+        tally.answered(get, 206, Duration::from_millis(1));
+        tally.answered(get, 206, Duration::from_secs(61));
         tally.answered(operation_index("GetBucketAcl"), 418, Duration::ZERO);
         let row = |operation, status, count| RequestCount {
             operation,
@@ -185,10 +220,20 @@ mod tests {
         );
         assert_eq!(
             counters.times,
-            [RequestTime {
-                operation: "GetObject",
-                total: Duration::from_micros(12)
-            }]
+            [
+                RequestTime {
+                    operation: "Other",
+                    total: Duration::ZERO,
+                    within: [1; TIME_BOUNDS.len()],
+                    count: 1,
+                },
+                RequestTime {
+                    operation: "GetObject",
+                    total: Duration::from_millis(61_001),
+                    within: [0, 1, 1, 1, 1, 1, 1, 1, 1],
+                    count: 2,
+                },
+            ]
         );
     }
 }

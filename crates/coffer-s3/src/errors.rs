@@ -136,7 +136,7 @@ fn from_server(error: VaultError) -> S3Error {
             "Bucket {bucket} is in format {found}, and this server understands formats up to \
              {known}: the operator must start the version of coffer that wrote it, or a newer one"
         ),
-        VaultError::CatalogRolledBack { .. } => s3_error!(
+        VaultError::CatalogRolledBack { .. } | VaultError::CatalogReplaced => s3_error!(
             InternalError,
             "An older copy of this bucket was put back, and is not served until the operator \
              accepts it or puts the newest back"
@@ -157,16 +157,6 @@ fn from_server(error: VaultError) -> S3Error {
             "This was tried and failed too often within a minute: nothing was done. Try again in \
              a minute."
         ),
-        VaultError::SystemInDoubt => s3_error!(
-            InternalError,
-            "The server's disk fails, and it is in doubt whether this has happened; what it was \
-             about is out of use until that is known. Look before you ask for it again."
-        ),
-        VaultError::InDoubt => s3_error!(
-            InternalError,
-            "The storage failed while this was committed: it may have been done, or not. Look, or \
-             try again."
-        ),
         VaultError::AuditUnavailable(_) => s3_error!(
             ServiceUnavailable,
             "This must be recorded in the audit log, which can't be written at the moment: nothing \
@@ -176,6 +166,36 @@ fn from_server(error: VaultError) -> S3Error {
             s3_error!(
                 ServiceUnavailable,
                 "The server is shutting down. Try again."
+            )
+        }
+        other => from_storage(other),
+    }
+}
+
+/// What comes of the disk.
+fn from_storage(error: VaultError) -> S3Error {
+    match error {
+        VaultError::SystemInDoubt => s3_error!(
+            InternalError,
+            "The server's disk fails, and it is in doubt whether this has happened; what it was \
+             about is out of use until that is known. Look before you ask for it again."
+        ),
+        VaultError::BucketInDoubt => s3_error!(
+            ServiceUnavailable,
+            "It is in doubt whether this bucket is there, for the server's disk failed when it was \
+             made or deleted. It is out of use until that is known. Please try again."
+        ),
+        VaultError::InDoubt => s3_error!(
+            InternalError,
+            "The storage failed while this was committed: it may have been done, or not. Look, or \
+             try again."
+        ),
+        read_only if read_only.is_of_read_only_disk() => {
+            tracing::warn!(target: "coffer::s3", error = %read_only, "the disk takes no writes");
+            s3_error!(
+                ServiceUnavailable,
+                "The server's storage can't be written, for its file system is read-only: nothing \
+                 was stored. What is stored can be read. Ask the operator."
             )
         }
         // Some errors do not say what they come from.
@@ -263,6 +283,8 @@ mod tests {
             (VaultError::ShuttingDown, "ServiceUnavailable", 503),
             (VaultError::OutOfFiles, "SlowDown", 503),
             (VaultError::SystemInDoubt, "InternalError", 500),
+            (VaultError::BucketInDoubt, "ServiceUnavailable", 503),
+            (VaultError::StorageReadOnly, "ServiceUnavailable", 503),
         ];
         for (error, code, status) in cases {
             let error = from_vault(error);

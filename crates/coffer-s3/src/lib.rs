@@ -33,7 +33,7 @@ mod service;
 #[doc(hidden)]
 pub mod fuzzing;
 
-pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters};
+pub use crate::counters::{OPERATIONS, RequestCount, RequestTime, S3Counters, TIME_BOUNDS};
 pub use crate::request::body::BrokenOff;
 pub use crate::request::drain::discard;
 pub use crate::response_body::ResponseBody;

@@ -79,10 +79,6 @@ pub const PRESIGNED_MAX_SECONDS: u64 = 7 * 24 * 3600;
 /// How far a request's date may be from ours (S3: 15 minutes).
 pub const CLOCK_SKEW_MAX_SECONDS: u32 = 15 * 60;
 
-/// Bytes of one signed aws-chunked chunk: it is held in memory until its signature has been
-/// checked. Clients send 8 KiB to 1 MiB.
-pub const SIGNED_CHUNK_MAX_BYTES: u64 = 4 << 20;
-
 /// Bytes of the line before an aws-chunked chunk: its length and signature.
 pub const CHUNK_LINE_MAX_BYTES: usize = 1 << 10;
 

@@ -3,13 +3,13 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use coffer_seal::{Context, KeyKind, SecretKey, locked_memory, unwrap_key, wrap_key};
+use coffer_seal::{BlobId, Context, KeyKind, SecretKey, locked_memory, unwrap_key, wrap_key};
 
 const ROUNDS: u32 = 200_000;
 
 fn main() {
     let wrapping_key = SecretKey::generate();
-    let context = Context::key(KeyKind::Data, &[7; 16], 1);
+    let context = Context::key(KeyKind::Data(BlobId([7; 16])), 1);
     let wrapped = wrap_key(&wrapping_key, &context, &SecretKey::generate());
     tell("a box of 32 bytes", 1, || {
         black_box(Box::new([0_u8; 32]));

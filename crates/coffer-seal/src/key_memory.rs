@@ -13,8 +13,8 @@
 use std::alloc::{Layout, handle_alloc_error};
 use std::io;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mlock, mmap_anonymous, mprotect,
 };
@@ -46,7 +46,7 @@ impl KeyMemory {
 
 /// The state of the memory that keys lie in, now. It grows with the number of keys in use.
 pub fn locked_memory() -> KeyMemory {
-    arena().state
+    ARENA.lock().state
 }
 
 /// Room for one key. It holds zeros when it is taken, and again when it has been given back.
@@ -61,7 +61,7 @@ unsafe impl Sync for KeySlot {}
 impl KeySlot {
     /// Takes room for a key.
     pub(crate) fn take() -> Self {
-        Self(arena().take())
+        Self(ARENA.lock().take())
     }
 
     pub(crate) fn bytes(&self) -> &KeyBytes {
@@ -79,7 +79,7 @@ impl KeySlot {
 impl Drop for KeySlot {
     fn drop(&mut self) {
         self.bytes_mut().zeroize();
-        arena().free.push(self.0);
+        ARENA.lock().free.push(self.0);
     }
 }
 
@@ -100,11 +100,6 @@ static ARENA: Mutex<Arena> = Mutex::new(Arena {
         dumped_bytes: 0,
     },
 });
-
-fn arena() -> MutexGuard<'static, Arena> {
-    // Each change is one call on the vector, so a panic elsewhere leaves it whole.
-    ARENA.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Arena {
     fn take(&mut self) -> NonNull<KeyBytes> {

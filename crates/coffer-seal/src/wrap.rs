@@ -10,10 +10,10 @@ use crate::secret::SecretKey;
 /// Wraps `key` under `wrapping_key`: a message of one chunk, which holds the 32 bytes.
 ///
 /// ```
-/// use coffer_seal::{Context, KeyKind, SecretKey, unwrap_key, wrap_key};
+/// use coffer_seal::{BlobId, Context, KeyKind, SecretKey, unwrap_key, wrap_key};
 ///
 /// let (bucket_key, data_key) = (SecretKey::generate(), SecretKey::generate());
-/// let context = Context::key(KeyKind::Data, &[7; 16], 1);
+/// let context = Context::key(KeyKind::Data(BlobId([7; 16])), 1);
 /// let wrapped = wrap_key(&bucket_key, &context, &data_key);
 /// assert_eq!(unwrap_key(&bucket_key, &context, &wrapped)?, data_key);
 /// # Ok::<(), coffer_seal::OpenError>(())

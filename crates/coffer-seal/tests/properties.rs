@@ -3,8 +3,8 @@
 use coffer_seal::fuzzing::{fuzz_edit, fuzz_open};
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
 use coffer_seal::{
-    Context, KeyKind, OpenError, Opener, SealError, Sealer, SecretKey, open, seal, sealed_bytes,
-    unwrap_key, wrap_key,
+    BlobId, BucketId, Context, KeyKind, KeystoreId, LevelId, OpenError, Opener, SealError, Sealer,
+    SecretKey, open, seal, sealed_bytes, unwrap_key, wrap_key,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -151,13 +151,13 @@ fn chunks_in_any_other_arrangement_fail() {
 fn another_key_or_context_fails() {
     let key = SecretKey::generate();
     let places = [
-        Context::blob(&[1; 16], &[2; 16]),
-        Context::blob(&[2; 16], &[1; 16]),
-        Context::key(KeyKind::Level, &[1; 16], 1),
-        Context::key(KeyKind::Bucket, &[1; 16], 1),
-        Context::key(KeyKind::Bucket, &[1; 16], 2),
-        Context::keystore(&[1; 16], 1),
-        Context::keystore(&[1; 16], 2),
+        Context::blob(BucketId([1; 16]), BlobId([2; 16])),
+        Context::blob(BucketId([2; 16]), BlobId([1; 16])),
+        Context::key(KeyKind::Level(LevelId([1; 16])), 1),
+        Context::key(KeyKind::Bucket(BucketId([1; 16])), 1),
+        Context::key(KeyKind::Bucket(BucketId([1; 16])), 2),
+        Context::keystore(KeystoreId([1; 16]), 1),
+        Context::keystore(KeystoreId([1; 16]), 2),
         Context::raw(*b""),
     ];
     for place in &places {
@@ -295,7 +295,7 @@ fn salts_are_fresh() {
 #[test]
 fn a_wrapped_key_opens_in_its_place_only() {
     let (wrapping, key) = (SecretKey::generate(), SecretKey::generate());
-    let place = Context::key(KeyKind::Data, &[1; 16], 3);
+    let place = Context::key(KeyKind::Data(BlobId([1; 16])), 3);
     let wrapped = wrap_key(&wrapping, &place, &key);
     assert_eq!(unwrap_key(&wrapping, &place, &wrapped).unwrap(), key);
     // A wrapped key is a message like any other.
@@ -304,7 +304,7 @@ fn a_wrapped_key_opens_in_its_place_only() {
         key.expose()
     );
 
-    let other = Context::key(KeyKind::Data, &[1; 16], 4);
+    let other = Context::key(KeyKind::Data(BlobId([1; 16])), 4);
     assert!(unwrap_key(&wrapping, &other, &wrapped).is_err());
     assert!(unwrap_key(&key, &place, &wrapped).is_err());
     for offset in 0..wrapped.len() {

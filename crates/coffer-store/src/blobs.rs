@@ -15,3 +15,5 @@ pub(crate) mod reader;
 pub(crate) mod writer;
 
 pub(crate) mod sweep;
+
+pub(crate) mod copy;

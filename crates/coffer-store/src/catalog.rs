@@ -10,6 +10,7 @@ pub(crate) mod delimiter;
 
 pub(crate) mod objects;
 
+pub(crate) mod copy;
 pub(crate) mod finished_uploads;
 pub(crate) mod listing;
 pub(crate) mod read;

@@ -2,10 +2,9 @@
 
 use std::io;
 
+use coffer_seal::{BlobId, BucketId};
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
-
-use crate::record::Id;
 
 /// Why the store did not do what was asked. No variant holds or shows an object's name.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +13,9 @@ pub enum StoreError {
     /// No space is left, or a quota is used up.
     #[error("the storage is full")]
     Full,
+    /// The file system takes no writes.
+    #[error("the file system is read-only")]
+    DiskReadOnly,
     /// A log that was left can't be made durable, for there is no room for a copy of it.
     #[error("no room to make the log durable: free {needed_bytes} bytes")]
     NoRoomForLog {
@@ -42,9 +44,9 @@ pub enum StoreError {
         /// What does not open: "catalog", "blob", …
         what: &'static str,
         /// In which bucket; all zeros for what belongs to none.
-        bucket: Id,
+        bucket: BucketId,
         /// Which blob, when it is one.
-        blob: Option<Id>,
+        blob: Option<BlobId>,
     },
     /// Written by a newer version of coffer.
     #[error("written in format {found}; this version of coffer knows formats up to {known}")]
@@ -64,6 +66,10 @@ pub enum StoreError {
     /// A write to what was opened for reading only.
     #[error("opened for reading only")]
     ReadOnly,
+    /// Another file is in the place of a catalog that is open, or it has become an older one: it is
+    /// read and written no more.
+    #[error("the catalog's file was replaced while it was open")]
+    Replaced,
     /// The catalog has been closed.
     #[error("the catalog is closed")]
     Closed,
@@ -94,20 +100,21 @@ pub enum StoreError {
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// Belongs to no bucket.
-pub(crate) const NO_BUCKET: Id = Id([0; 16]);
+pub(crate) const NO_BUCKET: BucketId = BucketId([0; 16]);
 
 impl StoreError {
-    /// An error of the system during `op`; a full disk is recognised as such.
+    /// An error of the system during `op`; a full disk, or a read-only one, is recognised as such.
     pub(crate) fn io(op: &'static str, source: impl Into<io::Error>) -> Self {
         let source = source.into();
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            io::ErrorKind::ReadOnlyFilesystem => Self::DiskReadOnly,
             _ => Self::Io { op, source },
         }
     }
 
     /// Says in which bucket the damage is.
-    pub(crate) fn of_bucket(self, bucket: Id) -> Self {
+    pub(crate) fn of_bucket(self, bucket: BucketId) -> Self {
         match self {
             Self::Damaged { what, blob, .. } => Self::Damaged { what, bucket, blob },
             other => other,
@@ -133,6 +140,8 @@ impl From<rusqlite::Error> for StoreError {
         };
         match failure.code {
             ErrorCode::DiskFull => Self::Full,
+            // No connection that only reads is asked to write.
+            ErrorCode::ReadOnly => Self::DiskReadOnly,
             ErrorCode::OperationInterrupted => Self::Closed,
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Self::damaged_catalog(),
             // What SQLCipher answers to whatever is asked after a page whose seal does not verify.

@@ -26,10 +26,12 @@ mod blobs;
 #[doc(hidden)]
 pub mod fuzzing;
 
+pub use blobs::copy::{BlobCopied, BlobCopies};
 pub use blobs::folder::{BlobStore, ReadPin};
 pub use blobs::reader::BlobReader;
 pub use blobs::sweep::Swept;
 pub use blobs::writer::{BlobWriter, FinishedBlob};
+pub use catalog::copy::copy_file;
 pub use catalog::counts::{Totals, commit_count_of};
 pub use catalog::finished_uploads::FinishedUpload;
 pub use catalog::objects::{DeleteOutcome, PutOutcome};

@@ -138,3 +138,9 @@ pub const WALK_PAGE: usize = 1_000;
 
 /// How long it is remembered what was answered when an upload was completed (S3: a day).
 pub const FINISHED_KEPT_MS: i64 = 24 * 3_600 * 1_000;
+
+/// What is copied of a file into a backup before it is looked whether that is over, in bytes.
+pub const COPY_PIECE_BYTES: u64 = 8 * 1_024 * 1_024;
+
+/// How often a copy of a catalog that waits for its log looks whether that is in doubt.
+pub const COPY_LOOK: Duration = Duration::from_millis(100);

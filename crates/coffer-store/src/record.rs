@@ -6,45 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
+use coffer_seal::{BlobId, UploadId};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::OBJECT_NAME_MAX_BYTES;
-
-/// 16 random bytes that name a blob, a bucket or an upload for ever.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(pub [u8; 16]);
-
-impl Id {
-    /// Reads 32 lower-case hexadecimal digits, as `Display` writes them.
-    pub fn from_hex(text: &str) -> Option<Self> {
-        let digits: &[u8; 32] = text.as_bytes().try_into().ok()?;
-        let mut id = [0; 16];
-        for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-        }
-        Some(Self(id))
-    }
-}
-
-fn digit(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// An object's name: 1 to 1,024 bytes of UTF-8. As secret as the object, so it has no `Display`
 /// and its `Debug` says only how long it is.
@@ -158,7 +123,7 @@ pub const WRAPPED_KEY_BYTES: usize = 104;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobRef {
     /// Its id, which gives its file and its context.
-    pub id: Id,
+    pub id: BlobId,
     /// How many bytes of plaintext it holds.
     pub plaintext_bytes: u64,
     /// Generation of the bucket key that wrapped its data key.
@@ -283,7 +248,7 @@ pub struct ListPage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
     /// Its id.
-    pub id: Id,
+    pub id: UploadId,
     /// The name that the object will have.
     pub name: ObjectName,
     /// When it began, in milliseconds since 1970.
@@ -324,7 +289,7 @@ pub struct CompletedObject {
     pub tags: Tags,
     /// Its parts in ascending order: number, and the blob that was stored under it when the
     /// completion was checked. Another blob there by now is `StoreError::PartChanged`.
-    pub parts: Vec<(u32, Id)>,
+    pub parts: Vec<(u32, BlobId)>,
     /// Digest of what the client asked for, to know it by when it asks again.
     pub request: [u8; 32],
 }
@@ -348,7 +313,7 @@ pub struct UploadsQuery {
     /// Names that share the text up to this delimiter, after the prefix, fold into one prefix.
     pub delimiter: Option<String>,
     /// Only after this name, or after this upload of this name.
-    pub start_after: Option<(String, Option<Id>)>,
+    pub start_after: Option<(String, Option<UploadId>)>,
     /// At most so many uploads and prefixes together.
     pub limit: usize,
 }
@@ -361,7 +326,7 @@ pub struct UploadsPage {
     /// Common prefixes.
     pub prefixes: Vec<String>,
     /// Where to go on (a `start_after`), when there is more.
-    pub next: Option<(String, Option<Id>)>,
+    pub next: Option<(String, Option<UploadId>)>,
 }
 
 /// An object met on a walk over all of them.
@@ -379,7 +344,7 @@ pub struct WalkedObject {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalkedPart {
     /// Of which upload.
-    pub upload_id: Id,
+    pub upload_id: UploadId,
     /// The name that the object will have.
     pub name: ObjectName,
     /// The part.

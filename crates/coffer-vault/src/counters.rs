@@ -1,15 +1,14 @@
 //! What the vault counts, for metrics; what of it is damage is told in the log as well.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use coffer_seal::{BlobId, BucketId};
 use coffer_store::StoreError;
-use coffer_store::record::Id;
+use parking_lot::Mutex;
 
 use crate::limits::{DAMAGED_PLACES_TOLD, REPEATS_WINDOW};
-use crate::locks::lock;
 
 /// A snapshot of the counters; all since the vault was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,12 +105,12 @@ impl Tally {
 
 /// Places where damage was met of late: a bucket's catalog, or one of its blobs.
 #[derive(Debug, Default)]
-struct Places(Mutex<HashMap<(Id, Option<Id>), Instant>>);
+struct Places(Mutex<HashMap<(BucketId, Option<BlobId>), Instant>>);
 
 impl Places {
     /// Whether a place is to be told of: it was not told of within a minute, and of few others.
-    fn is_news(&self, place: (Id, Option<Id>), now: Instant) -> bool {
-        let mut told = lock(&self.0);
+    fn is_news(&self, place: (BucketId, Option<BlobId>), now: Instant) -> bool {
+        let mut told = self.0.lock();
         told.retain(|_, since| now.duration_since(*since) < REPEATS_WINDOW);
         if told.len() >= DAMAGED_PLACES_TOLD || told.contains_key(&place) {
             return false;
@@ -128,13 +127,14 @@ mod tests {
     #[test]
     fn each_place_is_news_once_a_minute_and_only_so_many_are() {
         let (places, now) = (Places::default(), Instant::now());
-        let id = |number: usize| Id((number as u128).to_be_bytes());
-        assert!(places.is_news((id(0), None), now));
-        assert!(!places.is_news((id(0), None), now));
+        let bucket = BucketId([0; 16]);
+        let blob = |number: usize| BlobId((number as u128).to_be_bytes());
+        assert!(places.is_news((bucket, None), now));
+        assert!(!places.is_news((bucket, None), now));
         let told = (1..10 * DAMAGED_PLACES_TOLD)
-            .filter(|number| places.is_news((id(0), Some(id(*number))), now))
+            .filter(|number| places.is_news((bucket, Some(blob(*number))), now))
             .count();
         assert_eq!(told, DAMAGED_PLACES_TOLD - 1);
-        assert!(places.is_news((id(0), None), now + REPEATS_WINDOW));
+        assert!(places.is_news((bucket, None), now + REPEATS_WINDOW));
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use coffer_durable::{sync_folder, write_file_atomically};
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
@@ -35,8 +35,8 @@ const FIRST_START_LEAVES: [&str; 12] = [
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Locked for as long as they are open.
-    _locks: [File; 2],
+    /// Locked for as long as they are open: the file `lock`, and the folder.
+    locks: [File; 2],
 }
 
 impl Folder {
@@ -75,6 +75,7 @@ impl Folder {
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
+            .read(true)
             .write(true)
             .mode(0o600)
             .open(&lock_path)
@@ -92,7 +93,7 @@ impl Folder {
             // NFS locks files alone.
             Ok(()) | Err(Errno::BADF | Errno::OPNOTSUPP | Errno::INVAL) => Ok(Self {
                 path: path.to_owned(),
-                _locks: [lock, folder],
+                locks: [lock, folder],
             }),
             Err(Errno::WOULDBLOCK) => Err(in_use()),
             Err(errno) => Err(failed("lock", path)(errno.into())),
@@ -101,6 +102,33 @@ impl Folder {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it was copied while a server ran on it, as far as that shows: `lock` says in which
+    /// file the server wrote that it runs, and that is another one.
+    pub(crate) fn was_copied_live(&self) -> bool {
+        let mut text = [0; 24];
+        let length = self.locks[0].read_at(&mut text, 0).unwrap_or(0);
+        let text = std::str::from_utf8(&text[..length]).ok();
+        let noted = text.and_then(|text| text.trim_end().parse::<u64>().ok());
+        let own = self.locks[0].metadata().map(|own| own.ino()).ok();
+        noted.is_some() && noted != own
+    }
+
+    /// Notes that a server runs on it; what can't be written is done without.
+    pub(crate) fn begin_serving(&self) {
+        let noted = self.locks[0].metadata().and_then(|own| {
+            self.locks[0].set_len(0)?;
+            self.locks[0].write_all_at(format!("{}\n", own.ino()).as_bytes(), 0)
+        });
+        if let Err(error) = noted {
+            tracing::warn!(%error, "that a server runs here can't be noted");
+        }
+    }
+
+    /// Notes that all is at rest.
+    pub(crate) fn end_serving(&self) {
+        let _ = self.locks[0].set_len(0);
     }
 
     pub(crate) fn system_db(&self) -> PathBuf {
@@ -119,7 +147,7 @@ impl Folder {
         self.path.join("buckets")
     }
 
-    pub(crate) fn bucket(&self, id: Id) -> PathBuf {
+    pub(crate) fn bucket(&self, id: BucketId) -> PathBuf {
         self.buckets().join(id.to_string())
     }
 }

@@ -13,8 +13,6 @@ pub mod limits;
 
 mod error;
 
-mod locks;
-
 mod blocking;
 
 mod cutoff;
@@ -53,6 +51,8 @@ mod upkeep;
 
 mod verify;
 
+mod backup;
+
 pub mod offline;
 
 mod start;
@@ -61,7 +61,7 @@ mod start;
 mod tests;
 
 pub use coffer_keys::is_region;
-pub use coffer_seal::{KeyMemory, locked_memory};
+pub use coffer_seal::{BucketId, KeyMemory, UploadId, locked_memory};
 pub use coffer_store::{Totals, record};
 
 pub use crate::access::{Actor, BucketName, Right, Rights, Role, Roles, Subject};
@@ -70,11 +70,14 @@ pub use crate::admin::{
     SignInFailure, SignInFailures, SubjectChange, SubjectInfo, neighbourhood,
 };
 pub use crate::approvals::{ApprovalRequest, GuardedAct, GuardedOutcome};
-pub use crate::audit::{AuditFilter, Facts};
+pub use crate::audit::{AuditFilter, Facts, check_act};
+pub use crate::backup::{BackupCounts, BackupEvent};
 pub use crate::buckets::{BucketInfo, BucketSummary};
 pub use crate::counters::Counters;
 pub use crate::cutoff::ConnectionCutoff;
-pub use crate::error::{BodyError, Result, Rollback, RollbackOf, VaultError, files_run_out};
+pub use crate::error::{
+    BackupError, BodyError, Result, Rollback, RollbackOf, VaultError, files_run_out,
+};
 pub use crate::objects::{
     Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart, CopySource,
     CopyTarget, DigestPlan, Digests, EtagMatch, Incoming, NewUpload, ObjectBody, ObjectInfo,

@@ -173,6 +173,12 @@ pub const SETTLING_LOOK_LONGEST: std::time::Duration = std::time::Duration::from
 /// See [`SETTLING_LOOK_LONGEST`].
 pub const SETTLING_LOOK_SHORTEST: std::time::Duration = std::time::Duration::from_millis(50);
 
+/// Whether the data folder can be written is tried at most so often, when it is asked for.
+pub const TRY_WRITE_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// How long that may take.
+pub const TRY_WRITE_TIME: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// How many blobs that are wrong are told one by one.
 pub const WRONG_BLOBS_MAX: usize = 1_000;
 
@@ -185,3 +191,24 @@ pub const SIGN_IN_WINDOW: std::time::Duration = std::time::Duration::from_secs(6
 
 /// Claimants whose failed sign-ins are remembered; the oldest make room.
 pub const SIGN_IN_COUNTS: usize = 4096;
+
+/// Events of a backup that wait for the one who listens.
+pub const BACKUP_EVENTS_WAITING: usize = 4;
+
+/// How often a backup tells how far it is.
+pub const BACKUP_PROGRESS_EVERY: std::time::Duration = std::time::Duration::from_millis(200);
+
+/// How often a backup begins anew because the root key was changed under it.
+pub const BACKUP_ATTEMPTS: usize = 5;
+
+/// Blobs that a backup copies in one go, and their bytes, before it tells of them.
+pub const BACKUP_BLOBS_AT_ONCE: usize = 64;
+
+/// See [`BACKUP_BLOBS_AT_ONCE`].
+pub const BACKUP_BYTES_AT_ONCE: u64 = 64 << 20;
+
+/// Longest file of certificates or of a key that a backup takes along.
+pub const TLS_FILE_MAX_BYTES: u64 = 1 << 20;
+
+/// Bytes of the path of a backup's folder: what Linux takes.
+pub(crate) const PATH_MAX_BYTES: usize = 4_095;

@@ -1,22 +1,25 @@
 //! What a start finds in the data folder, what it refuses, and what it makes where there is nothing
 //! yet.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, Repair, SourceSecrets, SourceSpec};
 use coffer_label::Clearance;
 use coffer_store::{CATALOG, CATALOG_FILE, StoreError, commit_count_of};
+use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
 use crate::access::{Roles, Subject, random_access_key_id, random_secret_access_key};
 use crate::audit::Audit;
+use crate::backup::{BackupRecord, forget, refuse_gaps};
 use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
 use crate::erase::complete_interrupted;
-use crate::error::{Result, Rollback, VaultError};
+use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::freshness::{Commits, Freshness};
 use crate::limits::START_LOOK;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
@@ -53,19 +56,35 @@ impl Vault {
 
 impl Inner {
     fn open(options: &VaultOptions) -> Result<Self> {
+        let copy = BackupRecord::read(&options.data)?.map(|copy| copy.as_rollback());
+        if let Some(copy) = copy.clone().filter(|_| !options.accept_rollback) {
+            return Err(VaultError::RolledBack { found: vec![copy] });
+        }
         let folder = Folder::open(&options.data)?;
+        let is_copied_live = folder.was_copied_live() && !options.accept_rollback;
+        let path = folder.path().to_owned();
+        let opened = Self::open_folder(folder, copy, options);
+        opened.map_err(|error| match is_copied_live {
+            true => live_copy_told(error, &path),
+            false => error,
+        })
+    }
+
+    fn open_folder(folder: Folder, copy: Option<Rollback>, options: &VaultOptions) -> Result<Self> {
         let keys = KeyFolder::new(folder.path()).accepting_rollback(options.accept_rollback);
         let keystore = open_keystore(&keys, options.source.as_ref(), &options.secrets)?;
         let keystore = Arc::new(keystore);
         let system = open_system(&folder, &keystore)?;
         let first_start = !system.has_subjects();
-        let put_in_order = put_in_order(&folder, &keystore, &system, options.accept_rollback);
+        let accepts = options.accept_rollback;
+        let put_in_order = put_in_order(&folder, &keystore, &system, copy, accepts);
         let (freshness, audit) =
             put_in_order.map_err(|error| damage_told(error, &folder, &system))?;
         if let Err(error) = freshness.begin(&system, &audit) {
             tracing::error!(%error, "how new the data is can't be written down for now");
         }
         let tally = Arc::<Tally>::default();
+        folder.begin_serving();
         Ok(Self {
             audit: Arc::new(audit),
             folder,
@@ -91,6 +110,7 @@ impl Inner {
             rotations: Mutex::default(),
             rotation_tasks: Mutex::default(),
             first_start,
+            writability: Default::default(),
             #[cfg(test)]
             probe: Mutex::default(),
         })
@@ -103,16 +123,25 @@ fn put_in_order(
     folder: &Folder,
     keystore: &Arc<Keystore>,
     system: &System,
+    copy: Option<Rollback>,
     accepts_rollback: bool,
 ) -> Result<(Freshness, Audit)> {
     let freshness = Freshness::open(folder, keystore.clone())?;
-    let found = look(folder, keystore, system, &freshness, accepts_rollback)?;
+    let mut found = look(folder, keystore, system, &freshness, accepts_rollback)?;
+    if folder.was_copied_live() && !accepts_rollback {
+        refuse_gaps(folder, keystore, system)?;
+    }
+    let is_copy = copy.is_some();
+    found.extend(copy);
     if !system.has_subjects() {
         make_first_subject(folder, keystore, system)?;
     }
     let known = freshness.known_record(system)?;
     let audit = Audit::open(folder.audit(), keystore.clone(), system, known)?;
     freshness.accept(&found, folder, system, &audit)?;
+    if is_copy {
+        forget(folder.path())?;
+    }
     complete_interrupted(system, keystore, &audit)?;
     Ok((freshness, audit))
 }
@@ -174,6 +203,21 @@ fn system_damaged(folder: &Folder, places: Vec<String>) -> VaultError {
     VaultError::SystemDamaged { path, places }
 }
 
+/// Says of a folder that was copied while a server ran on it why it does not fit together.
+fn live_copy_told(error: VaultError, path: &Path) -> VaultError {
+    let problem = match error {
+        VaultError::RolledBack { found } => listed(&found),
+        VaultError::SystemLogDamaged { .. } => "the log of system.db is not whole".to_owned(),
+        VaultError::SystemDamaged { .. } | VaultError::Damaged => {
+            "system.db is not of one moment".to_owned()
+        }
+        VaultError::SystemMissing { .. } => "system.db is missing".to_owned(),
+        other => return other,
+    };
+    let path = path.display().to_string();
+    BackupError::NoConsistentCopy { path, problem }.into()
+}
+
 /// Says that it is `system.db` where a start met damage there.
 fn damage_told(error: VaultError, folder: &Folder, system: &System) -> VaultError {
     match error {
@@ -220,7 +264,7 @@ fn look_at_catalogs(
         if time.is_some_and(|time| begun.elapsed() > time) {
             break;
         }
-        let Ok(key) = keystore.bucket_key(&row.id.0) else {
+        let Ok(key) = keystore.bucket_key(row.id) else {
             continue;
         };
         let path = folder.bucket(row.id).join(CATALOG_FILE);
@@ -314,7 +358,7 @@ mod tests {
             format_version: 7,
             ..CATALOG
         };
-        let key = inner.keystore.bucket_key(&row.id.0).unwrap();
+        let key = inner.keystore.bucket_key(row.id).unwrap();
         let made = newer.create(&path, &key.catalog_key(), "CREATE TABLE t(x);");
         drop(made.unwrap());
         let met = vault.grant(&row).await.err().unwrap();

@@ -27,23 +27,30 @@ pub mod receipt;
 
 pub mod audit;
 
-pub mod verify;
+pub mod storage;
 
 pub mod offline;
 
 pub mod tls;
 
+pub mod completions;
+
+pub mod man;
+
 use self::audit::AuditArgs;
 use self::bucket::BucketArgs;
+use self::completions::CompletionsArgs;
 use self::key::KeyArgs;
 use self::keystore::KeystoreArgs;
 use self::level::LevelArgs;
+use self::man::ManArgs;
 use self::offline::OfflineArgs;
 use self::receipt::ReceiptArgs;
 use self::request::RequestArgs;
+use self::storage::backup::BackupArgs;
+use self::storage::verify::VerifyArgs;
 use self::subject::args::SubjectArgs;
 use self::tls::TlsArgs;
-use self::verify::VerifyArgs;
 use crate::config::args::{DataArgs, RemoteArgs, ServeArgs};
 use crate::error::Error;
 use crate::prove::ProveArgs;
@@ -54,7 +61,6 @@ use crate::prove::ProveArgs;
     name = "coffer",
     version,
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     after_help = TOP_EXAMPLES
 )]
 pub struct Cli {
@@ -103,14 +109,20 @@ pub enum Command {
     Receipt(ReceiptArgs),
     /// Show, follow, verify and export the audit log
     Audit(AuditArgs),
-    /// Open every stored chunk of a running server and report damage
+    /// Open every stored chunk of a server, or of a copy, and report damage
     Verify(VerifyArgs),
+    /// Copy the data folder of a running server
+    Backup(BackupArgs),
     /// Show from outside that nothing in a data folder is readable
     Prove(ProveArgs),
     /// Look after the certificates of the local authority
     Tls(TlsArgs),
     /// Read a stopped server's data with its root key
     Offline(OfflineArgs),
+    /// Print the script by which a shell completes this command line
+    Completions(CompletionsArgs),
+    /// Write manual pages, one for each subcommand
+    Man(ManArgs),
 }
 
 const TOP_EXAMPLES: &str = "\
@@ -120,6 +132,7 @@ Examples:
   coffer level create secret --rank 2       keep data of rank 2 apart, under a key of its own
   coffer subject create ann --clearance default..secret
   coffer verify --data /srv/coffer          while the server runs
+  coffer backup /mnt/backup                 copies the data folder, while the server runs
   coffer prove --data /srv/coffer           shows that nothing there is readable
   coffer offline ls --data /srv/coffer      while it does not";
 
@@ -146,7 +159,9 @@ mod tests {
                 help.lines().all(|line| line.len() <= 110),
                 "wide line in:\n{help}"
             );
-            for sub in command.get_subcommands_mut() {
+            // clap's own `help` has none.
+            let subcommands = command.get_subcommands_mut();
+            for sub in subcommands.filter(|sub| sub.get_name() != "help") {
                 check(sub);
             }
         }
@@ -160,6 +175,7 @@ mod tests {
             "coffer serve --data /d",
             "coffer --data /d verify",
             "coffer verify --data /d",
+            "coffer backup /b --data /d",
             "coffer --data /d offline ls",
             "coffer offline --data /d ls",
             "coffer offline ls --data /d bucket prefix",

@@ -1,7 +1,7 @@
 //! What the server is told, from the command line, the environment, the configuration file and
 //! the defaults, in this order: what comes first wins.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub mod domains;
 pub mod proxy_rules;
 
 use self::args::{DataArgs, ServeArgs, address};
-use self::domains::domain;
+use self::domains::domains_and_addresses;
 use self::proxy_rules::ProxyRules;
 
 /// Where the data is unless told otherwise.
@@ -44,6 +44,8 @@ pub struct Config {
     pub root_key: Option<SourceSpec>,
     /// Domains of virtual-host style, lower case.
     pub domains: Vec<String>,
+    /// Addresses that the server's certificate is for, beside those that it listens on.
+    pub addresses: Vec<IpAddr>,
     /// How ETags come about.
     pub etag: Etag,
     /// After how many hours without a read that counts a subject that floats is settled.
@@ -115,6 +117,7 @@ impl Config {
         } else {
             args.domain.clone()
         };
+        let (domains, addresses) = domains_and_addresses(&domains)?;
         Ok(Self {
             data: data_folder(data, file.data),
             listen: args
@@ -127,10 +130,8 @@ impl Config {
                 .unwrap_or_else(|| fixed(ADMIN_LISTEN_DEFAULT)),
             tls,
             root_key: args.root_key.clone().or(file.root_key),
-            domains: domains
-                .iter()
-                .map(|name| domain(name))
-                .collect::<Result<_, _>>()?,
+            domains,
+            addresses,
             etag: file.etag,
             settle_after_hours: file.settle_after_hours,
             log: args.log.or(file.log).unwrap_or_default(),

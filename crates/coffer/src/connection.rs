@@ -34,6 +34,8 @@ pub mod proxies;
 
 pub mod shutdown;
 
+pub mod plain_http;
+
 pub mod tls_listener;
 
 pub mod listen;

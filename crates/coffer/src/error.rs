@@ -81,6 +81,14 @@ pub enum Error {
         /// Why it could not be written.
         source: io::Error,
     },
+    /// Files could not be written where they were asked for.
+    #[error("{path} can't be written: {source}", path = path.display())]
+    Unwritable {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The folder is no data folder.
     #[error(
         "there is no keystore in {data}: name a data folder with --data",
@@ -114,6 +122,14 @@ pub enum Error {
     /// A running server could not be asked, or said no.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// A bucket of an imported level is not in use.
+    #[error("bucket {id} was not adopted: {problem}")]
+    NotAdopted {
+        /// Its id.
+        id: String,
+        /// Why, and what to do.
+        problem: &'static str,
+    },
     /// A rotation stopped before its end.
     #[error("{problem}; the next start of the server goes on with it")]
     RotationFailed {
@@ -123,6 +139,22 @@ pub enum Error {
 }
 
 impl Error {
+    /// For programs: a word that stays the same.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Client(ClientError::Refused { code, .. }) => code,
+            Self::Client(ClientError::NoServer { .. } | ClientError::Unreachable { .. }) => {
+                "unreachable"
+            }
+            Self::ConfigUnreadable { .. }
+            | Self::Config { .. }
+            | Self::Option { .. }
+            | Self::Client(ClientError::NoAddress) => "invalid_argument",
+            Self::Unwritten { .. } => "done_but_not_told",
+            _ => "failed",
+        }
+    }
+
     /// 2 for what typing another command mends, else 1.
     pub fn exit_code(&self) -> ExitCode {
         match self {
@@ -130,6 +162,9 @@ impl Error {
             | Self::Config { .. }
             | Self::Option { .. }
             | Self::Client(ClientError::NoAddress) => ExitCode::from(2),
+            Self::Client(ClientError::Refused { code, .. }) if code == "invalid_request" => {
+                ExitCode::from(2)
+            }
             _ => ExitCode::FAILURE,
         }
     }

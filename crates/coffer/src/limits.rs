@@ -106,6 +106,9 @@ pub const LEAVING_TIME: Duration = Duration::from_secs(1);
 /// How often a newcomer looks for a connection that has become idle, while all are in use.
 pub const SLOT_LOOK: Duration = Duration::from_millis(100);
 
+/// Bytes of a request in plain HTTP that are read to be thrown away.
+pub const PLAIN_REQUEST_BYTES: u64 = 64 * 1024;
+
 /// Bytes of a PROXY header of version 2, without its first 16: addresses and a few additions.
 pub const PROXY_HEADER_BYTES: usize = 1024;
 
@@ -247,3 +250,6 @@ impl Limits {
         .find_map(|(key, value)| (value == 0).then_some(key))
     }
 }
+
+/// How often a verification without a server tells how far it is.
+pub const OFFLINE_PROGRESS: Duration = Duration::from_millis(200);

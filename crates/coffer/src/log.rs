@@ -47,7 +47,7 @@ pub fn start(level: LogLevel, format: LogFormat) {
         return;
     };
     let builder = fmt()
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(std::io::stderr().is_terminal() && wants_colour())
         .with_writer(queue)
         // It would say so on standard error, and panic where that can't be written.
         .log_internal_errors(false)
@@ -60,6 +60,11 @@ pub fn start(level: LogLevel, format: LogFormat) {
     if started.is_ok() {
         log_panics();
     }
+}
+
+/// Whether the environment leaves colours be (<https://no-color.org>).
+fn wants_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Panics are told in the log like all else: the standard way waits for standard error.

@@ -3,21 +3,24 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use coffer_client::AdminClient;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::commands::audit::{AuditCommand, audit};
 use crate::commands::bucket::bucket;
+use crate::commands::completions::completions;
 use crate::commands::key::key;
 use crate::commands::keystore::keystore;
 use crate::commands::level::level;
+use crate::commands::man::man;
 use crate::commands::offline::offline;
 use crate::commands::receipt::{ReceiptArgs, ReceiptCommand, receipt, verify as verify_receipt};
 use crate::commands::request::request;
+use crate::commands::storage::backup::backup;
+use crate::commands::storage::verify::verify;
 use crate::commands::subject::subject;
 use crate::commands::tls::{TlsArgs, TlsCommand, renew_authority};
-use crate::commands::verify::verify;
 use crate::commands::{Cli, Command};
 use crate::config::{self, Config};
 use crate::error::Error;
@@ -31,11 +34,17 @@ use crate::serve::serve;
 /// Runs what the command line says. An error is one line on standard error.
 pub fn run() -> ExitCode {
     harden();
-    let cli = Cli::parse();
+    let (cli, mut errors) = match typed() {
+        Ok(typed) => typed,
+        Err(code) => return code,
+    };
     let outcome = match &cli.command {
         Command::Serve(args) => cli.alone("serve").and_then(|()| {
             let config = Config::for_serve(&cli.data, args)?;
             log::start(config.log, config.log_format);
+            if config.log_format == LogFormat::Json {
+                errors = Errors::Json;
+            }
             let secrets = secrets_of(&config.data, config.root_key.as_ref(), &args.passphrase)?;
             block_on(serve(config, secrets, args.accept_rollback)).map(|()| ExitCode::SUCCESS)
         }),
@@ -46,9 +55,11 @@ pub fn run() -> ExitCode {
         }),
         Command::Tls(TlsArgs {
             command: TlsCommand::RenewAuthority,
-        }) => cli
-            .alone("tls renew-authority")
-            .and_then(|()| renew_authority(&config::data(&cli.data)?).map(|()| ExitCode::SUCCESS)),
+            answer,
+        }) => cli.alone("tls renew-authority").and_then(|()| {
+            let data = config::data(&cli.data)?;
+            renew_authority(&data, answer.json).map(|()| ExitCode::SUCCESS)
+        }),
         Command::Prove(args) => cli.alone("prove").and_then(|()| {
             log::start(LogLevel::Error, LogFormat::Text);
             block_on(prove(&cli.data, &cli.remote, args))
@@ -59,6 +70,14 @@ pub fn run() -> ExitCode {
         }) => cli
             .alone("receipt verify")
             .and_then(|()| verify_receipt(args, answer.json)),
+        Command::Completions(args) => cli
+            .alone("completions")
+            .and_then(|()| completions(args, Cli::command()))
+            .map(|()| ExitCode::SUCCESS),
+        Command::Man(args) => cli
+            .alone("man")
+            .and_then(|()| man(args, Cli::command()))
+            .map(|()| ExitCode::SUCCESS),
         asking => config::data(&cli.data)
             .and_then(|data| Ok(cli.remote.server(data)?))
             .and_then(|server| block_on(ask(&server, asking))),
@@ -67,10 +86,68 @@ pub fn run() -> ExitCode {
     let failure = verifies(&cli.command).then(|| ExitCode::from(2));
     log::queue::flush();
     outcome.unwrap_or_else(|error| {
-        // Where it can't be written, the exit code tells.
-        let _ = writeln!(std::io::stderr(), "error: {error}");
+        errors.tell(&error);
         failure.unwrap_or_else(|| error.exit_code())
     })
+}
+
+/// What was typed, and how errors are to be told.
+///
+/// # Errors
+/// The exit code, where it makes no sense, or help was asked for: that has been written.
+fn typed() -> Result<(Cli, Errors), ExitCode> {
+    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+        let errors = Errors::wanted(&matches);
+        Cli::from_arg_matches(&matches).map(|cli| (cli, errors))
+    });
+    parsed.map_err(|told| {
+        // Help that can't be written is no success.
+        let written = told.print().and_then(|()| std::io::stdout().flush());
+        match (written, told.exit_code()) {
+            (Err(_), 0) => ExitCode::FAILURE,
+            (_, code) => u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from),
+        }
+    })
+}
+
+/// How errors are told: a line, or an object on a line for who asked for JSON.
+#[derive(Clone, Copy)]
+enum Errors {
+    Text,
+    Json,
+}
+
+impl Errors {
+    /// As answers are wanted, or the log of a server.
+    fn wanted(matches: &ArgMatches) -> Self {
+        let is_set = |matches: &ArgMatches| {
+            let json = matches.try_get_one::<bool>("json").ok().flatten();
+            let log = matches.try_get_one::<LogFormat>("log_format");
+            json == Some(&true) || log.ok().flatten() == Some(&LogFormat::Json)
+        };
+        let mut of = Some(matches);
+        while let Some(matches) = of {
+            if is_set(matches) {
+                return Self::Json;
+            }
+            of = matches.subcommand().map(|(_, inner)| inner);
+        }
+        Self::Text
+    }
+
+    /// Where it can't be written, the exit code tells.
+    fn tell(self, error: &Error) {
+        let message = error.to_string();
+        let line = match self {
+            Self::Text => format!("error: {message}"),
+            Self::Json => {
+                let code = error.code();
+                let error = serde_json::json!({ "code": code, "message": message });
+                serde_json::json!({ "error": error }).to_string()
+            }
+        };
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
 }
 
 fn verifies(command: &Command) -> bool {
@@ -93,9 +170,13 @@ async fn ask(server: &AdminClient, command: &Command) -> Result<ExitCode, Error>
         Command::Receipt(args) => receipt(server, args).await,
         Command::Audit(args) => audit(server, args).await,
         Command::Verify(args) => verify(server, args).await,
-        Command::Serve(_) | Command::Offline(_) | Command::Prove(_) | Command::Tls(_) => {
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Backup(args) => backup(server, args).await,
+        Command::Serve(_)
+        | Command::Offline(_)
+        | Command::Prove(_)
+        | Command::Tls(_)
+        | Command::Completions(_)
+        | Command::Man(_) => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -41,7 +41,7 @@ use self::walk::Walk;
 #[derive(Debug, Args)]
 #[command(after_help = PROVE_EXAMPLES)]
 pub struct ProveArgs {
-    /// S3 service of the running server, for the canary [default: the configured port of 127.0.0.1]
+    /// S3 service of the running server, for the canary [default: where it says]
     #[arg(long, value_name = "URL")]
     pub s3: Option<String>,
     /// Plant no canary
@@ -58,6 +58,9 @@ pub struct ProveArgs {
 /// The exit code when something was found.
 const FOUND: u8 = 1;
 
+/// The exit code when it could not look at something.
+const NOT_LOOKED: u8 = 2;
+
 /// Proves, and reports on standard output. Progress is drawn on standard error if that is a
 /// terminal.
 pub async fn prove(
@@ -66,16 +69,25 @@ pub async fn prove(
     args: &ProveArgs,
 ) -> Result<ExitCode, Error> {
     let data = config::data(folder)?;
+    if let Some(endpoint) = &args.s3
+        && HttpsServer::parse(endpoint).is_err()
+    {
+        return Err(Error::Option {
+            option: "--s3",
+            problem: "write an address such as https://127.0.0.1:9000".to_owned(),
+        });
+    }
     if !data.join("keystore").exists() {
         return Err(Error::NoKeystore { data });
     }
     let bar = bar(args.json);
     let mut proof = Proof::default();
     let server = AdminClient::Local { data: data.clone() };
-    let is_running = match server.get::<serde_json::Value>("/health/ready").await {
-        Ok(_) | Err(ClientError::Answer { .. } | ClientError::Refused { .. }) => true,
+    let (is_running, told) = match server.text("/health/ready").await {
+        Ok(told) => (true, told),
+        Err(ClientError::Answer { .. } | ClientError::Refused { .. }) => (true, String::new()),
         Err(error @ ClientError::NotOwner { .. }) => return Err(error.into()),
-        Err(_) => false,
+        Err(_) => (false, String::new()),
     };
 
     bar.set_message("looking at files");
@@ -91,7 +103,8 @@ pub async fn prove(
             },
             pin: None,
         };
-        compare_commitments(&data, &secrets, &bar, &mut proof).await;
+        let is_asked_for = secrets.passphrase.is_some();
+        compare_commitments(&data, &secrets, is_asked_for, &bar, &mut proof).await;
     }
     if args.no_canary {
         proof.leave_out("whether a canary is found: --no-canary");
@@ -99,16 +112,22 @@ pub async fn prove(
         proof.leave_out("whether a canary is found: no server runs, so none could be stored");
     } else {
         bar.set_message("planting a canary");
-        let endpoint = match &args.s3 {
-            Some(endpoint) => endpoint.clone(),
-            None => format!("https://127.0.0.1:{}", config::listen_port(folder)?),
+        let endpoint = match (&args.s3, s3_of(&told)) {
+            (Some(endpoint), _) => endpoint.clone(),
+            (None, Some(endpoint)) => endpoint.to_owned(),
+            (None, None) => format!("https://127.0.0.1:{}", config::listen_port(folder)?),
         };
         if let Err(problem) = plant(&data, remote, &endpoint, &mut proof).await {
-            proof.leave_out(format!("whether a canary is found: {endpoint}: {problem}"));
+            proof.fail(format!("whether a canary is found: {endpoint}: {problem}"));
         }
     }
     bar.finish_and_clear();
     tell(&mut proof, args.json)
+}
+
+/// Where a running server says that it serves S3.
+fn s3_of(health: &str) -> Option<&str> {
+    health.lines().find_map(|line| line.strip_prefix("S3 "))
 }
 
 fn tell(proof: &mut Proof, json: bool) -> Result<ExitCode, Error> {
@@ -123,10 +142,10 @@ fn tell(proof: &mut Proof, json: bool) -> Result<ExitCode, Error> {
         doing: "writing the report",
         source,
     })?;
-    Ok(if proof.proven {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(FOUND)
+    Ok(match (proof.proven, proof.failed) {
+        (true, false) => ExitCode::SUCCESS,
+        (true, true) => ExitCode::from(NOT_LOOKED),
+        (false, _) => ExitCode::from(FOUND),
     })
 }
 
@@ -181,7 +200,7 @@ async fn ask_commitments(
     {
         Ok(body) => body,
         Err(error @ ClientError::Refused { .. }) => {
-            proof.leave_out(format!("commitments: {error}"));
+            proof.fail(format!("commitments: {error}"));
             return Ok(());
         }
         Err(error) => return Err(error.into()),
@@ -212,19 +231,22 @@ async fn ask_commitments(
 async fn compare_commitments(
     data: &Path,
     secrets: &SourceSecrets,
+    is_asked_for: bool,
     bar: &ProgressBar,
     proof: &mut Proof,
 ) {
-    let offline = match Offline::open(data, secrets) {
+    let offline = match Offline::open(data, None, secrets) {
         Ok(offline) => offline,
         Err(VaultError::FolderInUse { .. }) => {
-            proof.leave_out(
-                "commitments: a server holds the folder, but its socket does not answer",
-            );
+            proof.fail("commitments: a server holds the folder, but its socket does not answer");
             return;
         }
         Err(error) => {
-            proof.leave_out(format!("commitments: the keystore was not opened: {error}"));
+            let what = format!("commitments: the keystore was not opened: {error}");
+            match is_asked_for {
+                true => proof.fail(what),
+                false => proof.leave_out(what),
+            }
             return;
         }
     };
@@ -257,8 +279,7 @@ async fn plant(
     let own = data.join("tls/ca.pem");
     let ca: Option<PathBuf> = remote.ca.clone().or_else(|| own.exists().then_some(own));
     let tls = connector(ca.as_deref()).map_err(|error| error.to_string())?;
-    let server = HttpsServer::parse(endpoint)
-        .map_err(|_| "write an address such as https://127.0.0.1:9000 (--s3)")?;
+    let server = HttpsServer::parse(endpoint).map_err(|error| error.to_string())?;
     let s3 = S3Client::new(server, tls, credentials);
     canary::canary(&s3, endpoint, data, proof).await
 }
@@ -271,8 +292,8 @@ of a stopped one that is done here, if its root key can be read. Through a runni
 canary is stored, with DATA/credentials or the access key in AWS_ACCESS_KEY_ID and
 AWS_SECRET_ACCESS_KEY; it is searched for in every file that was written since, and deleted.
 
-What could not be checked is told. Ends with 0 when nothing was found, 1 when something was, 2 when
-it could not look.
+What was not checked is told. Ends with 0 when nothing was found, 1 when something was, 2 when it
+could not look at something that it should: the S3 service, or with the passphrase that was given.
 
 Examples:
   coffer prove

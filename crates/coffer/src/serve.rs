@@ -4,11 +4,11 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, Status, Traffic};
+use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, S3Time, Status, Traffic};
 use coffer_keys::SourceSecrets;
-use coffer_s3::{RequestCount, S3Options, S3Service};
+use coffer_s3::{RequestCount, RequestTime, S3Options, S3Service, TIME_BOUNDS};
 use coffer_vault::{EtagStyle, SignInFailures, Vault, VaultOptions};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
@@ -25,18 +25,14 @@ use crate::connection::slots::Slots;
 use crate::connection::tls_listener::TlsListener;
 use crate::error::Error;
 use crate::hardening::{open_files_max, warn_of_exposed_keys};
-use crate::limits::{
-    ADMIN_CONNECTIONS, ADMIN_PROBES, CERTIFICATE_CHECK, CLOCK_LOOK, Limits, OTHER_FILES, READY_WAIT,
-};
-use crate::tls::authority::constrains_addresses;
-use crate::tls::certificates::Ensured;
-use crate::tls::folder::Files;
-use crate::tls::server_config::{Certificate, Source, server_config};
-use crate::tls::server_names::names;
+use crate::limits::{ADMIN_CONNECTIONS, ADMIN_PROBES, Limits, OTHER_FILES, READY_WAIT};
+use crate::tls::server_config::server_config;
 
 pub mod administration;
 
 pub mod clock_watch;
+
+pub mod served_certificate;
 
 pub mod request_body;
 
@@ -44,15 +40,17 @@ pub mod permits;
 
 pub mod request_limit;
 
+pub mod service_manager;
+
 pub mod signals;
 
 pub mod startup_message;
 
 use self::administration::AdministrationService;
-use self::clock_watch::ClockWatch;
 use self::request_limit::RequestLimit;
-use self::signals::Signals;
-use self::startup_message::StartupMessage;
+use self::served_certificate::ServedCertificate;
+use self::signals::{Reloads, Signals};
+use self::startup_message::{StartupMessage, url};
 
 /// Serves until a signal asks for the end.
 ///
@@ -66,6 +64,7 @@ pub async fn serve(
     accept_rollback: bool,
 ) -> Result<(), Error> {
     let mut signals = Signals::catch()?;
+    let mut reloads = Reloads::catch()?;
     let s3_listener = listen(config.listen)?;
     let admin_listener = listen(config.admin_listen)?;
     let vault = Vault::open(VaultOptions {
@@ -86,12 +85,19 @@ pub async fn serve(
     let server = match Server::start(&config, &vault, s3_listener, admin_listener) {
         Ok(server) => server,
         Err(error) => {
+            tell_what_to_keep(&vault);
             vault.close().await;
             return Err(error);
         }
     };
     server.say_ready();
-    let name = signals.next().await;
+    let name = loop {
+        tokio::select! {
+            name = signals.next() => break name,
+            () = reloads.next() => server.certificate.reload(),
+        }
+    };
+    service_manager::stopping();
     tracing::info!(
         signal = name,
         "stopping: requests under way may end; again to stop at once"
@@ -105,10 +111,22 @@ pub async fn serve(
     Ok(())
 }
 
+/// A first start that fails has made keys all the same, and no later one says that it did.
+fn tell_what_to_keep(vault: &Vault) {
+    if vault.first_start()
+        && let Some(source) = vault.root_source()
+    {
+        let data = vault.data().display();
+        let advice = source.to_keep();
+        tracing::warn!("this start made keys and credentials in {data}: {advice}");
+    }
+}
+
 /// All that runs while the server serves.
 struct Server {
     startup_message: StartupMessage,
     status: Status,
+    certificate: Arc<ServedCertificate>,
     shutdown: Shutdown,
     s3: JoinHandle<()>,
     /// What goes on answering while S3 requests end: administration tells how far that is.
@@ -123,14 +141,14 @@ impl Server {
         s3_listener: TcpListener,
         admin_listener: TcpListener,
     ) -> Result<Self, Error> {
-        let (certificate, ca_cert) = certificate(config)?;
-        let tls = server_config(certificate.clone())?;
+        let status = Status::default();
+        let certificate = Arc::new(ServedCertificate::load(config, status.clone())?);
+        let tls = server_config(certificate.certificate())?;
         let socket = LocalSocket::bind(&config.data)?;
         let (shutdown, aside_shutdown) = (Shutdown::default(), Shutdown::default());
-        let status = Status::default();
         let traffic = Arc::<Traffic>::default();
         let startup_message =
-            startup_message(config, vault, ca_cert, [&s3_listener, &admin_listener])?;
+            startup_message(config, vault, &certificate, [&s3_listener, &admin_listener])?;
         let service = coffer_s3::service(
             vault.clone(),
             S3Options {
@@ -139,10 +157,10 @@ impl Server {
             },
         );
         let counters = service.clone();
-        let admin = Admin::new(vault.clone(), status.clone(), traffic.clone(), move || {
-            requests(&counters)
-        })
-        .with_sign_in_throttle(SignInFailures::new(config.limits.sign_in_failures));
+        let data = config.data.clone();
+        let count = move || requests(&counters);
+        let admin = Admin::new(vault.clone(), data, status.clone(), traffic.clone(), count)
+            .with_sign_in_throttle(SignInFailures::new(config.limits.sign_in_failures));
         let stops = [shutdown.clone(), aside_shutdown.clone()];
         let [s3_tls, admin_tls] = tls_listeners(config, tls, traffic.clone(), stops);
         let busy = service.clone();
@@ -168,12 +186,13 @@ impl Server {
         let aside = vec![
             tokio::spawn(admin_tls.serve(admin_listener, admin_service)),
             tokio::spawn(socket.serve(move |peer| routes.for_peer(peer))),
-            tokio::spawn(watch_certificate(certificate)),
+            tokio::spawn(certificate.clone().watch()),
         ];
         let s3 = tokio::spawn(s3_tls.serve(s3_listener, s3_service));
         Ok(Self {
             startup_message,
             status,
+            certificate,
             shutdown,
             s3,
             aside,
@@ -183,8 +202,11 @@ impl Server {
 
     /// A standard output that is closed, full or without a reader does not keep us from serving.
     fn say_ready(&self) {
+        self.status.serves_s3_at(url(self.startup_message.s3));
         self.status.serves();
-        let text = self.startup_message.paste_lines() + &self.startup_message.ready_line();
+        let ready_line = self.startup_message.ready_line();
+        service_manager::ready(ready_line.trim_end());
+        let text = self.startup_message.paste_lines() + &ready_line;
         let (said, is_said) = std::sync::mpsc::channel();
         let say = move || {
             let mut out = std::io::stdout().lock();
@@ -250,90 +272,17 @@ fn tls_listeners(
 fn startup_message(
     config: &Config,
     vault: &Vault,
-    ca_cert: Option<PathBuf>,
+    certificate: &ServedCertificate,
     [s3, admin]: [&TcpListener; 2],
 ) -> Result<StartupMessage, Error> {
     Ok(StartupMessage {
         data: absolute(&config.data)?,
-        ca_cert: ca_cert.map(|path| absolute(&path)).transpose()?,
+        ca_cert: certificate.authority().map(absolute).transpose()?,
         s3: local_address(s3)?,
         admin: local_address(admin)?,
         first_start: vault.first_start(),
         root_key: vault.root_source(),
     })
-}
-
-/// The certificate, and the authority that clients should trust if it is the local one.
-fn certificate(config: &Config) -> Result<(Arc<Certificate>, Option<PathBuf>), Error> {
-    if let Some(files) = &config.tls {
-        let (certificate, _) = Certificate::load(Source::Operator(files.clone()))?;
-        return Ok((certificate, None));
-    }
-    let files = Files::of(&config.data);
-    let tls_files = files.clone();
-    let ca_cert = files.ca_cert();
-    let host = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    let listen = [config.listen.ip(), config.admin_listen.ip()];
-    let names = names(&host, &listen, &config.domains);
-    let domains = config.domains.clone();
-    let (certificate, ensured) = Certificate::load(Source::Local {
-        files,
-        names,
-        domains,
-    })?;
-    match ensured {
-        Ensured::Kept => {}
-        Ensured::KeptUnderWrongClock => tracing::warn!(
-            "the clock is wrong: it shows a time before the server's certificate begins, which is \
-             kept; signatures of clients are refused until the clock is set"
-        ),
-        Ensured::KeptDespite { problem } => tracing::error!(
-            %problem,
-            "the server's certificate, which is still valid, can't be renewed"
-        ),
-        Ensured::Completed => tracing::warn!(
-            path = %ca_cert.display(),
-            "the authority's certificate was missing and was made again, for the same key"
-        ),
-        Ensured::Renewed => tracing::info!("renewed the server's certificate"),
-        Ensured::Founded => tracing::info!(
-            path = %ca_cert.display(),
-            "made a local certificate authority: clients need this file"
-        ),
-    }
-    if let Ok(true) = constrains_addresses(&tls_files, SystemTime::now()) {
-        tracing::warn!(
-            "the local authority constrains addresses, which clients on BoringSSL refuse: \
-             `coffer tls renew-authority` makes way for another, whose ca.pem clients need"
-        );
-    }
-    Ok((certificate, Some(ca_cert)))
-}
-
-/// Renews or reloads the certificate of a server that runs for long, or whose clock was set: what
-/// was made under the old time may not be valid under the new.
-async fn watch_certificate(certificate: Arc<Certificate>) {
-    let mut watched = ClockWatch::now();
-    loop {
-        tokio::time::sleep(CLOCK_LOOK).await;
-        let was_set = watched.was_set();
-        if !was_set && watched.since() < CERTIFICATE_CHECK {
-            continue;
-        }
-        watched = ClockWatch::now();
-        if was_set {
-            tracing::info!("the clock was set: looking at the certificate");
-        }
-        // It makes files at most once in months: short enough for this thread.
-        match certificate.refresh() {
-            Ok(true) => tracing::info!("new connections get a new certificate"),
-            Ok(false) => {}
-            Err(error) => tracing::error!(%error, "the certificate could not be renewed"),
-        }
-    }
 }
 
 /// As many connections as configured, but no more than the system lets us open: requests under way
@@ -359,13 +308,15 @@ fn connections(limits: &Limits) -> usize {
 fn requests(service: &S3Service) -> S3Metrics {
     let counters = service.counters();
     let answered = |row: &RequestCount| (row.operation, row.status, row.count);
+    let time = |row: &RequestTime| S3Time {
+        operation: row.operation,
+        total: row.total,
+        within: TIME_BOUNDS.into_iter().zip(row.within).collect(),
+        count: row.count,
+    };
     S3Metrics {
         answered: counters.requests.iter().map(answered).collect(),
-        time: counters
-            .times
-            .iter()
-            .map(|row| (row.operation, row.total))
-            .collect(),
+        times: counters.times.iter().map(time).collect(),
         in_flight_count: counters.in_flight,
         received_bytes: counters.received_bytes,
         sent_bytes: counters.sent_bytes,

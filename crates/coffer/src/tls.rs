@@ -7,6 +7,8 @@ pub mod folder;
 
 pub mod authority;
 
+pub mod expiry;
+
 pub mod certificates;
 
 pub mod server_config;

@@ -5,10 +5,11 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
@@ -45,7 +46,7 @@ static ROOTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Lets programs and libraries be found below `root`, as packages have them.
 pub fn look_below(root: &Path) {
-    let mut roots = ROOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut roots = ROOTS.lock();
     if !roots.iter().any(|known| known == root) {
         roots.push(root.to_owned());
     }
@@ -53,7 +54,7 @@ pub fn look_below(root: &Path) {
 
 /// All folders of unpacked packages.
 fn roots() -> Vec<PathBuf> {
-    let further = ROOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let further = ROOTS.lock();
     peers().into_iter().chain(further.iter().cloned()).collect()
 }
 
@@ -271,7 +272,7 @@ impl Drop for Running {
 }
 
 fn lock(life: &Mutex<Life>) -> MutexGuard<'_, Life> {
-    life.lock().unwrap_or_else(PoisonError::into_inner)
+    life.lock()
 }
 
 /// Whether there is nothing left to end. Leaves the status to those who started it.

@@ -6,9 +6,10 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::error::{Doing, Result};
 
@@ -44,13 +45,9 @@ impl Registry {
         }
     }
 
-    fn left(&self) -> MutexGuard<'_, Left> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn register(&'static self, action: Action) -> Undo {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut left = self.left();
+        let mut left = self.left.lock();
         if self.stopping.load(Ordering::Relaxed) {
             // Nothing more is made. What was made before it was registered is undone at once.
             let under_way = UnderWay::begin(&self.under_way);
@@ -68,7 +65,7 @@ impl Registry {
 
     /// Undoes the one that `pick` takes out; false when it takes none.
     fn undo(&self, pick: impl FnOnce(&mut Left) -> Option<(u64, Action)>) -> bool {
-        let mut left = self.left();
+        let mut left = self.left.lock();
         let Some((_, action)) = pick(&mut left) else {
             return false;
         };
@@ -123,7 +120,7 @@ impl Undo {
 impl Undo {
     /// Leaves it as it is.
     pub fn forget(self) {
-        let mut left = self.registry.left();
+        let mut left = self.registry.left.lock();
         left.retain(|(number, _)| *number != self.number);
     }
 }
@@ -158,7 +155,7 @@ impl Drop for Foundation {
 /// Lets Ctrl-C, and a request to terminate, undo all and end the program.
 pub fn on_interrupt() -> Result<()> {
     let handler = || {
-        let left = REGISTRY.left();
+        let left = REGISTRY.left.lock();
         REGISTRY.stopping.store(true, Ordering::Relaxed);
         drop(left);
         eprintln!("\ncoffer-lab: interrupted; cleaning up");
@@ -197,7 +194,7 @@ mod tests {
         let log = Arc::new(Mutex::new(Vec::new()));
         let note = |what: &'static str| {
             let log = log.clone();
-            OWN.register(Box::new(move || log.lock().unwrap().push(what)))
+            OWN.register(Box::new(move || log.lock().push(what)))
         };
         let mount = note("mount");
         let process = note("process");
@@ -209,18 +206,18 @@ mod tests {
         foundation.add(note("file system"));
         drop(foundation);
         let all = ["folder", "process", "mount", "file system", "device"];
-        assert_eq!(*log.lock().unwrap(), all);
+        assert_eq!(*log.lock(), all);
 
         let panicking = {
             let log = log.clone();
             std::thread::spawn(move || {
-                let push = move || log.lock().unwrap().push("after a panic");
+                let push = move || log.lock().push("after a panic");
                 let _guard = OWN.register(Box::new(push));
                 panic!("on purpose");
             })
         };
         assert!(panicking.join().is_err());
-        assert_eq!(log.lock().unwrap().last(), Some(&"after a panic"));
+        assert_eq!(log.lock().last(), Some(&"after a panic"));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) fn side_by_side<W: Sync, T: Send, E: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
     use std::time::Duration;
 
     #[test]
@@ -65,11 +65,11 @@ mod tests {
         let begun = Mutex::new(Vec::new());
         let works: Vec<u64> = (0..9).collect();
         let result = side_by_side(&works, 1, |work| {
-            begun.lock().unwrap().push(*work);
+            begun.lock().push(*work);
             if *work == 2 { Err("planted") } else { Ok(()) }
         });
         assert_eq!(result, Err("planted"));
-        assert_eq!(*begun.lock().unwrap(), [0, 1, 2]);
+        assert_eq!(*begun.lock(), [0, 1, 2]);
         assert_eq!(side_by_side(&[], 4, |(): &()| Ok::<(), ()>(())), Ok(vec![]));
     }
 }

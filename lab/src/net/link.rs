@@ -9,10 +9,11 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::{Doing, Result};
@@ -179,11 +180,11 @@ fn enter(namespace: &str) -> Result<()> {
 }
 
 fn put<T>(place: &Mutex<Option<T>>, value: T) {
-    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    *place.lock() = Some(value);
 }
 
 fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
-    place.lock().unwrap_or_else(PoisonError::into_inner).take()
+    place.lock().take()
 }
 
 fn accept_within(listener: &TcpListener, patience: Duration) -> Result<TcpStream> {

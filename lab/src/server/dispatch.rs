@@ -7,9 +7,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -143,10 +144,7 @@ fn start_pool(back: &Back) -> mpsc::Sender<Question> {
         let (back, questions) = (back.clone(), questions.clone());
         thread::spawn(move || {
             loop {
-                let next = questions
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .recv();
+                let next = questions.lock().recv();
                 match next {
                     Ok(question) => back.answered(question),
                     Err(_) => return,

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use coffer_audit::Pruned;
-use coffer_vault::{Actor, ApprovalRequest, GuardedAct, GuardedOutcome};
+use coffer_keys::{ExportRecipient, KeysError};
+use coffer_vault::{ApprovalRequest, GuardedOutcome};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
@@ -13,9 +14,10 @@ use utoipa_axum::routes;
 
 use crate::admin::Admin;
 use crate::api::buckets::bucket_name;
+use crate::api::root_rotation::{RootRotation, copies_are_stale};
 use crate::api::rotation_progress::Rotation;
 use crate::http::caller::{Caller, InPath, Input};
-use crate::http::refusal::Refusal;
+use crate::http::refusal::{About, Refusal};
 use coffer_durable::rfc3339;
 
 /// What became of something that was asked for, or approved. One of these is there.
@@ -47,6 +49,10 @@ pub struct ApprovalOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub request: Option<PendingRequest>,
+    /// It changed the root key: what that means for copies that are kept apart, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub keep_apart: Option<String>,
 }
 
 /// What was pruned of the audit log.
@@ -85,29 +91,6 @@ impl From<Option<Pruned>> for AuditPruned {
 pub struct Waiting {
     /// The request.
     pub request: PendingRequest,
-}
-
-/// That the root key was rotated.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RootRotation {
-    /// The generation of the keystore, which opens with the new root key alone.
-    pub generation: u64,
-    /// Whether the old root key is destroyed: nothing else is answered.
-    pub replaced_destroyed: bool,
-    /// How.
-    pub destruction: String,
-}
-
-impl RootRotation {
-    /// As it is told once it is done.
-    pub(crate) async fn done(admin: &Admin, actor: &Actor) -> Result<Self, Refusal> {
-        let status = admin.vault.keystore_status(actor).await?;
-        Ok(Self {
-            generation: status.generation,
-            replaced_destroyed: true,
-            destruction: status.destruction,
-        })
-    }
 }
 
 /// A request that waits for approvals.
@@ -170,10 +153,18 @@ pub struct ExportRequest {
     pub recipients: Vec<String>,
 }
 
+impl ExportRequest {
+    pub(crate) fn parsed(&self) -> Result<Vec<ExportRecipient>, Refusal> {
+        let recipients = self.recipients.iter().map(|one| one.parse());
+        let recipients: Result<_, KeysError> = recipients.collect();
+        recipients.map_err(|error| Refusal::invalid(error.to_string()))
+    }
+}
+
 impl From<ApprovalRequest> for PendingRequest {
     fn from(request: ApprovalRequest) -> Self {
         let wanted = &request.wanted;
-        let is_export = matches!(wanted, GuardedAct::KeyExport { .. });
+        let is_export = wanted.is_export();
         let name_of = |person: &String| request.name_of(person).unwrap_or(person).to_owned();
         Self {
             wants: wanted.act().to_owned(),
@@ -232,6 +223,19 @@ impl From<GuardedOutcome> for ApprovalAnswer {
     }
 }
 
+impl ApprovalAnswer {
+    /// As it is told: an erase has changed the root key.
+    fn of(asked: GuardedOutcome, admin: &Admin) -> Self {
+        match Self::from(asked) {
+            Self::Done(mut outcome) if outcome.receipt.is_some() => {
+                outcome.keep_apart = copies_are_stale(admin);
+                Self::Done(outcome)
+            }
+            other => other,
+        }
+    }
+}
+
 impl IntoResponse for ApprovalAnswer {
     fn into_response(self) -> Response {
         match self {
@@ -267,7 +271,8 @@ async fn erase_level(
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
 ) -> Result<ApprovalAnswer, Refusal> {
-    Ok(admin.vault.erase_level(&actor, &name).await?.into())
+    let asked = admin.vault.erase_level(&actor, &name).await.about(&name)?;
+    Ok(ApprovalAnswer::of(asked, &admin))
 }
 
 /// Erase a bucket
@@ -286,7 +291,9 @@ async fn erase_bucket(
     InPath(name): InPath<String>,
 ) -> Result<ApprovalAnswer, Refusal> {
     let name = bucket_name(&name)?;
-    Ok(admin.vault.erase_bucket(&actor, &name).await?.into())
+    let asked = admin.vault.erase_bucket(&actor, &name).await;
+    let asked = asked.about(name.as_str())?;
+    Ok(ApprovalAnswer::of(asked, &admin))
 }
 
 /// Export a level's key
@@ -307,10 +314,9 @@ async fn export_level(
     InPath(name): InPath<String>,
     Input(request): Input<ExportRequest>,
 ) -> Result<ApprovalAnswer, Refusal> {
-    let recipients: Result<Vec<_>, _> = request.recipients.iter().map(|one| one.parse()).collect();
-    let recipients =
-        recipients.map_err(|error: coffer_keys::KeysError| Refusal::invalid(error.to_string()))?;
-    let asked = admin.vault.export_level(&actor, &name, &recipients).await?;
+    let recipients = request.parsed()?;
+    let asked = admin.vault.export_level(&actor, &name, &recipients).await;
+    let asked = asked.about(&name)?;
     Ok(asked.into())
 }
 
@@ -345,9 +351,9 @@ async fn approve_request(
     State(admin): State<Admin>,
     InPath(id): InPath<String>,
 ) -> Result<ApprovalAnswer, Refusal> {
-    let asked = admin.vault.approve(&actor, &id).await?;
+    let asked = admin.vault.approve(&actor, &id).await.about(&id)?;
     if asked != GuardedOutcome::Rerooted {
-        return Ok(asked.into());
+        return Ok(ApprovalAnswer::of(asked, &admin));
     }
     Ok(ApprovalAnswer::Done(ApprovalOutcome {
         root_rotation: Some(RootRotation::done(&admin, &actor).await?),
@@ -370,6 +376,6 @@ async fn withdraw_request(
     State(admin): State<Admin>,
     InPath(id): InPath<String>,
 ) -> Result<StatusCode, Refusal> {
-    admin.vault.withdraw(&actor, &id).await?;
+    admin.vault.withdraw(&actor, &id).await.about(&id)?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use coffer_audit::{Hash, Outcome, Record, Recorded};
-use coffer_vault::{Actor, AuditFilter, AuditItem, AuditQuery};
+use coffer_vault::{Actor, AuditFilter, AuditItem, AuditQuery, check_act};
 use futures::StreamExt;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -67,6 +67,9 @@ pub(crate) enum Ended {
 impl AuditRequest {
     fn filter(self) -> Result<AuditFilter, Refusal> {
         let time = |text: Option<String>| text.as_deref().map(moment).transpose();
+        if let Some(act) = &self.act {
+            check_act(act).map_err(Refusal::invalid)?;
+        }
         Ok(AuditFilter {
             since_ms: time(self.since_time)?,
             until_ms: time(self.until_time)?,

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use coffer_vault::{BucketName, BucketSummary};
+use coffer_vault::{BucketName, BucketSummary, VaultError};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::admin::Admin;
 use crate::http::caller::{Caller, InPath, Input};
-use crate::http::refusal::Refusal;
+use crate::http::refusal::{About, Refusal};
 use coffer_durable::rfc3339;
 
 /// A bucket.
@@ -93,6 +93,18 @@ pub(crate) fn bucket_name(name: &str) -> Result<BucketName, Refusal> {
     })
 }
 
+/// The name of a bucket to be made: one that S3 clients could have made, too.
+fn new_bucket_name(name: &str) -> Result<BucketName, Refusal> {
+    let name = bucket_name(name)?;
+    match name.could_be_made_over_s3() {
+        true => Ok(name),
+        false => Err(Refusal::invalid(format!(
+            "S3 clients make and reach no bucket called {name}: its name is to have 3 to 63 \
+             characters and not to begin with xn--"
+        ))),
+    }
+}
+
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
     OpenApiRouter::default()
         .routes(routes!(list_buckets, create_bucket))
@@ -114,9 +126,14 @@ async fn create_bucket(
     State(admin): State<Admin>,
     Input(request): Input<BucketRequest>,
 ) -> Result<(StatusCode, Json<Bucket>), Refusal> {
-    let name = bucket_name(&request.name)?;
+    let name = new_bucket_name(&request.name)?;
     let level = Some(request.level.as_str());
-    let made = admin.vault.provide_bucket(&actor, &name, level).await?;
+    let made = admin.vault.provide_bucket(&actor, &name, level).await;
+    let about = match &made {
+        Err(VaultError::NoSuchLevel) => request.level.as_str(),
+        _ => name.as_str(),
+    };
+    let made = made.about(about)?;
     Ok((StatusCode::CREATED, Json(made.into())))
 }
 
@@ -133,7 +150,7 @@ async fn list_buckets(
     Caller(actor): Caller,
     State(admin): State<Admin>,
 ) -> Result<Json<Vec<Bucket>>, Refusal> {
-    let buckets = admin.vault.buckets_known_to(&actor).await;
+    let buckets = admin.vault.buckets_known_to(&actor).await?;
     Ok(Json(buckets.into_iter().map(Bucket::from).collect()))
 }
 
@@ -151,7 +168,8 @@ async fn show_bucket(
     InPath(name): InPath<String>,
 ) -> Result<Json<Bucket>, Refusal> {
     let name = bucket_name(&name)?;
-    let bucket = admin.vault.bucket_known_to(&actor, &name).await?;
+    let bucket = admin.vault.bucket_known_to(&actor, &name).await;
+    let bucket = bucket.about(name.as_str())?;
     Ok(Json(bucket.into()))
 }
 
@@ -171,6 +189,7 @@ async fn delete_bucket(
     InPath(name): InPath<String>,
 ) -> Result<StatusCode, Refusal> {
     let name = bucket_name(&name)?;
-    admin.vault.withdraw_bucket(&actor, &name).await?;
+    let gone = admin.vault.withdraw_bucket(&actor, &name).await;
+    gone.about(name.as_str())?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,8 +3,7 @@
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use coffer_keys::KeysError;
-use coffer_vault::Adoption;
-use coffer_vault::record::Id;
+use coffer_vault::{Adoption, BucketId};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -73,7 +72,7 @@ pub struct AdoptRequest {
     pub name: Option<String>,
 }
 
-fn told(id: Id, adoption: Adoption) -> ImportedBucket {
+fn told(id: BucketId, adoption: Adoption) -> ImportedBucket {
     let (state, name, problem) = match adoption {
         Adoption::Adopted(name) => ("adopted", Some(name.to_string()), None),
         Adoption::NameTaken(name) => ("name-taken", Some(name.to_string()), None),
@@ -142,7 +141,7 @@ async fn adopt_bucket(
     State(admin): State<Admin>,
     Input(request): Input<AdoptRequest>,
 ) -> Result<Json<ImportedBucket>, Refusal> {
-    let id = Id::from_hex(&request.id);
+    let id = BucketId::from_hex(&request.id);
     let id = id.ok_or_else(|| Refusal::invalid("an id has 32 hexadecimal digits"))?;
     let name = request.name.as_deref().map(bucket_name).transpose()?;
     let adoption = admin.vault.adopt_bucket(&actor, id, name).await?;

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use coffer_durable::rfc3339;
 use coffer_keys::{KeysError, SourceSecrets, SourceSpec};
 use coffer_vault::{Actor, GuardedOutcome, KeystoreStatus, LevelInfo};
 use http::StatusCode;
@@ -13,7 +14,8 @@ use utoipa_axum::routes;
 use zeroize::Zeroizing;
 
 use crate::admin::Admin;
-use crate::api::approvals::{RootRotation, Waiting};
+use crate::api::approvals::{ApprovalAnswer, ExportRequest, Waiting};
+use crate::api::root_rotation::RootRotation;
 use crate::api::subjects::Secret;
 use crate::http::caller::{Caller, Input};
 use crate::http::refusal::Refusal;
@@ -37,6 +39,13 @@ pub struct Keystore {
     pub remaining: String,
     /// Whether the source that the root key was moved away from may hold keys still.
     pub is_moving: bool,
+    /// What has to be kept apart from the data, in a sentence.
+    #[serde(default)]
+    pub keep_apart: String,
+    /// The last backup of the root key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub backup: Option<KeystoreBackup>,
     /// How much memory of keys is locked, so that it can't be swapped out, in bytes.
     pub locked_key_bytes: u64,
     /// How much of it the system refused to lock, in bytes.
@@ -49,6 +58,18 @@ pub struct Keystore {
     pub bucket_count: u64,
     /// How many buckets have an older generation of their key, for they are being rotated.
     pub rotating_bucket_count: u64,
+}
+
+/// A backup of the root key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct KeystoreBackup {
+    /// When it was made: RFC 3339, UTC.
+    #[schema(format = DateTime)]
+    pub made_at: String,
+    /// For whom: recipients of age.
+    pub recipients: Vec<String>,
+    /// Whether it opens the keystore as it is now: no act since has changed the root key.
+    pub opens: bool,
 }
 
 /// A level's key.
@@ -95,6 +116,12 @@ impl Keystore {
             category: category.unwrap_or_default(),
             remaining: status.remaining,
             is_moving: status.is_moving,
+            keep_apart: status.to_keep.unwrap_or_default(),
+            backup: status.backup.map(|(note, opens)| KeystoreBackup {
+                made_at: rfc3339(note.made_ms),
+                recipients: note.recipients,
+                opens,
+            }),
             locked_key_bytes: status.key_memory.locked_bytes as u64,
             unlocked_key_bytes: status.key_memory.unlocked_bytes as u64,
             level_count: status.level_count as u64,
@@ -114,6 +141,7 @@ async fn state(admin: &Admin, actor: &Actor) -> Result<Json<Keystore>, Refusal> 
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
     OpenApiRouter::default()
         .routes(routes!(show_keystore))
+        .routes(routes!(back_up_keystore))
         .routes(routes!(rotate_root))
         .routes(routes!(move_keystore))
 }
@@ -130,6 +158,28 @@ async fn show_keystore(
     State(admin): State<Admin>,
 ) -> Result<Json<Keystore>, Refusal> {
     state(&admin, &actor).await
+}
+
+/// Back up the root key
+///
+/// A key custodian's. The backup opens to the file `root.key`, and so every level: it is counted
+/// as an export of each, takes the most approvals of any, and is refused where a level forbids
+/// exports.
+#[utoipa::path(
+    post,
+    path = "/v1/keystore/backup",
+    tag = "keystore",
+    request_body = ExportRequest,
+    responses(ApprovalAnswer)
+)]
+async fn back_up_keystore(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    Input(request): Input<ExportRequest>,
+) -> Result<ApprovalAnswer, Refusal> {
+    let recipients = request.parsed()?;
+    let asked = admin.vault.back_up_keystore(&actor, &recipients).await?;
+    Ok(asked.into())
 }
 
 /// Rotate the root key

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use crate::admin::Admin;
 use crate::http::caller::{Caller, InPath, Input};
-use crate::http::refusal::Refusal;
+use crate::http::refusal::{About, Refusal};
 use coffer_durable::rfc3339;
 
 /// A level.
@@ -179,5 +179,7 @@ async fn show_level(
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
 ) -> Result<Json<Level>, Refusal> {
-    Ok(Json(admin.vault.level(&actor, &name).await?.into()))
+    Ok(Json(
+        admin.vault.level(&actor, &name).await.about(&name)?.into(),
+    ))
 }

@@ -38,6 +38,10 @@ pub struct Rotation {
     pub key_count: u64,
     /// How many are.
     pub keys_done: u64,
+    /// It changed the root key: what that means for copies that are kept apart, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub keep_apart: Option<String>,
 }
 
 impl From<coffer_vault::Rotation> for Rotation {
@@ -54,6 +58,7 @@ impl From<coffer_vault::Rotation> for Rotation {
             buckets_done: rotation.buckets_done as u64,
             key_count: rotation.key_count,
             keys_done: rotation.keys_done,
+            keep_apart: None,
         }
     }
 }

@@ -12,9 +12,10 @@ use utoipa_axum::routes;
 use crate::admin::Admin;
 use crate::api::approvals::Waiting;
 use crate::api::buckets::bucket_name;
+use crate::api::root_rotation::copies_are_stale;
 use crate::api::rotation_progress::Rotation;
 use crate::http::caller::{Caller, InPath};
-use crate::http::refusal::Refusal;
+use crate::http::refusal::{About, Refusal};
 
 /// What became of a rotation that was asked for.
 #[derive(Debug, Serialize, ToSchema)]
@@ -71,7 +72,7 @@ async fn rotate_level(
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
 ) -> Result<(StatusCode, Json<RotationAnswer>), Refusal> {
-    let rotation = admin.vault.rotate_level(&actor, &name).await?;
+    let rotation = admin.vault.rotate_level(&actor, &name).await.about(&name)?;
     Ok((StatusCode::ACCEPTED, Json(rotation.into())))
 }
 
@@ -95,7 +96,8 @@ async fn rotate_bucket(
     InPath(name): InPath<String>,
 ) -> Result<(StatusCode, Json<RotationAnswer>), Refusal> {
     let name = bucket_name(&name)?;
-    let rotation = admin.vault.rotate_bucket(&actor, &name).await?;
+    let rotation = admin.vault.rotate_bucket(&actor, &name).await;
+    let rotation = rotation.about(name.as_str())?;
     Ok((StatusCode::ACCEPTED, Json(rotation.into())))
 }
 
@@ -111,5 +113,11 @@ async fn list_rotations(
     State(admin): State<Admin>,
 ) -> Result<Json<Vec<Rotation>>, Refusal> {
     let rotations = admin.vault.rotations(&actor).await?;
-    Ok(Json(rotations.into_iter().map(Into::into).collect()))
+    let told = |rotation: coffer_vault::Rotation| {
+        let has_changed_root = rotation.is_replaced_destroyed || rotation.buckets_done > 0;
+        let mut told = Rotation::from(rotation);
+        told.keep_apart = has_changed_root.then(|| copies_are_stale(&admin)).flatten();
+        told
+    };
+    Ok(Json(rotations.into_iter().map(told).collect()))
 }

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use crate::admin::Admin;
 use crate::api::buckets::bucket_name;
 use crate::http::caller::{Caller, InPath, Input};
-use crate::http::refusal::Refusal;
+use crate::http::refusal::{About, Refusal};
 use crate::http::strict_json;
 use coffer_durable::{from_rfc3339, rfc3339};
 
@@ -311,7 +311,8 @@ async fn show_subject(
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
 ) -> Result<Json<Subject>, Refusal> {
-    Ok(Json(admin.vault.subject_named(&actor, &name)?.into()))
+    let subject = admin.vault.subject_named(&actor, &name).about(&name)?;
+    Ok(Json(subject.into()))
 }
 
 /// Change a subject
@@ -333,7 +334,8 @@ async fn change_subject(
     Input(changes): Input<SubjectChanges>,
 ) -> Result<Json<Subject>, Refusal> {
     let change = changes.try_into()?;
-    let changed = admin.vault.change_subject(&actor, &name, change).await?;
+    let changed = admin.vault.change_subject(&actor, &name, change).await;
+    let changed = changed.about(&name)?;
     Ok(Json(changed.into()))
 }
 
@@ -354,7 +356,11 @@ async fn settle_subject(
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
 ) -> Result<Json<Subject>, Refusal> {
-    let settled = admin.vault.settle_subject(&actor, &name).await?;
+    let settled = admin
+        .vault
+        .settle_subject(&actor, &name)
+        .await
+        .about(&name)?;
     Ok(Json(settled.into()))
 }
 
@@ -373,6 +379,7 @@ async fn delete_subject(
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
 ) -> Result<StatusCode, Refusal> {
-    admin.vault.delete_subject(&actor, &name).await?;
+    let gone = admin.vault.delete_subject(&actor, &name).await;
+    gone.about(&name)?;
     Ok(StatusCode::NO_CONTENT)
 }

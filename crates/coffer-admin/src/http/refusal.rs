@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::response::{IntoResponse, Response};
 use coffer_keys::KeysError;
-use coffer_vault::VaultError;
 use coffer_vault::limits::SIGN_IN_WINDOW;
+use coffer_vault::{BackupError, VaultError};
 use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,11 @@ impl Refusal {
             code,
             message: message.into(),
         }
+    }
+
+    /// Its code and its message, for what is told within an answer.
+    pub(crate) fn told(self) -> (String, String) {
+        (self.code.to_owned(), self.message)
     }
 
     /// The request makes no sense.
@@ -154,6 +159,7 @@ impl From<VaultError> for Refusal {
             }
             VaultError::OutOfFiles => (S::SERVICE_UNAVAILABLE, "out_of_files"),
             VaultError::SystemInDoubt => (S::INTERNAL_SERVER_ERROR, "in_doubt"),
+            VaultError::BucketInDoubt => (S::SERVICE_UNAVAILABLE, "in_doubt"),
             VaultError::StorageFull | VaultError::NoRoomForLog { .. } => {
                 (S::INSUFFICIENT_STORAGE, "storage_full")
             }
@@ -161,10 +167,15 @@ impl From<VaultError> for Refusal {
             VaultError::AuditUnavailable(_) => (S::SERVICE_UNAVAILABLE, "audit_unavailable"),
             VaultError::EndNotRecorded(_) => (S::INTERNAL_SERVER_ERROR, "end_not_recorded"),
             VaultError::EndNotHeld(_) => (S::INTERNAL_SERVER_ERROR, "end_not_held"),
-            VaultError::CatalogRolledBack { .. } | VaultError::SystemRolledBack { .. } => {
-                (S::INTERNAL_SERVER_ERROR, "rolled_back")
-            }
+            VaultError::CatalogRolledBack { .. }
+            | VaultError::CatalogReplaced
+            | VaultError::SystemRolledBack { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
+            VaultError::Backup(error) => of_backups(error),
             VaultError::ShuttingDown => (S::SERVICE_UNAVAILABLE, "not_ready"),
+            error if error.is_of_read_only_disk() => {
+                tracing::warn!(%error, "the disk takes no writes");
+                (S::SERVICE_UNAVAILABLE, "storage_read_only")
+            }
             VaultError::Keys(error) => of_keys(error),
             _ => (S::INTERNAL_SERVER_ERROR, "internal"),
         };
@@ -175,13 +186,63 @@ impl From<VaultError> for Refusal {
     }
 }
 
+fn of_backups(error: &BackupError) -> (StatusCode, &'static str) {
+    use StatusCode as S;
+    match error {
+        BackupError::NoRoom { .. } => (S::INSUFFICIENT_STORAGE, "storage_full"),
+        BackupError::DamagedSource { .. } => (S::CONFLICT, "damaged"),
+        BackupError::RootKeyChanging => (S::CONFLICT, "root_key_changing"),
+        BackupError::ListenerGone => (S::CONFLICT, "broken_off"),
+        _ => (S::BAD_REQUEST, "no_backup_folder"),
+    }
+}
+
+/// Results that say what they are about: the vault's errors don't, for over S3 the client knows.
+pub(crate) trait About<T> {
+    /// The refusal names what was asked for.
+    fn about(self, name: &str) -> Result<T, Refusal>;
+}
+
+impl<T> About<T> for Result<T, VaultError> {
+    fn about(self, name: &str) -> Result<T, Refusal> {
+        self.map_err(|error| {
+            let told = match &error {
+                VaultError::NoSuchLevel => Some(format!("there is no level {name}")),
+                VaultError::NoSuchBucket => Some(format!("there is no bucket {name}")),
+                VaultError::NoSuchSubject => Some(format!("there is no subject {name}")),
+                VaultError::NoSuchRequest => Some(format!("{name}: {error}")),
+                VaultError::NoSuchReceipt => Some(format!("there is no receipt {name}")),
+                VaultError::BucketAlreadyOwnedByYou => {
+                    Some(format!("there is a bucket {name} already"))
+                }
+                VaultError::BucketNotEmpty => Some(format!("{name}: {error}")),
+                VaultError::SubjectExists => Some(format!("there is a subject {name} already")),
+                _ => None,
+            };
+            let refusal = Refusal::from(error);
+            let shown = |text: String| text.chars().map(visible).collect();
+            Refusal {
+                message: told.map_or(refusal.message, shown),
+                ..refusal
+            }
+        })
+    }
+}
+
+/// A name that is none may hold anything.
+fn visible(letter: char) -> char {
+    if letter.is_control() { '?' } else { letter }
+}
+
 fn of_keys(error: &KeysError) -> (StatusCode, &'static str) {
     use StatusCode as S;
     match error {
         KeysError::LevelName
         | KeysError::LevelNameIsRegion { .. }
         | KeysError::Approvals { .. } => (S::BAD_REQUEST, "invalid_request"),
-        KeysError::NotExportable { .. } => (S::FORBIDDEN, "not_exportable"),
+        KeysError::NotExportable { .. } | KeysError::NoBackup { .. } => {
+            (S::FORBIDDEN, "not_exportable")
+        }
         KeysError::ExportDidNotOpen | KeysError::Malformed { what: "export" } => {
             (S::BAD_REQUEST, "export_does_not_open")
         }
@@ -189,6 +250,9 @@ fn of_keys(error: &KeysError) -> (StatusCode, &'static str) {
             (S::CONFLICT, "level_exists")
         }
         KeysError::SameSource { .. }
+        | KeysError::SourceWithin { .. }
+        | KeysError::WrongPin { .. }
+        | KeysError::NoSuchToken { .. }
         | KeysError::RootTaken { .. }
         | KeysError::PassphraseMissing
         | KeysError::PinMissing => (S::BAD_REQUEST, "source_refused"),

@@ -3,11 +3,13 @@
 //! They hold counts and sizes: no name of a bucket, an object or a subject.
 
 use std::fmt::{Display, Write};
+use std::path::Path;
+use std::time::SystemTime;
 
 use coffer_vault::{Counters, KeyMemory, locked_memory};
 
 use crate::metrics::process::Process;
-use crate::metrics::s3_metrics::S3Metrics;
+use crate::metrics::s3_metrics::{S3Metrics, S3Time};
 use crate::metrics::traffic::TrafficSnapshot;
 
 /// The content type of [`render`]'s text.
@@ -15,17 +17,19 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 /// All metrics.
 pub(crate) fn render(
-    ready: bool,
+    is_ready: bool,
+    certificate_expiry: Option<SystemTime>,
     audit_writable: bool,
     vault: &Counters,
+    data: &Path,
     requests: &S3Metrics,
     traffic: &TrafficSnapshot,
 ) -> String {
     let mut page = Page::default();
     page.gauge(
         "coffer_ready",
-        "Whether the server takes requests.",
-        u8::from(ready),
+        "Whether the server takes requests and can write its data folder.",
+        u8::from(is_ready),
     );
     page.gauge(
         "coffer_audit_writable",
@@ -34,9 +38,18 @@ pub(crate) fn render(
     );
     page.family("coffer_info", "gauge", "Version of the program.");
     page.sample("coffer_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    if let Some(end) = certificate_expiry {
+        let since = end.duration_since(SystemTime::UNIX_EPOCH);
+        page.gauge(
+            "coffer_certificate_expiry_seconds",
+            "When the server's certificate expires, in seconds since 1970.",
+            since.map_or(0, |since| since.as_secs()),
+        );
+    }
     page.requests(requests);
     page.traffic(traffic);
     page.vault(vault);
+    page.disk(data);
     page.keys(locked_memory());
     page.process(&Process::now());
     page.text
@@ -59,10 +72,10 @@ impl Page {
             let labels = [("operation", *operation), ("status", &status.to_string())];
             self.sample(answered, &labels, count);
         }
-        let time = "coffer_s3_request_seconds_total";
-        self.family(time, "counter", "Time until the heads of S3 answers.");
-        for (operation, total) in &requests.time {
-            self.sample(time, &[("operation", operation)], total.as_secs_f64());
+        let time = "coffer_s3_request_seconds";
+        self.family(time, "histogram", "Time until the heads of S3 answers.");
+        for row in &requests.times {
+            self.time(time, row);
         }
         self.gauge(
             "coffer_s3_requests_in_flight",
@@ -78,6 +91,40 @@ impl Page {
             "coffer_s3_sent_body_bytes_total",
             "Bytes of the bodies of S3 answers.",
             requests.sent_bytes,
+        );
+    }
+
+    fn time(&mut self, name: &str, time: &S3Time) {
+        let bucket = format!("{name}_bucket");
+        let operation = ("operation", time.operation);
+        for (bound, count) in &time.within {
+            let bound = bound.as_secs_f64().to_string();
+            self.sample(&bucket, &[operation, ("le", &bound)], count);
+        }
+        self.sample(&bucket, &[operation, ("le", "+Inf")], time.count);
+        self.sample(
+            &format!("{name}_sum"),
+            &[operation],
+            time.total.as_secs_f64(),
+        );
+        self.sample(&format!("{name}_count"), &[operation], time.count);
+    }
+
+    fn disk(&mut self, data: &Path) {
+        // Where the system does not tell, there is no metric.
+        let Ok(figures) = rustix::fs::statvfs(data) else {
+            return;
+        };
+        let bytes = |blocks: u64| blocks.saturating_mul(figures.f_frsize);
+        self.gauge(
+            "coffer_disk_free_bytes",
+            "Free space of the data folder's file system.",
+            bytes(figures.f_bavail),
+        );
+        self.gauge(
+            "coffer_disk_size_bytes",
+            "Size of the data folder's file system.",
+            bytes(figures.f_blocks),
         );
     }
 
@@ -102,6 +149,11 @@ impl Page {
             "coffer_s3_handshakes_failed_total",
             "S3 connections that ended in their TLS handshake.",
             t.handshake_failed_count,
+        );
+        self.counter(
+            "coffer_s3_handshakes_post_quantum_total",
+            "S3 connections whose keys were exchanged by X25519MLKEM768.",
+            t.post_quantum_count,
         );
         self.counter(
             "coffer_s3_connections_cut_off_total",
@@ -265,36 +317,51 @@ impl Page {
 mod tests {
     use super::*;
     use crate::metrics::traffic::Traffic;
+    use std::time::Duration;
 
     #[test]
     fn every_sample_has_its_family_and_every_value_is_a_number() {
         let traffic = Traffic::default();
         let requests = S3Metrics {
             answered: vec![("GetObject", 206, 1)],
-            time: vec![("GetObject", std::time::Duration::from_millis(1500))],
+            times: vec![S3Time {
+                operation: "GetObject",
+                total: Duration::from_millis(1500),
+                within: vec![(Duration::from_millis(500), 0), (Duration::from_secs(2), 1)],
+                count: 1,
+            }],
             ..S3Metrics::default()
         };
         traffic.sent(5);
         let mut vault = Counters::default();
         vault.damage_count = 3;
-        let text = render(true, true, &vault, &requests, &traffic.snapshot());
+        let data = Path::new("/");
+        let end = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_800_000_000);
+        let traffic = traffic.snapshot();
+        let text = render(true, Some(end), true, &vault, data, &requests, &traffic);
         let mut family = String::new();
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = rest.split_once(' ').unwrap();
-                assert!(["counter", "gauge"].contains(&kind), "{line}");
+                assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
                 assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
                 family = name.to_owned();
             } else if !line.starts_with("# HELP ") {
                 let (name, value) = line.rsplit_once(' ').unwrap();
-                assert_eq!(name.split('{').next(), Some(family.as_str()), "{line}");
+                let name = name.split('{').next().unwrap();
+                let part = name.strip_prefix(family.as_str());
+                let parts = ["", "_bucket", "_sum", "_count"];
+                assert!(part.is_some_and(|part| parts.contains(&part)), "{line}");
                 value.parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
             }
         }
         for line in [
             "coffer_ready 1",
+            "coffer_certificate_expiry_seconds 1800000000",
             "coffer_s3_requests_total{operation=\"GetObject\",status=\"206\"} 1",
-            "coffer_s3_request_seconds_total{operation=\"GetObject\"} 1.5",
+            "coffer_s3_request_seconds_bucket{operation=\"GetObject\",le=\"0.5\"} 0",
+            "coffer_s3_request_seconds_bucket{operation=\"GetObject\",le=\"+Inf\"} 1",
+            "coffer_s3_request_seconds_sum{operation=\"GetObject\"} 1.5",
             "coffer_s3_sent_bytes_total 5",
             "coffer_damage_total 3",
         ] {

@@ -8,12 +8,25 @@ use std::time::Duration;
 pub struct S3Metrics {
     /// Operation, status of the answer (0 for a rare one), how many.
     pub answered: Vec<(&'static str, u16, u64)>,
-    /// Operation, time until the heads of its answers, all together.
-    pub time: Vec<(&'static str, Duration)>,
+    /// How long answers took.
+    pub times: Vec<S3Time>,
     /// S3Metrics under way.
     pub in_flight_count: u64,
     /// Bytes of request bodies.
     pub received_bytes: u64,
     /// Bytes of response bodies.
     pub sent_bytes: u64,
+}
+
+/// How long the answers of an operation took, until their heads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct S3Time {
+    /// The operation.
+    pub operation: &'static str,
+    /// All of them together.
+    pub total: Duration,
+    /// Bounds, and how many took at most so long.
+    pub within: Vec<(Duration, u64)>,
+    /// How many there were.
+    pub count: u64,
 }

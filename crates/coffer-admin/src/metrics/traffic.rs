@@ -12,6 +12,7 @@ pub struct Traffic {
     accepted_count: AtomicU64,
     ended_count: AtomicU64,
     handshake_failed_count: AtomicU64,
+    post_quantum_count: AtomicU64,
     cut_off_count: AtomicU64,
     turned_away_count: AtomicU64,
     made_room_count: AtomicU64,
@@ -32,6 +33,8 @@ pub struct TrafficSnapshot {
     pub open_count: u64,
     /// Connections that ended in or before their TLS handshake.
     pub handshake_failed_count: u64,
+    /// Connections whose keys were exchanged by X25519MLKEM768.
+    pub post_quantum_count: u64,
     /// Connections that were cut off because they were too slow.
     pub cut_off_count: u64,
     /// S3Metrics that were answered 503 because too many were under way.
@@ -76,6 +79,11 @@ impl Traffic {
         add(&self.handshake_failed_count, 1);
     }
 
+    /// A connection's keys were exchanged by X25519MLKEM768.
+    pub fn post_quantum(&self) {
+        add(&self.post_quantum_count, 1);
+    }
+
     /// A connection was cut off because it was too slow.
     pub fn cut_off(&self) {
         add(&self.cut_off_count, 1);
@@ -106,6 +114,7 @@ impl Traffic {
             accepted_count,
             open_count: accepted_count.saturating_sub(ended_count),
             handshake_failed_count: value(&self.handshake_failed_count),
+            post_quantum_count: value(&self.post_quantum_count),
             cut_off_count: value(&self.cut_off_count),
             turned_away_count: value(&self.turned_away_count),
             made_room_count: value(&self.made_room_count),

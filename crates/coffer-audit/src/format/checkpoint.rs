@@ -3,7 +3,7 @@
 use std::fmt;
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
-use coffer_seal::SecretKey;
+use coffer_seal::{KeystoreId, SecretKey};
 
 use crate::error::AuditError;
 use crate::event::{CHECKPOINT, Event, PRUNED};
@@ -67,7 +67,7 @@ impl fmt::Debug for CheckpointKey {
 /// The event that says that `last` is the last record before it.
 pub(crate) fn checkpoint(
     signer: &dyn CheckpointSigner,
-    keystore_id: &[u8; 16],
+    keystore_id: KeystoreId,
     last: &Recorded,
 ) -> Result<Event, AuditError> {
     let signature = signer.sign(&signed_bytes(keystore_id, last));
@@ -82,7 +82,7 @@ pub(crate) fn checkpoint(
 /// Whether the event is a checkpoint of `last`, signed by this key.
 pub(crate) fn is_signed(
     event: &Event,
-    keystore_id: &[u8; 16],
+    keystore_id: KeystoreId,
     last: &Recorded,
     public_key: &[u8; PUBLIC_KEY_BYTES],
 ) -> bool {
@@ -112,7 +112,7 @@ pub(crate) struct Pruning {
 /// The event that says which records were removed.
 pub(crate) fn pruned(
     signer: &dyn CheckpointSigner,
-    keystore_id: &[u8; 16],
+    keystore_id: KeystoreId,
     pruning: &Pruning,
 ) -> Result<Event, AuditError> {
     let Pruning { cut, from, details } = pruning;
@@ -133,7 +133,7 @@ pub(crate) fn pruned(
 /// Where the log begins, by an event that is signed with this key.
 pub(crate) fn signed_cut(
     event: &Event,
-    keystore_id: &[u8; 16],
+    keystore_id: KeystoreId,
     public_key: &[u8; PUBLIC_KEY_BYTES],
 ) -> Option<Cut> {
     let detail = |name| event.details.get(name).map_or("", String::as_str);
@@ -152,10 +152,10 @@ pub(crate) fn signed_cut(
         .then_some(cut)
 }
 
-fn pruned_bytes(keystore_id: &[u8; 16], cut: &Cut) -> Vec<u8> {
+fn pruned_bytes(keystore_id: KeystoreId, cut: &Cut) -> Vec<u8> {
     [
         PRUNED_PREFIX,
-        keystore_id,
+        &keystore_id.0,
         &cut.before.sequence.to_be_bytes(),
         &cut.before.hash.0,
         &cut.segment.to_be_bytes(),
@@ -163,10 +163,10 @@ fn pruned_bytes(keystore_id: &[u8; 16], cut: &Cut) -> Vec<u8> {
     .concat()
 }
 
-fn signed_bytes(keystore_id: &[u8; 16], last: &Recorded) -> Vec<u8> {
+fn signed_bytes(keystore_id: KeystoreId, last: &Recorded) -> Vec<u8> {
     [
         SIGNED_PREFIX,
-        keystore_id,
+        &keystore_id.0,
         &last.sequence.to_be_bytes(),
         &last.hash.0,
     ]

@@ -12,7 +12,7 @@
 use std::fmt;
 
 use aws_lc_rs::digest::{self, SHA256};
-use coffer_seal::{Context, SecretKey, open, seal};
+use coffer_seal::{Context, KeystoreId, SecretKey, open, seal};
 use serde::Serialize;
 
 use crate::event::{Event, Timed};
@@ -24,17 +24,17 @@ const HASH_PREFIX: &[u8] = b"coffer audit record v1\0";
 /// The key that seals records, and the keystore that it belongs to.
 pub struct AuditKey {
     key: SecretKey,
-    keystore_id: [u8; 16],
+    keystore_id: KeystoreId,
 }
 
 impl AuditKey {
     /// The key of a keystore's audit log.
-    pub fn new(key: SecretKey, keystore_id: [u8; 16]) -> Self {
+    pub fn new(key: SecretKey, keystore_id: KeystoreId) -> Self {
         Self { key, keystore_id }
     }
 
-    pub(crate) fn keystore_id(&self) -> &[u8; 16] {
-        &self.keystore_id
+    pub(crate) fn keystore_id(&self) -> KeystoreId {
+        self.keystore_id
     }
 
     pub(crate) fn secret(&self) -> &SecretKey {
@@ -165,7 +165,7 @@ pub(crate) fn write_frame(
     out: &mut Vec<u8>,
 ) -> Recorded {
     let sequence = last.sequence + 1;
-    let context = Context::audit(&key.keystore_id, sequence);
+    let context = Context::audit(key.keystore_id, sequence);
     let sealed = seal(&key.key, &context, &[&last.hash.0, event].concat());
     let hash = chained(&last.hash, sequence, &sealed);
     let length = u32::try_from(sealed.len()).expect("an event is a few KiB at most");
@@ -211,7 +211,7 @@ impl Frame {
 
     /// What it says, if it was sealed as record `sequence`.
     pub(crate) fn open_as(&self, key: &AuditKey, sequence: u64) -> Option<Opening> {
-        let context = Context::audit(&key.keystore_id, sequence);
+        let context = Context::audit(key.keystore_id, sequence);
         let plaintext = open(&key.key, &context, &self.sealed).ok()?;
         let (previous, event) = plaintext.split_first_chunk::<HASH_BYTES>()?;
         let Timed { time_ms, event } = serde_json::from_slice(event).ok()?;

@@ -1,5 +1,7 @@
 //! Segments: their names and headers.
 
+use coffer_seal::KeystoreId;
+
 use crate::error::AuditError;
 use crate::format::record::{Hash, Recorded};
 use crate::limits::{HASH_BYTES, SEGMENT_HEADER_BYTES, SEGMENT_NUMBER_MAX};
@@ -12,7 +14,7 @@ const MAGIC: &[u8; 8] = b"cofferAL";
 /// The first bytes of a segment, in the clear: each of them follows from what was before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
-    pub(crate) keystore_id: [u8; 16],
+    pub(crate) keystore_id: KeystoreId,
     /// From 1.
     pub(crate) number: u32,
     /// The record before the first of this segment.
@@ -34,7 +36,7 @@ impl SegmentHeader {
         [
             MAGIC,
             &FORMAT.to_be_bytes()[..],
-            &self.keystore_id,
+            &self.keystore_id.0,
             &self.number.to_be_bytes(),
             &(self.before.sequence + 1).to_be_bytes(),
             &self.before.hash.0,
@@ -67,7 +69,7 @@ impl Header {
             hash: Hash(*hash),
         };
         Some(Self::Whole(SegmentHeader {
-            keystore_id: *keystore_id,
+            keystore_id: KeystoreId(*keystore_id),
             number: u32::from_be_bytes(*number),
             before,
         }))

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::error::AuditError;
 use crate::format::record::{AuditKey, Frame, Record, Recorded};
@@ -11,6 +11,7 @@ use crate::read::end::End;
 use crate::read::tail::segments;
 use crate::read::walk::{Step, Walk, read_header};
 use coffer_durable::{Disk, Folder};
+use parking_lot::Mutex;
 
 /// Reads records in their order. It blocks; async callers use a blocking task.
 pub struct Reader {
@@ -121,7 +122,7 @@ impl Reader {
 
     fn end(&self) -> Option<End> {
         let end = self.end.as_ref()?;
-        Some(*end.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(*end.lock())
     }
 
     /// The next wanted record of a segment.

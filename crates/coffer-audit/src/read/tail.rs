@@ -198,7 +198,7 @@ impl Search<'_> {
             }
             Header::Whole(header)
                 if header.number == number
-                    && header.keystore_id == *self.key.keystore_id()
+                    && header.keystore_id == self.key.keystore_id()
                     && before.is_none_or(|before| before == header.before)
                     // The head names the segment in which the next record would be, or a later one.
                     && (before.is_some() || header.before.sequence <= self.head.last.sequence) =>
@@ -265,7 +265,7 @@ fn without_head(
         let Header::Whole(header) = read_header(disk, number)? else {
             continue;
         };
-        if header.number != number || header.keystore_id != *key.keystore_id() {
+        if header.number != number || header.keystore_id != key.keystore_id() {
             continue;
         }
         last = header.before;

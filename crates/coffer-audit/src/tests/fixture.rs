@@ -1,8 +1,9 @@
 //! A log to try things on.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use coffer_seal::SecretKey;
+use coffer_seal::{KeystoreId, SecretKey};
+use parking_lot::Mutex;
 
 use crate::error::AuditError;
 use crate::event::{Event, Outcome};
@@ -25,7 +26,7 @@ pub(crate) const SMALL: Options = Options {
 };
 
 pub(crate) fn key() -> AuditKey {
-    AuditKey::new(SecretKey::from_bytes([0xA0; 32]), [0xA1; 16])
+    AuditKey::new(SecretKey::from_bytes([0xA0; 32]), KeystoreId([0xA1; 16]))
 }
 
 pub(crate) fn signer() -> CheckpointKey {

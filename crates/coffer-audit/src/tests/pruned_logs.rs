@@ -1,6 +1,6 @@
 //! Logs whose beginning was pruned: what is left verifies, and any other loss is found.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::error::AuditError;
 use crate::event::{Event, Outcome};
@@ -15,6 +15,7 @@ use crate::write::open::open_on;
 use crate::write::prune::Pruned;
 use crate::write::writer::Writer;
 use coffer_durable::simulated::{Fault, Image, SimulatedDisk};
+use parking_lot::Mutex;
 
 fn write(writer: &mut Writer, numbers: std::ops::Range<usize>) -> Vec<Recorded> {
     let mut recorded = Vec::new();
@@ -149,7 +150,7 @@ fn reading_goes_on_behind_what_is_pruned_meanwhile() {
     let mut reader = Reader::new(disk.boxed(), key(), 1, Some(end.clone()));
     assert_eq!(reader.next().unwrap().unwrap().sequence, 1);
     let pruned = fixture::prune(&disk, &mut writer).unwrap().unwrap();
-    *end.lock().unwrap() = writer.end();
+    *end.lock() = writer.end();
     let mut sequences = Vec::new();
     while let Some(record) = reader.next().unwrap() {
         sequences.push(record.sequence);

@@ -239,7 +239,7 @@ impl Verifying<'_> {
                 return Err(AuditError::NewerFormat { file, found });
             }
             Header::Whole(header)
-                if header.number == number && header.keystore_id == *self.key.keystore_id() =>
+                if header.number == number && header.keystore_id == self.key.keystore_id() =>
             {
                 Some(header)
             }

@@ -3,8 +3,8 @@
 //! First the record is durable, then the head that says where the log begins; only then files are
 //! removed, the oldest first. What a stop leaves of them is removed when the log is opened.
 
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::AuditError;
 use crate::format::checkpoint::Pruning;
@@ -16,6 +16,7 @@ use crate::read::walk::read_header;
 use crate::write::open::remove_pruned;
 use crate::write::writer::Writer;
 use coffer_durable::Disk;
+use parking_lot::Mutex;
 
 /// What was pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub(crate) fn find_old(
     end: &Arc<Mutex<End>>,
     before_ms: i64,
 ) -> Result<Old, AuditError> {
-    let known = *end.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = *end.lock();
     let Cut {
         mut segment,
         before: mut at,
@@ -100,7 +101,7 @@ impl Order {
     /// Does it. `end` is where others read how far the log goes, and from where.
     pub(crate) fn run(self, writer: &mut Writer, end: &Mutex<End>) {
         let tell_end = |writer: &Writer| {
-            *end.lock().unwrap_or_else(PoisonError::into_inner) = writer.end();
+            *end.lock() = writer.end();
         };
         let done = prune(writer, self.old, self.details, tell_end);
         tell_end(writer);

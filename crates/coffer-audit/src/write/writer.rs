@@ -309,7 +309,7 @@ pub(crate) fn place_segment(
     before: Recorded,
 ) -> Result<(), AuditError> {
     let header = SegmentHeader {
-        keystore_id: *key.keystore_id(),
+        keystore_id: key.keystore_id(),
         number,
         before,
     };

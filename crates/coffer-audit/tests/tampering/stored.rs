@@ -8,7 +8,7 @@ use coffer_audit::{
     AuditKey, AuditLog, CheckpointKey, Event, Options, Outcome, Reader, Record, Recorded, Report,
     Wrong, verify,
 };
-use coffer_seal::SecretKey;
+use coffer_seal::{KeystoreId, SecretKey};
 use tempfile::TempDir;
 
 pub(crate) const SMALL: Options = Options {
@@ -26,7 +26,7 @@ pub(crate) type Damage = fn(&mut Files);
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 pub(crate) fn key() -> AuditKey {
-    AuditKey::new(SecretKey::from_bytes([1; 32]), [2; 16])
+    AuditKey::new(SecretKey::from_bytes([1; 32]), KeystoreId([2; 16]))
 }
 
 pub(crate) fn signer() -> CheckpointKey {

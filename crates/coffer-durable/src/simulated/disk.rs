@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::state::{DiskState, NameChange, NameOrder, Random, Step};
 use crate::disk::{Access, Disk, DiskFile};
@@ -81,7 +83,7 @@ impl SimulatedDisk {
 
     /// Has it fail so, by this seed, its operations counted from here on.
     pub fn fail(&self, faults: &[Fault], seed: u64) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.faults = faults.to_vec();
         state.random = Random::new(seed);
         state.operation_count = 0;
@@ -89,12 +91,12 @@ impl SimulatedDisk {
 
     /// How many operations there were since [`SimulatedDisk::fail`].
     pub fn operation_count(&self) -> usize {
-        self.state().operation_count
+        self.0.lock().operation_count
     }
 
     /// What is seen while the power is on.
     pub fn image(&self) -> Image {
-        let state = self.state();
+        let state = self.0.lock();
         let content = |(name, file): (&String, &usize)| (name.clone(), state.seen[*file].clone());
         state.names.iter().map(content).collect()
     }
@@ -102,7 +104,7 @@ impl SimulatedDisk {
     /// What a restart finds after a power cut: the one that there was, or one now, after which this
     /// disk goes on all the same.
     pub fn restart_image(&self) -> Image {
-        let state = self.state();
+        let state = self.0.lock();
         let mut disk = state.disk.clone();
         if !state.is_off {
             disk.cut_power(&mut state.random.clone(), NameOrder::Any);
@@ -110,10 +112,6 @@ impl SimulatedDisk {
         let name = |path: &Path| path.to_string_lossy().into_owned();
         let files = disk.durable_files();
         files.map(|(path, content)| (name(path), content)).collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("no operation panics")
     }
 }
 
@@ -232,11 +230,11 @@ fn failed() -> io::Error {
 
 impl Disk for SimulatedDisk {
     fn names(&self) -> io::Result<Vec<String>> {
-        Ok(self.state().names.keys().cloned().collect())
+        Ok(self.0.lock().names.keys().cloned().collect())
     }
 
     fn open(&self, name: &str, _access: Access) -> io::Result<Box<dyn DiskFile>> {
-        let file = self.state().file(name)?;
+        let file = self.0.lock().file(name)?;
         Ok(Box::new(SimulatedFile {
             disk: self.clone(),
             file,
@@ -244,7 +242,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn create_new(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.names.contains_key(name) {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists));
         }
@@ -260,11 +258,11 @@ impl Disk for SimulatedDisk {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.state().rename(from, to)
+        self.0.lock().rename(from, to)
     }
 
     fn rename_to_new(&self, from: &str, to: &str) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.names.contains_key(to) {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists));
         }
@@ -272,7 +270,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.file(name)?;
         state.change_name(NameChange::Remove { path: name.into() })?;
         state.names.remove(name);
@@ -280,7 +278,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let step = Step::SyncFolder {
             path: Path::new("").to_owned(),
         };
@@ -299,7 +297,7 @@ struct SimulatedFile {
 
 impl DiskFile for SimulatedFile {
     fn length_bytes(&self) -> io::Result<u64> {
-        Ok(self.disk.state().seen[self.file].len() as u64)
+        Ok(self.disk.0.lock().seen[self.file].len() as u64)
     }
 
     fn mode(&self) -> io::Result<u32> {
@@ -314,7 +312,7 @@ impl DiskFile for SimulatedFile {
     }
 
     fn read(&self, offset_bytes: u64, length_bytes: usize) -> io::Result<Vec<u8>> {
-        let state = self.disk.state();
+        let state = self.disk.0.lock();
         let content = &state.seen[self.file];
         let start = content.len().min(offset_bytes as usize);
         let end = content.len().min(start + length_bytes);
@@ -323,22 +321,24 @@ impl DiskFile for SimulatedFile {
 
     fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> io::Result<()> {
         self.disk
-            .state()
+            .0
+            .lock()
             .write(self.file, offset_bytes as usize, bytes)
     }
 
     fn set_length(&mut self, length_bytes: u64) -> io::Result<()> {
         self.disk
-            .state()
+            .0
+            .lock()
             .set_length(self.file, length_bytes as usize)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.disk.state().sync(self.file)
+        self.disk.0.lock().sync(self.file)
     }
 
     fn drop_cache(&self) {
-        let mut state = self.disk.state();
+        let mut state = self.disk.0.lock();
         if state.disk.is_synced(self.file) {
             state.seen[self.file] = state.disk.durable(self.file);
         }

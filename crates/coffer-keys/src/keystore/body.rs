@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coffer_label::{Categories, Label, Rank};
+use coffer_seal::{BucketId, LevelId};
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
 use crate::freshness::Held;
-use crate::keystore::contents::{
-    Bucket, Contents, Generation, Id, LevelEntry, LevelOptions, Wrapped,
-};
+use crate::keystore::contents::{Bucket, Contents, Generation, LevelEntry, LevelOptions, Wrapped};
 use crate::limits::{
     APPROVALS_MAX, BODY_FIXED_BYTES, BUCKET_COUNT_MAX, BUCKET_MAX_BYTES, CATEGORIES_BYTES,
     LEVEL_COUNT_MAX, LEVEL_MAX_BYTES, LEVEL_NAME_MAX_BYTES,
@@ -52,8 +51,8 @@ impl Contents {
         }
         body.extend_from_slice(&(self.buckets.len() as u32).to_be_bytes());
         for (id, bucket) in &self.buckets {
-            body.extend_from_slice(id);
-            body.extend_from_slice(&bucket.level_id);
+            body.extend_from_slice(&id.0);
+            body.extend_from_slice(&bucket.level_id.0);
             body.push(bucket.generations().count() as u8);
             for generation in bucket.generations() {
                 write_generation(generation, &mut body);
@@ -119,7 +118,7 @@ fn write_generation(generation: &Generation, body: &mut Vec<u8>) {
 
 fn write_level(level: &LevelEntry, body: &mut Vec<u8>) {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-    body.extend_from_slice(&level.id);
+    body.extend_from_slice(&level.id.0);
     body.push(level.name.len() as u8);
     body.extend_from_slice(level.name.as_bytes());
     body.push(level.label.rank.number());
@@ -135,7 +134,9 @@ fn write_level(level: &LevelEntry, body: &mut Vec<u8>) {
     body.extend_from_slice(&level.generation.to_be_bytes());
 }
 
-fn read_levels(fields: &mut Fields<'_>) -> Result<BTreeMap<Id, (LevelEntry, Wrapped)>, KeysError> {
+fn read_levels(
+    fields: &mut Fields<'_>,
+) -> Result<BTreeMap<LevelId, (LevelEntry, Wrapped)>, KeysError> {
     let count = usize::from(u16::from_be_bytes(fields.take("level count")?));
     require(count <= LEVEL_COUNT_MAX, "level count")?;
     let (mut levels, mut names) = (BTreeMap::new(), BTreeSet::new());
@@ -148,19 +149,19 @@ fn read_levels(fields: &mut Fields<'_>) -> Result<BTreeMap<Id, (LevelEntry, Wrap
     Ok(levels)
 }
 
-fn read_buckets(fields: &mut Fields<'_>) -> Result<BTreeMap<Id, Bucket>, KeysError> {
+fn read_buckets(fields: &mut Fields<'_>) -> Result<BTreeMap<BucketId, Bucket>, KeysError> {
     let count = u32::from_be_bytes(fields.take("bucket count")?);
     require(count as usize <= BUCKET_COUNT_MAX, "bucket count")?;
     let mut buckets = BTreeMap::new();
     for _ in 0..count {
-        let id = fields.take("bucket")?;
+        let id = BucketId(fields.take("bucket")?);
         require(ascends(&buckets, &id), "order of buckets")?;
         buckets.insert(id, fields.bucket()?);
     }
     Ok(buckets)
 }
 
-fn ascends<T>(entries: &BTreeMap<Id, T>, id: &Id) -> bool {
+fn ascends<I: Ord, T>(entries: &BTreeMap<I, T>, id: &I) -> bool {
     entries.last_key_value().is_none_or(|(last, _)| last < id)
 }
 
@@ -210,7 +211,8 @@ impl Fields<'_> {
 
     fn level(&mut self) -> Result<LevelEntry, KeysError> {
         const WHAT: &str = "level";
-        let (id, name, label) = (self.take(WHAT)?, self.level_name()?, self.label()?);
+        let id = LevelId(self.take(WHAT)?);
+        let (name, label) = (self.level_name()?, self.label()?);
         let ([flags], [approvals]) = (self.take("level options")?, self.take("level options")?);
         let is_known = flags & !(EXPORTABLE | AUDIT_DATA | IMPORTED) == 0;
         require(is_known, "level options")?;
@@ -233,7 +235,7 @@ impl Fields<'_> {
 
     fn bucket(&mut self) -> Result<Bucket, KeysError> {
         const WHAT: &str = "bucket";
-        let level_id = self.take(WHAT)?;
+        let level_id = LevelId(self.take(WHAT)?);
         let [count] = self.take(WHAT)?;
         let older = match count {
             1 => None,

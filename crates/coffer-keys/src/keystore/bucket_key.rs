@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use coffer_seal::limits::WRAPPED_KEY_BYTES;
-use coffer_seal::{Context, KeyKind, SecretKey, unwrap_key, wrap_key};
+use coffer_seal::{BlobId, BucketId, Context, KeyKind, SecretKey, unwrap_key, wrap_key};
 
 use crate::error::KeysError;
 
@@ -15,7 +15,7 @@ use crate::error::KeysError;
 pub struct BucketKey(Arc<Shared>);
 
 struct Shared {
-    bucket_id: [u8; 16],
+    bucket_id: BucketId,
     current: (u32, SecretKey),
     older: Option<(u32, SecretKey)>,
     catalog_key: SecretKey,
@@ -23,7 +23,7 @@ struct Shared {
 
 impl BucketKey {
     pub(crate) fn new(
-        bucket_id: [u8; 16],
+        bucket_id: BucketId,
         current: (u32, SecretKey),
         older: Option<(u32, SecretKey)>,
         catalog_key: SecretKey,
@@ -37,8 +37,8 @@ impl BucketKey {
     }
 
     /// Whose key it is.
-    pub fn bucket_id(&self) -> &[u8; 16] {
-        &self.0.bucket_id
+    pub fn bucket_id(&self) -> BucketId {
+        self.0.bucket_id
     }
 
     /// The current generation of the bucket's key, from 1.
@@ -52,9 +52,9 @@ impl BucketKey {
     }
 
     /// Wraps a blob's data key, bound to the blob and to the current generation.
-    pub fn wrap(&self, blob_id: &[u8; 16], data_key: &SecretKey) -> [u8; WRAPPED_KEY_BYTES] {
+    pub fn wrap(&self, blob_id: BlobId, data_key: &SecretKey) -> [u8; WRAPPED_KEY_BYTES] {
         let (generation, key) = &self.0.current;
-        let context = Context::key(KeyKind::Data, blob_id, *generation);
+        let context = Context::key(KeyKind::Data(blob_id), *generation);
         wrap_key(key, &context, data_key)
     }
 
@@ -66,12 +66,12 @@ impl BucketKey {
     /// or was changed.
     pub fn unwrap(
         &self,
-        blob_id: &[u8; 16],
+        blob_id: BlobId,
         generation: u32,
         wrapped: &[u8; WRAPPED_KEY_BYTES],
     ) -> Result<SecretKey, KeysError> {
         let key = self.of(generation)?;
-        let context = Context::key(KeyKind::Data, blob_id, generation);
+        let context = Context::key(KeyKind::Data(blob_id), generation);
         unwrap_key(key, &context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)
     }
 
@@ -82,7 +82,7 @@ impl BucketKey {
     /// As [`BucketKey::unwrap`].
     pub fn rewrap(
         &self,
-        blob_id: &[u8; 16],
+        blob_id: BlobId,
         generation: u32,
         wrapped: &[u8; WRAPPED_KEY_BYTES],
     ) -> Result<[u8; WRAPPED_KEY_BYTES], KeysError> {
@@ -110,7 +110,7 @@ impl BucketKey {
 impl fmt::Debug for BucketKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BucketKey")
-            .field("bucket_id", &hex::encode(self.bucket_id()))
+            .field("bucket_id", &self.bucket_id())
             .field("generation", &self.generation())
             .finish_non_exhaustive()
     }

@@ -1,6 +1,6 @@
 //! Buckets' keys: made, unwrapped, destroyed.
 
-use coffer_seal::{SecretKey, wrap_key};
+use coffer_seal::{BucketId, LevelId, SecretKey, wrap_key};
 
 use crate::error::KeysError;
 use crate::keystore::bucket_key::BucketKey;
@@ -19,15 +19,15 @@ impl Keystore {
     }
 
     /// A bucket.
-    pub fn bucket(&self, bucket_id: &[u8; 16]) -> Option<BucketEntry> {
+    pub fn bucket(&self, bucket_id: BucketId) -> Option<BucketEntry> {
         let state = self.state();
-        let bucket = state.contents.buckets.get(bucket_id)?;
-        Some(bucket.entry(*bucket_id))
+        let bucket = state.contents.buckets.get(&bucket_id)?;
+        Some(bucket.entry(bucket_id))
     }
 
     /// Whether it has a bucket's key.
-    pub fn holds_bucket(&self, bucket_id: &[u8; 16]) -> bool {
-        self.state().contents.buckets.contains_key(bucket_id)
+    pub fn holds_bucket(&self, bucket_id: BucketId) -> bool {
+        self.state().contents.buckets.contains_key(&bucket_id)
     }
 
     /// Makes a bucket's first key, wrapped by its level's.
@@ -38,8 +38,8 @@ impl Keystore {
     /// written.
     pub fn add_bucket(
         &self,
-        bucket_id: [u8; 16],
-        level_id: [u8; 16],
+        bucket_id: BucketId,
+        level_id: LevelId,
     ) -> Result<BucketKey, KeysError> {
         let (key, catalog_key) = (SecretKey::generate(), SecretKey::generate());
         self.change(|contents, root| {
@@ -51,8 +51,8 @@ impl Keystore {
                 return Err(KeysError::TooManyBuckets { count });
             }
             let level_key = contents.level_key(root, level_id)?;
-            let context = bucket_context(&bucket_id, FIRST_GENERATION);
-            let of_catalog = catalog_context(&bucket_id, FIRST_GENERATION);
+            let context = bucket_context(bucket_id, FIRST_GENERATION);
+            let of_catalog = catalog_context(bucket_id, FIRST_GENERATION);
             let bucket = Bucket {
                 level_id,
                 catalog: wrap_key(&key, &of_catalog, &catalog_key),
@@ -78,9 +78,9 @@ impl Keystore {
     /// # Errors
     ///
     /// [`KeysError::NoSuchBucket`] when it has none.
-    pub fn bucket_key(&self, bucket_id: &[u8; 16]) -> Result<BucketKey, KeysError> {
+    pub fn bucket_key(&self, bucket_id: BucketId) -> Result<BucketKey, KeysError> {
         let state = self.state();
-        let bucket = state.contents.bucket(*bucket_id)?;
+        let bucket = state.contents.bucket(bucket_id)?;
         let level_key = state.contents.level_key(&state.root, bucket.level_id)?;
         let unwrap = |generation: &Generation| {
             let key = Contents::bucket_generation(&level_key, bucket_id, generation)?;
@@ -89,7 +89,7 @@ impl Keystore {
         let older = bucket.older.as_ref().map(unwrap).transpose()?;
         let current = unwrap(&bucket.current)?;
         let catalog_key = Contents::catalog_key(bucket, bucket_id, &current.1)?;
-        Ok(BucketKey::new(*bucket_id, current, older, catalog_key))
+        Ok(BucketKey::new(bucket_id, current, older, catalog_key))
     }
 
     /// Destroys a bucket's key: when this returns, neither copy holds it. For buckets without
@@ -99,15 +99,13 @@ impl Keystore {
     ///
     /// [`KeysError::NoSuchBucket`] when it has none; both copies are as new then, even when an
     /// earlier attempt failed half-way.
-    pub fn destroy_bucket(&self, bucket_id: &[u8; 16]) -> Result<(), KeysError> {
+    pub fn destroy_bucket(&self, bucket_id: BucketId) -> Result<(), KeysError> {
         self.change(|contents, _| {
             contents
                 .buckets
-                .remove(bucket_id)
+                .remove(&bucket_id)
                 .map(|_| ())
-                .ok_or(KeysError::NoSuchBucket {
-                    bucket_id: *bucket_id,
-                })
+                .ok_or(KeysError::NoSuchBucket { bucket_id })
         })
     }
 }

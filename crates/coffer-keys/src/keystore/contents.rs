@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 
 use coffer_label::Label;
 use coffer_seal::limits::WRAPPED_KEY_BYTES;
-use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, unwrap_key, wrap_key};
+use coffer_seal::{
+    BucketId, Context, KeyKind, KeystoreId, LevelId, SecretKey, unwrap_key, wrap_key,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::error::KeysError;
 use crate::freshness::Held;
-use crate::limits::ID_BYTES;
 use crate::root::source::RootKey;
 use coffer_durable::now_ms;
 
@@ -19,7 +20,7 @@ use coffer_durable::now_ms;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelEntry {
     /// Its id.
-    pub id: [u8; 16],
+    pub id: LevelId,
     /// Its name, unique: up to [`LEVEL_NAME_MAX_BYTES`](crate::limits::LEVEL_NAME_MAX_BYTES) of
     /// `a` to `z`, `0` to `9` and `-`.
     pub name: String,
@@ -62,9 +63,9 @@ impl Default for LevelOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketEntry {
     /// Its id.
-    pub id: [u8; 16],
+    pub id: BucketId,
     /// The level whose key wraps the bucket's.
-    pub level_id: [u8; 16],
+    pub level_id: LevelId,
     /// The generation of its key, from 1.
     pub generation: u32,
     /// The generation before, while data keys that it wrapped may be left.
@@ -76,9 +77,6 @@ const FIRST_LEVEL_NAME: &str = "default";
 
 /// Keys begin with this generation.
 pub(crate) const FIRST_GENERATION: u32 = 1;
-
-/// Level and bucket ids.
-pub(crate) type Id = [u8; ID_BYTES];
 
 /// A wrapped key: a Cobblestone-256 message.
 pub(crate) type Wrapped = [u8; WRAPPED_KEY_BYTES];
@@ -92,8 +90,8 @@ pub(crate) struct Contents {
     pub(crate) receipt: Generation,
     /// How new the things below the keystore are, at least.
     pub(crate) held: Held,
-    pub(crate) levels: BTreeMap<Id, (LevelEntry, Wrapped)>,
-    pub(crate) buckets: BTreeMap<Id, Bucket>,
+    pub(crate) levels: BTreeMap<LevelId, (LevelEntry, Wrapped)>,
+    pub(crate) buckets: BTreeMap<BucketId, Bucket>,
 }
 
 /// One generation of a key.
@@ -106,7 +104,7 @@ pub(crate) struct Generation {
 /// A bucket's level, and the generations of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bucket {
-    pub(crate) level_id: Id,
+    pub(crate) level_id: LevelId,
     /// The key of its catalog, wrapped by the current generation: it stays for as long as the
     /// catalog does, so that a rotation rewrites no catalog.
     pub(crate) catalog: Wrapped,
@@ -116,7 +114,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    pub(crate) fn entry(&self, id: Id) -> BucketEntry {
+    pub(crate) fn entry(&self, id: BucketId) -> BucketEntry {
         BucketEntry {
             id,
             level_id: self.level_id,
@@ -137,17 +135,17 @@ impl Bucket {
 
 impl Contents {
     /// Contents with new keys of the keystore's own, and no level.
-    pub(crate) fn new(keystore_id: [u8; 16], root: &RootKey) -> Self {
+    pub(crate) fn new(keystore_id: KeystoreId, root: &RootKey) -> Self {
         let own = |kind| {
-            let context = Context::key(kind, &keystore_id, FIRST_GENERATION);
+            let context = Context::key(kind, FIRST_GENERATION);
             Generation {
                 number: FIRST_GENERATION,
                 wrapped: wrap_key(root.secret(), &context, &SecretKey::generate()),
             }
         };
         Self {
-            system: own(KeyKind::System),
-            receipt: own(KeyKind::Receipt),
+            system: own(KeyKind::System(keystore_id)),
+            receipt: own(KeyKind::Receipt(keystore_id)),
             held: Held::default(),
             levels: BTreeMap::new(),
             buckets: BTreeMap::new(),
@@ -155,9 +153,9 @@ impl Contents {
     }
 
     /// Contents of a new keystore: with the level `default`, labelled `s0`.
-    pub(crate) fn first(keystore_id: [u8; 16], root: &RootKey) -> Self {
+    pub(crate) fn first(keystore_id: KeystoreId, root: &RootKey) -> Self {
         let level = LevelEntry {
-            id: random_bytes(),
+            id: LevelId::random(),
             name: FIRST_LEVEL_NAME.to_owned(),
             label: Label::LOWEST,
             options: LevelOptions::default(),
@@ -174,28 +172,31 @@ impl Contents {
     }
 
     /// A level, and its wrapped key.
-    pub(crate) fn level(&self, level_id: Id) -> Result<&(LevelEntry, Wrapped), KeysError> {
+    pub(crate) fn level(&self, level_id: LevelId) -> Result<&(LevelEntry, Wrapped), KeysError> {
         self.levels
             .get(&level_id)
             .ok_or(KeysError::NoSuchLevel { level_id })
     }
 
     /// A bucket, with its keys wrapped.
-    pub(crate) fn bucket(&self, bucket_id: Id) -> Result<&Bucket, KeysError> {
+    pub(crate) fn bucket(&self, bucket_id: BucketId) -> Result<&Bucket, KeysError> {
         self.buckets
             .get(&bucket_id)
             .ok_or(KeysError::NoSuchBucket { bucket_id })
     }
 
     /// A bucket, to be changed.
-    pub(crate) fn bucket_mut(&mut self, bucket_id: Id) -> Result<&mut Bucket, KeysError> {
+    pub(crate) fn bucket_mut(&mut self, bucket_id: BucketId) -> Result<&mut Bucket, KeysError> {
         self.buckets
             .get_mut(&bucket_id)
             .ok_or(KeysError::NoSuchBucket { bucket_id })
     }
 
     /// The buckets of a level, by id.
-    pub(crate) fn buckets_of(&self, level_id: Id) -> impl Iterator<Item = (Id, &Bucket)> {
+    pub(crate) fn buckets_of(
+        &self,
+        level_id: LevelId,
+    ) -> impl Iterator<Item = (BucketId, &Bucket)> {
         self.buckets
             .iter()
             .filter(move |(_, bucket)| bucket.level_id == level_id)
@@ -203,27 +204,39 @@ impl Contents {
     }
 
     /// Unwraps a level's key.
-    pub(crate) fn level_key(&self, root: &RootKey, level_id: Id) -> Result<SecretKey, KeysError> {
+    pub(crate) fn level_key(
+        &self,
+        root: &RootKey,
+        level_id: LevelId,
+    ) -> Result<SecretKey, KeysError> {
         let (level, wrapped) = self.level(level_id)?;
         unwrap(root.secret(), &level_context(level), wrapped)
     }
 
     /// Unwraps the system key.
-    pub(crate) fn system_key(&self, owner: &Id, root: &RootKey) -> Result<SecretKey, KeysError> {
-        let context = Context::key(KeyKind::System, owner, self.system.number);
+    pub(crate) fn system_key(
+        &self,
+        owner: KeystoreId,
+        root: &RootKey,
+    ) -> Result<SecretKey, KeysError> {
+        let context = Context::key(KeyKind::System(owner), self.system.number);
         unwrap(root.secret(), &context, &self.system.wrapped)
     }
 
     /// Unwraps the seed of the key that signs receipts.
-    pub(crate) fn receipt_seed(&self, owner: &Id, root: &RootKey) -> Result<SecretKey, KeysError> {
-        let context = Context::key(KeyKind::Receipt, owner, self.receipt.number);
+    pub(crate) fn receipt_seed(
+        &self,
+        owner: KeystoreId,
+        root: &RootKey,
+    ) -> Result<SecretKey, KeysError> {
+        let context = Context::key(KeyKind::Receipt(owner), self.receipt.number);
         unwrap(root.secret(), &context, &self.receipt.wrapped)
     }
 
     /// Unwraps one generation of a bucket's key.
     pub(crate) fn bucket_generation(
         level_key: &SecretKey,
-        bucket_id: &Id,
+        bucket_id: BucketId,
         generation: &Generation,
     ) -> Result<SecretKey, KeysError> {
         let context = bucket_context(bucket_id, generation.number);
@@ -233,7 +246,7 @@ impl Contents {
     /// Unwraps the key of a bucket's catalog with the current generation of the bucket's key.
     pub(crate) fn catalog_key(
         bucket: &Bucket,
-        bucket_id: &Id,
+        bucket_id: BucketId,
         current: &SecretKey,
     ) -> Result<SecretKey, KeysError> {
         let context = catalog_context(bucket_id, bucket.current.number);
@@ -244,18 +257,18 @@ impl Contents {
     /// wrap them.
     pub(crate) fn rewrap(
         &mut self,
-        owner: &Id,
+        owner: KeystoreId,
         old: &RootKey,
         new: &RootKey,
     ) -> Result<(), KeysError> {
         let again =
             |context, wrapped: &mut Wrapped| rewrap(old.secret(), new.secret(), &context, wrapped);
         let own = [
-            (KeyKind::System, &mut self.system),
-            (KeyKind::Receipt, &mut self.receipt),
+            (KeyKind::System(owner), &mut self.system),
+            (KeyKind::Receipt(owner), &mut self.receipt),
         ];
         for (kind, generation) in own {
-            let context = Context::key(kind, owner, generation.number);
+            let context = Context::key(kind, generation.number);
             again(context, &mut generation.wrapped)?;
         }
         for (level, wrapped) in self.levels.values_mut() {
@@ -267,14 +280,14 @@ impl Contents {
     /// Wraps under a level's new key all bucket keys that its old one wraps.
     pub(crate) fn rewrap_buckets(
         &mut self,
-        level_id: Id,
+        level_id: LevelId,
         old: &SecretKey,
         new: &SecretKey,
     ) -> Result<(), KeysError> {
         let of_level = |bucket: &Bucket| bucket.level_id == level_id;
         for (id, bucket) in self.buckets.iter_mut().filter(|(_, it)| of_level(it)) {
             for generation in bucket.generations_mut() {
-                let context = bucket_context(id, generation.number);
+                let context = bucket_context(*id, generation.number);
                 rewrap(old, new, &context, &mut generation.wrapped)?;
             }
         }
@@ -284,17 +297,17 @@ impl Contents {
 
 /// What binds a wrapped level key to its level.
 pub(crate) fn level_context(level: &LevelEntry) -> Context {
-    Context::key(KeyKind::Level, &level.id, level.generation)
+    Context::key(KeyKind::Level(level.id), level.generation)
 }
 
 /// What binds a wrapped bucket key to its bucket.
-pub(crate) fn bucket_context(bucket_id: &Id, generation: u32) -> Context {
-    Context::key(KeyKind::Bucket, bucket_id, generation)
+pub(crate) fn bucket_context(bucket_id: BucketId, generation: u32) -> Context {
+    Context::key(KeyKind::Bucket(bucket_id), generation)
 }
 
 /// What binds a catalog's wrapped key to its bucket.
-pub(crate) fn catalog_context(bucket_id: &Id, generation: u32) -> Context {
-    Context::key(KeyKind::Catalog, bucket_id, generation)
+pub(crate) fn catalog_context(bucket_id: BucketId, generation: u32) -> Context {
+    Context::key(KeyKind::Catalog(bucket_id), generation)
 }
 
 fn unwrap(

@@ -70,6 +70,10 @@ impl Copies {
         Ok(copies)
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn newest(&self) -> &Copy {
         &self.newest
     }

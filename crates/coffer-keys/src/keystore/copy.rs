@@ -11,7 +11,7 @@
 //! bound into the sealing through the context.
 
 use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
-use coffer_seal::{Context, open, seal};
+use coffer_seal::{Context, KeystoreId, open, seal};
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
@@ -47,7 +47,7 @@ pub(crate) enum FoundCopy {
 /// A whole copy: header, sealed body and checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Copy {
-    keystore_id: [u8; 16],
+    keystore_id: KeystoreId,
     generation: u64,
     bytes: Vec<u8>,
 }
@@ -76,7 +76,7 @@ impl FoundCopy {
                 whole: copy.is_some(),
             },
             Some(copy) => Self::Intact(Copy {
-                keystore_id,
+                keystore_id: KeystoreId(keystore_id),
                 generation: u64::from_be_bytes(generation),
                 bytes: copy.to_vec(),
             }),
@@ -89,17 +89,17 @@ impl Copy {
     /// Seals a body as a copy of this generation.
     pub(crate) fn seal(
         root: &RootKey,
-        keystore_id: [u8; 16],
+        keystore_id: KeystoreId,
         generation: u64,
         body: &[u8],
     ) -> Self {
-        let context = Context::keystore(&keystore_id, generation);
+        let context = Context::keystore(keystore_id, generation);
         let sealed = seal(root.secret(), &context, body);
         let sealed_bytes = u32::try_from(sealed.len()).expect("a body fits a slot of 4 MiB");
         let mut bytes = Vec::with_capacity(FRAME_BYTES + sealed.len());
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&FORMAT.to_be_bytes());
-        bytes.extend_from_slice(&keystore_id);
+        bytes.extend_from_slice(&keystore_id.0);
         bytes.extend_from_slice(&generation.to_be_bytes());
         bytes.extend_from_slice(&sealed_bytes.to_be_bytes());
         bytes.extend_from_slice(&sealed);
@@ -118,12 +118,12 @@ impl Copy {
 
     /// Opens the body.
     pub(crate) fn open(&self, root: &RootKey) -> Result<Zeroizing<Vec<u8>>, KeysError> {
-        let context = Context::keystore(&self.keystore_id, self.generation);
+        let context = Context::keystore(self.keystore_id, self.generation);
         let sealed = &self.bytes[HEADER_BYTES..self.bytes.len() - SHA256_OUTPUT_LEN];
         open(root.secret(), &context, sealed).map_err(|_| KeysError::WrongRoot)
     }
 
-    pub(crate) fn keystore_id(&self) -> [u8; 16] {
+    pub(crate) fn keystore_id(&self) -> KeystoreId {
         self.keystore_id
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn the_fullest_keystore_fits_its_slot() {
         let copy = Copy::seal(
             &RootKey::generate(),
-            [1; 16],
+            KeystoreId([1; 16]),
             u64::MAX,
             &fullest().to_bytes(),
         );
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_header_that_was_changed_with_its_checksum_does_not_open() {
         let root = RootKey::generate();
-        let copy = Copy::seal(&root, [1; 16], 5, b"body");
+        let copy = Copy::seal(&root, KeystoreId([1; 16]), 5, b"body");
         for offset in 12..36 {
             let mut bytes = copy.as_bytes().to_vec();
             bytes[offset] ^= 1;

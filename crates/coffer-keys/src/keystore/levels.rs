@@ -1,7 +1,7 @@
 //! Levels: made, and erased.
 
 use coffer_label::Label;
-use coffer_seal::{SecretKey, random_bytes, wrap_key};
+use coffer_seal::{BucketId, KeystoreId, LevelId, SecretKey, wrap_key};
 use serde::{Deserialize, Serialize};
 
 use crate::error::KeysError;
@@ -24,7 +24,7 @@ pub struct Erased {
     /// The buckets whose keys are destroyed, by id.
     pub buckets: Vec<BucketEntry>,
     /// The keystore that held them.
-    pub keystore_id: [u8; 16],
+    pub keystore_id: KeystoreId,
     /// Its generation without them.
     pub keystore_generation: u64,
     /// What held the root key that was destroyed with them.
@@ -76,7 +76,7 @@ impl Keystore {
                 return Err(KeysError::TooManyLevels { count });
             }
             let level = LevelEntry {
-                id: random_bytes(),
+                id: LevelId::random(),
                 name: name.to_owned(),
                 label,
                 options,
@@ -113,7 +113,7 @@ impl Keystore {
     /// When there is no such level, or the keystore can't be written, and then the level may be
     /// there after a restart or not. [`KeysError::Unsettled`] when it is gone from the newest copy
     /// and something else couldn't be destroyed: [`Keystore::settle`], or a restart, completes it.
-    pub fn erase_level(&self, level_id: [u8; 16]) -> Result<Erased, KeysError> {
+    pub fn erase_level(&self, level_id: LevelId) -> Result<Erased, KeysError> {
         let ((level, buckets), generation) = self.change_under_new_root(|contents, _| {
             let (level, _) = contents
                 .levels
@@ -134,7 +134,7 @@ impl Keystore {
     /// # Errors
     ///
     /// As [`Keystore::erase_level`], with [`KeysError::NoSuchBucket`].
-    pub fn erase_bucket(&self, bucket_id: [u8; 16]) -> Result<Erased, KeysError> {
+    pub fn erase_bucket(&self, bucket_id: BucketId) -> Result<Erased, KeysError> {
         let ((level, bucket), generation) = self.change_under_new_root(|contents, _| {
             let bucket = contents.bucket(bucket_id)?.entry(bucket_id);
             contents.buckets.remove(&bucket_id);

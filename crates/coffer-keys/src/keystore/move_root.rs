@@ -40,7 +40,7 @@ impl Keystore {
             let _ = source.keep_only(None);
         })?;
         let put = contents
-            .rewrap(&self.id(), &state.root, &new_root)
+            .rewrap(self.id(), &state.root, &new_root)
             .and_then(|()| state.put(contents, new_root));
         if let Err(error) = put {
             // Whether the copy counts is not known: were the new root key destroyed before the

@@ -89,7 +89,7 @@ impl Keystore {
             generation: state.copies.newest().generation(),
             held_ms: now_ms(),
         };
-        state.source.hold_outside(&self.id(), generation)?;
+        state.source.hold_outside(self.id(), generation)?;
         state.is_held_outside = state.source.keeping() != Keeping::InMemory;
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Keystore {
     }
 
     fn outside(&self) -> Result<Outside, KeysError> {
-        self.source().outside(&self.id())
+        self.source().outside(self.id())
     }
 
     fn older_than(&self, outside: &Outside) -> Option<KeystoreRollback> {

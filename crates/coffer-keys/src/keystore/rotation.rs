@@ -4,7 +4,7 @@
 //! and its old key is gone. A bucket's key wraps data keys in the bucket's catalog: its old
 //! generation stays until the caller has wrapped them anew, and says so.
 
-use coffer_seal::{SecretKey, wrap_key};
+use coffer_seal::{BucketId, LevelId, SecretKey, wrap_key};
 
 use crate::error::KeysError;
 use crate::keystore::bucket_key::BucketKey;
@@ -20,7 +20,7 @@ impl Keystore {
     /// # Errors
     ///
     /// When there is no such level; as [`Keystore::erase_level`].
-    pub fn rotate_level(&self, level_id: [u8; 16]) -> Result<LevelEntry, KeysError> {
+    pub fn rotate_level(&self, level_id: LevelId) -> Result<LevelEntry, KeysError> {
         let (level, _) = self.change_under_new_root(|contents, root| {
             let old_key = contents.level_key(root, level_id)?;
             let mut level = contents.level(level_id)?.0.clone();
@@ -41,7 +41,7 @@ impl Keystore {
     ///
     /// [`KeysError::RotationUnderWay`] while an older generation is kept; when there is no such
     /// bucket, or the keystore can't be written.
-    pub fn rotate_bucket(&self, bucket_id: [u8; 16]) -> Result<BucketKey, KeysError> {
+    pub fn rotate_bucket(&self, bucket_id: BucketId) -> Result<BucketKey, KeysError> {
         self.change(|contents, root| {
             let level_id = contents.bucket(bucket_id)?.level_id;
             let level_key = contents.level_key(root, level_id)?;
@@ -50,18 +50,18 @@ impl Keystore {
                 return Err(KeysError::RotationUnderWay { bucket_id });
             }
             let number = next(bucket.current.number)?;
-            let context = bucket_context(&bucket_id, number);
+            let context = bucket_context(bucket_id, number);
             let key = SecretKey::generate();
             let wrapped = wrap_key(&level_key, &context, &key);
-            let old_key = Contents::bucket_generation(&level_key, &bucket_id, &bucket.current)?;
-            let catalog_key = Contents::catalog_key(bucket, &bucket_id, &old_key)?;
-            let of_catalog = catalog_context(&bucket_id, number);
+            let old_key = Contents::bucket_generation(&level_key, bucket_id, &bucket.current)?;
+            let catalog_key = Contents::catalog_key(bucket, bucket_id, &old_key)?;
+            let of_catalog = catalog_context(bucket_id, number);
             bucket.catalog = wrap_key(&key, &of_catalog, &catalog_key);
             bucket.older = Some(bucket.current);
             bucket.current = Generation { number, wrapped };
             Ok(())
         })?;
-        self.bucket_key(&bucket_id)
+        self.bucket_key(bucket_id)
     }
 
     /// Destroys the older generation of a bucket's key, as an erase does: the caller has made sure
@@ -73,7 +73,7 @@ impl Keystore {
     /// destroyed already; as [`Keystore::erase_level`].
     pub fn retire_bucket_generation(
         &self,
-        bucket_id: [u8; 16],
+        bucket_id: BucketId,
         generation: u32,
     ) -> Result<(), KeysError> {
         self.change_under_new_root(|contents, _| {

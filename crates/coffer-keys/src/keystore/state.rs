@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coffer_durable::{Access, Disk, Folder, NewFile, TwoSlots};
-use coffer_seal::{SecretKey, random_bytes};
+use coffer_seal::{KeystoreId, LevelId, SecretKey};
+use parking_lot::{Mutex, MutexGuard};
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
@@ -16,6 +17,7 @@ use crate::keystore::copies::{Copies, Repair};
 use crate::keystore::copy::Copy;
 use crate::limits::SLOT_BYTES;
 use crate::root::source::{RootKey, RootSource};
+use crate::stale_root::StaleRoot;
 
 /// An open keystore.
 ///
@@ -28,7 +30,7 @@ use crate::root::source::{RootKey, RootSource};
 /// A key is erased by leaving it out of a body that is sealed under a new root key, and destroying
 /// the old one: then no older copy opens, wherever it is, unless its root key was copied too.
 pub struct Keystore {
-    id: [u8; 16],
+    id: KeystoreId,
     system_key: SecretKey,
     writable: bool,
     state: Mutex<State>,
@@ -106,7 +108,7 @@ impl Keystore {
     }
 
     /// The keystore's own id, which its sealing is bound to.
-    pub fn id(&self) -> [u8; 16] {
+    pub fn id(&self) -> KeystoreId {
         self.id
     }
 
@@ -133,11 +135,11 @@ impl Keystore {
     }
 
     /// A level.
-    pub fn level(&self, level_id: &[u8; 16]) -> Option<LevelEntry> {
+    pub fn level(&self, level_id: LevelId) -> Option<LevelEntry> {
         self.state()
             .contents
             .levels
-            .get(level_id)
+            .get(&level_id)
             .map(|(level, _)| level.clone())
     }
 
@@ -171,7 +173,7 @@ impl Keystore {
             Some(root) => root,
             None => source.add()?,
         };
-        let id = random_bytes();
+        let id = KeystoreId::random();
         let copy = Copy::seal(&root, id, 1, &Contents::first(id, &root).to_bytes());
         let mut copies = Copies::on_empty(slots, path, copy.clone());
         copies.write_staler(copy)?;
@@ -216,7 +218,7 @@ impl Keystore {
         let (body, root, index) = find_root(&copies, &sources)?;
         let source = sources.swap_remove(index);
         let contents = Contents::from_bytes(&body)?;
-        let system_key = contents.system_key(&id, &root)?;
+        let system_key = contents.system_key(id, &root)?;
         Ok(Self {
             id,
             system_key,
@@ -261,7 +263,7 @@ impl Keystore {
         // From here on the source may hold two keys, whatever fails.
         state.is_settled = false;
         let new_root = state.source.add()?;
-        contents.rewrap(&self.id, &state.root, &new_root)?;
+        contents.rewrap(self.id, &state.root, &new_root)?;
         state.put(contents, new_root)?;
         let settled = state.settle();
         settled.map_err(|source| KeysError::Unsettled {
@@ -283,7 +285,7 @@ impl Keystore {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         // Memory changes in single assignments after the disk did, so a panic elsewhere can't
         // have left it half-changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -344,7 +346,7 @@ impl State {
 impl fmt::Debug for Keystore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keystore")
-            .field("id", &hex::encode(self.id))
+            .field("id", &self.id)
             .field("generation", &self.generation())
             .finish_non_exhaustive()
     }
@@ -370,13 +372,17 @@ fn find_root(
             Err(error) => failure = Some(error),
         }
     }
-    let place = || sources.last().map(|source| source.describe());
+    let place = sources.last().map(|source| source.describe());
+    let place = place.unwrap_or_default();
     Err(match failure {
         Some(failure) => failure,
-        None if is_empty => KeysError::RootMissing {
-            place: place().unwrap_or_default(),
-        },
-        None => KeysError::WrongRoot,
+        None if is_empty => KeysError::RootMissing { place },
+        None => KeysError::StaleRoot(StaleRoot::look(
+            place,
+            sources.last().and_then(|source| source.file()),
+            copies.path(),
+            copies.newest().generation(),
+        )),
     })
 }
 

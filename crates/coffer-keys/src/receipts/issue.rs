@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coffer_seal::random_bytes;
+use coffer_seal::{BucketId, random_bytes};
 
 use crate::error::KeysError;
 use crate::keystore::contents::{BucketEntry, LevelEntry};
@@ -26,7 +26,7 @@ pub struct ReceiptDetails {
     /// How many bytes those had.
     pub bytes: u64,
     /// The buckets' names, by id, as far as they are known.
-    pub bucket_names: BTreeMap<[u8; 16], String>,
+    pub bucket_names: BTreeMap<BucketId, String>,
     /// What was checked beside the keystore and the root key, sentence by sentence.
     pub verification: Vec<String>,
     /// What may be left beside what the keystore knows of, such as data keys that clients hold.
@@ -104,7 +104,7 @@ impl Keystore {
 
     fn receipt_signer(&self) -> Result<ReceiptSigner, KeysError> {
         let state = self.state();
-        let seed = state.contents.receipt_seed(&self.id(), &state.root)?;
+        let seed = state.contents.receipt_seed(self.id(), &state.root)?;
         Ok(ReceiptSigner::from_seed(&seed))
     }
 }
@@ -112,7 +112,7 @@ impl Keystore {
 fn erased_keys(erased: &Erased, details: ReceiptDetails) -> ErasedKeys {
     let name = |bucket: &BucketEntry| details.bucket_names.get(&bucket.id).cloned();
     let bucket = |bucket: &BucketEntry| ErasedBucket {
-        id: hex::encode(bucket.id),
+        id: bucket.id.to_string(),
         name: name(bucket),
         key_generations: bucket
             .older_generation
@@ -129,14 +129,14 @@ fn erased_keys(erased: &Erased, details: ReceiptDetails) -> ErasedKeys {
         buckets: erased.buckets.iter().map(bucket).collect(),
         objects: details.objects,
         bytes: details.bytes,
-        keystore_id: hex::encode(erased.keystore_id),
+        keystore_id: erased.keystore_id.to_string(),
         keystore_generation: erased.keystore_generation,
     }
 }
 
 fn erased_level(level: &LevelEntry) -> ErasedLevel {
     ErasedLevel {
-        id: hex::encode(level.id),
+        id: level.id.to_string(),
         name: level.name.clone(),
         label: level.label,
         key_generation: level.generation,

@@ -11,8 +11,8 @@
 
 use std::path::{Path, PathBuf};
 
-use coffer_seal::SecretKey;
 use coffer_seal::limits::KEY_BYTES;
+use coffer_seal::{KeystoreId, SecretKey};
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
@@ -85,7 +85,7 @@ impl RootSource for FileRoot {
         }
     }
 
-    fn outside(&self, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+    fn outside(&self, keystore_id: KeystoreId) -> Result<Outside, KeysError> {
         match self.is_elsewhere {
             true => generation_file::read(&self.path, keystore_id),
             false => Ok(Outside::Nowhere),
@@ -94,13 +94,17 @@ impl RootSource for FileRoot {
 
     fn hold_outside(
         &self,
-        keystore_id: &[u8; 16],
+        keystore_id: KeystoreId,
         generation: HeldGeneration,
     ) -> Result<(), KeysError> {
         match self.is_elsewhere {
             true => generation_file::write(&self.path, keystore_id, generation),
             false => Ok(()),
         }
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 
     fn describe(&self) -> String {

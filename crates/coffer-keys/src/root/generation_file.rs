@@ -15,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use coffer_durable::{Disk, Folder, clear_away, remove_durably, write_file_atomically};
+use coffer_seal::KeystoreId;
 
 use crate::error::KeysError;
 use crate::freshness::{HeldGeneration, Outside};
@@ -23,7 +24,7 @@ use crate::limits::GENERATION_FILE_MAX_BYTES;
 const HEADING: &str = "coffer keystore generation v1";
 
 /// What the file beside this root-key file holds.
-pub(crate) fn read(root_key: &Path, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+pub(crate) fn read(root_key: &Path, keystore_id: KeystoreId) -> Result<Outside, KeysError> {
     let path = beside(root_key);
     let (folder, name) = Folder::of(&path).map_err(KeysError::io("find", &path))?;
     let text = match folder.read(name, 0, GENERATION_FILE_MAX_BYTES) {
@@ -37,7 +38,7 @@ pub(crate) fn read(root_key: &Path, keystore_id: &[u8; 16]) -> Result<Outside, K
 /// Replaces it.
 pub(crate) fn write(
     root_key: &Path,
-    keystore_id: &[u8; 16],
+    keystore_id: KeystoreId,
     held: HeldGeneration,
 ) -> Result<(), KeysError> {
     let path = beside(root_key);
@@ -45,8 +46,7 @@ pub(crate) fn write(
         generation,
         held_ms,
     } = held;
-    let id = hex::encode(keystore_id);
-    let text = format!("{HEADING}\n{id}\n{generation}\n{held_ms}\n");
+    let text = format!("{HEADING}\n{keystore_id}\n{generation}\n{held_ms}\n");
     write_file_atomically(&path, text.as_bytes()).map_err(KeysError::durable(&path))
 }
 
@@ -65,9 +65,9 @@ fn beside(root_key: &Path) -> PathBuf {
 }
 
 /// `None` when that is none, or one of another keystore.
-fn parse(text: &[u8], keystore_id: &[u8; 16]) -> Option<HeldGeneration> {
+fn parse(text: &[u8], keystore_id: KeystoreId) -> Option<HeldGeneration> {
     let mut lines = std::str::from_utf8(text).ok()?.lines();
-    let is_own = lines.next()? == HEADING && lines.next()? == hex::encode(keystore_id);
+    let is_own = lines.next()? == HEADING && lines.next()? == keystore_id.to_string();
     is_own.then_some(HeldGeneration {
         generation: lines.next()?.parse().ok()?,
         held_ms: lines.next()?.parse().ok()?,
@@ -78,19 +78,21 @@ fn parse(text: &[u8], keystore_id: &[u8; 16]) -> Option<HeldGeneration> {
 mod tests {
     use super::*;
 
+    const OWN: KeystoreId = KeystoreId([7; 16]);
+
     #[test]
     fn what_is_held_comes_back_and_goes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("root.key");
-        assert_eq!(read(&path, &[7; 16]).unwrap(), Outside::Absent);
+        assert_eq!(read(&path, OWN).unwrap(), Outside::Absent);
         for generation in [1, u64::MAX] {
             let held = HeldGeneration {
                 generation,
                 held_ms: -5,
             };
-            write(&path, &[7; 16], held).unwrap();
-            assert_eq!(read(&path, &[7; 16]).unwrap(), Outside::Held(held));
-            assert_eq!(read(&path, &[8; 16]).unwrap(), Outside::Absent);
+            write(&path, OWN, held).unwrap();
+            assert_eq!(read(&path, OWN).unwrap(), Outside::Held(held));
+            assert_eq!(read(&path, KeystoreId([8; 16])).unwrap(), Outside::Absent);
         }
         remove(&path).unwrap();
         remove(&path).unwrap();

@@ -8,8 +8,8 @@
 //! A third one, `coffer:NAME:generation`, holds the keystore's generation. A reboot takes it away
 //! as well: then none is held until the next is.
 
-use coffer_seal::SecretKey;
 use coffer_seal::limits::KEY_BYTES;
+use coffer_seal::{KeystoreId, SecretKey};
 use linux_keyutils::{
     Key, KeyError, KeyPermissionsBuilder, KeyRing, KeyRingIdentifier, Permission,
 };
@@ -103,7 +103,7 @@ impl RootSource for KeyringRoot {
         Keeping::InMemory
     }
 
-    fn outside(&self, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+    fn outside(&self, keystore_id: KeystoreId) -> Result<Outside, KeysError> {
         let Some(key) = look_for(&user_keyring()?, &self.generation_description())? else {
             return Ok(Outside::Absent);
         };
@@ -116,7 +116,7 @@ impl RootSource for KeyringRoot {
 
     fn hold_outside(
         &self,
-        keystore_id: &[u8; 16],
+        keystore_id: KeystoreId,
         generation: HeldGeneration,
     ) -> Result<(), KeysError> {
         let bytes = generation.to_bytes(keystore_id);

@@ -1,6 +1,8 @@
 //! The root key in this process's memory.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::error::KeysError;
 use crate::root::source::{RootKey, RootMedium, RootSource, Sanitization};
@@ -20,20 +22,15 @@ impl MemoryRoot {
     pub fn holding(root: RootKey) -> Self {
         Self(Arc::new(Mutex::new(vec![root])))
     }
-
-    fn keys(&self) -> MutexGuard<'_, Vec<RootKey>> {
-        // Each change is one call on the vector, so a panic elsewhere leaves it whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl RootSource for MemoryRoot {
     fn candidates(&self) -> Result<Vec<RootKey>, KeysError> {
-        Ok(self.keys().clone())
+        Ok(self.0.lock().clone())
     }
 
     fn add(&self) -> Result<RootKey, KeysError> {
-        let mut keys = self.keys();
+        let mut keys = self.0.lock();
         if keys.len() > 1 {
             return Err(KeysError::RootUnsettled {
                 place: self.describe(),
@@ -45,7 +42,7 @@ impl RootSource for MemoryRoot {
     }
 
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
-        let mut keys = self.keys();
+        let mut keys = self.0.lock();
         if kept.is_some_and(|kept| !keys.contains(kept)) {
             return Err(KeysError::RootMissing {
                 place: self.describe(),

@@ -8,11 +8,11 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use coffer_seal::limits::{KEY_BYTES, WRAPPED_KEY_BYTES};
 use coffer_seal::{Context, KeyKind, SecretKey, random_bytes, unwrap_key, wrap_key};
+use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
@@ -87,7 +87,7 @@ impl PassphraseRoot {
     /// The key that wraps root keys, derived once.
     fn wrapping_key(&self, derivation: Derivation) -> Result<SecretKey, KeysError> {
         // Set in one assignment, so a panic elsewhere leaves it whole.
-        let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opens = self.opens.lock();
         match &*opens {
             Opens::Derived(known, key) if *known == derivation => Ok(key.clone()),
             // Another file was put in its place.
@@ -103,7 +103,7 @@ impl PassphraseRoot {
     }
 
     fn last_derivation(&self) -> Option<Derivation> {
-        match &*self.opens.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.opens.lock() {
             Opens::Derived(derivation, _) => Some(*derivation),
             Opens::Passphrase(_) => None,
         }
@@ -121,6 +121,10 @@ impl RootSource for PassphraseRoot {
 
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
         self.on_file()?.keep_only(kept)
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 
     fn describe(&self) -> String {
@@ -200,7 +204,7 @@ impl Derivation {
     }
 
     fn context(&self) -> Context {
-        Context::key(KeyKind::Root, &self.salt, 1)
+        Context::key(KeyKind::Root(self.salt), 1)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The root key, and where it comes from.
 
-use coffer_seal::SecretKey;
+use std::path::Path;
+
+use coffer_seal::{KeystoreId, SecretKey};
 use serde::{Deserialize, Serialize};
 
 use crate::error::KeysError;
@@ -58,6 +60,11 @@ pub trait RootSource: Send + Sync {
     /// when the rest can't be destroyed for sure. A call that failed is made good by another.
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError>;
 
+    /// The file that it keeps, if it keeps one.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
+
     /// How it holds the keystore's generation.
     fn keeping(&self) -> Keeping {
         Keeping::Nowhere
@@ -68,7 +75,7 @@ pub trait RootSource: Send + Sync {
     /// # Errors
     ///
     /// When it can't be read.
-    fn outside(&self, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+    fn outside(&self, keystore_id: KeystoreId) -> Result<Outside, KeysError> {
         let _ = keystore_id;
         Ok(Outside::Nowhere)
     }
@@ -80,7 +87,7 @@ pub trait RootSource: Send + Sync {
     /// When it can't be written.
     fn hold_outside(
         &self,
-        keystore_id: &[u8; 16],
+        keystore_id: KeystoreId,
         generation: HeldGeneration,
     ) -> Result<(), KeysError> {
         let _ = (keystore_id, generation);

@@ -16,10 +16,9 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coffer_seal::limits::KEY_BYTES;
-use coffer_seal::{SecretKey, random_bytes};
+use coffer_seal::{KeystoreId, SecretKey, random_bytes};
 use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
 use cryptoki::error::{Error, RvError};
 use cryptoki::mechanism::Mechanism;
@@ -27,6 +26,7 @@ use cryptoki::mechanism::aead::GcmParams;
 use cryptoki::object::{Attribute, AttributeType, ObjectClass, ObjectHandle};
 use cryptoki::session::{Session, UserType};
 use cryptoki::types::AuthPin;
+use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
 use crate::error::KeysError;
@@ -94,9 +94,14 @@ impl TokenRoot {
             .open_rw_session(slot)
             .map_err(failed("open a session"))?;
         let pin = AuthPin::new(self.options.pin.as_str().into());
+        let label = self.options.token.clone();
         match session.login(UserType::User, Some(&pin)) {
             // Logging in is for all sessions of the process.
             Ok(()) | Err(Error::Pkcs11(RvError::UserAlreadyLoggedIn, _)) => Ok(session),
+            Err(Error::Pkcs11(
+                RvError::PinIncorrect | RvError::PinLenRange | RvError::PinLocked,
+                _,
+            )) => Err(KeysError::WrongPin { label }),
             Err(source) => Err(failed("log in")(source)),
         }
     }
@@ -132,14 +137,9 @@ impl TokenRoot {
             .map_err(failed("make a key"))
     }
 
-    fn family(&self) -> MutexGuard<'_, Option<Family>> {
-        // Set in one assignment, so a panic elsewhere leaves it whole.
-        self.family.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Destroys the token's keys for this file but the one of this id, and makes sure.
     fn destroy_keys(&self, kept: Option<[u8; 16]>) -> Result<(), KeysError> {
-        let Some(family) = *self.family() else {
+        let Some(family) = *self.family.lock() else {
             return Ok(());
         };
         let session = self.session()?;
@@ -204,16 +204,20 @@ impl RootSource for TokenRoot {
         Keeping::InToken
     }
 
-    fn outside(&self, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+    fn outside(&self, keystore_id: KeystoreId) -> Result<Outside, KeysError> {
         self.generation(keystore_id)
     }
 
     fn hold_outside(
         &self,
-        keystore_id: &[u8; 16],
+        keystore_id: KeystoreId,
         generation: HeldGeneration,
     ) -> Result<(), KeysError> {
         self.hold_generation(keystore_id, generation)
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 
     fn describe(&self) -> String {
@@ -247,7 +251,7 @@ impl RootText for TokenRoot {
         let Some((id, sealed)) = parse(text) else {
             return Ok(None);
         };
-        *self.family() = id.first_chunk().copied();
+        *self.family.lock() = id.first_chunk().copied();
         let session = self.session()?;
         // Destroyed in the token: a change that was interrupted, or an old copy of the file.
         let Some(key) = self.find(&session, Some(&id))?.pop() else {
@@ -266,7 +270,7 @@ impl RootText for TokenRoot {
     fn write(&self, root: &RootKey) -> Result<Zeroizing<Vec<u8>>, KeysError> {
         let session = self.session()?;
         let mut id: [u8; 16] = random_bytes();
-        match &mut *self.family() {
+        match &mut *self.family.lock() {
             Some(family) => id[..family.len()].copy_from_slice(family),
             unknown => *unknown = id.first_chunk().copied(),
         }
@@ -322,7 +326,7 @@ fn gcm(nonce: &mut [u8]) -> Result<Mechanism<'_>, KeysError> {
 /// A module is loaded and initialized once for the whole process, and stays.
 fn module(path: &Path) -> Result<Pkcs11, KeysError> {
     static MODULES: Mutex<Option<HashMap<PathBuf, Pkcs11>>> = Mutex::new(None);
-    let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut modules = MODULES.lock();
     let modules = modules.get_or_insert_default();
     if let Some(module) = modules.get(path) {
         return Ok(module.clone());

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use coffer_durable::Access;
 use coffer_durable::simulated::{Fault, Image, SimulatedDisk};
-use coffer_seal::SecretKey;
+use coffer_seal::{BucketId, KeystoreId, SecretKey};
 
 use crate::anchor::{Anchor, AnchorFile};
 use crate::limits::BUCKET_COUNT_MAX;
@@ -14,7 +14,7 @@ fn anchor(number: u64, bucket_count: u64) -> Anchor {
     let id = |bucket: u64| {
         let mut id = [0; 16];
         id[..8].copy_from_slice(&bucket.to_be_bytes());
-        id
+        BucketId(id)
     };
     Anchor {
         system_commits: number,
@@ -31,7 +31,14 @@ fn open_on(disk: &SimulatedDisk) -> AnchorFile {
         Ok::<_, Infallible>(())
     });
     let path = Path::new("anchor");
-    AnchorFile::open_on(disk.boxed(), path, Access::Write, key.unwrap(), [3; 16]).unwrap()
+    AnchorFile::open_on(
+        disk.boxed(),
+        path,
+        Access::Write,
+        key.unwrap(),
+        KeystoreId([3; 16]),
+    )
+    .unwrap()
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Root-key sources that fail: on a disk that loses power, or at a chosen call.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use coffer_durable::simulated::SimulatedDisk;
+use parking_lot::Mutex;
 
 use crate::error::KeysError;
 use crate::root::key_file::{KeyFile, RootText};
@@ -72,12 +73,12 @@ pub(crate) struct FailingToken {
 
 impl FailingToken {
     pub(crate) fn fail(&self, fault: Option<(Call, usize, Effect)>) {
-        *self.fault.lock().unwrap() = fault;
+        *self.fault.lock() = fault;
     }
 
     /// Whether the fault is still to come.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.fault.lock().unwrap().is_some()
+        self.fault.lock().is_some()
     }
 
     fn run<T>(
@@ -85,7 +86,7 @@ impl FailingToken {
         call: Call,
         act: impl FnOnce() -> Result<T, KeysError>,
     ) -> Result<T, KeysError> {
-        let mut fault = self.fault.lock().unwrap();
+        let mut fault = self.fault.lock();
         match &mut *fault {
             Some((kind, 0, effect)) if *kind == call => {
                 if *effect == Effect::Done {

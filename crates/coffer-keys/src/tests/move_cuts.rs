@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use coffer_durable::simulated::{Fault, Image, SimulatedDisk};
 use coffer_label::Label;
+use coffer_seal::BucketId;
 
 use crate::error::KeysError;
 use crate::keystore::contents::LevelOptions;
@@ -80,7 +81,9 @@ impl Server {
             .add_level("secret", Label::HIGHEST, LevelOptions::default())
             .unwrap();
         for number in 0..8 {
-            keystore.add_bucket([number; 16], level.id).unwrap();
+            keystore
+                .add_bucket(BucketId([number; 16]), level.id)
+                .unwrap();
         }
         server
     }
@@ -123,7 +126,7 @@ impl Server {
         assert!(!keystore.is_moving());
         assert_eq!(keystore.buckets().len(), 8);
         for bucket in keystore.buckets() {
-            keystore.bucket_key(&bucket.id).unwrap();
+            keystore.bucket_key(bucket.id).unwrap();
         }
         let found = [0, 1].map(|index| self.source(index).candidates().unwrap().len());
         assert_eq!(found, if is_moved { [0, 1] } else { [1, 0] });
@@ -221,7 +224,7 @@ const ACTS: [(&str, Act); 4] = [
         keystore.erase_level(level.id).map(drop)
     }),
     ("erase a bucket", |keystore, _| {
-        keystore.erase_bucket([3; 16]).map(drop)
+        keystore.erase_bucket(BucketId([3; 16])).map(drop)
     }),
     ("rotate the root key", |keystore, _| keystore.rotate_root()),
     ("move to another", |keystore, other| {
@@ -258,7 +261,9 @@ fn fails_once(name: &str, act: Act, which: usize, fault: (Call, usize, Effect)) 
         .add_level("secret", Label::HIGHEST, LevelOptions::default())
         .unwrap();
     for number in 0..8 {
-        keystore.add_bucket([number; 16], level.id).unwrap();
+        keystore
+            .add_bucket(BucketId([number; 16]), level.id)
+            .unwrap();
     }
     let (before, old_image) = (keystore.generation(), disk.image());
     let old_root = tokens[0].keys.candidates().unwrap();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use coffer_durable::simulated::{Fault, Image, SimulatedDisk};
 use coffer_label::Label;
+use coffer_seal::{BucketId, LevelId};
 
 use crate::error::KeysError;
 use crate::keystore::contents::{LevelEntry, LevelOptions};
@@ -39,7 +40,7 @@ impl Server {
         let levels = [default_level(&keystore), secret.unwrap().id];
         for number in 0..20 {
             let level = levels[usize::from(number % 2)];
-            keystore.add_bucket([number; 16], level).unwrap();
+            keystore.add_bucket(BucketId([number; 16]), level).unwrap();
         }
         server
     }
@@ -89,14 +90,14 @@ const ACTS: [Act; 6] = [
         name: "add",
         run: |keystore| {
             let level = default_level(keystore);
-            keystore.add_bucket([200; 16], level).map(drop)
+            keystore.add_bucket(BucketId([200; 16]), level).map(drop)
         },
         operation_count: PLAIN_OPERATIONS,
         changes_root: false,
     },
     Act {
         name: "destroy",
-        run: |keystore| keystore.destroy_bucket(&[3; 16]),
+        run: |keystore| keystore.destroy_bucket(BucketId([3; 16])),
         operation_count: PLAIN_OPERATIONS,
         changes_root: false,
     },
@@ -114,7 +115,7 @@ const ACTS: [Act; 6] = [
     },
     Act {
         name: "erase a bucket",
-        run: |keystore| keystore.erase_bucket([3; 16]).map(drop),
+        run: |keystore| keystore.erase_bucket(BucketId([3; 16])).map(drop),
         operation_count: ROOT_OPERATIONS,
         changes_root: true,
     },
@@ -129,22 +130,22 @@ const ACTS: [Act; 6] = [
 /// How many ways a power cut at each operation goes.
 const SEED_COUNT: u64 = 100;
 
-fn default_level(keystore: &Keystore) -> [u8; 16] {
+fn default_level(keystore: &Keystore) -> LevelId {
     keystore.level_named("default").unwrap().id
 }
 
-fn secret_level(keystore: &Keystore) -> [u8; 16] {
+fn secret_level(keystore: &Keystore) -> LevelId {
     keystore.level_named("secret").unwrap().id
 }
 
 /// Everything a user could see.
-type View = (u64, Vec<LevelEntry>, Vec<[u8; 16]>);
+type View = (u64, Vec<LevelEntry>, Vec<BucketId>);
 
 /// Looks at everything, and makes sure that every key opens.
 fn view(keystore: &Keystore) -> View {
     let ids: Vec<_> = keystore.buckets().iter().map(|bucket| bucket.id).collect();
     for id in &ids {
-        keystore.bucket_key(id).unwrap();
+        keystore.bucket_key(*id).unwrap();
     }
     (keystore.generation(), keystore.levels(), ids)
 }
@@ -216,7 +217,7 @@ fn a_refused_operation_is_made_good_by_the_next_change() {
             assert_eq!(is_unsettled, is_made && act.changes_root, "{error}");
 
             let level = default_level(&keystore);
-            keystore.add_bucket([99; 16], level).unwrap();
+            keystore.add_bucket(BucketId([99; 16]), level).unwrap();
             let now = view(&keystore);
             assert_eq!(now.0, told.0 + 1);
             assert_eq!(
@@ -254,9 +255,9 @@ fn destroying_again_completes_what_was_half_destroyed() {
     let server = Server::of_twenty();
     let (keystore, _) = server.open();
     server.fail(Fault::Refusal { at: 2 }, 0);
-    keystore.destroy_bucket(&[3; 16]).unwrap_err();
+    keystore.destroy_bucket(BucketId([3; 16])).unwrap_err();
     server.0.fail(&[], 0);
-    let again = keystore.destroy_bucket(&[3; 16]).unwrap_err();
+    let again = keystore.destroy_bucket(BucketId([3; 16])).unwrap_err();
     assert!(matches!(again, KeysError::NoSuchBucket { .. }));
     let image = server.keystore_image();
     let (a, b) = image.split_at(SMALL_SLOT_BYTES);
@@ -270,13 +271,13 @@ fn a_torn_copy_is_mended_at_the_first_occasion() {
     let before = server.keystore_image();
     for at in [0, 1] {
         server.fail(Fault::Refusal { at }, at as u64);
-        keystore.destroy_bucket(&[3; 16]).unwrap_err();
+        keystore.destroy_bucket(BucketId([3; 16])).unwrap_err();
         assert!(
             server.keystore_image() != before,
             "one copy is torn, or new"
         );
         server.0.fail(&[], 0);
-        keystore.destroy_bucket(&[250; 16]).unwrap_err();
+        keystore.destroy_bucket(BucketId([250; 16])).unwrap_err();
         assert!(
             server.keystore_image() == before,
             "both copies are as they were"

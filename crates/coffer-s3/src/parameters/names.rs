@@ -1,7 +1,8 @@
 //! Names in requests, as the vault takes them.
 
 use coffer_vault::BucketName;
-use coffer_vault::record::{Id, ObjectName};
+use coffer_vault::UploadId;
+use coffer_vault::record::ObjectName;
 use s3s::{S3Result, s3_error};
 
 /// A bucket's name.
@@ -13,7 +14,7 @@ pub(crate) fn bucket(name: &str) -> S3Result<BucketName> {
 /// The name of a bucket to be made.
 pub(crate) fn new_bucket(name: &str) -> S3Result<BucketName> {
     let name = bucket(name)?;
-    if !name.is_long_enough_for_s3() {
+    if !name.could_be_made_over_s3() {
         return Err(s3_error!(
             InvalidBucketName,
             "The specified bucket is not valid."
@@ -35,7 +36,7 @@ pub(crate) fn object(name: impl Into<String>) -> S3Result<ObjectName> {
 }
 
 /// An upload's id; one that is none names no upload.
-pub(crate) fn upload(id: &str) -> S3Result<Id> {
+pub(crate) fn upload(id: &str) -> S3Result<UploadId> {
     parse_id(id).ok_or_else(|| {
         s3_error!(
             NoSuchUpload,
@@ -46,7 +47,7 @@ pub(crate) fn upload(id: &str) -> S3Result<Id> {
 }
 
 /// 32 lower-case hexadecimal digits.
-pub(crate) fn parse_id(text: &str) -> Option<Id> {
+pub(crate) fn parse_id(text: &str) -> Option<UploadId> {
     if text.len() != 32
         || !text
             .bytes()
@@ -56,7 +57,7 @@ pub(crate) fn parse_id(text: &str) -> Option<Id> {
     }
     u128::from_str_radix(text, 16)
         .ok()
-        .map(|number| Id(number.to_be_bytes()))
+        .map(|number| UploadId(number.to_be_bytes()))
 }
 
 /// Objects have one version, which S3 calls `null` while a bucket was never versioned.
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn upload_ids_are_read_back() {
-        let id = Id([7, 0, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+        let id = UploadId([7, 0, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
         assert_eq!(upload(&id.to_string()).unwrap(), id);
         for bad in [
             "",

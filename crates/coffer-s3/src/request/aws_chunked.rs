@@ -1,8 +1,9 @@
 //! The aws-chunked framing of a body: taken off, with the signatures of its chunks checked and its
 //! trailers read.
 //!
-//! Some clients send a whole upload as one chunk. A signed chunk can't be passed on before its
-//! signature was checked, so its length is bounded; an unsigned one is passed on as it arrives.
+//! Some clients send a whole upload as one chunk, so the bytes of a chunk are passed on as they
+//! arrive, all but its last piece: that one waits for the signature. A body whose signatures are
+//! not right so ends in an error before it is complete, and nothing is made of one that does.
 
 use std::collections::VecDeque;
 
@@ -10,10 +11,7 @@ use aws_lc_rs::digest;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::limits::{
-    CHUNK_LINE_MAX_BYTES, GATHERED_BYTES, SIGNED_CHUNK_MAX_BYTES, SMALL_PIECE_BYTES,
-    TRAILERS_MAX_BYTES,
-};
+use crate::limits::{CHUNK_LINE_MAX_BYTES, GATHERED_BYTES, SMALL_PIECE_BYTES, TRAILERS_MAX_BYTES};
 use crate::signature::signer::ChunkSignatures;
 
 /// Why a body's framing is not accepted.
@@ -21,8 +19,6 @@ use crate::signature::signer::ChunkSignatures;
 pub(crate) enum ChunkFault {
     /// No aws-chunked framing.
     Malformed,
-    /// A signed chunk is longer than we would hold in memory.
-    TooLarge,
     /// A chunk or the trailers have another signature.
     Signature,
     /// The body ends before its last chunk.
@@ -41,11 +37,10 @@ enum Expect {
     Tail,
 }
 
-/// A signed chunk that is still to be checked.
-struct Held {
+/// What a chunk is to be checked by once it is complete.
+struct Signed {
     signature: String,
     hash: digest::Context,
-    pieces: Vec<Bytes>,
 }
 
 /// Reads one body.
@@ -54,7 +49,8 @@ pub(crate) struct ChunkReader {
     expect: Expect,
     /// The line that is being read, or the trailers.
     line: Vec<u8>,
-    held: Option<Held>,
+    /// The chunk that is being read, where chunks are signed.
+    signed: Option<Signed>,
     /// Small pieces, which others hold for a while, each with its own overhead.
     gathered: BytesMut,
 }
@@ -66,7 +62,7 @@ impl ChunkReader {
             signatures,
             expect: Expect::Line,
             line: Vec::new(),
-            held: None,
+            signed: None,
             gathered: BytesMut::new(),
         }
     }
@@ -127,16 +123,12 @@ impl ChunkReader {
         let line = std::mem::take(&mut self.line);
         let (size_bytes, signature) = chunk_line(&line).ok_or(ChunkFault::Malformed)?;
         if let Some(signatures) = &mut self.signatures {
-            if size_bytes > SIGNED_CHUNK_MAX_BYTES {
-                return Err(ChunkFault::TooLarge);
-            }
             let signature = signature.ok_or(ChunkFault::Malformed)?;
             let hash = digest::Context::new(&digest::SHA256);
             if size_bytes > 0 {
-                self.held = Some(Held {
+                self.signed = Some(Signed {
                     signature: signature.to_owned(),
                     hash,
-                    pieces: Vec::new(),
                 });
             } else if !signatures.is_next(signature, &hash.finish()) {
                 return Err(ChunkFault::Signature);
@@ -162,23 +154,17 @@ impl ChunkReader {
             0 => Expect::Break { remaining: 2 },
             _ => Expect::Data { remaining_bytes },
         };
-        let Some(held) = &mut self.held else {
-            self.pass(piece, queue);
-            return Ok(());
-        };
-        held.hash.update(&piece);
-        held.pieces.push(piece);
-        if remaining_bytes == 0
-            && let Some(held) = self.held.take()
-            && let Some(signatures) = &mut self.signatures
-        {
-            if !signatures.is_next(&held.signature, &held.hash.finish()) {
-                return Err(ChunkFault::Signature);
-            }
-            for piece in held.pieces {
-                self.pass(piece, queue);
-            }
+        if let Some(signed) = &mut self.signed {
+            signed.hash.update(&piece);
         }
+        if remaining_bytes == 0
+            && let Some(signed) = self.signed.take()
+            && let Some(signatures) = &mut self.signatures
+            && !signatures.is_next(&signed.signature, &signed.hash.finish())
+        {
+            return Err(ChunkFault::Signature);
+        }
+        self.pass(piece, queue);
         Ok(())
     }
 
@@ -327,20 +313,22 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_chunk_is_passed_on_before_its_signature() {
-        let body = example(b'a');
-        let mut reader = ChunkReader::new(Some(example_chunks()));
-        let mut queue = VecDeque::new();
-        let first = Bytes::copy_from_slice(&body[..65_000]);
-        assert_eq!(reader.push(first, &mut queue), Ok(()));
-        assert!(queue.is_empty());
-    }
-
-    #[test]
-    fn signed_chunks_are_bounded() {
-        let line = format!("{:x};chunk-signature=ab\r\n", SIGNED_CHUNK_MAX_BYTES + 1);
-        let refused = read(Some(example_chunks()), line.as_bytes(), 9);
-        assert_eq!(refused, Err(ChunkFault::TooLarge));
+    fn a_signed_chunk_is_passed_on_but_for_what_waits_for_its_signature() {
+        for (payload, passed) in [(b'a', 65_536), (b'b', 60_000)] {
+            let body = example(payload);
+            let mut reader = ChunkReader::new(Some(example_chunks()));
+            let mut queue = VecDeque::new();
+            let line = "10000;chunk-signature=".len() + 64 + 2;
+            let mut push = |range: std::ops::Range<usize>| {
+                let piece = Bytes::copy_from_slice(&body[range]);
+                let pushed = reader.push(piece, &mut queue);
+                (pushed, queue.iter().map(Bytes::len).sum::<usize>())
+            };
+            assert_eq!(push(0..line + 60_000), (Ok(()), 60_000));
+            let (pushed, bytes) = push(line + 60_000..line + 65_536);
+            assert_eq!(pushed.is_ok(), payload == b'a');
+            assert_eq!(bytes, passed);
+        }
     }
 
     #[test]

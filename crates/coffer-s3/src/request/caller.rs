@@ -139,9 +139,6 @@ pub(crate) fn fault_error(fault: BodyFault) -> S3Error {
             InvalidRequest,
             "The aws-chunked encoding of the body is malformed"
         ),
-        BodyFault::ChunkTooLarge => {
-            s3_error!(InvalidRequest, "A signed chunk may have at most 4 MiB")
-        }
         BodyFault::Incomplete => from_vault(VaultError::IncompleteBody),
         BodyFault::TooLong => s3_error!(MaxMessageLengthExceeded, "Your request was too large."),
         BodyFault::NoRoom => s3_error!(

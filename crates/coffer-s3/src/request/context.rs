@@ -34,9 +34,6 @@ pub(crate) enum BodyFault {
     /// The aws-chunked framing is none.
     #[error("the aws-chunked body is malformed")]
     Malformed,
-    /// A signed chunk is too long.
-    #[error("a signed chunk is too long")]
-    ChunkTooLarge,
     /// The aws-chunked framing ends early.
     #[error("the aws-chunked body is incomplete")]
     Incomplete,
@@ -61,7 +58,6 @@ impl From<ChunkFault> for BodyFault {
     fn from(fault: ChunkFault) -> Self {
         match fault {
             ChunkFault::Malformed => Self::Malformed,
-            ChunkFault::TooLarge => Self::ChunkTooLarge,
             ChunkFault::Signature => Self::ChunkSignature,
             ChunkFault::Incomplete => Self::Incomplete,
         }

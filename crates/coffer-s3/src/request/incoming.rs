@@ -1,10 +1,11 @@
 //! The bytes of an upload, from s3s to the vault.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coffer_vault::record::ChecksumAlgorithm;
 use coffer_vault::{Body, BodyError, Incoming, VaultError};
 use futures::{StreamExt, TryStreamExt};
+use parking_lot::{Mutex, MutexGuard};
 use s3s::checksum::ChecksumHasher;
 use s3s::dto::StreamingBlob;
 use s3s::stream::ByteStream;
@@ -67,7 +68,7 @@ pub(crate) fn incoming_summed(
 
 fn lock(sum: &Mutex<Option<ChecksumHasher>>) -> MutexGuard<'_, Option<ChecksumHasher>> {
     // Hashers don't panic.
-    sum.lock().unwrap_or_else(PoisonError::into_inner)
+    sum.lock()
 }
 
 /// The length of the bytes to come: of an aws-chunked body, what it has without its framing.

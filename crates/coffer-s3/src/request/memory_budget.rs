@@ -4,8 +4,9 @@
 //! Each kind has one budget for all requests together. What is small gets in always, so that who
 //! holds large ones open keeps no one else from tagging an object or reading a page.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{
@@ -88,14 +89,14 @@ impl Reservation {
     /// Takes room for so many bytes more. Nothing waits for budget: what waits would hold what
     /// others wait for.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), BudgetFault> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let total = taken.bytes.saturating_add(bytes);
         self.hold(&mut taken, total)
     }
 
     /// Takes room for so many bytes in all, and gives back what is more than that.
     pub(crate) fn set(&self, bytes: usize) -> Result<(), BudgetFault> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         self.hold(&mut taken, bytes)
     }
 

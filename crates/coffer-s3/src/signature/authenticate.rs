@@ -26,7 +26,8 @@ pub(crate) fn authenticate(
     let mut signer = String::new();
     let mut secret = |id: &str| {
         id.clone_into(&mut signer);
-        vault.secret_access_key(id).ok_or_else(unknown_access_key)
+        let secret = vault.secret_access_key(id);
+        secret.ok_or_else(|| no_access_key(vault, id))
     };
     let query = &presented.query;
     let payload = match &presented.form {
@@ -38,11 +39,19 @@ pub(crate) fn authenticate(
             Payload::Unsigned
         }
     };
-    let subject = vault.subject(&signer).ok_or_else(unknown_access_key)?;
+    let subject = vault.subject(&signer);
+    let subject = subject.ok_or_else(|| no_access_key(vault, &signer))?;
     Ok(Some((subject, payload)))
 }
 
-fn unknown_access_key() -> S3Error {
+fn no_access_key(vault: &Vault, id: &str) -> S3Error {
+    if vault.is_access_key_in_doubt(id) {
+        return s3_error!(
+            ServiceUnavailable,
+            "The server's disk failed when this access key was changed: it is out of use until it \
+             is known whether that has happened. Please try again."
+        );
+    }
     s3_error!(
         InvalidAccessKeyId,
         "The AWS Access Key Id you provided does not exist in our records."

@@ -1,8 +1,9 @@
 //! What stands in the log and the counters, and what does not.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing_subscriber::EnvFilter;
 
 use crate::front::Front;
@@ -13,7 +14,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -65,7 +66,7 @@ async fn names_and_contents_do_not_reach_the_log() {
         .header("range", "marker");
     odd.send().await.expect(200);
 
-    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let logged = String::from_utf8(log.0.lock().clone()).unwrap();
     let has = |pieces: [&str; 2]| {
         logged
             .lines()

@@ -109,35 +109,43 @@ async fn unsigned_chunks_with_trailers_are_decoded_and_checked() {
 }
 
 #[tokio::test]
-async fn signed_chunks_are_checked() {
+async fn signed_chunks_of_any_length_are_checked() {
     let front = Front::with_bucket().await;
-    let put = |forged: bool| {
+    let large = vec![7u8; 5 << 20];
+    let put = async |chunks: &[&[u8]], forged: Option<usize>| {
+        let object = chunks.concat();
         let ask = front
             .ask("PUT", "/buc/k")
             .payload("STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
         let ask = ask
-            .header("x-amz-decoded-content-length", "9")
+            .header("x-amz-decoded-content-length", &object.len().to_string())
             .body("counted");
-        ask.send_chunks(move |key, time, signature| {
+        ask.send_chunks(|key, time, signature| {
             let mut body = Vec::new();
             let mut previous = signature.to_owned();
-            for chunk in [&b"1234"[..], b"56789", b""] {
+            for (number, &chunk) in chunks.iter().chain([&&b""[..]]).enumerate() {
                 previous = key.sign_chunk(time, &previous, chunk);
-                let sent = if forged {
-                    "0".repeat(64)
-                } else {
-                    previous.clone()
+                let sent = match forged {
+                    Some(forged) if forged == number => "0".repeat(64),
+                    _ => previous.clone(),
                 };
                 body.extend(format!("{:x};chunk-signature={sent}\r\n", chunk.len()).as_bytes());
                 body.extend([chunk, b"\r\n"].concat());
             }
             body
         })
+        .await
     };
-    put(true).await.refused(403, "SignatureDoesNotMatch");
-    front.read("k").await.expect(404);
-    put(false).await.expect(200);
-    assert_eq!(front.read("k").await.body, DIGITS);
+    for chunks in [&[&b"1234"[..], b"56789"][..], &[&large], &[&large, b"1"]] {
+        for forged in 0..=chunks.len() {
+            let refused = put(chunks, Some(forged)).await;
+            refused.refused(403, "SignatureDoesNotMatch");
+            front.read("k").await.expect(404);
+        }
+        put(chunks, None).await.expect(200);
+        assert_eq!(front.read("k").await.body, chunks.concat());
+        front.ask("DELETE", "/buc/k").send().await.expect(204);
+    }
     front.close().await;
 }
 

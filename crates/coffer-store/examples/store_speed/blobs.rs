@@ -5,9 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use coffer_seal::SecretKey;
+use coffer_seal::{BlobId, BucketId, SecretKey};
 use coffer_store::BlobStore;
-use coffer_store::record::Id;
 use futures::StreamExt;
 
 use crate::measure::{gigabytes, pieces};
@@ -20,7 +19,7 @@ const TASKS: usize = 32;
 
 /// Measures plain files and what the store makes of them.
 pub(crate) async fn measure(dir: &Path) {
-    let store = BlobStore::new(&dir.join("bucket"), Id([7; 16]));
+    let store = BlobStore::new(&dir.join("bucket"), BucketId([7; 16]));
     let data_key = SecretKey::generate();
     let path = dir.join("plain");
     gigabytes("plain writes of 256 KiB, fdatasync", TOTAL_BYTES, async {
@@ -62,7 +61,7 @@ pub(crate) async fn measure(dir: &Path) {
     small(&store, &ids, &data_key).await;
 }
 
-async fn read_all(store: &BlobStore, ids: &[Id], data_key: &SecretKey) {
+async fn read_all(store: &BlobStore, ids: &[BlobId], data_key: &SecretKey) {
     gigabytes("BlobReader, one after the other", TOTAL_BYTES, async {
         for id in ids {
             drain(store, *id, data_key).await;
@@ -76,7 +75,7 @@ async fn read_all(store: &BlobStore, ids: &[Id], data_key: &SecretKey) {
     .await;
 }
 
-async fn small(store: &BlobStore, ids: &[Id], data_key: &SecretKey) {
+async fn small(store: &BlobStore, ids: &[BlobId], data_key: &SecretKey) {
     pieces("BlobReader, 20 KiB of a blob", 20_000, async {
         for number in 0..20_000u64 {
             let id = ids[number as usize % BLOBS];
@@ -99,7 +98,12 @@ async fn small(store: &BlobStore, ids: &[Id], data_key: &SecretKey) {
     .await;
 }
 
-async fn write(store: &BlobStore, data_key: &SecretKey, bytes: usize, piece_bytes: usize) -> Id {
+async fn write(
+    store: &BlobStore,
+    data_key: &SecretKey,
+    bytes: usize,
+    piece_bytes: usize,
+) -> BlobId {
     let piece = Bytes::from(vec![0x5a; piece_bytes]);
     let mut writer = store.create(data_key).unwrap();
     let mut left = bytes;
@@ -114,7 +118,7 @@ async fn write(store: &BlobStore, data_key: &SecretKey, bytes: usize, piece_byte
     id
 }
 
-async fn drain(store: &BlobStore, id: Id, data_key: &SecretKey) {
+async fn drain(store: &BlobStore, id: BlobId, data_key: &SecretKey) {
     let mut reader = store.open(id, data_key, BLOB_BYTES as u64).await.unwrap();
     let mut bytes = 0;
     while let Some(piece) = reader.next().await {

@@ -1,7 +1,8 @@
 //! Measuring, and the table in the end.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// The best of each measurement: what, and seconds of wall and of CPU time for each of its unit.
 static BEST: Mutex<Vec<(String, Unit, f64, f64)>> = Mutex::new(Vec::new());
@@ -17,7 +18,7 @@ async fn timed<T>(what: &str, unit: Unit, count: f64, work: impl Future<Output =
     let out = work.await;
     let wall = began.elapsed().as_secs_f64() / count;
     let cpu = (cpu() - cpu_began).as_secs_f64() / count;
-    let mut best = BEST.lock().unwrap();
+    let mut best = BEST.lock();
     match best.iter_mut().find(|(name, ..)| name == what) {
         Some((_, _, least_wall, least_cpu)) => {
             *least_wall = least_wall.min(wall);
@@ -39,7 +40,7 @@ pub(crate) async fn gigabytes(what: &str, bytes: usize, work: impl Future<Output
 }
 
 pub(crate) fn report() {
-    let best = BEST.lock().unwrap();
+    let best = BEST.lock();
     let of_bare = |what: &str, wall: f64| {
         let order = ["ascending", "random"]
             .into_iter()

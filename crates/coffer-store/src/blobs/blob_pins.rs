@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use crate::record::Id;
+use coffer_seal::BlobId;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
@@ -15,8 +15,8 @@ pub(crate) struct Pins {
     /// How many readers began in each epoch that has any.
     readers: BTreeMap<u64, usize>,
     /// What was freed in each epoch, oldest first.
-    doomed: VecDeque<(u64, Vec<Id>)>,
-    doomed_ids: HashSet<Id>,
+    doomed: VecDeque<(u64, Vec<BlobId>)>,
+    doomed_ids: HashSet<BlobId>,
 }
 
 impl Pins {
@@ -27,7 +27,7 @@ impl Pins {
     }
 
     /// Counts a reader of `epoch` out; returns what may be removed now.
-    pub(crate) fn unpin(&mut self, epoch: u64) -> Vec<Id> {
+    pub(crate) fn unpin(&mut self, epoch: u64) -> Vec<BlobId> {
         if let Some(count) = self.readers.get_mut(&epoch) {
             *count -= 1;
             if *count == 0 {
@@ -38,7 +38,7 @@ impl Pins {
     }
 
     /// Takes what was freed; returns what may be removed now.
-    pub(crate) fn doom(&mut self, ids: Vec<Id>) -> Vec<Id> {
+    pub(crate) fn doom(&mut self, ids: Vec<BlobId>) -> Vec<BlobId> {
         self.doomed_ids.extend(&ids);
         self.doomed.push_back((self.epoch, ids));
         self.epoch += 1;
@@ -46,11 +46,11 @@ impl Pins {
     }
 
     /// Whether a blob waits to be removed.
-    pub(crate) fn is_doomed(&self, id: &Id) -> bool {
+    pub(crate) fn is_doomed(&self, id: &BlobId) -> bool {
         self.doomed_ids.contains(id)
     }
 
-    fn due(&mut self) -> Vec<Id> {
+    fn due(&mut self) -> Vec<BlobId> {
         let oldest = self.readers.keys().next().copied().unwrap_or(u64::MAX);
         let mut due = Vec::new();
         while let Some((_, ids)) = self.doomed.pop_front_if(|(epoch, _)| *epoch < oldest) {
@@ -67,8 +67,8 @@ impl Pins {
 mod tests {
     use super::*;
 
-    const A: Id = Id([1; 16]);
-    const B: Id = Id([2; 16]);
+    const A: BlobId = BlobId([1; 16]);
+    const B: BlobId = BlobId([2; 16]);
 
     #[test]
     fn without_readers_everything_goes_at_once() {

@@ -3,13 +3,16 @@
 //! Asking the allocator for some hundred KiB and giving them back for every piece of a stream costs
 //! more than the cipher does: it returns the pages to the kernel and faults them in again.
 //!
-//! No plaintext stays in a buffer that nobody uses: whoever writes some says where.
+//! A user says where it writes plaintext, and none stays in a buffer that goes back to its pool.
+//! The pieces of one stream use the same buffers, one after another: what one leaves is overwritten
+//! by the next, and zeroized once, when the stream ends.
 
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Weak};
 
 use coffer_seal::limits::{CHUNK_BYTES, SEALED_CHUNK_BYTES};
 use coffer_seal::zeroize_buffer;
+use parking_lot::Mutex;
 
 use crate::limits::{POOL_BYTES_MAX, READ_CHUNKS, READ_CHUNKS_MANY, WRITE_BYTES, WRITE_BYTES_MANY};
 
@@ -40,26 +43,42 @@ impl Pool {
     /// A buffer that holds zeros or what was sealed before: it is the user's to give out only what
     /// was written into it.
     pub(crate) fn take(&'static self) -> Buffer {
-        let free = self
-            .free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
+        let free = self.free.lock().pop();
         let bytes = free.unwrap_or_else(|| vec![0; self.size_bytes].into_boxed_slice());
         Buffer {
             bytes,
             pool: self,
             plaintext: 0..0,
+            stream: Weak::new(),
         }
     }
 }
 
-/// A buffer that goes back to its pool when dropped.
+/// The buffers of one stream that are free. They go back to their pool when it is dropped; one that
+/// is still with a client then goes back on its own.
+#[derive(Default)]
+pub(crate) struct StreamBuffers(Arc<Mutex<Vec<Buffer>>>);
+
+impl StreamBuffers {
+    /// A buffer of this size that the stream has used before, or one from the pool.
+    pub(crate) fn take(&self, pool: &'static Pool) -> Buffer {
+        let mut free = self.0.lock();
+        let used = free.pop().filter(|used| std::ptr::eq(used.pool, pool));
+        drop(free);
+        let mut buffer = used.unwrap_or_else(|| pool.take());
+        buffer.stream = Arc::downgrade(&self.0);
+        buffer
+    }
+}
+
+/// A buffer that goes back to its stream when dropped, or else to its pool.
 pub(crate) struct Buffer {
     bytes: Box<[u8]>,
     pool: &'static Pool,
-    /// Where plaintext lies, or may: zeroized when the buffer is dropped.
+    /// Where plaintext lies, or may: zeroized before the buffer goes back to its pool.
     plaintext: Range<usize>,
+    /// Nowhere while the stream itself has it, and in a buffer that is of none.
+    stream: Weak<Mutex<Vec<Buffer>>>,
 }
 
 impl Buffer {
@@ -72,16 +91,29 @@ impl Buffer {
     pub(crate) fn set_plaintext(&mut self, range: Range<usize>) {
         self.plaintext = range.start..range.end.min(self.bytes.len());
     }
+
+    /// Says that plaintext will lie in the first so many bytes, beside what an earlier piece of
+    /// the stream left.
+    pub(crate) fn add_plaintext(&mut self, end: usize) {
+        self.set_plaintext(0..end.max(self.plaintext.end));
+    }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if let Some(stream) = self.stream.upgrade() {
+            let used = Buffer {
+                bytes: std::mem::take(&mut self.bytes),
+                pool: self.pool,
+                plaintext: self.plaintext.clone(),
+                stream: Weak::new(),
+            };
+            let mut free = stream.lock();
+            free.push(used);
+            return;
+        }
         zeroize_buffer(&mut self.bytes[self.plaintext.clone()]);
-        let mut free = self
-            .pool
-            .free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.pool.free.lock();
         if (free.len() + 1) * self.pool.size_bytes <= POOL_BYTES_MAX {
             free.push(std::mem::take(&mut self.bytes));
         }
@@ -122,7 +154,38 @@ mod tests {
 
         let many: Vec<_> = (0..64).map(|_| POOL.take()).collect();
         drop(many);
-        assert_eq!(POOL.free.lock().unwrap().len(), POOL_BYTES_MAX >> 20);
+        assert_eq!(POOL.free.lock().len(), POOL_BYTES_MAX >> 20);
+    }
+
+    #[test]
+    fn a_stream_keeps_its_buffers_until_it_ends_and_leaves_no_plaintext_in_them() {
+        static POOL: Pool = Pool::new(8);
+        static OTHER: Pool = Pool::new(4);
+        let stream = StreamBuffers::default();
+        let mut first = stream.take(&POOL);
+        first.add_plaintext(6);
+        first.fill(7);
+        drop(first);
+
+        let mut again = stream.take(&POOL);
+        assert_eq!(*again, [7; 8], "the same buffer, not yet zeroized");
+        again.add_plaintext(2);
+        assert_eq!(stream.take(&OTHER).len(), 4);
+        drop(again);
+        drop(stream);
+        assert_eq!(*POOL.take(), [0, 0, 0, 0, 0, 0, 7, 7]);
+    }
+
+    #[test]
+    fn a_buffer_that_outlives_its_stream_goes_back_without_plaintext() {
+        static POOL: Pool = Pool::new(8);
+        let stream = StreamBuffers::default();
+        let mut buffer = stream.take(&POOL);
+        drop(stream);
+        buffer.add_plaintext(8);
+        buffer.fill(7);
+        drop(buffer);
+        assert_eq!(*POOL.take(), [0; 8]);
     }
 
     #[test]

@@ -4,15 +4,16 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coffer_durable::sync_folder;
+use coffer_seal::{BlobId, BucketId};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::blobs::blob_pins::Pins;
 use crate::blobs::path::{BLOBS_DIR, path_of};
 use crate::error::{Result, StoreError};
-use crate::record::Id;
 
 /// A cheap handle to one bucket's blobs.
 ///
@@ -25,7 +26,7 @@ pub struct BlobStore {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) bucket: Id,
+    pub(crate) bucket: BucketId,
     /// `BUCKET/blobs`; made with the first blob.
     pub(crate) dir: PathBuf,
     /// Whether the entry of `blobs` in the bucket's folder is known to be durable.
@@ -34,13 +35,13 @@ pub(crate) struct Inner {
     /// writer may just have made it.
     are_durable: [AtomicBool; 256],
     /// Blobs that are being written, or written and not yet committed.
-    in_flight: Mutex<HashSet<Id>>,
+    in_flight: Mutex<HashSet<BlobId>>,
     pins: Mutex<Pins>,
 }
 
 impl BlobStore {
     /// The blobs of the bucket with this id, in its folder `dir`. Touches nothing yet.
-    pub fn new(dir: &Path, bucket: Id) -> Self {
+    pub fn new(dir: &Path, bucket: BucketId) -> Self {
         Self {
             inner: Arc::new(Inner {
                 bucket,
@@ -54,7 +55,7 @@ impl BlobStore {
     }
 
     /// The file of a blob.
-    pub fn path(&self, id: Id) -> PathBuf {
+    pub fn path(&self, id: BlobId) -> PathBuf {
         path_of(&self.inner.dir, id)
     }
 
@@ -69,7 +70,7 @@ impl BlobStore {
 
     /// Removes the files of blobs that nothing refers to any more, each as soon as no reader that
     /// began earlier can need it. One that can't be removed is left to a later sweep.
-    pub async fn remove(&self, ids: Vec<Id>) {
+    pub async fn remove(&self, ids: Vec<BlobId>) {
         let due = self.inner.pins().doom(ids);
         let store = self.inner.clone();
         // A runtime that shuts down leaves them to the sweep, too.
@@ -96,17 +97,15 @@ impl Drop for ReadPin {
 }
 
 impl Inner {
-    pub(crate) fn in_flight(&self) -> MutexGuard<'_, HashSet<Id>> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn in_flight(&self) -> MutexGuard<'_, HashSet<BlobId>> {
+        self.in_flight.lock()
     }
 
     pub(crate) fn pins(&self) -> MutexGuard<'_, Pins> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pins.lock()
     }
 
-    pub(crate) fn unlink(&self, ids: &[Id]) {
+    pub(crate) fn unlink(&self, ids: &[BlobId]) {
         for id in ids {
             match fs::remove_file(path_of(&self.dir, *id)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -119,7 +118,7 @@ impl Inner {
     }
 
     /// Makes the new entry of a blob durable: in its folder, and the folders' own entries.
-    pub(crate) fn sync_entry(&self, id: Id) -> Result<()> {
+    pub(crate) fn sync_entry(&self, id: BlobId) -> Result<()> {
         let path = path_of(&self.dir, id);
         let folder = path.parent().unwrap_or(&self.dir);
         sync_dir(folder)?;
@@ -135,7 +134,7 @@ impl Inner {
         Ok(())
     }
 
-    pub(crate) fn damaged(&self, what: &'static str, blob: Id) -> StoreError {
+    pub(crate) fn damaged(&self, what: &'static str, blob: BlobId) -> StoreError {
         StoreError::Damaged {
             what,
             bucket: self.bucket,

@@ -14,18 +14,17 @@ use std::task::{Poll, ready};
 
 use bytes::Bytes;
 use coffer_seal::limits::CHUNK_BYTES;
-use coffer_seal::{Context, Opener, SecretKey, sealed_bytes};
+use coffer_seal::{BlobId, Context, Opener, SecretKey, sealed_bytes};
 use futures::{FutureExt, Stream};
 use rustix::io::Errno;
 use tokio::task::JoinHandle;
 
-use crate::blobs::buffers::{Buffer, READ, READ_MANY};
+use crate::blobs::buffers::{Buffer, READ, READ_MANY, StreamBuffers};
 use crate::blobs::folder::BlobStore;
 use crate::blobs::sealed_file::{SealedFile, open_cached, open_waiting};
 use crate::database::readers::blocking;
 use crate::error::{Result, StoreError};
 use crate::limits::READERS_MANY;
-use crate::record::Id;
 
 /// How many readers there are, in all buckets.
 static READERS: AtomicUsize = AtomicUsize::new(0);
@@ -39,7 +38,7 @@ impl BlobStore {
     /// this blob under this key.
     pub async fn open(
         &self,
-        id: Id,
+        id: BlobId,
         data_key: &SecretKey,
         plaintext_bytes: u64,
     ) -> Result<BlobReader> {
@@ -57,7 +56,7 @@ impl BlobStore {
         if sealed_bytes(plaintext_bytes) != Some(file_bytes) {
             return Err(store.damaged("blob: its file has another length", id));
         }
-        let context = Context::blob(&store.bucket.0, &id.0);
+        let context = Context::blob(store.bucket, id);
         let opener = Opener::new(data_key, &context, &header, file_bytes)
             .map_err(|_| store.damaged("blob: its header does not open", id))?;
         let source = SealedFile {
@@ -73,6 +72,7 @@ impl BlobStore {
             next_chunk: 0,
             end_chunk: 0,
             plaintext: 0..0,
+            buffers: StreamBuffers::default(),
             waiting: None,
             _counted: Counted,
         };
@@ -89,6 +89,7 @@ pub struct BlobReader {
     end_chunk: u64,
     /// What is still to be given out.
     plaintext: Range<u64>,
+    buffers: StreamBuffers,
     /// A piece that the blocking pool reads.
     waiting: Option<JoinHandle<(Buffer, Result<usize>)>>,
     _counted: Counted,
@@ -155,13 +156,10 @@ impl BlobReader {
             );
         }
         let is_one_of_many = READERS.load(Ordering::Relaxed) >= READERS_MANY;
-        let mut buffer = if is_one_of_many {
-            READ_MANY.take()
-        } else {
-            READ.take()
-        };
+        let pool = if is_one_of_many { &READ_MANY } else { &READ };
+        let mut buffer = self.buffers.take(pool);
         let piece = self.piece(&buffer);
-        buffer.set_plaintext(0..(piece.end - piece.start) as usize * CHUNK_BYTES);
+        buffer.add_plaintext((piece.end - piece.start) as usize * CHUNK_BYTES);
         match self.source.open_cached(piece.clone(), &mut buffer) {
             Ok(0) => {}
             opened => return Poll::Ready((buffer, opened)),

@@ -9,20 +9,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use coffer_seal::Opener;
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
+use coffer_seal::{BlobId, Opener};
 use rustix::fs::{Advice, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::blobs::folder::Inner;
 use crate::error::{Result, StoreError};
 use crate::limits::SCRATCH_CHUNKS;
-use crate::record::Id;
 
 /// An open blob, shared by its reader and the job that reads for it.
 pub(crate) struct SealedFile {
     pub(crate) store: Arc<Inner>,
-    pub(crate) id: Id,
+    pub(crate) id: BlobId,
     pub(crate) file: File,
     pub(crate) opener: Opener,
     /// The file system can't tell what is in the cache: all reads go to the blocking pool.

@@ -4,12 +4,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use coffer_seal::BlobId;
+
 use crate::blobs::folder::{BlobStore, Inner};
 use crate::blobs::path::id_of;
 use crate::catalog::open::Catalog;
 use crate::database::readers::blocking;
 use crate::error::{Result, StoreError};
-use crate::record::Id;
 
 /// What a sweep found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,13 +65,13 @@ impl BlobStore {
         Ok(swept)
     }
 
-    fn is_idle(&self, id: &Id) -> bool {
+    fn is_idle(&self, id: &BlobId) -> bool {
         !self.inner.in_flight().contains(id) && !self.inner.pins().is_doomed(id)
     }
 }
 
 struct Found {
-    id: Id,
+    id: BlobId,
     bytes: u64,
 }
 

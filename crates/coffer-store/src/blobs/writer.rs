@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
-use coffer_seal::{Context, SealError, Sealer, SecretKey, random_bytes};
+use coffer_seal::{BlobId, Context, SealError, Sealer, SecretKey};
 use tokio::sync::oneshot;
 
 use crate::blobs::buffers::{Buffer, WRITE, WRITE_MANY};
@@ -21,7 +21,6 @@ use crate::database::readers::blocking;
 use crate::error::{Result, StoreError};
 use crate::free_space;
 use crate::limits::WRITERS_MANY;
-use crate::record::Id;
 
 /// How many writers there are, in all buckets.
 static WRITERS: AtomicUsize = AtomicUsize::new(0);
@@ -33,7 +32,7 @@ impl BlobStore {
     /// # Errors
     /// None so far; what the disk says comes from the writer.
     pub fn create(&self, data_key: &SecretKey) -> Result<BlobWriter> {
-        let id = Id(random_bytes());
+        let id = BlobId::random();
         self.inner.in_flight().insert(id);
         let in_flight = Arc::new(InFlight {
             store: self.inner.clone(),
@@ -41,7 +40,7 @@ impl BlobStore {
             has_file: AtomicBool::new(false),
             is_in_doubt: AtomicBool::new(false),
         });
-        let sealer = Sealer::new(data_key, &Context::blob(&self.inner.bucket.0, &id.0));
+        let sealer = Sealer::new(data_key, &Context::blob(self.inner.bucket, id));
         let is_one_of_many = WRITERS.fetch_add(1, Ordering::Relaxed) >= WRITERS_MANY;
         let mut out = if is_one_of_many {
             WRITE_MANY.take()
@@ -83,7 +82,7 @@ pub struct BlobWriter {
 
 impl BlobWriter {
     /// The blob's id.
-    pub fn id(&self) -> Id {
+    pub fn id(&self) -> BlobId {
         self.in_flight.id
     }
 
@@ -207,7 +206,7 @@ pub struct FinishedBlob {
 
 impl FinishedBlob {
     /// The blob's id.
-    pub fn id(&self) -> Id {
+    pub fn id(&self) -> BlobId {
         self.in_flight.id
     }
 
@@ -235,7 +234,7 @@ impl FinishedBlob {
 #[derive(Debug)]
 struct InFlight {
     store: Arc<Inner>,
-    id: Id,
+    id: BlobId,
     has_file: AtomicBool,
     /// Whether it stays one that no sweep touches.
     is_in_doubt: AtomicBool,

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::catalog::open::Catalog;
 use crate::catalog::tables::columns::decode_u64;
+use crate::database::connections::Connections;
 use crate::error::{Result, StoreError};
 
 /// How much a bucket holds.
@@ -38,6 +39,35 @@ impl Catalog {
     /// format 1 that is opened for reading only.
     pub async fn commit_count(&self) -> Result<u64> {
         self.point(commit_count_of).await
+    }
+
+    /// Looks whether its file is still the one that was opened, and, where it was written since
+    /// this was last asked, how many commits it has for who opens it anew: fewer than it had, where
+    /// an older one was written over it.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`]; as any read.
+    pub async fn look_at_file(&self) -> Result<Option<u64>> {
+        let look = |connections: &Connections| {
+            connections.assure_own_file()?;
+            if !connections.was_written() {
+                return Ok(None);
+            }
+            commit_count_of(&connections.open_read_only()?).map(Some)
+        };
+        self.past(look).await
+    }
+
+    /// The newest commit that was made since the catalog was opened, also where its file is another
+    /// one by now; 0 when there is none.
+    pub fn last_commit(&self) -> u64 {
+        self.connections().last_commit()
+    }
+
+    /// Has nothing more read or written: its file was found to be an older one.
+    pub fn refuse_older(&self) {
+        self.connections()
+            .replaced("it has fewer commits than it had");
     }
 
     /// Raises the count of commits to this at least: of an older state that is gone on from, so

@@ -4,6 +4,7 @@
 //! that is completed. It tells what was answered, not what is there: the object may have been
 //! replaced or deleted since. No name stands in it, only a digest of what was asked.
 
+use coffer_seal::UploadId;
 use rusqlite::params;
 
 use crate::catalog::open::Catalog;
@@ -12,7 +13,7 @@ use crate::catalog::tables::rows::text_or_null;
 use crate::database::write_session::Session;
 use crate::error::Result;
 use crate::limits::FINISHED_KEPT_MS;
-use crate::record::{Checksum, CompletedObject, Id};
+use crate::record::{Checksum, CompletedObject};
 
 /// What was answered when an upload was completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl Catalog {
     /// `now_ms`. None where it was completed by another one, or not at all.
     pub async fn finished_upload(
         &self,
-        id: &Id,
+        id: &UploadId,
         request: &[u8; 32],
         now_ms: i64,
     ) -> Result<Option<FinishedUpload>> {
@@ -61,7 +62,7 @@ impl Catalog {
 /// was noted more than a day before.
 pub(crate) fn note(
     session: &Session,
-    id: &Id,
+    id: &UploadId,
     object: &CompletedObject,
     size_bytes: i64,
 ) -> Result<()> {

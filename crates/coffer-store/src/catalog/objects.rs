@@ -1,6 +1,7 @@
 //! Objects as they are put into a catalog and deleted from it.
 
 use bytes::Bytes;
+use coffer_seal::BlobId;
 use rusqlite::params;
 
 use crate::catalog::open::Catalog;
@@ -8,13 +9,13 @@ use crate::catalog::tables::columns::decode_id;
 use crate::catalog::tables::rows::{ObjectRow, store_blob};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
-use crate::record::{Id, NewContent, NewObject, ObjectName, Precondition};
+use crate::record::{NewContent, NewObject, ObjectName, Precondition};
 
 /// What became of a put.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutOutcome {
     /// Blobs that nothing refers to any more: their files may go.
-    pub replaced: Vec<Id>,
+    pub replaced: Vec<BlobId>,
 }
 
 /// What became of a delete.
@@ -23,7 +24,7 @@ pub struct DeleteOutcome {
     /// Whether there was an object.
     pub existed: bool,
     /// Blobs that nothing refers to any more: their files may go.
-    pub freed: Vec<Id>,
+    pub freed: Vec<BlobId>,
 }
 
 impl Catalog {
@@ -120,7 +121,7 @@ pub(crate) fn make_room(
     session: &Session,
     there: Option<&There>,
     for_inline: bool,
-) -> Result<(i64, Vec<Id>)> {
+) -> Result<(i64, Vec<BlobId>)> {
     match there {
         // New bytes will overwrite the old ones in their row.
         Some(there) if there.is_inline && for_inline => Ok((there.id, Vec::new())),
@@ -177,7 +178,7 @@ fn put(
 }
 
 /// What a put frees, never its own blob: not even if it should find what it has put itself.
-fn without(mut replaced: Vec<Id>, content: &NewContent) -> Vec<Id> {
+fn without(mut replaced: Vec<BlobId>, content: &NewContent) -> Vec<BlobId> {
     if let NewContent::Blob(own) = content {
         replaced.retain(|id| *id != own.id);
     }
@@ -206,7 +207,7 @@ fn delete(
     })
 }
 
-fn remove_content(session: &Session, there: &There) -> Result<Vec<Id>> {
+fn remove_content(session: &Session, there: &There) -> Result<Vec<BlobId>> {
     let mut freed = Vec::new();
     if there.is_inline {
         session
@@ -219,6 +220,7 @@ fn remove_content(session: &Session, there: &There) -> Result<Vec<Id>> {
         while let Some(row) = rows.next()? {
             freed.push(decode_id(
                 row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?,
+                BlobId,
             )?);
         }
         session

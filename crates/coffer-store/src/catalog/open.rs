@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use coffer_seal::SecretKey;
+use coffer_seal::{BucketId, SecretKey};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::catalog::tables::columns::decode_u64;
@@ -17,7 +17,6 @@ use crate::database::readers::{Readers, blocking};
 use crate::database::sealed::Database;
 use crate::database::write_session::Session;
 use crate::error::{NO_BUCKET, Result, StoreError};
-use crate::record::Id;
 
 /// The file in a bucket's folder.
 pub const CATALOG_FILE: &str = "catalog.db";
@@ -41,12 +40,13 @@ pub struct Catalog {
 type OnDamage = Box<dyn Fn(&StoreError) + Send + Sync>;
 
 struct Inner {
-    bucket: Id,
+    bucket: BucketId,
     bucket_name: String,
     is_in_doubt: bool,
     /// `None` when opened for reading only.
     writer: Option<Writer>,
     readers: Readers,
+    connections: Arc<Connections>,
     /// Who is told of damage.
     on_damage: OnceLock<OnDamage>,
 }
@@ -126,7 +126,7 @@ impl Catalog {
                 let newest = Newest::open(dir);
                 is_in_doubt |= is_behind(dir, &connection, &newest)?;
                 Some(Writer::new(
-                    connections,
+                    connections.clone(),
                     readers.clone(),
                     connection,
                     newest,
@@ -145,6 +145,7 @@ impl Catalog {
                 is_in_doubt,
                 writer,
                 readers,
+                connections,
                 on_damage: OnceLock::new(),
             }),
         })
@@ -241,6 +242,7 @@ impl Catalog {
         T: Send + 'static,
         F: FnMut(&Session) -> Result<T> + Send + 'static,
     {
+        self.inner.connections.refuse_replaced()?;
         self.told(self.writer()?.write(adds, work).await)
     }
 
@@ -249,6 +251,7 @@ impl Catalog {
     }
 
     pub(crate) async fn point<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.inner.connections.refuse_replaced()?;
         self.told(self.inner.readers.point(read).await)
     }
 
@@ -257,6 +260,7 @@ impl Catalog {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
+        self.inner.connections.refuse_replaced()?;
         self.told(self.inner.readers.long(read).await)
     }
 
@@ -267,6 +271,7 @@ impl Catalog {
         T: Send + 'static,
         F: FnOnce(&Connections) -> Result<T> + Send + 'static,
     {
+        self.inner.connections.refuse_replaced()?;
         self.told(self.inner.readers.past(read).await)
     }
 
@@ -281,8 +286,12 @@ impl Catalog {
         })
     }
 
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.inner.connections
+    }
+
     /// The bucket, as its folder is called.
-    pub(crate) fn bucket(&self) -> Id {
+    pub(crate) fn bucket(&self) -> BucketId {
         self.inner.bucket
     }
 }
@@ -332,7 +341,7 @@ fn upgrade(connection: &Connection) -> Result<()> {
 }
 
 /// The folder of a bucket bears its id; one of another name (a copy, a test) has none to tell.
-fn bucket_of(dir: &Path) -> Id {
+fn bucket_of(dir: &Path) -> BucketId {
     let name = dir.file_name().and_then(|name| name.to_str());
-    name.and_then(Id::from_hex).unwrap_or(NO_BUCKET)
+    name.and_then(BucketId::from_hex).unwrap_or(NO_BUCKET)
 }

@@ -4,6 +4,7 @@
 //! commit changes few pages for many keys. Between a few dozen and the next it pauses, and ends at
 //! once when another write waits.
 
+use coffer_seal::{BlobId, UploadId};
 use rusqlite::{Connection, params};
 
 use crate::catalog::open::Catalog;
@@ -12,7 +13,7 @@ use crate::catalog::tables::rows::row_limit;
 use crate::database::write_session::Session;
 use crate::error::Result;
 use crate::limits::{REPLACE_REST, REWRAP_MAX};
-use crate::record::{Id, WrappedKey};
+use crate::record::WrappedKey;
 
 /// Where in a catalog a wrapped data key is. Uploads' parts come first, then objects' blobs: a part
 /// that becomes an object's meanwhile is met there, or has the new generation already.
@@ -21,7 +22,7 @@ pub enum KeyPlace {
     /// A part of an upload under way.
     Part {
         /// Of which upload.
-        upload_id: Id,
+        upload_id: UploadId,
         /// Its number.
         number: u32,
     },
@@ -39,7 +40,7 @@ pub enum KeyPlace {
 impl KeyPlace {
     /// Before all others.
     pub const FIRST: Self = Self::Part {
-        upload_id: Id([0; 16]),
+        upload_id: UploadId([0; 16]),
         number: 0,
     };
 
@@ -56,7 +57,7 @@ pub struct HeldKey {
     /// Where.
     pub place: KeyPlace,
     /// Whose.
-    pub blob_id: Id,
+    pub blob_id: BlobId,
     /// Of the bucket's key that wrapped it.
     pub generation: u32,
     /// The key, wrapped.
@@ -154,7 +155,7 @@ fn replace(session: &Session, key: &HeldKey, generation: u32) -> Result<()> {
 fn next_parts(
     connection: &Connection,
     generation: u32,
-    upload_id: &Id,
+    upload_id: &UploadId,
     number: u32,
 ) -> Result<Vec<HeldKey>> {
     let mut statement = connection.prepare_cached(
@@ -167,7 +168,7 @@ fn next_parts(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let place = KeyPlace::Part {
-            upload_id: Id(row.get(3)?),
+            upload_id: UploadId(row.get(3)?),
             number: row.get(4)?,
         };
         found.push(held(row, place)?);
@@ -214,7 +215,7 @@ fn held(row: &rusqlite::Row<'_>, place: KeyPlace) -> Result<HeldKey> {
     };
     Ok(HeldKey {
         place,
-        blob_id: decode_id(blob(0)?)?,
+        blob_id: decode_id(blob(0)?, BlobId)?,
         generation: row.get(1)?,
         wrapped_key: decode_wrapped_key(blob(2)?)?,
     })

@@ -1,5 +1,6 @@
 //! Multipart uploads under way, and what they become.
 
+use coffer_seal::{BlobId, UploadId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::catalog::delimiter::{Delimiter, end_of};
@@ -17,7 +18,7 @@ use crate::catalog::tables::rows::{
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::limits::LIST_MAX;
-use crate::record::{CompletedObject, Id, Part, Precondition, Upload, UploadsPage, UploadsQuery};
+use crate::record::{CompletedObject, Part, Precondition, Upload, UploadsPage, UploadsQuery};
 
 impl Catalog {
     /// Begins an upload. Durable when this returns.
@@ -42,7 +43,7 @@ impl Catalog {
     }
 
     /// An upload under way.
-    pub async fn upload(&self, id: &Id) -> Result<Option<Upload>> {
+    pub async fn upload(&self, id: &UploadId) -> Result<Option<Upload>> {
         self.point(|connection| find_upload(connection, id)).await
     }
 
@@ -59,7 +60,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`StoreError::NoSuchUpload`].
-    pub async fn put_part(&self, upload_id: Id, part: Part) -> Result<Option<Id>> {
+    pub async fn put_part(&self, upload_id: UploadId, part: Part) -> Result<Option<BlobId>> {
         self.add(move |session| {
             require_upload(session, &upload_id)?;
             let replaced = session
@@ -87,14 +88,14 @@ impl Catalog {
                 session.note_removed();
             }
             // Never its own, not even if it should find what it has put itself.
-            Ok(replaced.map(Id).filter(|id| *id != part.blob.id))
+            Ok(replaced.map(BlobId).filter(|id| *id != part.blob.id))
         })
         .await
     }
 
     /// Parts of an upload with numbers above `after`, ascending; at most [`LIST_MAX`] + 1, so that
     /// a page can tell whether there is more. None when there is no such upload.
-    pub async fn parts(&self, upload_id: &Id, after: u32, limit: usize) -> Result<Vec<Part>> {
+    pub async fn parts(&self, upload_id: &UploadId, after: u32, limit: usize) -> Result<Vec<Part>> {
         let upload_id = *upload_id;
         self.long(move |connection| {
             let mut statement = connection.prepare_cached(concat!(
@@ -123,7 +124,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`StoreError::NoSuchUpload`].
-    pub async fn abort_upload(&self, id: &Id) -> Result<Vec<Id>> {
+    pub async fn abort_upload(&self, id: &UploadId) -> Result<Vec<BlobId>> {
         let id = *id;
         self.write(move |session| {
             require_upload(session, &id)?;
@@ -132,7 +133,7 @@ impl Catalog {
             let mut rows = statement.query([id.0])?;
             let mut freed = Vec::new();
             while let Some(row) = rows.next()? {
-                freed.push(Id(row.get(0)?));
+                freed.push(BlobId(row.get(0)?));
             }
             remove(session, &id)?;
             Ok(freed)
@@ -148,7 +149,7 @@ impl Catalog {
     /// [`StoreError::PartChanged`], [`StoreError::PreconditionFailed`].
     pub async fn complete_upload(
         &self,
-        id: &Id,
+        id: &UploadId,
         object: CompletedObject,
         precondition: Precondition,
     ) -> Result<PutOutcome> {
@@ -160,7 +161,7 @@ impl Catalog {
 
 fn complete(
     session: &Session,
-    upload_id: &Id,
+    upload_id: &UploadId,
     object: &CompletedObject,
     precondition: &Precondition,
 ) -> Result<PutOutcome> {
@@ -199,7 +200,7 @@ fn complete(
 /// All parts of an upload in the order of their numbers, and whether the object is to have each.
 fn named_parts(
     session: &Session,
-    upload_id: &Id,
+    upload_id: &UploadId,
     object: &CompletedObject,
 ) -> Result<Vec<(Part, bool)>> {
     let mut statement = session.prepare_cached(concat!(
@@ -268,7 +269,7 @@ fn list(connection: &Connection, query: &UploadsQuery) -> Result<UploadsPage> {
 /// The least name and id that come after `after`.
 fn first_upload(
     delimiter: &Delimiter<'_>,
-    after: Option<&(String, Option<Id>)>,
+    after: Option<&(String, Option<UploadId>)>,
 ) -> (Vec<u8>, Vec<u8>) {
     match after {
         Some((name, Some(id))) if delimiter.fold(name).is_none() => {
@@ -289,7 +290,7 @@ fn first_upload(
     }
 }
 
-fn find_upload(connection: &Connection, id: &Id) -> Result<Option<Upload>> {
+fn find_upload(connection: &Connection, id: &UploadId) -> Result<Option<Upload>> {
     let mut statement = connection.prepare_cached(
         "SELECT name, upload_id, started_ms, checksum, details, tags FROM upload
          WHERE upload_id = ?",
@@ -298,7 +299,7 @@ fn find_upload(connection: &Connection, id: &Id) -> Result<Option<Upload>> {
     rows.next()?.map(read_upload).transpose()
 }
 
-fn require_upload(session: &Session, id: &Id) -> Result<()> {
+fn require_upload(session: &Session, id: &UploadId) -> Result<()> {
     let mut statement = session.prepare_cached("SELECT 1 FROM upload WHERE upload_id = ?")?;
     if statement.exists([id.0])? {
         Ok(())
@@ -308,7 +309,7 @@ fn require_upload(session: &Session, id: &Id) -> Result<()> {
 }
 
 /// Removes an upload and its parts from the tables.
-fn remove(session: &Session, id: &Id) -> Result<()> {
+fn remove(session: &Session, id: &UploadId) -> Result<()> {
     session
         .prepare_cached("DELETE FROM part WHERE upload_id = ?")?
         .execute([id.0])?;
@@ -322,7 +323,10 @@ fn remove(session: &Session, id: &Id) -> Result<()> {
 fn read_upload(row: &Row<'_>) -> Result<Upload> {
     Ok(Upload {
         name: read_name(row)?,
-        id: decode_id(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?,
+        id: decode_id(
+            row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?,
+            UploadId,
+        )?,
         started_ms: row.get(2)?,
         checksum: text_or_null(row, 3)?
             .map(decode_checksum_type)

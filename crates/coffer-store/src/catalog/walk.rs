@@ -1,5 +1,6 @@
 //! Walks over all of a catalog, page by page, for verification and for reclaiming.
 
+use coffer_seal::{BlobId, UploadId};
 use rusqlite::{Connection, params};
 
 use crate::catalog::delimiter::just_after;
@@ -10,7 +11,7 @@ use crate::catalog::tables::rows::{BLOB_COLUMNS, blob_columns, read_inline, read
 use crate::catalog::uploads::read_part;
 use crate::error::{Result, StoreError};
 use crate::limits::{INLINE_MAX_BYTES, WALK_PAGE};
-use crate::record::{Content, Id, ObjectName, WalkedObject, WalkedPart};
+use crate::record::{Content, ObjectName, WalkedObject, WalkedPart};
 
 impl Catalog {
     /// The next objects in the order of their names, each with all of its blobs, or its bytes.
@@ -30,7 +31,7 @@ impl Catalog {
     /// The next parts of uploads under way, in the order of upload ids and numbers.
     pub async fn parts_after(
         &self,
-        after: Option<(Id, u32)>,
+        after: Option<(UploadId, u32)>,
         limit: usize,
     ) -> Result<Vec<WalkedPart>> {
         let (id, number) = after.map_or((Vec::new(), 0), |(id, number)| (id.0.to_vec(), number));
@@ -49,7 +50,7 @@ impl Catalog {
                 let name: Vec<u8> = row.get(BLOB_COLUMNS + 4)?;
                 let name = String::from_utf8(name).ok().and_then(ObjectName::new);
                 parts.push(WalkedPart {
-                    upload_id: Id(row.get(BLOB_COLUMNS + 3)?),
+                    upload_id: UploadId(row.get(BLOB_COLUMNS + 3)?),
                     name: name.ok_or_else(StoreError::damaged_catalog)?,
                     part: read_part(row)?,
                 });
@@ -70,7 +71,7 @@ impl Catalog {
     }
 
     /// The next ids of blobs that objects or parts refer to, ascending.
-    pub async fn blob_ids(&self, after: Option<Id>, limit: usize) -> Result<Vec<Id>> {
+    pub async fn blob_ids(&self, after: Option<BlobId>, limit: usize) -> Result<Vec<BlobId>> {
         let after = after.map_or(Vec::new(), |id| id.0.to_vec());
         self.long(move |connection| {
             let mut statement = connection.prepare_cached(
@@ -83,6 +84,7 @@ impl Catalog {
             while let Some(row) = rows.next()? {
                 ids.push(decode_id(
                     row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?,
+                    BlobId,
                 )?);
             }
             Ok(ids)
@@ -91,12 +93,12 @@ impl Catalog {
     }
 
     /// Whether an object or a part refers to this blob.
-    pub async fn contains_blob(&self, id: &Id) -> Result<bool> {
+    pub async fn contains_blob(&self, id: &BlobId) -> Result<bool> {
         self.point(|connection| contains_blob(connection, id)).await
     }
 
     /// Those of `ids` that nothing refers to.
-    pub(crate) async fn without_blob(&self, ids: Vec<Id>) -> Result<Vec<Id>> {
+    pub(crate) async fn without_blob(&self, ids: Vec<BlobId>) -> Result<Vec<BlobId>> {
         self.long(move |connection| {
             let mut orphans = Vec::new();
             for id in ids {
@@ -110,7 +112,7 @@ impl Catalog {
     }
 }
 
-fn contains_blob(connection: &Connection, id: &Id) -> Result<bool> {
+fn contains_blob(connection: &Connection, id: &BlobId) -> Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT EXISTS(SELECT 1 FROM blob WHERE blob_id = ?1)
              OR EXISTS(SELECT 1 FROM part WHERE blob_id = ?1)",

@@ -1,12 +1,16 @@
-//! How a catalog's connections come to be, for as long as it is open.
+//! How a catalog's connections come to be, for as long as it is open, and whether its file is
+//! still the one that was opened.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use coffer_seal::SecretKey;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
+use crate::database::doubt::keep_in_doubt;
 use crate::database::log::DurableCopy;
 use crate::database::sealed::Database;
 use crate::error::{Result, StoreError};
@@ -19,6 +23,14 @@ pub(crate) struct Connections {
     is_still: bool,
     /// Whether what is in the log may not be on the disk.
     is_log_in_doubt: AtomicBool,
+    /// The newest commit of this process's; 0 before the first.
+    last_commit: AtomicU64,
+    /// Device and inode of the file, where they could be told.
+    identity: Option<(u64, u64)>,
+    /// When the file was last written, as of the last look at it, in nanoseconds.
+    written: Mutex<Option<(i64, i64)>>,
+    /// Whether the file was found to be another one.
+    is_replaced: AtomicBool,
     /// SQLCipher holds the same key in every connection for as long.
     key: Mutex<Option<SecretKey>>,
 }
@@ -26,6 +38,10 @@ pub(crate) struct Connections {
 impl Connections {
     pub(crate) fn new(database: Database, path: PathBuf, key: SecretKey, is_still: bool) -> Self {
         Self {
+            last_commit: AtomicU64::new(0),
+            identity: identity(&path),
+            written: Mutex::new(None),
+            is_replaced: AtomicBool::new(false),
             database,
             path,
             is_still,
@@ -41,8 +57,7 @@ impl Connections {
 
     /// A durable copy of the log, if that is in doubt.
     pub(crate) fn copy_log_in_doubt(&self) -> Result<Option<DurableCopy>> {
-        let is_in_doubt = self.is_log_in_doubt.load(Ordering::Acquire);
-        is_in_doubt
+        self.is_log_in_doubt()
             .then(|| DurableCopy::make(&self.path))
             .transpose()
     }
@@ -59,11 +74,77 @@ impl Connections {
         self.is_log_in_doubt.store(true, Ordering::Release);
     }
 
+    /// Whether what is in the log may not be on the disk.
+    pub(crate) fn is_log_in_doubt(&self) -> bool {
+        self.is_log_in_doubt.load(Ordering::Acquire)
+    }
+
     /// A connection for reading only.
     pub(crate) fn open_read_only(&self) -> Result<Connection> {
         match self.is_still {
             true => self.database.open_read_only(&self.path, &self.key()?),
             false => self.database.open_beside(&self.path, &self.key()?),
+        }
+    }
+
+    /// Remembers a commit that is durable.
+    pub(crate) fn committed(&self, count: u64) {
+        self.last_commit.store(count, Ordering::Release);
+    }
+
+    /// The newest commit of this process's, whatever has become of the file; 0 when there is none.
+    pub(crate) fn last_commit(&self) -> u64 {
+        self.last_commit.load(Ordering::Acquire)
+    }
+
+    /// Makes sure that the file in its place is the one that was opened.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`] from the time on that it was not.
+    pub(crate) fn assure_own_file(&self) -> Result<()> {
+        if self.identity.is_none() || self.identity == identity(&self.path) {
+            return self.refuse_replaced();
+        }
+        if self.is_closed() {
+            return Err(StoreError::Closed);
+        }
+        self.replaced("another file is in its place");
+        Err(StoreError::Replaced)
+    }
+
+    /// Whether the file was written since this was asked last, by whomever.
+    pub(crate) fn was_written(&self) -> bool {
+        let metadata = fs::metadata(&self.path).ok();
+        let now = metadata.map(|metadata| (metadata.mtime(), metadata.mtime_nsec()));
+        let mut written = self.written.lock();
+        std::mem::replace(&mut *written, now) != now
+    }
+
+    /// Nothing is read or written any more, for the file is another one, or an older one.
+    pub(crate) fn replaced(&self, how: &'static str) {
+        if self.is_replaced.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let path = self.path.display();
+        tracing::error!(
+            %path,
+            how,
+            "ROLLBACK: a catalog was replaced while it was open: its bucket is not served until \
+             the server is started again, with the newest copy in its place"
+        );
+        let dir = self.path.parent().unwrap_or(Path::new("/"));
+        let why = format!("its catalog was replaced while the server had it open: {how}");
+        if let Err(error) = keep_in_doubt(dir, &why) {
+            tracing::warn!(%path, %error, "that a bucket is in doubt could not be noted");
+        }
+    }
+
+    /// # Errors
+    /// [`StoreError::Replaced`] once that was noticed.
+    pub(crate) fn refuse_replaced(&self) -> Result<()> {
+        match self.is_replaced.load(Ordering::Acquire) {
+            true => Err(StoreError::Replaced),
+            false => Ok(()),
         }
     }
 
@@ -73,20 +154,22 @@ impl Connections {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().is_none()
+        self.key.lock().is_none()
     }
 
     /// Lets go of the key: from now on everything answers [`StoreError::Closed`].
     pub(crate) fn close(&self) {
-        self.lock().take();
+        self.key.lock().take();
     }
 
     /// The key, while it is open.
     pub(crate) fn key(&self) -> Result<SecretKey> {
-        self.lock().clone().ok_or(StoreError::Closed)
+        self.key.lock().clone().ok_or(StoreError::Closed)
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Option<SecretKey>> {
-        self.key.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Device and inode of a file, where they can be told.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }

@@ -18,10 +18,10 @@ use crate::error::{Result, StoreError};
 
 /// In a bucket's folder: the number of the newest commit (8 bytes, big-endian), and the same with
 /// every bit turned.
-const NEWEST_FILE: &str = "catalog.newest";
+pub(crate) const NEWEST_FILE: &str = "catalog.newest";
 
 /// In a bucket's folder: there as long as the bucket is in doubt. Its text says why.
-const DOUBT_FILE: &str = "catalog.in-doubt";
+pub(crate) const DOUBT_FILE: &str = "catalog.in-doubt";
 
 /// The note of the newest commit. It may lag behind, after a power cut and where it can't be
 /// written; it never runs ahead.

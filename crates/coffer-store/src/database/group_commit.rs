@@ -18,10 +18,11 @@
 //! changed under one, and SQLCipher seals these copies.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -85,7 +86,7 @@ impl Writer {
 
     /// Empties the log soon, for what a killed process left in it may show what it removed.
     pub(crate) fn tidy_soon(&self) {
-        if let Some(session) = &*self.0.session() {
+        if let Some(session) = &*self.0.session.lock() {
             session.note_removed();
         }
         self.0.tidy_after(TIDY_AFTER);
@@ -95,7 +96,7 @@ impl Writer {
     pub(crate) async fn copy_log(&self) {
         let shared = self.0.clone();
         let copy = move || {
-            if let Some(session) = &*shared.session() {
+            if let Some(session) = &*shared.session.lock() {
                 shared.readers.committed();
                 session.make_space();
             }
@@ -125,7 +126,7 @@ impl Writer {
 
     fn enqueue(&self, write: Box<dyn Write>) -> Result<()> {
         let start = {
-            let mut queue = self.0.queue();
+            let mut queue = self.0.queue.lock();
             if queue.closed {
                 return Err(StoreError::Closed);
             }
@@ -145,36 +146,37 @@ impl Writer {
     /// Within a write that takes long: leaves the processor to others for `time`. Not while anybody
     /// waits for the write to end. Blocks.
     pub(crate) fn rest(&self, time: Duration) {
-        let mut queue = self.0.queue();
+        let mut queue = self.0.queue.lock();
         if queue.group_count > 1 {
             return;
         }
         queue.enough = 1;
         let is_alone = |queue: &mut Queue| queue.waiting.is_empty() && !queue.closed;
-        let waited = self.0.gathered.wait_timeout_while(queue, time, is_alone);
-        waited.unwrap_or_else(PoisonError::into_inner).0.enough = 0;
+        let gathered = &self.0.gathered;
+        gathered.wait_while_for(&mut queue, is_alone, time);
+        queue.enough = 0;
     }
 
     /// Takes no more writes, ends those queued, copies the log into the database and lets go of
     /// the connection. Blocks.
     pub(crate) fn close(&self) {
-        self.0.queue().closed = true;
+        self.0.queue.lock().closed = true;
         self.0.gathered.notify_one();
         self.0.drain();
-        if let Some(session) = self.0.session().take() {
+        if let Some(session) = self.0.session.lock().take() {
             session.finish();
         }
     }
 
     /// Refuses what is queued and lets go of the connection, after the commit under way. Blocks.
     pub(crate) fn abandon(&self) {
-        let mut queue = self.0.queue();
+        let mut queue = self.0.queue.lock();
         queue.closed = true;
         queue.waiting.clear();
         drop(queue);
         self.0.gathered.notify_one();
         self.0.connections.close();
-        if let Some(session) = self.0.session().take() {
+        if let Some(session) = self.0.session.lock().take() {
             session.abandon();
         }
     }
@@ -183,7 +185,7 @@ impl Writer {
 impl Shared {
     /// Commits group after group until nothing is queued.
     fn drain(self: &Arc<Self>) {
-        let mut session = self.session();
+        let mut session = self.session.lock();
         let broken = OnPanic(self);
         let mut batch = Vec::with_capacity(BATCH_MAX);
         let mut last_count = 0;
@@ -231,7 +233,7 @@ impl Shared {
     }
 
     fn tidy(self: &Arc<Self>) {
-        let session = self.session();
+        let session = self.session.lock();
         // Before the work: what is removed after it asks for the next time.
         self.is_tidying.store(false, Ordering::Release);
         // Idle readers let go, and those that begin then find all pages in the database.
@@ -249,14 +251,12 @@ impl Shared {
     /// Waits a moment for those who have just been answered: they are likely to write again, and
     /// one commit for all is cheaper than two for the halves that would otherwise take turns.
     fn gather(&self, last_count: usize) -> MutexGuard<'_, Queue> {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         if last_count > 1 {
             queue.enough = BATCH_MAX.min(queue.waiting.len() + last_count);
             let gathering = |queue: &mut Queue| queue.waiting.len() < queue.enough && !queue.closed;
-            let waited = self
-                .gathered
-                .wait_timeout_while(queue, LINGER_MAX, gathering);
-            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.gathered
+                .wait_while_for(&mut queue, gathering, LINGER_MAX);
             queue.enough = 0;
         }
         queue
@@ -314,6 +314,7 @@ impl Shared {
 
     /// [`StoreError::InDoubt`] when it may stand; after every other error it certainly does not.
     fn commit(&self, session: &mut Option<Session>, batch: &mut [Box<dyn Write>]) -> Result<()> {
+        self.connections.assure_own_file()?;
         let current = match session {
             Some(session) => session,
             None => session.insert(self.reopen()?),
@@ -325,6 +326,7 @@ impl Shared {
             Ok(()) => {
                 if let Ok(count) = current.commit_count() {
                     self.newest.write(count);
+                    self.connections.committed(count);
                 }
             }
             Err(StoreError::InDoubt) => {
@@ -358,16 +360,6 @@ impl Shared {
         };
         Session::new(self.connections.open()?)
     }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        // Only whole steps are made under this lock.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn session(&self) -> MutexGuard<'_, Option<Session>> {
-        // After a panic the queue is closed; see `OnPanic`.
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Closes the queue when a write panics, for the state of the transaction is then unknown. What
@@ -376,7 +368,7 @@ struct OnPanic<'a>(&'a Shared);
 
 impl Drop for OnPanic<'_> {
     fn drop(&mut self) {
-        let mut queue = self.0.queue();
+        let mut queue = self.0.queue.lock();
         queue.closed = true;
         queue.waiting.clear();
     }

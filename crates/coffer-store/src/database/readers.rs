@@ -6,9 +6,10 @@
 //! reads what is past, and no idle reader holds the log.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, InterruptHandle};
 use tokio::runtime::Handle;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
@@ -120,7 +121,7 @@ impl Readers {
     pub(crate) fn committed(&self) {
         self.0.commit_count.fetch_add(1, Ordering::AcqRel);
         // One whose transaction does not end is of no use any more.
-        self.0.lock_idle().retain_mut(|reader| reader.end().is_ok());
+        self.0.idle.lock().retain_mut(|reader| reader.end().is_ok());
     }
 
     /// Waits for those who read and lets go of all connections. Others read again when what is
@@ -132,7 +133,7 @@ impl Readers {
         runtime.block_on(async {
             let points = self.0.points.acquire_many(POINT_READERS_MAX as u32).await;
             let longs = self.0.longs.acquire_many(LONG_READERS_MAX as u32).await;
-            self.0.lock_idle().clear();
+            self.0.idle.lock().clear();
             // When they are closed, no one reads any more either.
             Ok(Paused {
                 _points: points.ok(),
@@ -149,7 +150,7 @@ impl Readers {
         self.0.points.close();
         self.0.longs.close();
         drop((points, longs));
-        self.0.lock_idle().clear();
+        self.0.idle.lock().clear();
     }
 
     /// As [`close`](Self::close), but cuts long reads off.
@@ -162,7 +163,7 @@ impl Readers {
                 () = tokio::time::sleep(INTERRUPT_EVERY) => {}
             }
             // Again and again, for it does nothing to a read that is just between two statements.
-            for read in &*self.0.lock_long_reads() {
+            for read in &*self.0.long_reads.lock() {
                 read.interrupt();
             }
         }
@@ -178,7 +179,7 @@ struct LongRead<'a> {
 impl<'a> LongRead<'a> {
     fn begin(shared: &'a Shared, reader: &Reader) -> Result<Self> {
         let handle = Arc::new(reader.connection.get_interrupt_handle());
-        shared.lock_long_reads().push(handle.clone());
+        shared.long_reads.lock().push(handle.clone());
         let begun = Self { shared, handle };
         // After it can be cut off: who closes meanwhile has met it, or is seen here.
         match shared.connections.is_closed() {
@@ -191,7 +192,7 @@ impl<'a> LongRead<'a> {
 impl Drop for LongRead<'_> {
     fn drop(&mut self) {
         let is_other = |read: &Arc<InterruptHandle>| !Arc::ptr_eq(read, &self.handle);
-        self.shared.lock_long_reads().retain(is_other);
+        self.shared.long_reads.lock().retain(is_other);
     }
 }
 
@@ -219,7 +220,7 @@ impl Shared {
     }
 
     fn take_idle(&self) -> Option<Reader> {
-        self.lock_idle().pop()
+        self.idle.lock().pop()
     }
 
     fn run<T>(&self, mut reader: Reader, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
@@ -229,7 +230,7 @@ impl Shared {
             Database::assure(&reader.connection)?;
         }
         // After a failure a fresh connection is the safer one: those go with the `?`.
-        let mut idle = self.lock_idle();
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE_READERS_MAX && !self.connections.is_closed() {
             // Under the lock that `committed` takes too: what it did not find there ends here.
             if reader.sees != Some(self.commit_count.load(Ordering::Acquire)) {
@@ -238,16 +239,6 @@ impl Shared {
             idle.push(reader);
         }
         Ok(outcome)
-    }
-
-    fn lock_long_reads(&self) -> MutexGuard<'_, Vec<Arc<InterruptHandle>>> {
-        self.long_reads
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_idle(&self) -> MutexGuard<'_, Vec<Reader>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

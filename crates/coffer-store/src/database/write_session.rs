@@ -168,8 +168,9 @@ impl Session {
     }
 
     /// The log gets its frames in order, of which the last one commits. So where there was no room
-    /// for all of them, nothing is committed. Any other failure may come after that frame: while it
-    /// is synced, or entered into the log's index, for which there may be no room either.
+    /// for all of them, or the file system became read-only, nothing is committed. Any other
+    /// failure may come after that frame: while it is synced, or entered into the log's index, for
+    /// which there may be no room either.
     fn commit(&self) -> Result<()> {
         let done = self
             .prepare_cached("COMMIT")
@@ -177,9 +178,12 @@ impl Session {
         match done.map_err(StoreError::from) {
             Ok(_) => Ok(()),
             Err(StoreError::Full) => Err(StoreError::Full),
+            Err(StoreError::DiskReadOnly) => Err(StoreError::DiskReadOnly),
             Err(StoreError::Database {
                 code: ffi::SQLITE_IOERR_WRITE,
-            }) if self.met_full_disk() => Err(StoreError::Full),
+            }) if self.refused_by_disk().is_some() => {
+                Err(self.refused_by_disk().unwrap_or(StoreError::InDoubt))
+            }
             Err(error) => {
                 tracing::error!(%error, "a commit failed half-way: its writes are in doubt");
                 Err(StoreError::InDoubt)
@@ -199,16 +203,20 @@ impl Session {
     /// would promise that nothing was stored.
     pub(crate) fn of_system(&self, error: StoreError) -> StoreError {
         match error {
-            StoreError::Database { .. } if self.met_full_disk() => StoreError::Full,
+            StoreError::Database { .. } => self.refused_by_disk().unwrap_or(error),
             other => other,
         }
     }
 
-    fn met_full_disk(&self) -> bool {
-        let errno = cipher::system_errno(self);
-        [Errno::NOSPC, Errno::DQUOT]
-            .map(Errno::raw_os_error)
-            .contains(&errno)
+    /// What the system's last error says of a disk that takes no writes.
+    fn refused_by_disk(&self) -> Option<StoreError> {
+        // 0 where the system refused nothing, which is no error number.
+        let number = Some(cipher::system_errno(self)).filter(|number| *number > 0)?;
+        match Errno::from_raw_os_error(number) {
+            Errno::NOSPC | Errno::DQUOT => Some(StoreError::Full),
+            Errno::ROFS => Some(StoreError::DiskReadOnly),
+            _ => None,
+        }
     }
 
     /// Whether deletions have left room for new rows in the database itself.

@@ -13,7 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 static DISK: Mutex<Option<Disk>> = Mutex::new(None);
 
@@ -51,17 +52,17 @@ pub(crate) fn watch(root: &Path) {
         root,
         ..Disk::default()
     };
-    *lock() = Some(disk);
+    *DISK.lock() = Some(disk);
 }
 
 pub(crate) fn disk<T>(work: impl FnOnce(&mut Disk) -> T) -> T {
-    work(lock().as_mut().unwrap())
+    work(DISK.lock().as_mut().unwrap())
 }
 
 /// Copies the folder as a killed process leaves it; or as a power cut does, after which a database
 /// has what was synced and nothing else.
 pub(crate) fn copy(to: &Path, is_power_cut: bool) {
-    let held = lock();
+    let held = DISK.lock();
     let disk = held.as_ref().unwrap();
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -76,10 +77,6 @@ pub(crate) fn copy(to: &Path, is_power_cut: bool) {
             }
         }
     }
-}
-
-fn lock() -> MutexGuard<'static, Option<Disk>> {
-    DISK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Disk {
@@ -141,7 +138,7 @@ impl Disk {
 }
 
 fn write_at(file: c_int, bytes: *const c_void, length: usize, offset: i64) -> isize {
-    let mut held = lock();
+    let mut held = DISK.lock();
     let watched = held
         .as_mut()
         .and_then(|disk| Some((disk.watched(file)?, disk)));
@@ -161,7 +158,7 @@ fn write_at(file: c_int, bytes: *const c_void, length: usize, offset: i64) -> is
 #[unsafe(no_mangle)]
 extern "C" fn write(file: c_int, bytes: *const c_void, length: usize) -> isize {
     if IS_COPY_FULL.load(Ordering::SeqCst) {
-        let mut held = lock();
+        let mut held = DISK.lock();
         let disk = held.as_mut().unwrap();
         let path = disk.watched(file);
         if path.is_some_and(|path| path.to_string_lossy().ends_with("-wal.new")) {
@@ -176,7 +173,7 @@ extern "C" fn write(file: c_int, bytes: *const c_void, length: usize) -> isize {
 /// What is known of a file goes with its name.
 #[unsafe(no_mangle)]
 extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
-    let mut held = lock();
+    let mut held = DISK.lock();
     // SAFETY: these are the caller's own arguments, strings of C.
     let (done, [old, new]) = unsafe {
         let path = |name| PathBuf::from(OsStr::from_bytes(CStr::from_ptr(name).to_bytes()));
@@ -206,7 +203,7 @@ extern "C" fn pwrite64(file: c_int, bytes: *const c_void, length: usize, offset:
 /// without it.
 #[unsafe(no_mangle)]
 extern "C" fn fsync(file: c_int) -> c_int {
-    let mut held = lock();
+    let mut held = DISK.lock();
     let Some(disk) = held.as_mut() else {
         return 0;
     };

@@ -7,22 +7,23 @@ mod calls;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use coffer_seal::SecretKey;
+use coffer_seal::{BlobId, BucketId, SecretKey};
 use coffer_store::record::{
-    BlobRef, Content, Details, Id, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
+    BlobRef, Content, Details, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
     WRAPPED_KEY_BYTES,
 };
 use coffer_store::{BlobStore, Catalog, StoreError};
 use futures::StreamExt;
 use futures::future::join_all;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::sync::Mutex as OneAtATime;
 
-const BUCKET: Id = Id([0xb0; 16]);
+const BUCKET: BucketId = BucketId([0xb0; 16]);
 const WRITERS: usize = 8;
 /// One key for all, for the catalog does not keep it here.
 const DATA_KEY: [u8; 32] = [9; 32];
@@ -68,7 +69,8 @@ impl Bucket {
             .await
             .unwrap();
         let blob = writer.finish().await.unwrap();
-        self.known()
+        self.known
+            .lock()
             .entry(name.to_owned())
             .or_default()
             .1
@@ -77,13 +79,15 @@ impl Bucket {
         match self.catalog.put(object, precondition).await {
             Ok(outcome) => {
                 blob.keep();
-                self.known()
+                self.known
+                    .lock()
                     .insert(name.to_owned(), (Some(version), Vec::new()));
                 self.blobs.remove(outcome.replaced).await;
                 true
             }
             Err(StoreError::Full | StoreError::PreconditionFailed) => {
-                self.known()
+                self.known
+                    .lock()
                     .get_mut(name)
                     .unwrap()
                     .1
@@ -97,10 +101,6 @@ impl Bucket {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// All that was acknowledged is there after a kill, and after a power cut; sweeps included.
     async fn assert_nothing_is_lost(&self, told: &str) {
         for is_power_cut in [false, true] {
@@ -109,7 +109,7 @@ impl Bucket {
             let catalog = Catalog::open(copy.path(), &self.key).await.unwrap();
             let blobs = BlobStore::new(copy.path(), BUCKET);
             blobs.sweep(&catalog).await.unwrap();
-            let known = self.known().clone();
+            let known = self.known.lock().clone();
             for (name, (acknowledged, in_doubt)) in known {
                 let found = read(&catalog, &blobs, &name).await;
                 let told = format!("{told}, power cut: {is_power_cut}, {name}: {found:?}");
@@ -138,7 +138,7 @@ fn inode(path: &Path) -> u64 {
     std::fs::metadata(path).unwrap().ino()
 }
 
-fn in_blob(name: &str, id: Id, plaintext_bytes: u64) -> NewObject {
+fn in_blob(name: &str, id: BlobId, plaintext_bytes: u64) -> NewObject {
     NewObject {
         name: ObjectName::new(name).unwrap(),
         etag: "etag".into(),
@@ -279,7 +279,7 @@ async fn a_commit_that_finds_no_room_for_its_index_is_in_doubt() {
     for round in 0.. {
         assert!(round < 40, "the index never had to grow");
         let puts = (0..64).map(|number| {
-            let mut object = in_blob(&format!("{round}-{number}"), BUCKET, 0);
+            let mut object = in_blob(&format!("{round}-{number}"), BlobId([0; 16]), 0);
             object.content = NewContent::Inline(data.clone());
             let catalog = bucket.catalog.clone();
             tokio::spawn(async move { catalog.put(object, Precondition::None).await })

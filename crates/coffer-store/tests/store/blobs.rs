@@ -6,9 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use coffer_seal::{Context, SecretKey, limits as seal, open, sealed_bytes};
+use coffer_seal::{BlobId, Context, SecretKey, limits as seal, open, sealed_bytes};
 use coffer_store::StoreError;
-use coffer_store::record::Id;
 use proptest::prelude::*;
 
 use crate::fixture::{BUCKET_ID, Bucket, drain, noise};
@@ -81,7 +80,7 @@ async fn a_file_is_one_message_bound_to_bucket_and_blob() {
         .join(&digits[..2])
         .join(&digits[2..]);
     let message = fs::read(path).unwrap();
-    let opened = open(&key, &Context::blob(&BUCKET_ID.0, &id.0), &message).unwrap();
+    let opened = open(&key, &Context::blob(BUCKET_ID, id), &message).unwrap();
     assert!(*opened == data);
 }
 
@@ -153,7 +152,7 @@ async fn ranges_are_exact() {
 }
 
 /// Reads a blob whose file was altered from offset `at` on: the error comes before the chunk there.
-async fn assert_damaged(bucket: &Bucket, id: Id, key: &SecretKey, data: &[u8], at: usize) {
+async fn assert_damaged(bucket: &Bucket, id: BlobId, key: &SecretKey, data: &[u8], at: usize) {
     let (read, end) = bucket.read_blob(id, key, data.len() as u64).await;
     match end {
         Err(StoreError::Damaged { bucket, blob, .. }) => {

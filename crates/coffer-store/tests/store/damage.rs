@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use coffer_seal::{SecretKey, random_bytes};
+use coffer_seal::{BucketId, SecretKey, random_bytes};
 use coffer_store::limits::PAGE_BYTES;
-use coffer_store::record::{Content, Id, ListQuery, Precondition};
+use coffer_store::record::{Content, ListQuery, Precondition};
 use coffer_store::{CATALOG, Catalog, Database, StoreError};
 use futures::future::join_all;
 use proptest::prelude::*;
@@ -215,7 +215,7 @@ async fn a_check_among_writers_finds_nothing() {
 
 #[tokio::test]
 async fn damage_says_in_which_bucket() {
-    let id = Id(random_bytes());
+    let id = BucketId::random();
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join(id.to_string());
     let key = SecretKey::generate();

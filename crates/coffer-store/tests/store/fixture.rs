@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use coffer_seal::{SecretKey, random_bytes};
+use coffer_seal::{BlobId, BucketId, SecretKey};
 use coffer_store::record::{
-    BlobRef, Content, Details, Id, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
+    BlobRef, Content, Details, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
     WRAPPED_KEY_BYTES,
 };
 use coffer_store::{BlobReader, BlobStore, Catalog, StoreError};
@@ -20,7 +20,7 @@ pub(crate) struct Bucket {
     pub(crate) blobs: BlobStore,
 }
 
-pub(crate) const BUCKET_ID: Id = Id([0xb0; 16]);
+pub(crate) const BUCKET_ID: BucketId = BucketId([0xb0; 16]);
 
 impl Bucket {
     pub(crate) async fn new() -> Self {
@@ -72,7 +72,7 @@ impl Bucket {
     }
 
     /// Writes a blob and keeps it, without a row that refers to it.
-    pub(crate) async fn write_blob(&self, data: &[u8]) -> (Id, SecretKey) {
+    pub(crate) async fn write_blob(&self, data: &[u8]) -> (BlobId, SecretKey) {
         let data_key = SecretKey::generate();
         let mut writer = self.blobs.create(&data_key).unwrap();
         writer.write(Bytes::copy_from_slice(data)).await.unwrap();
@@ -84,7 +84,7 @@ impl Bucket {
 
     pub(crate) async fn read_blob(
         &self,
-        id: Id,
+        id: BlobId,
         key: &SecretKey,
         bytes: u64,
     ) -> (Vec<u8>, Result<(), StoreError>) {
@@ -134,10 +134,10 @@ pub(crate) fn in_blob(object_name: &str, blob: BlobRef) -> NewObject {
 
 /// A reference to a blob that need not exist.
 pub(crate) fn blob_ref(plaintext_bytes: u64) -> BlobRef {
-    blob_ref_to(Id(random_bytes()), plaintext_bytes)
+    blob_ref_to(BlobId::random(), plaintext_bytes)
 }
 
-pub(crate) fn blob_ref_to(id: Id, plaintext_bytes: u64) -> BlobRef {
+pub(crate) fn blob_ref_to(id: BlobId, plaintext_bytes: u64) -> BlobRef {
     let wrapped_key = [id.0[0]; WRAPPED_KEY_BYTES];
     BlobRef {
         id,

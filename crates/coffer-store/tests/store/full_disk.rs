@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bytes::Bytes;
-use coffer_seal::SecretKey;
+use coffer_seal::{BlobId, SecretKey};
 use coffer_store::StoreError;
-use coffer_store::record::{Id, ListQuery, Precondition};
+use coffer_store::record::{ListQuery, Precondition};
 use futures::future::join_all;
 use tempfile::TempDir;
 
@@ -40,7 +40,7 @@ impl Drop for SmallDisk {
 /// A bucket on a disk of its own, with an object and a blob in it.
 struct SmallBucket {
     bucket: Bucket,
-    blob: Id,
+    blob: BlobId,
     key: SecretKey,
     _disk: SmallDisk,
     parent: TempDir,
@@ -237,7 +237,7 @@ async fn a_disk_without_any_space_is_left_behind() {
     small.bucket.catalog.close().await;
 }
 
-async fn put_blob(bucket: &Bucket, data: &[u8]) -> Result<Id, StoreError> {
+async fn put_blob(bucket: &Bucket, data: &[u8]) -> Result<BlobId, StoreError> {
     let mut writer = bucket.blobs.create(&SecretKey::generate())?;
     for piece in data.chunks(100_000) {
         writer.write(Bytes::copy_from_slice(piece)).await?;

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -83,8 +84,11 @@ fn run_and_kill(dir: &std::path::Path, round: usize, acknowledged: &mut BTreeSet
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let patience = Duration::from_millis(150 + 130 * round as u64);
+    // From the first acknowledgement on, however long that took.
+    let (acknowledges, begun) = mpsc::channel();
+    let patience = Duration::from_millis(20 + 130 * round as u64);
     let killer = std::thread::spawn(move || {
+        begun.recv().expect("something is acknowledged");
         std::thread::sleep(patience);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -97,8 +101,10 @@ fn run_and_kill(dir: &std::path::Path, round: usize, acknowledged: &mut BTreeSet
             .and_then(|rest| rest.strip_suffix('.'))
         {
             acknowledged.insert(name.to_owned());
+            let _ = acknowledges.send(());
         }
     }
+    drop(acknowledges);
     killer.join().unwrap();
 }
 

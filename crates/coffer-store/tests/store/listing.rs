@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use coffer_seal::random_bytes;
+use coffer_seal::UploadId;
 use coffer_store::record::{
-    Details, Id, ListPage, ListQuery, ObjectName, Precondition, Upload, UploadsPage, UploadsQuery,
+    Details, ListPage, ListQuery, ObjectName, Precondition, Upload, UploadsPage, UploadsQuery,
 };
 use futures::future::join_all;
 use proptest::prelude::*;
@@ -164,7 +164,7 @@ proptest! {
             let bucket = Bucket::in_memory().await;
             let mut begun = BTreeSet::new();
             for text in &names {
-                let id = Id(random_bytes());
+                let id = UploadId::random();
                 bucket.catalog.create_upload(upload(name(text), id)).await.unwrap();
                 begun.insert((text.clone(), id));
             }
@@ -184,7 +184,7 @@ proptest! {
     }
 }
 
-fn upload(name: ObjectName, id: Id) -> Upload {
+fn upload(name: ObjectName, id: UploadId) -> Upload {
     Upload {
         id,
         name,
@@ -196,7 +196,7 @@ fn upload(name: ObjectName, id: Id) -> Upload {
 }
 
 /// All pages of a listing of uploads.
-async fn all_uploads(bucket: &Bucket, query: &ListQuery) -> (Vec<(String, Id)>, Vec<String>) {
+async fn all_uploads(bucket: &Bucket, query: &ListQuery) -> (Vec<(String, UploadId)>, Vec<String>) {
     let mut query = UploadsQuery {
         prefix: query.prefix.clone(),
         delimiter: query.delimiter.clone(),

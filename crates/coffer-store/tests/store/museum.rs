@@ -8,19 +8,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use coffer_seal::{Context, KeyKind, SecretKey, open, seal};
+use coffer_seal::{BucketId, Context, KeyKind, SecretKey, UploadId, open, seal};
 use coffer_store::record::{
     BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, ContentHeaders,
-    Details, Id, ListQuery, Part, Precondition, Upload, UploadsQuery,
+    Details, ListQuery, Part, Precondition, Upload, UploadsQuery,
 };
 use coffer_store::{BlobStore, CATALOG, Catalog, Totals};
 
 use crate::fixture::{drain, in_blob, inline, name, noise, read};
 
-const BUCKET_ID: Id = Id([0xb1; 16]);
+const BUCKET_ID: BucketId = BucketId([0xb1; 16]);
 const GENERATION: u32 = 1;
-const UPLOAD_ID: Id = Id([0xa1; 16]);
-const UNDER_WAY_ID: Id = Id([0xa2; 16]);
+const UPLOAD_ID: UploadId = UploadId([0xa1; 16]);
+const UNDER_WAY_ID: UploadId = UploadId([0xa2; 16]);
 
 fn bucket_key() -> SecretKey {
     SecretKey::from_bytes([0x0b; 32])
@@ -70,7 +70,7 @@ async fn blob(blobs: &BlobStore, data: &[u8]) -> BlobRef {
     writer.write(Bytes::copy_from_slice(data)).await.unwrap();
     let blob = writer.finish().await.unwrap();
     let id = blob.id();
-    let context = Context::key(KeyKind::Data, &id.0, GENERATION);
+    let context = Context::key(KeyKind::Data(id), GENERATION);
     let wrapped = seal(&bucket_key(), &context, data_key.expose());
     let plaintext_bytes = blob.plaintext_bytes();
     blob.keep();
@@ -83,7 +83,7 @@ async fn blob(blobs: &BlobStore, data: &[u8]) -> BlobRef {
     }
 }
 
-fn upload(id: Id, object: &str) -> Upload {
+fn upload(id: UploadId, object: &str) -> Upload {
     Upload {
         id,
         name: name(object),
@@ -287,7 +287,7 @@ async fn read_blobs(catalog: &Catalog, blobs: &BlobStore, object: &str) -> Vec<u
 }
 
 async fn read_blob(blobs: &BlobStore, blob: &BlobRef) -> Vec<u8> {
-    let context = Context::key(KeyKind::Data, &blob.id.0, blob.key_generation);
+    let context = Context::key(KeyKind::Data(blob.id), blob.key_generation);
     let data_key = open(&bucket_key(), &context, &blob.wrapped_key).unwrap();
     let data_key = SecretKey::from_bytes(data_key.as_slice().try_into().unwrap());
     let reader = blobs

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use coffer_seal::random_bytes;
+use coffer_seal::{BlobId, UploadId, random_bytes};
 use coffer_store::limits::{REPLACE_REST, REWRAP_MAX, TIDY_AFTER, TIDY_AGAIN};
-use coffer_store::record::{CompletedObject, Details, Id, Part, Precondition, Upload};
+use coffer_store::record::{CompletedObject, Details, Part, Precondition, Upload};
 use coffer_store::{Catalog, HeldKey, KeyPlace, Totals};
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 async fn upload(bucket: &Bucket, object: &str, size: usize) {
-    let id = Id(random_bytes());
+    let id = UploadId::random();
     let upload = Upload {
         name: name(object),
         id,
@@ -149,7 +149,7 @@ async fn all_keys_are_met_and_replaced() {
             .await
             .unwrap();
     }
-    let id = Id(random_bytes());
+    let id = UploadId::random();
     let under_way = Upload {
         name: name("under way"),
         id,
@@ -202,7 +202,7 @@ fn many_gone() -> Vec<HeldKey> {
             offset_bytes: 0,
             part_number: 0,
         },
-        blob_id: Id([1; 16]),
+        blob_id: BlobId([1; 16]),
         generation: 3,
         wrapped_key: [0; 104],
     };

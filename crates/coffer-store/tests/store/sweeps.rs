@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use coffer_seal::{SecretKey, random_bytes};
-use coffer_store::record::{Content, Details, Id, Part, Precondition, Upload};
+use coffer_seal::{SecretKey, UploadId};
+use coffer_store::record::{Content, Details, Part, Precondition, Upload};
 use coffer_store::{BlobStore, Swept};
 
 use crate::fixture::{BUCKET_ID, Bucket, blob_ref_to, in_blob, name, noise, read};
@@ -24,7 +24,7 @@ async fn only_orphans_are_swept() {
         .unwrap();
     let (in_part, _) = bucket.write_blob(b"part").await;
     let upload = Upload {
-        id: Id(random_bytes()),
+        id: UploadId::random(),
         name: name("u"),
         started_ms: 0,
         details: Details::default(),

@@ -1,17 +1,17 @@
 //! Multipart uploads: parts come, are replaced, become an object or nothing.
 
-use coffer_seal::random_bytes;
+use coffer_seal::UploadId;
 use coffer_store::StoreError;
 use coffer_store::record::{
-    BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, Details, Id,
-    Part, Precondition, Upload, WalkedPart,
+    BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, Details, Part,
+    Precondition, Upload, WalkedPart,
 };
 use futures::future::join_all;
 
 use crate::fixture::{Bucket, blob_ref, in_blob, inline, name, read};
 
-async fn begin(bucket: &Bucket, object_name: &str) -> Id {
-    let id = Id(random_bytes());
+async fn begin(bucket: &Bucket, object_name: &str) -> UploadId {
+    let id = UploadId::random();
     let upload = Upload {
         id,
         name: name(object_name),
@@ -288,7 +288,7 @@ async fn a_finished_upload_is_remembered_for_a_day() {
         .await
         .unwrap();
     bucket.reopen().await;
-    let asked = |id: Id, request: [u8; 32], now_ms: i64| {
+    let asked = |id: UploadId, request: [u8; 32], now_ms: i64| {
         let catalog = bucket.catalog.clone();
         async move {
             catalog
@@ -303,7 +303,7 @@ async fn a_finished_upload_is_remembered_for_a_day() {
     assert!(asked(finish[2], [7; 32], 3 * DAY_MS - 1).await.is_some());
     assert_eq!(asked(finish[2], [7; 32], 3 * DAY_MS).await, None);
     assert_eq!(asked(finish[2], [8; 32], 2 * DAY_MS).await, None);
-    assert_eq!(asked(Id([1; 16]), [7; 32], 2 * DAY_MS).await, None);
+    assert_eq!(asked(UploadId([1; 16]), [7; 32], 2 * DAY_MS).await, None);
     // What is older is gone from the table, not only passed over.
     assert_eq!(asked(finish[0], [7; 32], 0).await, None);
     assert_eq!(asked(finish[1], [7; 32], 0).await, None);

@@ -7,6 +7,9 @@ macro_rules! acts {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub(crate) enum Act { $($act,)* }
 
+        /// The names of all acts, as records have them.
+        pub(crate) const ACT_NAMES: &[&str] = &[$($name,)*];
+
         impl Act {
             /// Its name in records. Names that were released never change.
             pub(crate) fn name(self) -> &'static str {
@@ -45,6 +48,7 @@ acts! {
     KeystoreStatus "keystore.status",
     RotateKeystore "keystore.rotate",
     MoveKeystore "keystore.move",
+    BackUpKeystore "keystore.backup",
     ListRotations "rotation.list",
     EndRotation "rotation.end",
     CreateSubject "subject.create",
@@ -63,6 +67,7 @@ acts! {
     VerifyAudit "audit.verify",
     PruneAudit "audit.prune",
     VerifyStorage "storage.verify",
+    BackUpStorage "storage.backup",
     FindDamage "storage.damage",
     AcceptRollback "rollback.accept",
     StartServer "server.start",

@@ -32,9 +32,9 @@ impl BucketName {
         good.then(|| Self(name.to_owned()))
     }
 
-    /// Whether S3 would make a bucket of this name.
-    pub fn is_long_enough_for_s3(&self) -> bool {
-        self.0.len() >= S3_BUCKET_NAME_MIN_BYTES
+    /// Whether S3 would make a bucket of this name: names that begin so stand for others in DNS.
+    pub fn could_be_made_over_s3(&self) -> bool {
+        self.0.len() >= S3_BUCKET_NAME_MIN_BYTES && !self.0.starts_with("xn--")
     }
 
     /// The name as text.

@@ -22,7 +22,7 @@ mod monitor;
 mod actor;
 
 pub(crate) use self::access_key::{random_access_key_id, random_secret_access_key};
-pub(crate) use self::act::Act;
+pub(crate) use self::act::{ACT_NAMES, Act};
 pub use self::actor::Actor;
 pub(crate) use self::actor::AuditIdentity;
 pub use self::bucket_name::BucketName;

@@ -2,7 +2,7 @@
 //! a subject's grants narrow them to. Nothing else decides about data.
 
 use coffer_label::Label;
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 
 use super::read_mark::Mark;
 use super::rights::Right;
@@ -32,13 +32,13 @@ pub(crate) fn is_marked_by(subject: &Subject, label: &Label) -> bool {
 
 /// Whether `subject` may know that a bucket exists: it may read its label, and is granted something
 /// in it, unless its grants name no buckets.
-pub(crate) fn may_know(subject: &Subject, bucket: Id, label: &Label) -> bool {
+pub(crate) fn may_know(subject: &Subject, bucket: BucketId, label: &Label) -> bool {
     let granted = |grants: &super::subject::Grants| grants.contains_key(&bucket);
     may_read(subject, label) && subject.grants.as_ref().is_none_or(granted)
 }
 
 /// Whether `subject` may use `right` in a bucket that it may know of.
-pub(crate) fn may_use(subject: &Subject, bucket: Id, label: &Label, right: Right) -> bool {
+pub(crate) fn may_use(subject: &Subject, bucket: BucketId, label: &Label, right: Right) -> bool {
     let by_label = if right.changes() {
         may_write(subject, label)
     } else {
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn grants_narrow_and_never_widen() {
-        let [one, other] = [[1; 16], [2; 16]].map(Id);
+        let [one, other] = [[1; 16], [2; 16]].map(BucketId);
         let mut subject = subject("s1");
         let rights: Rights = "read,delete".parse().unwrap();
         subject.grants = Some([(one, rights)].into());

@@ -4,12 +4,11 @@
 //! What every label that may be written dominates anyway, that at the lower end of the clearance
 //! and below, raises no mark. `system.db` has each mark before it is seen here.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coffer_label::Label;
-
-use crate::locks::lock;
+use parking_lot::Mutex;
 
 /// A subject's mark. It only rises: what settles a subject gives it another one, so that requests
 /// from before it keep the one they began with.
@@ -41,7 +40,7 @@ impl Mark {
 
     /// The join of what was read; none: nothing that counts.
     pub(crate) fn label(&self) -> Option<Label> {
-        self.state().label
+        self.state.lock().label
     }
 
     /// Whether a read at this label raises it no more.
@@ -61,20 +60,15 @@ impl Mark {
 
     /// Raises it. Only `system.db` does, when it has it.
     pub(crate) fn raise(&self, label: Label) {
-        self.state().label = Some(label);
+        self.state.lock().label = Some(label);
     }
 
     /// Whether it is raised, and nothing that counts was read for so long. A start counts as a
     /// read: what came before it is not known. The clock of the day has no part in it.
     pub(crate) fn is_idle_for(&self, pause: Duration, start: Instant) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         let last = state.last_read.unwrap_or(start);
         state.label.is_some() && state.reading == 0 && last.elapsed() >= pause
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that runs under this lock panics.
-        lock(&self.state)
     }
 }
 
@@ -84,14 +78,14 @@ pub(crate) struct Reading(Arc<Mark>);
 
 impl Reading {
     pub(crate) fn begin(mark: &Arc<Mark>) -> Self {
-        mark.state().reading += 1;
+        mark.state.lock().reading += 1;
         Self(mark.clone())
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.0.state.lock();
         state.reading -= 1;
         state.last_read = Some(Instant::now());
     }

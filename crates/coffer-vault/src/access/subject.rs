@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coffer_label::{Clearance, Label};
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 
 use super::read_mark::Mark;
 use super::rights::Rights;
@@ -12,7 +12,7 @@ use super::roles::Roles;
 use crate::cutoff::SubjectCutoff;
 
 /// Rights by bucket.
-pub(crate) type Grants = BTreeMap<Id, Rights>;
+pub(crate) type Grants = BTreeMap<BucketId, Rights>;
 
 /// The holder of an access key, with what it allows. Only the vault makes them. One never changes:
 /// a change makes another one for the same access key.

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use coffer_audit::Outcome;
-use coffer_store::record::Id;
+use coffer_seal::BlobId;
 use tokio::sync::RwLockReadGuard;
 
 use super::commit::ToItsEnd;
@@ -23,13 +23,13 @@ use crate::audit::{ObjectAudit, On};
 use crate::counters::add;
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::system::BucketRow;
 use crate::vault::{Granted, Vault};
 
 /// A bucket that a subject may read in.
 pub(crate) struct ReadGrant {
-    bucket: Arc<OpenBucket>,
+    bucket: UsedBucket,
     level: String,
     /// Where the level asks for records of reads and writes.
     audit: Option<ObjectAudit>,
@@ -39,7 +39,7 @@ pub(crate) struct ReadGrant {
 
 /// A bucket that a subject may change.
 pub(crate) struct ChangeGrant {
-    bucket: Arc<OpenBucket>,
+    bucket: UsedBucket,
     level: String,
     audit: Option<ObjectAudit>,
     permit: Permit,
@@ -49,14 +49,14 @@ pub(crate) struct ChangeGrant {
 pub(crate) struct Changed<T> {
     pub(crate) value: T,
     /// Blobs that no row refers to any more.
-    pub(crate) freed: Vec<Id>,
+    pub(crate) freed: Vec<BlobId>,
     /// Which of the things that the act was on failed, by their places; nothing became of those.
     pub(crate) failed: Vec<usize>,
 }
 
 impl<T> Changed<T> {
     /// All was done, and these blobs were freed.
-    pub(crate) fn freeing(value: T, freed: Vec<Id>) -> Self {
+    pub(crate) fn freeing(value: T, freed: Vec<BlobId>) -> Self {
         Self {
             value,
             freed,
@@ -81,7 +81,10 @@ impl Permit {
     /// # Errors
     /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`], [`VaultError::ReadAbove`].
     async fn to_commit<'a>(&self, bucket: &'a OpenBucket) -> Result<RwLockReadGuard<'a, ()>> {
-        let guard = bucket.commit_guard().await?;
+        let guard = bucket.commit_guard().await.map_err(|error| match error {
+            VaultError::NoSuchBucket => self.vault.inner.system.out_of_use(&self.row),
+            other => other,
+        })?;
         self.marked.subject.cutoff.check()?;
         let label = self.vault.inner.label(&self.row)?;
         let (act, name) = (self.right.act(), &self.row.name);
@@ -146,7 +149,7 @@ impl ReadGrant {
         self,
         act: Act,
         on: On<'_>,
-        look: impl FnOnce(Arc<OpenBucket>) -> F,
+        look: impl FnOnce(UsedBucket) -> F,
     ) -> Result<(T, Option<Reading>)>
     where
         F: Future<Output = Result<T>>,
@@ -181,7 +184,7 @@ impl ChangeGrant {
     ///
     /// # Errors
     /// Those of `work`.
-    pub(crate) async fn prepare<T, F>(&self, work: impl FnOnce(Arc<OpenBucket>) -> F) -> Result<T>
+    pub(crate) async fn prepare<T, F>(&self, work: impl FnOnce(UsedBucket) -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
@@ -201,7 +204,7 @@ impl ChangeGrant {
         &self,
         act: Act,
         on: On<'_>,
-        find: impl FnOnce(Arc<OpenBucket>) -> F,
+        find: impl FnOnce(UsedBucket) -> F,
     ) -> Result<T>
     where
         F: Future<Output = Result<T>>,
@@ -226,7 +229,7 @@ impl ChangeGrant {
         &self,
         act: Act,
         on: impl IntoIterator<Item = On<'a>>,
-        commit: impl FnOnce(Arc<OpenBucket>) -> F + Send + 'static,
+        commit: impl FnOnce(UsedBucket) -> F + Send + 'static,
     ) -> Result<T>
     where
         T: Send + 'static,
@@ -261,7 +264,7 @@ impl ChangeGrant {
 }
 
 /// Removes files that no row refers to any more, in the background: they are noise by now.
-fn reclaim(bucket: &Arc<OpenBucket>, freed: Vec<Id>) {
+fn reclaim(bucket: &UsedBucket, freed: Vec<BlobId>) {
     if !freed.is_empty() {
         let bucket = bucket.clone();
         tokio::spawn(async move { bucket.blobs.remove(freed).await });

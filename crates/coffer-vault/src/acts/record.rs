@@ -19,7 +19,6 @@ use crate::access::{Act, AuditIdentity};
 use crate::audit::{Facts, event};
 use crate::error::{Result, VaultError};
 use crate::limits::AUDIT_TICK;
-use crate::locks::lock;
 use crate::vault::Vault;
 
 impl Vault {
@@ -103,13 +102,13 @@ impl Vault {
             }
         });
         let audit = &self.inner.audit;
-        *lock(&audit.clock) = Some(clock);
+        *audit.clock.lock() = Some(clock);
     }
 
     /// Records the stop and closes the log.
     pub(crate) async fn close_audit(&self) {
         let audit = &self.inner.audit;
-        let clock = lock(&audit.clock).take();
+        let clock = audit.clock.lock().take();
         if let Some(clock) = clock {
             clock.abort();
         }

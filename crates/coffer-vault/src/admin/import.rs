@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use coffer_durable::now_ms;
 use coffer_keys::{ExportIdentity, LevelEntry};
+use coffer_seal::BucketId;
 use coffer_store::Catalog;
-use coffer_store::record::Id;
 
 use crate::access::{Act, Actor, BucketName, Role};
 use crate::admin::levels::told_of;
@@ -26,7 +26,7 @@ pub struct Imported {
     /// The level, as it is here.
     pub level: LevelEntry,
     /// Its buckets.
-    pub buckets: Vec<(Id, Adoption)>,
+    pub buckets: Vec<(BucketId, Adoption)>,
 }
 
 /// What became of a bucket of an imported level.
@@ -43,8 +43,8 @@ pub enum Adoption {
 }
 
 /// What is recorded of an import: the level, and each of its buckets.
-fn records(level: &LevelEntry, buckets: &[(Id, Adoption)]) -> Vec<Facts> {
-    let bucket = |(id, adoption): &(Id, Adoption)| {
+fn records(level: &LevelEntry, buckets: &[(BucketId, Adoption)]) -> Vec<Facts> {
+    let bucket = |(id, adoption): &(BucketId, Adoption)| {
         let (outcome, name) = match adoption {
             Adoption::Adopted(name) => ("adopted", Some(name)),
             Adoption::NameTaken(name) => ("name taken", Some(name)),
@@ -104,7 +104,7 @@ impl Vault {
     pub async fn adopt_bucket(
         &self,
         actor: &Actor,
-        id: Id,
+        id: BucketId,
         name: Option<BucketName>,
     ) -> Result<Adoption> {
         let facts = Facts::from([("bucket_id", id.to_string())]);
@@ -136,10 +136,10 @@ impl Vault {
         }
     }
 
-    async fn adopt_all(&self, level: &LevelEntry) -> Vec<(Id, Adoption)> {
+    async fn adopt_all(&self, level: &LevelEntry) -> Vec<(BucketId, Adoption)> {
         let mut adoptions = Vec::new();
         for entry in self.inner.keystore.buckets() {
-            let id = Id(entry.id);
+            let id = entry.id;
             if entry.level_id == level.id && self.waits_for_adoption(id) {
                 adoptions.push((id, self.adopt(id, None).await));
             }
@@ -147,11 +147,11 @@ impl Vault {
         adoptions
     }
 
-    fn waits_for_adoption(&self, id: Id) -> bool {
+    fn waits_for_adoption(&self, id: BucketId) -> bool {
         self.is_imported(id) && self.inner.system.bucket_of_id(id).is_none()
     }
 
-    async fn adopt(&self, id: Id, name: Option<BucketName>) -> Adoption {
+    async fn adopt(&self, id: BucketId, name: Option<BucketName>) -> Adoption {
         let _changing = self.inner.changing_buckets.lock().await;
         if !self.waits_for_adoption(id) {
             return Adoption::Unreadable("it was adopted or erased meanwhile".to_owned());
@@ -165,9 +165,9 @@ impl Vault {
         }
     }
 
-    async fn try_adopt(&self, id: Id, name: Option<BucketName>) -> Result<Adoption> {
+    async fn try_adopt(&self, id: BucketId, name: Option<BucketName>) -> Result<Adoption> {
         let inner = &self.inner;
-        let key = inner.keystore.bucket_key(&id.0)?;
+        let key = inner.keystore.bucket_key(id)?;
         // It comes from elsewhere: whatever was here before tells nothing of it.
         inner.freshness.commits.forget(id);
         let catalog = Catalog::open(&inner.folder.bucket(id), &key.catalog_key()).await?;
@@ -200,8 +200,8 @@ impl Vault {
         outcome
     }
 
-    async fn add_row(&self, id: Id, name: BucketName) -> Result<Adoption> {
-        let entry = self.inner.keystore.bucket(&id.0);
+    async fn add_row(&self, id: BucketId, name: BucketName) -> Result<Adoption> {
+        let entry = self.inner.keystore.bucket(id);
         let row = BucketRow {
             id,
             name: name.clone(),
@@ -221,11 +221,11 @@ impl Vault {
     }
 
     /// Whether a bucket belongs to a level that came from another server.
-    pub(crate) fn is_imported(&self, id: Id) -> bool {
+    pub(crate) fn is_imported(&self, id: BucketId) -> bool {
         let keystore = &self.inner.keystore;
         let level = keystore
-            .bucket(&id.0)
-            .and_then(|entry| keystore.level(&entry.level_id));
+            .bucket(id)
+            .and_then(|entry| keystore.level(entry.level_id));
         level.is_some_and(|level| level.imported)
     }
 }

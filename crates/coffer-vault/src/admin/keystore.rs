@@ -1,14 +1,16 @@
 //! The keystore as custodians look after it: its state, its root key, and where that is.
 
-use coffer_keys::{SourceSecrets, SourceSpec};
+use coffer_durable::now_ms;
+use coffer_keys::{ExportRecipient, RootMark, SourceSecrets, SourceSpec};
 use coffer_seal::{KeyMemory, locked_memory};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::Result;
 use crate::rotation::settled;
+use crate::system::{DocumentId, Kind};
 use crate::vault::Vault;
 
 /// What there is to know of the keystore. No secret.
@@ -30,6 +32,10 @@ pub struct KeystoreStatus {
     pub remaining: String,
     /// Whether the source before a move may hold keys still.
     pub is_moving: bool,
+    /// What has to be kept apart from the data, in a sentence.
+    pub to_keep: Option<String>,
+    /// The last backup of the root key, and whether it opens the keystore as it is.
+    pub backup: Option<(BackupNote, bool)>,
     /// How the memory is that all keys lie in.
     #[serde(skip)]
     pub key_memory: KeyMemory,
@@ -39,6 +45,16 @@ pub struct KeystoreStatus {
     pub bucket_count: usize,
     /// How many buckets have an older generation of their key: they are being rotated.
     pub rotating_bucket_count: usize,
+}
+
+/// What is known of the last backup of the root key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupNote {
+    /// When it was made, in milliseconds since 1970.
+    pub made_ms: i64,
+    /// For whom: recipients of age.
+    pub recipients: Vec<String>,
+    mark: RootMark,
 }
 
 impl Vault {
@@ -52,13 +68,19 @@ impl Vault {
             let keystore = &inner.keystore;
             let (source, buckets) = (keystore.source(), keystore.buckets());
             let medium = source.medium();
-            let spec = inner.keys.source().map(|spec| spec.to_string());
+            let spec = inner.keys.source();
+            let note: Option<BackupNote> = inner.system.document(Kind::Backup, DocumentId::ONLY)?;
             let is_rotating =
                 |bucket: &&coffer_keys::BucketEntry| bucket.older_generation.is_some();
             Ok(KeystoreStatus {
-                id: hex::encode(keystore.id()),
+                id: keystore.id().to_string(),
                 generation: keystore.generation(),
-                source: spec.unwrap_or_else(|| source.describe()),
+                to_keep: spec.as_ref().map(SourceSpec::to_keep),
+                source: spec.map_or_else(|| source.describe(), |spec| spec.to_string()),
+                backup: note.map(|note| {
+                    let opens = keystore.opens_with(&note.mark);
+                    (note, opens)
+                }),
                 holder: medium.holder,
                 destruction: medium.destruction,
                 category: medium.category,
@@ -69,6 +91,26 @@ impl Vault {
                 bucket_count: buckets.len(),
                 rotating_bucket_count: buckets.iter().filter(is_rotating).count(),
             })
+        })
+        .await
+    }
+
+    /// Seals the root key, and notes when, for whom, and which one it was.
+    pub(crate) async fn back_up_root(&self, recipients: Vec<String>) -> Result<Vec<u8>> {
+        let sealed_for: Vec<ExportRecipient> = recipients
+            .iter()
+            .map(|recipient| recipient.parse())
+            .collect::<Result<_, _>>()?;
+        let inner = self.inner.clone();
+        blocking(move || {
+            let backup = inner.keystore.back_up_root(&sealed_for)?;
+            let note = BackupNote {
+                made_ms: now_ms(),
+                recipients,
+                mark: backup.mark,
+            };
+            inner.system.keep(Kind::Backup, DocumentId::ONLY, &note)?;
+            Ok(backup.sealed)
         })
         .await
     }

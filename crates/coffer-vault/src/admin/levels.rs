@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use coffer_keys::{KeysError, LevelEntry, LevelOptions};
 use coffer_label::Label;
+use coffer_seal::LevelId;
 
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
@@ -75,7 +76,7 @@ impl Vault {
 
     /// The levels that the actor may know of, by rank and then by name.
     pub async fn levels(&self, actor: &Actor) -> Result<Vec<LevelInfo>> {
-        let mut counts: HashMap<[u8; 16], usize> = HashMap::new();
+        let mut counts: HashMap<LevelId, usize> = HashMap::new();
         let rows = self.inner.system.buckets().into_iter();
         for row in rows.filter(|row| self.may_look_after(actor, row)) {
             *counts.entry(row.level_id).or_default() += 1;

@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
+use parking_lot::Mutex;
+
 use crate::limits::{SIGN_IN_COUNTS, SIGN_IN_FAILURES, SIGN_IN_WINDOW};
-use crate::locks::lock;
 
 /// Failed sign-ins of late.
 #[derive(Debug)]
@@ -64,7 +64,8 @@ impl SignInFailures {
         }
         let now = Instant::now();
         let claimant = (neighbourhood(address), claim.to_owned());
-        self.lock()
+        self.counts
+            .lock()
             .get(&claimant)
             .is_some_and(|count| !count.is_over(now) && count.failures >= self.most)
     }
@@ -72,7 +73,7 @@ impl SignInFailures {
     /// Counts a failure. Says whether it is the one after which the claimant is not heard.
     pub fn add(&self, address: IpAddr, claim: &str) -> bool {
         let now = Instant::now();
-        let mut counts = self.lock();
+        let mut counts = self.counts.lock();
         let claimant = (neighbourhood(address), claim.to_owned());
         if counts.len() >= SIGN_IN_COUNTS && !counts.contains_key(&claimant) {
             counts.retain(|_, count| !count.is_over(now));
@@ -101,11 +102,6 @@ impl SignInFailures {
 
     fn since_began_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Claimant, Count>> {
-        // Nothing that runs under this lock panics half-way through a change.
-        lock(&self.counts)
     }
 }
 
@@ -154,6 +150,6 @@ mod tests {
         for number in 0..SIGN_IN_COUNTS as u32 + 10 {
             failures.add(IpAddr::V4(number.into()), "");
         }
-        assert_eq!(failures.lock().len(), SIGN_IN_COUNTS);
+        assert_eq!(failures.counts.lock().len(), SIGN_IN_COUNTS);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coffer_durable::now_ms;
 use coffer_label::{Clearance, Label};
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 use zeroize::Zeroizing;
 
 use crate::access::{
@@ -327,7 +327,7 @@ impl Inner {
 
     pub(crate) fn subject_info(&self, subject: Arc<Subject>) -> SubjectInfo {
         let grants = subject.grants.as_ref().map(|grants| {
-            let granted = |(id, rights): (&Id, &Rights)| {
+            let granted = |(id, rights): (&BucketId, &Rights)| {
                 Some((self.system.bucket_of_id(*id)?.name.clone(), *rights))
             };
             let mut named: Vec<_> = grants.iter().filter_map(granted).collect();

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use coffer_durable::now_ms;
 use coffer_keys::SourceSecrets;
+use coffer_seal::RequestId;
 
-use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome, request_key};
+use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome};
 use crate::access::{Act, Actor, AuditIdentity, Role, Subject};
 use crate::audit::Facts;
 use crate::blocking::blocking;
@@ -32,12 +33,13 @@ impl Vault {
             let is_there = |wanted: &GuardedAct| match wanted {
                 GuardedAct::LevelErase { level_id, .. }
                 | GuardedAct::LevelRotate { level_id, .. }
-                | GuardedAct::KeyExport { level_id, .. } => keystore.level(level_id).is_some(),
+                | GuardedAct::KeyExport { level_id, .. } => keystore.level(*level_id).is_some(),
                 GuardedAct::BucketErase { bucket_id, .. }
                 | GuardedAct::BucketRotate { bucket_id, .. } => {
-                    keystore.bucket_key(bucket_id).is_ok()
+                    keystore.bucket_key(*bucket_id).is_ok()
                 }
-                GuardedAct::KeystoreRotate
+                GuardedAct::KeystoreBackup { .. }
+                | GuardedAct::KeystoreRotate
                 | GuardedAct::KeystoreMove { .. }
                 | GuardedAct::AuditPrune { .. } => true,
             };
@@ -68,13 +70,13 @@ impl Vault {
             let (judge, person) = (this.clone(), asker.clone());
             let approve = move || {
                 let mut requests = judge.inner.system.ledger(Kind::Request);
-                let found = requests.get(&key)?.ok_or(VaultError::NoSuchRequest)?;
+                let found = requests.get(key)?.ok_or(VaultError::NoSuchRequest)?;
                 let request = judge.approved(found, &person)?;
                 if request.is_approved() && !request.wanted.is_done_by_asking_again() {
                     // First it is gone, so that it can't be done twice.
-                    requests.remove(&key)?;
+                    requests.remove(key)?;
                 } else {
-                    requests.keep(&key, &request)?;
+                    requests.keep(key, &request)?;
                 }
                 Ok(request)
             };
@@ -140,7 +142,7 @@ impl Vault {
         facts.extend(request.people());
         let inner = self.inner.clone();
         let work = blocking(move || {
-            let is_there = inner.system.drop_document(Kind::Request, &request.key()?)?;
+            let is_there = inner.system.drop_document(Kind::Request, request.key()?)?;
             is_there.then_some(()).ok_or(VaultError::NoSuchRequest)
         });
         self.act(actor, Role::KeyCustodian, Act::WithdrawRequest, facts, work)
@@ -159,7 +161,7 @@ impl Vault {
         let requested_by = actor.to_string();
         let name = actor.name().map(str::to_owned);
         let request = ApprovalRequest {
-            id: hex::encode(coffer_seal::random_bytes::<16>()),
+            id: RequestId::random().to_string(),
             names: name
                 .map(|name| (requested_by.clone(), name))
                 .into_iter()
@@ -202,7 +204,7 @@ impl Vault {
                     limit: REQUESTS_MAX,
                 });
             }
-            requests.keep(&request.key()?, &request)?;
+            requests.keep(request.key()?, &request)?;
             Ok(GuardedOutcome::Waits(request))
         });
         self.act(actor, role, Act::CreateRequest, facts, work).await
@@ -214,7 +216,7 @@ impl Vault {
         let mut same = None;
         for other in requests.all::<ApprovalRequest>()? {
             if !other.is_alive() {
-                requests.remove(&other.key()?)?;
+                requests.remove(other.key()?)?;
             } else if other.wanted == request.wanted {
                 same = Some(other);
             }
@@ -235,7 +237,7 @@ impl Vault {
             return Ok(GuardedOutcome::Waits(request));
         }
         let (inner, key) = (self.inner.clone(), request.key()?);
-        let is_taken = blocking(move || inner.system.drop_document(Kind::Request, &key)).await?;
+        let is_taken = blocking(move || inner.system.drop_document(Kind::Request, key)).await?;
         if is_taken {
             self.perform(actor, role, request, secrets).await
         } else {
@@ -268,8 +270,9 @@ impl Vault {
     }
 
     fn waiting(&self, id: &str) -> Result<ApprovalRequest> {
-        let key = request_key(id).ok_or(VaultError::NoSuchRequest)?;
-        let found: Option<ApprovalRequest> = self.inner.system.document(Kind::Request, &key)?;
+        let key = RequestId::from_hex(id).ok_or(VaultError::NoSuchRequest)?;
+        let found: Option<ApprovalRequest> =
+            self.inner.system.document(Kind::Request, key.into())?;
         let is_alive = |request: &ApprovalRequest| request.is_alive();
         found.filter(is_alive).ok_or(VaultError::NoSuchRequest)
     }

@@ -2,7 +2,7 @@
 
 use coffer_keys::receipt::Person;
 use coffer_keys::{BucketEntry, ExportRecipient, LevelEntry, SourceSecrets};
-use coffer_store::record::Id;
+use coffer_seal::{BucketId, LevelId};
 
 use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome};
 use crate::access::{Actor, Role};
@@ -43,17 +43,17 @@ impl Vault {
         let warrant = warrant(&request);
         match request.wanted.clone() {
             GuardedAct::LevelErase { level_id, .. } => {
-                let level = match self.inner.keystore.level(&level_id) {
+                let level = match self.inner.keystore.level(level_id) {
                     Some(level) => level,
                     None => self
-                        .drafted_level(&level_id)?
+                        .drafted_level(level_id)?
                         .ok_or(VaultError::NoSuchLevel)?,
                 };
                 let receipt = self.erase(Doomed::Level(level), warrant).await?;
                 Ok(GuardedOutcome::Erased(Box::new(receipt)))
             }
             GuardedAct::BucketErase { bucket_id, .. } => {
-                let (level, bucket) = self.level_of(Id(bucket_id))?;
+                let (level, bucket) = self.level_of(bucket_id)?;
                 let receipt = self.erase(Doomed::Bucket(level, bucket), warrant).await?;
                 Ok(GuardedOutcome::Erased(Box::new(receipt)))
             }
@@ -73,14 +73,18 @@ impl Vault {
                 })
                 .await
             }
+            GuardedAct::KeystoreBackup { recipients } => self
+                .back_up_root(recipients)
+                .await
+                .map(GuardedOutcome::Exported),
             GuardedAct::LevelRotate { level_id, .. } => {
-                let plan = self.plan_for_level(&level_id)?;
+                let plan = self.plan_for_level(level_id)?;
                 self.begin_rotation(plan)
                     .await
                     .map(GuardedOutcome::Rotating)
             }
             GuardedAct::BucketRotate { bucket_id, .. } => {
-                let plan = self.plan_for_bucket(Id(bucket_id))?;
+                let plan = self.plan_for_bucket(bucket_id)?;
                 self.begin_rotation(plan)
                     .await
                     .map(GuardedOutcome::Rotating)
@@ -112,16 +116,16 @@ impl Vault {
         .await
     }
 
-    fn level_of(&self, bucket: Id) -> Result<(LevelEntry, BucketEntry)> {
+    fn level_of(&self, bucket: BucketId) -> Result<(LevelEntry, BucketEntry)> {
         let keystore = &self.inner.keystore;
-        let entry = keystore.bucket(&bucket.0);
+        let entry = keystore.bucket(bucket);
         let entry = entry.ok_or(VaultError::NoSuchBucket)?;
-        let level = keystore.level(&entry.level_id);
+        let level = keystore.level(entry.level_id);
         Ok((level.ok_or(VaultError::NoSuchLevel)?, entry))
     }
 
-    fn drafted_level(&self, id: &[u8; 16]) -> Result<Option<LevelEntry>> {
-        let draft: Option<EraseDraft> = self.inner.system.document(Kind::Erase, id)?;
+    fn drafted_level(&self, id: LevelId) -> Result<Option<LevelEntry>> {
+        let draft: Option<EraseDraft> = self.inner.system.document(Kind::Erase, id.into())?;
         Ok(draft.map(|draft| draft.level))
     }
 }

@@ -40,12 +40,11 @@ impl Vault {
     /// [`VaultError::NoSuchBucket`]; as [`Vault::erase_level`].
     pub async fn erase_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
         self.refuse_but_custodians(actor, Act::EraseBucket, &on_bucket(name))?;
-        let row = self.inner.system.bucket(name);
-        let row = row.ok_or(VaultError::NoSuchBucket)?;
-        let level = self.inner.keystore.level(&row.level_id);
+        let row = self.looked_after(actor, name)?;
+        let level = self.inner.keystore.level(row.level_id);
         let wanted = GuardedAct::BucketErase {
             bucket: name.as_str().to_owned(),
-            bucket_id: row.id.0,
+            bucket_id: row.id,
             level: level.ok_or(VaultError::NoSuchLevel)?.name,
         };
         self.ask(actor, wanted, SourceSecrets::default()).await
@@ -64,11 +63,7 @@ impl Vault {
         recipients: &[ExportRecipient],
     ) -> Result<GuardedOutcome> {
         self.refuse_but_custodians(actor, Act::ExportKey, &on_level(name))?;
-        if recipients.is_empty() || recipients.len() > EXPORT_RECIPIENTS_MAX {
-            return Err(VaultError::Invalid {
-                what: "an export is for 1 to 20 recipients",
-            });
-        }
+        check_count(recipients)?;
         let level = self.inner.keystore.level_named(name);
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         if !level.options.exportable {
@@ -81,6 +76,29 @@ impl Vault {
             level_id: level.id,
             recipients: recipients.iter().map(ToString::to_string).collect(),
         };
+        self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// Seals the root key for these recipients, which counts as an export of every level. Or asks
+    /// for it, where any level takes approvals.
+    ///
+    /// # Errors
+    /// Those of [`Keystore::back_up_root`](coffer_keys::Keystore::back_up_root).
+    pub async fn back_up_keystore(
+        &self,
+        actor: &Actor,
+        recipients: &[ExportRecipient],
+    ) -> Result<GuardedOutcome> {
+        self.refuse_but_custodians(actor, Act::BackUpKeystore, &Facts::new())?;
+        check_count(recipients)?;
+        let levels = self.inner.keystore.levels();
+        if let Some(level) = levels.into_iter().find(|level| !level.options.exportable) {
+            // What can't be done needs no approval.
+            let name = level.name;
+            return Err(coffer_keys::KeysError::NoBackup { name }.into());
+        }
+        let recipients = recipients.iter().map(ToString::to_string).collect();
+        let wanted = GuardedAct::KeystoreBackup { recipients };
         self.ask(actor, wanted, SourceSecrets::default()).await
     }
 
@@ -107,12 +125,11 @@ impl Vault {
     /// [`VaultError::NoSuchBucket`]; as [`Vault::rotate_level`].
     pub async fn rotate_bucket(&self, actor: &Actor, name: &BucketName) -> Result<GuardedOutcome> {
         self.refuse_but_custodians(actor, Act::RotateBucket, &on_bucket(name))?;
-        let row = self.inner.system.bucket(name);
-        let row = row.ok_or(VaultError::NoSuchBucket)?;
-        let level = self.inner.keystore.level(&row.level_id);
+        let row = self.looked_after(actor, name)?;
+        let level = self.inner.keystore.level(row.level_id);
         let wanted = GuardedAct::BucketRotate {
             bucket: name.as_str().to_owned(),
-            bucket_id: row.id.0,
+            bucket_id: row.id,
             level: level.ok_or(VaultError::NoSuchLevel)?.name,
         };
         self.ask(actor, wanted, SourceSecrets::default()).await
@@ -177,6 +194,15 @@ impl Vault {
         let drafts = self.inner.system.documents::<EraseDraft>(Kind::Erase)?;
         let levels = drafts.into_iter().map(|draft| draft.level);
         Ok({ levels }.find(|level| level.name == name))
+    }
+}
+
+fn check_count(recipients: &[ExportRecipient]) -> Result<()> {
+    match (1..=EXPORT_RECIPIENTS_MAX).contains(&recipients.len()) {
+        true => Ok(()),
+        false => Err(VaultError::Invalid {
+            what: "an export is for 1 to 20 recipients",
+        }),
     }
 }
 

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use coffer_audit::Pruned;
 use coffer_durable::{now_ms, rfc3339};
 use coffer_keys::receipt::Receipt;
-use coffer_store::record::Id;
+use coffer_seal::{BucketId, LevelId, RequestId};
 use serde::{Deserialize, Serialize};
 
 use crate::access::{Act, Role};
 use crate::audit::Facts;
 use crate::error::{Result, VaultError};
+use crate::system::DocumentId;
 use crate::vault::Rotation;
 
 /// What was asked for, or what became of it.
@@ -23,7 +24,7 @@ pub enum GuardedOutcome {
     Approved(ApprovalRequest),
     /// It was erased.
     Erased(Box<Receipt>),
-    /// The export, an armored age file.
+    /// The export, or the backup of the root key: an armored age file.
     Exported(Vec<u8>),
     /// A rotation has begun.
     Rotating(Rotation),
@@ -64,14 +65,14 @@ pub enum GuardedAct {
         /// Its name.
         level: String,
         /// Its id: another level of the same name is not meant.
-        level_id: [u8; 16],
+        level_id: LevelId,
     },
     /// That a bucket be erased.
     BucketErase {
         /// Its name.
         bucket: String,
         /// Its id.
-        bucket_id: [u8; 16],
+        bucket_id: BucketId,
         /// Its level's name.
         level: String,
     },
@@ -80,7 +81,7 @@ pub enum GuardedAct {
         /// Its name.
         level: String,
         /// Its id.
-        level_id: [u8; 16],
+        level_id: LevelId,
         /// For whom: recipients of age.
         recipients: Vec<String>,
     },
@@ -89,16 +90,21 @@ pub enum GuardedAct {
         /// Its name.
         level: String,
         /// Its id.
-        level_id: [u8; 16],
+        level_id: LevelId,
     },
     /// That a bucket's key be rotated.
     BucketRotate {
         /// Its name.
         bucket: String,
         /// Its id.
-        bucket_id: [u8; 16],
+        bucket_id: BucketId,
         /// Its level's name.
         level: String,
+    },
+    /// That the root key be backed up.
+    KeystoreBackup {
+        /// For whom: recipients of age.
+        recipients: Vec<String>,
     },
     /// That the root key be rotated.
     KeystoreRotate,
@@ -128,6 +134,7 @@ impl GuardedAct {
             Self::KeyExport { .. } => Act::ExportKey,
             Self::LevelRotate { .. } => Act::RotateLevel,
             Self::BucketRotate { .. } => Act::RotateBucket,
+            Self::KeystoreBackup { .. } => Act::BackUpKeystore,
             Self::KeystoreRotate => Act::RotateKeystore,
             Self::KeystoreMove { .. } => Act::MoveKeystore,
             Self::AuditPrune { .. } => Act::PruneAudit,
@@ -142,7 +149,10 @@ impl GuardedAct {
             | Self::KeyExport { level, .. }
             | Self::LevelRotate { level, .. }
             | Self::BucketRotate { level, .. } => Some(level),
-            Self::KeystoreRotate | Self::KeystoreMove { .. } | Self::AuditPrune { .. } => None,
+            Self::KeystoreBackup { .. }
+            | Self::KeystoreRotate
+            | Self::KeystoreMove { .. }
+            | Self::AuditPrune { .. } => None,
         }
     }
 
@@ -157,7 +167,9 @@ impl GuardedAct {
     /// Where it brings something: recipients of an export, or the source of a move.
     pub fn to(&self) -> Vec<String> {
         match self {
-            Self::KeyExport { recipients, .. } => recipients.clone(),
+            Self::KeyExport { recipients, .. } | Self::KeystoreBackup { recipients } => {
+                recipients.clone()
+            }
             Self::KeystoreMove { to } => vec![to.clone()],
             _ => Vec::new(),
         }
@@ -169,6 +181,11 @@ impl GuardedAct {
             Self::AuditPrune { before_ms } => Some(*before_ms),
             _ => None,
         }
+    }
+
+    /// Whether it gives out something for recipients of age.
+    pub fn is_export(&self) -> bool {
+        matches!(self, Self::KeyExport { .. } | Self::KeystoreBackup { .. })
     }
 
     /// The role of who asks for it.
@@ -205,8 +222,9 @@ impl GuardedAct {
 }
 
 impl ApprovalRequest {
-    pub(crate) fn key(&self) -> Result<[u8; 16]> {
-        request_key(&self.id).ok_or(VaultError::Damaged)
+    pub(crate) fn key(&self) -> Result<DocumentId> {
+        let id = RequestId::from_hex(&self.id).ok_or(VaultError::Damaged)?;
+        Ok(id.into())
     }
 
     /// Whether it can still be approved, or done.
@@ -243,9 +261,4 @@ impl ApprovalRequest {
         }
         facts
     }
-}
-
-/// A request's id as the ledger has it.
-pub(crate) fn request_key(id: &str) -> Option<[u8; 16]> {
-    Id::from_hex(id).map(|id| id.0)
 }

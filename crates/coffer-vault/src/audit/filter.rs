@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use coffer_audit::{Outcome, Record};
 
+use crate::access::ACT_NAMES;
 use crate::system::System;
 
 /// Details in which subjects stand, by name or by access key id.
@@ -32,6 +33,17 @@ pub struct AuditFilter {
     pub bucket: Option<String>,
     /// What became of it.
     pub outcome: Option<Outcome>,
+}
+
+/// Says which acts there are where a filter names none of them: neither an act nor all of a kind.
+pub fn check_act(act: &str) -> std::result::Result<(), String> {
+    match ACT_NAMES.iter().any(|name| is_act(name, act)) {
+        true => Ok(()),
+        false => Err(format!(
+            "there is no act {act:?}; the acts are {}",
+            ACT_NAMES.join(", ")
+        )),
+    }
 }
 
 impl AuditFilter {

@@ -5,13 +5,14 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use coffer_audit::{
     AuditError, AuditKey, AuditLog, CheckpointSigner, Event, Options, Outcome, Recorded,
 };
 use coffer_keys::Keystore;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -19,7 +20,6 @@ use super::rate_limit::{FailureLimit, RateLimit};
 use crate::access::{Act, AuditIdentity as _, Subject};
 use crate::error::{Result, VaultError};
 use crate::limits::{REPEATS_KEPT, STRANGERS_TOLD};
-use crate::locks::lock;
 use crate::system::System;
 
 /// What the audit key is derived with from the keystore's system key.
@@ -122,7 +122,7 @@ impl Audit {
         if let Some(log) = self.log.get() {
             return Ok(log);
         }
-        let _opening = lock(&self.opening);
+        let _opening = self.opening.lock();
         if let Some(log) = self.log.get() {
             return Ok(log);
         }
@@ -257,7 +257,7 @@ impl Audit {
     fn move_anchor(&self, system: &System) -> Result<()> {
         let Some(log) = self.log() else { return Ok(()) };
         let last = log.last();
-        let mut anchor = lock(&self.anchor);
+        let mut anchor = self.anchor.lock();
         if *anchor != Some(last) && last.sequence > 0 {
             system.set_audit_anchor(&last)?;
             *anchor = Some(last);

@@ -15,7 +15,7 @@ mod filter;
 
 pub use self::facts::Facts;
 pub(crate) use self::facts::{event, whole};
-pub use self::filter::AuditFilter;
 pub(crate) use self::filter::Ready;
+pub use self::filter::{AuditFilter, check_act};
 pub(crate) use self::log::{Audit, SERVER, audit_key};
 pub(crate) use self::object_access::{ObjectAudit, On, show_name};

@@ -14,8 +14,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use coffer_audit::{Event, Outcome, Record};
 use coffer_keys::{BucketKey, Keystore};
-use coffer_seal::{Context, SecretKey, open, seal};
-use coffer_store::record::{Id, ObjectName};
+use coffer_seal::{BucketId, Context, SecretKey, open, seal};
+use coffer_store::record::ObjectName;
 
 use super::log::Audit;
 use crate::access::{Act, BucketName, Subject};
@@ -37,7 +37,7 @@ pub(crate) struct ObjectAudit {
     actor: String,
     actor_name: String,
     bucket: BucketName,
-    bucket_id: Id,
+    bucket_id: BucketId,
     name_key: SecretKey,
 }
 
@@ -64,7 +64,7 @@ impl ObjectAudit {
         audit: Arc<Audit>,
         subject: &Subject,
         bucket: &BucketName,
-        bucket_id: Id,
+        bucket_id: BucketId,
         key: &BucketKey,
     ) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl ObjectAudit {
     }
 
     fn sealed(&self, text: &str) -> String {
-        let context = Context::audit_name(&self.bucket_id.0);
+        let context = Context::audit_name(self.bucket_id);
         BASE64.encode(seal(&self.name_key, &context, text.as_bytes()))
     }
 }
@@ -156,11 +156,11 @@ fn opened_name(keystore: &Keystore, record: &Record, detail: &str) -> Option<Str
     let details = &record.event.details;
     let sealed = BASE64.decode(details.get(detail)?).ok()?;
     let id = u128::from_str_radix(details.get(BUCKET_ID)?, 16).ok()?;
-    let id = Id(id.to_be_bytes());
-    let key = keystore.bucket_key(&id.0).ok()?.catalog_key();
+    let id = BucketId(id.to_be_bytes());
+    let key = keystore.bucket_key(id).ok()?.catalog_key();
     let name = open(
         &key.derive(NAME_KEY_LABEL),
-        &Context::audit_name(&id.0),
+        &Context::audit_name(id),
         &sealed,
     );
     String::from_utf8(name.ok()?.to_vec()).ok()

@@ -1,14 +1,13 @@
 //! What happens again and again: the first time is told at once, the rest as a count a minute.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 use coffer_audit::Event;
+use parking_lot::Mutex;
 
 use crate::access::Act;
 use crate::limits::{ACT_FAILURES_MAX, PLACES_TOLD, REPEATS_KEPT, REPEATS_WINDOW};
-use crate::locks::lock;
 
 /// Details that tell one kind of events from another, beside act, outcome and actor.
 const TELLING: [&str; 2] = ["reason", "claimed"];
@@ -35,7 +34,7 @@ type ActorAndAct = (String, Act);
 impl FailureLimit {
     /// Counts one.
     pub(crate) fn add(&self, actor: String, act: Act, now: Instant) {
-        let mut failed = lock(&self.0);
+        let mut failed = self.0.lock();
         if failed.len() >= REPEATS_KEPT {
             failed.retain(|_, (since, _)| now.duration_since(*since) < REPEATS_WINDOW);
         }
@@ -48,7 +47,7 @@ impl FailureLimit {
 
     /// Whether so many failed within a minute that no more are begun.
     pub(crate) fn are_too_many(&self, actor: &str, act: Act, now: Instant) -> bool {
-        let failed = lock(&self.0);
+        let failed = self.0.lock();
         let found = failed.get(&(actor.to_owned(), act));
         found.is_some_and(|(since, count)| {
             *count >= ACT_FAILURES_MAX && now.duration_since(*since) < REPEATS_WINDOW
@@ -95,7 +94,7 @@ impl RateLimit {
     /// its kind and place within a minute. Otherwise it is counted; what is then told of all has no
     /// details but those that tell kinds and places apart.
     pub(crate) fn take(&self, event: Event, now: Instant) -> Option<Event> {
-        let mut kinds = self.kinds();
+        let mut kinds = self.kinds.lock();
         let (kind, mut place) = (kind(&event), place(&event));
         let known = kinds.of.get(&kind).map_or(&[][..], Vec::as_slice);
         let is_new = !known.iter().any(|repeated| repeated.place == place);
@@ -129,7 +128,7 @@ impl RateLimit {
 
     /// Whether an event can be counted: its kind is known, or there is room for one more.
     pub(crate) fn has_room_for(&self, event: &Event) -> bool {
-        let kinds = self.kinds();
+        let kinds = self.kinds.lock();
         kinds.count < self.kept || kinds.of.contains_key(&kind(event))
     }
 
@@ -137,7 +136,7 @@ impl RateLimit {
     pub(crate) fn due(&self, now: Instant, all: bool) -> Vec<Event> {
         let over =
             |repeated: &mut Repeated| all || now.duration_since(repeated.since) >= REPEATS_WINDOW;
-        let mut kinds = self.kinds();
+        let mut kinds = self.kinds.lock();
         let of_all = kinds.of.values_mut();
         let ended: Vec<_> = of_all
             .flat_map(|places| places.extract_if(.., over))
@@ -149,10 +148,6 @@ impl RateLimit {
         repeated
             .map(|repeated| repeated.event.with("repeated", repeated.count))
             .collect()
-    }
-
-    fn kinds(&self) -> MutexGuard<'_, Kinds> {
-        lock(&self.kinds)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use coffer_durable::{now_ms, sync_folder};
 use coffer_keys::LevelEntry;
-use coffer_store::record::Id;
+use coffer_seal::{BucketId, LevelId};
 use coffer_store::{BlobStore, Catalog, Totals};
 
 use super::folder::{make_bucket_folder, unmake};
@@ -118,12 +118,12 @@ impl Vault {
         self.act(actor, role, Act::CreateBucket, facts, work).await
     }
 
-    async fn make_bucket(&self, name: BucketName, level_id: [u8; 16]) -> Result<BucketRow> {
+    async fn make_bucket(&self, name: BucketName, level_id: LevelId) -> Result<BucketRow> {
         let _changing = self.inner.changing_buckets.lock().await;
         let inner = self.inner.clone();
         blocking(move || inner.system.assure_certain()).await?;
         self.has_room_for(&name)?;
-        let id = Id(coffer_seal::random_bytes());
+        let id = BucketId::random();
         let made = self.make_in_steps(id, name, level_id).await;
         // On a full disk clients try again and again. The row is certainly not there then: if it
         // might be, that would be in doubt.
@@ -151,14 +151,14 @@ impl Vault {
 
     async fn make_in_steps(
         &self,
-        id: Id,
+        id: BucketId,
         name: BucketName,
-        level_id: [u8; 16],
+        level_id: LevelId,
     ) -> Result<BucketRow> {
         let inner = self.inner.clone();
         let key = blocking(move || {
             make_bucket_folder(&inner, id)?;
-            Ok(inner.keystore.add_bucket(id.0, level_id)?)
+            Ok(inner.keystore.add_bucket(id, level_id)?)
         })
         .await?;
         let dir = self.inner.folder.bucket(id);

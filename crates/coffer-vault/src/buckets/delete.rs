@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 
 use super::folder::remove_doomed_folder;
 use crate::access::{Act, Actor, BucketName, Right, Role, Subject};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::UsedBucket;
 use crate::system::BucketRow;
 use crate::vault::Vault;
 
@@ -38,9 +38,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError::NoSuchBucket`], [`VaultError::BucketNotEmpty`].
     pub async fn withdraw_bucket(&self, actor: &Actor, name: &BucketName) -> Result<()> {
-        let found = self.inner.system.bucket(name);
-        let row = found.filter(|row| self.may_look_after(actor, row));
-        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        let row = self.looked_after(actor, name)?;
         if let Actor::Subject(subject) = actor
             && actor.has(Role::SystemAdministrator)
         {
@@ -81,9 +79,9 @@ impl Vault {
 
     /// Removes a bucket's row if the bucket is empty, and sees that it is not used any more. Should
     /// that fail, it is as it was; but while it is in doubt, it stays out of use.
-    async fn remove_row(&self, row: &Arc<BucketRow>, bucket: &Arc<OpenBucket>) -> Result<()> {
+    async fn remove_row(&self, row: &Arc<BucketRow>, bucket: &UsedBucket) -> Result<()> {
         bucket.delete_if_empty().await?;
-        let (inner, row, kept) = (self.inner.clone(), row.clone(), Arc::downgrade(bucket));
+        let (inner, row, kept) = (self.inner.clone(), row.clone(), bucket.downgrade());
         let undelete = move || {
             if let Some(bucket) = kept.upgrade() {
                 bucket.undelete();
@@ -94,11 +92,11 @@ impl Vault {
 
     /// Destroys the key and the folder of a bucket that has no row any more. Nothing else tells of
     /// a folder whose key is gone, so that is noted first.
-    pub(crate) async fn remove_bucket_remains(&self, id: Id) -> Result<()> {
+    pub(crate) async fn remove_bucket_remains(&self, id: BucketId) -> Result<()> {
         let inner = self.inner.clone();
         blocking(move || {
             inner.system.doom(id)?;
-            inner.keystore.destroy_bucket(&id.0)?;
+            inner.keystore.destroy_bucket(id)?;
             inner.at("key destroyed");
             remove_doomed_folder(&inner, id)
         })

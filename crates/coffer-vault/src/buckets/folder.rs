@@ -4,13 +4,13 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 
 use coffer_durable::sync_folder;
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 
 use crate::data_folder::failed;
 use crate::error::Result;
 use crate::vault::Inner;
 
-pub(crate) fn make_bucket_folder(inner: &Inner, id: Id) -> Result<()> {
+pub(crate) fn make_bucket_folder(inner: &Inner, id: BucketId) -> Result<()> {
     let buckets = inner.folder.buckets();
     let dir = inner.folder.bucket(id);
     DirBuilder::new()
@@ -24,10 +24,10 @@ pub(crate) fn make_bucket_folder(inner: &Inner, id: Id) -> Result<()> {
 
 /// Removes what was made of a bucket that has no row: the folder first, for its key alone tells of
 /// it.
-pub(crate) fn unmake(inner: &Inner, id: Id) -> Result<()> {
+pub(crate) fn unmake(inner: &Inner, id: BucketId) -> Result<()> {
     remove_folder(inner, id)?;
-    if inner.keystore.holds_bucket(&id.0) {
-        Ok(inner.keystore.destroy_bucket(&id.0)?)
+    if inner.keystore.holds_bucket(id) {
+        Ok(inner.keystore.destroy_bucket(id)?)
     } else {
         Ok(())
     }
@@ -35,15 +35,15 @@ pub(crate) fn unmake(inner: &Inner, id: Id) -> Result<()> {
 
 /// Removes the folder of a bucket that is doomed. One whose key is there stays: the key is about to
 /// be destroyed, or an import has brought it back.
-pub(crate) fn remove_doomed_folder(inner: &Inner, id: Id) -> Result<()> {
-    if inner.keystore.holds_bucket(&id.0) {
+pub(crate) fn remove_doomed_folder(inner: &Inner, id: BucketId) -> Result<()> {
+    if inner.keystore.holds_bucket(id) {
         return Ok(());
     }
     remove_folder(inner, id)?;
     inner.system.forget_doomed(id)
 }
 
-fn remove_folder(inner: &Inner, id: Id) -> Result<()> {
+fn remove_folder(inner: &Inner, id: BucketId) -> Result<()> {
     let dir = inner.folder.bucket(id);
     match std::fs::remove_dir_all(&dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

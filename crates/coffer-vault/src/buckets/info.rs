@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use coffer_label::Label;
+use coffer_seal::BucketId;
 use coffer_store::Totals;
-use coffer_store::record::Id;
 
 use crate::access::{
     Act, Actor, BucketName, Right, Role, Subject, is_marked_by, may_know, may_use,
@@ -21,7 +21,7 @@ pub struct BucketInfo {
     /// Its name.
     pub name: BucketName,
     /// Its id.
-    pub id: Id,
+    pub id: BucketId,
     /// Name of its level.
     pub level: String,
     /// When it was made, in milliseconds since 1970.
@@ -55,26 +55,49 @@ impl Vault {
         })
     }
 
+    /// A bucket that the actor may know of.
+    pub(crate) fn looked_after(&self, actor: &Actor, name: &BucketName) -> Result<Arc<BucketRow>> {
+        let system = &self.inner.system;
+        let found = system.bucket_or_doubt(name);
+        let row = found.filter(|row| self.may_look_after(actor, row));
+        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        if system.is_in_doubt(&row) {
+            return Err(VaultError::BucketInDoubt);
+        }
+        Ok(row)
+    }
+
     /// All buckets that the actor may know of, by name: those who look after the server know of
     /// all.
-    pub async fn buckets_known_to(&self, actor: &Actor) -> Vec<BucketSummary> {
+    ///
+    /// # Errors
+    /// [`VaultError::BucketInDoubt`] while it is not known whether one of them is there.
+    pub async fn buckets_known_to(&self, actor: &Actor) -> Result<Vec<BucketSummary>> {
         let mut summaries = Vec::new();
-        for row in self.inner.system.buckets() {
-            if self.may_look_after(actor, &row) {
-                summaries.extend(self.summary(actor, &row).await);
-            }
+        for row in self.certain(|row| self.may_look_after(actor, row))? {
+            summaries.extend(self.summary(actor, &row).await);
         }
-        summaries
+        Ok(summaries)
+    }
+
+    /// All buckets of those that may be told, by name. Where one of them is in doubt, a list would
+    /// say that it is there, or that it is not.
+    fn certain(&self, may_tell: impl Fn(&BucketRow) -> bool) -> Result<Vec<Arc<BucketRow>>> {
+        let system = &self.inner.system;
+        let mut rows = system.buckets_and_doubts();
+        rows.retain(|row| may_tell(row));
+        if rows.iter().any(|row| system.is_in_doubt(row)) {
+            return Err(VaultError::BucketInDoubt);
+        }
+        Ok(rows)
     }
 
     /// A bucket that the actor may know of.
     ///
     /// # Errors
-    /// [`VaultError::NoSuchBucket`].
+    /// [`VaultError::NoSuchBucket`], [`VaultError::BucketInDoubt`].
     pub async fn bucket_known_to(&self, actor: &Actor, name: &BucketName) -> Result<BucketSummary> {
-        let found = self.inner.system.bucket(name);
-        let row = found.filter(|row| self.may_look_after(actor, row));
-        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        let row = self.looked_after(actor, name)?;
         self.summary(actor, &row).await
     }
 
@@ -94,7 +117,7 @@ impl Vault {
         label: Label,
         totals: Option<Totals>,
     ) -> Result<BucketSummary> {
-        let key = self.inner.keystore.bucket(&bucket.id.0);
+        let key = self.inner.keystore.bucket(bucket.id);
         let key = key.ok_or(VaultError::NoSuchBucket)?;
         Ok(BucketSummary {
             bucket,
@@ -119,12 +142,13 @@ impl Vault {
             self.denied(Act::ListBuckets, subject, &Facts::new());
             return Err(VaultError::AccessDenied);
         }
-        let known = |row: Arc<BucketRow>| {
-            let tag = self.inner.tag(&row).ok()?;
-            may_know(subject, row.id, &tag.label).then(|| info(&row, tag))
+        let may_tell = |row: &BucketRow| {
+            let label = self.inner.label(row);
+            label.is_ok_and(|label| may_know(subject, row.id, label))
         };
-        let rows = self.inner.system.buckets().into_iter();
-        Ok(rows.filter_map(known).collect())
+        let rows = self.certain(may_tell)?.into_iter();
+        let told = |row: Arc<BucketRow>| Some(info(&row, self.inner.tag(&row).ok()?));
+        Ok(rows.filter_map(told).collect())
     }
 }
 
@@ -145,7 +169,7 @@ pub(crate) fn info(row: &BucketRow, level: &LevelTag) -> BucketInfo {
 
 /// Whether the actor may be told how much is in a bucket. That is something read there, which takes
 /// the right to list, and this is no place to raise marks.
-fn may_tell_totals(actor: &Actor, id: Id, label: &Label) -> bool {
+fn may_tell_totals(actor: &Actor, id: BucketId, label: &Label) -> bool {
     match actor {
         Actor::Subject(subject) => {
             let may_list = actor.looks_after() || may_use(subject, id, label, Right::List);

@@ -1,21 +1,19 @@
 //! Tags of buckets.
 
-use std::sync::Arc;
-
 use coffer_store::record::Tags;
 
 use crate::access::{Act, BucketName, Right, Subject};
 use crate::acts::Changed;
 use crate::audit::On;
 use crate::error::Result;
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::UsedBucket;
 use crate::vault::Vault;
 
 impl Vault {
     /// The bucket's tags, if it has any.
     pub async fn bucket_tags(&self, subject: &Subject, name: &BucketName) -> Result<Option<Tags>> {
         let grant = self.readable(subject, name, Right::Read).await?;
-        let look = |bucket: Arc<OpenBucket>| async move { Ok(bucket.catalog.bucket_tags().await?) };
+        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.bucket_tags().await?) };
         let (tags, _reading) = grant.read(Act::ReadTags, On::Bucket, look).await?;
         Ok(tags)
     }
@@ -28,7 +26,7 @@ impl Vault {
         tags: Option<Tags>,
     ) -> Result<()> {
         let grant = self.changeable(subject, name, Right::Write).await?;
-        let set = |bucket: Arc<OpenBucket>| async move {
+        let set = |bucket: UsedBucket| async move {
             bucket.catalog.set_bucket_tags(tags).await?;
             Ok(Changed::freeing((), Vec::new()))
         };

@@ -12,14 +12,14 @@
 //! client connects anew.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
-use tokio::sync::Notify;
+use parking_lot::Mutex;
 use tokio::task::futures::TaskLocalFuture;
+use tokio_util::sync::CancellationToken;
 
 use crate::limits::CONNECTIONS_NOTED_MIN;
-use crate::locks::lock;
 
 tokio::task_local! {
     static CURRENT: ConnectionCutoff;
@@ -35,44 +35,16 @@ pub struct ConnectionCutoff(Arc<Line>);
 #[derive(Debug)]
 struct Line {
     number: u64,
-    cut: Signal,
+    cut: CancellationToken,
     /// The number of what noted it last, which then need not note it again, for each [`Holder`].
     noted_by: [AtomicU64; 2],
-}
-
-/// Something that happens once.
-#[derive(Debug, Default)]
-pub(crate) struct Signal {
-    is_given: AtomicBool,
-    waiting: Notify,
-}
-
-impl Signal {
-    pub(crate) fn give(&self) {
-        self.is_given.store(true, Ordering::SeqCst);
-        self.waiting.notify_waiters();
-    }
-
-    pub(crate) fn is_given(&self) -> bool {
-        self.is_given.load(Ordering::SeqCst)
-    }
-
-    pub(crate) async fn given(&self) {
-        let waiting = self.waiting.notified();
-        tokio::pin!(waiting);
-        // First the place in the queue, then the look: so it can't be missed.
-        waiting.as_mut().enable();
-        if !self.is_given() {
-            waiting.await;
-        }
-    }
 }
 
 impl Default for ConnectionCutoff {
     fn default() -> Self {
         Self(Arc::new(Line {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            cut: Signal::default(),
+            cut: CancellationToken::new(),
             noted_by: Default::default(),
         }))
     }
@@ -86,7 +58,7 @@ impl ConnectionCutoff {
 
     /// Whether it has been cut.
     pub fn is_cut(&self) -> bool {
-        self.0.cut.is_given()
+        self.0.cut.is_cancelled()
     }
 
     /// Whether a subject has asked by it: whether a request of the connection was signed rightly.
@@ -96,7 +68,7 @@ impl ConnectionCutoff {
 
     /// Waits until it is cut. The connection must be dropped then, without sending anything more.
     pub async fn cut_off(&self) {
-        self.0.cut.given().await;
+        self.0.cut.cancelled().await;
     }
 
     /// That of the request that is being served, if it has one.
@@ -105,7 +77,7 @@ impl ConnectionCutoff {
     }
 
     fn cut(&self) {
-        self.0.cut.give();
+        self.0.cut.cancel();
     }
 }
 
@@ -153,7 +125,7 @@ impl Connections {
             let noted_by = &line.noted_by[self.holder as usize];
             if noted_by.load(Ordering::Relaxed) != self.number {
                 noted_by.store(self.number, Ordering::Relaxed);
-                self.noted().add(line);
+                self.noted.lock().add(line);
             }
         });
     }
@@ -166,7 +138,7 @@ impl Connections {
     /// Cuts all that were noted but this one.
     pub(crate) fn cut_but(&self, spared: Option<&ConnectionCutoff>) {
         let spared = spared.map(|ConnectionCutoff(line)| line.number);
-        for line in self.noted().lines.values().filter_map(Weak::upgrade) {
+        for line in self.noted.lock().lines.values().filter_map(Weak::upgrade) {
             if Some(line.number) != spared {
                 ConnectionCutoff(line).cut();
             }
@@ -175,13 +147,9 @@ impl Connections {
 
     /// How many of them there are.
     pub(crate) fn count(&self) -> usize {
-        let noted = self.noted();
+        let noted = self.noted.lock();
         let lines = noted.lines.values();
         lines.filter(|line| line.strong_count() > 0).count()
-    }
-
-    fn noted(&self) -> MutexGuard<'_, Noted> {
-        lock(&self.noted)
     }
 }
 
@@ -247,6 +215,6 @@ mod tests {
         for _ in 0..10 * CONNECTIONS_NOTED_MIN {
             runtime.block_on(ConnectionCutoff::default().scope(async { bucket.note() }));
         }
-        assert!(bucket.noted().lines.len() <= CONNECTIONS_NOTED_MIN + 1);
+        assert!(bucket.noted.lock().lines.len() <= CONNECTIONS_NOTED_MIN + 1);
     }
 }

@@ -8,5 +8,5 @@ mod connection_cutoff;
 mod subject_cutoff;
 
 pub use self::connection_cutoff::ConnectionCutoff;
-pub(crate) use self::connection_cutoff::{Connections, Holder, Signal};
+pub(crate) use self::connection_cutoff::{Connections, Holder};
 pub(crate) use self::subject_cutoff::SubjectCutoff;

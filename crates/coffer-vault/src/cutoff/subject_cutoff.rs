@@ -1,13 +1,15 @@
 //! Whether a subject's requests may go on: taken away while they are under way when its access key
 //! is disabled, expires or is deleted, when its access changes, or when it loses a role.
 
-use super::connection_cutoff::{ConnectionCutoff, Connections, Holder, Signal};
+use tokio_util::sync::CancellationToken;
+
+use super::connection_cutoff::{ConnectionCutoff, Connections, Holder};
 use crate::error::{Result, VaultError};
 
 /// What requests under way hang on. All who hold the same one are cut off together.
 #[derive(Debug)]
 pub(crate) struct SubjectCutoff {
-    cut: Signal,
+    cut: CancellationToken,
     /// The connections by which the subject asked.
     connections: Connections,
 }
@@ -15,7 +17,7 @@ pub(crate) struct SubjectCutoff {
 impl Default for SubjectCutoff {
     fn default() -> Self {
         Self {
-            cut: Signal::default(),
+            cut: CancellationToken::new(),
             connections: Connections::new(Holder::Subject),
         }
     }
@@ -52,17 +54,17 @@ impl SubjectCutoff {
     /// The same, but leaves a connection: that of the request that cuts. Nothing else is under way
     /// there, and a subject that takes something from itself gets its answer.
     pub(crate) fn cut_but(&self, spared: Option<&ConnectionCutoff>) {
-        self.cut.give();
+        self.cut.cancel();
         self.connections.cut_but(spared);
     }
 
     /// Whether it has been cut.
     pub(crate) fn is_cut(&self) -> bool {
-        self.cut.is_given()
+        self.cut.is_cancelled()
     }
 
     /// Waits until it is.
     pub(crate) async fn cut_off(&self) {
-        self.cut.given().await;
+        self.cut.cancelled().await;
     }
 }

@@ -7,13 +7,13 @@ use coffer_audit::{Event, Outcome};
 use coffer_durable::now_ms;
 use coffer_keys::receipt::{AuditRecord, Person, Receipt};
 use coffer_keys::{BucketEntry, Erased, ErasedWhat, Keystore, LevelEntry, ReceiptDetails};
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 use serde::{Deserialize, Serialize};
 
 use crate::access::Act;
 use crate::audit::{Audit, SERVER};
 use crate::error::Result;
-use crate::system::{Kind, System};
+use crate::system::{DocumentId, Kind, System};
 
 /// What an erase reaches never, in the words of a receipt.
 const LEFT_OUTSIDE: &str = "what had left the server before: in the memory and files of clients, \
@@ -44,10 +44,10 @@ pub(crate) struct DraftBucket {
 
 impl EraseDraft {
     /// The level's id, or the bucket's.
-    pub(crate) fn id(&self) -> [u8; 16] {
+    pub(crate) fn id(&self) -> DocumentId {
         match (self.what, self.buckets.first()) {
-            (ErasedWhat::Bucket, Some(bucket)) => bucket.entry.id,
-            _ => self.level.id,
+            (ErasedWhat::Bucket, Some(bucket)) => bucket.entry.id.into(),
+            _ => self.level.id.into(),
         }
     }
 
@@ -59,16 +59,19 @@ impl EraseDraft {
         }
     }
 
-    pub(crate) fn bucket_ids(&self) -> Vec<Id> {
-        let ids = self.buckets.iter().map(|bucket| Id(bucket.entry.id));
+    pub(crate) fn bucket_ids(&self) -> Vec<BucketId> {
+        let ids = self.buckets.iter().map(|bucket| bucket.entry.id);
         ids.collect()
     }
 
     /// Whether the keystore holds the keys still: then nothing was destroyed.
     pub(crate) fn is_untouched(&self, keystore: &Keystore) -> bool {
         match self.what {
-            ErasedWhat::Level => keystore.level(&self.level.id).is_some(),
-            ErasedWhat::Bucket => keystore.bucket_key(&self.id()).is_ok(),
+            ErasedWhat::Level => keystore.level(self.level.id).is_some(),
+            ErasedWhat::Bucket => {
+                let is_there = |bucket: &DraftBucket| keystore.bucket_key(bucket.entry.id).is_ok();
+                self.buckets.iter().any(is_there)
+            }
         }
     }
 
@@ -140,9 +143,9 @@ pub(crate) fn complete_interrupted(
     for draft in system.documents::<EraseDraft>(Kind::Erase)? {
         let level = &draft.level.name;
         if draft.is_untouched(keystore) {
-            system.drop_document(Kind::Erase, &draft.id())?;
+            system.drop_document(Kind::Erase, draft.id())?;
             tracing::warn!(
-                level = %Id(draft.level.id),
+                level = %draft.level.id,
                 "an erase was interrupted before it began: ask for it again"
             );
             continue;
@@ -155,11 +158,11 @@ pub(crate) fn complete_interrupted(
         ];
         let last = last_audit_record(audit);
         let receipt = draft.sign(keystore, &erased, checked, Vec::new(), last)?;
-        system.finish_erase(&draft.id(), &draft.bucket_ids(), &receipt, now_ms())?;
+        system.finish_erase(draft.id(), &draft.bucket_ids(), &receipt, now_ms())?;
         let event = Event::new(draft.act().name(), SERVER, Outcome::Done);
         audit.note(event.with("level", level).with("receipt", &receipt.id));
         tracing::info!(
-            level = %Id(draft.level.id),
+            level = %draft.level.id,
             receipt = receipt.id,
             "completed an erase that was interrupted"
         );

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use coffer_durable::now_ms;
 use coffer_keys::receipt::{Person, Receipt};
 use coffer_keys::{BucketEntry, Erased, ErasedWhat, KeysError, Keystore, LevelEntry};
+use coffer_seal::BucketId;
 use coffer_store::Totals;
-use coffer_store::record::Id;
 use futures::future::join_all;
 
 use super::journal::{DraftBucket, EraseDraft, last_audit_record};
@@ -29,7 +29,7 @@ use crate::cutoff::Connections;
 use crate::error::{Result, VaultError};
 use crate::limits::{COMMIT_WAIT, COUNTED_BY_OPENING_MAX, CUT_LOOK, CUT_WAIT, SETTLE_PAUSES};
 use crate::open_buckets::{Barred, OpenBucket, Opening};
-use crate::system::{BucketRow, Kind};
+use crate::system::{BucketRow, DocumentId, Kind};
 use crate::vault::{Inner, Vault};
 
 /// What is to be erased.
@@ -40,10 +40,10 @@ pub(crate) enum Doomed {
 }
 
 impl Doomed {
-    fn id(&self) -> [u8; 16] {
+    fn id(&self) -> DocumentId {
         match self {
-            Self::Level(level) => level.id,
-            Self::Bucket(_, bucket) => bucket.id,
+            Self::Level(level) => level.id.into(),
+            Self::Bucket(_, bucket) => bucket.id.into(),
         }
     }
 
@@ -51,10 +51,10 @@ impl Doomed {
     fn check_there(&self, keystore: &Keystore) -> Result<()> {
         match self {
             Self::Level(level) => keystore
-                .level(&level.id)
+                .level(level.id)
                 .map_or(Err(VaultError::NoSuchLevel), |_| Ok(())),
             Self::Bucket(_, bucket) => keystore
-                .bucket(&bucket.id)
+                .bucket(bucket.id)
                 .map_or(Err(VaultError::NoSuchBucket), |_| Ok(())),
         }
     }
@@ -92,13 +92,13 @@ impl Vault {
         let _changing = inner.changing_buckets.lock().await;
         let earlier = inner
             .system
-            .document::<EraseDraft>(Kind::Erase, &doomed.id())?;
+            .document::<EraseDraft>(Kind::Erase, doomed.id())?;
         if let Some(draft) = earlier.filter(|draft| !draft.is_untouched(&inner.keystore)) {
             return self.finish_late(draft).await;
         }
         doomed.check_there(&inner.keystore)?;
         let buckets = doomed.entries(&inner.keystore);
-        let ids: Vec<Id> = buckets.iter().map(|bucket| Id(bucket.id)).collect();
+        let ids: Vec<BucketId> = buckets.iter().map(|bucket| bucket.id).collect();
         self.open_uncounted(&ids).await;
         // From here on nothing is given out any more, and nothing committed.
         let Barred {
@@ -113,7 +113,7 @@ impl Vault {
         let draft = draft(&doomed, buckets, &hidden, totals, uncounted, warrant);
         let kept = {
             let (inner, draft) = (inner.clone(), draft.clone());
-            blocking(move || inner.system.keep(Kind::Erase, &draft.id(), &draft)).await
+            blocking(move || inner.system.keep(Kind::Erase, draft.id(), &draft)).await
         };
         if let Err(error) = kept {
             self.let_go(&ids, open).await;
@@ -140,7 +140,7 @@ impl Vault {
             Destroyed::No(error) => {
                 self.show_again(&ids, hidden);
                 // The next start drops it, too: the keys are there.
-                if let Err(error) = inner.system.drop_document(Kind::Erase, &draft.id()) {
+                if let Err(error) = inner.system.drop_document(Kind::Erase, draft.id()) {
                     tracing::warn!(%error, "the draft of an erase that failed is left");
                 }
                 Err(error.into())
@@ -152,7 +152,7 @@ impl Vault {
 
     /// Opens the catalogs that were not counted since the start, if they are few. Counted or not,
     /// it must not take long.
-    async fn open_uncounted(&self, ids: &[Id]) {
+    async fn open_uncounted(&self, ids: &[BucketId]) {
         let Inner {
             folder,
             keystore,
@@ -177,13 +177,13 @@ impl Vault {
     }
 
     /// Nothing was erased.
-    fn show_again(&self, ids: &[Id], hidden: Vec<Arc<BucketRow>>) {
+    fn show_again(&self, ids: &[BucketId], hidden: Vec<Arc<BucketRow>>) {
         self.inner.open_buckets.unbar(ids);
         self.inner.system.show(hidden);
     }
 
     /// What all of them hold together, and how many of them could not be counted.
-    async fn count(&self, ids: &[Id], open: &[Arc<OpenBucket>]) -> (Totals, usize) {
+    async fn count(&self, ids: &[BucketId], open: &[Arc<OpenBucket>]) -> (Totals, usize) {
         // Commits under way may still change it; none begins any more.
         let committed = join_all(open.iter().map(|bucket| bucket.no_commit_under_way()));
         let _ = tokio::time::timeout(COMMIT_WAIT, committed).await;
@@ -204,7 +204,7 @@ impl Vault {
     }
 
     /// Lets go of the catalogs and their keys.
-    async fn let_go(&self, ids: &[Id], open: Vec<Arc<OpenBucket>>) {
+    async fn let_go(&self, ids: &[BucketId], open: Vec<Arc<OpenBucket>>) {
         for id in ids {
             self.inner.open_buckets.forget(*id);
         }
@@ -214,7 +214,7 @@ impl Vault {
     /// Lets go of the catalogs, and waits until no request holds the buckets any more.
     async fn wait_for_those_cut_off(
         &self,
-        ids: &[Id],
+        ids: &[BucketId],
         open: Vec<Arc<OpenBucket>>,
         opening: Vec<Opening>,
         connections: Vec<Arc<Connections>>,
@@ -227,8 +227,7 @@ impl Vault {
         let late = tokio::time::timeout(CUT_WAIT, letting_go).await;
         let mut is_request_left = late.is_err();
         held.extend(late.into_iter().flatten().flatten());
-        // Ours is the only one then.
-        let is_held = || held.iter().any(|bucket| !bucket.is_abandoned(1));
+        let is_held = || held.iter().any(|bucket| !bucket.is_abandoned());
         let is_connected = || connections.iter().any(|noted| noted.count() > 0);
         while !is_request_left && (is_held() || is_connected()) {
             is_request_left = begun.elapsed() > CUT_WAIT;
@@ -268,7 +267,7 @@ impl Vault {
             let ids = draft.bucket_ids();
             inner
                 .system
-                .finish_erase(&draft.id(), &ids, &receipt, now_ms())?;
+                .finish_erase(draft.id(), &ids, &receipt, now_ms())?;
             // There are no keys that would open them, unless an import brings them back.
             inner.open_buckets.unbar(&ids);
             Ok(receipt)
@@ -331,7 +330,7 @@ fn draft(
         Doomed::Bucket(level, _) => (ErasedWhat::Bucket, level.clone()),
     };
     let named = |entry: BucketEntry| {
-        let row = rows.iter().find(|row| row.id.0 == entry.id);
+        let row = rows.iter().find(|row| row.id == entry.id);
         DraftBucket {
             entry,
             name: row.map(|row| row.name.as_str().to_owned()),
@@ -359,9 +358,10 @@ enum Destroyed {
 
 fn destroy_keys(inner: &Inner, draft: &EraseDraft) -> Destroyed {
     let keystore = &inner.keystore;
-    let erased = match draft.what {
-        ErasedWhat::Level => keystore.erase_level(draft.id()),
-        ErasedWhat::Bucket => keystore.erase_bucket(draft.id()),
+    let erased = match (draft.what, draft.buckets.first()) {
+        (ErasedWhat::Level, _) => keystore.erase_level(draft.level.id),
+        (ErasedWhat::Bucket, Some(bucket)) => keystore.erase_bucket(bucket.entry.id),
+        (ErasedWhat::Bucket, None) => Err(KeysError::Malformed { what: "draft" }),
     };
     let error = match erased {
         Ok(erased) => return Destroyed::Yes(Box::new(erased)),

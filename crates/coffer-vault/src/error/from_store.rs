@@ -1,5 +1,7 @@
 //! Errors of the store, and of files, as the vault tells them.
 
+use std::io::ErrorKind;
+
 use coffer_store::StoreError;
 use rustix::io::Errno;
 
@@ -21,10 +23,37 @@ pub fn files_run_out() -> bool {
     std::fs::File::open("/dev/null").is_err_and(|error| is_out_of_files(&error))
 }
 
+impl VaultError {
+    /// Whether it comes of a file system that is read-only, and nothing was done.
+    pub fn is_of_read_only_disk(&self) -> bool {
+        if matches!(
+            self,
+            Self::EndNotRecorded(_)
+                | Self::EndNotHeld(_)
+                | Self::EraseUnsettled { .. }
+                | Self::ReceiptUnsettled { .. }
+        ) {
+            return false;
+        }
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            let of_system = error.downcast_ref::<std::io::Error>();
+            if matches!(error.downcast_ref(), Some(Self::StorageReadOnly))
+                || of_system.is_some_and(|io| io.kind() == ErrorKind::ReadOnlyFilesystem)
+            {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+}
+
 impl From<StoreError> for VaultError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Full => Self::StorageFull,
+            StoreError::DiskReadOnly => Self::StorageReadOnly,
             StoreError::NoRoomForLog { needed_bytes } => Self::NoRoomForLog {
                 of: "a database".to_owned(),
                 needed_bytes,
@@ -34,6 +63,7 @@ impl From<StoreError> for VaultError {
             StoreError::NoSuchUpload => Self::NoSuchUpload,
             StoreError::PartChanged { number } => Self::InvalidPart { number },
             StoreError::Damaged { .. } => Self::Damaged,
+            StoreError::Replaced => Self::CatalogReplaced,
             StoreError::Io { source, .. } if is_out_of_files(&source) => Self::OutOfFiles,
             // SQLite doesn't say why it could not open a file.
             StoreError::Database { code } if code & 0xff == CANNOT_OPEN && files_run_out() => {

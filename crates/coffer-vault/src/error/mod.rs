@@ -2,18 +2,23 @@
 
 use coffer_audit::AuditError;
 use coffer_keys::KeysError;
+use coffer_seal::BucketId;
 use coffer_store::StoreError;
-use coffer_store::record::Id;
+
+mod backup;
 
 mod from_store;
 
+mod reason;
+
 mod rollback;
 
+pub use self::backup::BackupError;
 pub use self::from_store::files_run_out;
 pub(crate) use self::from_store::is_out_of_files;
 pub use self::rollback::{Rollback, RollbackOf};
 
-use self::rollback::listed;
+pub(crate) use self::rollback::listed;
 
 /// Why the vault did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +145,9 @@ pub enum VaultError {
     /// The disk is full.
     #[error("the storage is full")]
     StorageFull,
+    /// The file system takes no writes.
+    #[error("the file system is read-only")]
+    StorageReadOnly,
     /// What a killed server left can't be made durable, and is not used before it is.
     #[error(
         "no room to make the log of {of} durable, which the server before this one left: free \
@@ -180,6 +188,9 @@ pub enum VaultError {
         /// The folder.
         path: String,
     },
+    /// It is about a backup, or another copy of a data folder.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// The folder holds something that is not coffer's.
     #[error("{path} is not empty and holds no coffer data: choose an empty folder")]
     ForeignFolder {
@@ -211,6 +222,12 @@ pub enum VaultError {
          it has happened before asking for it again"
     )]
     SystemInDoubt,
+    /// Whether the bucket is there is not known.
+    #[error(
+        "it is in doubt whether this bucket is there, for it was being made or deleted when \
+         system.db could not be written: it is out of use until that is known; try again"
+    )]
+    BucketInDoubt,
     /// The database of buckets and access keys was written by a newer version.
     #[error(
         "{path} is in format {found}, and this version of coffer understands formats up to \
@@ -256,7 +273,7 @@ pub enum VaultError {
         /// The bucket's name.
         bucket: String,
         /// Its id, which is its folder's name.
-        id: Id,
+        id: BucketId,
         /// The format found.
         found: i32,
         /// The newest that is understood.
@@ -281,6 +298,14 @@ pub enum VaultError {
         /// By how much.
         rollback: Rollback,
     },
+    /// The file of a bucket's catalog was replaced while the server ran.
+    #[error(
+        "ROLLBACK: the catalog of this bucket was replaced while the server had it open, and the \
+         log says which: the bucket is not served. Stop the server, put the newest copy back, and \
+         start it again; or go on from an older one on purpose, which is recorded: `coffer serve \
+         --accept-rollback`"
+    )]
+    CatalogReplaced,
     /// An older copy of the server's database was put back while the server ran.
     #[error(
         "ROLLBACK: system.db is an older copy: it has had {found} commits, and had {held}. Nothing \
@@ -365,34 +390,3 @@ pub struct BodyError(#[from] pub Box<dyn std::error::Error + Send + Sync + 'stat
 
 /// Short for results of the vault.
 pub type Result<T, E = VaultError> = std::result::Result<T, E>;
-
-impl VaultError {
-    /// Says of which bucket a catalog is that could not be opened.
-    pub(crate) fn of_bucket(self, bucket: &str, id: Id) -> Self {
-        match self {
-            Self::Store(StoreError::NewerFormat { found, known }) => Self::NewerCatalog {
-                bucket: bucket.to_owned(),
-                id,
-                found,
-                known,
-            },
-            other => other,
-        }
-    }
-
-    /// Why an act was not begun, in a word for the audit log, where what repeats is counted by it.
-    pub(crate) fn reason(&self) -> &'static str {
-        match self {
-            Self::BucketAlreadyOwnedByYou
-            | Self::BucketAlreadyExists
-            | Self::SubjectExists
-            | Self::Keys(KeysError::LevelExists { .. }) => "exists",
-            Self::NoSuchBucket | Self::NoSuchLevel | Self::NoSuchSubject => "does not exist",
-            Self::BucketNotEmpty => "not empty",
-            Self::TooManyBuckets { .. } | Self::TooManySubjects { .. } => "too many",
-            Self::TooManyFailures => "failed too often",
-            Self::Invalid { .. } => "invalid",
-            _ => "can't be done",
-        }
-    }
-}

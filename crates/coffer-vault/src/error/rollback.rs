@@ -4,7 +4,7 @@ use std::fmt;
 
 use coffer_durable::rfc3339;
 use coffer_keys::KeystoreRollback;
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 
 /// Something that is older than what stands above it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,9 @@ pub enum RollbackOf {
     /// The anchor.
     Anchor,
     /// A bucket's catalog.
-    Catalog(Id),
+    Catalog(BucketId),
+    /// All: it is a copy that a backup made.
+    Backup,
 }
 
 impl Rollback {
@@ -58,6 +60,7 @@ impl Rollback {
             RollbackOf::Audit => "audit/".to_owned(),
             RollbackOf::Anchor => "anchor".to_owned(),
             RollbackOf::Catalog(id) => format!("buckets/{id}/catalog.db"),
+            RollbackOf::Backup => "backup.json".to_owned(),
         }
     }
 }
@@ -70,8 +73,12 @@ impl fmt::Display for Rollback {
             held,
             held_ms,
         } = self;
+        if *of == RollbackOf::Backup {
+            let began = rfc3339(*held_ms);
+            return write!(f, "this is a copy that `coffer backup` began at {began}");
+        }
         let unit = match of {
-            RollbackOf::Keystore { .. } => "generation",
+            RollbackOf::Keystore { .. } | RollbackOf::Backup => "generation",
             RollbackOf::Audit => "record",
             RollbackOf::Anchor => "number",
             RollbackOf::System | RollbackOf::Catalog(_) => "commit",

@@ -5,11 +5,11 @@
 
 use coffer_audit::{Event, Outcome};
 use coffer_keys::limits::ROLLBACK_STEP;
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 use coffer_store::{Catalog, StoreError};
 
 use super::Freshness;
-use crate::access::Act;
+use crate::access::{Act, Subject};
 use crate::audit::{Audit, SERVER};
 use crate::data_folder::Folder;
 use crate::error::{Result, Rollback, RollbackOf, VaultError};
@@ -38,6 +38,10 @@ impl Freshness {
             let log = audit.log_or_open()?;
             log.append(event).map_err(VaultError::AuditUnavailable)?;
         }
+        let is = |of: &RollbackOf| found.iter().any(|rollback| rollback.of == *of);
+        if is(&RollbackOf::Backup) && is(&RollbackOf::System) {
+            disable_all(system, audit)?;
+        }
         self.raise_anchor();
         let held = self.held_system_commits().max(system.commit_count()?);
         system.raise_commit_count(held.saturating_add(ROLLBACK_STEP))?;
@@ -51,11 +55,11 @@ impl Freshness {
 
     /// Those that are older, or all, when what holds them is older itself: then nothing tells how
     /// far they had come.
-    fn to_raise(&self, found: &[Rollback], system: &System) -> Vec<Id> {
+    fn to_raise(&self, found: &[Rollback], system: &System) -> Vec<BucketId> {
         let holder = |rollback: &Rollback| {
             matches!(
                 rollback.of,
-                RollbackOf::Keystore { .. } | RollbackOf::Anchor
+                RollbackOf::Keystore { .. } | RollbackOf::Anchor | RollbackOf::Backup
             )
         };
         if found.iter().any(holder) {
@@ -68,8 +72,8 @@ impl Freshness {
         found.iter().filter_map(catalog).collect()
     }
 
-    fn raise_catalog(&self, folder: &Folder, id: Id) -> Result<()> {
-        let key = self.keystore.bucket_key(&id.0)?.catalog_key();
+    fn raise_catalog(&self, folder: &Folder, id: BucketId) -> Result<()> {
+        let key = self.keystore.bucket_key(id)?.catalog_key();
         let raise = async {
             let catalog = Catalog::open(&folder.bucket(id), &key).await?;
             let raised = async {
@@ -88,4 +92,35 @@ impl Freshness {
         };
         Ok(tokio::runtime::Handle::current().block_on(raise)?)
     }
+}
+
+/// Acts that a restored `system.db` lacks may have disabled access keys: which, it can't tell. So
+/// none counts until an administrator enables it again.
+fn disable_all(system: &System, audit: &Audit) -> Result<()> {
+    let counting = system.all_subjects().into_iter();
+    let counting = counting.filter(|subject| !subject.is_disabled);
+    let mut count = 0;
+    for subject in counting {
+        let event = Event::new(Act::DisableSubject.name(), SERVER, Outcome::Done)
+            .with("subject", subject.name())
+            .with("access_key", subject.access_key_id())
+            .with("reason", "system.db was restored, and lacks later acts");
+        let log = audit.log_or_open()?;
+        log.append(event).map_err(VaultError::AuditUnavailable)?;
+        let disable = |subject: &Subject| {
+            Ok(Subject {
+                is_disabled: true,
+                ..subject.clone()
+            })
+        };
+        system.change_subject(subject.name(), disable)?;
+        count += 1;
+    }
+    tracing::warn!(
+        count,
+        "ALL ACCESS KEYS ARE DISABLED: the keystore is newer than the restored system.db, so later \
+         changes of who has access are lost. Enable those that are to count: coffer subject enable \
+         NAME"
+    );
+    Ok(())
 }

@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use coffer_durable::now_ms;
 use coffer_keys::{Anchor, Keystore};
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
+use parking_lot::Mutex;
 
 use crate::error::{Result, Rollback, RollbackOf, VaultError};
-use crate::locks::lock;
 
 /// The highest count of commits of each catalog: as it is held, or as it was seen since.
 #[derive(Default)]
 pub(crate) struct Commits {
-    highest: Mutex<HashMap<Id, u64>>,
+    highest: Mutex<HashMap<BucketId, u64>>,
     /// When that was known last: at the beginning, when the anchor was written.
     held_ms: AtomicI64,
     /// How often something became known.
@@ -25,7 +24,7 @@ impl Commits {
     /// As an anchor holds them.
     pub(crate) fn of(anchor: Option<&Anchor>) -> Self {
         let held = anchor.iter().flat_map(|anchor| &anchor.commits);
-        let highest = held.map(|(id, commits)| (Id(*id), *commits));
+        let highest = held.map(|(id, commits)| (*id, *commits));
         Self {
             highest: Mutex::new(highest.collect()),
             held_ms: AtomicI64::new(anchor.map_or(0, |anchor| anchor.held_ms)),
@@ -34,13 +33,16 @@ impl Commits {
     }
 
     /// Whether a catalog has come further than is known.
-    pub(crate) fn is_news(&self, id: Id, commits: u64) -> bool {
-        self.highest().get(&id).is_none_or(|known| *known < commits)
+    pub(crate) fn is_news(&self, id: BucketId, commits: u64) -> bool {
+        self.highest
+            .lock()
+            .get(&id)
+            .is_none_or(|known| *known < commits)
     }
 
     /// How a catalog stands that has come so far, if it is an older copy.
-    pub(crate) fn rollback(&self, id: Id, commits: u64) -> Option<Rollback> {
-        let held = self.highest().get(&id).copied()?;
+    pub(crate) fn rollback(&self, id: BucketId, commits: u64) -> Option<Rollback> {
+        let held = self.highest.lock().get(&id).copied()?;
         (commits < held).then(|| Rollback {
             of: RollbackOf::Catalog(id),
             found: commits,
@@ -53,7 +55,7 @@ impl Commits {
     ///
     /// # Errors
     /// [`VaultError::CatalogRolledBack`].
-    pub(crate) fn opened(&self, id: Id, commits: u64) -> Result<()> {
+    pub(crate) fn opened(&self, id: BucketId, commits: u64) -> Result<()> {
         match self.rollback(id, commits) {
             Some(rollback) => Err(VaultError::CatalogRolledBack { rollback }),
             None => {
@@ -64,8 +66,8 @@ impl Commits {
     }
 
     /// Remembers how far a catalog has come.
-    pub(crate) fn seen(&self, id: Id, commits: u64) {
-        let mut highest = self.highest();
+    pub(crate) fn seen(&self, id: BucketId, commits: u64) {
+        let mut highest = self.highest.lock();
         match highest.get(&id) {
             Some(known) if *known >= commits => return,
             _ => highest.insert(id, commits),
@@ -75,13 +77,13 @@ impl Commits {
     }
 
     /// How far a catalog is known to have come.
-    pub(super) fn highest_of(&self, id: Id) -> u64 {
-        self.highest().get(&id).copied().unwrap_or(0)
+    pub(super) fn highest_of(&self, id: BucketId) -> u64 {
+        self.highest.lock().get(&id).copied().unwrap_or(0)
     }
 
     /// Forgets a catalog: another one comes in its place.
-    pub(crate) fn forget(&self, id: Id) {
-        self.highest().remove(&id);
+    pub(crate) fn forget(&self, id: BucketId) {
+        self.highest.lock().remove(&id);
         self.news.fetch_add(1, Ordering::Release);
     }
 
@@ -91,15 +93,9 @@ impl Commits {
     }
 
     /// Of the buckets that have a key.
-    pub(super) fn of_buckets(&self, keystore: &Keystore) -> BTreeMap<[u8; 16], u64> {
-        let highest = self.highest();
-        let held = highest
-            .iter()
-            .filter(|(id, _)| keystore.holds_bucket(&id.0));
-        held.map(|(id, commits)| (id.0, *commits)).collect()
-    }
-
-    fn highest(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
-        lock(&self.highest)
+    pub(super) fn of_buckets(&self, keystore: &Keystore) -> BTreeMap<BucketId, u64> {
+        let highest = self.highest.lock();
+        let held = highest.iter().filter(|(id, _)| keystore.holds_bucket(**id));
+        held.map(|(id, commits)| (*id, *commits)).collect()
     }
 }

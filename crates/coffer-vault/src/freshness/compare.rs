@@ -20,7 +20,7 @@ impl Freshness {
     /// What of system database, audit log and anchor is older than it is held, and the keystore,
     /// where that was accepted.
     pub(crate) fn look(&self, folder: &Folder, system: &System) -> Result<Vec<Rollback>> {
-        let state = self.state();
+        let state = self.state.lock();
         let looking = Comparison {
             folder,
             keystore: &self.keystore,

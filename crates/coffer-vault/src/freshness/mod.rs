@@ -16,19 +16,19 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Instant;
 
 use coffer_audit::{Hash, Recorded};
 use coffer_durable::{now_ms, sync_folder};
 use coffer_keys::limits::ROLLBACK_STEP;
 use coffer_keys::{Anchor, AnchorFile, Held, Keeping, Keystore};
+use parking_lot::Mutex;
 
 use crate::audit::Audit;
 use crate::data_folder::{Folder, failed};
 use crate::error::{Result, VaultError};
 use crate::limits::{KEYSTORE_HOLDS_EVERY, TOKEN_HOLDS_EVERY};
-use crate::locks::lock;
 use crate::system::System;
 
 mod commits;
@@ -100,7 +100,7 @@ impl Freshness {
 
     /// A record that the audit log must hold: the highest of those that are held.
     pub(crate) fn known_record(&self, system: &System) -> Result<Option<Recorded>> {
-        let state = self.state();
+        let state = self.state.lock();
         let known = known_record(
             &self.keystore,
             state.anchor.newest(),
@@ -115,7 +115,7 @@ impl Freshness {
         sync_if_there(&self.folder.join("system.db-wal"))?;
         // SQLite goes on when it could not sync the log's name.
         sync_folder(&self.folder).map_err(failed("sync", &self.folder))?;
-        self.state().anchor.sync()?;
+        self.state.lock().anchor.sync()?;
         self.hold(system, audit, Occasion::Turn)
     }
 
@@ -124,7 +124,7 @@ impl Freshness {
     pub(crate) fn hold(&self, system: &System, audit: &Audit, occasion: Occasion) -> Result<()> {
         // One after the other: so nothing lower is ever held after something higher, and a
         // call that waits here mostly finds all held already.
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let held = self.keystore.held();
         let last = audit.log().map(|log| log.last());
         let known = known_record(&self.keystore, state.anchor.newest(), last);
@@ -184,24 +184,32 @@ impl Freshness {
         Ok(())
     }
 
+    /// Writes the anchor of a copy of the data folder, in place of what is there.
+    pub(crate) fn anchor_copy(&self, path: &Path, anchor: Anchor) -> Result<()> {
+        if let Err(error) = std::fs::remove_file(path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(failed("remove", path)(error));
+        }
+        // No newer than the one that is here, for both could be in each other's place.
+        let above = self.state.lock().anchor.number().saturating_sub(1);
+        AnchorFile::open(path, &self.keystore)?.write(anchor, above)?;
+        Ok(())
+    }
+
     /// How many commits the system database had, as it is held.
     fn held_system_commits(&self) -> u64 {
-        self.state().held_system_commits(&self.keystore.held())
+        self.state.lock().held_system_commits(&self.keystore.held())
     }
 
     /// Has the next anchor a number that none has had.
     fn raise_anchor(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let held = state
             .anchor
             .number()
             .max(self.keystore.held().anchor_number);
         state.floor = held.saturating_add(ROLLBACK_STEP);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // What is written is noted in single assignments after it was.
-        lock(&self.state)
     }
 }
 

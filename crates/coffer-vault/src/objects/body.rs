@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use coffer_keys::BucketKey;
-use coffer_seal::SecretKey;
-use coffer_store::record::{BlobRef, Content, Id};
+use coffer_seal::{BucketId, SecretKey};
+use coffer_store::record::{BlobRef, Content};
 use coffer_store::{BlobReader, ReadPin, StoreError};
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::task::JoinHandle;
@@ -18,7 +18,7 @@ use crate::access::Reading;
 use crate::counters::{Tally, add};
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::{OpenBucket, UsedBucket};
 
 /// The selected bytes of an object, as a stream. It ends with an error before the first byte that
 /// does not open; a front door that passes it on must then break off, not end well.
@@ -39,7 +39,7 @@ enum Unread {
 /// The blobs that are still to be read. The pin keeps their files while another request deletes or
 /// replaces the object.
 struct Blobs {
-    bucket: Arc<OpenBucket>,
+    bucket: UsedBucket,
     keys: Keys,
     /// What was opened before the body was given out.
     first: Option<Bytes>,
@@ -65,9 +65,8 @@ impl Keys {
     }
 
     /// Unwraps a blob's data key.
-    pub(crate) fn unwrap(&self, bucket: Id, blob: &BlobRef) -> Result<SecretKey, StoreError> {
-        let unwrap =
-            |key: &BucketKey| key.unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key);
+    pub(crate) fn unwrap(&self, bucket: BucketId, blob: &BlobRef) -> Result<SecretKey, StoreError> {
+        let unwrap = |key: &BucketKey| key.unwrap(blob.id, blob.key_generation, &blob.wrapped_key);
         let unwrapped = unwrap(&self.after).or_else(|_| unwrap(&self.before));
         unwrapped.map_err(|_| StoreError::Damaged {
             what: "data key",
@@ -90,7 +89,7 @@ impl ObjectBody {
     /// what is missing or altered there is an answer, not a broken connection. `before` is the
     /// bucket's key from before the object was looked up.
     pub(crate) async fn new(
-        bucket: Arc<OpenBucket>,
+        bucket: UsedBucket,
         before: BucketKey,
         pin: ReadPin,
         content: Content,
@@ -200,7 +199,7 @@ pub(crate) fn count_damage(error: StoreError, tally: &Tally) -> VaultError {
 
 impl Blobs {
     async fn begin(
-        bucket: Arc<OpenBucket>,
+        bucket: UsedBucket,
         keys: Keys,
         mut later: VecDeque<(BlobRef, Range<u64>)>,
         pin: ReadPin,
@@ -304,14 +303,15 @@ impl Stream for ObjectBody {
 
 #[cfg(test)]
 mod tests {
-    use coffer_store::record::{Id, WRAPPED_KEY_BYTES};
+    use coffer_seal::BlobId;
+    use coffer_store::record::WRAPPED_KEY_BYTES;
     use proptest::prelude::*;
 
     use super::*;
 
     fn blob(plaintext_bytes: u64) -> BlobRef {
         BlobRef {
-            id: Id([0; 16]),
+            id: BlobId([0; 16]),
             plaintext_bytes,
             key_generation: 1,
             wrapped_key: [0; WRAPPED_KEY_BYTES],

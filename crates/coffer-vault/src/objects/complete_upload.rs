@@ -1,13 +1,13 @@
 //! Completing multipart uploads: which parts, in which order, with which checksum.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use aws_lc_rs::digest;
 use coffer_durable::now_ms;
+use coffer_seal::UploadId;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
-    Checksum, ChecksumKind, CompletedObject, Id, ObjectName, Part, Precondition, Upload,
+    Checksum, ChecksumKind, CompletedObject, ObjectName, Part, Precondition, Upload,
 };
 
 use super::digest::{PartSum, combine};
@@ -18,7 +18,7 @@ use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::error::{Result, VaultError};
 use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::vault::Vault;
 use coffer_store::FinishedUpload;
 
@@ -39,7 +39,7 @@ pub struct CompleteUpload {
     /// The name that it was begun for.
     pub name: ObjectName,
     /// The upload.
-    pub upload: Id,
+    pub upload: UploadId,
     /// Its parts.
     pub parts: Vec<CompletedPart>,
     /// The whole object's checksum as the client has it (composite: with or without `-PARTS`).
@@ -67,7 +67,7 @@ impl Vault {
     ) -> Result<Stored> {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
         let (id, request) = (complete.upload, request_digest(&complete));
-        let find = |bucket: Arc<OpenBucket>| async {
+        let find = |bucket: UsedBucket| async {
             match under_way(bucket.clone(), &complete).await {
                 Err(error) => finished(bucket, id, request, error).await,
                 found => found,
@@ -124,7 +124,7 @@ impl Vault {
         if precondition != Precondition::None {
             grant.note_read().await?;
         }
-        let commit = move |bucket: Arc<OpenBucket>| async move {
+        let commit = move |bucket: UsedBucket| async move {
             let completed = bucket.catalog.complete_upload(&id, object, precondition);
             Ok(Changed::freeing((), completed.await?.replaced))
         };
@@ -146,7 +146,7 @@ enum Found {
     Finished(FinishedUpload),
 }
 
-async fn under_way(bucket: Arc<OpenBucket>, complete: &CompleteUpload) -> Result<Found> {
+async fn under_way(bucket: UsedBucket, complete: &CompleteUpload) -> Result<Found> {
     let upload = find_upload(bucket.clone(), complete.upload, &complete.name).await?;
     let stored = all_parts(&bucket, upload.id).await?;
     let parts = match_parts(&complete.parts, stored)?;
@@ -156,8 +156,8 @@ async fn under_way(bucket: Arc<OpenBucket>, complete: &CompleteUpload) -> Result
 /// What became of an upload that the same request has completed already: its parts are the
 /// object's then, and looking for them came to `error`.
 async fn finished(
-    bucket: Arc<OpenBucket>,
-    id: Id,
+    bucket: UsedBucket,
+    id: UploadId,
     request: [u8; 32],
     error: VaultError,
 ) -> Result<Found> {
@@ -215,7 +215,7 @@ fn multipart_etag(parts: &[Part]) -> String {
 }
 
 /// All parts of an upload.
-async fn all_parts(bucket: &OpenBucket, upload: Id) -> Result<Vec<Part>> {
+async fn all_parts(bucket: &OpenBucket, upload: UploadId) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     loop {
         let after = parts.last().map_or(0, |part: &Part| part.number);

@@ -143,7 +143,7 @@ async fn seal_into_blob(
         id: blob.id(),
         plaintext_bytes: size_bytes,
         key_generation: wrapped_by.generation(),
-        wrapped_key: wrapped_by.wrap(&blob.id().0, &data_key),
+        wrapped_key: wrapped_by.wrap(blob.id(), &data_key),
         checksum: digests.checksum.clone(),
     };
     Ok(Ingested {
@@ -164,9 +164,9 @@ pub(crate) fn keep_current(
 ) -> Result<()> {
     let key = bucket.key();
     if blob.key_generation != key.generation() {
-        let data_key = wrapped_by.unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key)?;
+        let data_key = wrapped_by.unwrap(blob.id, blob.key_generation, &blob.wrapped_key)?;
         blob.key_generation = key.generation();
-        blob.wrapped_key = key.wrap(&blob.id.0, &data_key);
+        blob.wrapped_key = key.wrap(blob.id, &data_key);
     }
     Ok(())
 }

@@ -1,12 +1,11 @@
 //! Multipart uploads: parts are blobs of their own from the start, so completing one moves rows,
 //! not bytes.
 
-use std::sync::Arc;
-
 use coffer_durable::now_ms;
+use coffer_seal::UploadId;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
-    ChecksumAlgorithm, ChecksumKind, Details, Id, NewContent, ObjectName, Part, Tags, Upload,
+    ChecksumAlgorithm, ChecksumKind, Details, NewContent, ObjectName, Part, Tags, Upload,
     UploadsPage, UploadsQuery,
 };
 
@@ -20,7 +19,7 @@ use crate::audit::On;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::UsedBucket;
 use crate::vault::Vault;
 
 /// A part to be put.
@@ -29,7 +28,7 @@ pub struct PutPart {
     /// The name that its upload was begun for.
     pub name: ObjectName,
     /// Its upload.
-    pub upload: Id,
+    pub upload: UploadId,
     /// Its number, 1 to 10,000.
     pub number: u32,
     /// Its bytes.
@@ -42,7 +41,7 @@ pub struct CopyPart {
     /// The name that the upload was begun for.
     pub name: ObjectName,
     /// The upload.
-    pub upload: Id,
+    pub upload: UploadId,
     /// The part's number, 1 to 10,000.
     pub number: u32,
     /// Which bytes of the source.
@@ -66,7 +65,7 @@ pub struct NewUpload {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartedUpload {
     /// Its id.
-    pub id: Id,
+    pub id: UploadId,
     /// Name of the level whose key will seal its parts.
     pub level: String,
 }
@@ -103,7 +102,7 @@ impl Vault {
             tags,
             checksum,
         } = new;
-        let id = Id(coffer_seal::random_bytes());
+        let id = UploadId::random();
         let upload = Upload {
             id,
             name: name.clone(),
@@ -112,7 +111,7 @@ impl Vault {
             tags,
             checksum,
         };
-        let create = |bucket: Arc<OpenBucket>| async move {
+        let create = |bucket: UsedBucket| async move {
             bucket.catalog.create_upload(upload).await?;
             Ok(Changed::freeing((), Vec::new()))
         };
@@ -148,7 +147,7 @@ impl Vault {
             .await?;
         incoming.digests = self.plan(part_plan(&upload, incoming.digests)?);
         let cutoff = grant.cutoff();
-        let receive = |bucket: Arc<OpenBucket>| async move {
+        let receive = |bucket: UsedBucket| async move {
             ingest(&bucket, &cutoff, incoming, Placing::Blob).await
         };
         let Ingested {
@@ -169,7 +168,7 @@ impl Vault {
             blob: reference,
         };
 
-        let put = move |bucket: Arc<OpenBucket>| async move {
+        let put = move |bucket: UsedBucket| async move {
             keep_current(&bucket, &wrapped_by, &mut part.blob)?;
             let outcome = bucket.catalog.put_part(id, part).await;
             let replaced = settle(blob, outcome)?;
@@ -232,7 +231,7 @@ impl Vault {
         subject: &Subject,
         bucket: &BucketName,
         name: &ObjectName,
-        upload: Id,
+        upload: UploadId,
     ) -> Result<Option<(ChecksumAlgorithm, ChecksumKind)>> {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
         let upload = grant.prepare(|bucket| find_upload(bucket, upload, name));
@@ -245,13 +244,13 @@ impl Vault {
         subject: &Subject,
         bucket: &BucketName,
         name: &ObjectName,
-        upload: Id,
+        upload: UploadId,
         after: u32,
         limit: usize,
     ) -> Result<PartsPage> {
         let grant = self.readable(subject, bucket, Right::List).await?;
         let level = grant.level();
-        let look = |bucket: Arc<OpenBucket>| async move {
+        let look = |bucket: UsedBucket| async move {
             let found = find_upload(bucket.clone(), upload, name).await?;
             let limit = limit.min(LIST_MAX);
             let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;
@@ -278,8 +277,7 @@ impl Vault {
     ) -> Result<UploadsPage> {
         let grant = self.readable(subject, bucket, Right::List).await?;
         let prefix = query.prefix.clone();
-        let look =
-            |bucket: Arc<OpenBucket>| async move { Ok(bucket.catalog.uploads(query).await?) };
+        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.uploads(query).await?) };
         let on = On::Prefix(&prefix);
         let (page, _reading) = grant.read(Act::ListUploads, on, look).await?;
         Ok(page)
@@ -291,13 +289,13 @@ impl Vault {
         subject: &Subject,
         bucket: &BucketName,
         name: &ObjectName,
-        upload: Id,
+        upload: UploadId,
     ) -> Result<()> {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
         let on = On::Object(name);
         let find = |bucket| find_upload(bucket, upload, name);
         grant.find(Act::AbortUpload, on, find).await?;
-        let abort = move |bucket: Arc<OpenBucket>| async move {
+        let abort = move |bucket: UsedBucket| async move {
             let freed = bucket.catalog.abort_upload(&upload).await?;
             Ok(Changed::freeing((), freed))
         };
@@ -307,8 +305,8 @@ impl Vault {
 
 /// An upload under way, which must have been begun for this name.
 pub(crate) async fn find_upload(
-    bucket: Arc<OpenBucket>,
-    id: Id,
+    bucket: UsedBucket,
+    id: UploadId,
     name: &ObjectName,
 ) -> Result<Upload> {
     let found = bucket.catalog.upload(&id).await?;

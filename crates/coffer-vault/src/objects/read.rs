@@ -1,7 +1,6 @@
 //! Reading: conditions, ranges, listings.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use coffer_store::record::{ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags};
 
@@ -11,7 +10,7 @@ use crate::access::{Act, BucketName, Right, Subject};
 use crate::audit::On;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::UsedBucket;
 use crate::vault::Vault;
 
 /// An object that may be read.
@@ -49,7 +48,7 @@ impl Vault {
     ) -> Result<ObjectRead> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, tally) = (grant.level(), self.inner.tally.clone());
-        let look = |bucket: Arc<OpenBucket>| async move {
+        let look = |bucket: UsedBucket| async move {
             let part = part_range(&bucket.catalog, name, options.range).await?;
             let pin = bucket.blobs.pin();
             let before = bucket.key();
@@ -76,7 +75,7 @@ impl Vault {
     ) -> Result<ObjectInfo> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let level = grant.level();
-        let look = |bucket: Arc<OpenBucket>| async move {
+        let look = |bucket: UsedBucket| async move {
             let part = part_range(&bucket.catalog, name, options.range).await?;
             let head = bucket.catalog.head(name).await?;
             let head = head.ok_or(VaultError::NoSuchObject)?;
@@ -98,7 +97,7 @@ impl Vault {
         limit: usize,
     ) -> Result<(ObjectHead, Vec<ObjectPart>)> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
-        let look = |bucket: Arc<OpenBucket>| async move {
+        let look = |bucket: UsedBucket| async move {
             let found = bucket.catalog.object_parts(name, after, limit).await?;
             found.ok_or(VaultError::NoSuchObject)
         };
@@ -115,7 +114,7 @@ impl Vault {
     ) -> Result<ListPage> {
         let grant = self.readable(subject, bucket, Right::List).await?;
         let prefix = query.prefix.clone();
-        let look = |bucket: Arc<OpenBucket>| async move { Ok(bucket.catalog.list(query).await?) };
+        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.list(query).await?) };
         let (page, _reading) = grant
             .read(Act::ListObjects, On::Prefix(&prefix), look)
             .await?;
@@ -130,7 +129,7 @@ impl Vault {
         name: &ObjectName,
     ) -> Result<Tags> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
-        let look = |bucket: Arc<OpenBucket>| async move {
+        let look = |bucket: UsedBucket| async move {
             let tags = bucket.catalog.object_tags(name).await?;
             tags.ok_or(VaultError::NoSuchObject)
         };

@@ -2,8 +2,6 @@
 //!
 //! A put is sealed and durable before it is committed, and committed before it is acknowledged.
 
-use std::sync::Arc;
-
 use coffer_durable::now_ms;
 use coffer_store::record::{
     Checksum, ChecksumAlgorithm, Details, NewContent, NewObject, ObjectName, Precondition, Tags,
@@ -19,7 +17,7 @@ use crate::audit::On;
 use crate::counters::add;
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::DELETE_MANY_MAX;
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::UsedBucket;
 use crate::vault::{EtagStyle, Vault};
 
 /// An object to be put.
@@ -101,7 +99,7 @@ impl Vault {
         } = put;
         incoming.digests = self.plan(incoming.digests);
         let cutoff = grant.cutoff();
-        let receive = |bucket: Arc<OpenBucket>| async move {
+        let receive = |bucket: UsedBucket| async move {
             ingest(&bucket, &cutoff, incoming, Placing::InlineIfSmall).await
         };
         let Ingested {
@@ -128,7 +126,7 @@ impl Vault {
             grant.note_read().await?;
         }
         let name = object.name.clone();
-        let put = |bucket: Arc<OpenBucket>| async move {
+        let put = |bucket: UsedBucket| async move {
             if let NewContent::Blob(reference) = &mut object.content {
                 keep_current(&bucket, &wrapped_by, reference)?;
             }
@@ -233,7 +231,7 @@ impl Vault {
             grant.note_read().await?;
         }
         let names: Vec<ObjectName> = doomed.iter().map(|(name, _)| name.clone()).collect();
-        let delete = |bucket: Arc<OpenBucket>| async move {
+        let delete = |bucket: UsedBucket| async move {
             let mut changed = Changed::freeing(Vec::with_capacity(doomed.len()), Vec::new());
             let outcomes = bucket.catalog.delete_many(doomed).await?;
             for (place, outcome) in outcomes.into_iter().enumerate() {
@@ -261,7 +259,7 @@ impl Vault {
         // The answer tells whether there is such an object.
         grant.note_read().await?;
         let object = name.clone();
-        let set = |bucket: Arc<OpenBucket>| async move {
+        let set = |bucket: UsedBucket| async move {
             if bucket.catalog.set_object_tags(&object, tags).await? {
                 Ok(Changed::freeing((), Vec::new()))
             } else {

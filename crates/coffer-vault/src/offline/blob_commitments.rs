@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use coffer_store::record::{BlobRef, Content, Id};
+use coffer_seal::BucketId;
+use coffer_store::record::{BlobRef, Content};
 
 use crate::error::Result;
 use crate::limits::{VERIFY_PAGE, WRONG_BLOBS_MAX};
@@ -36,7 +37,7 @@ impl Offline {
     pub async fn check_commitments(&self, mut told: impl FnMut(u64)) -> CommitmentsChecked {
         let mut checked = CommitmentsChecked::default();
         for entry in self.keystore.buckets() {
-            let id = Id(entry.id);
+            let id = entry.id;
             if let Err(error) = self.check_bucket(id, &mut checked, &mut told).await {
                 let file = self.folder.bucket(id).join("catalog.db");
                 checked.add(self.relative(file), error.to_string());
@@ -47,7 +48,7 @@ impl Offline {
 
     async fn check_bucket(
         &self,
-        id: Id,
+        id: BucketId,
         checked: &mut CommitmentsChecked,
         told: &mut impl FnMut(u64),
     ) -> Result<()> {
@@ -92,7 +93,7 @@ impl Offline {
         checked.blob_count += 1;
         let key = bucket
             .key()
-            .unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key);
+            .unwrap(blob.id, blob.key_generation, &blob.wrapped_key);
         let what = match key {
             Err(_) => "its wrapped data key does not open".to_owned(),
             Ok(key) => match bucket.blobs.open(blob.id, &key, blob.plaintext_bytes).await {

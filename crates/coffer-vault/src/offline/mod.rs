@@ -8,22 +8,25 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coffer_keys::{BucketKey, KeyFolder, Keystore, SourceSecrets};
-use coffer_seal::{Context, SecretKey};
-use coffer_store::record::{Content, Id, ListPage, ListQuery, ObjectHead, ObjectName};
+use coffer_keys::{BucketKey, KeyFolder, Keystore, SourceSecrets, SourceSpec};
+use coffer_seal::{BucketId, Context, SecretKey};
+use coffer_store::record::{Content, ListPage, ListQuery, ObjectHead, ObjectName};
 use coffer_store::{BlobStore, Catalog};
 
+use crate::backup::BackupRecord;
 use crate::counters::Tally;
 use crate::data_folder::Folder;
 use crate::error::{Result, Rollback, VaultError};
 use crate::freshness::{Commits, Comparison};
 use crate::objects::ObjectBody;
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::system::System;
 
 mod audit;
 
 mod blob_commitments;
+
+mod verify;
 
 pub use self::audit::{OfflineAudit, OfflineRecords};
 pub use self::blob_commitments::{CommitmentsChecked, WrongBlob};
@@ -32,14 +35,16 @@ pub use self::blob_commitments::{CommitmentsChecked, WrongBlob};
 pub struct Offline {
     pub(crate) folder: Folder,
     pub(crate) keystore: Keystore,
-    names: HashMap<Id, String>,
+    names: HashMap<BucketId, String>,
+    /// Whether it is a copy that a backup made.
+    pub(crate) is_backup: bool,
 }
 
 /// A bucket of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfflineBucket {
     /// Its id, which is its folder's name.
-    pub id: Id,
+    pub id: BucketId,
     /// Its name; none where neither `system.db` nor its catalog could tell.
     pub name: Option<String>,
     /// Name of its level.
@@ -72,14 +77,15 @@ pub struct BlobKey {
 }
 
 impl Offline {
-    /// Opens the data folder of a server that is not running. `secrets` open its root-key source,
-    /// as far as that needs any.
+    /// Opens the data folder of a server that is not running, or a copy of one. `secrets` open its
+    /// root-key source, as far as that needs any; `source` is for a folder that records none.
     ///
     /// # Errors
     /// [`VaultError::FolderInUse`] while it is running; and when the keystore can't be opened.
-    pub fn open(data: &Path, secrets: &SourceSecrets) -> Result<Self> {
+    pub fn open(data: &Path, source: Option<&SourceSpec>, secrets: &SourceSecrets) -> Result<Self> {
+        let is_backup = BackupRecord::read(data)?.is_some();
         let folder = Folder::open_existing(data)?;
-        let keystore = KeyFolder::new(data).open_read_only(None, secrets)?;
+        let keystore = KeyFolder::new(data).open_read_only(source, secrets)?;
         let names = match System::open_read_only(&folder.system_db(), &keystore.system_key()) {
             Ok(system) => system
                 .buckets()
@@ -98,6 +104,7 @@ impl Offline {
             folder,
             keystore,
             names,
+            is_backup,
         })
     }
 
@@ -127,7 +134,7 @@ impl Offline {
         told(looking.look(system.ok().as_ref()));
         let commits = Commits::of(anchor.newest());
         for entry in keystore.buckets() {
-            let id = Id(entry.id);
+            let id = entry.id;
             // What can't be opened is told when it is read.
             if let Ok(bucket) = self.open_id(id).await
                 && let Ok(count) = bucket.catalog.commit_count().await
@@ -142,12 +149,12 @@ impl Offline {
     pub async fn buckets(&self) -> Vec<OfflineBucket> {
         let mut buckets = Vec::new();
         for entry in self.keystore.buckets() {
-            let id = Id(entry.id);
+            let id = entry.id;
             let name = match self.names.get(&id) {
                 Some(name) => Some(name.clone()),
                 None => self.name_in_catalog(id).await,
             };
-            let level = self.keystore.level(&entry.level_id).map(|level| level.name);
+            let level = self.keystore.level(entry.level_id).map(|level| level.name);
             buckets.push(OfflineBucket { id, name, level });
         }
         buckets.sort_by(|a, b| a.name.cmp(&b.name).then(a.id.cmp(&b.id)));
@@ -161,7 +168,7 @@ impl Offline {
 
     /// An object's bytes.
     pub async fn read(&self, bucket: &str, name: &ObjectName) -> Result<(ObjectHead, ObjectBody)> {
-        let bucket = Arc::new(self.open_bucket(bucket).await?);
+        let bucket = UsedBucket::new(Arc::new(self.open_bucket(bucket).await?));
         let pin = bucket.blobs.pin();
         let (head, content) = whole(&bucket.catalog, name).await?;
         let range = 0..head.size_bytes;
@@ -186,13 +193,13 @@ impl Offline {
         let key = bucket.key();
         let key_of = |blob: coffer_store::record::BlobRef| {
             let path = bucket.blobs.path(blob.id);
-            let data_key = key.unwrap(&blob.id.0, blob.key_generation, &blob.wrapped_key)?;
+            let data_key = key.unwrap(blob.id, blob.key_generation, &blob.wrapped_key)?;
             Ok(BlobKey {
                 blob_file: path
                     .strip_prefix(self.folder.path())
                     .unwrap_or(&path)
                     .to_owned(),
-                context: Context::blob(&bucket.id.0, &blob.id.0).as_bytes().to_vec(),
+                context: Context::blob(bucket.id, blob.id).as_bytes().to_vec(),
                 data_key,
                 plaintext_bytes: blob.plaintext_bytes,
             })
@@ -204,7 +211,7 @@ impl Offline {
             .map(ObjectKeys::Blobs)
     }
 
-    async fn name_in_catalog(&self, id: Id) -> Option<String> {
+    async fn name_in_catalog(&self, id: BucketId) -> Option<String> {
         let bucket = self.open_id(id).await.ok()?;
         Some(bucket.catalog.bucket_name().to_owned())
     }
@@ -218,8 +225,8 @@ impl Offline {
             .await
     }
 
-    pub(crate) async fn open_id(&self, id: Id) -> Result<OpenBucket> {
-        let key: BucketKey = self.keystore.bucket_key(&id.0)?;
+    pub(crate) async fn open_id(&self, id: BucketId) -> Result<OpenBucket> {
+        let key: BucketKey = self.keystore.bucket_key(id)?;
         let dir = self.folder.bucket(id);
         let catalog = Catalog::open_read_only(&dir, &key.catalog_key()).await?;
         Ok(OpenBucket::new(id, catalog, BlobStore::new(&dir, id), key))

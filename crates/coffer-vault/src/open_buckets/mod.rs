@@ -6,12 +6,14 @@ mod open_catalog;
 
 mod upload_count;
 
+mod users;
+
 mod open_bucket;
 
 mod slots;
 
 mod table;
 
-pub(crate) use self::open_bucket::OpenBucket;
+pub(crate) use self::open_bucket::{OpenBucket, UsedBucket};
 pub(crate) use self::open_catalog::{IN_DOUBT, open_buckets_max, see_commits};
 pub(crate) use self::table::{Barred, OpenBuckets, Opening};

@@ -1,24 +1,26 @@
 //! A bucket that is open: its catalog, its blobs and its key.
 
-use std::sync::Arc;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use coffer_keys::BucketKey;
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 use coffer_store::{BlobStore, Catalog};
 use tokio::sync::{RwLock, RwLockReadGuard};
+use tokio_util::sync::CancellationToken;
 
-use crate::cutoff::{Connections, Holder, Signal};
+use super::users::{User, Users};
+use crate::cutoff::{Connections, Holder};
 use crate::error::{Result, VaultError};
-use crate::locks::{read, write};
 
 /// A bucket whose catalog is open.
 pub(crate) struct OpenBucket {
-    pub(crate) id: Id,
+    pub(crate) id: BucketId,
     pub(crate) catalog: Catalog,
     pub(crate) blobs: BlobStore,
     /// Changes when it is rotated.
-    key: std::sync::RwLock<BucketKey>,
+    key: parking_lot::RwLock<BucketKey>,
     /// Writers hold it for reading while they commit, so that nothing is acknowledged in a bucket
     /// that was found empty and goes away.
     committing: RwLock<()>,
@@ -26,34 +28,36 @@ pub(crate) struct OpenBucket {
     is_deleted: AtomicBool,
     /// The connections that were granted it.
     pub(super) connections: Arc<Connections>,
-    /// Given when its key is about to be destroyed: nothing is opened or committed any more.
-    cut: Signal,
+    pub(super) users: Users,
+    /// Cancelled when its key is about to be destroyed: nothing is opened or committed any more.
+    cut: CancellationToken,
 }
 
 impl OpenBucket {
-    pub(crate) fn new(id: Id, catalog: Catalog, blobs: BlobStore, key: BucketKey) -> Self {
+    pub(crate) fn new(id: BucketId, catalog: Catalog, blobs: BlobStore, key: BucketKey) -> Self {
         Self {
             id,
             catalog,
             blobs,
-            key: std::sync::RwLock::new(key),
+            key: parking_lot::RwLock::new(key),
             committing: RwLock::default(),
             is_deleted: AtomicBool::default(),
             connections: Arc::new(Connections::new(Holder::Bucket)),
-            cut: Signal::default(),
+            users: Users::default(),
+            cut: CancellationToken::new(),
         }
     }
 
     /// The bucket's key as it is now.
     pub(crate) fn key(&self) -> BucketKey {
-        let key = read(&self.key);
+        let key = self.key.read();
         key.clone()
     }
 
     /// Takes a rotated key: every commit that begins after this returns is under it, and none is
     /// under way that is not.
     pub(crate) async fn take_key(&self, key: BucketKey) {
-        *write(&self.key) = key;
+        *self.key.write() = key;
         // Commits look at the key only after they took their guard.
         self.no_commit_under_way().await;
     }
@@ -71,17 +75,17 @@ impl OpenBucket {
 
     /// Whether the bucket's key is being destroyed, or is destroyed.
     pub(crate) fn is_cut(&self) -> bool {
-        self.cut.is_given()
+        self.cut.is_cancelled()
     }
 
     /// Waits until it is.
     pub(crate) async fn cut_off(&self) {
-        self.cut.given().await;
+        self.cut.cancelled().await;
     }
 
     /// Cuts off all that reads or writes.
     pub(super) fn cut(&self) {
-        self.cut.give();
+        self.cut.cancel();
         self.connections.cut();
     }
 
@@ -96,10 +100,9 @@ impl OpenBucket {
         drop(self.committing.write().await);
     }
 
-    /// Whether none is left of those that were cut off; `held` is how many hold the bucket who
-    /// neither read nor write.
-    pub(crate) fn is_abandoned(self: &Arc<Self>, held: usize) -> bool {
-        Arc::strong_count(self) <= held && self.connections.count() == 0
+    /// Whether none is left of those that were cut off.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.users.count() == 0 && self.connections.count() == 0
     }
 
     /// Keeps the bucket from being deleted while something is committed.
@@ -120,6 +123,11 @@ impl OpenBucket {
         Ok(())
     }
 
+    /// Whether it has been deleted, or is being erased.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.refuse_deleted().is_err()
+    }
+
     fn refuse_deleted(&self) -> Result<()> {
         if self.is_deleted.load(Ordering::SeqCst) || self.is_cut() {
             Err(VaultError::NoSuchBucket)
@@ -131,5 +139,34 @@ impl OpenBucket {
     /// Takes back that it is deleted: its row was not removed.
     pub(crate) fn undelete(&self) {
         self.is_deleted.store(false, Ordering::SeqCst);
+    }
+}
+
+/// A bucket in use.
+#[derive(Clone)]
+pub(crate) struct UsedBucket {
+    bucket: Arc<OpenBucket>,
+    /// Goes after the bucket: where no user is counted, none holds its key.
+    _user: User,
+}
+
+impl UsedBucket {
+    /// Counts one more user of the bucket.
+    pub(crate) fn new(bucket: Arc<OpenBucket>) -> Self {
+        let _user = bucket.users.add();
+        Self { bucket, _user }
+    }
+
+    /// The bucket for as long as another holds it.
+    pub(crate) fn downgrade(&self) -> Weak<OpenBucket> {
+        Arc::downgrade(&self.bucket)
+    }
+}
+
+impl Deref for UsedBucket {
+    type Target = OpenBucket;
+
+    fn deref(&self) -> &OpenBucket {
+        &self.bucket
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use coffer_keys::{BucketKey, Keystore};
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 use coffer_store::{CATALOG_FILE, Catalog, StoreError};
 use rustix::process::{Resource, getrlimit};
 
@@ -42,7 +42,7 @@ pub(crate) const IN_DOUBT: &str = "catalog: it is in doubt whether it is the new
 /// open, or that is not there, is damaged.
 pub(crate) async fn open_catalog(
     dir: &Path,
-    id: Id,
+    id: BucketId,
     key: &BucketKey,
     keystore: &Keystore,
     tally: &Arc<Tally>,
@@ -73,7 +73,7 @@ pub(crate) async fn open_catalog(
                 StoreError::Foreign => damaged("catalog: its first page does not open"),
                 // Deleted and erased buckets lose their key before their folder.
                 StoreError::Io { ref source, .. }
-                    if source.kind() == ErrorKind::NotFound && keystore.holds_bucket(&id.0) =>
+                    if source.kind() == ErrorKind::NotFound && keystore.holds_bucket(id) =>
                 {
                     damaged("catalog: its file is missing")
                 }
@@ -85,8 +85,15 @@ pub(crate) async fn open_catalog(
     }
 }
 
-/// Remembers how far a catalog has come.
-pub(crate) async fn see_commits(id: Id, catalog: &Catalog, commits: &Commits) {
+/// Remembers how far a catalog has come. One that was replaced by an older one is refused from
+/// then on.
+pub(crate) async fn see_commits(id: BucketId, catalog: &Catalog, commits: &Commits) {
+    match catalog.look_at_file().await {
+        Ok(Some(count)) if commits.rollback(id, count).is_some() => catalog.refuse_older(),
+        // What it committed before counts: it is found to be missing by the next start.
+        Err(StoreError::Replaced) => commits.seen(id, catalog.last_commit()),
+        _ => {}
+    }
     if let Ok(count) = catalog.commit_count().await {
         commits.seen(id, count);
     }
@@ -94,7 +101,7 @@ pub(crate) async fn see_commits(id: Id, catalog: &Catalog, commits: &Commits) {
 
 /// Refuses an older copy. One that has come further than was known, as after a crash, is made
 /// durable, for that it has will be held.
-async fn judge(catalog: &Catalog, dir: &Path, id: Id, commits: &Commits) -> Result<()> {
+async fn judge(catalog: &Catalog, dir: &Path, id: BucketId, commits: &Commits) -> Result<()> {
     let count = catalog.commit_count().await?;
     let log = dir.join(format!("{CATALOG_FILE}-wal"));
     if commits.is_news(id, count) {

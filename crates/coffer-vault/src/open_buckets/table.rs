@@ -2,23 +2,24 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use coffer_keys::Keystore;
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 use coffer_store::{BlobStore, Totals};
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use super::open_bucket::OpenBucket;
+use super::open_bucket::{OpenBucket, UsedBucket};
 use super::open_catalog::{count_damage_of, open_catalog, see_commits};
 use super::slots::{Slot, Slots};
 use super::upload_count::OpenUploads;
+use super::users::User;
 use crate::counters::Tally;
 use crate::cutoff::Connections;
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::freshness::Commits;
-use crate::locks::lock;
 
 /// Buckets that are not opened any more, as [`OpenBuckets::bar`] met them.
 pub(crate) struct Barred {
@@ -50,7 +51,7 @@ impl Opening {
 pub(crate) struct OpenBuckets {
     slots: Mutex<Slots>,
     /// What closed buckets held when they were last open.
-    totals: Mutex<HashMap<Id, Totals>>,
+    totals: Mutex<HashMap<BucketId, Totals>>,
     pub(crate) uploads: OpenUploads,
     tally: Arc<Tally>,
     commits: Arc<Commits>,
@@ -82,9 +83,9 @@ impl OpenBuckets {
         &self,
         folder: &Folder,
         keystore: &Keystore,
-        id: Id,
-    ) -> Result<Arc<OpenBucket>> {
-        let (slot, surplus) = self.slot(id)?;
+        id: BucketId,
+    ) -> Result<UsedBucket> {
+        let (slot, _user, surplus) = self.slot(id)?;
         for bucket in surplus {
             self.close_idle(bucket).await;
         }
@@ -92,13 +93,14 @@ impl OpenBuckets {
             if slot.is_barred() {
                 return Err(VaultError::NoSuchBucket);
             }
-            let key = keystore.bucket_key(&id.0)?;
+            let key = keystore.bucket_key(id)?;
             let dir = folder.bucket(id);
             let (tally, commits) = (&self.tally, &self.commits);
             let catalog = open_catalog(&dir, id, &key, keystore, tally, commits).await?;
             let blobs = BlobStore::new(&dir, id);
             let mut bucket = OpenBucket::new(id, catalog, blobs, key);
-            if let Some(connections) = self.lock().left.remove(&id) {
+            bucket.users = slot.users.clone();
+            if let Some(connections) = self.slots.lock().left.remove(&id) {
                 bucket.connections = connections;
             }
             Ok(Arc::new(bucket))
@@ -112,13 +114,13 @@ impl OpenBuckets {
             }
             return Err(VaultError::NoSuchBucket);
         }
-        Ok(bucket.clone())
+        Ok(UsedBucket::new(bucket.clone()))
     }
 
     /// Keeps buckets whose keys are about to be destroyed from being opened, and cuts
     /// off all who use them.
-    pub(crate) fn bar(&self, ids: &[Id]) -> Barred {
-        let mut slots = self.lock();
+    pub(crate) fn bar(&self, ids: &[BucketId]) -> Barred {
+        let mut slots = self.slots.lock();
         slots.barred.extend(ids);
         let closing = slots.closing.iter().filter_map(Weak::upgrade);
         let mut open: Vec<_> = closing.filter(|bucket| ids.contains(&bucket.id)).collect();
@@ -147,8 +149,8 @@ impl OpenBuckets {
     }
 
     /// Lets barred buckets be opened again, as far as there are keys for them.
-    pub(crate) fn unbar(&self, ids: &[Id]) {
-        let mut slots = self.lock();
+    pub(crate) fn unbar(&self, ids: &[BucketId]) {
+        let mut slots = self.slots.lock();
         for id in ids {
             slots.barred.remove(id);
         }
@@ -159,12 +161,13 @@ impl OpenBuckets {
         let id = bucket.id;
         count_damage_of(&bucket.catalog, &self.tally);
         let slot = Slot {
+            users: bucket.users.clone(),
             bucket: OnceCell::new_with(Some(Arc::new(bucket))),
             last_used: AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed)),
             ..Slot::default()
         };
         let surplus = {
-            let mut slots = self.lock();
+            let mut slots = self.slots.lock();
             let surplus = slots.make_room(self.open_max);
             slots.by_id.insert(id, Arc::new(slot));
             surplus
@@ -176,49 +179,55 @@ impl OpenBuckets {
 
     /// A bucket, if it is open.
     #[cfg(test)]
-    pub(crate) fn get(&self, id: Id) -> Option<Arc<OpenBucket>> {
-        self.lock().by_id.get(&id)?.bucket.get().cloned()
+    pub(crate) fn get(&self, id: BucketId) -> Option<UsedBucket> {
+        self.slots.lock().by_id.get(&id)?.opened()
     }
 
     /// Forgets a bucket whose key is about to be destroyed, or is.
-    pub(crate) fn forget(&self, id: Id) {
-        self.totals().remove(&id);
-        self.lock().by_id.remove(&id);
+    pub(crate) fn forget(&self, id: BucketId) {
+        self.totals.lock().remove(&id);
+        self.slots.lock().by_id.remove(&id);
     }
 
     /// How much a bucket holds, as far as that is known without opening it.
-    pub(crate) async fn known_totals(&self, id: Id) -> Option<Totals> {
-        let slot = self.lock().by_id.get(&id).cloned();
-        match slot.as_ref().and_then(|slot| slot.bucket.get()) {
+    pub(crate) async fn known_totals(&self, id: BucketId) -> Option<Totals> {
+        // Used from within the lock on, so that it is not closed meanwhile.
+        let opened = self.slots.lock().by_id.get(&id).and_then(|it| it.opened());
+        match opened {
             Some(bucket) => bucket.catalog.totals().await.ok(),
-            None => self.totals().get(&id).copied(),
+            None => self.totals.lock().get(&id).copied(),
         }
     }
 
-    async fn close_idle(&self, bucket: Arc<OpenBucket>) {
+    async fn close_idle(&self, bucket: UsedBucket) {
         // It is not in use, so nothing is committed after this look.
         if let Ok(totals) = bucket.catalog.totals().await {
-            self.totals().insert(bucket.id, totals);
+            self.totals.lock().insert(bucket.id, totals);
         }
         see_commits(bucket.id, &bucket.catalog, &self.commits).await;
         self.uploads.look(bucket.id, &bucket.catalog).await;
         bucket.catalog.close().await;
     }
 
-    fn totals(&self) -> std::sync::MutexGuard<'_, HashMap<Id, Totals>> {
-        lock(&self.totals)
-    }
-
     /// All that are open.
-    pub(crate) fn all(&self) -> Vec<Arc<OpenBucket>> {
-        let slots = self.lock();
-        let open = slots.by_id.values().filter_map(|slot| slot.bucket.get());
-        open.cloned().collect()
+    pub(crate) fn all(&self) -> Vec<UsedBucket> {
+        let slots = self.slots.lock();
+        slots
+            .by_id
+            .values()
+            .filter_map(|slot| slot.opened())
+            .collect()
     }
 
     /// Closes all.
     pub(crate) async fn close_all(&self) {
-        let slots: Vec<_> = self.lock().by_id.drain().map(|(_, slot)| slot).collect();
+        let slots: Vec<_> = self
+            .slots
+            .lock()
+            .by_id
+            .drain()
+            .map(|(_, slot)| slot)
+            .collect();
         for slot in slots {
             if let Some(bucket) = slot.bucket.get() {
                 bucket.catalog.close().await;
@@ -227,23 +236,24 @@ impl OpenBuckets {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.lock()
+        self.slots
+            .lock()
             .by_id
             .values()
             .filter(|slot| slot.bucket.initialized())
             .count() as u64
     }
 
-    /// The slot of `id`, and the buckets that have to make room for it.
-    fn slot(&self, id: Id) -> Result<(Arc<Slot>, Vec<Arc<OpenBucket>>)> {
+    /// The slot of `id`, which is used from now on, and the buckets that have to make room for it.
+    fn slot(&self, id: BucketId) -> Result<(Arc<Slot>, User, Vec<UsedBucket>)> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        let mut slots = self.lock();
+        let mut slots = self.slots.lock();
         if slots.barred.contains(&id) {
             return Err(VaultError::NoSuchBucket);
         }
         if let Some(slot) = slots.by_id.get(&id) {
             slot.last_used.store(now, Ordering::Relaxed);
-            return Ok((slot.clone(), Vec::new()));
+            return Ok((slot.clone(), slot.users.add(), Vec::new()));
         }
         let surplus = slots.make_room(self.open_max);
         let slot = Arc::new(Slot {
@@ -251,12 +261,8 @@ impl OpenBuckets {
             ..Slot::default()
         });
         slots.by_id.insert(id, slot.clone());
-        Ok((slot, surplus))
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Slots> {
-        // Nothing that runs under this lock panics half-way through a change.
-        lock(&self.slots)
+        let user = slot.users.add();
+        Ok((slot, user, surplus))
     }
 }
 

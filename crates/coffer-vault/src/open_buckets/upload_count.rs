@@ -1,39 +1,33 @@
 //! How many multipart uploads are open, and thus keep the bytes of their parts.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard};
 
+use coffer_seal::BucketId;
 use coffer_store::Catalog;
-use coffer_store::record::Id;
-
-use crate::locks::lock;
+use parking_lot::Mutex;
 
 /// How many uploads each bucket had open when it was last looked at. A bucket that is closed has no
 /// fewer or more than it had then.
 #[derive(Default)]
-pub(crate) struct OpenUploads(Mutex<HashMap<Id, u64>>);
+pub(crate) struct OpenUploads(Mutex<HashMap<BucketId, u64>>);
 
 impl OpenUploads {
     /// Looks how many a bucket has. A catalog that can't be read keeps the count that it had.
-    pub(crate) async fn look(&self, id: Id, catalog: &Catalog) {
+    pub(crate) async fn look(&self, id: BucketId, catalog: &Catalog) {
         match catalog.upload_count().await {
-            Ok(0) => drop(self.lock().remove(&id)),
-            Ok(count) => drop(self.lock().insert(id, count)),
+            Ok(0) => drop(self.0.lock().remove(&id)),
+            Ok(count) => drop(self.0.lock().insert(id, count)),
             Err(_) => {}
         }
     }
 
     /// Forgets all buckets but these.
-    pub(crate) fn keep(&self, ids: &HashSet<Id>) {
-        self.lock().retain(|id, _| ids.contains(id));
+    pub(crate) fn keep(&self, ids: &HashSet<BucketId>) {
+        self.0.lock().retain(|id, _| ids.contains(id));
     }
 
     /// How many there are in all buckets.
     pub(crate) fn count(&self) -> u64 {
-        self.lock().values().sum()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, u64>> {
-        lock(&self.0)
+        self.0.lock().values().sum()
     }
 }

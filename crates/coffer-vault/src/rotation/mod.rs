@@ -6,14 +6,14 @@
 //! the old generation is destroyed as an erase destroys keys. Objects are not touched, catalogs
 //! not rewritten. A plan is kept in `system.db` until the end, so that a restart goes on with it.
 
-use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use coffer_audit::Outcome;
 use coffer_durable::now_ms;
 use coffer_keys::{BucketEntry, BucketKey, KeysError};
-use coffer_store::record::Id;
+use coffer_seal::{BucketId, LevelId};
 use coffer_store::{HeldKey, KeyPlace};
+use parking_lot::MutexGuard;
 
 use crate::access::{Act, Actor, Role};
 use crate::audit::{Facts, SERVER};
@@ -23,10 +23,9 @@ use crate::error::{Result, VaultError};
 use crate::limits::{
     REWRAP_COMMIT, REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX,
 };
-use crate::locks::lock;
 use crate::open_buckets::OpenBucket;
 use crate::system::Kind;
-use crate::vault::{Rotation, Rotations, Vault};
+use crate::vault::{Rotation, Vault};
 
 mod plan;
 
@@ -35,13 +34,13 @@ use self::plan::to_replace;
 
 impl Vault {
     /// What the rotation of a level's key, and those of all of its buckets, is to do.
-    pub(crate) fn plan_for_level(&self, id: &[u8; 16]) -> Result<Plan> {
+    pub(crate) fn plan_for_level(&self, id: LevelId) -> Result<Plan> {
         let keystore = &self.inner.keystore;
         let level = keystore.level(id).ok_or(VaultError::NoSuchLevel)?;
         let mut buckets = keystore.buckets();
         // One whose folder is still to come from another server has nothing to rewrap yet.
         let system = &self.inner.system;
-        let is_here = |bucket: &BucketEntry| system.bucket_of_id(Id(bucket.id)).is_some();
+        let is_here = |bucket: &BucketEntry| system.bucket_of_id(bucket.id).is_some();
         buckets.retain(|bucket| bucket.level_id == level.id && is_here(bucket));
         Ok(Plan {
             level_id: level.id,
@@ -54,11 +53,11 @@ impl Vault {
     }
 
     /// What the rotation of a bucket's key is to do.
-    pub(crate) fn plan_for_bucket(&self, id: Id) -> Result<Plan> {
+    pub(crate) fn plan_for_bucket(&self, id: BucketId) -> Result<Plan> {
         let row = self.inner.system.bucket_of_id(id);
         let row = row.ok_or(VaultError::NoSuchBucket)?;
         let entry = self.entry(id).ok_or(VaultError::NoSuchBucket)?;
-        let level = self.inner.keystore.level(&row.level_id);
+        let level = self.inner.keystore.level(row.level_id);
         Ok(Plan {
             level_id: row.level_id,
             level: level.ok_or(VaultError::NoSuchLevel)?.name,
@@ -74,7 +73,7 @@ impl Vault {
         if !actor.has(Role::Auditor) {
             self.refuse_but_custodians(actor, Act::ListRotations, &Facts::new())?;
         }
-        let mut rotations: Vec<_> = self.rotating().values().cloned().collect();
+        let mut rotations: Vec<_> = self.inner.rotations.lock().values().cloned().collect();
         rotations.sort_by_key(|rotation| rotation.begun_ms);
         Ok(rotations)
     }
@@ -105,9 +104,9 @@ impl Vault {
         }
         let rotation = self.tell_begun(&plan);
         let (inner, kept) = (self.inner.clone(), plan.clone());
-        let kept = blocking(move || inner.system.keep(Kind::Rotation, &kept.id(), &kept));
+        let kept = blocking(move || inner.system.keep(Kind::Rotation, kept.id(), &kept));
         if let Err(error) = kept.await {
-            self.rotating().remove(&plan.id());
+            self.inner.rotations.lock().remove(&plan.id());
             return Err(error);
         }
         self.rotate_in_background(plan);
@@ -115,7 +114,7 @@ impl Vault {
     }
 
     fn is_under_way(&self, plan: &Plan) -> bool {
-        let rotations = self.rotating();
+        let rotations = self.inner.rotations.lock();
         let told = rotations.get(&plan.id());
         told.is_some_and(|told| told.ended_ms.is_none())
     }
@@ -130,7 +129,7 @@ impl Vault {
                 told.failure = outcome.as_ref().err().map(ToString::to_string);
             });
             // Its name would outlive it in what keeps the log.
-            let level = Id(plan.level_id);
+            let level = plan.level_id;
             let ended = match outcome {
                 Ok(()) => {
                     tracing::info!(%level, "rotated; the older keys are destroyed");
@@ -159,7 +158,7 @@ impl Vault {
         if let Some(generation) = plan.level_generation {
             let (inner, level_id) = (self.inner.clone(), plan.level_id);
             blocking(move || {
-                let level = inner.keystore.level(&level_id);
+                let level = inner.keystore.level(level_id);
                 if level.is_some_and(|level| level.generation == generation) {
                     settled(
                         &inner.keystore,
@@ -174,7 +173,7 @@ impl Vault {
         self.inner.at("level rotated");
         let mut outcome = Ok(());
         for (id, generation) in &plan.buckets {
-            match self.rotate_keys_of(plan, Id(*id), *generation).await {
+            match self.rotate_keys_of(plan, *id, *generation).await {
                 Ok(()) => self.tell(plan, |told| {
                     told.buckets_done += 1;
                     told.is_replaced_destroyed |= plan.bucket.is_some();
@@ -185,12 +184,12 @@ impl Vault {
         }
         outcome?;
         let (inner, id) = (self.inner.clone(), plan.id());
-        blocking(move || inner.system.drop_document(Kind::Rotation, &id).map(drop)).await
+        blocking(move || inner.system.drop_document(Kind::Rotation, id).map(drop)).await
     }
 
     /// Brings a bucket to a generation above `replaced`, and destroys those before it. One that is
     /// gone meanwhile is done.
-    async fn rotate_keys_of(&self, plan: &Plan, id: Id, replaced: u32) -> Result<()> {
+    async fn rotate_keys_of(&self, plan: &Plan, id: BucketId, replaced: u32) -> Result<()> {
         let mut has_waited = false;
         while let Some(entry) = self.entry(id) {
             if entry.older_generation.is_none() {
@@ -198,7 +197,7 @@ impl Vault {
                     return Ok(());
                 }
                 let inner = self.inner.clone();
-                let rotated = blocking(move || match inner.keystore.rotate_bucket(id.0) {
+                let rotated = blocking(move || match inner.keystore.rotate_bucket(id) {
                     Err(KeysError::NoSuchBucket { .. }) => Ok(()),
                     rotated => Ok(rotated.map(drop)?),
                 });
@@ -238,10 +237,10 @@ impl Vault {
     async fn leave_generation(
         &self,
         plan: &Plan,
-        bucket: &Arc<OpenBucket>,
+        bucket: &OpenBucket,
         entry: &BucketEntry,
     ) -> Result<()> {
-        let key = self.inner.keystore.bucket_key(&entry.id)?;
+        let key = self.inner.keystore.bucket_key(entry.id)?;
         bucket.take_key(key.clone()).await;
         let catalog = &bucket.catalog;
         let mut left = catalog.count_of_other_generations(key.generation()).await?;
@@ -271,17 +270,12 @@ impl Vault {
         self.inner.at("older destroyed");
         // Without the older generation, which goes from memory with its last reader.
         bucket
-            .take_key(self.inner.keystore.bucket_key(&entry.id)?)
+            .take_key(self.inner.keystore.bucket_key(entry.id)?)
             .await;
         Ok(())
     }
 
-    async fn rewrap_all(
-        &self,
-        plan: &Plan,
-        bucket: &Arc<OpenBucket>,
-        key: &BucketKey,
-    ) -> Result<()> {
+    async fn rewrap_all(&self, plan: &Plan, bucket: &OpenBucket, key: &BucketKey) -> Result<()> {
         let generation = key.generation();
         let mut after = KeyPlace::FIRST;
         let mut rewrapped = Vec::new();
@@ -310,8 +304,8 @@ impl Vault {
         }
     }
 
-    fn entry(&self, id: Id) -> Option<BucketEntry> {
-        self.inner.keystore.bucket(&id.0)
+    fn entry(&self, id: BucketId) -> Option<BucketEntry> {
+        self.inner.keystore.bucket(id)
     }
 
     fn tell_begun(&self, plan: &Plan) -> Rotation {
@@ -328,7 +322,7 @@ impl Vault {
             key_count: 0,
             keys_done: 0,
         };
-        let mut rotations = self.rotating();
+        let mut rotations = self.inner.rotations.lock();
         if rotations.len() >= ROTATIONS_TOLD_MAX {
             let ended = rotations.iter().filter(|(_, told)| told.ended_ms.is_some());
             let oldest = ended
@@ -341,15 +335,11 @@ impl Vault {
     }
 
     fn tell(&self, plan: &Plan, change: impl FnOnce(&mut Rotation)) {
-        self.rotating().get_mut(&plan.id()).map(change);
-    }
-
-    fn rotating(&self) -> MutexGuard<'_, Rotations> {
-        lock(&self.inner.rotations)
+        self.inner.rotations.lock().get_mut(&plan.id()).map(change);
     }
 
     fn rotation_tasks(&self) -> MutexGuard<'_, Vec<tokio::task::JoinHandle<()>>> {
-        let mut tasks = lock(&self.inner.rotation_tasks);
+        let mut tasks = self.inner.rotation_tasks.lock();
         tasks.retain(|task| !task.is_finished());
         tasks
     }
@@ -357,7 +347,7 @@ impl Vault {
 
 fn rewrap(key: &BucketKey, mut found: Vec<HeldKey>) -> Result<Vec<HeldKey>> {
     for held in &mut found {
-        held.wrapped_key = key.rewrap(&held.blob_id.0, held.generation, &held.wrapped_key)?;
+        held.wrapped_key = key.rewrap(held.blob_id, held.generation, &held.wrapped_key)?;
         held.generation = key.generation();
     }
     Ok(found)

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use coffer_store::record::{Details, ObjectName, Precondition, Tags};
 use futures::TryStreamExt;
+use parking_lot::Mutex;
 
 use super::*;
 use crate::access::{BucketName, Subject};
@@ -103,7 +104,7 @@ fn copy(from: &Path, to: &Path) {
 
 fn generations(vault: &Vault) -> (u32, u32, Option<u32>) {
     let entry = vault.inner.keystore.buckets()[0];
-    let level = vault.inner.keystore.level(&entry.level_id).unwrap();
+    let level = vault.inner.keystore.level(entry.level_id).unwrap();
     (level.generation, entry.generation, entry.older_generation)
 }
 
@@ -114,8 +115,8 @@ async fn a_rotation_goes_on_after_a_kill_between_any_two_steps() {
     let (vault, _) = scene(&data).await;
     let copies: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
     let (from, seen, into) = (data.clone(), copies.clone(), root.path().to_owned());
-    *vault.inner.probe.lock().unwrap() = Some(Box::new(move |step| {
-        let mut seen = seen.lock().unwrap();
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        let mut seen = seen.lock();
         let folder = into.join(format!("{} {step}", seen.len()));
         copy(&from, &folder);
         seen.push(folder);
@@ -137,7 +138,7 @@ async fn a_rotation_goes_on_after_a_kill_between_any_two_steps() {
     vault.close().await;
     drop(vault);
 
-    let mut copies = copies.lock().unwrap().clone();
+    let mut copies = copies.lock().clone();
     assert_eq!(
         copies.len(),
         3 + COUNT.div_ceil(REWRAP_COMMIT),
@@ -205,7 +206,7 @@ async fn what_is_written_and_read_during_rotations_stays_readable() {
     let bucket = vault
         .inner
         .open_buckets
-        .get(Id(vault.inner.keystore.buckets()[0].id));
+        .get(vault.inner.keystore.buckets()[0].id);
     assert_eq!(bucket.unwrap().key().older_generation(), None);
     vault.close().await;
 }
@@ -218,21 +219,21 @@ async fn a_rotation_stops_before_an_erase_of_its_bucket_is_acknowledged() {
     let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
     let steps: Arc<Mutex<Vec<&str>>> = Arc::default();
     let noted = steps.clone();
-    *vault.inner.probe.lock().unwrap() = Some(Box::new(move |step| {
-        noted.lock().unwrap().push(step);
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
+        noted.lock().push(step);
         begun.send(step).unwrap();
     }));
     vault.rotate_bucket(&LOCAL, &bucket()).await.unwrap();
     while begins.recv().await != Some("some rewrapped") {}
     vault.erase_bucket(&LOCAL, &bucket()).await.unwrap();
-    let until = steps.lock().unwrap().len();
+    let until = steps.lock().len();
     assert_eq!(vault.receipts(&LOCAL, None).await.unwrap().len(), 1);
     let rotation = ended(&vault).await;
     assert_eq!(rotation.failure, None, "there is nothing left to rotate");
-    let after = steps.lock().unwrap().split_off(until);
+    let after = steps.lock().split_off(until);
     assert!(after.is_empty(), "{after:?}");
     let plans: Vec<Plan> = vault.inner.system.documents(Kind::Rotation).unwrap();
     assert!(plans.is_empty());
-    vault.inner.probe.lock().unwrap().take();
+    vault.inner.probe.lock().take();
     vault.close().await;
 }

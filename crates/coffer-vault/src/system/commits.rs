@@ -44,8 +44,7 @@ impl System {
 
 #[cfg(test)]
 mod tests {
-    use coffer_seal::SecretKey;
-    use coffer_store::record::Id;
+    use coffer_seal::{BucketId, SecretKey};
 
     use super::*;
 
@@ -55,12 +54,12 @@ mod tests {
         let (path, key) = (folder.path().join("system.db"), SecretKey::generate());
         let system = System::open(&path, &key).unwrap();
         assert_eq!(system.commit_count().unwrap(), 0);
-        system.doom(Id([1; 16])).unwrap();
+        system.doom(BucketId([1; 16])).unwrap();
         assert_eq!(system.commit_count().unwrap(), 1);
         system.raise_commit_count(1_000).unwrap();
         assert_eq!(system.commit_count().unwrap(), 1_001);
         system.fail_next_commit(true, true);
-        system.forget_doomed(Id([1; 16])).unwrap();
+        system.forget_doomed(BucketId([1; 16])).unwrap();
         assert_eq!(system.commit_count().unwrap(), 1_002, "it stands");
         drop(system);
         let system = System::open_read_only(&path, &key).unwrap();

@@ -4,8 +4,8 @@
 //! Each is a JSON document under an id. They are few and small, and read when they are asked for.
 
 use coffer_keys::receipt::Receipt;
+use coffer_seal::{BucketId, LevelId, RequestId};
 use coffer_store::StoreError;
-use coffer_store::record::Id;
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,6 +22,35 @@ pub(crate) enum Kind {
     Request,
     /// Rotations under way, by the id of the level or bucket.
     Rotation,
+    /// The last backup of the root key.
+    Backup,
+}
+
+/// The id of what is erased or rotated, or of a request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DocumentId([u8; 16]);
+
+impl DocumentId {
+    /// Of a kind that has one document.
+    pub(crate) const ONLY: Self = Self([0; 16]);
+}
+
+impl From<LevelId> for DocumentId {
+    fn from(LevelId(id): LevelId) -> Self {
+        Self(id)
+    }
+}
+
+impl From<BucketId> for DocumentId {
+    fn from(BucketId(id): BucketId) -> Self {
+        Self(id)
+    }
+}
+
+impl From<RequestId> for DocumentId {
+    fn from(RequestId(id): RequestId) -> Self {
+        Self(id)
+    }
 }
 
 impl Kind {
@@ -30,6 +59,7 @@ impl Kind {
             Self::Erase => "erase",
             Self::Request => "request",
             Self::Rotation => "rotation",
+            Self::Backup => "backup",
         }
     }
 }
@@ -61,26 +91,26 @@ pub(crate) struct Documents<'a> {
 
 impl Documents<'_> {
     /// Keeps a document in place of what is there under its id. Durable when this returns.
-    pub(crate) fn keep<T: Serialize>(&mut self, id: &[u8; 16], document: &T) -> Result<()> {
+    pub(crate) fn keep<T: Serialize>(&mut self, id: DocumentId, document: &T) -> Result<()> {
         let table = self.table;
         let sql = format!("INSERT OR REPLACE INTO {table}(id, document) VALUES(?, ?)");
         let json = to_json(document)?;
         self.held
-            .change(|transaction| run(transaction, &sql, params![id, json]).map(drop))
+            .change(|transaction| run(transaction, &sql, params![id.0, json]).map(drop))
     }
 
     /// Removes a document. Whether it was there.
-    pub(crate) fn remove(&mut self, id: &[u8; 16]) -> Result<bool> {
+    pub(crate) fn remove(&mut self, id: DocumentId) -> Result<bool> {
         let sql = format!("DELETE FROM {} WHERE id = ?", self.table);
         self.held
-            .change(|transaction| Ok(run(transaction, &sql, [id])? > 0))
+            .change(|transaction| Ok(run(transaction, &sql, [id.0])? > 0))
     }
 
     /// A document.
-    pub(crate) fn get<T: DeserializeOwned>(&mut self, id: &[u8; 16]) -> Result<Option<T>> {
+    pub(crate) fn get<T: DeserializeOwned>(&mut self, id: DocumentId) -> Result<Option<T>> {
         let sql = format!("SELECT document FROM {} WHERE id = ?", self.table);
         let found: Option<String> = self.held.read(|connection| {
-            let found = connection.query_row(&sql, [id], |row| row.get(0));
+            let found = connection.query_row(&sql, [id.0], |row| row.get(0));
             Ok(found.optional().map_err(StoreError::from)?)
         })?;
         found.map(|json| from_json(&json)).transpose()
@@ -121,12 +151,17 @@ impl System {
     }
 
     /// Keeps a document in place of what is there under its id. Durable when this returns.
-    pub(crate) fn keep<T: Serialize>(&self, kind: Kind, id: &[u8; 16], document: &T) -> Result<()> {
+    pub(crate) fn keep<T: Serialize>(
+        &self,
+        kind: Kind,
+        id: DocumentId,
+        document: &T,
+    ) -> Result<()> {
         self.ledger(kind).keep(id, document)
     }
 
     /// Drops a document. Whether it was there.
-    pub(crate) fn drop_document(&self, kind: Kind, id: &[u8; 16]) -> Result<bool> {
+    pub(crate) fn drop_document(&self, kind: Kind, id: DocumentId) -> Result<bool> {
         self.ledger(kind).remove(id)
     }
 
@@ -134,7 +169,7 @@ impl System {
     pub(crate) fn document<T: DeserializeOwned>(
         &self,
         kind: Kind,
-        id: &[u8; 16],
+        id: DocumentId,
     ) -> Result<Option<T>> {
         self.ledger(kind).get(id)
     }
@@ -148,8 +183,8 @@ impl System {
     /// is dropped, and the buckets' folders are doomed.
     pub(crate) fn finish_erase(
         &self,
-        draft_id: &[u8; 16],
-        buckets: &[Id],
+        draft_id: DocumentId,
+        buckets: &[BucketId],
         receipt: &Receipt,
         signed_ms: i64,
     ) -> Result<()> {
@@ -165,7 +200,7 @@ impl System {
             run(transaction, keep, params![receipt.id, signed_ms, json])?;
             for table in ["erase", "rotation"] {
                 let sql = format!("DELETE FROM {table} WHERE id = ?");
-                run(transaction, &sql, [draft_id])?;
+                run(transaction, &sql, [draft_id.0])?;
             }
             Ok(())
         };
@@ -175,22 +210,22 @@ impl System {
     }
 
     /// The buckets whose folders are still to be removed.
-    pub(crate) fn doomed(&self) -> Result<Vec<Id>> {
+    pub(crate) fn doomed(&self) -> Result<Vec<BucketId>> {
         self.held().read(|connection| {
             let statement = connection.prepare("SELECT bucket_id FROM doomed");
             let mut statement = statement.map_err(StoreError::from)?;
-            collect(statement.query_map((), |row| row.get(0).map(Id)))
+            collect(statement.query_map((), |row| row.get(0).map(BucketId)))
         })
     }
 
     /// From now on a bucket's folder is to be removed, also by the next start.
-    pub(crate) fn doom(&self, id: Id) -> Result<()> {
+    pub(crate) fn doom(&self, id: BucketId) -> Result<()> {
         self.held()
             .change(|transaction| run(transaction, DOOM, [id.0]).map(drop))
     }
 
     /// A doomed folder is gone.
-    pub(crate) fn forget_doomed(&self, id: Id) -> Result<()> {
+    pub(crate) fn forget_doomed(&self, id: BucketId) -> Result<()> {
         let forget = "DELETE FROM doomed WHERE bucket_id = ?";
         self.held()
             .change(|transaction| run(transaction, forget, [id.0]).map(drop))

@@ -276,7 +276,13 @@ impl Link {
 
     /// Drops the connection after an error of the database, which may have spoiled it.
     fn keep_if_sound<T>(&mut self, done: Result<T>) -> Result<T> {
-        if let Err(VaultError::Damaged | VaultError::StorageFull | VaultError::Store(_)) = &done {
+        if let Err(
+            VaultError::Damaged
+            | VaultError::StorageFull
+            | VaultError::StorageReadOnly
+            | VaultError::Store(_),
+        ) = &done
+        {
             self.drop_connection();
         }
         done

@@ -1,12 +1,13 @@
 //! Subjects in the system database, and in memory.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use coffer_durable::now_ms;
 use coffer_label::{Clearance, Label};
+use coffer_seal::BucketId;
 use coffer_store::StoreError;
-use coffer_store::record::Id;
+use parking_lot::RwLockWriteGuard;
 use rusqlite::{Connection, Row, Transaction, params};
 use zeroize::Zeroizing;
 
@@ -14,7 +15,6 @@ use super::System;
 use crate::access::{Grants, Mark, Rights, Roles, Subject};
 use crate::error::{Result, VaultError};
 use crate::limits::SUBJECT_COUNT_MAX;
-use crate::locks::{read, write};
 
 /// All subjects, by access key id and by name.
 #[derive(Default)]
@@ -26,6 +26,8 @@ pub(super) struct Subjects {
 struct SubjectRow {
     subject: Arc<Subject>,
     secret_access_key: Zeroizing<String>,
+    /// Whether it is not known if it still counts: then it does not.
+    is_in_doubt: bool,
 }
 
 impl Subjects {
@@ -58,6 +60,7 @@ impl Subjects {
         let row = SubjectRow {
             subject,
             secret_access_key,
+            is_in_doubt: false,
         };
         self.by_access_key.insert(id, row);
     }
@@ -85,7 +88,7 @@ fn load_grants(connection: &Connection) -> Result<HashMap<String, Grants>> {
     let mut rows = statement.query([]).map_err(StoreError::from)?;
     while let Some(row) = rows.next().map_err(StoreError::from)? {
         let access_key_id: String = row.get(0).map_err(StoreError::from)?;
-        let bucket = Id(row.get(1).map_err(StoreError::from)?);
+        let bucket = BucketId(row.get(1).map_err(StoreError::from)?);
         let rights: String = row.get(2).map_err(StoreError::from)?;
         let rights: Rights = rights.parse().map_err(|_| VaultError::Damaged)?;
         grants
@@ -120,7 +123,7 @@ fn read_subject(row: &Row<'_>) -> Result<Subject> {
 impl System {
     /// Whether any access key was ever made.
     pub(crate) fn has_subjects(&self) -> bool {
-        !self.subjects().by_access_key.is_empty()
+        !self.subjects.read().by_access_key.is_empty()
     }
 
     /// The holder of an access key that counts at this time.
@@ -129,7 +132,7 @@ impl System {
         access_key_id: &str,
         now_ms: impl FnOnce() -> i64,
     ) -> Option<Arc<Subject>> {
-        let subjects = self.subjects();
+        let subjects = self.subjects.read();
         let row = subjects.by_access_key.get(access_key_id)?;
         row.subject.counts_at(now_ms).then(|| row.subject.clone())
     }
@@ -140,32 +143,39 @@ impl System {
         access_key_id: &str,
         now_ms: impl FnOnce() -> i64,
     ) -> Option<Zeroizing<String>> {
-        let subjects = self.subjects();
+        let subjects = self.subjects.read();
         let row = subjects.by_access_key.get(access_key_id)?;
         let counts = row.subject.counts_at(now_ms);
         counts.then(|| row.secret_access_key.clone())
     }
 
+    /// Whether an access key does not count because what was last changed of it is in doubt.
+    pub(crate) fn is_key_in_doubt(&self, access_key_id: &str) -> bool {
+        let subjects = self.subjects.read();
+        let row = subjects.by_access_key.get(access_key_id);
+        row.is_some_and(|row| row.is_in_doubt)
+    }
+
     /// The holder of this access key, whatever its state.
     pub(crate) fn subject_of_key(&self, access_key_id: &str) -> Option<Arc<Subject>> {
-        let subjects = self.subjects();
+        let subjects = self.subjects.read();
         let row = subjects.by_access_key.get(access_key_id)?;
         Some(row.subject.clone())
     }
 
     /// The subject of this name, whatever its state.
     pub(crate) fn subject_named(&self, name: &str) -> Option<Arc<Subject>> {
-        self.subjects().by_name.get(name).cloned()
+        self.subjects.read().by_name.get(name).cloned()
     }
 
     /// All subjects by name.
     pub(crate) fn all_subjects(&self) -> Vec<Arc<Subject>> {
-        self.subjects().by_name.values().cloned().collect()
+        self.subjects.read().by_name.values().cloned().collect()
     }
 
     /// When the next access key that has a time of expiry reaches it.
     pub(crate) fn next_expiry_ms(&self) -> Option<i64> {
-        let subjects = self.subjects();
+        let subjects = self.subjects.read();
         let counting = subjects.by_name.values();
         let counting = counting.filter(|subject| !subject.cutoff.is_cut());
         counting.filter_map(|subject| subject.expires_ms).min()
@@ -175,7 +185,7 @@ impl System {
     pub(crate) fn add_subject(&self, subject: Subject, secret: Zeroizing<String>) -> Result<()> {
         let mut held = self.held();
         {
-            let subjects = self.subjects();
+            let subjects = self.subjects.read();
             if subjects.by_name.contains_key(&subject.name) {
                 return Err(VaultError::SubjectExists);
             }
@@ -283,7 +293,7 @@ impl System {
 
     fn row_of(&self, name: &str) -> Result<(Arc<Subject>, Zeroizing<String>)> {
         let subject = self.subject_named(name).ok_or(VaultError::NoSuchSubject)?;
-        let subjects = self.subjects();
+        let subjects = self.subjects.read();
         let row = subjects.by_access_key.get(&subject.access_key_id);
         let row = row.ok_or(VaultError::NoSuchSubject)?;
         Ok((subject, row.secret_access_key.clone()))
@@ -301,17 +311,18 @@ impl System {
             ..subject.clone()
         };
         let secret = Zeroizing::new(secret.to_owned());
-        self.subjects_mut().insert(Arc::new(suspended), secret);
+        let mut subjects = self.subjects_mut();
+        subjects.insert(Arc::new(suspended), secret);
+        if let Some(row) = subjects.by_access_key.get_mut(&subject.access_key_id) {
+            row.is_in_doubt = true;
+        }
+        drop(subjects);
         subject.cutoff.cut();
-    }
-
-    fn subjects(&self) -> RwLockReadGuard<'_, Subjects> {
-        read(&self.subjects)
     }
 
     pub(super) fn subjects_mut(&self) -> RwLockWriteGuard<'_, Subjects> {
         // Nothing that runs under this lock panics half-way through a change.
-        write(&self.subjects)
+        self.subjects.write()
     }
 }
 

@@ -12,11 +12,11 @@ use super::SCHEMA_1;
 use crate::error::Result;
 
 /// The format that this version writes.
-pub(super) const FORMAT_VERSION: i32 = 2;
+pub(super) const FORMAT_VERSION: i32 = 3;
 
 /// What each format changes in the one before: the first row makes 2 of 1. One statement each, with
 /// its semicolon.
-const STEPS: [&[&str]; FORMAT_VERSION as usize - 1] = [TO_2];
+const STEPS: [&[&str]; FORMAT_VERSION as usize - 1] = [TO_2, TO_3];
 
 const TO_2: &[&str] = &[
     // How many commits there were: tells whether one that failed stands all the same.
@@ -31,6 +31,11 @@ const TO_2: &[&str] = &[
         label TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;",
 ];
+
+const TO_3: &[&str] = &["CREATE TABLE backup(
+        id BLOB PRIMARY KEY NOT NULL,
+        document TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;"];
 
 /// The tables of a new database: the same way that older ones came.
 pub(super) fn schema() -> String {

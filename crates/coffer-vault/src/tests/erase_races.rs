@@ -1,11 +1,12 @@
 //! Requests that look for a bucket when an erase has begun: none opens it any more.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use coffer_keys::LevelOptions;
 use coffer_label::Label;
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
+use parking_lot::Mutex;
 
 use crate::access::{Actor, BucketName};
 use crate::admin::NewLevel;
@@ -24,7 +25,7 @@ async fn open(data: &Path) -> Vault {
 }
 
 /// A level with buckets that were not opened since the start.
-async fn scene(data: &Path) -> (Vault, Vec<Id>) {
+async fn scene(data: &Path) -> (Vault, Vec<BucketId>) {
     let vault = open(data).await;
     let level = NewLevel {
         name: "doomed".into(),
@@ -43,7 +44,7 @@ async fn scene(data: &Path) -> (Vault, Vec<Id>) {
     // Counting opens them one by one.
     vault.stop_recovery().await;
     let buckets = vault.inner.keystore.buckets();
-    let ids: Vec<_> = buckets.iter().map(|bucket| Id(bucket.id)).collect();
+    let ids: Vec<_> = buckets.iter().map(|bucket| bucket.id).collect();
     for id in &ids {
         vault.inner.open_buckets.forget(*id);
     }
@@ -56,22 +57,22 @@ async fn what_an_erase_has_cut_off_is_not_opened() {
     let (vault, ids) = scene(data.path()).await;
     let refused: Arc<Mutex<Vec<bool>>> = Arc::default();
     let (inner, noted) = (vault.inner.clone(), refused.clone());
-    *vault.inner.probe.lock().unwrap() = Some(Box::new(move |step| {
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
         assert_eq!(step, "cut off");
         let all = async {
             for id in &ids {
                 let buckets = &inner.open_buckets;
                 let opened = buckets.open(&inner.folder, &inner.keystore, *id).await;
                 let is_refused = matches!(opened, Err(VaultError::NoSuchBucket));
-                noted.lock().unwrap().push(is_refused);
+                noted.lock().push(is_refused);
             }
         };
         tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(all));
     }));
     let erased = vault.erase_level(&LOCAL, "doomed").await.unwrap();
     assert!(matches!(erased, GuardedOutcome::Erased(_)));
-    assert_eq!(*refused.lock().unwrap(), [true; COUNT]);
+    assert_eq!(*refused.lock(), [true; COUNT]);
     assert_eq!(vault.inner.open_buckets.count(), 0);
-    vault.inner.probe.lock().unwrap().take();
+    vault.inner.probe.lock().take();
     vault.close().await;
 }

@@ -54,6 +54,37 @@ async fn an_older_catalog_is_refused_and_other_buckets_are_served() {
     vault.close().await;
 }
 
+/// An older copy that is written over one that is open, and whose log had been copied.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_catalog_that_became_an_older_one_is_refused() {
+    let data = tempfile::tempdir().unwrap();
+    let vault = Vault::open(VaultOptions::new(data.path())).await.unwrap();
+    vault.stop_recovery().await;
+    vault.stop_holding().await;
+    let mine = BucketName::new("mine").unwrap();
+    let local = Actor::Local { uid: 0 };
+    vault.provide_bucket(&local, &mine, None).await.unwrap();
+    let row = vault.inner.system.bucket(&mine).unwrap();
+    let path = vault.inner.folder.bucket(row.id).join(CATALOG_FILE);
+    close(&vault, &mine).await;
+    let older = std::fs::read(&path).unwrap();
+    let granted = vault.grant(&row).await.unwrap();
+    granted.bucket.catalog.raise_commit_count(3).await.unwrap();
+    drop(granted);
+    close(&vault, &mine).await;
+
+    let granted = vault.grant(&row).await.unwrap();
+    let catalog = &granted.bucket.catalog;
+    let commits = &vault.inner.freshness.commits;
+    see_commits(row.id, catalog, commits).await;
+    catalog.totals().await.unwrap();
+    std::fs::write(&path, older).unwrap();
+    see_commits(row.id, catalog, commits).await;
+    let refused = catalog.totals().await.map_err(VaultError::from);
+    assert!(matches!(refused, Err(VaultError::CatalogReplaced)));
+    vault.close().await;
+}
+
 /// A folder of before has nothing that holds anything; so has one whose server never acted.
 #[tokio::test(flavor = "multi_thread")]
 async fn starts_and_stops_raise_what_is_held_and_find_it_again() {

@@ -7,7 +7,6 @@ use crate::access::Role;
 use crate::error::{Result, VaultError};
 use crate::freshness::Occasion;
 use crate::limits::ANCHOR_EVERY;
-use crate::locks::lock;
 use crate::open_buckets::see_commits;
 use crate::vault::{Inner, Vault};
 
@@ -38,12 +37,12 @@ impl Vault {
                 is_failing = held.is_err();
             }
         });
-        *self.holding() = Some(holding);
+        *self.inner.holding.lock() = Some(holding);
     }
 
     /// Ends that, once it is known how far the open catalogs have come.
     pub(crate) async fn stop_holding(&self) {
-        let holding = self.holding().take();
+        let holding = self.inner.holding.lock().take();
         if let Some(holding) = holding {
             holding.abort();
             let _ = holding.await;
@@ -56,10 +55,6 @@ impl Vault {
         if let Err(error) = hold(self.inner.clone(), Occasion::Turn).await {
             tracing::error!(%error, "how new the data is could not be written down at the end");
         }
-    }
-
-    fn holding(&self) -> std::sync::MutexGuard<'_, Option<tokio::task::JoinHandle<()>>> {
-        lock(&self.inner.holding)
     }
 }
 

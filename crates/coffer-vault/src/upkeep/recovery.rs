@@ -2,17 +2,15 @@
 //! deletion was interrupted, and blob files that no catalog refers to.
 
 use std::collections::HashSet;
-use std::sync::{MutexGuard, Weak};
+use std::sync::Weak;
 
-use coffer_store::record::Id;
+use coffer_seal::BucketId;
 use coffer_store::{Catalog, Swept};
-use tokio::task::JoinHandle;
 
 use crate::blocking::blocking;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::UPLOADS_LOOK;
-use crate::locks::lock;
 use crate::vault::{Inner, Vault};
 
 impl Vault {
@@ -28,20 +26,16 @@ impl Vault {
             drop(this);
             count_uploads(inner).await;
         });
-        *self.recovery() = Some(recovery);
+        *self.inner.recovery.lock() = Some(recovery);
     }
 
     /// Breaks off what is still being put in order: the next start does it.
     pub(crate) async fn stop_recovery(&self) {
-        let recovery = self.recovery().take();
+        let recovery = self.inner.recovery.lock().take();
         if let Some(recovery) = recovery {
             recovery.abort();
             let _ = recovery.await;
         }
-    }
-
-    fn recovery(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        lock(&self.inner.recovery)
     }
 
     /// Removes buckets that have a key but no row. Such a bucket is empty, for it was being made or
@@ -49,7 +43,7 @@ impl Vault {
     /// must have lost the row.
     async fn remove_remains(&self) {
         for entry in self.inner.keystore.buckets() {
-            let id = Id(entry.id);
+            let id = entry.id;
             // That of an imported bucket may still be on its way here.
             if self.inner.system.bucket_of_id(id).is_some() || self.is_imported(id) {
                 continue;
@@ -83,19 +77,19 @@ impl Vault {
         }
     }
 
-    fn is_known_now(&self, id: Id) -> bool {
+    fn is_known_now(&self, id: BucketId) -> bool {
         let inner = &self.inner;
-        inner.system.bucket_of_id(id).is_some() || !inner.keystore.holds_bucket(&id.0)
+        inner.system.bucket_of_id(id).is_some() || !inner.keystore.holds_bucket(id)
     }
 
-    async fn is_remains(&self, id: Id) -> Result<bool> {
+    async fn is_remains(&self, id: BucketId) -> Result<bool> {
         let dir = self.inner.folder.bucket(id);
         if !dir.join("catalog.db").exists() {
             // The catalog is made right after the key: no blob can have been stored yet, unless
             // the catalog was taken away.
             return Ok(!dir.join("blobs").exists());
         }
-        let key = self.inner.keystore.bucket_key(&id.0)?;
+        let key = self.inner.keystore.bucket_key(id)?;
         let catalog = Catalog::open(&dir, &key.catalog_key()).await?;
         let empty = catalog.is_empty().await;
         catalog.close().await;
@@ -135,7 +129,7 @@ impl Vault {
         }
     }
 
-    async fn sweep(&self, id: Id) -> Result<()> {
+    async fn sweep(&self, id: BucketId) -> Result<()> {
         let inner = &self.inner;
         let bucket = inner
             .open_buckets
@@ -175,7 +169,7 @@ async fn count_uploads(inner: Weak<Inner>) {
         for bucket in inner.open_buckets.all() {
             uploads.look(bucket.id, &bucket.catalog).await;
         }
-        let known: HashSet<Id> = inner.system.buckets().iter().map(|row| row.id).collect();
+        let known: HashSet<BucketId> = inner.system.buckets().iter().map(|row| row.id).collect();
         uploads.keep(&known);
     }
 }
@@ -192,7 +186,7 @@ mod tests {
         Vault::open(VaultOptions::new(data)).await.unwrap()
     }
 
-    async fn bucket(vault: &Vault, data: &std::path::Path) -> Id {
+    async fn bucket(vault: &Vault, data: &std::path::Path) -> BucketId {
         let text = std::fs::read_to_string(data.join("credentials")).unwrap();
         let id = text.split("aws_access_key_id = ").nth(1).unwrap();
         let subject = vault.subject(id.lines().next().unwrap()).unwrap();
@@ -210,7 +204,7 @@ mod tests {
         let folder = vault.inner.folder.bucket(id);
         crate::buckets::remove_doomed_folder(&vault.inner, id).unwrap();
         assert!(folder.join("catalog.db").exists());
-        vault.inner.keystore.destroy_bucket(&id.0).unwrap();
+        vault.inner.keystore.destroy_bucket(id).unwrap();
         crate::buckets::remove_doomed_folder(&vault.inner, id).unwrap();
         assert!(!folder.exists());
         assert!(vault.inner.system.doomed().unwrap().is_empty());
@@ -229,7 +223,7 @@ mod tests {
             vault.inner.system.remove_bucket(&row, || ()).unwrap();
             vault.inner.system.doom(id).unwrap();
             if was_key_destroyed {
-                vault.inner.keystore.destroy_bucket(&id.0).unwrap();
+                vault.inner.keystore.destroy_bucket(id).unwrap();
             }
             let folder = vault.inner.folder.bucket(id);
             vault.close().await;

@@ -1,13 +1,14 @@
 //! The vault itself: opening, closing, and what every call needs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_label::Label;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
@@ -18,13 +19,16 @@ use crate::counters::{Counters, Tally, add};
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::freshness::Freshness;
-use crate::open_buckets::{OpenBucket, OpenBuckets};
+use crate::open_buckets::{OpenBuckets, UsedBucket};
 use crate::system::{BucketRow, LevelTag, System};
 
 mod rotation_progress;
 
+mod writability;
+
 pub use self::rotation_progress::Rotation;
 pub(crate) use self::rotation_progress::Rotations;
+pub(crate) use self::writability::Writability;
 
 /// The level that every keystore begins with.
 pub(crate) const DEFAULT_LEVEL: &str = "default";
@@ -103,6 +107,7 @@ pub(crate) struct Inner {
     pub(crate) rotations: Mutex<Rotations>,
     pub(crate) rotation_tasks: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) first_start: bool,
+    pub(crate) writability: Writability,
     /// The last to go: the process that gets its lock next finds all files closed.
     pub(crate) folder: Folder,
     /// Told of the steps of a rotation, so that a test can look at the disk between them.
@@ -112,7 +117,7 @@ pub(crate) struct Inner {
 
 /// A bucket that is open.
 pub(crate) struct Granted {
-    pub(crate) bucket: Arc<OpenBucket>,
+    pub(crate) bucket: UsedBucket,
     pub(crate) level: String,
 }
 
@@ -141,6 +146,7 @@ impl Vault {
         self.inner.open_buckets.close_all().await;
         self.close_audit().await;
         self.hold_last().await;
+        self.inner.folder.end_serving();
     }
 
     /// The secret that belongs to an access key, to check a signature with.
@@ -151,6 +157,11 @@ impl Vault {
     /// The holder of an access key that is neither disabled nor expired.
     pub fn subject(&self, access_key_id: &str) -> Option<Arc<Subject>> {
         self.inner.system.subject(access_key_id, now_ms)
+    }
+
+    /// Whether an access key counts is not known: its last change is in doubt.
+    pub fn is_access_key_in_doubt(&self, access_key_id: &str) -> bool {
+        self.inner.system.is_key_in_doubt(access_key_id)
     }
 
     /// What has been counted since the vault was opened.
@@ -180,7 +191,7 @@ impl Vault {
             self.refused(subject, Act::UseBucket, name);
             return Err(VaultError::AccessDenied);
         }
-        let Some(row) = self.inner.system.bucket(name) else {
+        let Some(row) = self.inner.system.bucket_or_doubt(name) else {
             // All may watch the counter: it tells a hidden bucket from none no more than the
             // answer does.
             add(&self.inner.tally.denied_count, 1);
@@ -191,6 +202,9 @@ impl Vault {
         if !may_know(subject, row.id, self.inner.label(&row)?) {
             self.refused(subject, Act::UseBucket, name);
             return Err(VaultError::NoSuchBucket);
+        }
+        if self.inner.system.is_in_doubt(&row) {
+            return Err(VaultError::BucketInDoubt);
         }
         Ok(row)
     }
@@ -206,7 +220,7 @@ impl Vault {
         // An erase or a deletion may have begun since the row was looked up: what they had not met
         // was not opened, or is not given out.
         if row.is_hidden.load(Ordering::SeqCst) {
-            return Err(VaultError::NoSuchBucket);
+            return Err(self.inner.system.out_of_use(row));
         }
         let bucket = opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id))?;
         bucket.note_caller()?;
@@ -227,7 +241,7 @@ impl Inner {
         if let Some(tag) = row.level.get() {
             return Ok(tag);
         }
-        let level = self.keystore.level(&row.level_id);
+        let level = self.keystore.level(row.level_id);
         let level = level.ok_or(VaultError::NoSuchBucket)?;
         Ok(row.level.get_or_init(|| LevelTag::of(level)))
     }
@@ -251,7 +265,7 @@ impl Inner {
 
     #[cfg(test)]
     pub(crate) fn at(&self, step: &'static str) {
-        if let Some(probe) = &*self.probe.lock().unwrap() {
+        if let Some(probe) = &*self.probe.lock() {
             probe(step);
         }
     }

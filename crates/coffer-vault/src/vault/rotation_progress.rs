@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::system::DocumentId;
+
 /// How far a rotation has come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rotation {
@@ -32,4 +34,4 @@ pub struct Rotation {
 }
 
 /// The rotations of this process, by level or bucket.
-pub(crate) type Rotations = BTreeMap<[u8; 16], Rotation>;
+pub(crate) type Rotations = BTreeMap<DocumentId, Rotation>;

@@ -201,11 +201,7 @@ impl Walk {
         let _ = self.events.send(done).await;
     }
 
-    async fn bucket(
-        &mut self,
-        name: &BucketName,
-        bucket: &Arc<OpenBucket>,
-    ) -> Result<(), Abandoned> {
+    async fn bucket(&mut self, name: &BucketName, bucket: &OpenBucket) -> Result<(), Abandoned> {
         if bucket.catalog.is_in_doubt() {
             self.damage(name, None, IN_DOUBT.to_owned()).await?;
         }
@@ -253,11 +249,7 @@ impl Walk {
     }
 
     /// The parts of uploads under way.
-    async fn uploads(
-        &mut self,
-        name: &BucketName,
-        bucket: &Arc<OpenBucket>,
-    ) -> Result<(), Abandoned> {
+    async fn uploads(&mut self, name: &BucketName, bucket: &OpenBucket) -> Result<(), Abandoned> {
         let mut after = None;
         loop {
             let before = bucket.key();
@@ -291,7 +283,7 @@ impl Walk {
     async fn item(
         &mut self,
         bucket_name: &BucketName,
-        (bucket, keys): (&Arc<OpenBucket>, &Keys),
+        (bucket, keys): (&OpenBucket, &Keys),
         name: ObjectName,
         content: Content,
     ) -> Result<(), Abandoned> {

@@ -6,9 +6,9 @@ use std::os::fd::RawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coffer_durable::simulated::{DiskState, NameChange, Step};
+use parking_lot::{Mutex, MutexGuard};
 
 /// Whether anything is recorded at all.
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
@@ -69,7 +69,7 @@ pub(crate) async fn record(
         let inode = inode(&path);
         (path, (inode, number))
     };
-    *lock() = Some(Tape {
+    *TAPE.lock() = Some(Tape {
         root: root.to_owned(),
         files: numbers.into_iter().map(numbered).collect(),
         file_count,
@@ -82,7 +82,7 @@ pub(crate) async fn record(
     IS_RUNNING.store(true, Ordering::SeqCst);
     work.await;
     IS_RUNNING.store(false, Ordering::SeqCst);
-    let tape = lock().take().unwrap();
+    let tape = TAPE.lock().take().unwrap();
     Recording {
         before,
         steps: tape.steps,
@@ -93,14 +93,10 @@ pub(crate) async fn record(
 
 /// The caller who asked for the erase is told of it.
 pub(crate) fn tell() {
-    if let Some(tape) = &mut *lock() {
+    if let Some(tape) = &mut *TAPE.lock() {
         tape.push(Step::Mark);
         tape.told = Some(tape.steps.len());
     }
-}
-
-fn lock() -> MutexGuard<'static, Option<Tape>> {
-    TAPE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The tape, held while a change of this path is made, if it is recorded.
@@ -123,7 +119,7 @@ pub(crate) fn of_path(path: &Path) -> Option<Running> {
     if !IS_RUNNING.load(Ordering::SeqCst) {
         return None;
     }
-    let tape = lock();
+    let tape = TAPE.lock();
     let path = path.strip_prefix(&tape.as_ref()?.root).ok()?.to_owned();
     // What has no name any more is told with its old one and this behind.
     let is_removed = path.to_string_lossy().ends_with(" (deleted)");

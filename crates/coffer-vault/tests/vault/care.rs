@@ -164,7 +164,7 @@ async fn a_stopped_servers_data_opens_offline_even_without_the_system_database()
         let door = door(data.path()).await;
         door.put("large", &content).await.unwrap();
         door.put("small", &bytes(100)).await.unwrap();
-        let held = offline::Offline::open(data.path(), &Default::default());
+        let held = offline::Offline::open(data.path(), None, &Default::default());
         assert!(matches!(held.err(), Some(VaultError::FolderInUse { .. })));
         door.vault.close().await;
     }
@@ -172,7 +172,7 @@ async fn a_stopped_servers_data_opens_offline_even_without_the_system_database()
         if damage {
             std::fs::write(data.path().join("system.db"), b"not a database at all").unwrap();
         }
-        let offline = offline::Offline::open(data.path(), &Default::default()).unwrap();
+        let offline = offline::Offline::open(data.path(), None, &Default::default()).unwrap();
         let buckets = offline.buckets().await;
         assert_eq!(buckets[0].name.as_deref(), Some("bucket"));
         let (head, body) = offline.read("bucket", &name("large")).await.unwrap();

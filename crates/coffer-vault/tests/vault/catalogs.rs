@@ -131,7 +131,7 @@ fn newer(database: Database, path: &Path, key: &coffer_seal::SecretKey) {
 async fn a_start_refuses_what_a_newer_version_wrote_and_says_what_to_do() {
     let system = Database {
         application_id: 0x636f_6673,
-        format_version: 2,
+        format_version: 3,
     };
     for of_system in [false, true] {
         let data = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ async fn a_start_refuses_what_a_newer_version_wrote_and_says_what_to_do() {
             (path.clone(), path.display().to_string())
         } else {
             let id = keystore.buckets()[0].id;
-            let key = keystore.bucket_key(&id).unwrap();
+            let key = keystore.bucket_key(id).unwrap();
             let path = catalog_file(data.path());
             newer(CATALOG, &path, &key.catalog_key());
             (path, "the catalog buckets/".to_owned())

@@ -33,9 +33,9 @@ pub enum MayWait<T> {
 pub struct EraseArgs {
     /// Its name
     pub name: String,
-    /// Don't ask for its name to be typed
-    #[arg(long)]
-    pub yes: bool,
+    /// Don't ask for its name to be typed; for the level `default`, twice
+    #[arg(long, action = clap::ArgAction::Count)]
+    pub yes: u8,
 }
 
 /// Erases a `level` or a `bucket`.
@@ -48,7 +48,14 @@ pub async fn erase(
     let EraseArgs { name, yes } = args;
     confirm(what, name, *yes)?;
     let path = format!("/v1/{what}s/{}/erase", segment(name));
-    ask(server, &path, None::<&()>, None, json).await
+    let code = ask(server, &path, None::<&()>, None, json).await?;
+    if is_default(what, name) && code == ExitCode::SUCCESS {
+        eprintln!(
+            "clients that name no level can make no buckets now: `coffer level create default \
+             --rank 0` makes it anew, empty"
+        );
+    }
+    Ok(code)
 }
 
 /// Asks for an erase or an export, and shows what became of it.
@@ -79,7 +86,13 @@ pub fn tell(
         return Ok(ExitCode::SUCCESS);
     }
     match (outcome.receipt, outcome.export, export, outcome.request) {
-        (Some(receipt), ..) => show_done(json, &receipt, receipt_sheet)?,
+        (Some(receipt), ..) => {
+            show_done(json, &receipt, receipt_sheet)?;
+            // Not on standard output, which scripts keep as the receipt.
+            if let Some(keep_apart) = outcome.keep_apart {
+                eprintln!("{keep_apart}");
+            }
+        }
         (None, Some(text), Some(export), _) => export.save(&text, json)?,
         (None, None, _, Some(request)) => return waits(&request, json),
         _ => return Err(server.misunderstood("gave an unknown answer").into()),
@@ -106,29 +119,52 @@ pub fn waits(request: &PendingRequest, json: bool) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(WAITS))
 }
 
-/// Has the name typed of what is about to be erased, unless that was waived.
+/// Has the name typed of what is about to be erased, unless that was waived: for the level
+/// `default` twice.
 ///
 /// # Errors
 /// When something else is typed, or there is no terminal to ask at.
-pub fn confirm(what: &str, name: &str, is_waived: bool) -> Result<(), Error> {
-    if is_waived {
+pub fn confirm(what: &str, name: &str, waived: u8) -> Result<(), Error> {
+    let is_default = is_default(what, name);
+    if waived > u8::from(is_default) {
         return Ok(());
     }
+    let more = match is_default {
+        true => {
+            "Buckets of clients that name no level are in it, and such clients can make none \
+             until it is made anew.\n"
+        }
+        false => "",
+    };
+    let wanted = match is_default {
+        true => "erase default".to_owned(),
+        false => name.to_owned(),
+    };
+    let asks_for = match is_default {
+        true => "`erase default`".to_owned(),
+        false => format!("the {what}'s name"),
+    };
     eprint!(
         "All that {what} {name} holds will be gone for good, with its names and its keys.\n\
-         Type the {what}'s name to erase it: "
+         {more}Type {asks_for} to erase it: "
     );
     let mut typed = String::new();
     let read = io::stderr()
         .flush()
         .and_then(|()| io::stdin().read_line(&mut typed));
-    if read.is_ok() && typed.trim() == name {
+    if read.is_ok() && typed.trim() == wanted {
         return Ok(());
     }
+    let scripts = if is_default { "--yes --yes" } else { "--yes" };
     Err(Error::Option {
         option: "NAME",
-        problem: format!("that is not {name}; nothing was erased (scripts say --yes)"),
+        problem: format!("that is not {wanted}; nothing was erased (scripts say {scripts})"),
     })
+}
+
+/// Whether it is the level that clients get who name none.
+fn is_default(what: &str, name: &str) -> bool {
+    what == "level" && name == "default"
 }
 
 /// A request, for people.
@@ -163,8 +199,8 @@ pub fn requester(request: &PendingRequest) -> String {
 pub fn rerooted(rotated: &RootRotation) -> String {
     format!(
         "the old root key is destroyed ({}); generation {} of the keystore opens with the new one \
-         alone\n",
-        rotated.destruction, rotated.generation
+         alone\n{}\n",
+        rotated.destruction, rotated.generation, rotated.keep_apart
     )
 }
 

@@ -12,7 +12,8 @@ use crate::output::table::{check_output, done, print};
 
 /// An export that is asked for.
 pub struct Export<'a> {
-    level: &'a str,
+    /// Of which level; none: a backup of the root key, which opens all of them.
+    level: Option<&'a str>,
     recipients: &'a [String],
     /// Without one, it goes to standard output.
     file: Option<NewFile>,
@@ -22,7 +23,7 @@ impl<'a> Export<'a> {
     /// Makes its file, before it is asked for: exports are counted and use approvals up, so one
     /// must not be made that can't be kept.
     pub fn new(
-        level: &'a str,
+        level: Option<&'a str>,
         recipients: &'a [String],
         out: Option<&Path>,
         json: bool,
@@ -30,7 +31,7 @@ impl<'a> Export<'a> {
         if json && out.is_none() {
             return Err(Error::Option {
                 option: "--json",
-                problem: "this is an export: give the file that it goes to as well, with --out"
+                problem: "this is an export: give the file that it goes to as well (--out)"
                     .to_owned(),
             });
         }
@@ -82,7 +83,7 @@ impl NewFile {
             .mode(0o600)
             .open(path);
         let file = made.map_err(|error| Error::Option {
-            option: "--out",
+            option: "output file",
             problem: format!(
                 "{} can't be made: {error}; nothing was asked for",
                 path.display()
@@ -120,7 +121,7 @@ mod tests {
     fn a_file_is_there_from_the_start_and_goes_when_no_export_comes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret.age");
-        let export = || Export::new("secret", &[], Some(&path), false);
+        let export = || Export::new(Some("secret"), &[], Some(&path), false);
         let asked = export().unwrap();
         assert!(path.exists() && export().is_err());
         assert!(path.exists(), "the second took it away");

@@ -74,7 +74,7 @@ pub async fn key(server: &AdminClient, args: &KeyArgs) -> Result<ExitCode, Error
             let request = ExportRequest {
                 recipients: to.clone(),
             };
-            let export = Export::new(level, to, out.as_deref(), json)?;
+            let export = Export::new(Some(level), to, out.as_deref(), json)?;
             return ask(server, &path, Some(&request), Some(export), json).await;
         }
         KeyCommand::Import {
@@ -103,6 +103,12 @@ pub async fn key(server: &AdminClient, args: &KeyArgs) -> Result<ExitCode, Error
                 .call(Method::POST, "/v1/adoptions", Some(&request))
                 .await?;
             show_done(json, &bucket, |bucket| many(std::slice::from_ref(bucket)))?;
+            if bucket.state != "adopted" {
+                return Err(Error::NotAdopted {
+                    id: bucket.id,
+                    problem: not_adopted(&bucket.state),
+                });
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -131,6 +137,15 @@ fn read(path: &Path) -> Result<String, Error> {
         .read_to_string(&mut text)
         .map_err(failed)?;
     Ok(text)
+}
+
+/// Why a bucket was not adopted, and what to do.
+fn not_adopted(state: &str) -> &'static str {
+    match state {
+        "folder-missing" => "its folder is not here: copy it into DATA/buckets, and adopt it then",
+        "name-taken" => "another bucket has its name: give it another with --as",
+        _ => "its catalog can't be read",
+    }
 }
 
 fn many(buckets: &[ImportedBucket]) -> String {

@@ -2,16 +2,21 @@
 
 use std::process::ExitCode;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
-use coffer_admin::{Keystore, MoveRequest, RootRotation, Rotation, Secret};
+use coffer_admin::{
+    ExportRequest, Keystore, KeystoreBackup, MoveRequest, RootRotation, Rotation, Secret,
+};
 use coffer_client::AdminClient;
 use coffer_keys::SourceSpec;
 use http::Method;
 
-use crate::commands::approval_outcome::{MayWait, rerooted, waits};
+use crate::commands::approval_outcome::{MayWait, ask, rerooted, waits};
+use crate::commands::export::Export;
 use crate::commands::rotation::rotations_table;
 use crate::error::Error;
-use crate::output::table::{AnswerArgs, Flush, sheet, show, show_done, table, yes_no};
+use crate::output::table::{AnswerArgs, Flush, moment, sheet, show, show_done, table, yes_no};
 use crate::secrets::passphrase::PassphraseArgs;
 use crate::secrets::root_source::secrets_for;
 
@@ -33,6 +38,16 @@ pub enum KeystoreCommand {
     /// Show where the root key is, what destroying it there proves, and what is being rotated
     #[command(after_help = EXAMPLES)]
     Status,
+    /// Seal the root key for recipients of age, which can open every level with it
+    #[command(after_help = BACKUP_EXAMPLES)]
+    Backup {
+        /// Who can open it: a recipient of age; may be repeated
+        #[arg(long, value_name = "AGE-RECIPIENT", required = true, num_args = 1.., alias = "to")]
+        recipient: Vec<String>,
+        /// Where to write it: a file that is not there yet [default: standard output]
+        #[arg(long, value_name = "FILE", alias = "out")]
+        output: Option<PathBuf>,
+    },
     /// Put everything under a new root key, and destroy the old one
     #[command(after_help = EXAMPLES)]
     Rotate,
@@ -64,6 +79,14 @@ pub async fn keystore(server: &AdminClient, args: &KeystoreArgs) -> Result<ExitC
                 })?;
             }
         }
+        KeystoreCommand::Backup { recipient, output } => {
+            let export = Export::new(None, recipient, output.as_deref(), json)?;
+            let request = ExportRequest {
+                recipients: recipient.clone(),
+            };
+            let path = "/v1/keystore/backup";
+            return ask(server, path, Some(&request), Some(export), json).await;
+        }
         KeystoreCommand::Rotate => {
             let path = "/v1/keystore/rotate";
             match server.call(Method::POST, path, None::<&()>).await? {
@@ -92,7 +115,10 @@ pub async fn keystore(server: &AdminClient, args: &KeystoreArgs) -> Result<ExitC
             let path = "/v1/keystore/move";
             match server.call(Method::POST, path, Some(&request)).await? {
                 MayWait::Waits(waiting) => return waits(&waiting.request, json),
-                MayWait::Done::<Keystore>(moved) => show_done(json, &moved, one)?,
+                MayWait::Done::<Keystore>(moved) => show_done(json, &moved, |moved| {
+                    let stale = "copies of the root key from before do not open the data any more";
+                    format!("{}\n{stale}; {}\n", one(moved), moved.keep_apart)
+                })?,
             }
         }
     }
@@ -109,6 +135,11 @@ fn one(keystore: &Keystore) -> String {
         ("which is", keystore.category.clone()),
         ("may remain", keystore.remaining.clone()),
         ("move to be completed", yes_no(keystore.is_moving)),
+        ("to be kept apart", keystore.keep_apart.clone()),
+        (
+            "last backup (UTC)",
+            keystore.backup.as_ref().map_or("none".to_owned(), backup),
+        ),
         ("memory of keys", key_memory(keystore)),
         ("levels", keystore.level_count.to_string()),
         ("buckets", keystore.bucket_count.to_string()),
@@ -117,6 +148,16 @@ fn one(keystore: &Keystore) -> String {
             keystore.rotating_bucket_count.to_string(),
         ),
     ])
+}
+
+fn backup(backup: &KeystoreBackup) -> String {
+    let (made, recipients) = (moment(&backup.made_at), backup.recipients.join(" "));
+    match backup.opens {
+        true => format!("{made}, opens the keystore as it is, for {recipients}"),
+        false => format!(
+            "{made}, STALE: the root key has changed since; make a new one, as for {recipients}"
+        ),
+    }
 }
 
 fn level_keys(keystore: &Keystore) -> String {
@@ -135,6 +176,24 @@ fn key_memory(keystore: &Keystore) -> String {
     }
 }
 
+const BACKUP_EXAMPLES: &str = "\
+The backup opens to the file root.key, wherever the root key is now. It opens all data of the
+folder, as long as no erase, rotation or move has changed the root key: they say so, and `coffer
+keystore status` tells whether the last backup still opens. It counts as an export of every level,
+on receipts as well, takes as many custodians as any level wants, and is refused where a level
+forbids exports.
+
+With a backup, a stopped server whose root key is lost starts again:
+  age --decrypt --identity key.txt root-key.age > DATA/root.key && chmod 600 DATA/root.key
+(and, if the root key was not in a file, without DATA/keystore.source).
+
+Exit status 3: other custodians have to approve it first. Who approves last gets it.
+
+Examples:
+  coffer keystore backup --output root-key.age \\
+    --recipient age1qyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqs3290gq
+  coffer keystore backup --recipient age1… > root-key.age";
+
 const EXAMPLES: &str = "\
 The root key opens the keystore, which holds all other keys. Where it lies decides what an old
 copy of the disk is worth after an erase: nothing, when it was in a token.
@@ -146,8 +205,12 @@ approved, who asked for it gives the same command again.
 Generations: each change of the keystore makes a new one, which opens with the present root key
 alone. Keys of levels and buckets have their own, from 1; of buckets, `coffer bucket show` tells.
 
+Moved into the kernel's keyring, the root key is gone with the next reboot, and all data with it,
+unless there is a backup: make one at once, and after each act that says that the root key changed.
+
 Examples:
   coffer keystore status
+  coffer keystore backup --recipient age1… --output root-key.age
   coffer keystore rotate
   coffer keystore move --to passphrase
   coffer keystore move --to keyring

@@ -65,7 +65,7 @@ pub enum OfflineCommand {
 pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
     let command = &args.command;
     let secrets = secrets_of(data, None, &args.passphrase)?;
-    let offline = Offline::open(data, &secrets).map_err(|error| match error {
+    let offline = Offline::open(data, None, &secrets).map_err(|error| match error {
         VaultError::FolderInUse { .. } => Error::ServerRunning {
             data: data.to_owned(),
         },

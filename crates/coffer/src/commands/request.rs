@@ -51,8 +51,8 @@ pub struct ApproveArgs {
     /// The request's id
     pub id: String,
     /// Don't ask for the name of what is erased to be typed
-    #[arg(long)]
-    pub yes: bool,
+    #[arg(long, action = clap::ArgAction::Count)]
+    pub yes: u8,
     /// Where to write an export: a file that is not there yet [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -86,13 +86,13 @@ async fn approve(server: &AdminClient, args: &ApproveArgs, json: bool) -> Result
     let named = |request: &&PendingRequest| request.id == args.id;
     let request = requests.iter().find(named);
     let request = request.ok_or(VaultError::NoSuchRequest)?;
-    let is_export = request.wants == "key.export";
+    let is_export = ["key.export", "keystore.backup"].contains(&&*request.wants);
     match (&request.bucket, &request.level, &*request.wants) {
         (Some(bucket), _, "bucket.erase") => confirm("bucket", bucket, args.yes)?,
         (_, Some(level), "level.erase") => confirm("level", level, args.yes)?,
         _ => {}
     }
-    let level = request.level.as_deref().unwrap_or_default();
+    let level = request.level.as_deref();
     let export = || Export::new(level, &request.recipients, args.out.as_deref(), json);
     let export = is_export.then(export).transpose()?;
     let path = format!("/v1/requests/{}/approve", segment(&args.id));

@@ -75,11 +75,15 @@ fn destroyed(rotation: &Rotation) -> String {
         (None, count) if count > 1 => format!(", and so are the older ones of {count} buckets'"),
         _ => String::new(),
     };
-    if rotation.replaced_destroyed {
+    let mut told = if rotation.replaced_destroyed {
         format!("\ngeneration {generation} of the key of {what} is destroyed{buckets}\n")
     } else {
         format!("\ngeneration {generation} of the key of {what} is NOT destroyed yet\n")
+    };
+    if let Some(keep_apart) = &rotation.keep_apart {
+        told.push_str(&format!("{keep_apart}\n"));
     }
+    told
 }
 
 fn whose(rotation: &Rotation) -> String {

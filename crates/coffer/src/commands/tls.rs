@@ -1,10 +1,11 @@
 //! `coffer tls renew-authority`.
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::output::table::print;
+use crate::output::table::{AnswerArgs, show_done};
 use crate::tls::authority::give_up_authority;
 use crate::tls::folder::Files;
 
@@ -12,6 +13,9 @@ use crate::tls::folder::Files;
 #[derive(Debug, Args)]
 #[command(after_help = TLS_EXAMPLES, arg_required_else_help = true)]
 pub struct TlsArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
     /// The subcommand.
     #[command(subcommand)]
     pub command: TlsCommand,
@@ -26,7 +30,7 @@ pub enum TlsCommand {
 }
 
 /// Takes the local authority of a data folder away, and says what to do then.
-pub fn renew_authority(data: &Path) -> Result<(), Error> {
+pub fn renew_authority(data: &Path, json: bool) -> Result<(), Error> {
     let files = Files::of(data);
     give_up_authority(&files).map_err(|error| Error::Certificate {
         path: files.ca_cert(),
@@ -38,10 +42,8 @@ pub fn renew_authority(data: &Path) -> Result<(), Error> {
          those that have only the old one can't connect from then on.\n",
         files.ca_cert().display()
     );
-    print(&text).map_err(|source| Error::Unwritten {
-        remedy: String::new(),
-        source,
-    })
+    let told = json!({ "gone": files.ca_cert().display().to_string() });
+    show_done(json, &told, |_| text)
 }
 
 const TLS_EXAMPLES: &str = "\

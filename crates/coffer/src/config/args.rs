@@ -105,10 +105,11 @@ pub struct ServeArgs {
     /// Where the passphrase of the root key comes from.
     #[command(flatten)]
     pub passphrase: PassphraseArgs,
-    /// Serve BUCKET.NAME as well as NAME/BUCKET; may be repeated
+    /// Name or address of the server, for its certificate; a name serves BUCKET.NAME, too; may be
+    /// repeated
     #[arg(
         long,
-        value_name = "NAME",
+        value_name = "NAME|ADDRESS",
         env = "COFFER_DOMAIN",
         hide_env_values = true,
         value_delimiter = ','

@@ -133,8 +133,8 @@ fn file_errors_name_the_line_and_the_key() {
         "[proxies]\ntrusted = ['x']",
         "line 2: \"x\" is neither an address",
     );
-    refused("domain = [\"-x\"]", "is no domain name");
-    refused("domain = [\"127.0.0.1\"]", "is no domain name");
+    refused("domain = [\"-x\"]", "is no name or address");
+    refused("domain = [\"0.0.0.0\"]", "is no name or address");
     refused("tls-cert = \"c\"", "--tls-key: missing");
 }
 

@@ -8,9 +8,10 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::limits::{READ_AHEAD_BUFFERS, READ_AHEAD_BYTES, READ_AHEAD_IDLE_BUFFERS};
@@ -30,7 +31,7 @@ struct Shelf {
 
 impl Pool {
     fn lend(&self) -> Option<Box<[u8]>> {
-        let mut shelf = self.shelf.lock().expect("no holder of this lock panics");
+        let mut shelf = self.shelf.lock();
         if shelf.lent == READ_AHEAD_BUFFERS {
             return None;
         }
@@ -41,7 +42,7 @@ impl Pool {
     }
 
     fn take_back(&self, buffer: Box<[u8]>) {
-        let mut shelf = self.shelf.lock().expect("no holder of this lock panics");
+        let mut shelf = self.shelf.lock();
         shelf.lent -= 1;
         if shelf.idle.len() < READ_AHEAD_IDLE_BUFFERS {
             shelf.idle.push(buffer);
@@ -167,7 +168,7 @@ mod tests {
 
     impl Pool {
         fn counts(&self) -> (usize, usize) {
-            let shelf = self.shelf.lock().unwrap();
+            let shelf = self.shelf.lock();
             (shelf.lent, shelf.idle.len())
         }
     }

@@ -11,9 +11,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use coffer_vault::neighbourhood;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -118,7 +119,7 @@ impl Slots {
 
     /// None if all are in use.
     fn try_take(self: &Arc<Self>, address: IpAddr) -> Option<Result<Slot, TooMany>> {
-        let mut occupancy = self.occupancy();
+        let mut occupancy = self.occupancy.lock();
         let mut is_reserved = false;
         if !self.makes_room(&mut occupancy, address) {
             return Some(Err(TooMany));
@@ -156,7 +157,7 @@ impl Slots {
 
     /// How many connections there are, those that leave not counted.
     pub fn taken(&self) -> usize {
-        self.occupancy().taken
+        self.occupancy.lock().taken
     }
 
     /// Waits until all connections have ended.
@@ -171,15 +172,8 @@ impl Slots {
     }
 
     fn is_empty(&self) -> bool {
-        let occupancy = self.occupancy();
+        let occupancy = self.occupancy.lock();
         occupancy.taken + occupancy.leaving == 0
-    }
-
-    fn occupancy(&self) -> MutexGuard<'_, Occupancy> {
-        // Nothing that runs under this lock panics half-way through a change.
-        self.occupancy
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -251,7 +245,7 @@ impl Slot {
     /// [`TooMany`]: that address has as many as it may.
     pub fn belongs_to(&mut self, address: IpAddr) -> Result<(), TooMany> {
         let address = neighbourhood(address);
-        let mut occupancy = self.slots.occupancy();
+        let mut occupancy = self.slots.occupancy.lock();
         if !self.slots.makes_room(&mut occupancy, address) {
             return Err(TooMany);
         }
@@ -270,7 +264,7 @@ impl Slot {
         if !self.activity.sign_in() {
             return;
         }
-        let mut occupancy = self.slots.occupancy();
+        let mut occupancy = self.slots.occupancy.lock();
         if let Some(held) = occupancy.addresses.get_mut(&self.address)
             && let Some(activity) = held.anonymous.remove(&self.number)
         {
@@ -281,7 +275,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut occupancy = self.slots.occupancy();
+        let mut occupancy = self.slots.occupancy.lock();
         if occupancy.remove(self.address, self.number).is_none() {
             occupancy.leaving -= 1;
         }

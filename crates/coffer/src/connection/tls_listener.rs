@@ -16,6 +16,7 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::NamedGroup;
 use rustls::ServerConfig;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -26,6 +27,7 @@ use crate::connection::activity::Activity;
 use crate::connection::coalesce_reads::CoalesceReads;
 use crate::connection::cutoff_socket::{CutoffService, CutoffSocket};
 use crate::connection::minimum_rate::MinimumRate;
+use crate::connection::plain_http;
 use crate::connection::proxies::Proxies;
 use crate::connection::read_ahead::{Pool, ReadAhead};
 use crate::connection::read_quantum::{ReadCount, by_quanta};
@@ -272,12 +274,21 @@ impl TlsListener {
             self.traffic.kept_out();
             return Err(io::ErrorKind::ResourceBusy.into());
         }
+        if plain_http::is_spoken(&tcp).await? {
+            plain_http::refuse(tcp).await;
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         let socket = CutoffSocket::new(tcp, cutoff.clone());
         let paced = SlowPeerLimit::new(socket, MinimumRate::of(&self.limits), self.traffic.clone());
         let paced = paced.reporting_to(slot.activity().clone());
         let stream = ReadAhead::new(paced, self.pool.clone());
         let mut tls = TlsAcceptor::from(self.tls.clone()).accept(stream).await?;
-        tls.get_mut().1.set_buffer_limit(Some(TLS_WRITE_BYTES));
+        let session = tls.get_mut().1;
+        session.set_buffer_limit(Some(TLS_WRITE_BYTES));
+        let exchange = session.negotiated_key_exchange_group();
+        if exchange.is_some_and(|group| group.name() == NamedGroup::X25519MLKEM768) {
+            self.traffic.post_quantum();
+        }
         Ok(Handshaken {
             tls,
             client,

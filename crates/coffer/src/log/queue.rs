@@ -154,7 +154,7 @@ impl Drop for Line<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
     use std::time::Instant;
 
     use super::*;
@@ -169,11 +169,11 @@ mod tests {
 
     impl Write for Out {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let _gate = self.gate.lock().unwrap();
+            let _gate = self.gate.lock();
             if self.fails.load(Ordering::SeqCst) > 0 {
                 return Err(io::ErrorKind::StorageFull.into());
             }
-            self.text.lock().unwrap().extend_from_slice(bytes);
+            self.text.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -211,14 +211,14 @@ mod tests {
         say(&queue, "two");
         queue.flush(Duration::from_secs(5));
         assert_eq!(told.load(Ordering::SeqCst), 3);
-        assert_eq!(out.text.lock().unwrap().as_slice(), b"one\ntwo\n");
+        assert_eq!(out.text.lock().as_slice(), b"one\ntwo\n");
     }
 
     #[test]
     fn a_reader_that_hangs_keeps_nobody_waiting() {
         let out = Out::default();
         let (queue, told) = queue(&out);
-        let held = out.gate.lock().unwrap();
+        let held = out.gate.lock();
         let begun = Instant::now();
         let surplus = 50;
         for _ in 0..LOG_LINES_WAITING + surplus {

@@ -1,6 +1,6 @@
 //! Text for a terminal.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A name with its control characters escaped, so that no stored name can move a terminal's
 /// cursor or fake a line.
@@ -41,6 +41,22 @@ pub fn date(modified_ms: i64) -> String {
     let (hour, minute, second) = time.to_hms();
     let month = u8::from(month);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// A stretch of time as it is typed: a number with s, m, h, d or w behind it.
+pub fn span(text: &str) -> Option<Duration> {
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(end);
+    let seconds: u64 = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 7 * 86_400,
+        _ => return None,
+    };
+    let number: u64 = number.parse().ok()?;
+    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 /// A moment as RFC 3339 writes it, to the second, UTC; none beyond the year 9999.

@@ -39,6 +39,10 @@ pub enum Kind {
     TlsKey,
     /// The first access key, readable by its owner.
     Credentials,
+    /// What a backup says of the copy that it made: not secret.
+    BackupRecord,
+    /// Locked while a server runs; the number of its file then, or nothing.
+    Lock,
     /// Empty, or a socket.
     Empty,
 }
@@ -90,7 +94,9 @@ impl Kind {
             Self::Certificate => "certificates",
             Self::TlsKey => "TLS keys",
             Self::Credentials => "credentials",
-            Self::Empty => "lock and socket",
+            Self::BackupRecord => "record of a backup",
+            Self::Lock => "lock",
+            Self::Empty => "socket",
         }
     }
 
@@ -112,7 +118,9 @@ fn is_known_folder(names: &[&str]) -> bool {
 fn top(name: &str) -> Option<Kind> {
     // A file under construction has `.new` behind, and takes the place of the other.
     match name.strip_suffix(".new").unwrap_or(name) {
-        "lock" | "admin.sock" => Some(Kind::Empty),
+        "lock" => Some(Kind::Lock),
+        "admin.sock" => Some(Kind::Empty),
+        "backup.json" => Some(Kind::BackupRecord),
         "keystore" => Some(Kind::Keystore),
         "anchor" => Some(Kind::Anchor),
         "keystore.source" => Some(Kind::SourceRecord),
@@ -173,7 +181,8 @@ mod tests {
     fn what_the_server_makes_is_known() {
         let bucket = "buckets/00112233445566778899aabbccddeeff";
         for (path, kind) in [
-            ("lock", Kind::Empty),
+            ("lock", Kind::Lock),
+            ("backup.json", Kind::BackupRecord),
             ("admin.sock", Kind::Empty),
             ("keystore", Kind::Keystore),
             ("anchor", Kind::Anchor),

@@ -28,8 +28,10 @@ pub struct Proof {
     pub findings: Vec<Finding>,
     /// How many there are.
     pub finding_count: u64,
-    /// What could not be checked, and why.
+    /// What was not checked, and why.
     pub not_checked: Vec<String>,
+    /// Whether something of that was to be checked, and could not be.
+    pub failed: bool,
     /// How many files there are, by kind.
     pub files: BTreeMap<&'static str, u64>,
     /// How many pages of them the statistic was formed of.
@@ -74,9 +76,15 @@ impl Proof {
         }
     }
 
-    /// Adds what could not be checked.
+    /// Adds what was not checked.
     pub fn leave_out(&mut self, what: impl Into<String>) {
         self.not_checked.push(printable(&what.into()));
+    }
+
+    /// Adds what was to be checked and could not be.
+    pub fn fail(&mut self, what: impl Into<String>) {
+        self.failed = true;
+        self.leave_out(what);
     }
 
     /// Counts a file.

@@ -26,6 +26,16 @@ pub struct Walk<'a> {
     pub told: &'a (dyn Fn(u64) + Sync),
 }
 
+/// The number of a file, in digits, or nothing.
+fn lock(path: &Path) -> io::Result<Look> {
+    let text = fs::read(path)?;
+    let is_number = text.len() <= 24 && text.trim_ascii_end().iter().all(u8::is_ascii_digit);
+    Ok(Look {
+        wrong: (!is_number).then(|| "it holds more than a number".to_owned()),
+        ..Look::default()
+    })
+}
+
 impl Walk<'_> {
     /// Looks at everything.
     ///
@@ -103,6 +113,7 @@ impl Walk<'_> {
             Kind::Keystore => self.keystore(&path),
             Kind::Anchor => sealed::anchor(&path),
             Kind::AuditSegment => sealed::audit_segment(&path),
+            Kind::Lock => lock(&path),
             Kind::Empty if metadata.len() > 0 && metadata.is_file() => Ok(Look {
                 wrong: Some("it is not empty".to_owned()),
                 ..Look::default()

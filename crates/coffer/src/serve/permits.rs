@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_vault::neighbourhood;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -95,7 +96,7 @@ impl Permits {
     /// A permit; none if there was none in time.
     pub async fn take(self: &Arc<Self>, party: Party, wait: Duration) -> Option<Permit> {
         let (place, permit) = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if state.admits(party) {
                 return Some(self.permit(&mut state, party));
             }
@@ -128,7 +129,7 @@ impl Permits {
     /// Gives what is free to those who wait.
     fn give(self: &Arc<Self>) {
         loop {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             let Some(party) = state.next_party() else {
                 return;
             };
@@ -141,11 +142,6 @@ impl Permits {
             // Who has just gone away gives it back by dropping it.
             drop(give.send(permit));
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that runs under this lock panics half-way through a change.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -212,14 +208,17 @@ fn one_less<K: Hash + Eq>(taken: &mut HashMap<K, usize>, whose: K) {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.permits.state().end(self.party);
+        self.permits.state.lock().end(self.party);
         self.permits.give();
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.permits.state().leave(self.party, Some(self.number));
+        self.permits
+            .state
+            .lock()
+            .leave(self.party, Some(self.number));
     }
 }
 
@@ -257,7 +256,7 @@ mod tests {
         drop(greedy);
         assert!(all(&permits, 2, "greedy").await.len() > 150);
         drop((neighbour, other));
-        let state = permits.state();
+        let state = permits.state.lock();
         assert_eq!(state.free, 512);
         assert!(state.of_address.is_empty() && state.of_key.is_empty());
         assert!(state.waiting.is_empty());
@@ -314,7 +313,7 @@ mod tests {
             tasks.push(tokio::spawn(async move {
                 let party = permits.party(address(at), Some(key));
                 let permit = permits.take(party, WAIT).await.unwrap();
-                order.lock().unwrap().push(name);
+                order.lock().push(name);
                 tokio::time::sleep(WAIT / 10).await;
                 drop(permit);
             }));
@@ -327,9 +326,9 @@ mod tests {
         for task in tasks {
             task.await.unwrap();
         }
-        let order = order.lock().unwrap().clone();
+        let order = order.lock().clone();
         assert_eq!(order, [1, 4, 5, 2, 3]);
-        assert_eq!(permits.state().free, 1);
-        assert!(permits.state().waiting.is_empty());
+        assert_eq!(permits.state.lock().free, 1);
+        assert!(permits.state.lock().waiting.is_empty());
     }
 }

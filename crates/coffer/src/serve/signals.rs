@@ -1,4 +1,4 @@
-//! The signals that ask the server to end.
+//! The signals that ask the server to end, or to take its certificate anew.
 
 use std::io;
 
@@ -16,12 +16,6 @@ pub struct Signals {
 impl Signals {
     /// Catches them from now on.
     pub fn catch() -> Result<Self, Error> {
-        let catch = |kind| -> Result<Signal, Error> {
-            signal(kind).map_err(|source: io::Error| Error::System {
-                doing: "catching signals",
-                source,
-            })
-        };
         Ok(Self {
             terminate: catch(SignalKind::terminate())?,
             interrupt: catch(SignalKind::interrupt())?,
@@ -35,4 +29,27 @@ impl Signals {
             _ = self.interrupt.recv() => "SIGINT",
         }
     }
+}
+
+/// SIGHUP, which asks the server to look at its certificate's files.
+#[derive(Debug)]
+pub struct Reloads(Signal);
+
+impl Reloads {
+    /// Catches it from now on: one that comes before the server is ready waits until it is.
+    pub fn catch() -> Result<Self, Error> {
+        catch(SignalKind::hangup()).map(Self)
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) {
+        self.0.recv().await;
+    }
+}
+
+fn catch(kind: SignalKind) -> Result<Signal, Error> {
+    signal(kind).map_err(|source: io::Error| Error::System {
+        doing: "catching signals",
+        source,
+    })
 }

@@ -33,7 +33,7 @@ impl StartupMessage {
                 &mut text,
                 format_args!("# first start: made keys and credentials in {data}"),
             );
-            if let Some(advice) = self.root_key.as_ref().map(to_keep) {
+            if let Some(advice) = self.root_key.as_ref().map(SourceSpec::to_keep) {
                 line(&mut text, format_args!("# {advice}"));
             }
         }
@@ -70,38 +70,12 @@ impl StartupMessage {
     }
 }
 
-/// What the operator has to keep, so that the data is not lost.
-fn to_keep(root_key: &SourceSpec) -> String {
-    match root_key {
-        SourceSpec::File(None) => {
-            "keep a copy of root.key apart: data is lost without it".to_owned()
-        }
-        SourceSpec::File(Some(path)) => format!(
-            "keep a copy of {} apart: data is lost without it",
-            path.display()
-        ),
-        SourceSpec::Passphrase => {
-            "keep the passphrase, and a copy of root.passphrase: data is lost without either"
-                .to_owned()
-        }
-        SourceSpec::Keyring(_) => {
-            "the root key is in the kernel's keyring alone: a reboot destroys it, and with it all \
-             data, unless a copy is put back"
-                .to_owned()
-        }
-        SourceSpec::Token(_) => {
-            "keep the token, its PIN, and a copy of root.token: data is lost without one of them"
-                .to_owned()
-        }
-    }
-}
-
 fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(text, "{line}").expect("a String takes any text");
 }
 
 /// An address to reach a listener from this machine.
-fn url(address: SocketAddr) -> String {
+pub fn url(address: SocketAddr) -> String {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

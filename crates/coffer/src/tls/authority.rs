@@ -1,9 +1,8 @@
-//! The local authority: what it may sign, and signing.
+//! The local authority: what it is good for, and signing.
 //!
-//! It is constrained to the DNS names of this server, so that a stolen `ca.key` is of no use
-//! against other sites of a client that trusts it. Addresses are not constrained: BoringSSL, and
-//! what descends from it, refuses every certificate with an address below an authority that does
-//! (`docs/decisions/0025-the-authority-constrains-names-only.md`).
+//! It is good for servers of any name, so that a name which comes later needs no other authority:
+//! clients take `ca.pem` once (`docs/decisions/0032-the-authority-constrains-nothing.md`). It signs
+//! certificates of servers alone, and no authorities.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,8 +12,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType,
-    ExtendedKeyUsagePurpose, GeneralSubtree, IsCa, KeyPair, KeyUsagePurpose, NameConstraints,
-    PublicKeyData, SanType,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
 };
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
@@ -51,7 +49,7 @@ pub fn verifier(ca: CertificateDer<'static>) -> Option<Arc<WebPkiServerVerifier>
 /// # Errors
 /// When a file cannot be read.
 pub fn constrains_addresses(files: &Files, now: SystemTime) -> Result<bool, CertificateError> {
-    let (Some(ca), Some(authority)) = (read(&files.ca_cert())?, load_authority(files, &[])?) else {
+    let (Some(ca), Some(authority)) = (read(&files.ca_cert())?, load_authority(files)?) else {
         return Ok(false);
     };
     let Ok(ca) = CertificateDer::from_pem_slice(&ca) else {
@@ -98,10 +96,7 @@ pub type Authority = CertifiedIssuer<'static, KeyPair>;
 ///
 /// # Errors
 /// When the key's file cannot be read, or is damaged.
-pub fn load_authority(
-    files: &Files,
-    names: &[ServerName<'static>],
-) -> Result<Option<Authority>, CertificateError> {
+pub fn load_authority(files: &Files) -> Result<Option<Authority>, CertificateError> {
     let Some(pem) = read(&files.ca_key())? else {
         return Ok(None);
     };
@@ -111,15 +106,11 @@ pub fn load_authority(
         path: files.ca_key(),
         problem: "it is damaged",
     })?;
-    Ok(Some(with_key(key, names, SystemTime::now())?))
+    Ok(Some(with_key(key, SystemTime::now())?))
 }
 
-fn with_key(
-    key: KeyPair,
-    names: &[ServerName<'static>],
-    now: SystemTime,
-) -> Result<Authority, CertificateError> {
-    let params = authority_params(&key, names, now);
+fn with_key(key: KeyPair, now: SystemTime) -> Result<Authority, CertificateError> {
+    let params = authority_params(&key, now);
     Ok(CertifiedIssuer::self_signed(params, key)?)
 }
 
@@ -128,12 +119,8 @@ fn with_key(
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn found_authority(
-    files: &Files,
-    names: &[ServerName<'static>],
-    now: SystemTime,
-) -> Result<Authority, CertificateError> {
-    let authority = with_key(KeyPair::generate()?, names, now)?;
+pub fn found_authority(files: &Files, now: SystemTime) -> Result<Authority, CertificateError> {
+    let authority = with_key(KeyPair::generate()?, now)?;
     if files.ca_cert().exists() {
         remove(&files.ca_cert())?;
     }
@@ -177,11 +164,7 @@ fn der_element(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((whole, &whole[start..], rest))
 }
 
-fn authority_params(
-    key: &KeyPair,
-    names: &[ServerName<'static>],
-    now: SystemTime,
-) -> CertificateParams {
+fn authority_params(key: &KeyPair, now: SystemTime) -> CertificateParams {
     let mut params = CertificateParams::default();
     // Two authorities must not share a name, or clients that have both try the wrong one.
     let fingerprint = hex::encode(&digest(&SHA256, key.der_bytes()).as_ref()[..8]);
@@ -196,15 +179,7 @@ fn authority_params(
     params.not_after = (now.max(clock_floor()) + DAY * AUTHORITY_DAYS as u32).into();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let permitted_subtrees = names
-        .iter()
-        .filter(|name| !matches!(name, ServerName::IpAddress(_)))
-        .map(|name| GeneralSubtree::DnsName(name.to_str().into_owned()))
-        .collect();
-    params.name_constraints = Some(NameConstraints {
-        permitted_subtrees,
-        excluded_subtrees: Vec::new(),
-    });
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params
 }
 
@@ -260,19 +235,44 @@ pub fn issue(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use rcgen::{GeneralSubtree, NameConstraints};
+
+    /// Puts an authority there as they were made before: constrained to these names, and perhaps
+    /// to the addresses of loopback.
+    pub(crate) fn found_constrained(files: &Files, names: &[&str], addresses: bool) {
+        found_authority(files, SystemTime::now()).unwrap();
+        let key = KeyPair::from_pem(&std::fs::read_to_string(files.ca_key()).unwrap()).unwrap();
+        let mut params = authority_params(&key, SystemTime::now());
+        let address = |ip: &str| {
+            let ip: IpAddr = ip.parse().unwrap();
+            let whole = if ip.is_ipv4() { 32 } else { 128 };
+            GeneralSubtree::IpAddress(rcgen::CidrSubnet::from_addr_prefix(ip, whole))
+        };
+        let name = |name: &&str| GeneralSubtree::DnsName((*name).to_owned());
+        let addresses = ["127.0.0.1", "::1"].iter().filter(|_| addresses);
+        params.extended_key_usages.clear();
+        params.name_constraints = Some(NameConstraints {
+            permitted_subtrees: names
+                .iter()
+                .map(name)
+                .chain(addresses.map(|ip| address(ip)))
+                .collect(),
+            excluded_subtrees: Vec::new(),
+        });
+        write(&files.ca_cert(), &params.self_signed(&key).unwrap().pem()).unwrap();
+    }
 
     #[test]
-    fn addresses_are_not_constrained_and_an_authority_that_does_so_is_told_and_given_up() {
+    fn an_authority_that_constrains_addresses_is_told_and_given_up() {
         let data = tempfile::tempdir().unwrap();
         let files = Files::of(data.path());
-        let names = crate::tls::server_names::names("some-host", &[], &[]);
         let now = SystemTime::now();
         assert!(!constrains_addresses(&files, now).unwrap(), "there is none");
         assert!(give_up_authority(&files).is_err(), "nor to be given up");
         files.make_folder().unwrap();
-        let authority = found_authority(&files, &names, now).unwrap();
+        let authority = found_authority(&files, now).unwrap();
         assert!(!constrains_addresses(&files, now).unwrap());
         assert!(is_signed_by(authority.der(), &authority));
         let mut flipped = authority.der().to_vec();
@@ -281,31 +281,22 @@ mod tests {
             assert!(!is_signed_by(&flipped.clone().into(), &authority), "{at}");
             flipped[at] ^= 4;
         }
-        // As they were made before.
-        let key = KeyPair::from_pem(&std::fs::read_to_string(files.ca_key()).unwrap()).unwrap();
-        let mut params = authority_params(&key, &names, now);
-        let address = |ip: &str| {
-            let ip: IpAddr = ip.parse().unwrap();
-            let whole = if ip.is_ipv4() { 32 } else { 128 };
-            GeneralSubtree::IpAddress(rcgen::CidrSubnet::from_addr_prefix(ip, whole))
-        };
-        let constraints = params.name_constraints.as_mut().unwrap();
-        let addresses = ["127.0.0.1", "::1"].map(address);
-        constraints.permitted_subtrees.extend(addresses);
-        write(&files.ca_cert(), &params.self_signed(&key).unwrap().pem()).unwrap();
+        found_constrained(&files, &["localhost"], true);
         assert!(constrains_addresses(&files, now).unwrap());
         assert!(constrains_addresses(&files, SystemTime::UNIX_EPOCH).unwrap());
-        found_authority(&files, &names, now).unwrap();
+        found_constrained(&files, &["localhost"], false);
+        assert!(!constrains_addresses(&files, now).unwrap());
+        found_authority(&files, now).unwrap();
         assert!(!constrains_addresses(&files, SystemTime::UNIX_EPOCH).unwrap());
         write(&files.ca_cert(), &authority.pem()).unwrap();
         let of_another_key = constrains_addresses(&files, now).unwrap();
         assert!(!of_another_key, "that is damage, and told as such");
         give_up_authority(&files).unwrap();
-        assert!(load_authority(&files, &names).unwrap().is_none());
+        assert!(load_authority(&files).unwrap().is_none());
         assert!(!constrains_addresses(&files, now).unwrap());
         // Also one that has lost its certificate, or its key.
         for lost in [files.ca_cert(), files.ca_key()] {
-            found_authority(&files, &names, now).unwrap();
+            found_authority(&files, now).unwrap();
             std::fs::remove_file(lost).unwrap();
             give_up_authority(&files).unwrap();
             assert!(!files.ca_cert().exists() && !files.ca_key().exists());

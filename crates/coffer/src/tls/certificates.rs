@@ -14,7 +14,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 use crate::limits::CERTIFICATE_RENEW_DAYS;
 use crate::tls::authority::{
-    DAY, clock_floor, found_authority, is_signed_by, issue, keep, load_authority, verifier,
+    Authority, DAY, clock_floor, found_authority, is_signed_by, issue, keep, load_authority,
+    verifier,
 };
 use crate::tls::folder::{CertificateError, Files, read, write};
 
@@ -39,8 +40,9 @@ pub enum Ensured {
 }
 
 /// What a start does: makes or renews what is missing, expires soon or lacks a name, and founds an
-/// authority where nothing of one is there, or none for these names. `domains` are those of
-/// virtual-host style: the certificate is for their subdomains as well.
+/// authority where nothing of one is there. `domains` are those of
+/// virtual-host style: the certificate is for their subdomains as well. Names that the authority
+/// may not sign are left out ([`refused`]): clients trust it, so it stays.
 ///
 /// # Errors
 /// When a file cannot be read or written, or is damaged, and no valid certificate is at hand.
@@ -54,7 +56,7 @@ pub fn ensure(
         Err(CertificateError::NoAuthority { .. }) => {
             files.make_folder()?;
             let now = now.max(clock_floor());
-            let authority = found_authority(files, names, now)?;
+            let authority = found_authority(files, now)?;
             keep(files, &issue(&authority, names, domains, now)?)?;
             Ok(Ensured::Founded)
         }
@@ -84,30 +86,83 @@ pub fn renew(
     let (ca, kept) = match authority_certificate(files)? {
         Some(ca) => (ca, Ensured::Kept),
         None => {
-            let authority = load_authority(files, names)?;
+            let authority = load_authority(files)?;
             let authority = authority.ok_or_else(|| no_authority("it is missing"))?;
             write(&files.ca_cert(), &authority.pem())?;
             (authority.der().clone(), Ensured::Completed)
         }
     };
-    let wanted = wanted(names, domains);
-    match server_certificate(files)?.map(|server| standing(&ca, &server, &wanted, now)) {
-        Some(Standing::Good) => return Ok(kept),
-        Some(Standing::NotBegun) if is_wrong => return Ok(Ensured::KeptUnderWrongClock),
-        _ => {}
+    let server = server_certificate(files)?;
+    let keeps = |wanted: &[ServerName<'static>]| match standing(&ca, server.as_ref()?, wanted, now)
+    {
+        Standing::Good => Some(kept.clone()),
+        Standing::NotBegun if is_wrong => Some(Ensured::KeptUnderWrongClock),
+        _ => None,
+    };
+    if let Some(kept) = keeps(&wanted(names, domains)) {
+        return Ok(kept);
     }
-    let authority = load_authority(files, names)?
-        .ok_or_else(|| damaged(files.ca_key(), "it is missing, and the certificate expires"))?;
+    let missing = "it is missing, and another certificate is needed";
+    let authority = load_authority(files)?.ok_or_else(|| damaged(files.ca_key(), missing))?;
     if !is_signed_by(&ca, &authority) {
         let problem = "it and ca.key beside it do not belong together: one of them is damaged";
         return Err(damaged(files.ca_cert(), problem));
     }
-    let fresh = issue(&authority, names, domains, now)?;
-    // An authority of other names signs, but no client accepts what it signed.
-    match standing(&ca, fresh.0.der(), &wanted, now) {
-        Standing::Good => keep(files, &fresh).map(|()| Ensured::Renewed),
-        _ => Err(no_authority("it is of an authority for other names")),
+    let (names, domains) = permitted(&ca, &authority, names, domains, now)?;
+    if names.is_empty() {
+        let problem = "clients accept nothing that it signs";
+        return Err(damaged(files.ca_cert(), problem));
     }
+    // Names that are refused are missing in each certificate.
+    if let Some(kept) = keeps(&wanted(&names, &domains)) {
+        return Ok(kept);
+    }
+    keep(files, &issue(&authority, &names, &domains, now)?).map(|()| Ensured::Renewed)
+}
+
+/// Those of the names and domains that the authority does not sign for, as clients see it: one that
+/// was made by an earlier version is constrained to the names of then.
+///
+/// # Errors
+/// When a file cannot be read, or is damaged.
+pub fn refused(
+    files: &Files,
+    names: &[ServerName<'static>],
+    domains: &[String],
+    now: SystemTime,
+) -> Result<Vec<String>, CertificateError> {
+    let (Some(ca), Some(authority)) = (authority_certificate(files)?, load_authority(files)?)
+    else {
+        return Ok(Vec::new());
+    };
+    let now = now.max(clock_floor());
+    let (permitted, _) = permitted(&ca, &authority, names, domains, now)?;
+    let refused = names.iter().filter(|name| !permitted.contains(name));
+    Ok(refused.map(|name| name.to_str().into_owned()).collect())
+}
+
+/// Those of the names and domains that the authority may sign. Asks rustls what clients accept.
+fn permitted(
+    ca: &CertificateDer<'static>,
+    authority: &Authority,
+    names: &[ServerName<'static>],
+    domains: &[String],
+    now: SystemTime,
+) -> Result<(Vec<ServerName<'static>>, Vec<String>), CertificateError> {
+    let accepted = |name: &ServerName<'static>| -> Result<bool, CertificateError> {
+        let name = std::slice::from_ref(name);
+        let (certificate, _) = issue(authority, name, &[], now)?;
+        Ok(standing(ca, certificate.der(), name, now) == Standing::Good)
+    };
+    let mut permitted = Vec::new();
+    for name in names {
+        if accepted(name)? {
+            permitted.push(name.clone());
+        }
+    }
+    let is_named = |domain: &&String| permitted.iter().any(|name| name.to_str() == **domain);
+    let domains = domains.iter().filter(is_named).cloned().collect();
+    Ok((permitted, domains))
 }
 
 /// Whether clients that trust the authority accept the certificate that is there, though it can't
@@ -123,7 +178,7 @@ fn is_still_valid(
         return false;
     };
     let wanted = wanted(names, domains);
-    let by_key = || Some(load_authority(files, names).ok()??.der().clone());
+    let by_key = || Some(load_authority(files).ok()??.der().clone());
     let by_certificate = || authority_certificate(files).ok()?;
     [by_certificate(), by_key()].iter().flatten().any(|ca| {
         match standing(ca, &server, &wanted, now) {

@@ -1,11 +1,12 @@
 //! TLS of both listeners: versions, suites, and a certificate that can change while they serve.
 
 use std::path::Path;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::RwLock;
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs::{self, cipher_suite};
+use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{ServerConfig, version};
@@ -15,6 +16,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use crate::config::TlsFiles;
 use crate::error::Error;
 use crate::tls::certificates::{self, Ensured};
+use crate::tls::expiry::expiry;
 use crate::tls::folder::{AUTHORITY_ADVICE, CertificateError, Files};
 
 /// Where the certificate comes from.
@@ -53,27 +55,42 @@ impl Certificate {
     pub fn refresh(&self) -> Result<bool, Error> {
         made_by(&self.source, certificates::renew)?;
         let fresh = read(&self.source)?;
-        let mut current = self.current.write().expect("no holder of this lock panics");
+        let mut current = self.current.write();
         let changed = fresh.cert != current.cert;
         *current = Arc::new(fresh);
         Ok(changed)
+    }
+
+    /// When clients accept it no more, as far as that can be told.
+    pub fn expiry(&self) -> Option<SystemTime> {
+        let current = self.current.read();
+        expiry(current.cert.first()?)
+    }
+
+    /// Names that it should be for, and that the local authority does not sign for.
+    pub fn refused(&self) -> Result<Vec<String>, CertificateError> {
+        match &self.source {
+            Source::Operator(_) => Ok(Vec::new()),
+            Source::Local {
+                files,
+                names,
+                domains,
+            } => certificates::refused(files, names, domains, SystemTime::now()),
+        }
     }
 }
 
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(
-            self.current
-                .read()
-                .expect("no holder of this lock panics")
-                .clone(),
-        )
+        Some(self.current.read().clone())
     }
 }
 
 /// The TLS settings of both listeners.
 ///
 /// AES-256-GCM comes first, and our order counts: hosts that run coffer have AES instructions.
+/// Keys are exchanged by X25519MLKEM768 with clients that offer it: what is recorded on the wire
+/// today stays closed to a quantum computer of later (draft-ietf-tls-ecdhe-mlkem, section 4).
 /// HTTP/1.1 is all that S3 clients speak; who offers 1.0 only is served by that, and who offers
 /// HTTP/2 only is told so (alert 120, `no_application_protocol`). Sessions resume by tickets, so
 /// that the server keeps nothing for clients that are gone.
@@ -107,6 +124,12 @@ fn provider() -> CryptoProvider {
             cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
             cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
             cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        ],
+        kx_groups: vec![
+            kx_group::X25519MLKEM768,
+            kx_group::X25519,
+            kx_group::SECP256R1,
+            kx_group::SECP384R1,
         ],
         ..aws_lc_rs::default_provider()
     }

@@ -150,7 +150,7 @@ async fn a_proxy_tells_whose_a_connection_is() {
     )
     .await;
     assert!(rest(&mut stream).await.starts_with("HTTP/1.1 200 "));
-    let client = server.client_address.lock().unwrap().take();
+    let client = server.client_address.lock().take();
     assert_eq!(client, Some("192.0.2.7".parse().unwrap()));
     // A proxy must say it, and in time.
     assert!(server.connect_saying(b"").await.is_err());
@@ -166,7 +166,7 @@ async fn a_proxy_tells_whose_a_connection_is() {
     let server = start_behind(short(), &rules);
     assert!(server.connect_saying(line).await.is_err());
     assert!(server.ask("/count").await.starts_with("HTTP/1.1 200 "));
-    let client = server.client_address.lock().unwrap().take();
+    let client = server.client_address.lock().take();
     assert_eq!(client, Some("127.0.0.1".parse().unwrap()));
 }
 

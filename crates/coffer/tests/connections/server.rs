@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coffer::config::proxy_rules::{Listener, ProxyRules};
@@ -27,6 +27,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use hyper::service::Service;
+use parking_lot::Mutex;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
@@ -152,7 +153,7 @@ pub(crate) fn start_behind(limits: Limits, rules: &ProxyRules) -> Running {
     let told = clients.clone();
     let service = RequestLimit::new(answers, busy, &limits, traffic.clone());
     let service_for = move |client, _: &_| {
-        *told.lock().unwrap() = Some(client);
+        *told.lock() = Some(client);
         service.clone()
     };
     let task = tokio::spawn(tls_listener.serve(listener, service_for));

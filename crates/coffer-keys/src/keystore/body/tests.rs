@@ -2,6 +2,7 @@
 
 use coffer_label::Category;
 use coffer_seal::limits::WRAPPED_KEY_BYTES;
+use coffer_seal::{BucketId, LevelId};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -39,9 +40,9 @@ fn generation(number: u32, fill: u8) -> Generation {
 pub(crate) fn contents() -> impl Strategy<Value = Contents> {
     let history = (any::<bool>(), any::<u32>(), any::<i64>(), 1u32..);
     let level = (labels(), options(), history, any::<u8>());
-    let levels = btree_map(any::<Id>(), level, 1..5);
+    let levels = btree_map(any::<[u8; 16]>().prop_map(LevelId), level, 1..5);
     let bucket = (any::<usize>(), 1u32..1000, any::<Option<u8>>(), any::<u8>());
-    let buckets = btree_map(any::<Id>(), bucket, 0..6);
+    let buckets = btree_map(any::<[u8; 16]>().prop_map(BucketId), bucket, 0..6);
     let held = (0u64..3, any::<[u8; 32]>(), any::<i64>(), any::<bool>());
     let held = held.prop_map(|(number, audit_hash, held_ms, is_outside)| match number {
         0 => Held::default(),
@@ -55,7 +56,7 @@ pub(crate) fn contents() -> impl Strategy<Value = Contents> {
         },
     });
     (1u32.., held, levels, buckets).prop_map(|(system_generation, held, levels, buckets)| {
-        let ids: Vec<Id> = levels.keys().copied().collect();
+        let ids: Vec<LevelId> = levels.keys().copied().collect();
         let level = |(number, (id, (label, options, history, fill)))| {
             let (imported, export_count, created_ms, generation) = history;
             let level = LevelEntry {
@@ -70,15 +71,16 @@ pub(crate) fn contents() -> impl Strategy<Value = Contents> {
             };
             (id, (level, [fill; WRAPPED_KEY_BYTES]))
         };
-        let bucket = |(id, (level, number, older, fill)): (Id, (usize, u32, Option<u8>, u8))| {
-            let bucket = Bucket {
-                level_id: ids[level % ids.len()],
-                catalog: [!fill; WRAPPED_KEY_BYTES],
-                current: generation(number + 1, fill),
-                older: older.map(|fill| generation(number, fill)),
+        let bucket =
+            |(id, (level, number, older, fill)): (BucketId, (usize, u32, Option<u8>, u8))| {
+                let bucket = Bucket {
+                    level_id: ids[level % ids.len()],
+                    catalog: [!fill; WRAPPED_KEY_BYTES],
+                    current: generation(number + 1, fill),
+                    older: older.map(|fill| generation(number, fill)),
+                };
+                (id, bucket)
             };
-            (id, bucket)
-        };
         Contents {
             system: generation(system_generation, 9),
             receipt: generation(1, 8),
@@ -116,7 +118,7 @@ pub(crate) fn fullest() -> Contents {
     };
     let level = |number| {
         let level = LevelEntry {
-            id: id(number),
+            id: LevelId(id(number)),
             name: format!("{number:063}"),
             label: Label::HIGHEST,
             options: LevelOptions::default(),
@@ -129,12 +131,12 @@ pub(crate) fn fullest() -> Contents {
     };
     let bucket = |number| {
         let bucket = Bucket {
-            level_id: id(number % LEVEL_COUNT_MAX),
+            level_id: LevelId(id(number % LEVEL_COUNT_MAX)),
             catalog: [4; WRAPPED_KEY_BYTES],
             current: generation(u32::MAX, 2),
             older: Some(generation(u32::MAX - 1, 3)),
         };
-        (id(number), bucket)
+        (BucketId(id(number)), bucket)
     };
     Contents {
         system: generation(u32::MAX, 3),
@@ -160,7 +162,7 @@ fn the_fullest_body_is_the_limit() {
     assert_eq!(Contents::from_bytes(&body).unwrap(), contents);
 
     let more = *contents.buckets.values().next().unwrap();
-    contents.buckets.insert([0xFF; ID_BYTES], more);
+    contents.buckets.insert(BucketId([0xFF; ID_BYTES]), more);
     let error = Contents::from_bytes(&contents.to_bytes()).unwrap_err();
     assert!(matches!(
         error,
@@ -213,7 +215,7 @@ fn nonsense_is_malformed() {
     assert_eq!(nonsense(&disordered), "order of generations");
     assert_eq!(nonsense(&level(|level| level.generation = 0)), "level");
     assert_eq!(
-        nonsense(&level(|level| level.id = [0xFF; 16])),
+        nonsense(&level(|level| level.id = LevelId([0xFF; 16]))),
         "order of levels"
     );
     assert_eq!(

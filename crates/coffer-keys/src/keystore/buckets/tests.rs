@@ -1,5 +1,7 @@
 //! What needs a keystore that is fuller than a test can make it.
 
+use coffer_seal::BucketId;
+
 use super::*;
 use crate::keystore::body::tests::fullest;
 use crate::root::memory::MemoryRoot;
@@ -17,7 +19,9 @@ fn a_full_keystore_takes_no_more_buckets() {
     }
     keystore.state().contents.buckets = buckets;
 
-    let full = keystore.add_bucket([0xEE; 16], level_id).unwrap_err();
+    let full = keystore
+        .add_bucket(BucketId([0xEE; 16]), level_id)
+        .unwrap_err();
     assert!(matches!(
         full,
         KeysError::TooManyBuckets {
@@ -26,9 +30,9 @@ fn a_full_keystore_takes_no_more_buckets() {
     ));
     assert_eq!(keystore.generation(), 1, "nothing was written");
     let one = keystore.buckets()[0].id;
-    keystore.destroy_bucket(&one).unwrap();
-    keystore.add_bucket([0xEE; 16], level_id).unwrap();
+    keystore.destroy_bucket(one).unwrap();
+    keystore.add_bucket(BucketId([0xEE; 16]), level_id).unwrap();
     let (again, _) = Keystore::open(&path, Box::new(root.clone())).unwrap();
     assert_eq!(again.buckets().len(), BUCKET_COUNT_MAX);
-    assert!(again.bucket_key(&[0xEE; 16]).is_ok());
+    assert!(again.bucket_key(BucketId([0xEE; 16])).is_ok());
 }

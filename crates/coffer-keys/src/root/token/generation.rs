@@ -4,6 +4,7 @@
 //! Not every token changes an object in place, so the next is made before the one before goes:
 //! after an interruption there are two, and the higher one counts.
 
+use coffer_seal::KeystoreId;
 use cryptoki::object::{Attribute, AttributeType, ObjectClass, ObjectHandle};
 use cryptoki::session::Session;
 
@@ -19,7 +20,7 @@ type Found = (ObjectHandle, Vec<u8>);
 
 impl TokenRoot {
     /// The highest generation of this keystore that the token holds.
-    pub(super) fn generation(&self, keystore_id: &[u8; 16]) -> Result<Outside, KeysError> {
+    pub(super) fn generation(&self, keystore_id: KeystoreId) -> Result<Outside, KeysError> {
         let found = self.generations(&self.session()?)?;
         let of_keystore = |(_, value): &Found| {
             let (_, held) = value.split_first_chunk::<{ size_of::<Family>() }>()?;
@@ -33,10 +34,10 @@ impl TokenRoot {
     /// Puts a generation in place of those that this file's keystore had.
     pub(super) fn hold_generation(
         &self,
-        keystore_id: &[u8; 16],
+        keystore_id: KeystoreId,
         held: HeldGeneration,
     ) -> Result<(), KeysError> {
-        let Some(family) = *self.family() else {
+        let Some(family) = *self.family.lock() else {
             // Nothing was read from the file or written to it, so nothing can be at stake.
             return Ok(());
         };
@@ -58,7 +59,7 @@ impl TokenRoot {
 
     /// Removes what this file's keystore left, for the root key has gone elsewhere.
     pub(super) fn forget_generation(&self) -> Result<(), KeysError> {
-        let Some(family) = *self.family() else {
+        let Some(family) = *self.family.lock() else {
             return Ok(());
         };
         let session = self.session()?;

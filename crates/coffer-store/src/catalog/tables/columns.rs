@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
 use crate::record::{
-    Checksum, ChecksumAlgorithm, ChecksumKind, ContentHeaders, Details, Id, Tags, WrappedKey,
+    Checksum, ChecksumAlgorithm, ChecksumKind, ContentHeaders, Details, Tags, WrappedKey,
 };
 
 /// `Details` without the checksum, which has a column of its own for listings.
@@ -137,11 +137,10 @@ fn kind_word(kind: ChecksumKind) -> &'static str {
     }
 }
 
-pub(crate) fn decode_id(bytes: &[u8]) -> Result<Id> {
-    bytes
-        .try_into()
-        .map(Id)
-        .map_err(|_| StoreError::damaged_catalog())
+/// An id of this type.
+pub(crate) fn decode_id<I>(bytes: &[u8], id: fn([u8; 16]) -> I) -> Result<I> {
+    let bytes = bytes.try_into();
+    bytes.map(id).map_err(|_| StoreError::damaged_catalog())
 }
 
 pub(crate) fn decode_wrapped_key(bytes: &[u8]) -> Result<WrappedKey> {

@@ -1,6 +1,7 @@
 //! The rows of a catalog as records, and back.
 
 use bytes::Bytes;
+use coffer_seal::BlobId;
 use rusqlite::{Row, params};
 
 use crate::catalog::tables::columns::{
@@ -55,7 +56,7 @@ pub(crate) fn read_blob(row: &Row<'_>, first: usize) -> Result<BlobRef> {
             .map_err(rusqlite::Error::from)?)
     };
     Ok(BlobRef {
-        id: decode_id(blob(first)?)?,
+        id: decode_id(blob(first)?, BlobId)?,
         plaintext_bytes: decode_u64(row.get(first + 1)?)?,
         key_generation: row.get(first + 2)?,
         wrapped_key: decode_wrapped_key(blob(first + 3)?)?,

@@ -93,7 +93,7 @@ async fn a_request_whose_time_is_over_is_none() {
     let mut request = ask(&vault).await;
     request.expires_ms = now_ms() - 1;
     let key = request.key().unwrap();
-    let kept = vault.inner.system.keep(Kind::Request, &key, &request);
+    let kept = vault.inner.system.keep(Kind::Request, key, &request);
     kept.unwrap();
     let approved = vault.approve(&custodians[0], &request.id).await;
     assert!(matches!(approved, Err(VaultError::NoSuchRequest)));

@@ -1,14 +1,14 @@
 //! Deletions and puts that meet.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::Duration;
 
+use coffer_seal::UploadId;
 use coffer_store::record::{Details, NewContent, NewObject, ObjectName, Precondition, Tags};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
-use crate::locks::lock;
 use crate::vault::Granted;
 
 use super::*;
@@ -50,7 +50,7 @@ async fn nothing_is_put_into_a_bucket_whose_deletion_has_begun() {
     let early = vault.grant(&row).await.unwrap();
     let steps: Arc<Mutex<Vec<&'static str>>> = Arc::default();
     let (this, late, noted) = (vault.clone(), row.clone(), steps.clone());
-    *vault.inner.probe.lock().unwrap() = Some(Box::new(move |step| {
+    *vault.inner.probe.lock() = Some(Box::new(move |step| {
         let all = async {
             let granted = this.grant(&late).await;
             assert!(
@@ -61,12 +61,12 @@ async fn nothing_is_put_into_a_bucket_whose_deletion_has_begun() {
             assert!(matches!(put, Err(VaultError::NoSuchBucket)), "{step}");
         };
         block_in_place(|| Handle::current().block_on(all));
-        noted.lock().unwrap().push(step);
+        noted.lock().push(step);
     }));
     vault.delete_bucket(&subject, &name).await.unwrap();
-    let steps = lock(&steps).clone();
+    let steps = steps.lock().clone();
     assert_eq!(steps, ["row removed", "catalog closed", "key destroyed"]);
-    vault.inner.probe.lock().unwrap().take();
+    vault.inner.probe.lock().take();
     let granted = vault.grant(&row).await;
     assert!(matches!(granted.err(), Some(VaultError::NoSuchBucket)));
     assert_eq!(vault.counters().damage_count, 0, "it is gone, not damaged");
@@ -98,7 +98,7 @@ async fn a_bucket_that_a_put_came_to_first_stays() {
             .is_none()
     );
     let new = coffer_store::record::Upload {
-        id: Id([7; 16]),
+        id: UploadId([7; 16]),
         name: object,
         started_ms: 1,
         details: Details::default(),
@@ -148,7 +148,13 @@ async fn while_a_deletion_is_in_doubt_nothing_is_put_into_the_bucket() {
             matches!(answer, Err(VaultError::SystemInDoubt)),
             "{answer:?}"
         );
-        assert!(vault.grant(&row).await.is_err());
+        let in_doubt = |error: Option<VaultError>| matches!(error, Some(VaultError::BucketInDoubt));
+        assert!(in_doubt(vault.grant(&row).await.err()));
+        assert!(in_doubt(vault.bucket(&subject, &name).await.err()));
+        assert!(in_doubt(vault.buckets(&subject).await.err()));
+        let local = Actor::Local { uid: 0 };
+        assert!(in_doubt(vault.bucket_known_to(&local, &name).await.err()));
+        assert!(in_doubt(vault.buckets_known_to(&local).await.err()));
         assert!(commit(&early).await.is_err());
         let other = BucketName::new("other").unwrap();
         let refused = vault.create_bucket(&subject, &other, None).await;

@@ -3,8 +3,7 @@
 use std::os::unix::fs::FileExt;
 
 use coffer_audit::{Hash, Recorded};
-use coffer_seal::SecretKey;
-use coffer_store::record::Id;
+use coffer_seal::{BucketId, RequestId, SecretKey};
 
 use super::*;
 
@@ -23,8 +22,10 @@ fn a_damaged_page_stops_only_what_needs_it() {
     let system = System::open(&path, &key).unwrap();
     for id in 0..40_u8 {
         let text = "x".repeat(300);
-        system.keep(Kind::Request, &[id; 16], &text).unwrap();
-        system.doom(Id([id; 16])).unwrap();
+        system
+            .keep(Kind::Request, RequestId([id; 16]).into(), &text)
+            .unwrap();
+        system.doom(BucketId([id; 16])).unwrap();
     }
     drop(system);
     let whole = std::fs::read(&path).unwrap();
@@ -40,7 +41,7 @@ fn a_damaged_page_stops_only_what_needs_it() {
         file.write_all_at(&[whole[at as usize] ^ 1], at).unwrap();
         for _ in 0..2 {
             anchored_count += usize::from(system.set_audit_anchor(&anchor).is_ok());
-            doomed_count += usize::from(system.doom(Id([99; 16])).is_ok());
+            doomed_count += usize::from(system.doom(BucketId([99; 16])).is_ok());
             listed_count += usize::from(system.documents::<String>(Kind::Request).is_ok());
         }
         drop(system);

@@ -54,11 +54,13 @@ fn an_access_key_whose_change_is_in_doubt_does_not_count() {
         let changed = system.change_subject("ann", disabled);
         assert!(matches!(changed, Err(VaultError::SystemInDoubt)));
         assert!(system.subject("CFann", now).is_none());
+        assert!(system.is_key_in_doubt("CFann"));
         assert!(before.cutoff.is_cut());
         assert!(system.audit_anchor().is_err(), "nothing is read either");
         system.let_settle();
         system.assure_certain().unwrap();
         assert_eq!(system.subject("CFann", now).is_none(), has_happened);
+        assert!(!system.is_key_in_doubt("CFann"));
         if let Some(again) = system.subject("CFann", now) {
             assert!(!again.cutoff.is_cut());
         }

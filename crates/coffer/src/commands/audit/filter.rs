@@ -1,22 +1,26 @@
 //! Which records of the audit log a command is about.
 
+use std::time::SystemTime;
+
 use clap::Args;
 use coffer_admin::from_rfc3339;
 use coffer_audit::{Hash, Outcome, Recorded};
 use coffer_client::segment as parameter;
-use coffer_vault::{AuditFilter, AuditQuery};
+use coffer_vault::{AuditFilter, AuditQuery, check_act};
+
+use crate::output::printable::{rfc3339, span};
 
 /// Which records: what is given is combined.
 #[derive(Debug, Args)]
 pub struct WantedArgs {
-    /// From this record on, or this time: a number, a date (2026-11-20) or RFC 3339
+    /// From this record on, or this time (UTC): a number, 2026-11-20, '2026-11-20 18:31', or 12h
     #[arg(long, value_name = "SEQUENCE|TIME", value_parser = since)]
     pub since: Option<Since>,
-    /// Before this time: a date or RFC 3339
+    /// Before this time, written likewise
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub until: Option<String>,
     /// An act, such as level.erase, or all of a kind, such as level
-    #[arg(long)]
+    #[arg(long, value_parser = act)]
     pub act: Option<String>,
     /// By or about a subject: its name or its access key id; also local:UID
     #[arg(long, value_name = "NAME|ID")]
@@ -45,16 +49,32 @@ fn since(text: &str) -> Result<Since, String> {
     }
 }
 
-/// A moment as RFC 3339 writes it, or the beginning of a day in UTC.
+fn act(text: &str) -> Result<String, String> {
+    check_act(text).map(|()| text.to_owned())
+}
+
+/// A moment as RFC 3339 writes it, or with less: to the minute, without a zone (UTC), the beginning
+/// of a day, or so long ago.
 pub fn time(text: &str) -> Result<String, String> {
-    let whole = if text.contains('T') {
-        text.to_owned()
-    } else {
-        format!("{text}T00:00:00Z")
+    let advice = || {
+        "write a time such as 2026-11-20, '2026-11-20 18:31', 2026-11-20T18:31:03Z (UTC), or 90m, \
+         12h or 7d for so long ago"
+            .to_owned()
+    };
+    if let Some(ago) = span(text) {
+        let at = SystemTime::now().checked_sub(ago);
+        return at.and_then(rfc3339).ok_or_else(advice);
+    }
+    let whole = text.replacen(' ', "T", 1);
+    let whole = match whole.len() {
+        10 => whole + "T00:00:00Z",
+        16 => whole + ":00Z",
+        19 => whole + "Z",
+        _ => whole,
     };
     match from_rfc3339(&whole) {
         Some(_) => Ok(whole),
-        None => Err("write a date such as 2026-11-20, or 2026-11-20T18:31:03Z".to_owned()),
+        None => Err(advice()),
     }
 }
 
@@ -151,5 +171,24 @@ mod tests {
             assert!(time(wrong).is_err(), "{wrong}");
         }
         assert!(time("7").is_err());
+        let minute = Ok("2026-11-20T18:31:00Z".to_owned());
+        assert_eq!(
+            (time("2026-11-20 18:31"), time("2026-11-20T18:31")),
+            (minute.clone(), minute)
+        );
+        let second = Ok("2026-11-20T18:31:03Z".to_owned());
+        assert_eq!(time("2026-11-20 18:31:03"), second);
+        let hour_ago = from_rfc3339(&time("60m").unwrap()).unwrap();
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        let off = now.as_millis() as i64 - 3_600_000 - hour_ago;
+        assert!((0..5_000).contains(&off), "{off}");
+        assert!(act("level").is_ok() && act("level.erase").is_ok());
+        let unknown = act("lvel").unwrap_err();
+        assert!(
+            unknown.contains("lvel") && unknown.contains("level.erase"),
+            "{unknown}"
+        );
     }
 }

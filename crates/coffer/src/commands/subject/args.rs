@@ -1,11 +1,11 @@
 //! `coffer subject`, as it is typed.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use coffer_admin::Grant;
 
-use crate::output::printable::rfc3339;
+use crate::output::printable::{rfc3339, span};
 use crate::output::table::AnswerArgs;
 
 /// `coffer subject`.
@@ -110,7 +110,7 @@ pub struct SetArgs {
     #[arg(long, value_name = "BUCKET")]
     pub revoke: Vec<String>,
     /// Let it use every bucket that its clearance allows
-    #[arg(long, conflicts_with = "revoke")]
+    #[arg(long, conflicts_with_all = ["revoke", "grant"])]
     pub all_buckets: bool,
 }
 
@@ -142,19 +142,7 @@ fn expiry(text: &str) -> Result<String, String> {
     if text.contains('T') {
         return Ok(text.to_owned());
     }
-    let end = text.find(|c: char| !c.is_ascii_digit()).ok_or(advice)?;
-    let (number, unit) = text.split_at(end);
-    let seconds: u64 = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        "w" => 7 * 86_400,
-        _ => return Err(advice.to_owned()),
-    };
-    let number: u64 = number.parse().map_err(|_| advice)?;
-    let after = number.checked_mul(seconds).map(Duration::from_secs);
-    let at = after.and_then(|after| SystemTime::now().checked_add(after));
+    let at = span(text).and_then(|after| SystemTime::now().checked_add(after));
     at.and_then(rfc3339).ok_or_else(|| advice.to_owned())
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rcgen::KeyPair;
 
 use crate::limits::CERTIFICATE_DAYS;
+use crate::tls::authority::tests::found_constrained;
 use crate::tls::server_names::names;
 
 fn setting() -> (tempfile::TempDir, Files, Vec<ServerName<'static>>) {
@@ -54,34 +55,65 @@ fn renewal_keeps_the_authority() {
 }
 
 #[test]
-fn names_outside_the_authority_need_a_new_one() {
+fn a_new_name_or_address_comes_under_the_authority_that_clients_trust() {
     let (_data, files, names) = setting();
     let now = SystemTime::now();
     ensure(&files, &names, &[], now).unwrap();
+    let known = authority_certificate(&files).unwrap().unwrap();
     let domains = ["s3.example.org".to_owned()];
-    let more = crate::tls::server_names::names("some-host", &[], &domains);
-    assert_eq!(
-        ensure(&files, &more, &domains, now).unwrap(),
-        Ensured::Founded
-    );
+    let listen = ["10.9.8.7".parse().unwrap()];
+    let more = crate::tls::server_names::names("another-host", &listen, &domains);
+    let renewed = ensure(&files, &more, &domains, now).unwrap();
+    assert_eq!(renewed, Ensured::Renewed);
+    let server = server_certificate(&files).unwrap().unwrap();
+    let all = wanted(&more, &domains);
+    assert_eq!(standing(&known, &server, &all, now), Standing::Good);
     assert_eq!(ensure(&files, &more, &domains, now).unwrap(), Ensured::Kept);
-    // Subdomains of a permitted name are within the authority.
-    let inner = ["eu.s3.example.org".to_owned()];
-    let inside = crate::tls::server_names::names("some-host", &[], &inner);
-    assert_eq!(
-        ensure(&files, &inside, &inner, now).unwrap(),
-        Ensured::Renewed
-    );
+    assert!(refused(&files, &more, &domains, now).unwrap().is_empty());
 }
 
 #[test]
-fn a_new_address_needs_no_new_authority() {
+fn an_authority_of_before_stays_and_names_that_it_refuses_are_left_out_and_told() {
     let (_data, files, names) = setting();
     let now = SystemTime::now();
-    ensure(&files, &names, &[], now).unwrap();
-    let other = ["10.9.8.7".parse().unwrap()];
-    let more = crate::tls::server_names::names("some-host", &other, &[]);
-    assert_eq!(ensure(&files, &more, &[], now).unwrap(), Ensured::Renewed);
+    for addresses in [false, true] {
+        files.make_folder().unwrap();
+        found_constrained(&files, &["localhost", "some-host"], addresses);
+        let ca = bytes(files.ca_cert());
+        let known = authority_certificate(&files).unwrap().unwrap();
+        let domains = ["s3.example.org".to_owned()];
+        let listen = ["10.9.8.7".parse().unwrap()];
+        let more = crate::tls::server_names::names("some-host", &listen, &domains);
+        for expected in [Ensured::Renewed, Ensured::Kept] {
+            assert_eq!(ensure(&files, &more, &domains, now).unwrap(), expected);
+            assert_eq!(bytes(files.ca_cert()), ca);
+            let server = server_certificate(&files).unwrap().unwrap();
+            assert_eq!(standing(&known, &server, &names, now), Standing::Good);
+        }
+        let told = refused(&files, &more, &domains, now).unwrap();
+        let all = ["10.9.8.7", "s3.example.org"];
+        assert_eq!(told, all[usize::from(!addresses)..]);
+        // A name below one that is permitted is permitted.
+        let inner = ["eu.some-host".to_owned()];
+        let inside = crate::tls::server_names::names("some-host", &[], &inner);
+        let renewed = ensure(&files, &inside, &inner, now).unwrap();
+        assert_eq!(renewed, Ensured::Renewed);
+        assert!(refused(&files, &inside, &inner, now).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn an_authority_for_other_names_alone_is_not_replaced_either() {
+    let (_data, files, names) = setting();
+    let now = SystemTime::now();
+    files.make_folder().unwrap();
+    found_constrained(&files, &["elsewhere.example.org"], true);
+    let ca = bytes(files.ca_cert());
+    let only_host = &names[3..];
+    assert_eq!(only_host.len(), 1);
+    let error = ensure(&files, only_host, &[], now).unwrap_err().to_string();
+    assert!(error.contains("accept nothing that it signs"), "{error}");
+    assert_eq!(bytes(files.ca_cert()), ca);
 }
 
 #[test]

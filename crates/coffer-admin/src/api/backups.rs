@@ -1,0 +1,126 @@
+//! `/v1/backup`: a copy of the data folder, reported as it is made.
+
+use std::path::PathBuf;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use coffer_vault::{BackupCounts, BackupEvent};
+use futures::StreamExt;
+use http::header::CONTENT_TYPE;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admin::Admin;
+use crate::http::caller::{Caller, Input};
+use crate::http::refusal::Refusal;
+
+pub(crate) fn routes() -> OpenApiRouter<Admin> {
+    OpenApiRouter::default().routes(routes!(back_up))
+}
+
+/// What the server is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackupRequest {
+    /// A folder of the server's machine, by its absolute path: the copy goes into `copy` there.
+    pub folder: String,
+}
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum BackupReport {
+    /// So much has been looked at, and copied.
+    Progress {
+        /// Blobs looked at so far.
+        blob_count: u64,
+        /// Blobs copied so far: they were not in the copy before.
+        copied_count: u64,
+        /// Bytes of these.
+        copied_bytes: u64,
+    },
+    /// The copy is complete.
+    Done {
+        /// The folder that holds it.
+        folder: String,
+        /// How many buckets it has.
+        bucket_count: u64,
+        /// How many blobs it has.
+        blob_count: u64,
+        /// Blobs that were copied: they were not in the copy before.
+        copied_count: u64,
+        /// Bytes of these.
+        copied_bytes: u64,
+    },
+    /// There is none, and the one before stays.
+    Failed {
+        /// For programs: a word that stays the same.
+        code: String,
+        /// For people: what happened.
+        message: String,
+    },
+}
+
+impl From<BackupEvent> for BackupReport {
+    fn from(event: BackupEvent) -> Self {
+        match event {
+            BackupEvent::Progress(BackupCounts {
+                blob_count,
+                copied_count,
+                copied_bytes,
+                ..
+            }) => Self::Progress {
+                blob_count,
+                copied_count,
+                copied_bytes,
+            },
+            BackupEvent::Done { folder, counts } => Self::Done {
+                folder: folder.display().to_string(),
+                bucket_count: counts.bucket_count,
+                blob_count: counts.blob_count,
+                copied_count: counts.copied_count,
+                copied_bytes: counts.copied_bytes,
+            },
+            BackupEvent::Failed(error) => {
+                let (code, message) = Refusal::from(error).told();
+                Self::Failed { code, message }
+            }
+        }
+    }
+}
+
+/// Copy the data folder while it is served
+///
+/// A system administrator's, at the local socket only. The answer is a line of JSON for each event,
+/// and lasts until the copy is complete; who hangs up ends it, and the next one goes on from there.
+#[utoipa::path(
+    post,
+    path = "/v1/backup",
+    tag = "storage",
+    request_body = BackupRequest,
+    responses((
+        status = OK,
+        description = "Events, a line each; the last is `done` or `failed`",
+        body = BackupReport,
+        content_type = "application/x-ndjson",
+    ))
+)]
+async fn back_up(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    Input(request): Input<BackupRequest>,
+) -> Result<Response, Refusal> {
+    let folder = PathBuf::from(request.folder);
+    let events = admin.vault.back_up(&actor, &folder).await?;
+    let lines = events.map(|event| {
+        let mut line = serde_json::to_vec(&BackupReport::from(event))?;
+        line.push(b'\n');
+        Ok::<_, serde_json::Error>(Bytes::from(line))
+    });
+    let headers = [(CONTENT_TYPE, "application/x-ndjson")];
+    Ok((headers, Body::from_stream(lines)).into_response())
+}

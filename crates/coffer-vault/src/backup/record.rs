@@ -1,0 +1,89 @@
+//! What a copy says of itself: the file `backup.json`, which is made first and completed last.
+//!
+//! It is not sealed. Whether a copy is whole is told by what is sealed in it; this tells that it is
+//! a copy, and of when.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use coffer_durable::{Folder, from_rfc3339, remove_durably};
+use coffer_seal::KeystoreId;
+use serde::{Deserialize, Serialize};
+
+use crate::data_folder::{failed, write_private};
+use crate::error::{BackupError, Result, Rollback, RollbackOf, VaultError};
+
+/// The file in a copy.
+pub(crate) const BACKUP_FILE: &str = "backup.json";
+
+/// The only format there is.
+const FORMAT: u32 = 1;
+
+/// What a copy says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BackupRecord {
+    pub(super) format: u32,
+    /// The id of the keystore.
+    pub(super) keystore: String,
+    /// When the copy was begun: RFC 3339.
+    pub(super) began: String,
+    /// When it was complete: RFC 3339; absent before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ended: Option<String>,
+    /// The generation of the keystore that it has.
+    #[serde(default)]
+    pub(super) generation: u64,
+}
+
+impl BackupRecord {
+    pub(super) fn begun(keystore_id: KeystoreId, now: String) -> Self {
+        Self {
+            format: FORMAT,
+            keystore: keystore_id.to_string(),
+            began: now,
+            ended: None,
+            generation: 0,
+        }
+    }
+
+    pub(super) fn write(&self, copy: &Path) -> Result<()> {
+        let text = serde_json::to_string(self).map_err(|_| VaultError::Damaged)?;
+        write_private(&copy.join(BACKUP_FILE), &format!("{text}\n"))
+    }
+
+    /// The record of a complete copy; none of a folder that is no copy.
+    ///
+    /// # Errors
+    /// [`BackupError::IncompleteBackup`].
+    pub(crate) fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(BACKUP_FILE);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(failed("read", &path))?,
+        };
+        let record = serde_json::from_slice::<Self>(&text).ok();
+        let record = record.filter(|record| record.format == FORMAT && record.ended.is_some());
+        let incomplete = || BackupError::IncompleteBackup {
+            path: folder.display().to_string(),
+        };
+        Ok(Some(record.ok_or_else(incomplete)?))
+    }
+
+    /// As what a start finds a copy that is to be served.
+    pub(crate) fn as_rollback(&self) -> Rollback {
+        Rollback {
+            of: RollbackOf::Backup,
+            found: self.generation,
+            held: self.generation,
+            held_ms: from_rfc3339(&self.began).unwrap_or(0),
+        }
+    }
+}
+
+/// From now on the folder is no copy: it is served.
+pub(crate) fn forget(folder: &Path) -> Result<()> {
+    let removed = remove_durably(&Folder::new(folder), BACKUP_FILE);
+    let removed = removed.map_err(std::io::Error::from);
+    removed.map_err(failed("remove", &folder.join(BACKUP_FILE)))
+}

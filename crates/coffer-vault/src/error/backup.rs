@@ -1,0 +1,60 @@
+//! What can go wrong with copies of a data folder.
+
+/// Why a copy of a data folder was not made, or is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// A backup can't be made in this folder.
+    #[error("no backup can be made in {path}: {problem}; nothing was changed")]
+    NoBackupFolder {
+        /// The folder.
+        path: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
+    /// A copy that a backup did not complete.
+    #[error(
+        "{path} is a copy that `coffer backup` did not complete: take the folder `copy` beside it, \
+         or make the backup again"
+    )]
+    IncompleteBackup {
+        /// The folder.
+        path: String,
+    },
+    /// There is no room for the copy.
+    #[error(
+        "no room is left in {path} for the copy: free some, and ask for the backup again, which \
+         goes on from there; the copy before stays"
+    )]
+    NoRoom {
+        /// The folder of the backup.
+        path: String,
+    },
+    /// Blobs are missing that were to be copied.
+    #[error(
+        "{missing} blobs that catalogs name are missing or cut off, so this would be no good copy: \
+         the one before stays. `coffer verify` names the objects: put their files back, or delete \
+         them, and ask for the backup again"
+    )]
+    DamagedSource {
+        /// How many.
+        missing: u64,
+    },
+    /// The root key was changed again and again while a copy was made.
+    #[error("the root key was changed again and again meanwhile: ask for the backup again later")]
+    RootKeyChanging,
+    /// The one who asked for it has gone.
+    #[error("it was broken off: the command that asked for it has ended")]
+    ListenerGone,
+    /// The folder was copied while a server wrote to it.
+    #[error(
+        "{path} was copied while a server ran on it, and is no consistent copy: {problem}. Copy it \
+         with `coffer backup`, or while the server is stopped; to go on from what there is, start \
+         it with `coffer serve --accept-rollback`; nothing was changed"
+    )]
+    NoConsistentCopy {
+        /// The folder.
+        path: String,
+        /// What shows it.
+        problem: String,
+    },
+}

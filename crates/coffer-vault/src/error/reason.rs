@@ -1,0 +1,39 @@
+//! What an error is told as: of which bucket, and in a word for the audit log.
+
+use coffer_keys::KeysError;
+use coffer_seal::BucketId;
+use coffer_store::StoreError;
+
+use super::VaultError;
+
+impl VaultError {
+    /// Says of which bucket a catalog is that could not be opened.
+    pub(crate) fn of_bucket(self, bucket: &str, id: BucketId) -> Self {
+        match self {
+            Self::Store(StoreError::NewerFormat { found, known }) => Self::NewerCatalog {
+                bucket: bucket.to_owned(),
+                id,
+                found,
+                known,
+            },
+            other => other,
+        }
+    }
+
+    /// Why an act was not begun, in a word for the audit log, where what repeats is counted by it.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::BucketAlreadyOwnedByYou
+            | Self::BucketAlreadyExists
+            | Self::SubjectExists
+            | Self::Keys(KeysError::LevelExists { .. }) => "exists",
+            Self::BucketInDoubt => "in doubt",
+            Self::NoSuchBucket | Self::NoSuchLevel | Self::NoSuchSubject => "does not exist",
+            Self::BucketNotEmpty => "not empty",
+            Self::TooManyBuckets { .. } | Self::TooManySubjects { .. } => "too many",
+            Self::TooManyFailures => "failed too often",
+            Self::Invalid { .. } => "invalid",
+            _ => "can't be done",
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Verifying what is stored in a folder that no server runs on, such as a copy: every page of every
+//! catalog, every chunk of every blob, keystore and audit log, and whether all is of one time.
+
+use coffer_keys::{CopyView, inspect_keystore};
+use coffer_seal::BucketId;
+use coffer_store::record::{BlobRef, Content, ObjectName};
+use coffer_store::{CATALOG_FILE, StoreError};
+use futures::StreamExt;
+
+use crate::access::BucketName;
+use crate::audit::audit_key;
+use crate::error::{Result, RollbackOf, VaultError};
+use crate::limits::VERIFY_PAGE;
+use crate::offline::Offline;
+use crate::open_buckets::{IN_DOUBT, OpenBucket};
+use crate::system::System;
+use crate::verify::VerifyEvent;
+
+/// Where a verification stands.
+struct Walk<T> {
+    /// Told of what is damaged, and how far it is.
+    told: T,
+    tells_damage: bool,
+    checked_count: u64,
+    checked_bytes: u64,
+    total_bytes: u64,
+    damage_count: u64,
+}
+
+impl Offline {
+    /// Opens all that is stored, and tells what does not open; the last event is the end. Of a
+    /// folder that was copied while a server ran on it, that it is no consistent copy is told in
+    /// place of each damage.
+    pub async fn verify(&self, told: impl FnMut(VerifyEvent)) {
+        let mut walk = Walk {
+            told,
+            tells_damage: !self.folder.was_copied_live(),
+            checked_count: 0,
+            checked_bytes: 0,
+            total_bytes: 0,
+            damage_count: 0,
+        };
+        for what in self.system_damage() {
+            walk.damage(None, None, format!("system.db: {what}"));
+        }
+        for what in self
+            .keystore_damage()
+            .into_iter()
+            .chain(self.audit_damage())
+        {
+            walk.damage(None, None, what);
+        }
+        for rollback in self.rollbacks().await {
+            // A copy is older than what its root key's source holds: that is what it is for.
+            let is_copy = self.is_backup && matches!(rollback.of, RollbackOf::Keystore { .. });
+            if !is_copy {
+                walk.damage(None, None, format!("ROLLBACK: {rollback}"));
+            }
+        }
+        let buckets = self.buckets().await;
+        for bucket in &buckets {
+            if let Ok(open) = self.open_id(bucket.id).await {
+                walk.total_bytes += open.catalog.total_bytes().await.unwrap_or(0);
+            }
+        }
+        for bucket in buckets {
+            let name = bucket.name.as_deref().and_then(BucketName::new);
+            if let Err(error) = self
+                .verify_bucket(bucket.id, name.as_ref(), &mut walk)
+                .await
+            {
+                let what = match &name {
+                    Some(_) => format!("the catalog: {error}"),
+                    None => format!("the catalog of bucket {}: {error}", bucket.id),
+                };
+                walk.damage(name.as_ref(), None, what);
+            }
+        }
+        let (is_told, count) = (walk.tells_damage, walk.damage_count);
+        if !is_told && count > 0 {
+            let what = format!(
+                "this folder was copied while a server ran on it, and is no consistent copy: \
+                 {count} things in it don't open or don't fit together. Copy it with \
+                 `coffer backup`, or while the server is stopped"
+            );
+            (walk.told)(VerifyEvent::Damage {
+                bucket: None,
+                name: None,
+                what,
+            });
+        }
+        (walk.told)(VerifyEvent::Done {
+            checked_count: walk.checked_count,
+            checked_bytes: walk.checked_bytes,
+            damage_count: count,
+        });
+    }
+
+    /// A server that starts mends one copy of the keystore by the other; here that is told.
+    fn keystore_damage(&self) -> Vec<String> {
+        let path = self.folder.path().join("keystore");
+        match inspect_keystore(&path) {
+            Err(error) => vec![error.to_string()],
+            Ok(copies) => copies
+                .iter()
+                .zip(["first", "second"])
+                .filter(|(copy, _)| **copy == CopyView::Damaged)
+                .map(|(_, which)| format!("keystore: the {which} of its two copies is damaged"))
+                .collect(),
+        }
+    }
+
+    fn audit_damage(&self) -> Vec<String> {
+        let folder = self.folder.audit();
+        let public_key = match self.keystore.receipt_public_key() {
+            Ok(public_key) => public_key.to_bytes(),
+            Err(error) => return vec![format!("audit: {error}")],
+        };
+        let verified = coffer_audit::verify(&folder, &audit_key(&self.keystore), &public_key, None);
+        match verified {
+            Err(error) => vec![format!("audit: {error}")],
+            Ok(report) => {
+                let found = report.findings.iter();
+                found.map(|found| format!("audit: {found}")).collect()
+            }
+        }
+    }
+
+    fn system_damage(&self) -> Vec<String> {
+        let (path, key) = (self.folder.system_db(), self.keystore.system_key());
+        // Pages that a log makes whole can't be told from damaged ones; what is read of them can.
+        let has_log = self.folder.path().join("system.db-wal").exists();
+        let looked = match has_log {
+            true => System::open_read_only(&path, &key).map(|_| Vec::new()),
+            false => System::damaged_pages(&path, &key),
+        };
+        looked.unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    async fn verify_bucket<T: FnMut(VerifyEvent)>(
+        &self,
+        id: BucketId,
+        name: Option<&BucketName>,
+        walk: &mut Walk<T>,
+    ) -> Result<()> {
+        let bucket = self.open_id(id).await?;
+        if bucket.catalog.is_in_doubt() {
+            walk.damage(name, None, IN_DOUBT.to_owned());
+        }
+        // As for `system.db`.
+        let log = self.folder.bucket(id).join(format!("{CATALOG_FILE}-wal"));
+        if !log.exists() {
+            bucket.catalog.check_integrity().await?;
+        }
+        let mut after = None;
+        loop {
+            let page = bucket
+                .catalog
+                .objects_after(after.as_ref(), VERIFY_PAGE)
+                .await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.name.clone());
+            for object in page {
+                match &object.content {
+                    Content::Inline(bytes) => walk.checked(bytes.len() as u64),
+                    Content::Blobs { blobs, .. } => {
+                        for blob in blobs {
+                            walk.blob(&bucket, blob, name, &object.name).await;
+                        }
+                    }
+                }
+                walk.checked_count += 1;
+            }
+        }
+        let mut after = None;
+        loop {
+            let page = bucket.catalog.parts_after(after, VERIFY_PAGE).await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some((last.upload_id, last.part.number));
+            for part in page {
+                walk.blob(&bucket, &part.part.blob, name, &part.name).await;
+                walk.checked_count += 1;
+            }
+        }
+    }
+}
+
+impl<T: FnMut(VerifyEvent)> Walk<T> {
+    async fn blob(
+        &mut self,
+        bucket: &OpenBucket,
+        blob: &BlobRef,
+        name: Option<&BucketName>,
+        object: &ObjectName,
+    ) {
+        if let Err(error) = self.open_blob(bucket, blob).await {
+            let what = format!("blob {}: {error}", blob.id);
+            self.damage(name, Some(object), what);
+        }
+    }
+
+    async fn open_blob(&mut self, bucket: &OpenBucket, blob: &BlobRef) -> Result<()> {
+        let wrapped = || StoreError::Damaged {
+            what: "its wrapped data key does not open",
+            bucket: bucket.id,
+            blob: Some(blob.id),
+        };
+        let key = bucket
+            .key()
+            .unwrap(blob.id, blob.key_generation, &blob.wrapped_key);
+        let key = key.map_err(|_| VaultError::Store(wrapped()))?;
+        let told = VaultError::Store;
+        let opened = bucket.blobs.open(blob.id, &key, blob.plaintext_bytes).await;
+        let mut reader = opened.map_err(told)?;
+        while let Some(read) = reader.next().await {
+            self.checked(read.map_err(told)?.len() as u64);
+        }
+        Ok(())
+    }
+
+    fn checked(&mut self, bytes: u64) {
+        self.checked_bytes += bytes;
+        (self.told)(VerifyEvent::Progress {
+            checked_count: self.checked_count,
+            checked_bytes: self.checked_bytes,
+            total_bytes: self.total_bytes,
+        });
+    }
+
+    fn damage(&mut self, bucket: Option<&BucketName>, name: Option<&ObjectName>, what: String) {
+        self.damage_count += 1;
+        if self.tells_damage {
+            (self.told)(VerifyEvent::Damage {
+                bucket: bucket.cloned(),
+                name: name.cloned(),
+                what,
+            });
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Buckets in the system database, and in memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use coffer_keys::LevelEntry;
+use coffer_label::Label;
+use coffer_seal::{BucketId, LevelId};
+use coffer_store::StoreError;
+use rusqlite::{Connection, Transaction};
+
+use super::System;
+use crate::access::BucketName;
+use crate::error::{Result, VaultError};
+
+/// A bucket as the system knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct BucketRow {
+    pub(crate) id: BucketId,
+    pub(crate) name: BucketName,
+    pub(crate) level_id: LevelId,
+    pub(crate) created_ms: i64,
+    /// Looked up when first needed.
+    pub(crate) level: OnceLock<LevelTag>,
+    /// Whether it is out of use, also for those who had looked it up before: being removed or
+    /// erased, or not made yet.
+    pub(crate) is_hidden: Arc<AtomicBool>,
+}
+
+/// What never changes of a level.
+#[derive(Clone, Debug)]
+pub(crate) struct LevelTag {
+    pub(crate) name: String,
+    pub(crate) label: Label,
+    /// Whether reads and writes of its objects are recorded.
+    pub(crate) is_watched: bool,
+}
+
+impl LevelTag {
+    pub(crate) fn of(level: LevelEntry) -> Self {
+        Self {
+            name: level.name,
+            label: level.label,
+            is_watched: level.options.audit_data,
+        }
+    }
+}
+
+/// All buckets that are in sight.
+#[derive(Default)]
+pub(super) struct Buckets {
+    by_name: BTreeMap<BucketName, Arc<BucketRow>>,
+    by_id: HashMap<BucketId, Arc<BucketRow>>,
+    /// Those whose rows are being added. Whether they are there is not known before that is
+    /// committed, which may be in doubt for a while.
+    being_made: HashMap<BucketId, Arc<BucketRow>>,
+}
+
+impl Buckets {
+    pub(super) fn load(connection: &Connection) -> Result<Self> {
+        let mut buckets = Self::default();
+        let mut statement = connection
+            .prepare("SELECT id, name, level_id, created_ms FROM bucket")
+            .map_err(StoreError::from)?;
+        let mut rows = statement.query([]).map_err(StoreError::from)?;
+        while let Some(row) = rows.next().map_err(StoreError::from)? {
+            let name: String = row.get(1).map_err(StoreError::from)?;
+            let name = BucketName::new(&name).ok_or(VaultError::Damaged)?;
+            let row = BucketRow {
+                id: BucketId(row.get(0).map_err(StoreError::from)?),
+                name,
+                level_id: LevelId(row.get(2).map_err(StoreError::from)?),
+                created_ms: row.get(3).map_err(StoreError::from)?,
+                level: OnceLock::new(),
+                is_hidden: Arc::default(),
+            };
+            buckets.insert(Arc::new(row));
+        }
+        Ok(buckets)
+    }
+
+    fn insert(&mut self, row: Arc<BucketRow>) {
+        self.by_id.insert(row.id, row.clone());
+        self.by_name.insert(row.name.clone(), row);
+    }
+
+    fn remove(&mut self, id: BucketId) -> Option<Arc<BucketRow>> {
+        let row = self.by_id.remove(&id)?;
+        self.by_name.remove(&row.name);
+        Some(row)
+    }
+}
+
+impl System {
+    pub(crate) fn bucket(&self, name: &BucketName) -> Option<Arc<BucketRow>> {
+        self.buckets.read().by_name.get(name).cloned()
+    }
+
+    /// The bucket of this id.
+    pub(crate) fn bucket_of_id(&self, id: BucketId) -> Option<Arc<BucketRow>> {
+        self.buckets.read().by_id.get(&id).cloned()
+    }
+
+    /// The bucket of this name, also if it is only being made.
+    pub(crate) fn bucket_or_doubt(&self, name: &BucketName) -> Option<Arc<BucketRow>> {
+        let buckets = self.buckets.read();
+        let being_made = || buckets.being_made.values().find(|row| row.name == *name);
+        buckets.by_name.get(name).or_else(being_made).cloned()
+    }
+
+    /// Whether it is not certain that a bucket is there.
+    pub(crate) fn is_in_doubt(&self, row: &BucketRow) -> bool {
+        let buckets = self.buckets.read();
+        let may_be_there =
+            buckets.by_id.contains_key(&row.id) || buckets.being_made.contains_key(&row.id);
+        may_be_there && row.is_hidden.load(Ordering::SeqCst)
+    }
+
+    /// Why a bucket that was looked up is out of use.
+    pub(crate) fn out_of_use(&self, row: &BucketRow) -> VaultError {
+        if self.buckets.read().by_id.contains_key(&row.id) {
+            VaultError::BucketInDoubt
+        } else {
+            VaultError::NoSuchBucket
+        }
+    }
+
+    /// All buckets by name, and those that are only being made.
+    pub(crate) fn buckets_and_doubts(&self) -> Vec<Arc<BucketRow>> {
+        let buckets = self.buckets.read();
+        let mut rows: Vec<_> = buckets.by_name.values().cloned().collect();
+        rows.extend(buckets.being_made.values().cloned());
+        rows
+    }
+
+    /// All buckets by name.
+    pub(crate) fn buckets(&self) -> Vec<Arc<BucketRow>> {
+        self.buckets.read().by_name.values().cloned().collect()
+    }
+
+    /// How many buckets there are.
+    pub(crate) fn bucket_count(&self) -> usize {
+        self.buckets.read().by_id.len()
+    }
+
+    /// Adds a bucket. One whose row is in doubt appears as soon as it is known to be there.
+    pub(crate) fn add_bucket(&self, row: BucketRow) -> Result<()> {
+        let row = Arc::new(row);
+        row.is_hidden.store(true, Ordering::SeqCst);
+        let params = (
+            row.id.0,
+            row.name.to_string(),
+            row.level_id.0,
+            row.created_ms,
+        );
+        let add = move |transaction: &Transaction<'_>| {
+            let sql = "INSERT INTO bucket(id, name, level_id, created_ms) VALUES(?, ?, ?, ?)";
+            transaction.execute(sql, params).map_err(StoreError::from)?;
+            Ok(())
+        };
+        let new = row.clone();
+        let appear = move |system: &Self, is_added: bool| {
+            system.buckets.write().being_made.remove(&row.id);
+            if is_added {
+                system.show(vec![row]);
+            }
+        };
+        let mut held = self.held();
+        self.buckets.write().being_made.insert(new.id, new);
+        held.change_then(add, Box::new(appear))
+    }
+
+    /// Removes a bucket's row. From then on its folder is to be removed once its key is gone, also
+    /// by the next start.
+    ///
+    /// From the beginning the bucket is out of use, and stays so while it is in doubt whether it is
+    /// removed. `kept` is called once it is certain that it is not.
+    pub(crate) fn remove_bucket(
+        &self,
+        row: &Arc<BucketRow>,
+        kept: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
+        row.is_hidden.store(true, Ordering::SeqCst);
+        let id = row.id.0;
+        let remove = move |transaction: &Transaction<'_>| {
+            let run = |sql| transaction.execute(sql, [id]).map_err(StoreError::from);
+            run("DELETE FROM bucket_grant WHERE bucket_id = ?")?;
+            run("INSERT OR IGNORE INTO doomed(bucket_id) VALUES(?)")?;
+            run("DELETE FROM bucket WHERE id = ?")?;
+            Ok(())
+        };
+        let row = row.clone();
+        let settle = move |system: &Self, is_removed: bool| {
+            if is_removed {
+                system.hide(&[row.id]);
+            } else {
+                kept();
+                row.is_hidden.store(false, Ordering::SeqCst);
+            }
+        };
+        self.held().change_then(remove, Box::new(settle))
+    }
+
+    /// Takes buckets out of sight, and returns them. Their rows stay until the erase is finished.
+    pub(crate) fn hide(&self, ids: &[BucketId]) -> Vec<Arc<BucketRow>> {
+        let mut buckets = self.buckets.write();
+        let hidden = ids.iter().filter_map(|id| buckets.remove(*id));
+        hidden
+            .inspect(|row| row.is_hidden.store(true, Ordering::SeqCst))
+            .collect()
+    }
+
+    /// Shows hidden buckets again.
+    pub(crate) fn show(&self, hidden: Vec<Arc<BucketRow>>) {
+        let mut buckets = self.buckets.write();
+        for row in hidden {
+            row.is_hidden.store(false, Ordering::SeqCst);
+            buckets.insert(row);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! What is stored: opening all of it, and copying it.
+
+pub mod backup;
+pub mod verify;

@@ -1,0 +1,112 @@
+//! `coffer backup`: has the running server copy its data folder.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use coffer_admin::{BackupReport, BackupRequest};
+use coffer_client::{AdminClient, ClientError, Lines};
+use http::Method;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::error::Error;
+use crate::output::printable::size;
+
+/// `coffer backup`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct BackupArgs {
+    /// Folder of this machine that the server writes to; the copy is in DIR/copy
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Report as JSON, an event a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Asks for it, and waits. Progress is drawn on standard error if that is a terminal.
+pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode, Error> {
+    let folder = std::path::absolute(&args.folder).map_err(|source| Error::System {
+        doing: "finding the folder",
+        source,
+    })?;
+    let Ok(folder) = folder.into_os_string().into_string() else {
+        return Err(Error::Option {
+            option: "DIR",
+            problem: "name a folder whose path is text".to_owned(),
+        });
+    };
+    let request = BackupRequest { folder };
+    let body = server
+        .open(Method::POST, "/v1/backup", Some(&request))
+        .await?;
+    // Draws on standard error, and only if that is a terminal.
+    let bar = match args.json {
+        true => ProgressBar::hidden(),
+        false => ProgressBar::new_spinner(),
+    };
+    let template = "{spinner} {human_pos} blobs, {msg}";
+    bar.set_style(ProgressStyle::with_template(template).expect("a template that parses"));
+    let mut lines = Lines::new(server, body);
+    while let Some((report, line)) = lines.next::<BackupReport>().await? {
+        if args.json {
+            print(&line)?;
+        }
+        match report {
+            BackupReport::Progress {
+                blob_count,
+                copied_bytes,
+                ..
+            } => {
+                bar.set_position(blob_count);
+                bar.set_message(format!("{} copied", size(copied_bytes)));
+            }
+            BackupReport::Failed { code, message } => {
+                bar.finish_and_clear();
+                return Err(ClientError::Refused { code, message }.into());
+            }
+            BackupReport::Done {
+                folder,
+                bucket_count,
+                blob_count,
+                copied_count,
+                copied_bytes,
+            } => {
+                bar.finish_and_clear();
+                if !args.json {
+                    let copied = size(copied_bytes);
+                    let told = format!(
+                        "{folder}: {bucket_count} buckets, {blob_count} blobs, {copied_count} of \
+                         them new ({copied})"
+                    );
+                    print(told.as_bytes())?;
+                }
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+    }
+    Err(server.misunderstood("ended before its report did").into())
+}
+
+fn print(line: &[u8]) -> Result<(), Error> {
+    let write = || {
+        let mut out = io::stdout().lock();
+        out.write_all(line)?;
+        out.write_all(b"\n")?;
+        out.flush()
+    };
+    write().map_err(|source| Error::System {
+        doing: "writing the report",
+        source,
+    })
+}
+
+const EXAMPLES: &str = "\
+The copy has all but root.key and credentials: keep root.key apart from it. What the copy before has
+is not copied again. Ends with 0 when the copy is complete, else 1, and the copy before stays.
+
+Examples:
+  coffer backup /mnt/backup
+  coffer backup /mnt/backup --data /srv/coffer --json
+  coffer verify --data /mnt/backup/copy --root-key file:/root/kept-apart/root.key";

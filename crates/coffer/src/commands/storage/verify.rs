@@ -1,0 +1,257 @@
+//! `coffer verify`: asks the running server to open all that is stored, or opens what is stored in
+//! a folder that none runs on, and reports.
+
+use clap::Args;
+use coffer_client::{AdminClient, ClientError, Lines};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use coffer_admin::{Report, VerifyRequest};
+use coffer_keys::SourceSpec;
+use coffer_vault::VerifyEvent;
+use coffer_vault::offline::Offline;
+use http::Method;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::error::Error;
+use crate::limits::OFFLINE_PROGRESS;
+use crate::output::printable::{printable, size};
+use crate::secrets::passphrase::PassphraseArgs;
+use crate::secrets::root_source::secrets_of;
+
+/// `coffer verify`.
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_EXAMPLES)]
+pub struct VerifyArgs {
+    /// Read at most this much a second, e.g. 100MB [default: as fast as it goes]
+    #[arg(long, value_name = "BYTES", value_parser = bytes_per_second)]
+    pub rate: Option<u64>,
+    /// Report as JSON, an event a line
+    #[arg(long)]
+    pub json: bool,
+    /// Where the root key is of a copy that does not record it, such as file:/PATH
+    #[arg(long, value_name = "SOURCE")]
+    pub root_key: Option<SourceSpec>,
+    /// Where the passphrase of the root key comes from, where no server runs.
+    #[command(flatten)]
+    pub passphrase: PassphraseArgs,
+}
+
+/// `100MB`, `1.5GiB`, `64k`, `1000000`, each with or without `/s`.
+fn bytes_per_second(text: &str) -> Result<u64, String> {
+    let advice = || "write a number of bytes a second such as 100MB, 1.5GiB or 500000".to_owned();
+    let text = text.trim();
+    let text = text.strip_suffix("/s").unwrap_or(text);
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.parse().map_err(|_| advice())?;
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(advice()),
+    };
+    let rate = number * factor;
+    // The cast is exact enough below 2^53, far above any disk.
+    if (1.0..9e15).contains(&rate) {
+        Ok(rate as u64)
+    } else {
+        Err(advice())
+    }
+}
+
+/// The exit code when something is damaged.
+const DAMAGED: u8 = 1;
+
+/// Verifies; damage is listed on standard output. Progress is drawn on standard error if that is a
+/// terminal.
+pub async fn verify(server: &AdminClient, args: &VerifyArgs) -> Result<ExitCode, Error> {
+    let request = VerifyRequest {
+        rate: args.rate,
+        commitments_only: false,
+    };
+    let mut console = Console::new(args.json);
+    let asked = server.open(Method::POST, "/v1/verify", Some(&request));
+    let body = match asked.await {
+        Err(ClientError::NoServer { data, .. }) if data.join("keystore").exists() => {
+            return verify_files(&data, args, console).await;
+        }
+        asked => asked?,
+    };
+    let mut lines = Lines::new(server, body);
+    while let Some((report, line)) = lines.next().await? {
+        let done = console
+            .show(&line, report)
+            .map_err(|source| Error::System {
+                doing: "writing the report",
+                source,
+            })?;
+        if let Some(damage_count) = done {
+            return Ok(exit_code(damage_count));
+        }
+    }
+    Err(server.misunderstood("ended before its report did").into())
+}
+
+fn exit_code(damage_count: u64) -> ExitCode {
+    match damage_count {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(DAMAGED),
+    }
+}
+
+/// Verifies a folder that no server runs on, with its root key.
+async fn verify_files(
+    data: &Path,
+    args: &VerifyArgs,
+    mut console: Console,
+) -> Result<ExitCode, Error> {
+    eprintln!("no server runs on {}: its files are read", data.display());
+    let source = args.root_key.as_ref();
+    let secrets = secrets_of(data, source, &args.passphrase)?;
+    let offline = Offline::open(data, source, &secrets)?;
+    let mut shown = Ok(None);
+    let mut told = Instant::now();
+    offline
+        .verify(|event| {
+            if matches!(event, VerifyEvent::Progress { .. }) {
+                if told.elapsed() < OFFLINE_PROGRESS {
+                    return;
+                }
+                told = Instant::now();
+            }
+            let report = Report::from(event);
+            let line = serde_json::to_vec(&report).unwrap_or_default();
+            if shown.is_ok() {
+                shown = console.show(&line, report);
+            }
+        })
+        .await;
+    let damage_count = shown.map_err(|source| Error::System {
+        doing: "writing the report",
+        source,
+    })?;
+    Ok(exit_code(damage_count.unwrap_or(1)))
+}
+
+/// Where the report goes.
+struct Console {
+    json: bool,
+    bar: ProgressBar,
+}
+
+impl Console {
+    fn new(json: bool) -> Self {
+        // Draws on standard error, and only if that is a terminal.
+        let bar = if json {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new(0)
+        };
+        let template = "{bar:32} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left{msg}";
+        bar.set_style(ProgressStyle::with_template(template).expect("a template that parses"));
+        Self { json, bar }
+    }
+
+    /// Shows a line of the report; gives the count of damage when it was the last.
+    fn show(&mut self, line: &[u8], report: Report) -> io::Result<Option<u64>> {
+        if self.json {
+            let mut out = io::stdout().lock();
+            out.write_all(line)?;
+            out.write_all(b"\n")?;
+            out.flush()?;
+        }
+        match report {
+            Report::Progress {
+                checked_bytes,
+                total_bytes,
+                ..
+            } => {
+                self.bar.set_length(total_bytes.max(checked_bytes));
+                self.bar.set_position(checked_bytes);
+                Ok(None)
+            }
+            Report::Damage { bucket, name, what } if !self.json => {
+                self.bar.set_message(", DAMAGE FOUND");
+                let place = match (bucket, name) {
+                    (Some(bucket), Some(name)) => format!("{bucket}/{}: ", printable(&name)),
+                    (Some(bucket), None) => format!("{bucket}: "),
+                    (None, _) => String::new(),
+                };
+                self.bar
+                    .suspend(|| writeln!(io::stdout(), "damaged: {place}{what}"))?;
+                Ok(None)
+            }
+            Report::Damage { .. } => Ok(None),
+            Report::Done {
+                checked_count,
+                checked_bytes,
+                damage_count,
+            } => {
+                self.bar.finish_and_clear();
+                if !self.json {
+                    let checked =
+                        format!("checked {checked_count} objects, {}", size(checked_bytes));
+                    let result = match damage_count {
+                        0 => "all sound".to_owned(),
+                        count => format!("{count} DAMAGED"),
+                    };
+                    writeln!(io::stdout(), "{checked}: {result}")?;
+                }
+                Ok(Some(damage_count))
+            }
+        }
+    }
+}
+
+const VERIFY_EXAMPLES: &str = "\
+Where no server runs, the files are read with the root key: those of a copy, for example.
+Ends with 0 when all is sound, 1 when something is damaged, 2 when it could not look.
+
+Examples:
+  coffer verify
+  coffer verify --data /srv/coffer --rate 100MB
+  coffer verify --json > report.ndjson
+  coffer verify --data /mnt/backup/copy --root-key file:/root/kept-apart/root.key";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates() {
+        for (text, rate) in [
+            ("100MB", 100_000_000),
+            ("100MB/s", 100_000_000),
+            ("1.5GiB", 3 * 512 * 1024 * 1024),
+            ("64k", 64_000),
+            ("1", 1),
+            ("2 mib", 2 * 1024 * 1024),
+        ] {
+            assert_eq!(bytes_per_second(text), Ok(rate), "{text}");
+        }
+        for text in [
+            "",
+            "MB",
+            "0",
+            "-1",
+            "1e9",
+            "10XB",
+            "nan",
+            "inf",
+            "0.1",
+            "99999999999GB",
+            "1.2.3",
+        ] {
+            assert!(bytes_per_second(text).is_err(), "{text}");
+        }
+    }
+}
