@@ -78,11 +78,31 @@ pub(crate) fn counts(path: &[u8]) -> bool {
 }
 
 /// The order of changes, held while one is made and recorded.
+///
+/// The tape is locked meanwhile, so that the test can kill the server between two of them: a change
+/// that is not on the tape is none that a power cut could have left.
 pub(crate) struct Turn(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 /// Waits for a turn.
 pub(crate) fn turn() -> Turn {
-    Turn(ORDER.lock().unwrap_or_else(PoisonError::into_inner))
+    let turn = Turn(ORDER.lock().unwrap_or_else(PoisonError::into_inner));
+    lock(libc::LOCK_EX);
+    turn
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        lock(libc::LOCK_UN);
+    }
+}
+
+/// Locks the tape, or gives it up.
+fn lock(how: i32) {
+    let tape = TAPE.load(Ordering::Acquire);
+    let interrupted = -i64::from(libc::EINTR);
+    if tape >= 0 {
+        while call(libc::SYS_flock, &[tape.into(), how.into(), 0, 0, 0, 0]) == interrupted {}
+    }
 }
 
 /// A record; what is not named is empty.

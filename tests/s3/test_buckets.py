@@ -1,5 +1,7 @@
 """Buckets: made, found, listed, removed."""
 
+import threading
+
 import pytest
 
 from harness.clients import refused, s3_client
@@ -64,6 +66,35 @@ def test_a_bucket_made_anew_is_empty(s3):
     with refused("NoSuchTagSet", 404):
         s3.get_bucket_tagging(Bucket="anew")
     s3.delete_bucket(Bucket="anew")
+
+
+def test_buckets_that_come_and_go_meanwhile(s3, server):
+    """A bucket that is just being made or removed is there, or is not: nothing else is said."""
+    stop, problems = threading.Event(), []
+
+    def look():
+        mine = s3_client(server)
+        while not stop.is_set():
+            try:
+                for bucket in mine.list_buckets()["Buckets"]:
+                    mine.list_objects_v2(Bucket=bucket["Name"])
+            except mine.exceptions.NoSuchBucket:
+                pass
+            except Exception as error:
+                problems.append(error)
+
+    threads = [threading.Thread(target=look) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(40):
+            s3.create_bucket(Bucket="comes-and-goes")
+            s3.delete_bucket(Bucket="comes-and-goes")
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert problems == []
 
 
 def test_nothing_of_a_removed_bucket_stays_on_disk(own_server):

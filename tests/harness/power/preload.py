@@ -1,5 +1,6 @@
 """A server that runs with the recorder, or without it."""
 
+import contextlib
 import os
 import re
 import signal
@@ -109,8 +110,10 @@ class Running:
         process, self.process = self.process, None
         if process is None:
             return None
-        process.send_signal(number)
-        code = process.wait(30)
+        is_killed = self.marks and number == signal.SIGKILL
+        with self.marks.between_changes() if is_killed else contextlib.nullcontext():
+            process.send_signal(number)
+            code = process.wait(30)
         process.stdout.close()
         return code
 

@@ -1,5 +1,7 @@
 """The tape: every change of the server's files in its order, with the test's marks between."""
 
+import contextlib
+import fcntl
 import os
 import struct
 from typing import NamedTuple
@@ -62,6 +64,15 @@ class Marks:
         body = HEAD.pack(what, 0, number, len(path)) + path
         body += struct.pack("<H", len(more)) + more
         os.write(self.file, struct.pack("<I", len(body)) + body)
+
+    @contextlib.contextmanager
+    def between_changes(self):
+        """No change is made meanwhile, and all that were made are on the tape."""
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self.file, fcntl.LOCK_UN)
 
     def close(self):
         os.close(self.file)

@@ -102,35 +102,44 @@ impl System {
         self.buckets.read().by_id.get(&id).cloned()
     }
 
-    /// The bucket of this name, also if it is only being made.
-    pub(crate) fn bucket_or_doubt(&self, name: &BucketName) -> Option<Arc<BucketRow>> {
-        let buckets = self.buckets.read();
-        let being_made = || buckets.being_made.values().find(|row| row.name == *name);
-        buckets.by_name.get(name).or_else(being_made).cloned()
+    /// Whether a commit is in doubt: then, so may be what is out of use.
+    fn has_doubt(&self) -> bool {
+        self.is_in_doubt.load(Ordering::SeqCst)
     }
 
-    /// Whether it is not certain that a bucket is there.
+    /// The bucket of this name, also if it is in doubt whether it was made.
+    pub(crate) fn bucket_or_doubt(&self, name: &BucketName) -> Option<Arc<BucketRow>> {
+        let buckets = self.buckets.read();
+        let mut being_made = buckets.being_made.values();
+        let may_be_made = || being_made.find(|row| row.name == *name && self.has_doubt());
+        buckets.by_name.get(name).or_else(may_be_made).cloned()
+    }
+
+    /// Whether it is not certain that a bucket is there. One that is just being made is not there
+    /// yet, and one that is just being removed still is.
     pub(crate) fn is_in_doubt(&self, row: &BucketRow) -> bool {
         let buckets = self.buckets.read();
         let may_be_there =
             buckets.by_id.contains_key(&row.id) || buckets.being_made.contains_key(&row.id);
-        may_be_there && row.is_hidden.load(Ordering::SeqCst)
+        may_be_there && row.is_hidden.load(Ordering::SeqCst) && self.has_doubt()
     }
 
     /// Why a bucket that was looked up is out of use.
     pub(crate) fn out_of_use(&self, row: &BucketRow) -> VaultError {
-        if self.buckets.read().by_id.contains_key(&row.id) {
+        if self.has_doubt() && self.buckets.read().by_id.contains_key(&row.id) {
             VaultError::BucketInDoubt
         } else {
             VaultError::NoSuchBucket
         }
     }
 
-    /// All buckets by name, and those that are only being made.
+    /// All buckets by name, and those of which it is in doubt whether they were made.
     pub(crate) fn buckets_and_doubts(&self) -> Vec<Arc<BucketRow>> {
         let buckets = self.buckets.read();
         let mut rows: Vec<_> = buckets.by_name.values().cloned().collect();
-        rows.extend(buckets.being_made.values().cloned());
+        if self.has_doubt() {
+            rows.extend(buckets.being_made.values().cloned());
+        }
         rows
     }
 

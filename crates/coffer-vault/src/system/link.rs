@@ -10,6 +10,7 @@
 //! and whatever does not need that page works.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use coffer_seal::SecretKey;
 use coffer_store::{Database, StoreError};
@@ -173,6 +174,7 @@ impl Link {
         let has_happened = found == wanted;
         if let Some(doubt) = self.doubt.take() {
             (doubt.outcome)(system, has_happened);
+            system.is_in_doubt.store(false, Ordering::SeqCst);
         }
         tracing::warn!(
             has_happened,
@@ -230,6 +232,7 @@ impl Link {
         self.is_log_durable = false;
         // Without a number it stays in doubt: no commit has this one.
         let number = next.unwrap_or(i64::MAX);
+        system.is_in_doubt.store(true, Ordering::SeqCst);
         self.doubt = Some(Doubt { number, outcome });
         match self.settle(system)? {
             Some(true) => Ok(value),

@@ -2,6 +2,7 @@
 //! change is committed before it shows there.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use coffer_seal::SecretKey;
 use coffer_store::{Database, LOG_DAMAGED, StoreError};
@@ -88,6 +89,8 @@ CREATE TABLE receipt(
 /// The system database and what it holds.
 pub(crate) struct System {
     link: Mutex<Link>,
+    /// Whether a commit failed of which it is not known whether it stands.
+    is_in_doubt: AtomicBool,
     buckets: RwLock<Buckets>,
     subjects: RwLock<Subjects>,
 }
@@ -121,6 +124,7 @@ impl System {
     fn unread(path: &Path, key: &SecretKey, access: Access) -> Self {
         Self {
             link: Mutex::new(Link::new(path, key, access)),
+            is_in_doubt: AtomicBool::new(false),
             buckets: RwLock::default(),
             subjects: RwLock::default(),
         }
