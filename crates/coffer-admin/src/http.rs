@@ -5,4 +5,6 @@ pub(crate) mod refusal;
 
 pub(crate) mod strict_json;
 
+pub(crate) mod json_lines;
+
 pub(crate) mod caller;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use http::Uri;
-use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, kx_group};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
@@ -102,6 +102,15 @@ fn bare(host: &str) -> &str {
     host.trim_matches(['[', ']'])
 }
 
+/// How keys are exchanged, as clients and servers of this house prefer it: in one order, so that a
+/// server need not ask for another share.
+pub static KEY_EXCHANGES: [&dyn SupportedKxGroup; 4] = [
+    kx_group::X25519MLKEM768,
+    kx_group::X25519,
+    kx_group::SECP256R1,
+    kx_group::SECP384R1,
+];
+
 /// Makes TLS connections to servers that an authority vouches for: the one in this file, or those
 /// that the system trusts.
 ///
@@ -121,14 +130,8 @@ pub fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
     if usable == 0 {
         return Err(unusable("it holds no certificate".to_owned()));
     }
-    // As servers prefer it, so that they need not ask for another share.
     let provider = CryptoProvider {
-        kx_groups: vec![
-            kx_group::X25519MLKEM768,
-            kx_group::X25519,
-            kx_group::SECP256R1,
-            kx_group::SECP384R1,
-        ],
+        kx_groups: KEY_EXCHANGES.to_vec(),
         ..aws_lc_rs::default_provider()
     };
     let config = ClientConfig::builder_with_provider(Arc::new(provider))

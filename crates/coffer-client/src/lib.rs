@@ -29,6 +29,6 @@ mod s3;
 pub use crate::administration::{AdminClient, segment};
 pub use crate::credentials::Credentials;
 pub use crate::error::ClientError;
-pub use crate::https::{HttpsServer, connector};
+pub use crate::https::{HttpsServer, KEY_EXCHANGES, connector};
 pub use crate::lines::Lines;
 pub use crate::s3::{S3Answer, S3Client};

@@ -2,6 +2,7 @@
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::constant_time;
+use aws_lc_rs::error::Unspecified;
 use zeroize::Zeroizing;
 
 use crate::context::Context;
@@ -70,46 +71,52 @@ impl MessageKey {
     }
 
     /// Seals one chunk in one pass from `plaintext` into `out`, which is a tag longer. Whoever
-    /// calls makes sure that no index is used twice. `false`: the cipher failed.
-    pub(crate) fn seal_chunk(&self, index: u64, plaintext: &[u8], out: &mut [u8]) -> bool {
+    /// calls makes sure that no index is used twice.
+    pub(crate) fn seal_chunk(
+        &self,
+        index: u64,
+        plaintext: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unspecified> {
         let (ciphertext, tag) = out.split_at_mut(plaintext.len());
-        self.cipher
-            .seal_out_of_place_scatter(
-                self.nonce(index),
-                Aad::empty(),
-                plaintext,
-                ciphertext,
-                &[],
-                tag,
-            )
-            .is_ok()
+        self.cipher.seal_out_of_place_scatter(
+            self.nonce(index),
+            Aad::empty(),
+            plaintext,
+            ciphertext,
+            &[],
+            tag,
+        )
     }
 
     /// Seals one chunk where it lies: `chunk` begins with the plaintext and ends with room for a
     /// tag. Otherwise as [`seal_chunk`](Self::seal_chunk).
-    pub(crate) fn seal_chunk_in_place(&self, index: u64, chunk: &mut [u8]) -> bool {
+    pub(crate) fn seal_chunk_in_place(
+        &self,
+        index: u64,
+        chunk: &mut [u8],
+    ) -> Result<(), Unspecified> {
         let (text, room) = chunk.split_at_mut(chunk.len() - TAG_BYTES);
-        let sealed = self
+        let tag = self
             .cipher
-            .seal_in_place_separate_tag(self.nonce(index), Aad::empty(), text);
-        match sealed {
-            Ok(tag) => {
-                room.copy_from_slice(tag.as_ref());
-                true
-            }
-            Err(_) => false,
-        }
+            .seal_in_place_separate_tag(self.nonce(index), Aad::empty(), text)?;
+        room.copy_from_slice(tag.as_ref());
+        Ok(())
     }
 
     /// Opens one chunk in one pass from `sealed` (ciphertext and tag) into `out`, which is a tag
-    /// shorter. `false`: it did not verify, and `out` is all zeros.
-    pub(crate) fn open_chunk(&self, index: u64, sealed: &[u8], out: &mut [u8]) -> bool {
+    /// shorter. Where it does not verify, `out` is all zeros.
+    pub(crate) fn open_chunk(
+        &self,
+        index: u64,
+        sealed: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Unspecified> {
         let (ciphertext, tag) = sealed.split_at(sealed.len() - TAG_BYTES);
-        let opened = self
-            .cipher
-            .open_separate_gather(self.nonce(index), Aad::empty(), ciphertext, tag, out)
-            .is_ok();
-        if !opened {
+        let opened =
+            self.cipher
+                .open_separate_gather(self.nonce(index), Aad::empty(), ciphertext, tag, out);
+        if opened.is_err() {
             // The cipher decrypts while it authenticates, and promises nothing about what it leaves
             // behind when the tag is wrong.
             out.fill(0);

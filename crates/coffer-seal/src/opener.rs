@@ -109,11 +109,10 @@ impl Opener {
             chunk_bytes,
             out_bytes,
         })?;
-        if self.key.open_chunk(index, sealed, out) {
-            Ok(chunk_bytes)
-        } else {
-            Err(OpenError::Chunk { index })
-        }
+        let opened = self.key.open_chunk(index, sealed, out);
+        opened
+            .map(|()| chunk_bytes)
+            .map_err(|_| OpenError::Chunk { index })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use aws_lc_rs::error::Unspecified;
+
 use crate::context::Context;
 use crate::error::SealError;
 use crate::limits::{CHUNK_BYTES, CHUNK_COUNT_MAX, HEADER_BYTES, SALT_BYTES, TAG_BYTES};
@@ -130,11 +132,8 @@ impl Sealer {
     }
 }
 
-fn sealed(is_sealed: bool) -> Result<(), SealError> {
-    match is_sealed {
-        true => Ok(()),
-        false => Err(SealError::Cipher),
-    }
+fn sealed(done: Result<(), Unspecified>) -> Result<(), SealError> {
+    done.map_err(|_| SealError::Cipher)
 }
 
 fn check_full(plaintext_bytes: usize) -> Result<(), SealError> {

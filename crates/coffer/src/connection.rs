@@ -12,6 +12,8 @@
 //!
 //! What is answered on a connection is decided in [`crate::serve`].
 
+mod forward_writes;
+
 pub mod minimum_rate;
 
 pub mod activity;

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
+use axum::response::Response;
 use coffer_audit::{Hash, Outcome, Record, Recorded};
 use coffer_vault::{Actor, AuditFilter, AuditItem, AuditQuery, check_act};
 use futures::StreamExt;
 use http::StatusCode;
-use http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -21,6 +18,7 @@ use crate::admin::Admin;
 use crate::api::approvals::ApprovalAnswer;
 use crate::api::subjects::moment;
 use crate::http::caller::{Caller, InQuery, Input};
+use crate::http::json_lines::json_lines;
 use crate::http::refusal::Refusal;
 
 /// Which records.
@@ -307,29 +305,24 @@ async fn lines(
     let items = admin.vault.audit_records(actor, query).await?;
     // A server that stops does not wait for those who follow.
     let status = admin.status.clone();
-    let lines = items
+    let records = items
         .take_while(move |item| {
             let goes_on = status.is_ready() || !matches!(item, AuditItem::Idle);
             std::future::ready(goes_on)
         })
-        .filter_map(|item| std::future::ready(line(item)));
-    let headers = [(CONTENT_TYPE, "application/x-ndjson")];
-    Ok((headers, Body::from_stream(lines)).into_response())
+        .filter_map(|item| std::future::ready(told(item)));
+    Ok(json_lines(records))
 }
 
-fn line(item: AuditItem) -> Option<Result<Bytes, serde_json::Error>> {
-    let record = match item {
-        AuditItem::Record(record) => AuditRecord::from(*record),
-        AuditItem::Unreadable(what) => AuditRecord {
+fn told(item: AuditItem) -> Option<AuditRecord> {
+    match item {
+        AuditItem::Record(record) => Some(AuditRecord::from(*record)),
+        AuditItem::Unreadable(what) => Some(AuditRecord {
             unreadable: Some(what),
             ..AuditRecord::default()
-        },
-        AuditItem::Idle => return None,
-    };
-    Some(serde_json::to_vec(&record).map(|mut line| {
-        line.push(b'\n');
-        line.into()
-    }))
+        }),
+        AuditItem::Idle => None,
+    }
 }
 
 /// Verify the audit log

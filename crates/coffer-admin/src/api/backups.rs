@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
+use axum::response::Response;
 use coffer_vault::{BackupCounts, BackupEvent};
 use futures::StreamExt;
-use http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -16,6 +13,7 @@ use utoipa_axum::routes;
 
 use crate::admin::Admin;
 use crate::http::caller::{Caller, Input};
+use crate::http::json_lines::json_lines;
 use crate::http::refusal::Refusal;
 
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
@@ -116,11 +114,5 @@ async fn back_up(
 ) -> Result<Response, Refusal> {
     let folder = PathBuf::from(request.folder);
     let events = admin.vault.back_up(&actor, &folder).await?;
-    let lines = events.map(|event| {
-        let mut line = serde_json::to_vec(&BackupReport::from(event))?;
-        line.push(b'\n');
-        Ok::<_, serde_json::Error>(Bytes::from(line))
-    });
-    let headers = [(CONTENT_TYPE, "application/x-ndjson")];
-    Ok((headers, Body::from_stream(lines)).into_response())
+    Ok(json_lines(events.map(BackupReport::from)))
 }

@@ -1,23 +1,17 @@
 //! `/v1/verify`: a walk over all that is stored, reported as it goes.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use axum::body::Body;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use coffer_vault::{VerifyDepth, VerifyEvent};
-use futures::Stream;
+use axum::response::Response;
+use coffer_vault::VerifyDepth;
+use futures::StreamExt;
 use http::StatusCode;
-use http::header::CONTENT_TYPE;
-use tokio::sync::OwnedSemaphorePermit;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
 use crate::api::verify_report::{Report, VerifyRequest};
 use crate::http::caller::{Caller, Input};
+use crate::http::json_lines::json_lines;
 use crate::http::refusal::Refusal;
 use crate::limits::RATE_MAX;
 
@@ -63,30 +57,10 @@ async fn verify(
     } else {
         VerifyDepth::Everything
     };
-    let lines = Lines {
-        events: Box::pin(admin.vault.verify(&actor, depth, request.rate).await?),
-        _turn: turn,
-    };
-    let headers = [(CONTENT_TYPE, "application/x-ndjson")];
-    Ok((headers, Body::from_stream(lines)).into_response())
-}
-
-/// Events as lines of JSON. The verification ends when this is dropped.
-struct Lines<S> {
-    events: Pin<Box<S>>,
-    _turn: OwnedSemaphorePermit,
-}
-
-impl<S: Stream<Item = VerifyEvent>> Stream for Lines<S> {
-    type Item = Result<Bytes, serde_json::Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.events.as_mut().poll_next(cx).map(|event| {
-            event.map(|event| {
-                let mut line = serde_json::to_vec(&Report::from(event))?;
-                line.push(b'\n');
-                Ok(line.into())
-            })
-        })
-    }
+    let events = admin.vault.verify(&actor, depth, request.rate).await?;
+    Ok(json_lines(events.map(move |event| {
+        // The next one may begin when this answer has ended.
+        let _ = &turn;
+        Report::from(event)
+    })))
 }

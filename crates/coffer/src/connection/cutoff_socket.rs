@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use coffer_vault::ConnectionCutoff;
 use hyper::service::Service;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::futures::TaskLocalFuture;
+
+use crate::connection::forward_writes::forward_writes;
 
 /// A socket on a cutoff. Once that was cut, closing it throws away what waits to be sent, also
 /// what the kernel holds, and resets the connection.
@@ -45,35 +47,7 @@ impl AsyncRead for CutoffSocket {
     }
 }
 
-impl AsyncWrite for CutoffSocket {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().tcp).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().tcp).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().tcp).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().tcp).poll_shutdown(cx)
-    }
-}
+forward_writes!(impl[] CutoffSocket, tcp);
 
 /// A service whose requests are served on a connection's cutoff.
 #[derive(Debug)]

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use coffer_client::KEY_EXCHANGES;
 use parking_lot::RwLock;
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
+use rustls::crypto::aws_lc_rs::{self, cipher_suite};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{ServerConfig, version};
@@ -125,12 +126,7 @@ fn provider() -> CryptoProvider {
             cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
             cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
         ],
-        kx_groups: vec![
-            kx_group::X25519MLKEM768,
-            kx_group::X25519,
-            kx_group::SECP256R1,
-            kx_group::SECP384R1,
-        ],
+        kx_groups: KEY_EXCHANGES.to_vec(),
         ..aws_lc_rs::default_provider()
     }
 }
