@@ -66,7 +66,7 @@ def commands(server, tmp_path):
 def guarded(own_server):
     """A server with a level of two people, and two custodians."""
     server = own_server().start()
-    run(server, "level", "create", "guarded", "--rank", "0", "--approvals", "2")
+    run(server, "level", "create", "guarded", "--rank", "0", "--same-label", "--approvals", "2")
     for name in ("kept", "doomed"):
         run(server, "bucket", "create", name, "--level", "guarded")
     s3_client(server).put_object(Bucket="kept", Key="object", Body=b"stays")
@@ -162,7 +162,7 @@ def test_without_such_a_level_one_is_enough(own_server):
 def test_an_import_over_a_level_that_is_here_is_refused(own_server, tmp_path):
     """Whoever asks: so it takes no approval, and takes nothing away."""
     server = own_server().start()
-    run(server, "level", "create", "guarded", "--rank", "0")
+    run(server, "level", "create", "guarded", "--rank", "0", "--same-label")
     identity = tmp_path / "identity"
     identity.write_text(
         "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX\n"

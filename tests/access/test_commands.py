@@ -145,6 +145,15 @@ def test_tables(server):
     assert "LEVEL" in run(server, "bucket", "list")
 
 
+def test_a_label_of_another_level_is_said_twice(server):
+    run(server, "level", "create", "one", "--rank", "5", "--categories", "c5")
+    again = ["level", "create", "other", "--rank", "5", "--categories", "c5"]
+    assert "level one has the label s5:c5 already" in refused(server, *again)
+    assert "other" not in run(server, "level", "list")
+    assert ask(server, *again, "--same-label")["label"] == "s5:c5"
+    run(server, "level", "create", "apart", "--rank", "5", "--categories", "c6")
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -152,6 +161,7 @@ def test_tables(server):
         (["level", "create", "Bad", "--rank", "1"], "a level's name"),
         (["level", "create", "x", "--rank", "1", "--approvals", "0"], "approvals"),
         (["level", "create", "x", "--rank", "1", "--categories", "c1024"], "c0 to c1023"),
+        (["level", "create", "x", "--rank", "0"], "level default has the label s0 already"),
         (["level", "show", "../../etc"], "no level"),
         (["bucket", "create", "Bad"], "bucket's name"),
         (["bucket", "create", "good", "--level", "nowhere"], "no level"),

@@ -41,7 +41,9 @@ OPERATIONS = {
     "move_keystore": ({CUSTODIAN}, {}, {"to": "file"}),
     "rotate_root": ({CUSTODIAN}, {}, None),
     "list_levels": (ANYBODY, {}, None),
-    "create_level": ({CUSTODIAN}, {}, {"name": "level-of-{role}", "rank": 1}),
+    "create_level": (
+        {CUSTODIAN}, {}, {"name": "level-of-{role}", "rank": 1, "same_label": True},
+    ),
     "show_level": (ANYBODY, {"name": "default"}, None),
     "erase_level": ({CUSTODIAN}, {"name": "doomed-for-{role}"}, None),
     "export_level": ({CUSTODIAN}, {"name": "default"}, {"recipients": [RECIPIENT]}),
@@ -132,7 +134,7 @@ def credentials(server):
     run(server, "bucket", "create", "kept")
     made = {}
     for role in ROLES:
-        run(server, "level", "create", f"doomed-for-{role}", "--rank", "0")
+        run(server, "level", "create", f"doomed-for-{role}", "--rank", "0", "--same-label")
         for kind in ("empty", "doomed"):
             run(server, "bucket", "create", f"{kind}-for-{role}")
         make_subject(server, f"victim-of-{role}", "default")

@@ -290,7 +290,7 @@ def test_a_full_disk_refuses_acts_and_still_gives_out_data(log_of_acts, tmp_path
 
 
 def test_reads_and_writes_of_a_watched_level_are_recorded(server):
-    ask(server, "level", "create", "watched", "--rank", 0, "--audit-data")
+    ask(server, "level", "create", "watched", "--rank", 0, "--same-label", "--audit-data")
     ask(server, "bucket", "create", "watched", "--level", "watched")
     ask(server, "bucket", "create", "free")
     s3 = s3_client(server)

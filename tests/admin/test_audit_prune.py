@@ -34,7 +34,7 @@ def test_nothing_young_is_pruned(own_server):
 
 def test_custodians_approve_what_an_auditor_asks_for(own_server):
     server = own_server().start()
-    run(server, "level", "create", "guarded", "--rank", "0", "--approvals", "2")
+    run(server, "level", "create", "guarded", "--rank", "0", "--same-label", "--approvals", "2")
     grace = make_subject(server, "grace", "default", "--roles", "key-custodian")
     prune = ("--data", server.data, "audit", "prune", "--before", "2026-01-01", "--json")
     first, again = coffer(*prune), coffer(*prune)

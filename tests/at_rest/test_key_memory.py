@@ -64,7 +64,7 @@ def test_erased_keys_are_nowhere(own_server):
     """Not in locked memory either: they are zeroized before the erase is acknowledged."""
     server = own_server().start()
     use(server)
-    run(server, "level", "create", "doomed", "--rank", "0")
+    run(server, "level", "create", "doomed", "--rank", "0", "--same-label")
     run(server, "bucket", "create", "three", "--level", "doomed")
     s3 = s3_client(server)
     for name, body in (("small", SMALL), ("large", LARGE)):

@@ -130,7 +130,7 @@ def under_way(server, bucket):
 @pytest.mark.parametrize("kind", ["level", "bucket"])
 def test_nothing_erased_is_left_in_memory(own_server, kind):
     server = own_server().start()
-    ask(server, "level", "create", "doomed", "--rank", "0")
+    ask(server, "level", "create", "doomed", "--rank", "0", "--same-label")
     ask(server, "bucket", "create", "doomed-bucket", "--level", "doomed")
     with contextlib.ExitStack() as open_until_the_end:
         connections, threads = [], []

@@ -161,7 +161,7 @@ def test_a_backup_is_an_export_of_every_level(server, tmp_path):
 
 
 def test_a_backup_takes_as_many_custodians_as_any_level(server, tmp_path):
-    run(server, "level", "create", "guarded", "--rank", "0", "--approvals", "2")
+    run(server, "level", "create", "guarded", "--rank", "0", "--same-label", "--approvals", "2")
     ada, grace = (subject(server, name, roles=("key-custodian",)) for name in ("ada", "grace"))
     out = tmp_path / "root-key.age"
     wanted = ("keystore", "backup", "--recipient", age.RECIPIENT, "--output", out)

@@ -65,7 +65,7 @@ def two_custodians(server):
 
 def test_a_level_of_two_custodians_is_erased_by_two(running):
     server, s3 = running
-    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "2")
+    ask(server, "level", "create", "secret", "--rank", "0", "--same-label", "--approvals", "2")
     ask(server, "bucket", "create", "of-secret", "--level", "secret")
     s3.put_object(Bucket="of-secret", Key="object", Body=b"goes")
     ada, grace = two_custodians(server)
@@ -104,7 +104,7 @@ def commands_of(server, credentials):
 def test_what_waits_is_no_success_and_no_file(running):
     """A script that keeps what it gets can't take a request for a receipt or for a backup."""
     server, _ = running
-    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "3")
+    ask(server, "level", "create", "secret", "--rank", "0", "--same-label", "--approvals", "3")
     ask(server, "bucket", "create", "of-secret", "--level", "secret")
     ada, grace = map(lambda who: commands_of(server, who), two_custodians(server))
     for words, wants in [
@@ -124,7 +124,7 @@ def test_what_waits_is_no_success_and_no_file(running):
 
 def test_approving_an_erase_asks_for_the_name(running):
     server, _ = running
-    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "2")
+    ask(server, "level", "create", "secret", "--rank", "0", "--same-label", "--approvals", "2")
     ask(server, "bucket", "create", "of-secret", "--level", "secret")
     ada, grace = map(lambda who: commands_of(server, who), two_custodians(server))
     for what, name in [("bucket", "of-secret"), ("level", "secret")]:
@@ -144,7 +144,7 @@ def test_an_export_that_can_t_be_kept_is_not_made(running, tmp_path):
     """Nothing is counted, no approval is used up, and no file is touched."""
     server, _ = running
     out = tmp_path / "secret.age"
-    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "2")
+    ask(server, "level", "create", "secret", "--rank", "0", "--same-label", "--approvals", "2")
     ada, grace = map(lambda who: commands_of(server, who), two_custodians(server))
     export = ("key", "export", "secret", "--to", recipient())
     asked = ada(*export, "--out", out, "--json")
@@ -175,7 +175,7 @@ def test_an_export_that_can_t_be_kept_is_not_made(running, tmp_path):
 
 def test_exports_of_such_a_level_take_two_as_well(running, tmp_path):
     server, _ = running
-    ask(server, "level", "create", "secret", "--rank", "0", "--approvals", "2")
+    ask(server, "level", "create", "secret", "--rank", "0", "--same-label", "--approvals", "2")
     ada, grace = two_custodians(server)
     out = tmp_path / "secret.age"
     export = ("key", "export", "secret", "--to", recipient(), "--out", out)
@@ -190,7 +190,7 @@ def test_exports_of_such_a_level_take_two_as_well(running, tmp_path):
 def test_a_level_moves_to_another_server_with_its_bucket(own_server, tmp_path):
     here, there = own_server("here").start(), own_server("there").start()
     s3 = s3_client(here)
-    ask(here, "level", "create", "moving", "--rank", "0")
+    ask(here, "level", "create", "moving", "--rank", "0", "--same-label")
     ask(here, "bucket", "create", "of-moving", "--level", "moving")
     body = content(300_000, "moving")
     s3.put_object(Bucket="of-moving", Key="large", Body=body)
@@ -217,7 +217,7 @@ def test_a_level_moves_to_another_server_with_its_bucket(own_server, tmp_path):
 
 def test_a_level_that_is_never_exported_is_not(running):
     server, _ = running
-    ask(server, "level", "create", "fixed", "--rank", "0", "--no-export")
+    ask(server, "level", "create", "fixed", "--rank", "0", "--same-label", "--no-export")
     done = coffer("--data", server.data, "key", "export", "fixed", "--to", recipient())
     assert done.returncode != 0 and b"fixed" in done.stderr and done.stdout == b""
 
@@ -313,7 +313,7 @@ def test_with_a_token_a_copy_from_before_the_erase_opens_no_more(
 ):
     server = own_server(arguments=["--root-key", token_with_pin]).start()
     s3 = s3_client(server)
-    ask(server, "level", "create", "secret", "--rank", "0")
+    ask(server, "level", "create", "secret", "--rank", "0", "--same-label")
     ask(server, "bucket", "create", "of-secret", "--level", "secret")
     s3.create_bucket(Bucket="kept")
     for bucket in ("of-secret", "kept"):

@@ -29,7 +29,7 @@ SLOT = 4 << 20
 
 
 def level_with_bucket(server, s3, level, bucket):
-    ask(server, "level", "create", level, "--rank", "0")
+    ask(server, "level", "create", level, "--rank", "0", "--same-label")
     ask(server, "bucket", "create", bucket, "--level", level)
     return s3
 
@@ -143,7 +143,7 @@ def test_erasing_asks_for_the_name(server, s3, kind):
 def test_of_erases_at_once_one_is_done_and_its_receipt_is_true(server, kind):
     """The others found it gone: a receipt of theirs would say that nothing was there."""
     name = f"raced-{kind}"
-    ask(server, "level", "create", name, "--rank", "0")
+    ask(server, "level", "create", name, "--rank", "0", "--same-label")
     ask(server, "bucket", "create", name, "--level", name)
     client = s3_client(server)
     for number in range(5):

@@ -27,4 +27,4 @@ def eventually(found, seconds=5):
 
 
 def make_level(server, name, code=0):
-    return ask(server, "level", "create", name, "--rank", 2, "--json", code=code)
+    return ask(server, "level", "create", name, "--rank", 2, "--same-label", "--json", code=code)

@@ -196,7 +196,7 @@ def test_disabled_access_keys_stay_so_under_the_newer_keystore(filled, own_serve
 
 def test_an_erase_meanwhile_and_after(filled, own_server, tmp_path):
     server, folder = filled, tmp_path / "backup"
-    run(server, "level", "create", "gone", "--rank", "0")
+    run(server, "level", "create", "gone", "--rank", "0", "--same-label")
     run(server, "bucket", "create", "doomed", "--level", "gone")
     s3 = client_of(server, "ann", "gone..gone")
     for index in range(40):

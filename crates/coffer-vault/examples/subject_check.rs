@@ -60,6 +60,7 @@ async fn main() {
             name: level.to_owned(),
             label,
             options: Default::default(),
+            may_share_label: true,
         };
         vault.create_level(&OWNER, new).await.unwrap();
     }

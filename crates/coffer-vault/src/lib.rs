@@ -76,7 +76,8 @@ pub use crate::buckets::{BucketInfo, BucketSummary};
 pub use crate::counters::Counters;
 pub use crate::cutoff::ConnectionCutoff;
 pub use crate::error::{
-    BackupError, BodyError, Result, Rollback, RollbackOf, VaultError, files_run_out,
+    AdministrationError, BackupError, BodyError, Result, Rollback, RollbackOf, VaultError,
+    files_run_out,
 };
 pub use crate::objects::{
     Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart, CopySource,

@@ -186,7 +186,7 @@ class World:
         self.admin({("bucket", name): None}, "DELETE", f"/v1/buckets/{name}")
 
     def level(self, name, rank, approvals=1):
-        body = {"name": name, "rank": rank, "approvals": approvals}
+        body = {"name": name, "rank": rank, "approvals": approvals, "same_label": True}
         facts = {
             ("level", name): f"s{rank} {approvals} False",
             ("generation", name): 1,

@@ -71,6 +71,9 @@ pub struct LevelRequest {
     /// Whether reads and writes of its objects are recorded in the audit log.
     #[serde(default)]
     pub audit_data: bool,
+    /// Whether it may have the label of another level: who reads one reads both.
+    #[serde(default)]
+    pub same_label: bool,
 }
 
 fn one() -> u8 {
@@ -117,6 +120,7 @@ impl TryFrom<LevelRequest> for NewLevel {
                 approvals: request.approvals,
                 audit_data: request.audit_data,
             },
+            may_share_label: request.same_label,
         })
     }
 }

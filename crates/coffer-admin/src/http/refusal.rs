@@ -5,7 +5,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::response::{IntoResponse, Response};
 use coffer_keys::KeysError;
 use coffer_vault::limits::SIGN_IN_WINDOW;
-use coffer_vault::{BackupError, VaultError};
+use coffer_vault::{AdministrationError, BackupError, VaultError};
 use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -171,6 +171,7 @@ impl From<VaultError> for Refusal {
             | VaultError::CatalogReplaced
             | VaultError::SystemRolledBack { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
             VaultError::Backup(error) => of_backups(error),
+            VaultError::Administration(error) => of_administration(error),
             VaultError::ShuttingDown => (S::SERVICE_UNAVAILABLE, "not_ready"),
             error if error.is_of_read_only_disk() => {
                 tracing::warn!(%error, "the disk takes no writes");
@@ -194,6 +195,16 @@ fn of_backups(error: &BackupError) -> (StatusCode, &'static str) {
         BackupError::RootKeyChanging => (S::CONFLICT, "root_key_changing"),
         BackupError::ListenerGone => (S::CONFLICT, "broken_off"),
         _ => (S::BAD_REQUEST, "no_backup_folder"),
+    }
+}
+
+fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) {
+    use StatusCode as S;
+    match error {
+        AdministrationError::SameLabel { .. } => (S::CONFLICT, "same_label"),
+        AdministrationError::NoSuchAccessKey => (S::NOT_FOUND, "no_such_access_key"),
+        AdministrationError::TooManyAccessKeys { .. } => (S::CONFLICT, "too_many_access_keys"),
+        _ => (S::INTERNAL_SERVER_ERROR, "internal"),
     }
 }
 

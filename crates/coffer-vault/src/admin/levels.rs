@@ -9,7 +9,7 @@ use coffer_seal::LevelId;
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::vault::Vault;
 
 const ACT: Act = Act::CreateLevel;
@@ -23,6 +23,8 @@ pub struct NewLevel {
     pub label: Label,
     /// What is chosen for good.
     pub options: LevelOptions,
+    /// Whether another level may have the same label.
+    pub may_share_label: bool,
 }
 
 /// A level, and what it holds.
@@ -49,18 +51,27 @@ impl Vault {
     /// Makes a level and its key. A key custodian's act.
     ///
     /// # Errors
-    /// [`VaultError::AccessDenied`](crate::VaultError::AccessDenied); those of
+    /// [`VaultError::AccessDenied`](crate::VaultError::AccessDenied);
+    /// [`AdministrationError::SameLabel`]; those of
     /// [`Keystore::add_level`](coffer_keys::Keystore::add_level).
     pub async fn create_level(&self, actor: &Actor, level: NewLevel) -> Result<LevelInfo> {
         let NewLevel {
             name,
             label,
             options,
+            may_share_label,
         } = level;
         let facts = told_of(&name, &label, options);
         self.refuse_without(actor, Role::KeyCustodian, ACT, &facts)?;
         if self.inner.keystore.level_named(&name).is_some() {
             let error = KeysError::LevelExists { name }.into();
+            return Err(self.failed(ACT, actor, &facts, error));
+        }
+        let has_label = |level: &LevelEntry| level.label == label;
+        let same = self.inner.keystore.levels().into_iter().find(has_label);
+        if let Some(same) = same.filter(|_| !may_share_label) {
+            let (level, label) = (same.name, label.to_string());
+            let error = AdministrationError::SameLabel { level, label }.into();
             return Err(self.failed(ACT, actor, &facts, error));
         }
         let inner = self.inner.clone();

@@ -5,6 +5,8 @@ use coffer_keys::KeysError;
 use coffer_seal::BucketId;
 use coffer_store::StoreError;
 
+mod administration;
+
 mod backup;
 
 mod from_store;
@@ -13,6 +15,7 @@ mod reason;
 
 mod rollback;
 
+pub use self::administration::AdministrationError;
 pub use self::backup::BackupError;
 pub use self::from_store::files_run_out;
 pub(crate) use self::from_store::is_out_of_files;
@@ -375,6 +378,9 @@ pub enum VaultError {
     /// No receipt of this id.
     #[error("there is no receipt of this id")]
     NoSuchReceipt,
+    /// Something of administration is not done.
+    #[error(transparent)]
+    Administration(#[from] AdministrationError),
     /// The keystore refused.
     #[error(transparent)]
     Keys(#[from] KeysError),

@@ -4,7 +4,7 @@ use coffer_keys::KeysError;
 use coffer_seal::BucketId;
 use coffer_store::StoreError;
 
-use super::VaultError;
+use super::{AdministrationError, VaultError};
 
 impl VaultError {
     /// Says of which bucket a catalog is that could not be opened.
@@ -26,11 +26,17 @@ impl VaultError {
             Self::BucketAlreadyOwnedByYou
             | Self::BucketAlreadyExists
             | Self::SubjectExists
+            | Self::Administration(AdministrationError::SameLabel { .. })
             | Self::Keys(KeysError::LevelExists { .. }) => "exists",
             Self::BucketInDoubt => "in doubt",
-            Self::NoSuchBucket | Self::NoSuchLevel | Self::NoSuchSubject => "does not exist",
+            Self::NoSuchBucket
+            | Self::NoSuchLevel
+            | Self::NoSuchSubject
+            | Self::Administration(AdministrationError::NoSuchAccessKey) => "does not exist",
             Self::BucketNotEmpty => "not empty",
-            Self::TooManyBuckets { .. } | Self::TooManySubjects { .. } => "too many",
+            Self::TooManyBuckets { .. }
+            | Self::TooManySubjects { .. }
+            | Self::Administration(AdministrationError::TooManyAccessKeys { .. }) => "too many",
             Self::TooManyFailures => "failed too often",
             Self::Invalid { .. } => "invalid",
             _ => "can't be done",

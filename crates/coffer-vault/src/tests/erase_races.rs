@@ -31,6 +31,7 @@ async fn scene(data: &Path) -> (Vault, Vec<BucketId>) {
         name: "doomed".into(),
         label: Label::LOWEST,
         options: LevelOptions::default(),
+        may_share_label: true,
     };
     vault.create_level(&LOCAL, level).await.unwrap();
     for number in 0..COUNT {

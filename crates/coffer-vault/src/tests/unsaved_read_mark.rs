@@ -18,6 +18,7 @@ async fn a_read_that_cannot_be_remembered_tells_nothing() {
         name: "secret".into(),
         label: "s2".parse().unwrap(),
         options: Default::default(),
+        may_share_label: true,
     };
     vault.create_level(&LOCAL, level).await.unwrap();
     let bucket = BucketName::new("bucket").unwrap();

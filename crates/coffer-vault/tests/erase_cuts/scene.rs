@@ -75,6 +75,7 @@ pub(crate) async fn make(data: &Path) {
         name: "doomed".into(),
         label: Label::LOWEST,
         options: LevelOptions::default(),
+        may_share_label: true,
     };
     vault.create_level(&LOCAL, level).await.unwrap();
     for (name, level, of_object) in [("kept", "default", KEPT), ("gone", "doomed", DOOMED)] {

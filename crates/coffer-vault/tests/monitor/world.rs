@@ -108,6 +108,7 @@ impl World {
                 name: level_name(place + 1),
                 label: label(level),
                 options: Default::default(),
+                may_share_label: true,
             };
             vault.create_level(&OWNER, new).await.unwrap();
         }
@@ -377,6 +378,7 @@ impl World {
                     name: format!("made-{}", self.made_levels),
                     label: coffer_label::Label::LOWEST,
                     options: Default::default(),
+                    may_share_label: true,
                 };
                 return self
                     .vault

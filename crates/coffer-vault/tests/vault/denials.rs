@@ -19,6 +19,7 @@ async fn scene(data: &Path, hidden: usize) -> (Vault, Arc<Subject>) {
         name: "secret".into(),
         label: "s2".parse().unwrap(),
         options: LevelOptions::default(),
+        may_share_label: true,
     };
     vault.create_level(&LOCAL, level).await.unwrap();
     for number in 0..hidden {

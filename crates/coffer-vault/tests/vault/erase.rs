@@ -20,6 +20,7 @@ fn level(name: &str, approvals: u8) -> NewLevel {
             approvals,
             ..LevelOptions::default()
         },
+        may_share_label: true,
     }
 }
 

@@ -28,6 +28,7 @@ async fn scene(data: &Path) -> (Vault, Arc<Subject>, Vec<BucketName>) {
             name: format!("doomed-{number}"),
             label: coffer_label::Label::LOWEST,
             options: Default::default(),
+            may_share_label: true,
         };
         vault.create_level(&LOCAL, level).await.unwrap();
         let bucket = BucketName::new(&format!("doomed-{number}")).unwrap();

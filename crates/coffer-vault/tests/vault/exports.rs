@@ -50,6 +50,7 @@ async fn exported(data: &Path) -> Vec<u8> {
         name: "moving".into(),
         label: coffer_label::Label::LOWEST,
         options: LevelOptions::default(),
+        may_share_label: true,
     };
     door.vault.create_level(&LOCAL, level).await.unwrap();
     for bucket in ["first", "bucket-2"] {
@@ -196,6 +197,7 @@ async fn what_may_not_be_exported_is_not() {
             exportable: false,
             ..LevelOptions::default()
         },
+        may_share_label: true,
     };
     door.vault.create_level(&LOCAL, level).await.unwrap();
     let to = [identity().recipient()];

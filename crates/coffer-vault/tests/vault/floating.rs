@@ -45,6 +45,7 @@ async fn scene_with(options: VaultOptions) -> Scene {
         name: "secret".into(),
         label: "s2".parse().unwrap(),
         options: LevelOptions::default(),
+        may_share_label: true,
     };
     vault.create_level(&LOCAL, level).await.unwrap();
     for level in ["default", "secret"] {

@@ -61,6 +61,7 @@ async fn scene(data: &Path, before: &Path, after: &Path) -> Vec<u8> {
         name: "exported".into(),
         label: coffer_label::Label::LOWEST,
         options: LevelOptions::default(),
+        may_share_label: true,
     };
     door.vault.create_level(&LOCAL, level).await.unwrap();
     let bucket = BucketName::new("held").unwrap();

@@ -22,6 +22,7 @@ async fn watched(data: &Path) -> Door {
             audit_data: true,
             ..LevelOptions::default()
         },
+        may_share_label: true,
     };
     door.vault.create_level(&LOCAL, level).await.unwrap();
     door.bucket = BucketName::new("watched").unwrap();

@@ -77,6 +77,9 @@ pub struct CreateArgs {
     /// Record reads and writes of its objects in the audit log
     #[arg(long)]
     pub audit_data: bool,
+    /// Let it have the label of another level: who reads one reads both
+    #[arg(long)]
+    pub same_label: bool,
 }
 
 /// Asks, and shows the answer.
@@ -92,6 +95,7 @@ pub async fn level(server: &AdminClient, args: &LevelArgs) -> Result<ExitCode, E
                 no_export: args.no_export,
                 approvals: args.approvals,
                 audit_data: args.audit_data,
+                same_label: args.same_label,
             };
             let made: Level = server
                 .call(Method::POST, "/v1/levels", Some(&request))

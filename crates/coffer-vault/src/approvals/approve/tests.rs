@@ -18,6 +18,7 @@ async fn scene(data: &Path, approvals: u8) -> (Vault, Vec<Actor>) {
             approvals,
             ..Default::default()
         },
+        may_share_label: true,
     };
     vault.create_level(&LOCAL, level).await.unwrap();
     let mut custodians = Vec::new();

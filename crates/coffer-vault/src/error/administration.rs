@@ -1,0 +1,27 @@
+//! What administrators and custodians are refused.
+
+/// Why something of administration is not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdministrationError {
+    /// Another level has the label: whatever may be read of one may be read of both.
+    #[error(
+        "level {level} has the label {label} already, so the same subjects would use both: choose \
+         another rank or category, or say that it is meant with --same-label (same_label)"
+    )]
+    SameLabel {
+        /// The other level.
+        level: String,
+        /// The label.
+        label: String,
+    },
+    /// The subject has no access key of this id.
+    #[error("the subject has no such access key: coffer subject key list NAME shows those it has")]
+    NoSuchAccessKey,
+    /// The subject has as many access keys as it may, and none of them has expired.
+    #[error("the subject has {limit} access keys, as many as there may be: delete one first")]
+    TooManyAccessKeys {
+        /// How many it may have.
+        limit: usize,
+    },
+}
