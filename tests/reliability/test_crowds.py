@@ -271,6 +271,7 @@ def p99_of_work(server, workers=4, for_seconds=3):
 )
 def test_idle_connections_cost_little_and_slow_nobody_down(own_server, capsys, count):
     patience = "[limits]\nsign-in-timeout-seconds = 900\nheader-timeout-seconds = 900\n"
+    patience += "connections-per-subject = 16384\n"
     with own_server(config=patience) as server, contextlib.ExitStack() as stack:
         s3 = s3_client(server)
         s3.create_bucket(Bucket=BUCKET)

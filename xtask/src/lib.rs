@@ -10,8 +10,8 @@ mod finding;
 mod tokens;
 mod tree;
 
-mod module_tree;
 pub mod floors;
+mod module_tree;
 pub mod modules;
 pub mod rooms;
 pub mod style;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use coffer_vault::{VaultError, files_run_out};
+use coffer_vault::{SubjectLimit, VaultError, files_run_out};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
@@ -53,6 +53,7 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
                 "This server holds {limit} buckets, as many as it can"
             )
         }
+        VaultError::SubjectLimit(limit) => from_limit(limit),
         VaultError::AccessDenied => s3_error!(AccessDenied, "Access Denied"),
         VaultError::ReadAbove { read } => s3_error!(
             AccessDenied,
@@ -72,6 +73,28 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
             "The requested partnumber is not satisfiable",
         ),
         other => from_writing(other),
+    }
+}
+
+/// S3 has a code of its own for buckets alone. Waiting does not help who has too many uploads, so
+/// that is nothing on which clients try again.
+fn from_limit(reached: SubjectLimit) -> S3Error {
+    match reached {
+        SubjectLimit::Buckets { limit } => s3_error!(
+            TooManyBuckets,
+            "This access key's subject has made {limit} buckets, as many as one may have: delete \
+             some, or have a system administrator make them (coffer bucket create)"
+        ),
+        SubjectLimit::Uploads { limit } => custom(
+            "QuotaExceeded",
+            StatusCode::FORBIDDEN,
+            format!(
+                "This access key's subject has {limit} multipart uploads under way, as many as one \
+                 may have: complete some, abort those that ListMultipartUploads lists, or have the \
+                 operator end old ones (coffer bucket end-uploads)"
+            ),
+        ),
+        other => s3_error!(SlowDown, "Please reduce your request rate: {other}"),
     }
 }
 

@@ -74,10 +74,10 @@ pub use crate::audit::{AuditFilter, Facts, check_act};
 pub use crate::backup::{BackupCounts, BackupEvent};
 pub use crate::buckets::{BucketInfo, BucketSummary};
 pub use crate::counters::Counters;
-pub use crate::cutoff::ConnectionCutoff;
+pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::error::{
-    AdministrationError, BackupError, BodyError, Result, Rollback, RollbackOf, VaultError,
-    files_run_out,
+    AdministrationError, BackupError, BodyError, Result, Rollback, RollbackOf, SubjectLimit,
+    VaultError, files_run_out,
 };
 pub use crate::objects::{
     Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart, CopySource,

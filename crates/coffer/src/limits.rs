@@ -1,6 +1,7 @@
 //! Every limit of the program. The defaults stand here; a configuration file can set those of
 //! [`Limits`] in its `[limits]` table, mostly for tests and unusual sites.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -86,6 +87,12 @@ pub const ADMIN_PROBES: usize = 16;
 
 /// One address holds at most all slots but one in so many.
 pub const SLOTS_FOR_OTHERS: usize = 8;
+
+/// One subject asks by at most all slots but one in so many, if they are shared.
+pub const SLOTS_FOR_OTHER_SUBJECTS: usize = 2;
+
+/// From how many slots on they are shared between subjects.
+pub const SLOTS_SHARED_FROM: usize = 16;
 
 /// Requests that one access key may have under way, for each that could still begin: alone, it has
 /// half of all at most.
@@ -174,6 +181,10 @@ pub const RECEIPT_BYTES: u64 = 16 * 1024 * 1024;
 pub struct Limits {
     /// S3 connections at once. For more, idle ones are closed; while all are at work, more wait.
     pub connections: usize,
+    /// Of them, those of one address, and of one network of IPv6. None: seven eighths of all.
+    pub connections_per_address: Option<NonZeroUsize>,
+    /// Of them, those by which one subject asks. None: half of all.
+    pub connections_per_subject: Option<NonZeroUsize>,
     /// S3 requests at once, shared by address and access key. More wait, then get 503 SlowDown.
     pub requests: usize,
     /// How long a request waits for its turn before it gets 503 SlowDown.
@@ -200,6 +211,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 16_384,
+            connections_per_address: None,
+            connections_per_subject: None,
             requests: 512,
             request_wait_seconds: 10,
             handshake_timeout_seconds: 10,
@@ -214,6 +227,21 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// How many connections one address holds at most, if that is said.
+    pub fn per_address(&self) -> Option<usize> {
+        self.connections_per_address.map(NonZeroUsize::get)
+    }
+
+    /// By how many of so many connections one subject asks at most. A few are not shared.
+    pub fn per_subject(&self, connections: usize) -> usize {
+        let shared = match connections {
+            0..SLOTS_SHARED_FROM => connections,
+            more => more - more / SLOTS_FOR_OTHER_SUBJECTS,
+        };
+        self.connections_per_subject
+            .map_or(shared, NonZeroUsize::get)
+    }
+
     /// How long a TLS handshake may take.
     pub fn handshake_timeout(&self) -> Duration {
         Duration::from_secs(self.handshake_timeout_seconds)

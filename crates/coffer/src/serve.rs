@@ -246,11 +246,13 @@ fn tls_listeners(
     traffic: Arc<Traffic>,
     [s3_stop, admin_stop]: [Shutdown; 2],
 ) -> [TlsListener; 2] {
+    let connections = connections(&config.limits);
     let s3 = TlsListener {
         name: "s3",
         tls: tls.clone(),
         limits: config.limits,
-        slots: Slots::new(connections(&config.limits), 0),
+        slots: Slots::shared(connections, 0, config.limits.per_address()),
+        per_subject: config.limits.per_subject(connections),
         proxies: Proxies::of(&config.proxies, Listener::S3),
         traffic,
         stop: s3_stop,
@@ -261,6 +263,8 @@ fn tls_listeners(
         tls,
         limits: config.limits,
         slots: Slots::new(ADMIN_CONNECTIONS, ADMIN_PROBES),
+        // Who works over S3 with many is still to get in here.
+        per_subject: usize::MAX,
         proxies: Proxies::of(&config.proxies, Listener::Administration),
         traffic: Arc::default(),
         stop: admin_stop,

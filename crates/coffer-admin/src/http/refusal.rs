@@ -143,6 +143,7 @@ impl From<VaultError> for Refusal {
             VaultError::TooManySubjects { .. } => (S::CONFLICT, "too_many_subjects"),
             VaultError::BucketNotEmpty => (S::CONFLICT, "bucket_not_empty"),
             VaultError::TooManyBuckets { .. } => (S::CONFLICT, "too_many_buckets"),
+            VaultError::SubjectLimit(_) => (S::SERVICE_UNAVAILABLE, "busy"),
             VaultError::AccessDenied => (S::FORBIDDEN, "access_denied"),
             VaultError::TooManyFailures => (S::TOO_MANY_REQUESTS, "too_many_failures"),
             VaultError::SignInFailed => (S::UNAUTHORIZED, "sign_in_failed"),
@@ -153,7 +154,6 @@ impl From<VaultError> for Refusal {
             VaultError::SettlesItself => (S::FORBIDDEN, "another_person_needed"),
             VaultError::AnotherPersonNeeded => (S::FORBIDDEN, "another_person_needed"),
             VaultError::RequesterGone => (S::CONFLICT, "requester_gone"),
-            VaultError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
             VaultError::EraseUnsettled { .. } | VaultError::ReceiptUnsettled { .. } => {
                 (S::INTERNAL_SERVER_ERROR, "erase_unsettled")
             }
@@ -202,6 +202,7 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
     use StatusCode as S;
     match error {
         AdministrationError::SameLabel { .. } => (S::CONFLICT, "same_label"),
+        AdministrationError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
         AdministrationError::NoSuchAccessKey => (S::NOT_FOUND, "no_such_access_key"),
         AdministrationError::TooManyAccessKeys { .. } => (S::CONFLICT, "too_many_access_keys"),
         _ => (S::INTERNAL_SERVER_ERROR, "internal"),

@@ -15,7 +15,7 @@ use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome};
 use crate::access::{Act, Actor, AuditIdentity, Role, Subject};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::limits::{REQUEST_LIFE_MS, REQUESTS_MAX};
 use crate::system::Kind;
 use crate::vault::Vault;
@@ -200,9 +200,8 @@ impl Vault {
                 return Ok(GuardedOutcome::Waits(same.clone()));
             }
             if others.len() >= REQUESTS_MAX {
-                return Err(VaultError::TooManyRequests {
-                    limit: REQUESTS_MAX,
-                });
+                let limit = REQUESTS_MAX;
+                return Err(AdministrationError::TooManyRequests { limit }.into());
             }
             requests.keep(request.key()?, &request)?;
             Ok(GuardedOutcome::Waits(request))

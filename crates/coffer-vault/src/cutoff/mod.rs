@@ -7,6 +7,6 @@ mod connection_cutoff;
 
 mod subject_cutoff;
 
-pub use self::connection_cutoff::ConnectionCutoff;
+pub use self::connection_cutoff::{ConnectionCutoff, Seat};
 pub(crate) use self::connection_cutoff::{Connections, Holder};
 pub(crate) use self::subject_cutoff::SubjectCutoff;

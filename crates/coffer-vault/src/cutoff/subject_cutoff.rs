@@ -27,9 +27,9 @@ impl SubjectCutoff {
     /// Notes the connection that the request came by.
     ///
     /// # Errors
-    /// [`VaultError::AccessDenied`] when it has been cut.
+    /// [`VaultError::AccessDenied`] when it has been cut, [`VaultError::SubjectLimit`].
     pub(crate) fn note_caller(&self) -> Result<()> {
-        self.connections.note();
+        self.connections.note()?;
         // After the note: a cut in between has met it, or is seen here.
         self.check()
     }

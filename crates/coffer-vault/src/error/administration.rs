@@ -24,4 +24,10 @@ pub enum AdministrationError {
         /// How many it may have.
         limit: usize,
     },
+    /// Too many requests wait.
+    #[error("{limit} requests wait for an approval, as many as there may be; withdraw one first")]
+    TooManyRequests {
+        /// How many there may be.
+        limit: usize,
+    },
 }

@@ -15,11 +15,14 @@ mod reason;
 
 mod rollback;
 
+mod subject_limit;
+
 pub use self::administration::AdministrationError;
 pub use self::backup::BackupError;
 pub use self::from_store::files_run_out;
 pub(crate) use self::from_store::is_out_of_files;
 pub use self::rollback::{Rollback, RollbackOf};
+pub use self::subject_limit::SubjectLimit;
 
 pub(crate) use self::rollback::listed;
 
@@ -66,6 +69,9 @@ pub enum VaultError {
         /// How many it can hold.
         limit: usize,
     },
+    /// A subject has as much as one may have.
+    #[error(transparent)]
+    SubjectLimit(#[from] SubjectLimit),
     /// No access key of this id, or not its secret.
     #[error("the access key or its secret is not right")]
     SignInFailed,
@@ -369,12 +375,6 @@ pub enum VaultError {
     /// Who asked is no key custodian any more.
     #[error("who asked for it is no key custodian any more: withdraw the request and ask anew")]
     RequesterGone,
-    /// Too many requests wait.
-    #[error("{limit} requests wait for an approval, as many as there may be; withdraw one first")]
-    TooManyRequests {
-        /// How many there may be.
-        limit: usize,
-    },
     /// No receipt of this id.
     #[error("there is no receipt of this id")]
     NoSuchReceipt,

@@ -36,6 +36,7 @@ impl VaultError {
             Self::BucketNotEmpty => "not empty",
             Self::TooManyBuckets { .. }
             | Self::TooManySubjects { .. }
+            | Self::SubjectLimit(_)
             | Self::Administration(AdministrationError::TooManyAccessKeys { .. }) => "too many",
             Self::TooManyFailures => "failed too often",
             Self::Invalid { .. } => "invalid",

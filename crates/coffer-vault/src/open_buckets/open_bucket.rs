@@ -64,7 +64,7 @@ impl OpenBucket {
 
     /// Notes the connection that the request came by.
     pub(crate) fn note_caller(&self) -> Result<()> {
-        self.connections.note();
+        self.connections.note()?;
         // After the note: a cut in between has met it, or is seen here.
         if self.is_cut() {
             Err(VaultError::NoSuchBucket)

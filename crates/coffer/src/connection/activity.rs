@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use coffer_vault::Seat;
 use tokio::sync::Notify;
 
 /// What is known of one connection.
@@ -84,6 +85,16 @@ impl Activity {
     }
 }
 
+impl Seat for Activity {
+    fn leave_if_idle(&self) -> bool {
+        let is_idle = self.is_idle();
+        if is_idle {
+            self.ask_to_leave();
+        }
+        is_idle
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +115,11 @@ mod tests {
         assert!(activity.sign_in() && !activity.sign_in() && activity.is_signed_in());
         let short = Duration::from_millis(5);
         assert!(timeout(short, activity.asked_to_leave()).await.is_err());
-        activity.ask_to_leave();
+        activity.begin();
+        assert!(!activity.leave_if_idle());
+        activity.end();
+        assert!(timeout(short, activity.asked_to_leave()).await.is_err());
+        assert!(activity.leave_if_idle());
         activity.asked_to_leave().await;
     }
 }

@@ -49,6 +49,8 @@ pub struct TlsListener {
     pub limits: Limits,
     /// How many connections at once, and whose.
     pub slots: Arc<Slots>,
+    /// By how many of them one subject asks.
+    pub per_subject: usize,
     /// Who tells the addresses of others.
     pub proxies: Proxies,
     /// What is counted.
@@ -132,7 +134,7 @@ impl TlsListener {
     {
         let stop = self.stop.clone();
         let activity = arrival.slot.activity().clone();
-        let cutoff = ConnectionCutoff::default();
+        let cutoff = ConnectionCutoff::counted(self.per_subject, activity.clone());
         // Boxes, so that an idle connection holds no room for its handshake, nor for moving.
         let opened = Box::pin(timeout(
             self.limits.handshake_timeout(),

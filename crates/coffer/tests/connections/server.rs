@@ -139,6 +139,7 @@ pub(crate) fn start_behind(limits: Limits, rules: &ProxyRules) -> Running {
         tls: server_config(certificate).unwrap(),
         limits,
         slots: Slots::new(limits.connections, 0),
+        per_subject: limits.connections,
         proxies: Proxies::of(rules, Listener::S3),
         traffic: traffic.clone(),
         stop: shutdown.clone(),
