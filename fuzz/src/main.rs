@@ -17,13 +17,14 @@ use libfuzzer_sys::fuzz_target;
 type Body = fn(&[u8]);
 
 /// What is fuzzed, by name.
-const TARGETS: [(&str, Body); 22] = [
+const TARGETS: [(&str, Body); 23] = [
     ("audit", coffer_audit::fuzzing::fuzz_audit),
     ("keys_export", coffer_keys::fuzzing::fuzz_export),
     ("keys_receipt", coffer_keys::fuzzing::fuzz_receipt),
     ("keys_source", coffer_keys::fuzzing::fuzz_source),
     ("keystore", coffer_keys::fuzzing::fuzz_keystore),
     ("label", coffer_label::fuzzing::fuzz_label),
+    ("policy", coffer_policy::fuzzing::fuzz_policy),
     ("s3_chunks", s3::chunks),
     ("s3_copy_source", s3::copy_source),
     ("s3_document", s3::document),

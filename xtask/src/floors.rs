@@ -5,10 +5,11 @@ use toml::{Table, Value};
 use crate::finding::Finding;
 
 /// Every crate of the house and its floor. A new crate gets its floor here.
-pub const FLOORS: [(&str, u8); 11] = [
+pub const FLOORS: [(&str, u8); 12] = [
     ("coffer-seal", 0),
     ("coffer-label", 0),
     ("coffer-durable", 0),
+    ("coffer-policy", 0),
     ("coffer-keys", 1),
     ("coffer-store", 1),
     ("coffer-audit", 1),

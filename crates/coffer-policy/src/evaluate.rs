@@ -1,0 +1,15 @@
+//! What a policy says of a request.
+//!
+//! *IAM User Guide*, Policy evaluation logic
+//! (`IAM/latest/UserGuide/reference_policies_evaluation-logic.html`): an explicit deny wins over
+//! every allow, whatever the order of the statements.
+
+mod request;
+
+mod known_values;
+
+mod decision;
+
+pub use crate::conditions::{ListedValues, NoValues, Values};
+pub use decision::{Decision, evaluate};
+pub use request::{Identity, Request, Requester, Resource};

@@ -1,0 +1,42 @@
+//! The values of the keys that follow from who asks, when, and on which server.
+//!
+//! *IAM User Guide*, Policy variables, has the table of principals' values: a user has a name, an
+//! id and the type `User`; who is anonymous has no name, the id `anonymous` and the type
+//! `Anonymous`.
+
+use std::borrow::Cow;
+
+use super::request::{Request, Requester};
+use crate::conditions::{Key, Value, Values};
+use crate::names::AccountId;
+
+/// All values of a request.
+pub(crate) struct KnownValues<'a> {
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) account: &'a AccountId,
+}
+
+impl Values for KnownValues<'_> {
+    fn value(&self, key: &Key) -> Option<Value<'_>> {
+        let subject = match self.request.requester {
+            Requester::Anonymous => None,
+            Requester::Subject(identity) => Some(identity),
+        };
+        match key {
+            Key::CurrentTime | Key::EpochTime => Some(Value::Date(self.request.time)),
+            Key::AwsResourceAccount | Key::ResourceAccount => Some(self.account.as_str().into()),
+            Key::PrincipalAccount => subject.map(|_| self.account.as_str().into()),
+            Key::PrincipalArn => subject.map(|identity| {
+                let arn = crate::grammar::user_arn(self.account, identity.name);
+                Value::Text(Cow::Owned(arn))
+            }),
+            Key::PrincipalType => Some(subject.map_or("Anonymous", |_| "User").into()),
+            Key::UserId => {
+                let id = subject.map(|identity| identity.id.as_str());
+                Some(id.unwrap_or("anonymous").into())
+            }
+            Key::UserName => subject.map(|identity| identity.name.into()),
+            other => self.request.values.value(other),
+        }
+    }
+}
