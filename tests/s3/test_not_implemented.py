@@ -17,9 +17,6 @@ BUCKET_CALLS = {
     "put_bucket_acl": {"ACL": "public-read"},
     "put_bucket_policy": {"Policy": "{}"},
     "delete_bucket_policy": {},
-    "put_bucket_cors": {
-        "CORSConfiguration": {"CORSRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*"]}]}
-    },
     "delete_bucket_encryption": {},
 }
 

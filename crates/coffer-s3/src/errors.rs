@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use coffer_vault::{SubjectLimit, VaultError, files_run_out};
+use coffer_vault::{AdministrationError, SubjectLimit, VaultError, files_run_out};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
@@ -17,6 +17,11 @@ pub(crate) fn custom(
     let mut error = S3Error::with_message(S3ErrorCode::Custom(code.into()), message);
     error.set_status_code(status);
     error
+}
+
+/// What was asked for is not there.
+pub(crate) fn absent(code: &'static str, message: &'static str) -> S3Error {
+    custom(code, StatusCode::NOT_FOUND, message)
 }
 
 /// Says what the vault's refusal means to an S3 client.
@@ -54,6 +59,9 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
             )
         }
         VaultError::SubjectLimit(limit) => from_limit(limit),
+        VaultError::Administration(full @ AdministrationError::ConfigurationsFull { .. }) => {
+            s3_error!(InvalidRequest, "{full}")
+        }
         VaultError::AccessDenied => s3_error!(AccessDenied, "Access Denied"),
         VaultError::ReadAbove { read } => s3_error!(
             AccessDenied,

@@ -24,6 +24,8 @@ mod request;
 
 mod around_s3s;
 
+mod cors;
+
 mod operations;
 
 mod response_body;

@@ -97,3 +97,18 @@ pub const LOCATION_MAX_BYTES: usize = 256;
 
 /// Random bytes that a thread makes at once, for the ids of 128 requests.
 pub const RANDOM_BUFFER_BYTES: usize = 4 << 10;
+
+/// Rules of a CORS configuration (S3: 100).
+pub const CORS_RULES_MAX: usize = 100;
+
+/// Origins, methods or headers of a CORS rule.
+pub const CORS_RULE_NAMES_MAX: usize = 100;
+
+/// Characters of a CORS rule's ID (S3: 255).
+pub const CORS_ID_MAX_CHARS: usize = 255;
+
+/// Bytes of a CORS configuration as it is kept (S3: 64 KB).
+pub const CORS_MAX_BYTES: usize = 64 << 10;
+
+/// Names in `Access-Control-Request-Headers`.
+pub const CORS_ASKED_HEADERS_MAX: usize = 100;

@@ -14,6 +14,8 @@ mod buckets;
 
 mod configuration;
 
+mod cors;
+
 mod get_object;
 
 mod object_attributes;
@@ -58,6 +60,7 @@ operations! {
     create_multipart_upload(CreateMultipartUploadInput) -> CreateMultipartUploadOutput
         = multipart_upload::create;
     delete_bucket(DeleteBucketInput) -> DeleteBucketOutput = buckets::delete_bucket;
+    delete_bucket_cors(DeleteBucketCorsInput) -> DeleteBucketCorsOutput = cors::delete_bucket_cors;
     delete_bucket_tagging(DeleteBucketTaggingInput) -> DeleteBucketTaggingOutput
         = buckets::delete_bucket_tags;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput = objects::delete_object;
@@ -69,7 +72,7 @@ operations! {
     get_bucket_acl(GetBucketAclInput) -> GetBucketAclOutput = configuration::acl;
     get_bucket_analytics_configuration(GetBucketAnalyticsConfigurationInput)
         -> GetBucketAnalyticsConfigurationOutput = configuration::analytics;
-    get_bucket_cors(GetBucketCorsInput) -> GetBucketCorsOutput = configuration::cors;
+    get_bucket_cors(GetBucketCorsInput) -> GetBucketCorsOutput = cors::bucket_cors;
     get_bucket_encryption(GetBucketEncryptionInput) -> GetBucketEncryptionOutput
         = buckets::bucket_encryption;
     get_bucket_intelligent_tiering_configuration(GetBucketIntelligentTieringConfigurationInput)
@@ -130,6 +133,7 @@ operations! {
     list_objects(ListObjectsInput) -> ListObjectsOutput = listing::list_objects;
     list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output = listing::list_objects_v2;
     list_parts(ListPartsInput) -> ListPartsOutput = list_uploads::list_parts;
+    put_bucket_cors(PutBucketCorsInput) -> PutBucketCorsOutput = cors::put_bucket_cors;
     put_bucket_encryption(PutBucketEncryptionInput) -> PutBucketEncryptionOutput
         = buckets::put_bucket_encryption;
     put_bucket_tagging(PutBucketTaggingInput) -> PutBucketTaggingOutput

@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coffer_vault::{SignInFailure, SignInFailures, Vault};
+use coffer_vault::{BucketName, SignInFailure, SignInFailures, Vault};
 use http::request::Parts;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
@@ -17,6 +17,8 @@ use crate::around_s3s::finish_response;
 use crate::around_s3s::header_compat;
 use crate::around_s3s::hooks::{AccessCheck, BucketNames, NoSecrets};
 use crate::around_s3s::xml_bodies::XmlBodies;
+use crate::cors::answers::{self, CrossOrigin};
+use crate::cors::rules::Rules;
 use crate::counters::{S3Counters, Tally};
 use crate::http::hosts::Domains;
 use crate::limits::DELETE_BODY_MAX_BYTES;
@@ -155,11 +157,25 @@ impl S3Service {
         }
         let throttled = self.throttled(&claim, peer);
         let is_throttled = throttled.is_err();
-        let answered = self.answer(throttled, parts, body, waits, &context).await;
+        let (asked, bucket) = self.asked_by_a_page(&parts);
+        let answered = if parts.method == Method::OPTIONS {
+            if discard(&parts.headers, body) {
+                context.set_body_withheld();
+            }
+            let rules = self.cors_rules(&bucket);
+            answers::asked_ahead(&parts.headers, rules.as_ref()).map(Ok)
+        } else {
+            self.answer(throttled, parts, body, waits, &context).await
+        };
         let mut response = match answered {
             Ok(answered) => answered?,
             Err(refusal) => refused(refusal)?,
         };
+        if let Some(asked) = asked
+            && let Some(rules) = self.cors_rules(&bucket)
+        {
+            asked.allow(&rules, response.headers_mut());
+        }
         let mut code = finish_response::complete(&mut response, &context);
         if let Err(refusal) = answer_room::hold(&mut response, context.answer()) {
             response = refused(refusal)?;
@@ -172,6 +188,21 @@ impl S3Service {
             self.sign_in_failed(&claim, failure, peer, context.is_signed_in());
         }
         Ok(response.map(|body| ResponseBody::new(body, in_flight)))
+    }
+
+    /// The cross-origin request that this is, if it is one, and the bucket that it names.
+    fn asked_by_a_page(&self, parts: &Parts) -> (Option<CrossOrigin>, String) {
+        let asked = CrossOrigin::of(&parts.method, &parts.headers);
+        if asked.is_none() && parts.method != Method::OPTIONS {
+            return (None, String::new());
+        }
+        let named = self.domains.bucket_and_object(&parts.uri, &parts.headers);
+        (asked, named.0)
+    }
+
+    fn cors_rules(&self, bucket: &str) -> Option<Rules> {
+        let document = self.vault.cors_configuration(&BucketName::new(bucket)?)?;
+        serde_json::from_str(&document).ok()
     }
 
     /// Checks who signed a request, and has it done.

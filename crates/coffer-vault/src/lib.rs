@@ -85,6 +85,6 @@ pub use crate::objects::{
     ObjectRead, PartsPage, PutObject, PutPart, RangeRequest, ReadOptions, StartedUpload, Stored,
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
-pub use crate::system::ReceiptSummary;
+pub use crate::system::{BucketConfiguration, ReceiptSummary};
 pub use crate::vault::{EtagStyle, Rotation, Vault, VaultOptions};
 pub use crate::verify::{VerifyDepth, VerifyEvent};

@@ -210,5 +210,8 @@ pub const BACKUP_BYTES_AT_ONCE: u64 = 64 << 20;
 /// Longest file of certificates or of a key that a backup takes along.
 pub const TLS_FILE_MAX_BYTES: u64 = 1 << 20;
 
+/// Bytes of the configuration of all buckets together: it is held in memory.
+pub const CONFIGURATIONS_MAX_BYTES: usize = 8 << 20;
+
 /// Bytes of the path of a backup's folder: what Linux takes.
 pub(crate) const PATH_MAX_BYTES: usize = 4_095;

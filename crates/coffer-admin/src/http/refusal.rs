@@ -202,6 +202,7 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
     use StatusCode as S;
     match error {
         AdministrationError::SameLabel { .. } => (S::CONFLICT, "same_label"),
+        AdministrationError::ConfigurationsFull { .. } => (S::CONFLICT, "too_much_configuration"),
         AdministrationError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
         AdministrationError::NoSuchAccessKey => (S::NOT_FOUND, "no_such_access_key"),
         AdministrationError::TooManyAccessKeys { .. } => (S::CONFLICT, "too_many_access_keys"),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
 use http_body::Body as _;
@@ -12,7 +12,7 @@ use s3s::{Body, S3Result, s3_error};
 
 use crate::around_s3s::xml::{XmlFault, canonical};
 use crate::http::hosts::Domains;
-use crate::http::percent::{decode_path, form_pairs};
+use crate::http::percent::form_pairs;
 use crate::request::caller::fault_error;
 use crate::request::context::{BodyFault, RequestContext};
 use crate::request::memory_budget::{MemoryBudget, Reservation, body_limit};
@@ -62,16 +62,8 @@ impl XmlBodies {
 
     /// Whether a request is for a bucket rather than for an object.
     fn names_bucket(&self, uri: &Uri, headers: &HeaderMap) -> bool {
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        let host = host.or(uri.authority().map(http::uri::Authority::as_str));
-        let in_host = host.and_then(|host| self.domains.bucket(host)).is_some();
-        let path = decode_path(uri.path()).unwrap_or_default();
-        let path = path.strip_prefix('/').unwrap_or(&path);
-        if in_host {
-            return path.is_empty();
-        }
-        path.split_once('/')
-            .is_none_or(|(_, object)| object.is_empty())
+        let (_, object) = self.domains.bucket_and_object(uri, headers);
+        object.is_empty()
     }
 
     /// Reads a body of at most so many bytes and gives it written anew. What it was stays in the
@@ -134,6 +126,7 @@ fn check_length(length_bytes: usize, headers: &HeaderMap) -> S3Result {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use http::header::HOST;
 
     use super::*;
 

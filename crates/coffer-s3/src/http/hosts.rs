@@ -3,6 +3,12 @@
 //! A host is a bucket only below a configured domain, and everything else is path style, so that
 //! both styles work side by side.
 
+use http::header::HOST;
+use http::uri::Authority;
+use http::{HeaderMap, Uri};
+
+use crate::http::percent::decode_path;
+
 /// The domains below which a host names a bucket.
 #[derive(Clone, Debug)]
 pub(crate) struct Domains(Vec<String>);
@@ -18,6 +24,20 @@ impl Domains {
             .collect();
         domains.sort_by_key(|domain| std::cmp::Reverse(domain.len()));
         Self(domains)
+    }
+
+    /// The names of bucket and object in a request, as its host and path have them; empty where it
+    /// names none.
+    pub(crate) fn bucket_and_object(&self, uri: &Uri, headers: &HeaderMap) -> (String, String) {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let host = host.or(uri.authority().map(Authority::as_str));
+        let path = decode_path(uri.path()).unwrap_or_default();
+        let path = path.strip_prefix('/').unwrap_or(&path);
+        if let Some(bucket) = host.and_then(|host| self.bucket(host)) {
+            return (bucket, path.to_owned());
+        }
+        let (bucket, object) = path.split_once('/').unwrap_or((path, ""));
+        (bucket.to_owned(), object.to_owned())
     }
 
     /// The bucket that a `Host` header names, if any.

@@ -3,11 +3,10 @@
 //! `NotImplemented`, by s3s's defaults.
 
 use coffer_vault::{ReadOptions, Vault};
-use http::StatusCode;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result};
 
-use crate::errors::custom;
+use crate::errors::absent;
 use crate::operations::buckets::bucket_info;
 use crate::operations::listing::owner;
 use crate::parameters::names;
@@ -45,10 +44,6 @@ never_set! {
             is_truncated: Some(false),
             ..Default::default()
         });
-    cors(GetBucketCorsInput) -> GetBucketCorsOutput = Err(absent(
-        "NoSuchCORSConfiguration",
-        "The CORS configuration does not exist",
-    ));
     intelligent_tiering(GetBucketIntelligentTieringConfigurationInput)
         -> GetBucketIntelligentTieringConfigurationOutput = Err(no_configuration());
     all_intelligent_tiering(ListBucketIntelligentTieringConfigurationsInput)
@@ -155,10 +150,6 @@ fn full_control() -> Grant {
         grantee: Some(grantee),
         permission: Some(Permission::from_static(Permission::FULL_CONTROL)),
     }
-}
-
-fn absent(code: &'static str, message: &'static str) -> S3Error {
-    custom(code, StatusCode::NOT_FOUND, message)
 }
 
 fn no_configuration() -> S3Error {

@@ -28,6 +28,8 @@ acts! {
     CopyObject "object.copy",
     ReadTags "tags.read",
     WriteTags "tags.write",
+    ReadConfiguration "configuration.read",
+    WriteConfiguration "configuration.write",
     CreateUpload "upload.create",
     AbortUpload "upload.abort",
     ListUploads "upload.list",

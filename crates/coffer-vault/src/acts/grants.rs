@@ -169,6 +169,14 @@ impl ChangeGrant {
         self.level.clone()
     }
 
+    /// The same, for a change that is recorded as an act of administration.
+    pub(crate) fn recorded_as_act(self) -> Self {
+        Self {
+            audit: None,
+            ..self
+        }
+    }
+
     /// Whether the subject's requests may go on.
     pub(crate) fn cutoff(&self) -> Arc<SubjectCutoff> {
         self.permit.marked.subject.cutoff.clone()

@@ -171,6 +171,7 @@ impl Vault {
             created_ms: now_ms(),
             level: OnceLock::new(),
             is_hidden: Arc::default(),
+            cors: Arc::default(),
         };
         let (inner, new_row) = (self.inner.clone(), row.clone());
         blocking(move || {

@@ -1,4 +1,5 @@
-//! Buckets: made, listed, tagged, deleted when they are empty. `erase` destroys those that are not.
+//! Buckets: made, listed, tagged, configured, deleted when they are empty. `erase` destroys those
+//! that are not.
 //!
 //! A bucket is made in three durable steps: its key in the keystore, its folder with an empty
 //! catalog, its row in the system database; only the row makes it exist. When it is deleted, row,
@@ -13,6 +14,8 @@ mod info;
 mod create;
 
 mod tags;
+
+mod configuration;
 
 mod delete;
 

@@ -24,6 +24,15 @@ pub enum AdministrationError {
         /// How many it may have.
         limit: usize,
     },
+    /// The configuration of all buckets is as long as it may be.
+    #[error(
+        "the configuration of all buckets together is as long as it may be, {limit_bytes} bytes: \
+         remove some first"
+    )]
+    ConfigurationsFull {
+        /// How long.
+        limit_bytes: usize,
+    },
     /// Too many requests wait.
     #[error("{limit} requests wait for an approval, as many as there may be; withdraw one first")]
     TooManyRequests {

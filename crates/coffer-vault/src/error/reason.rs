@@ -37,6 +37,7 @@ impl VaultError {
             Self::TooManyBuckets { .. }
             | Self::TooManySubjects { .. }
             | Self::SubjectLimit(_)
+            | Self::Administration(AdministrationError::ConfigurationsFull { .. })
             | Self::Administration(AdministrationError::TooManyAccessKeys { .. }) => "too many",
             Self::TooManyFailures => "failed too often",
             Self::Invalid { .. } => "invalid",

@@ -8,11 +8,14 @@ use coffer_keys::LevelEntry;
 use coffer_label::Label;
 use coffer_seal::{BucketId, LevelId};
 use coffer_store::StoreError;
-use rusqlite::{Connection, Transaction};
+use parking_lot::RwLock;
+use rusqlite::{Connection, Transaction, params};
 
 use super::System;
+use super::configuration::{self, BucketConfiguration};
 use crate::access::BucketName;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
+use crate::limits::CONFIGURATIONS_MAX_BYTES;
 
 /// A bucket as the system knows it.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub(crate) struct BucketRow {
     /// Whether it is out of use, also for those who had looked it up before: being removed or
     /// erased, or not made yet.
     pub(crate) is_hidden: Arc<AtomicBool>,
+    /// The CORS configuration.
+    pub(crate) cors: Arc<RwLock<Option<Arc<str>>>>,
 }
 
 /// What never changes of a level.
@@ -60,6 +65,7 @@ pub(super) struct Buckets {
 impl Buckets {
     pub(super) fn load(connection: &Connection) -> Result<Self> {
         let mut buckets = Self::default();
+        let mut cors = configuration::load(connection).map_err(StoreError::from)?;
         let mut statement = connection
             .prepare("SELECT id, name, level_id, created_ms FROM bucket")
             .map_err(StoreError::from)?;
@@ -67,13 +73,15 @@ impl Buckets {
         while let Some(row) = rows.next().map_err(StoreError::from)? {
             let name: String = row.get(1).map_err(StoreError::from)?;
             let name = BucketName::new(&name).ok_or(VaultError::Damaged)?;
+            let id = BucketId(row.get(0).map_err(StoreError::from)?);
             let row = BucketRow {
-                id: BucketId(row.get(0).map_err(StoreError::from)?),
+                id,
                 name,
                 level_id: LevelId(row.get(2).map_err(StoreError::from)?),
                 created_ms: row.get(3).map_err(StoreError::from)?,
                 level: OnceLock::new(),
                 is_hidden: Arc::default(),
+                cors: Arc::new(RwLock::new(cors.remove(&id))),
             };
             buckets.insert(Arc::new(row));
         }
@@ -195,6 +203,7 @@ impl System {
         let remove = move |transaction: &Transaction<'_>| {
             let run = |sql| transaction.execute(sql, [id]).map_err(StoreError::from);
             run("DELETE FROM bucket_grant WHERE bucket_id = ?")?;
+            run("DELETE FROM bucket_configuration WHERE bucket_id = ?")?;
             run("INSERT OR IGNORE INTO doomed(bucket_id) VALUES(?)")?;
             run("DELETE FROM bucket WHERE id = ?")?;
             Ok(())
@@ -227,5 +236,57 @@ impl System {
             row.is_hidden.store(false, Ordering::SeqCst);
             buckets.insert(row);
         }
+    }
+}
+
+impl System {
+    /// Sets or removes a document of a bucket's configuration. Durable when this returns.
+    ///
+    /// # Errors
+    /// [`AdministrationError::ConfigurationsFull`].
+    pub(crate) fn configure(
+        &self,
+        row: &Arc<BucketRow>,
+        kind: BucketConfiguration,
+        document: Option<String>,
+    ) -> Result<()> {
+        let (id, kind) = (row.id.0, kind.name());
+        let held_bytes = document.as_ref().map_or(0, String::len);
+        let keep = document.clone();
+        let change = move |transaction: &Transaction<'_>| {
+            let run = || -> rusqlite::Result<i64> {
+                transaction.execute(
+                    "DELETE FROM bucket_configuration WHERE bucket_id = ? AND kind = ?",
+                    params![id, kind],
+                )?;
+                if let Some(document) = keep {
+                    let sql = "INSERT INTO bucket_configuration(bucket_id, kind, document)
+                               SELECT id, ?, ? FROM bucket WHERE id = ?";
+                    transaction.execute(sql, params![kind, document, id])?;
+                }
+                let sql = "SELECT ifnull(sum(length(document)), 0) FROM bucket_configuration";
+                transaction.query_row(sql, (), |row| row.get(0))
+            };
+            let all_bytes = run().map_err(StoreError::from)?;
+            if held_bytes > 0 && usize::try_from(all_bytes).unwrap_or(0) > CONFIGURATIONS_MAX_BYTES
+            {
+                let limit_bytes = CONFIGURATIONS_MAX_BYTES;
+                return Err(AdministrationError::ConfigurationsFull { limit_bytes }.into());
+            }
+            Ok(())
+        };
+        let row = row.clone();
+        let settle = move |_: &Self, has_happened: bool| {
+            if has_happened {
+                *row.cors.write() = document.map(Arc::from);
+            }
+        };
+        self.held().change_then(change, Box::new(settle))
+    }
+
+    /// A bucket's CORS configuration; none while the bucket is out of use.
+    pub(crate) fn cors_configuration(&self, row: &BucketRow) -> Option<Arc<str>> {
+        let is_hidden = row.is_hidden.load(Ordering::SeqCst);
+        row.cors.read().clone().filter(|_| !is_hidden)
     }
 }

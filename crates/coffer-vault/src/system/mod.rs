@@ -13,6 +13,8 @@ use crate::error::{Result, VaultError};
 
 mod anchor;
 
+mod configuration;
+
 mod buckets;
 
 mod commits;
@@ -30,6 +32,7 @@ mod upgrade;
 mod documents;
 
 pub(crate) use self::buckets::{BucketRow, LevelTag};
+pub use self::configuration::BucketConfiguration;
 pub use self::documents::ReceiptSummary;
 pub(crate) use self::documents::{DocumentId, Kind};
 

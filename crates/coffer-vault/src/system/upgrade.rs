@@ -12,11 +12,11 @@ use super::SCHEMA_1;
 use crate::error::Result;
 
 /// The format that this version writes.
-pub(super) const FORMAT_VERSION: i32 = 3;
+pub(super) const FORMAT_VERSION: i32 = 4;
 
 /// What each format changes in the one before: the first row makes 2 of 1. One statement each, with
 /// its semicolon.
-const STEPS: [&[&str]; FORMAT_VERSION as usize - 1] = [TO_2, TO_3];
+const STEPS: [&[&str]; FORMAT_VERSION as usize - 1] = [TO_2, TO_3, TO_4];
 
 const TO_2: &[&str] = &[
     // How many commits there were: tells whether one that failed stands all the same.
@@ -35,6 +35,13 @@ const TO_2: &[&str] = &[
 const TO_3: &[&str] = &["CREATE TABLE backup(
         id BLOB PRIMARY KEY NOT NULL,
         document TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;"];
+
+const TO_4: &[&str] = &["CREATE TABLE bucket_configuration(
+        bucket_id BLOB NOT NULL,
+        kind TEXT NOT NULL,
+        document TEXT NOT NULL,
+        PRIMARY KEY(bucket_id, kind)
     ) STRICT, WITHOUT ROWID;"];
 
 /// The tables of a new database: the same way that older ones came.

@@ -1,0 +1,118 @@
+//! What browsers are told: answers to what they ask ahead of a request, and headers on answers.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HeaderName, ORIGIN, VARY,
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use s3s::{Body, HttpResponse, S3Error, S3Result};
+
+use crate::cors::rules::{Asked, Rule, Rules};
+use crate::errors::custom;
+use crate::limits::CORS_ASKED_HEADERS_MAX;
+
+/// What an answer depends on: caches keep one for each.
+const DEPENDS_ON: HeaderValue = HeaderValue::from_static(
+    "Origin, Access-Control-Request-Headers, Access-Control-Request-Method",
+);
+
+/// A cross-origin request, as its headers tell.
+#[derive(Clone, Debug)]
+pub(crate) struct CrossOrigin {
+    origin: String,
+    method: String,
+    headers: Vec<String>,
+    is_ahead: bool,
+}
+
+impl CrossOrigin {
+    /// None where no page of another origin asks.
+    pub(crate) fn of(method: &Method, headers: &HeaderMap) -> Option<Self> {
+        let text = |name: HeaderName| headers.get(name)?.to_str().ok();
+        // S3 takes the method that is asked for also where it is not asked ahead.
+        let asked = text(ACCESS_CONTROL_REQUEST_METHOD).unwrap_or(method.as_str());
+        let is_ahead = method == Method::OPTIONS;
+        let names = text(ACCESS_CONTROL_REQUEST_HEADERS).filter(|_| is_ahead);
+        Some(Self {
+            origin: text(ORIGIN)?.to_owned(),
+            method: asked.to_owned(),
+            headers: names
+                .unwrap_or("")
+                .split(',')
+                .map(|name| name.trim().to_ascii_lowercase())
+                .filter(|name| !name.is_empty())
+                .collect(),
+            is_ahead,
+        })
+    }
+
+    fn matching<'a>(&self, rules: &'a Rules) -> Option<&'a Rule> {
+        let headers: Vec<&str> = self.headers.iter().map(String::as_str).collect();
+        rules.matching(Asked {
+            origin: &self.origin,
+            method: &self.method,
+            headers: &headers,
+        })
+    }
+
+    /// Adds to an answer what a page may do with it.
+    pub(crate) fn allow(&self, rules: &Rules, answer: &mut HeaderMap) {
+        let Some(rule) = self.matching(rules) else {
+            return;
+        };
+        let mut set = |name, value: &str| {
+            // What does not fit was refused when it was set, or came in a header itself.
+            if let Ok(value) = HeaderValue::try_from(value) {
+                answer.insert(name, value);
+            }
+        };
+        if rule.is_for_all() {
+            set(ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        } else {
+            set(ACCESS_CONTROL_ALLOW_ORIGIN, &self.origin);
+            set(ACCESS_CONTROL_ALLOW_CREDENTIALS, "true");
+        }
+        set(ACCESS_CONTROL_ALLOW_METHODS, &rule.methods.join(", "));
+        if !self.headers.is_empty() {
+            set(ACCESS_CONTROL_ALLOW_HEADERS, &self.headers.join(", "));
+        }
+        if !rule.exposed.is_empty() {
+            set(ACCESS_CONTROL_EXPOSE_HEADERS, &rule.exposed.join(", "));
+        }
+        if let (true, Some(seconds)) = (self.is_ahead, rule.max_age_seconds) {
+            set(ACCESS_CONTROL_MAX_AGE, &seconds.to_string());
+        }
+        answer.insert(VARY, DEPENDS_ON);
+    }
+}
+
+/// Answers a request that a browser sends ahead; [`CrossOrigin::allow`] adds what is allowed.
+///
+/// # Errors
+/// As S3: when the request lacks what it is for, and when no rule allows it. That there is no such
+/// bucket is told no otherwise than that it has no rules.
+pub(crate) fn asked_ahead(headers: &HeaderMap, rules: Option<&Rules>) -> S3Result<HttpResponse> {
+    let wrong = |message| custom("BadRequest", StatusCode::BAD_REQUEST, message);
+    let asked = CrossOrigin::of(&Method::OPTIONS, headers)
+        .ok_or_else(|| wrong("Insufficient information. Origin request header needed."))?;
+    if !headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
+        return Err(wrong("Invalid Access-Control-Request-Method: null"));
+    }
+    if asked.headers.len() > CORS_ASKED_HEADERS_MAX {
+        return Err(wrong("Too many headers in Access-Control-Request-Headers"));
+    }
+    let rules = rules.ok_or_else(|| forbidden("CORS is not enabled for this bucket."))?;
+    if asked.matching(rules).is_none() {
+        return Err(forbidden(
+            "This CORS request is not allowed: no rule of the bucket has this origin, method and \
+             all of these headers.",
+        ));
+    }
+    Ok(HttpResponse::new(Body::empty()))
+}
+
+fn forbidden(why: &str) -> S3Error {
+    let message = format!("CORSResponse: {why}");
+    custom("AccessForbidden", StatusCode::FORBIDDEN, message)
+}
