@@ -54,6 +54,9 @@ def test_records_are_found_by_what_they_say(own_server, tmp_path):
         assert "reader" in ask(server, "audit", "show", *both).splitlines()[0]
         assert ask(server, "audit", "show", "--subject", "nobody") == ""
         ask(server, "audit", "show", "--since", "yesterday", code=2)
+        # Which would be a record's number, and find nothing.
+        ask(server, "audit", "show", "--since", since[:10].replace("-", ""), code=2)
+        assert ask(server, "audit", "show", "--since", since[:10])
         ask(server, "audit", "show", "--outcome", "good", code=2)
 
     check()

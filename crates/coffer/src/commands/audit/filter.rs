@@ -13,7 +13,8 @@ use crate::output::printable::{rfc3339, span};
 /// Which records: what is given is combined.
 #[derive(Debug, Args)]
 pub struct WantedArgs {
-    /// From this record on, or this time (UTC): a number, 2026-11-20, '2026-11-20 18:31', or 12h
+    /// From this record on, or this time (UTC): a number, 2026-11-20, '2026-11-20 18:31', or 12h.
+    /// A number such as 20261120, which may be meant as a day, is refused
     #[arg(long, value_name = "SEQUENCE|TIME", value_parser = since)]
     pub since: Option<Since>,
     /// Before this time, written likewise
@@ -43,10 +44,27 @@ pub enum Since {
 }
 
 fn since(text: &str) -> Result<Since, String> {
+    // Taken for a number, a day would find no records, in silence.
+    if let Some(day) = day_without_hyphens(text) {
+        return Err(format!(
+            "this may be a day or a record's number: write {day} for the day, or 0{text} for the \
+             record"
+        ));
+    }
     match text.parse() {
         Ok(number) => Ok(Since::Record(number)),
         Err(_) => time(text).map(Since::Time),
     }
+}
+
+/// The day that eight digits stand for, as it is written here.
+fn day_without_hyphens(text: &str) -> Option<String> {
+    if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let day = format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]);
+    let is_likely = ("1970-01-01".."2100-01-01").contains(&day.as_str());
+    (is_likely && time(&day).is_ok()).then_some(day)
 }
 
 fn act(text: &str) -> Result<String, String> {
@@ -156,6 +174,21 @@ mod tests {
         assert_eq!((parsed.sequence, parsed.hash.to_string()), (7, hash));
         for wrong in ["", "7", "7:ab", ":", "x:00"] {
             assert!(recorded(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn eight_digits_that_may_be_a_day_are_taken_for_neither() {
+        for (text, day) in [("20261120", "2026-11-20"), ("19991231", "1999-12-31")] {
+            let refused = since(text).unwrap_err();
+            assert!(refused.contains(day), "{refused}");
+            assert!(refused.contains(&format!("0{text}")), "{refused}");
+            assert_eq!(since(day), Ok(Since::Time(format!("{day}T00:00:00Z"))));
+            let number = text.parse().unwrap();
+            assert_eq!(since(&format!("0{text}")), Ok(Since::Record(number)));
+        }
+        for number in [20_261_320, 20_260_230, 10_000_000, 99_999_999, 2_026_112] {
+            assert_eq!(since(&number.to_string()), Ok(Since::Record(number)));
         }
     }
 
