@@ -260,7 +260,6 @@ def test_a_folder_that_can_t_be_taken_is_refused(filled, own_server, tmp_path):
     assert remote["access_key_id"]
 
 
-@pytest.mark.skipif(needs_mount, reason="only root may mount a small file system")
 def tree(folder):
     """Every file below a folder, with its size and when it was changed."""
     files = (path for path in folder.rglob("*") if path.is_file())
@@ -324,6 +323,7 @@ def test_a_newer_root_key_is_not_to_be_replaced_for_an_older_copy(filled, tmp_pa
     assert b"root key of its day" in done.stderr and b"age --decrypt" not in done.stderr
 
 
+@pytest.mark.skipif(needs_mount, reason="only root may mount a small file system")
 def test_a_full_disk_leaves_the_copy_before(filled, tmp_path):
     server = filled
     with small_disk(tmp_path, 24 * MIB) as disk:

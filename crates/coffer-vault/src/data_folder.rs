@@ -35,8 +35,11 @@ const FIRST_START_LEAVES: [&str; 12] = [
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Locked for as long as they are open: the file `lock`, and the folder.
-    locks: [File; 2],
+    /// The file `lock`, locked for as long as it is open; `None` on a medium that takes no writes
+    /// and has none.
+    lock: Option<File>,
+    /// The folder, locked likewise.
+    _locked: File,
 }
 
 impl Folder {
@@ -50,7 +53,7 @@ impl Folder {
                 .map_err(failed("make the data folder", path))?;
         }
         refuse_foreign(path)?;
-        let folder = Self::lock(path)?;
+        let folder = Self::lock(path, false)?;
         if !path.join("keystore").exists() {
             // Also for a start that was interrupted before this.
             sync_ancestors(path)?;
@@ -65,35 +68,30 @@ impl Folder {
                 io::ErrorKind::NotFound.into(),
             ));
         }
-        Self::lock(path)
+        Self::lock(path, true)
     }
 
     /// The folder itself is locked as well, for its file `lock` looks like what a crash left, and
     /// may be removed beneath a server.
-    fn lock(path: &Path) -> Result<Self> {
+    fn lock(path: &Path, may_be_read_only: bool) -> Result<Self> {
         let lock_path = path.join("lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .mode(0o600)
-            .open(&lock_path)
-            .map_err(failed("open", &lock_path))?;
+        let lock = open_lock(&lock_path, may_be_read_only).map_err(failed("open", &lock_path))?;
         let folder = File::open(path).map_err(failed("open", path))?;
         let in_use = || VaultError::FolderInUse {
             path: path.display().to_string(),
         };
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(in_use()),
-            Err(errno) => return Err(failed("lock", &lock_path)(errno.into())),
+        let exclusive = FlockOperation::NonBlockingLockExclusive;
+        match lock.as_ref().map(|lock| rustix::fs::flock(lock, exclusive)) {
+            None | Some(Ok(())) => {}
+            Some(Err(Errno::WOULDBLOCK)) => return Err(in_use()),
+            Some(Err(errno)) => return Err(failed("lock", &lock_path)(errno.into())),
         }
-        match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        match rustix::fs::flock(&folder, exclusive) {
             // NFS locks files alone.
             Ok(()) | Err(Errno::BADF | Errno::OPNOTSUPP | Errno::INVAL) => Ok(Self {
                 path: path.to_owned(),
-                locks: [lock, folder],
+                lock,
+                _locked: folder,
             }),
             Err(Errno::WOULDBLOCK) => Err(in_use()),
             Err(errno) => Err(failed("lock", path)(errno.into())),
@@ -107,19 +105,21 @@ impl Folder {
     /// Whether it was copied while a server ran on it, as far as that shows: `lock` says in which
     /// file the server wrote that it runs, and that is another one.
     pub(crate) fn was_copied_live(&self) -> bool {
+        let Some(lock) = &self.lock else { return false };
         let mut text = [0; 24];
-        let length = self.locks[0].read_at(&mut text, 0).unwrap_or(0);
+        let length = lock.read_at(&mut text, 0).unwrap_or(0);
         let text = std::str::from_utf8(&text[..length]).ok();
         let noted = text.and_then(|text| text.trim_end().parse::<u64>().ok());
-        let own = self.locks[0].metadata().map(|own| own.ino()).ok();
+        let own = lock.metadata().map(|own| own.ino()).ok();
         noted.is_some() && noted != own
     }
 
     /// Notes that a server runs on it; what can't be written is done without.
     pub(crate) fn begin_serving(&self) {
-        let noted = self.locks[0].metadata().and_then(|own| {
-            self.locks[0].set_len(0)?;
-            self.locks[0].write_all_at(format!("{}\n", own.ino()).as_bytes(), 0)
+        let Some(lock) = &self.lock else { return };
+        let noted = lock.metadata().and_then(|own| {
+            lock.set_len(0)?;
+            lock.write_all_at(format!("{}\n", own.ino()).as_bytes(), 0)
         });
         if let Err(error) = noted {
             tracing::warn!(%error, "that a server runs here can't be noted");
@@ -128,7 +128,7 @@ impl Folder {
 
     /// Notes that all is at rest.
     pub(crate) fn end_serving(&self) {
-        let _ = self.locks[0].set_len(0);
+        let _ = self.lock.as_ref().map(|lock| lock.set_len(0));
     }
 
     pub(crate) fn system_db(&self) -> PathBuf {
@@ -149,6 +149,22 @@ impl Folder {
 
     pub(crate) fn bucket(&self, id: BucketId) -> PathBuf {
         self.buckets().join(id.to_string())
+    }
+}
+
+/// The file that is locked, made where it is absent. A medium that takes no writes may have none:
+/// no server runs there, and who only looks at it locks the folder alone.
+fn open_lock(path: &Path, may_be_read_only: bool) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    match options.mode(0o600).open(path) {
+        Err(error) if may_be_read_only && error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            match File::open(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                opened => opened.map(Some),
+            }
+        }
+        opened => opened.map(Some),
     }
 }
 

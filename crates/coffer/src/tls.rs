@@ -11,4 +11,6 @@ pub mod expiry;
 
 pub mod certificates;
 
+pub mod damage;
+
 pub mod server_config;

@@ -30,16 +30,23 @@ struct Walk<T> {
 impl Offline {
     /// Opens all that is stored, and tells what does not open; the last event is the end. Of a
     /// folder that was copied while a server ran on it, that it is no consistent copy is told in
-    /// place of each damage.
-    pub async fn verify(&self, told: impl FnMut(VerifyEvent)) {
+    /// place of each damage. `elsewhere` is damage that the caller has found in files of its own: it
+    /// is told first, and counted.
+    pub async fn verify(&self, elsewhere: Vec<String>, told: impl FnMut(VerifyEvent)) {
         let mut walk = Walk {
             told,
-            tells_damage: !self.folder.was_copied_live(),
+            tells_damage: true,
             checked_count: 0,
             checked_bytes: 0,
             total_bytes: 0,
             damage_count: 0,
         };
+        for what in elsewhere {
+            walk.damage(None, None, what);
+        }
+        // The caller's files are not written while a server runs.
+        let elsewhere_count = walk.damage_count;
+        walk.tells_damage = !self.folder.was_copied_live();
         for what in self.system_damage() {
             walk.damage(None, None, format!("system.db: {what}"));
         }
@@ -76,8 +83,8 @@ impl Offline {
                 walk.damage(name.as_ref(), None, what);
             }
         }
-        let (is_told, count) = (walk.tells_damage, walk.damage_count);
-        if !is_told && count > 0 {
+        let count = walk.damage_count - elsewhere_count;
+        if !walk.tells_damage && count > 0 {
             let what = format!(
                 "this folder was copied while a server ran on it, and is no consistent copy: \
                  {count} things in it don't open or don't fit together. Copy it with \
@@ -92,7 +99,7 @@ impl Offline {
         (walk.told)(VerifyEvent::Done {
             checked_count: walk.checked_count,
             checked_bytes: walk.checked_bytes,
-            damage_count: count,
+            damage_count: walk.damage_count,
         });
     }
 

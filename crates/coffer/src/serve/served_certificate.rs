@@ -12,6 +12,7 @@ use crate::limits::{CERTIFICATE_CHECK, CERTIFICATE_RENEW_DAYS, CLOCK_LOOK};
 use crate::serve::clock_watch::ClockWatch;
 use crate::tls::authority::{DAY, constrains_addresses};
 use crate::tls::certificates::Ensured;
+use crate::tls::damage::check_authority;
 use crate::tls::folder::Files;
 use crate::tls::server_config::{Certificate, Source};
 use crate::tls::server_names::names;
@@ -151,6 +152,7 @@ fn tell_of_refused(certificate: &Certificate) {
 /// What a start did about the authority and its certificate.
 fn tell_of_authority(files: &Files, ensured: Ensured) {
     let ca_cert = files.ca_cert();
+    let is_told = matches!(ensured, Ensured::KeptDespite { .. });
     match ensured {
         Ensured::Kept => {}
         Ensured::KeptUnderWrongClock => tracing::warn!(
@@ -170,6 +172,12 @@ fn tell_of_authority(files: &Files, ensured: Ensured) {
             path = %ca_cert.display(),
             "made a local certificate authority: clients need this file"
         ),
+    }
+    if let (Err(problem), false) = (check_authority(files), is_told) {
+        tracing::error!(
+            %problem,
+            "the server's certificate is good, but can't be renewed before it expires"
+        );
     }
     if let Ok(true) = constrains_addresses(files, SystemTime::now()) {
         tracing::warn!(

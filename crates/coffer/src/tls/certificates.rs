@@ -196,7 +196,10 @@ fn wanted(names: &[ServerName<'static>], domains: &[String]) -> Vec<ServerName<'
 }
 
 /// `ca.pem`, if it is there.
-fn authority_certificate(
+///
+/// # Errors
+/// When it cannot be read, or is damaged.
+pub fn authority_certificate(
     files: &Files,
 ) -> Result<Option<CertificateDer<'static>>, CertificateError> {
     let Some(pem) = read(&files.ca_cert())? else {
@@ -212,7 +215,12 @@ fn authority_certificate(
 
 /// The server's certificate, if it is there with its key. One that is damaged is as good as none:
 /// the authority makes another.
-fn server_certificate(files: &Files) -> Result<Option<CertificateDer<'static>>, CertificateError> {
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn server_certificate(
+    files: &Files,
+) -> Result<Option<CertificateDer<'static>>, CertificateError> {
     let (Some(server), Some(key)) = (read(&files.server_cert())?, read(&files.server_key())?)
     else {
         return Ok(None);

@@ -20,6 +20,8 @@ use crate::limits::OFFLINE_PROGRESS;
 use crate::output::printable::{printable, size};
 use crate::secrets::passphrase::PassphraseArgs;
 use crate::secrets::root_source::secrets_of;
+use crate::tls::damage::find_damage;
+use crate::tls::folder::Files;
 
 /// `coffer verify`.
 #[derive(Debug, Args)]
@@ -120,8 +122,12 @@ async fn verify_files(
     let offline = Offline::open(data, source, &secrets)?;
     let mut shown = Ok(None);
     let mut told = Instant::now();
+    let elsewhere = match find_damage(&Files::of(data)) {
+        Ok(found) => found,
+        Err(error) => vec![error.to_string()],
+    };
     offline
-        .verify(|event| {
+        .verify(elsewhere, |event| {
             if matches!(event, VerifyEvent::Progress { .. }) {
                 if told.elapsed() < OFFLINE_PROGRESS {
                     return;
