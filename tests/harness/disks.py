@@ -11,13 +11,14 @@ needs_mount = os.geteuid() != 0
 
 
 @contextlib.contextmanager
-def small_disk(folder, size_bytes=64 * MIB):
-    """Mounts an ext4 file system of this size on FOLDER/disk, and yields that path."""
+def small_disk(folder, size_bytes=64 * MIB, *options):
+    """Mounts an ext4 file system of this size on FOLDER/disk, and yields that path. `options` are
+    further ones of mkfs.ext4."""
     image, mounted = folder / "disk.img", folder / "disk"
     mounted.mkdir()
     with image.open("wb") as file:
         file.truncate(size_bytes)
-    call("mkfs.ext4", "-q", "-m", "0", image)
+    call("mkfs.ext4", "-q", "-m", "0", *options, image)
     call("mount", "-o", "loop", image, mounted)
     try:
         yield mounted

@@ -1,6 +1,7 @@
 """A full disk: a clear error, reads go on, and writes do when there is space again."""
 
 import contextlib
+import os
 import time
 
 import pytest
@@ -149,6 +150,57 @@ def test_a_full_disk_at_the_start(server, disk):
     make_space(disk)
     s3_client(server).put_object(Bucket=BUCKET, Key="yes", Body=content(MIB, "yes"))
     check(s3_client(server), [*stored, ("yes", MIB)])
+
+
+@pytest.mark.parametrize("block_bytes", [1024, 4096])
+def test_a_start_with_next_to_no_room(own_server, tmp_path, block_bytes):
+    """It ends with what is lacking and where, or serves: never by a signal or a number alone."""
+    with small_disk(tmp_path, 64 * MIB, "-b", block_bytes) as disk:
+        server = own_server(data=disk / "data").start()
+        s3 = s3_client(server)
+        for bucket in (BUCKET, "other"):
+            s3.create_bucket(Bucket=bucket)
+            s3.put_object(Bucket=bucket, Key="a", Body=b"a")
+        server.stop()
+        outcomes = set()
+        for free_kib in (0, 4, 8, 16, 24, 32, 40, 48, 64, 96, 128, 256):
+            leave(disk, free_kib * 1024)
+            before = len(server.log())
+            try:
+                server.start()
+            except StartError as error:
+                told = error.log[before:]
+                assert error.code == 1, (free_kib, error.code, told)
+                assert "full" in told or "room" in told, (free_kib, told)
+                assert str(disk) in told and "code" not in told, (free_kib, told)
+                outcomes.add("refused")
+            else:
+                for bucket in (BUCKET, "other"):
+                    assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"a"
+                assert server.stop() == 0
+                outcomes.add("served")
+        assert "served" in outcomes
+        (disk / "rest").unlink()
+        server.start()
+        s3.put_object(Bucket=BUCKET, Key="b", Body=b"b")
+        server.close()
+
+
+def leave(disk, bytes_left):
+    """Takes all room on the disk but so much."""
+    rest = disk / "rest"
+    rest.unlink(missing_ok=True)
+    with rest.open("wb") as file:
+        while (more := free_bytes(disk) - bytes_left) > 0:
+            try:
+                os.posix_fallocate(file.fileno(), file.tell(), more)
+            except OSError:
+                # What the file system itself needs of it.
+                more //= 2
+                if more < 1024:
+                    break
+                continue
+            file.seek(more, os.SEEK_CUR)
 
 
 def test_buckets_on_a_full_disk(server, disk):

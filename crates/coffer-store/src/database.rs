@@ -7,6 +7,7 @@ pub(crate) mod log_frames;
 pub(crate) mod sqlite_heap;
 
 pub(crate) mod log;
+pub(crate) mod stamps;
 
 pub(crate) mod doubt;
 pub(crate) mod sealed;

@@ -40,4 +40,5 @@ pub use catalog::rewrap::{HeldKey, KeyPlace};
 pub use database::doubt::keep_in_doubt;
 pub use database::log::LOG_DAMAGED;
 pub use database::sealed::Database;
+pub use database::stamps::Stamps;
 pub use error::{Result, StoreError};

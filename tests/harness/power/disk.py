@@ -288,8 +288,8 @@ def set_name(table, name, node):
 
 
 def is_kept(name):
-    """SQLite's shared memory is of no use after a restart, and the lock is only held."""
-    return name != "lock" and not name.endswith("-shm")
+    """The lock is only held."""
+    return name != "lock"
 
 
 def read_sparse(path):

@@ -37,7 +37,6 @@ GROUPS = [
     (["write", "sync", "folder sync", "truncate", "rename", "make folder"], ""),
     (["write", "sync"], "catalog.db-wal"),
     (["sync"], "catalog.db-wal"),
-    (["write"], "-shm"),
     (["write", "sync"], "system.db-wal"),
     (["sync"], "system.db"),
     (["write", "sync"], "keystore"),

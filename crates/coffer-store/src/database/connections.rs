@@ -87,6 +87,11 @@ impl Connections {
         }
     }
 
+    /// Whether there is no writer, and nothing may change.
+    pub(crate) fn is_still(&self) -> bool {
+        self.is_still
+    }
+
     /// Remembers a commit that is durable.
     pub(crate) fn committed(&self, count: u64) {
         self.last_commit.store(count, Ordering::Release);

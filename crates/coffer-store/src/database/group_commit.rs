@@ -339,7 +339,7 @@ impl Shared {
                 // Old pages may be in the log, which is emptied in time.
                 *session = reopened.inspect(Session::note_removed).ok();
             }
-            Err(StoreError::Full) if current.is_autocommit() => {}
+            Err(StoreError::Full | StoreError::DiskReadOnly) if current.is_autocommit() => {}
             // A connection that met a damaged page is of no use any more, and after other
             // failures a fresh one is the safer one.
             Err(_) => *session = None,

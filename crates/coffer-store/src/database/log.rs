@@ -20,7 +20,7 @@ use crate::error::{NO_BUCKET, Result, StoreError};
 use crate::limits::LOG_PIECE_BYTES;
 
 /// The file of a database's log.
-fn log_of(path: &Path) -> PathBuf {
+pub(crate) fn log_of(path: &Path) -> PathBuf {
     let mut file = path.as_os_str().to_owned();
     file.push("-wal");
     file.into()

@@ -231,7 +231,10 @@ impl Shared {
         }
         // After a failure a fresh connection is the safer one: those go with the `?`.
         let mut idle = self.idle.lock();
-        if idle.len() < IDLE_READERS_MAX && !self.connections.is_closed() {
+        // One of a file system that takes no writes would not see that it does again.
+        let is_lasting =
+            self.connections.is_still() || !reader.connection.is_readonly(rusqlite::MAIN_DB)?;
+        if is_lasting && idle.len() < IDLE_READERS_MAX && !self.connections.is_closed() {
             // Under the lock that `committed` takes too: what it did not find there ends here.
             if reader.sees != Some(self.commit_count.load(Ordering::Acquire)) {
                 reader.end()?;

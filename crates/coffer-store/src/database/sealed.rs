@@ -60,7 +60,10 @@ impl Database {
     /// [`StoreError::NewerFormat`], [`StoreError::Damaged`] when commits of its log lie behind a
     /// damaged place, [`StoreError::NoRoomForLog`].
     pub fn open(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
-        log::take_over(&absolute(path)?)?;
+        let absolute = absolute(path)?;
+        log::take_over(&absolute)?;
+        // The index of the log, which earlier versions kept in a file. It is of no use.
+        let _ = fs::remove_file(with_suffix(&absolute, "-shm"));
         self.open_as(path, key, Access::Write)
     }
 
@@ -83,7 +86,8 @@ impl Database {
         self.open_as(path, key, Access::Still)
     }
 
-    /// Opens a database for reading beside others who read and write.
+    /// Opens a database for reading beside others who read and write. On a file system that takes
+    /// no writes it sees what there is now, whatever is committed later.
     pub(crate) fn open_beside(&self, path: &Path, key: &SecretKey) -> Result<Connection> {
         self.open_as(path, key, Access::Read)
     }
@@ -202,24 +206,35 @@ fn connect(path: &Path, key: &SecretKey, salt: Salt, access: Access) -> Result<C
     // Each connection is used by one thread at a time, so SQLite needs no mutex of its own.
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let read_only = flags | OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let excluding = || {
+        let read_write = flags | OpenFlags::SQLITE_OPEN_READ_WRITE;
+        Connection::open_with_flags_and_vfs(path, read_write, c"unix-excl")
+    };
     let connection = match access {
-        Access::Write => {
-            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
-        }
-        Access::Read => Connection::open_with_flags(path, read_only),
-        // With the log's index in memory and not in a file, which this way of locking implies. It
-        // needs to be able to write, and writes nothing.
-        Access::Still if has_log(path) => Connection::open_with_flags_and_vfs(
-            path,
-            flags | OpenFlags::SQLITE_OPEN_READ_WRITE,
-            c"unix-excl",
-        ),
         // Without a log, one would be made; not so for what is declared never to change.
-        Access::Still => {
-            Connection::open_with_flags(immutable_uri(path), read_only | OpenFlags::SQLITE_OPEN_URI)
+        Access::Still if !has_log(path) => {
+            let uri = read_only | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(immutable_uri(path), uri)?
         }
-    }?;
-    if access == Access::Still {
+        // For this process alone, with the log's index in its memory, where no full disk reaches
+        // it: that of a file is mapped into memory, and a page of it that finds no room ends the
+        // process. Who reads has to open it likewise, or would make such a file.
+        Access::Write | Access::Read | Access::Still => excluding()?,
+    };
+    let is_read_only = connection.is_readonly(rusqlite::MAIN_DB)?;
+    let connection = match access {
+        Access::Write if is_read_only => return Err(StoreError::DiskReadOnly),
+        // A medium that takes no writes: no lock that excludes others can be had there, nor is one
+        // needed. The connection has an index of its own, and knows of no later commit.
+        Access::Read | Access::Still if is_read_only && has_log(path) => {
+            let alone = Connection::open_with_flags_and_vfs(path, read_only, c"unix-none")?;
+            alone.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+            alone
+        }
+        _ => connection,
+    };
+    if access != Access::Write {
+        connection.execute_batch("PRAGMA query_only = ON")?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     }
     connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;

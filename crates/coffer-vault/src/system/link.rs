@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use coffer_seal::SecretKey;
-use coffer_store::{Database, StoreError};
+use coffer_store::{Database, Stamps, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -50,6 +50,8 @@ pub(super) struct Link {
     /// The most commits that were ever seen: with fewer, an older copy was put back.
     highest: i64,
     doubt: Option<Doubt>,
+    /// Of its files, as this process left them.
+    stamps: Option<Stamps>,
     /// Whether the log was taken over, and no commit to it has failed since.
     is_log_durable: bool,
     #[cfg(test)]
@@ -96,6 +98,7 @@ impl Link {
             number: None,
             highest: 0,
             doubt: None,
+            stamps: None,
             is_log_durable: true,
             #[cfg(test)]
             faults: Faults::default(),
@@ -105,8 +108,14 @@ impl Link {
     /// The connection, after whatever is in doubt has been settled.
     fn connection(&mut self, system: &System) -> Result<&mut Connection> {
         self.settle(system)?;
+        if self.connection.is_some() && self.was_written_by_another() {
+            tracing::error!("system.db was written by another program: it is opened anew");
+            self.drop_connection();
+            self.is_log_durable = false;
+        }
         if self.connection.is_none() {
             let connection = self.open().map_err(told)?;
+            self.stamps = Some(Stamps::of(&self.path));
             if let Some(number) = self.number {
                 refuse_older(number, self.highest)?;
                 self.highest = number;
@@ -114,6 +123,13 @@ impl Link {
             self.connection = Some(connection);
         }
         self.connection.as_mut().ok_or(VaultError::ShuttingDown)
+    }
+
+    /// Whether its files are not as this process left them. SQLite would not look at them again: it
+    /// has the index of the log, and pages, in memory.
+    fn was_written_by_another(&self) -> bool {
+        let is_other = |stamps: Stamps| stamps.differs_in_log_or_length(&Stamps::of(&self.path));
+        self.access == Access::Change && self.stamps.is_some_and(is_other)
     }
 
     fn open(&mut self) -> Result<Connection, StoreError> {
@@ -170,6 +186,7 @@ impl Link {
         self.highest = found;
         self.is_log_durable = true;
         self.connection = Some(connection);
+        self.stamps = Some(Stamps::of(&self.path));
         self.number = Some(found);
         let has_happened = found == wanted;
         if let Some(doubt) = self.doubt.take() {
@@ -199,6 +216,8 @@ impl Link {
             Database::assure(connection)?;
             Ok(read)
         });
+        // To verify and to copy it, its log is copied into it.
+        self.stamps = Some(Stamps::of(&self.path));
         self.keep_if_sound(done)
     }
 
@@ -214,7 +233,11 @@ impl Link {
         change: impl FnOnce(&Transaction<'_>) -> Result<T>,
         outcome: OnSettled,
     ) -> Result<T> {
-        let (value, failed) = match self.transact(system, change) {
+        let done = self.transact(system, change);
+        if self.connection.is_some() {
+            self.stamps = Some(Stamps::of(&self.path));
+        }
+        let (value, failed) = match done {
             Ok(done) => done,
             Err(error) => {
                 outcome(system, false);

@@ -48,11 +48,9 @@ pub(crate) fn disk_of(root: &Path) -> (DiskState, Vec<(PathBuf, usize)>) {
     DiskState::of(root, is_kept).unwrap()
 }
 
-/// Whether a file is any use after a restart: SQLite's shared memory is not, and the lock is only
-/// held.
+/// Whether a file is any use after a restart: the lock is only held.
 fn is_kept(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name != "lock" && !name.ends_with("-shm")
+    path.file_name().unwrap_or_default() != "lock"
 }
 
 /// Records what `work` does to the files below `root`. Its change of this number is refused.
