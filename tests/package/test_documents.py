@@ -7,7 +7,7 @@ import pytest
 from harness.programs import run
 from harness.server import BINARY, ROOT, clean_environment
 
-TESTS = ["test_readme.py", "test_guides.py", "test_documents.py"]
+TESTS = ["test_readme.py", "test_guides.py", "test_documents.py", "test_first_day.py"]
 
 
 @pytest.mark.timeout(600)

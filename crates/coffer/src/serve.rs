@@ -279,8 +279,11 @@ fn startup_message(
     certificate: &ServedCertificate,
     [s3, admin]: [&TcpListener; 2],
 ) -> Result<StartupMessage, Error> {
+    let data = absolute(&config.data)?;
+    let credentials = data.join("credentials");
     Ok(StartupMessage {
-        data: absolute(&config.data)?,
+        data,
+        credentials: credentials.exists().then_some(credentials),
         ca_cert: certificate.authority().map(absolute).transpose()?,
         s3: local_address(s3)?,
         admin: local_address(admin)?,

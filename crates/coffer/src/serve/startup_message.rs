@@ -11,6 +11,8 @@ use coffer_keys::SourceSpec;
 pub struct StartupMessage {
     /// The data folder, as an absolute path.
     pub data: PathBuf,
+    /// The first access key; none where the file is gone, as in a folder that was restored.
+    pub credentials: Option<PathBuf>,
     /// The authority that clients should trust; none if the operator's certificate is used.
     pub ca_cert: Option<PathBuf>,
     /// Where S3 is served.
@@ -41,11 +43,18 @@ impl StartupMessage {
             &mut text,
             format_args!("# for the aws CLI, in another shell:"),
         );
-        let credentials = quoted(&self.data.join("credentials"));
-        line(
-            &mut text,
-            format_args!("export AWS_SHARED_CREDENTIALS_FILE={credentials}"),
-        );
+        match &self.credentials {
+            Some(path) => line(
+                &mut text,
+                format_args!("export AWS_SHARED_CREDENTIALS_FILE={}", quoted(path)),
+            ),
+            None => line(
+                &mut text,
+                format_args!(
+                    "# with an access key that you have: there is no file of the first one"
+                ),
+            ),
+        }
         if let Some(ca_cert) = &self.ca_cert {
             line(
                 &mut text,
@@ -102,6 +111,7 @@ mod tests {
     fn welcome() -> StartupMessage {
         StartupMessage {
             data: "/srv/my data".into(),
+            credentials: Some("/srv/my data/credentials".into()),
             ca_cert: Some("/srv/my data/tls/ca.pem".into()),
             s3: "0.0.0.0:9000".parse().unwrap(),
             admin: "[::1]:9001".parse().unwrap(),
@@ -125,11 +135,14 @@ mod tests {
         }
         let operators = StartupMessage {
             ca_cert: None,
+            credentials: None,
             first_start: false,
             ..welcome()
         }
         .paste_lines();
-        assert!(!operators.contains("AWS_CA_BUNDLE") && !operators.contains("root.key"));
+        for absent in ["AWS_CA_BUNDLE", "root.key", "AWS_SHARED_CREDENTIALS_FILE"] {
+            assert!(!operators.contains(absent), "{operators}");
+        }
     }
 
     #[test]
