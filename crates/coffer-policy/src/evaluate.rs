@@ -12,4 +12,5 @@ mod decision;
 
 pub use crate::conditions::{ListedValues, NoValues, Values};
 pub use decision::{Decision, evaluate};
+pub(crate) use known_values::ANONYMOUS_ID;
 pub use request::{Identity, Request, Requester, Resource};

@@ -1,9 +1,12 @@
-//! Bucket policies: the language that AWS documents for them, and what one says of a request.
+//! Bucket policies, in the language that AWS documents for them, and access control lists: what
+//! they say of a request.
 //!
 //! A [`Policy`] is read from JSON ([`Policy::parse`]), kept with its principals bound to the ids of
 //! subjects ([`Policy::to_stored`]), and shown with their names ([`Policy::shown`]). [`evaluate`]
 //! is a pure function of a policy and a [`Request`]: no I/O, no clock, no state. An explicit deny
-//! wins. [`is_public`] says what `GetBucketPolicyStatus` and `BlockPublicPolicy` ask.
+//! wins. [`is_public`] says what `GetBucketPolicyStatus` and `BlockPublicPolicy` ask. [`decide`]
+//! puts the policy together with access control lists ([`Acl`]), [`ObjectOwnership`] and
+//! [`PublicAccessBlock`].
 //!
 //! Where it can't be known whether a condition or a pattern holds (a variable without a value, a
 //! value of another kind than the key's), a statement that allows doesn't match and one that
@@ -64,9 +67,16 @@ mod evaluate;
 
 mod public;
 
+mod acl;
+
+mod sharing;
+
 #[doc(hidden)]
 pub mod fuzzing;
 
+pub use acl::{
+    Acl, AclRefusal, CannedAcl, Grant, Grantee, Group, ObjectOwnership, Permission, TooManyGrants,
+};
 pub use conditions::{Decimal, Key, Timestamp, Value};
 pub use error::{Element, Fault, Place, PolicyError};
 pub use evaluate::{
@@ -75,3 +85,4 @@ pub use evaluate::{
 pub use grammar::{Effect, Policy, Subjects};
 pub use names::{AccountId, Action, NotAnId, ResourceKind, SubjectId};
 pub use public::is_public;
+pub use sharing::{PublicAccessBlock, PublicPolicy, Shared, Sharing, decide};

@@ -5,12 +5,17 @@
 //! public unless all that it allows is for fixed principals, or under a condition with fixed
 //! values, without wildcards and variables, of one of the keys listed there. A fixed range of
 //! addresses that is wider than /8 (IPv6: /32) is none.
+//!
+//! Stricter than that page in two points: the fixed user id `anonymous` is the public, and so is a
+//! fixed key of encryption, which who is anonymous can name here as well.
 
 use ipnet::IpNet;
 
-use crate::conditions::{Condition, Key, Operands, Qualifier};
+use crate::conditions::{Condition, Key, NoValues, Operands, Qualifier, Value};
+use crate::evaluate::ANONYMOUS_ID;
 use crate::grammar::{Effect, Policy, Principal, Statement};
 use crate::limits::{PUBLIC_IPV4_PREFIX_BITS, PUBLIC_IPV6_PREFIX_BITS};
+use crate::truth::Truth;
 
 /// Whether the policy allows anything to the public: what `GetBucketPolicyStatus` tells and
 /// `BlockPublicPolicy` refuses. What a policy denies doesn't count.
@@ -34,9 +39,13 @@ fn limits_to_fixed(condition: &Condition) -> bool {
     match (&condition.key, &condition.operands) {
         (Key::SourceIp, Operands::Networks(networks)) => networks.iter().all(is_narrow),
         (
-            Key::PrincipalArn | Key::PrincipalAccount | Key::UserId | Key::KmsKeyId,
+            Key::PrincipalArn | Key::PrincipalAccount | Key::UserId,
             Operands::Texts(_) | Operands::TextsIgnoringCase(_) | Operands::Arns(_),
-        ) => condition.operands.are_fixed(),
+        ) => {
+            let anonymous = Value::from(ANONYMOUS_ID);
+            let is_anonymous = condition.operands.match_value(&anonymous, &NoValues);
+            condition.operands.are_fixed() && is_anonymous == Truth::No
+        }
         _ => false,
     }
 }

@@ -10,6 +10,9 @@ use super::request::{Request, Requester};
 use crate::conditions::{Key, Value, Values};
 use crate::names::AccountId;
 
+/// The id of who signed nothing: `aws:userid`.
+pub(crate) const ANONYMOUS_ID: &str = "anonymous";
+
 /// All values of a request.
 pub(crate) struct KnownValues<'a> {
     pub(crate) request: &'a Request<'a>,
@@ -33,7 +36,7 @@ impl Values for KnownValues<'_> {
             Key::PrincipalType => Some(subject.map_or("Anonymous", |_| "User").into()),
             Key::UserId => {
                 let id = subject.map(|identity| identity.id.as_str());
-                Some(id.unwrap_or("anonymous").into())
+                Some(id.unwrap_or(ANONYMOUS_ID).into())
             }
             Key::UserName => subject.map(|identity| identity.name.into()),
             other => self.request.values.value(other),

@@ -1,4 +1,4 @@
-//! Policies from outside: AWS's examples, what is malformed, properties, speed.
+//! Policies and lists from outside: AWS's examples, what is malformed, properties, speed.
 
 #![expect(clippy::unwrap_used, reason = "what a test can not unwrap fails it")]
 
@@ -11,3 +11,7 @@ mod malformed;
 mod properties;
 
 mod speed;
+
+mod lists;
+
+mod sharing;

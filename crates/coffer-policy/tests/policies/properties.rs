@@ -54,6 +54,8 @@ fn condition() -> impl Strategy<Value = Json> {
         (addresses, ranges)
             .prop_map(|(operator, range)| json!({operator: {"aws:SourceIp": range}})),
         Just(json!({"Null": {"aws:Referer": "true"}})),
+        Just(json!({"StringEqualsIgnoreCase": {"aws:userid": ["Anonymous"]}})),
+        Just(json!({"StringEquals": {"aws:userid": ["AIDAEXAMPLEOFANN0001"]}})),
         Just(json!({"ForAllValues:StringEquals": {"s3:RequestObjectTagKeys": ["a", "b"]}})),
         Just(json!({"ForAnyValue:StringNotEqualsIfExists": {"s3:RequestObjectTagKeys": "a"}})),
     ]
