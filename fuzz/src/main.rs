@@ -17,7 +17,7 @@ use libfuzzer_sys::fuzz_target;
 type Body = fn(&[u8]);
 
 /// What is fuzzed, by name.
-const TARGETS: [(&str, Body); 23] = [
+const TARGETS: [(&str, Body); 24] = [
     ("audit", coffer_audit::fuzzing::fuzz_audit),
     ("keys_export", coffer_keys::fuzzing::fuzz_export),
     ("keys_receipt", coffer_keys::fuzzing::fuzz_receipt),
@@ -29,6 +29,7 @@ const TARGETS: [(&str, Body); 23] = [
     ("s3_copy_source", s3::copy_source),
     ("s3_document", s3::document),
     ("s3_etags", s3::etags),
+    ("s3_form", s3::form),
     ("s3_headers", s3::headers),
     ("s3_hosts", s3::hosts),
     ("s3_range", s3::range),

@@ -18,8 +18,13 @@ PAGE = """<!doctype html><meta charset="utf-8"><pre id="told"></pre><script>
 const tasks = TASKS;
 async function all() {
   const told = [];
-  for (const {url, options} of tasks) {
+  for (const {url, options, fields} of tasks) {
     try {
+      if (fields) {
+        options.body = new FormData();
+        for (const [name, value] of Object.entries(fields)) options.body.append(name, value);
+        options.body.append("file", new Blob(["chosen by a person"]), "chosen.txt");
+      }
       const answer = await fetch(url, options);
       const text = await answer.text();
       told.push([answer.status, text.slice(0, 100), answer.headers.get("etag")]);
@@ -88,14 +93,15 @@ def test_a_page_of_another_origin(server, tmp_path):
     with Site(tmp_path) as site:
         rule = {
             "AllowedOrigins": [site.origin],
-            "AllowedMethods": ["GET", "PUT"],
+            "AllowedMethods": ["GET", "PUT", "POST"],
             "AllowedHeaders": ["range", "content-type"],
             "ExposeHeaders": ["ETag"],
         }
         configuration = {"CORSRules": [rule]}
         s3.put_bucket_cors(Bucket="shared-with-a-page", CORSConfiguration=configuration)
         text = {"Content-Type": "text/plain"}
-        stored, part, header, other, absent = site.visit(
+        form = s3.generate_presigned_post("shared-with-a-page", "by/${filename}")
+        stored, part, header, other, absent, sent = site.visit(
             browser,
             [
                 {
@@ -112,6 +118,7 @@ def test_a_page_of_another_origin(server, tmp_path):
                 },
                 {"url": url("get_object", "not-shared", "there"), "options": {}},
                 {"url": url("get_object", "shared-with-a-page", "absent"), "options": {}},
+                {"url": form["url"], "options": {"method": "POST"}, "fields": form["fields"]},
             ],
         )
     put = s3.get_object(Bucket="shared-with-a-page", Key="from a page")
@@ -120,3 +127,5 @@ def test_a_page_of_another_origin(server, tmp_path):
     assert part[:2] == [206, "234"]
     assert header[0] == other[0] == "refused"
     assert absent[0] == 404 and "NoSuchKey" in absent[1]
+    chosen = s3.get_object(Bucket="shared-with-a-page", Key="by/chosen.txt")
+    assert sent == [204, "", chosen["ETag"]] and chosen["Body"].read() == b"chosen by a person"

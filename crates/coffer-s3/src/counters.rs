@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// S3's names of the operations that are implemented; requests for others, and those refused
 /// before their operation was known, count under the first.
-pub const OPERATIONS: [&str; 32] = [
+pub const OPERATIONS: [&str; 33] = [
     "Other",
     "AbortMultipartUpload",
     "CompleteMultipartUpload",
@@ -32,6 +32,7 @@ pub const OPERATIONS: [&str; 32] = [
     "ListObjects",
     "ListObjectsV2",
     "ListParts",
+    "PostObject",
     "PutBucketEncryption",
     "PutBucketTagging",
     "PutObject",

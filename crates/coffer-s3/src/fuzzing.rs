@@ -5,12 +5,15 @@ use std::collections::VecDeque;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
-use http::Request;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Request};
+use time::OffsetDateTime;
 
 use crate::around_s3s::header_compat;
 use crate::around_s3s::xml::canonical;
+use crate::forms::fields::Form;
+use crate::forms::policy::Policy;
 use crate::http::conditions;
 use crate::http::encoded_words;
 use crate::http::hosts::Domains;
@@ -149,7 +152,7 @@ pub fn signature(data: &[u8]) {
     let Some(head) = head(data) else { return };
     let _ = ClaimedKey::of(&head).access_key_id();
     let query = head.uri.query().unwrap_or("");
-    if requirements::check(&head.method, query, &head.headers).is_err() {
+    if requirements::check(query, &head.headers).is_err() {
         return;
     }
     let pairs = form_pairs(query).expect("what passed is UTF-8");
@@ -182,6 +185,35 @@ pub fn headers(data: &[u8]) {
         header_compat::odd_headers(&all),
     ));
     assert!(odd.is_empty(), "{odd:?}");
+}
+
+/// A form is read or refused, and its policy with it: what passes has a condition for each field.
+pub fn form(data: &[u8]) {
+    let mut headers = HeaderMap::new();
+    let kind = HeaderValue::from_static("multipart/form-data; boundary=x");
+    headers.insert(CONTENT_TYPE, kind);
+    let pieces: Vec<_> = data.chunks(9).map(Bytes::copy_from_slice).collect();
+    let body = futures::stream::iter(pieces.into_iter().map(Ok));
+    let Ok(Form { fields, file }) = futures::executor::block_on(Form::read(&headers, body)) else {
+        return;
+    };
+    let _ = fields.headers();
+    let key = fields.key(&file).unwrap_or_default();
+    let json = fields.get("policy").unwrap_or_default();
+    let Ok(policy) = Policy::parse(&BASE64.encode(json)) else {
+        return;
+    };
+    if policy
+        .check(&fields, "b", &key, OffsetDateTime::UNIX_EPOCH)
+        .is_ok()
+    {
+        for (name, _) in fields
+            .each()
+            .filter(|(name, _)| name.starts_with("x-amz-meta-"))
+        {
+            assert!(json.to_ascii_lowercase().contains(name), "{name}");
+        }
+    }
 }
 
 /// The bucket that a host names has a host of its own.
@@ -232,6 +264,17 @@ mod tests {
             let request = format!("{query}\nx-amz-meta-b: {words}\n{header}");
             signature(request.as_bytes());
             headers(request.as_bytes());
+        }
+
+        #[test]
+        fn what_must_hold_holds_for_forms(
+            fields in concat!(
+                "(--x\r\n(Content-Disposition: form-data; name=\"(key|policy|x-amz-meta-a|file)\"",
+                "(; filename=\"[a/]{0,3}\")?\r\n)?\r\n(a|\\{\"expiration\": \"2030-01-01T00:00:00Z\", ",
+                "\"conditions\": \\[(\\{\"key\": \"a\"\\})?\\]\\})\r\n){0,5}(--x--)?"
+            ),
+        ) {
+            form(fields.as_bytes());
         }
 
         #[test]

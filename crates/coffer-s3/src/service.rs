@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coffer_vault::{BucketName, SignInFailure, SignInFailures, Vault};
+use coffer_vault::{SignInFailure, SignInFailures, Vault};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
@@ -17,9 +17,9 @@ use crate::around_s3s::finish_response;
 use crate::around_s3s::header_compat;
 use crate::around_s3s::hooks::{AccessCheck, BucketNames, NoSecrets};
 use crate::around_s3s::xml_bodies::XmlBodies;
-use crate::cors::answers::{self, CrossOrigin};
-use crate::cors::rules::Rules;
+use crate::cors::answers;
 use crate::counters::{S3Counters, Tally};
+use crate::forms::fields::is_form;
 use crate::http::hosts::Domains;
 use crate::limits::DELETE_BODY_MAX_BYTES;
 use crate::operations::Operations;
@@ -34,6 +34,8 @@ use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, failure};
 use crate::signature::payload::Payload;
 use crate::signature::requirements;
+
+mod pages;
 
 /// How to serve S3.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +95,7 @@ fn builder(vault: &Vault, budget: MemoryBudget, domains: Domains) -> S3ServiceBu
     let mut config = S3Config::default();
     // Each operation's own limit comes first; this is a second lock.
     config.xml_max_body_size = DELETE_BODY_MAX_BYTES;
-    // Forms are refused before s3s sees them; this is a second lock.
+    // Forms are answered before s3s sees them; this is a second lock.
     config.post_object_max_file_size = 0;
     config.form_max_fields_size = 0;
 
@@ -164,9 +166,13 @@ impl S3Service {
             }
             let rules = self.cors_rules(&bucket);
             answers::asked_ahead(&parts.headers, rules.as_ref()).map(Ok)
+        } else if is_form(&parts.method, &parts.headers) {
+            let form = self.answer_form(&parts, body, waits, peer, &context);
+            form.await.map(Ok)
         } else {
             self.answer(throttled, parts, body, waits, &context).await
         };
+        let claim = context.claim().unwrap_or(&claim);
         let mut response = match answered {
             Ok(answered) => answered?,
             Err(refusal) => refused(refusal)?,
@@ -183,26 +189,11 @@ impl S3Service {
         }
         self.note(&response, &context, code.as_deref(), is_throttled);
         if let Some(code) = code.as_deref()
-            && let Some(failure) = failure(code, context.is_signed_in(), &claim)
+            && let Some(failure) = failure(code, context.is_signed_in(), claim)
         {
-            self.sign_in_failed(&claim, failure, peer, context.is_signed_in());
+            self.sign_in_failed(claim, failure, peer, context.is_signed_in());
         }
         Ok(response.map(|body| ResponseBody::new(body, in_flight)))
-    }
-
-    /// The cross-origin request that this is, if it is one, and the bucket that it names.
-    fn asked_by_a_page(&self, parts: &Parts) -> (Option<CrossOrigin>, String) {
-        let asked = CrossOrigin::of(&parts.method, &parts.headers);
-        if asked.is_none() && parts.method != Method::OPTIONS {
-            return (None, String::new());
-        }
-        let named = self.domains.bucket_and_object(&parts.uri, &parts.headers);
-        (asked, named.0)
-    }
-
-    fn cors_rules(&self, bucket: &str) -> Option<Rules> {
-        let document = self.vault.cors_configuration(&BucketName::new(bucket)?)?;
-        serde_json::from_str(&document).ok()
     }
 
     /// Checks who signed a request, and has it done.
@@ -220,7 +211,7 @@ impl S3Service {
         let tally = self.tally.clone();
         let query = head.uri.query().unwrap_or("");
         let signed = throttled
-            .and_then(|()| requirements::check(&head.method, query, &head.headers))
+            .and_then(|()| requirements::check(query, &head.headers))
             .and_then(|presented| authenticate(&self.vault, &self.domains, &head, &presented));
         let (payload, is_signed) = match signed {
             Ok(Some((subject, payload))) => {

@@ -12,6 +12,7 @@ use crate::counters::{OPERATIONS, operation_index};
 use crate::request::aws_chunked::ChunkFault;
 use crate::request::ids::RequestIds;
 use crate::request::memory_budget::{BudgetFault, MemoryBudget, Reservation};
+use crate::signature::claimed_key::ClaimedKey;
 
 /// Why a body could not be received, as seen below s3s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,6 +78,7 @@ pub(crate) struct RequestContext {
     reservation: OnceLock<Reservation>,
     xml: OnceLock<Bytes>,
     answer: Arc<Reservation>,
+    claim: OnceLock<ClaimedKey>,
 }
 
 impl RequestContext {
@@ -93,7 +95,18 @@ impl RequestContext {
             reservation: OnceLock::new(),
             xml: OnceLock::new(),
             answer: Arc::new(answers.reservation(usize::MAX)),
+            claim: OnceLock::new(),
         }
+    }
+
+    /// Notes whom a request claims to be of, where its head does not say.
+    pub(crate) fn set_claim(&self, claim: ClaimedKey) {
+        let _ = self.claim.set(claim);
+    }
+
+    /// What was noted of that.
+    pub(crate) fn claim(&self) -> Option<&ClaimedKey> {
+        self.claim.get()
     }
 
     /// `x-amz-request-id`.

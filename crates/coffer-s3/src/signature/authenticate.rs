@@ -44,7 +44,7 @@ pub(crate) fn authenticate(
     Ok(Some((subject, payload)))
 }
 
-fn no_access_key(vault: &Vault, id: &str) -> S3Error {
+pub(crate) fn no_access_key(vault: &Vault, id: &str) -> S3Error {
     if vault.is_access_key_in_doubt(id) {
         return s3_error!(
             ServiceUnavailable,

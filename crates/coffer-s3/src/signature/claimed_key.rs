@@ -10,11 +10,14 @@ use crate::http::percent::form_pairs;
 use crate::signature::requirements::{field, value_of};
 
 /// Where the access key's id stands. It is looked for only when the signature was refused.
+#[derive(Debug)]
 pub(crate) enum ClaimedKey {
     /// In the `Authorization` header.
     Header(HeaderValue),
     /// In the query, if anywhere.
     Address(Uri),
+    /// In a field of a form.
+    Form(Option<String>),
 }
 
 impl ClaimedKey {
@@ -30,6 +33,7 @@ impl ClaimedKey {
         match self {
             Self::Header(authorization) => in_header(authorization),
             Self::Address(uri) => in_address(uri),
+            Self::Form(id) => id.clone(),
         }
     }
 }

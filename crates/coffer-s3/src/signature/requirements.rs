@@ -3,14 +3,13 @@
 //! S3 wants `host` and every `x-amz-` header signed: with a presigned URL that does not cover them,
 //! a client could add `x-amz-copy-source` and read any object as the signer.
 //!
-//! Requests signed by version 2 in headers are refused, for no client of today makes them; and so
-//! are HTML forms. URLs that are presigned by it are another matter (`version_2`).
+//! Requests signed by version 2 in headers are refused, for no client of today makes them. URLs that
+//! are presigned by it are another matter (`version_2`), and so are HTML forms (`forms`).
 
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, header};
 use s3s::region::Region;
 use s3s::{S3Error, S3Result, s3_error};
 
-use crate::errors::not_implemented;
 use crate::http::percent::form_pairs;
 use crate::limits::PRESIGNED_MAX_SECONDS;
 
@@ -51,8 +50,7 @@ pub(crate) fn value_of<'a>(query: &'a Pairs, name: &str) -> Option<&'a str> {
 }
 
 /// Finds the signature of a request, and refuses one that does not cover what it must.
-pub(crate) fn check(method: &Method, query: &str, headers: &HeaderMap) -> S3Result<Presented> {
-    refuse_forms(method, headers)?;
+pub(crate) fn check(query: &str, headers: &HeaderMap) -> S3Result<Presented> {
     let query = form_pairs(query).ok_or_else(|| {
         s3_error!(
             InvalidURI,
@@ -99,16 +97,6 @@ fn two_signatures() -> S3Error {
         "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, the Signature \
          query parameter or the Authorization header should be specified"
     )
-}
-
-fn refuse_forms(method: &Method, headers: &HeaderMap) -> S3Result {
-    const FORM: &[u8] = b"multipart/form-data";
-    let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
-    let start = content_type.and_then(|kind| kind.trim_ascii_start().get(..FORM.len()));
-    if method == Method::POST && start.is_some_and(|start| start.eq_ignore_ascii_case(FORM)) {
-        return Err(not_implemented("Uploading by an HTML form (POST Object)"));
-    }
-    Ok(())
 }
 
 /// The `Authorization` header, if there is one.
@@ -192,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    fn code(method: Method, query: &str, pairs: &[(&'static str, &str)]) -> Option<String> {
+    fn code(query: &str, pairs: &[(&'static str, &str)]) -> Option<String> {
         let header = |(name, value): &(&'static str, &str)| {
             (
                 HeaderName::from_static(name),
@@ -200,7 +188,7 @@ mod tests {
             )
         };
         let headers = pairs.iter().map(header).collect();
-        check(&method, query, &headers)
+        check(query, &headers)
             .err()
             .map(|error| error.code().as_str().to_owned())
     }
@@ -214,49 +202,32 @@ mod tests {
     fn every_amz_header_must_be_signed() {
         let signed = ("authorization", SIGNED);
         let host = ("host", "h");
+        assert_eq!(code("", &[signed, host, ("x-amz-date", "d")]), None);
         assert_eq!(
-            code(Method::GET, "", &[signed, host, ("x-amz-date", "d")]),
-            None
-        );
-        assert_eq!(
-            code(
-                Method::GET,
-                "",
-                &[signed, host, ("x-amz-content-sha256", "e")]
-            ),
+            code("", &[signed, host, ("x-amz-content-sha256", "e")]),
             None
         );
         let denied = Some("AccessDenied".to_owned());
         assert_eq!(
-            code(
-                Method::PUT,
-                "",
-                &[signed, host, ("x-amz-copy-source", "b/k")]
-            ),
+            code("", &[signed, host, ("x-amz-copy-source", "b/k")]),
             denied
         );
         let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=host&X-Amz-Expires=60";
-        assert_eq!(code(Method::PUT, query, &[host]), None);
-        assert_eq!(
-            code(Method::PUT, query, &[host, ("x-amz-copy-source", "b/k")]),
-            denied
-        );
+        assert_eq!(code(query, &[host]), None);
+        assert_eq!(code(query, &[host, ("x-amz-copy-source", "b/k")]), denied);
         let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=host%3Bx-amz-acl&X-Amz-Expires=60";
-        assert_eq!(
-            code(Method::PUT, query, &[host, ("x-amz-acl", "private")]),
-            None
-        );
+        assert_eq!(code(query, &[host, ("x-amz-acl", "private")]), None);
         let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=range&X-Amz-Expires=60";
-        assert_eq!(code(Method::GET, query, &[host]), denied);
+        assert_eq!(code(query, &[host]), denied);
     }
 
     #[test]
     fn regions_that_are_none_are_told_as_s3_does() {
         let us = SIGNED.replace("/r/", "/US/");
-        let error = code(Method::GET, "", &[("authorization", &us)]);
+        let error = code("", &[("authorization", &us)]);
         assert_eq!(error.as_deref(), Some("AuthorizationHeaderMalformed"));
         let query = "X-Amz-Signature=0&X-Amz-Credential=A%2F20260101%2FEU%2Fs3%2Faws4_request";
-        let error = code(Method::GET, query, &[]);
+        let error = code(query, &[]);
         assert_eq!(error.as_deref(), Some("AuthorizationHeaderMalformed"));
     }
 
@@ -265,30 +236,18 @@ mod tests {
         let query = |seconds: u32| {
             format!("X-Amz-Signature=0&X-Amz-SignedHeaders=host&X-Amz-Expires={seconds}")
         };
-        assert_eq!(code(Method::GET, &query(604_800), &[]), None);
-        let error = code(Method::GET, &query(604_801), &[]);
+        assert_eq!(code(&query(604_800), &[]), None);
+        let error = code(&query(604_801), &[]);
         assert_eq!(error.as_deref(), Some("AuthorizationQueryParametersError"));
     }
 
     #[test]
     fn other_ways_to_sign_are_refused() {
         let invalid = Some("InvalidRequest".to_owned());
-        assert_eq!(
-            code(Method::GET, "", &[("authorization", "AWS AK:sig")]),
-            invalid
-        );
-        let form = ("content-type", "multipart/form-data; boundary=x");
-        assert_eq!(
-            code(Method::POST, "", &[form]).as_deref(),
-            Some("NotImplemented")
-        );
-        let both = code(
-            Method::GET,
-            "X-Amz-Signature=0",
-            &[("authorization", SIGNED)],
-        );
+        assert_eq!(code("", &[("authorization", "AWS AK:sig")]), invalid);
+        let both = code("X-Amz-Signature=0", &[("authorization", SIGNED)]);
         assert_eq!(both.as_deref(), Some("InvalidArgument"));
-        let both = code(Method::GET, "Signatur%65=x&X-Amz-Signature=0", &[]);
+        let both = code("Signatur%65=x&X-Amz-Signature=0", &[]);
         assert_eq!(both.as_deref(), Some("InvalidArgument"));
     }
 }

@@ -110,6 +110,12 @@ impl Signer {
         self.is_of(signature, REQUEST, &hash)
     }
 
+    /// Whether a signature is that of a form's policy, which is signed as it stands in the form.
+    pub(crate) fn is_of_policy(&self, signature: &str, policy: &str) -> bool {
+        let expected = hex(hmac::sign(&self.key, policy.as_bytes()).as_ref());
+        verify_slices_are_equal(expected.as_bytes(), signature.as_bytes()).is_ok()
+    }
+
     fn is_of(&self, signature: &str, algorithm: &str, rest: &str) -> bool {
         let text = format!("{algorithm}\n{}\n{rest}", self.context);
         let expected = hex(hmac::sign(&self.key, text.as_bytes()).as_ref());

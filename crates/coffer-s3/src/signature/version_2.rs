@@ -102,12 +102,10 @@ pub(crate) fn check_presigned(
         return Err(s3_error!(AccessDenied, "Request has expired"));
     }
     let secret = secret(of_query("AWSAccessKeyId")?)?;
-    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret.as_bytes());
     let signature = of_query("Signature")?;
     let is_right = |path: &str| {
         let text = string_to_sign(head, query, expires, path);
-        let expected = BASE64.encode(hmac::sign(&key, &text));
-        verify_slices_are_equal(expected.as_bytes(), signature.as_bytes()).is_ok()
+        is_signature(signature, &secret, &text)
     };
     let host = head.headers.get("host").and_then(|host| host.to_str().ok());
     let path = match host.and_then(|host| domains.bucket(host)) {
@@ -120,6 +118,13 @@ pub(crate) fn check_presigned(
         return Ok(());
     }
     Err(does_not_match())
+}
+
+/// Whether this is the signature of a text by version 2.
+pub(crate) fn is_signature(signature: &str, secret: &str, text: &[u8]) -> bool {
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret.as_bytes());
+    let expected = BASE64.encode(hmac::sign(&key, text));
+    verify_slices_are_equal(expected.as_bytes(), signature.as_bytes()).is_ok()
 }
 
 /// What must be true of a URL presigned by version 2, besides that it is signed and has not

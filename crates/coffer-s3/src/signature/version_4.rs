@@ -114,7 +114,7 @@ pub(crate) fn check_presigned(
     Ok(content)
 }
 
-fn check_date(scope: Scope<'_>, at: DateTime<'_>) -> S3Result {
+pub(crate) fn check_date(scope: Scope<'_>, at: DateTime<'_>) -> S3Result {
     if at.text.starts_with(scope.date) && scope.date.len() == 8 {
         return Ok(());
     }

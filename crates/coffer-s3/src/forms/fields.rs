@@ -1,0 +1,252 @@
+//! The fields of a form before its file (RFC 7578), and the file as it arrives.
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use multer::{Constraints, Field, Multipart, SizeLimit};
+use s3s::{S3Error, S3Result, s3_error};
+
+use crate::errors::custom;
+use crate::limits::{FORM_FIELDS_MAX, FORM_FIELDS_MAX_BYTES};
+
+const FORM: &[u8] = b"multipart/form-data";
+const FILE: &str = "file";
+
+/// How the names of fields begin whose meaning is S3's own.
+const OF_S3: &str = "x-amz-";
+
+/// Fields that are headers of the object.
+const HEADERS: [&str; 7] = [
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "content-md5",
+    "content-type",
+    "expires",
+];
+
+/// Fields that are about the signature, and no headers.
+const OF_SIGNATURE: [&str; 4] = [
+    "x-amz-algorithm",
+    "x-amz-credential",
+    "x-amz-date",
+    "x-amz-signature",
+];
+
+/// Whether a request is a form.
+pub(crate) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let start = content_type.and_then(|kind| kind.trim_ascii_start().get(..FORM.len()));
+    method == Method::POST && start.is_some_and(|start| start.eq_ignore_ascii_case(FORM))
+}
+
+/// What came before the file, and the file itself, of which nothing has been read.
+pub(crate) struct Form {
+    pub(crate) fields: Fields,
+    pub(crate) file: Field<'static>,
+}
+
+/// Names, in lower case, and values, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Form {
+    /// Reads up to the file. What comes behind it does not count, as with S3.
+    ///
+    /// # Errors
+    /// As S3: `MalformedPOSTRequest`, `MaxPostPreDataLengthExceeded`, and `InvalidArgument` where
+    /// there is no file. What the body's own failure is stands in the request's context.
+    pub(crate) async fn read(
+        headers: &HeaderMap,
+        body: impl Stream<Item = Result<Bytes, s3s::StdError>> + Send + 'static,
+    ) -> S3Result<Self> {
+        let content_type = headers
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok());
+        let boundary = content_type.and_then(|kind| multer::parse_boundary(kind).ok());
+        let boundary = boundary.ok_or_else(malformed)?;
+        let most = FORM_FIELDS_MAX_BYTES as u64;
+        let sizes = SizeLimit::new().per_field(most).for_field(FILE, u64::MAX);
+        let constraints = Constraints::new().size_limit(sizes);
+        let mut form = Multipart::with_constraints(body.boxed(), boundary, constraints);
+        let (mut fields, mut read_bytes) = (Fields::default(), 0);
+        while let Some(field) = form.next_field().await.map_err(refused)? {
+            let name = field.name().ok_or_else(malformed)?.to_ascii_lowercase();
+            if name == FILE {
+                let file = field;
+                return Ok(Self { fields, file });
+            }
+            let value = field.bytes().await.map_err(refused)?;
+            read_bytes += name.len() + value.len();
+            if read_bytes > FORM_FIELDS_MAX_BYTES || fields.0.len() == FORM_FIELDS_MAX {
+                return Err(too_long());
+            }
+            let value = String::from_utf8(value.into()).map_err(|_| malformed())?;
+            if fields.get(&name).is_some() && !name.starts_with("x-ignore-") {
+                return Err(s3_error!(
+                    InvalidArgument,
+                    "POST requires exactly one of each field; there are two of {name}"
+                ));
+            }
+            fields.0.push((name, value));
+        }
+        Err(s3_error!(
+            InvalidArgument,
+            "POST requires exactly one file upload per request."
+        ))
+    }
+}
+
+impl Fields {
+    #[cfg(test)]
+    pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self(pairs.iter().map(owned).collect())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let field = self.0.iter().find(|(other, _)| other == name);
+        field.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The object's name: `${filename}` stands for that of the file, without its folders.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where there is none.
+    pub(crate) fn key(&self, file: &Field<'_>) -> S3Result<String> {
+        let key = self.get("key").ok_or_else(|| {
+            s3_error!(
+                InvalidArgument,
+                "Bucket POST must contain a field named 'key'. If it is specified, please check the \
+                 order of the fields."
+            )
+        })?;
+        let name = file.file_name().unwrap_or("");
+        let name = name.rsplit(['/', '\\']).next().unwrap_or("");
+        Ok(key.replace("${filename}", name))
+    }
+
+    /// The fields that are headers of a PUT.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a value that no header can have.
+    pub(crate) fn headers(&self) -> S3Result<HeaderMap> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in self.each() {
+            let name = match name {
+                "acl" => "x-amz-acl",
+                name if OF_SIGNATURE.contains(&name) => continue,
+                name if HEADERS.contains(&name) || name.starts_with(OF_S3) => name,
+                _ => continue,
+            };
+            let wrong = || s3_error!(InvalidArgument, "The field {name} is no header");
+            let key = HeaderName::try_from(name).map_err(|_| wrong())?;
+            let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| wrong())?;
+            headers.insert(key, value);
+        }
+        Ok(headers)
+    }
+}
+
+fn refused(error: multer::Error) -> S3Error {
+    match error {
+        multer::Error::FieldSizeExceeded { .. } => too_long(),
+        _ => malformed(),
+    }
+}
+
+fn malformed() -> S3Error {
+    s3_error!(
+        MalformedPOSTRequest,
+        "The body of your POST request is not well-formed multipart/form-data."
+    )
+}
+
+fn too_long() -> S3Error {
+    custom(
+        "MaxPostPreDataLengthExceeded",
+        StatusCode::BAD_REQUEST,
+        format!(
+            "Your POST request fields preceding the upload file were too large: {FORM_FIELDS_MAX} \
+             fields of {FORM_FIELDS_MAX_BYTES} bytes in all may be there."
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(body: &str) -> S3Result<Form> {
+        let mut headers = HeaderMap::new();
+        let kind = HeaderValue::from_static("multipart/form-data; boundary=x");
+        headers.insert(CONTENT_TYPE, kind);
+        let pieces: Vec<_> = body
+            .as_bytes()
+            .chunks(7)
+            .map(Bytes::copy_from_slice)
+            .collect();
+        Form::read(&headers, futures::stream::iter(pieces.into_iter().map(Ok))).await
+    }
+
+    fn part(name: &str, value: &str) -> String {
+        format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    }
+
+    const A_FILE: &str = "--x\r\nContent-Disposition: form-data; name=\"file\"; \
+                          filename=\"C:\\\\dir\\\\a b.txt\"\r\n\r\ncontent\r\n--x--\r\n";
+
+    #[tokio::test]
+    async fn fields_are_read_up_to_the_file() {
+        let all = [
+            part("key", "in/${filename}"),
+            part("Content-Type", "text/plain"),
+            part("x-amz-meta-a", "b"),
+            part("X-Amz-Date", "20260101T000000Z"),
+            part("other", "c"),
+        ];
+        let form = read(&(all.concat() + A_FILE)).await.unwrap();
+        assert_eq!(form.fields.key(&form.file).unwrap(), "in/a b.txt");
+        let headers = form.fields.headers().unwrap();
+        let names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        assert_eq!(names, ["content-type", "x-amz-meta-a"]);
+        assert_eq!(form.fields.get("other"), Some("c"));
+        assert_eq!(form.file.bytes().await.unwrap(), "content");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_form_is_refused() {
+        let code = |form: S3Result<Form>| form.err().unwrap().code().as_str().to_owned();
+        for malformed in [
+            "",
+            "--x",
+            "nothing of it",
+            "--x\r\n\r\nno name\r\n--x--\r\n",
+        ] {
+            assert_eq!(
+                code(read(malformed).await),
+                "MalformedPOSTRequest",
+                "{malformed}"
+            );
+        }
+        let no_file = part("key", "a") + "--x--\r\n";
+        assert_eq!(code(read(&no_file).await), "InvalidArgument");
+        let twice = part("key", "a") + &part("Key", "b") + A_FILE;
+        assert_eq!(code(read(&twice).await), "InvalidArgument");
+        let long = part("a", &"v".repeat(FORM_FIELDS_MAX_BYTES + 1)) + A_FILE;
+        assert_eq!(code(read(&long).await), "MaxPostPreDataLengthExceeded");
+        let half = "v".repeat(FORM_FIELDS_MAX_BYTES / 2);
+        let long = part("a", &half) + &part("b", &half) + A_FILE;
+        assert_eq!(code(read(&long).await), "MaxPostPreDataLengthExceeded");
+        let many = part("x-ignore-a", "").repeat(FORM_FIELDS_MAX + 1) + A_FILE;
+        assert_eq!(code(read(&many).await), "MaxPostPreDataLengthExceeded");
+    }
+}

@@ -1,0 +1,223 @@
+//! Storing the file of a form, and what its page is told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use coffer_vault::record::{ObjectName, Precondition};
+use coffer_vault::{BodyError, BucketName, Digests, Incoming, PutObject, Vault, VaultError};
+use futures::StreamExt;
+use http::header::{CONTENT_TYPE, ETAG, HOST, LOCATION};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use multer::Field;
+use s3s::dto::Tagging;
+use s3s::xml::{Deserialize, Deserializer};
+use s3s::{Body, HttpResponse, S3Error, S3Result, s3_error};
+use time::OffsetDateTime;
+
+use crate::around_s3s::xml::canonical;
+use crate::checksums::expected::{ExpectedDigests, NoTrailers};
+use crate::forms::fields::{Fields, Form};
+use crate::forms::policy::{LengthRange, Policy};
+use crate::http::percent;
+use crate::limits::{FORM_FIELDS_MAX_BYTES, OBJECT_TAGS_MAX};
+use crate::parameters::{encryption, metadata, names, not_implemented, tags};
+use crate::request::caller::Caller;
+
+/// Where a form was sent, as its answers tell.
+pub(crate) struct Target<'a> {
+    /// The bucket's name, as it was sent.
+    pub(crate) bucket: &'a str,
+    /// Whether the host names it.
+    pub(crate) is_in_host: bool,
+    /// The request's headers.
+    pub(crate) headers: &'a HeaderMap,
+}
+
+/// Checks a form whose signature is right against its policy, and stores its file.
+///
+/// # Errors
+/// As S3 has them.
+pub(crate) async fn upload(
+    vault: &Vault,
+    caller: &Caller,
+    form: Form,
+    target: &Target<'_>,
+) -> S3Result<HttpResponse> {
+    let Form { fields, file } = form;
+    let bucket = names::bucket(target.bucket)?;
+    let key = fields.key(&file)?;
+    let policy = Policy::parse(fields.get("policy").unwrap_or_default())?;
+    let range = policy.check(&fields, target.bucket, &key, OffsetDateTime::now_utc())?;
+    let name = names::object(key)?;
+    let etag = store(vault, caller, &bucket, name.clone(), &fields, file, range).await?;
+    answer(&fields, target, &name, &etag)
+}
+
+async fn store(
+    vault: &Vault,
+    caller: &Caller,
+    bucket: &BucketName,
+    name: ObjectName,
+    fields: &Fields,
+    file: Field<'static>,
+    range: Option<LengthRange>,
+) -> S3Result<String> {
+    let headers = fields.headers()?;
+    not_implemented::check_headers(&headers)?;
+    encryption::check_headers(&headers)?;
+    caller.check_named_key(vault, bucket, &headers).await?;
+    let received = Arc::new(AtomicU64::new(0));
+    let put = PutObject {
+        name,
+        details: metadata::of_headers(&headers)?,
+        tags: fields
+            .get("tagging")
+            .map(tag_set)
+            .transpose()?
+            .unwrap_or_default(),
+        precondition: Precondition::None,
+        incoming: incoming(&headers, file, range, received.clone())?,
+    };
+    let stored = vault.put_object(&caller.subject, bucket, put).await;
+    let stored = stored.map_err(|error| match range {
+        Some(range) => outside(range, received.load(Ordering::Relaxed))
+            .unwrap_or_else(|| caller.refused(error)),
+        None => caller.refused(error),
+    })?;
+    Ok(stored.etag)
+}
+
+/// The file, which ends with an error where it is longer or shorter than it may be.
+fn incoming(
+    headers: &HeaderMap,
+    file: Field<'static>,
+    range: Option<LengthRange>,
+    received: Arc<AtomicU64>,
+) -> S3Result<Incoming> {
+    let expected = ExpectedDigests::read(headers)?;
+    let digests = expected.plan();
+    let check = expected.check(NoTrailers);
+    let (least, most) = range.unwrap_or((0, u64::MAX));
+    let counted = received.clone();
+    let body = file.map(move |piece| -> Result<Bytes, BodyError> {
+        let piece = piece.map_err(|error| BodyError(error.into()))?;
+        let bytes = piece.len() as u64;
+        if counted.fetch_add(bytes, Ordering::Relaxed) + bytes > most {
+            return Err(BodyError(
+                "the file is longer than the policy allows".into(),
+            ));
+        }
+        Ok(piece)
+    });
+    Ok(Incoming {
+        declared_bytes: None,
+        digests,
+        body: body.boxed(),
+        check: Box::new(move |digests: &Digests| {
+            if received.load(Ordering::Relaxed) < least {
+                return Err(VaultError::PreconditionFailed);
+            }
+            check(digests)
+        }),
+    })
+}
+
+/// What is wrong with a length, if anything is.
+fn outside((least, most): LengthRange, bytes: u64) -> Option<S3Error> {
+    if bytes > most {
+        let message = "Your proposed upload exceeds the maximum allowed size";
+        return Some(s3_error!(EntityTooLarge, "{message}: {most} bytes"));
+    }
+    (bytes < least).then(|| {
+        let message = "Your proposed upload is smaller than the minimum allowed size";
+        s3_error!(EntityTooSmall, "{message}: {least} bytes")
+    })
+}
+
+/// The tags of the field `tagging`, which is XML.
+fn tag_set(text: &str) -> S3Result<coffer_vault::record::Tags> {
+    let malformed = || s3_error!(MalformedXML, "The field tagging is no XML of tags");
+    let xml = canonical(text.as_bytes(), FORM_FIELDS_MAX_BYTES).map_err(|_| malformed())?;
+    let mut reader = Deserializer::new(xml.as_ref());
+    let tagging = Tagging::deserialize(&mut reader).map_err(|_| malformed())?;
+    tags::from_set(tagging.tag_set, OBJECT_TAGS_MAX)
+}
+
+/// A redirect, an empty answer, or XML, as the form asks for.
+fn answer(
+    fields: &Fields,
+    target: &Target<'_>,
+    name: &ObjectName,
+    etag: &str,
+) -> S3Result<HttpResponse> {
+    let quoted = format!("\"{etag}\"");
+    let host = target.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.unwrap_or("localhost");
+    let key = percent::encode(name.expose());
+    let location = match target.is_in_host {
+        true => format!("https://{host}/{key}"),
+        false => format!("https://{host}/{}/{key}", target.bucket),
+    };
+    let wanted = fields
+        .get("success_action_redirect")
+        .or(fields.get("redirect"));
+    if let Some(page) = wanted.and_then(|page| redirected(page, target.bucket, name, &quoted)) {
+        return Ok(with_headers(
+            StatusCode::SEE_OTHER,
+            String::new(),
+            &page,
+            &quoted,
+        ));
+    }
+    let (status, body) = match fields.get("success_action_status") {
+        Some("200") => (StatusCode::OK, String::new()),
+        Some("201") => (
+            StatusCode::CREATED,
+            created(&location, target.bucket, name, &quoted),
+        ),
+        _ => (StatusCode::NO_CONTENT, String::new()),
+    };
+    Ok(with_headers(status, body, &location, &quoted))
+}
+
+/// The page to go to, with what was stored in its query; none where it is no address of one.
+fn redirected(page: &str, bucket: &str, name: &ObjectName, etag: &str) -> Option<String> {
+    let address: Uri = page.parse().ok()?;
+    if !matches!(address.scheme_str(), Some("http" | "https")) {
+        return None;
+    }
+    let [key, etag] = [name.expose(), etag].map(percent::encode_all);
+    let joint = if address.query().is_some() { '&' } else { '?' };
+    Some(format!(
+        "{page}{joint}bucket={bucket}&key={key}&etag={etag}"
+    ))
+}
+
+fn created(location: &str, bucket: &str, name: &ObjectName, etag: &str) -> String {
+    let [location, key, etag] = [location, name.expose(), etag].map(|text| {
+        let escaped = quick_xml::escape::escape(text);
+        // Control characters would be changed or refused by readers.
+        escaped.replace('\r', "&#xD;")
+    });
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<PostResponse><Location>{location}</Location>\
+         <Bucket>{bucket}</Bucket><Key>{key}</Key><ETag>{etag}</ETag></PostResponse>"
+    )
+}
+
+fn with_headers(status: StatusCode, body: String, location: &str, etag: &str) -> HttpResponse {
+    let mut answer = HttpResponse::new(Body::from(body.clone()));
+    *answer.status_mut() = status;
+    let mut set = |name: HeaderName, value: &str| {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            answer.headers_mut().insert(name, value);
+        }
+    };
+    set(LOCATION, location);
+    set(ETAG, etag);
+    if !body.is_empty() {
+        set(CONTENT_TYPE, "application/xml");
+    }
+    answer
+}

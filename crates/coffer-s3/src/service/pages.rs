@@ -1,0 +1,84 @@
+//! Requests of pages in browsers: those of other origins, and forms.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use coffer_vault::BucketName;
+use futures::TryStreamExt;
+use http::Method;
+use http::request::Parts;
+use http_body::Body;
+use http_body_util::BodyDataStream;
+use s3s::{HttpResponse, S3Result};
+
+use super::S3Service;
+use crate::cors::answers::CrossOrigin;
+use crate::cors::rules::Rules;
+use crate::forms::fields::Form;
+use crate::forms::signed;
+use crate::forms::upload::{Target, upload};
+use crate::request::body::{BodyCheck, BrokenOff, RequestBody};
+use crate::request::caller::{Caller, fault_error};
+use crate::request::context::RequestContext;
+use crate::signature::claimed_key::ClaimedKey;
+use crate::signature::payload::Payload;
+
+impl S3Service {
+    /// The cross-origin request that this is, if it is one, and the bucket that it names.
+    pub(super) fn asked_by_a_page(&self, parts: &Parts) -> (Option<CrossOrigin>, String) {
+        let asked = CrossOrigin::of(&parts.method, &parts.headers);
+        if asked.is_none() && parts.method != Method::OPTIONS {
+            return (None, String::new());
+        }
+        let named = self.domains.bucket_and_object(&parts.uri, &parts.headers);
+        (asked, named.0)
+    }
+
+    pub(super) fn cors_rules(&self, bucket: &str) -> Option<Rules> {
+        let document = self.vault.cors_configuration(&BucketName::new(bucket)?)?;
+        serde_json::from_str(&document).ok()
+    }
+
+    /// Stores the file of a form, which names in its fields who signed it.
+    pub(super) async fn answer_form<B>(
+        &self,
+        parts: &Parts,
+        body: B,
+        waits: bool,
+        peer: Option<std::net::IpAddr>,
+        context: &Arc<RequestContext>,
+    ) -> S3Result<HttpResponse>
+    where
+        B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
+    {
+        context.set_operation("PostObject");
+        let (bucket, object) = self.domains.bucket_and_object(&parts.uri, &parts.headers);
+        if bucket.is_empty() || !object.is_empty() {
+            return Err(s3s::s3_error!(
+                MethodNotAllowed,
+                "A form is sent to the address of a bucket"
+            ));
+        }
+        let check = BodyCheck::new(Payload::Unsigned, &parts.headers);
+        let body = RequestBody::new(body, check, waits, context.clone(), self.tally.clone());
+        let body = BodyDataStream::new(body).map_err(Into::into);
+        let told = |refusal| context.fault().map_or(refusal, fault_error);
+        let form = Form::read(&parts.headers, body).await.map_err(told)?;
+        let claim = ClaimedKey::Form(signed::claimed(&form.fields).map(str::to_owned));
+        self.throttled(&claim, peer)?;
+        context.set_claim(claim);
+        let caller = Caller {
+            subject: signed::subject(&self.vault, &form.fields)?,
+            context: context.clone(),
+        };
+        context.set_signed_in();
+        let target = Target {
+            bucket: &bucket,
+            is_in_host: parts.uri.path().trim_matches('/').is_empty(),
+            headers: &parts.headers,
+        };
+        upload(&self.vault, &caller, form, &target)
+            .await
+            .map_err(told)
+    }
+}

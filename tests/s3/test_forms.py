@@ -1,0 +1,181 @@
+"""Uploads by HTML forms, as boto3 signs them and browsers send them."""
+
+import base64
+import json
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+
+from harness.administration import make_subject
+from harness.auditing import eventually, export
+from harness.clients import s3_client
+from harness.content import MIB, content
+
+
+def send(server, form, body=b"content", name="a file.txt", changed=(), **more):
+    """Sends a form that boto3 has signed, with fields changed (None: left out)."""
+    fields = form["fields"] | dict(changed)
+    fields = {key: value for key, value in fields.items() if value is not None}
+    return requests.post(
+        form["url"],
+        data=fields,
+        files={"file": (name, body, "application/octet-stream")},
+        verify=str(server.ca),
+        allow_redirects=False,
+        timeout=60,
+        **more,
+    )
+
+
+def code(answer):
+    found = re.search(r"<Code>(\w+)</Code>", answer.text)
+    return answer.status_code, found and found[1]
+
+
+def sign(s3, bucket, key="in/${filename}", fields=None, conditions=(), **more):
+    fields = fields or {}
+    conditions = [{name: value} for name, value in fields.items()] + list(conditions)
+    return s3.generate_presigned_post(bucket, key, Fields=fields, Conditions=conditions, **more)
+
+
+@pytest.mark.parametrize("version", ["s3v4", "s3"])
+def test_a_form_stores_its_file(server, s3, bucket, version):
+    tag = "<Tag><Key>k</Key><Value>v &amp; w</Value></Tag>"
+    fields = {
+        "Content-Type": "text/plain",
+        "Cache-Control": "no-cache",
+        "x-amz-meta-of": "a form",
+        "tagging": f"<Tagging><TagSet>{tag}</TagSet></Tagging>",
+    }
+    form = sign(s3_client(server, signature_version=version), bucket, fields=fields)
+    answer = send(server, form, body=content(3 * MIB + 1), name="C:\\folder\\a file.txt")
+    assert (answer.status_code, answer.text) == (204, ""), answer.text
+    assert answer.headers["Location"] == f"{server.endpoint}/{bucket}/in/a%20file.txt"
+    read = s3.get_object(Bucket=bucket, Key="in/a file.txt")
+    assert read["Body"].read() == content(3 * MIB + 1)
+    assert read["ETag"] == answer.headers["ETag"]
+    assert read["ContentType"] == "text/plain" and read["CacheControl"] == "no-cache"
+    assert read["Metadata"] == {"of": "a form"}
+    tags = s3.get_object_tagging(Bucket=bucket, Key="in/a file.txt")["TagSet"]
+    assert tags == [{"Key": "k", "Value": "v & w"}]
+
+
+def test_what_a_page_is_told(server, s3, bucket):
+    def stored(**fields):
+        return send(server, sign(s3, bucket, key="a <b> & c", fields=fields))
+
+    assert stored(success_action_status="200").status_code == 200
+    made = stored(success_action_status="201")
+    assert made.status_code == 201 and made.headers["Content-Type"] == "application/xml"
+    assert f"<Bucket>{bucket}</Bucket><Key>a &lt;b&gt; &amp; c</Key>" in made.text
+    assert stored(success_action_status="299").status_code == 204
+    page = "https://app.example/done?x=1"
+    gone = stored(success_action_redirect=page)
+    assert gone.status_code == 303
+    place = urlsplit(gone.headers["Location"])
+    told = parse_qs(place.query)
+    assert place.netloc == "app.example" and told["x"] == ["1"]
+    assert told["bucket"] == [bucket] and told["key"] == ["a <b> & c"]
+    assert told["etag"] == [gone.headers["ETag"]]
+    assert stored(success_action_redirect="javascript:alert(1)").status_code == 204
+
+
+@pytest.mark.parametrize("version", ["s3v4", "s3"])
+def test_a_form_that_is_not_as_it_was_signed(server, s3, bucket, version):
+    signer = s3_client(server, signature_version=version)
+    form = sign(signer, bucket, fields={"Content-Type": "text/plain"})
+    assert code(send(server, form, changed={"Content-Type": "text/html"}))[1] == "AccessDenied"
+    assert code(send(server, form, changed={"Content-Type": None}))[1] == "AccessDenied"
+    assert code(send(server, form, changed={"key": "elsewhere"}))[1] == "AccessDenied"
+    extra = send(server, form, changed={"x-amz-meta-more": "1"})
+    assert code(extra) == (403, "AccessDenied") and "x-amz-meta-more" in extra.text
+    assert send(server, form, changed={"x-ignore-this": "1"}).status_code == 204
+    wider = json.loads(base64.b64decode(form["fields"]["policy"]))
+    wider["conditions"].append(["starts-with", "$x-amz-meta-more", ""])
+    policy = base64.b64encode(json.dumps(wider).encode()).decode()
+    forged = send(server, form, changed={"policy": policy, "x-amz-meta-more": "1"})
+    assert code(forged) == (403, "SignatureDoesNotMatch")
+    other = dict(form, url=form["url"].replace(bucket, "another-bucket"))
+    assert code(send(server, other))[1] == "AccessDenied"
+    key = "x-amz-credential" if version == "s3v4" else "AWSAccessKeyId"
+    unknown = form["fields"][key].replace(server.credentials()[0], "AKNOBODY000000000000")
+    assert code(send(server, form, changed={key: unknown})) == (403, "InvalidAccessKeyId")
+    unsigned = {name: None for name in form["fields"] if name not in ("key", "Content-Type")}
+    assert code(send(server, form, changed=unsigned)) == (403, "AccessDenied")
+    names = [row["Key"] for row in s3.list_objects_v2(Bucket=bucket)["Contents"]]
+    assert names == ["in/a file.txt"]
+
+
+def test_a_policy_that_has_expired(server, s3, bucket):
+    form = sign(s3, bucket, ExpiresIn=-1)
+    answer = send(server, form)
+    assert code(answer) == (403, "AccessDenied") and "expired" in answer.text
+
+
+def test_lengths_are_held_while_the_file_arrives(server, s3, bucket):
+    form = sign(s3, bucket, key="a", conditions=[["content-length-range", 10, MIB]])
+    assert code(send(server, form, body=bytes(9))) == (400, "EntityTooSmall")
+    assert code(send(server, form, body=bytes(MIB + 1))) == (400, "EntityTooLarge")
+    with pytest.raises(s3.exceptions.ClientError):
+        s3.head_object(Bucket=bucket, Key="a")
+    for size_bytes in (10, MIB):
+        assert send(server, form, body=bytes(size_bytes)).status_code == 204
+        assert s3.head_object(Bucket=bucket, Key="a")["ContentLength"] == size_bytes
+
+
+def raw(server, bucket, body, kind="multipart/form-data; boundary=x"):
+    return requests.post(
+        f"{server.endpoint}/{bucket}",
+        data=body,
+        headers={"Content-Type": kind},
+        verify=str(server.ca),
+        timeout=60,
+    )
+
+
+def test_what_is_no_form(server, s3, bucket):
+    field = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+    file = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nc\r\n--x--\r\n'
+    for malformed in (b"", b"--x", b"no boundary", file[:-9]):
+        assert code(raw(server, bucket, malformed))[0] in (400, 403), malformed
+    assert code(raw(server, bucket, file, "multipart/form-data"))[1] == "MalformedPOSTRequest"
+    assert code(raw(server, bucket, field % (b"key", b"a") + b"--x--\r\n"))[1] == "InvalidArgument"
+    long = field % (b"key", bytes(21_000).replace(b"\0", b"k")) + file
+    assert code(raw(server, bucket, long))[1] == "MaxPostPreDataLengthExceeded"
+    many = field % (b"x-ignore-a", b"") * 200 + file
+    assert code(raw(server, bucket, many))[1] == "MaxPostPreDataLengthExceeded"
+    form = sign(s3, bucket)
+    at_object = dict(form, url=form["url"] + "/key")
+    assert code(send(server, at_object)) == (405, "MethodNotAllowed")
+    assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
+
+
+def test_a_file_that_breaks_off_is_not_stored(server, s3, bucket):
+    form = sign(s3, bucket, key="a")
+    fields = b"".join(
+        b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+        % (name.encode(), value.encode())
+        for name, value in form["fields"].items()
+    )
+    start = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
+    answer = raw(server, bucket, fields + start + content(300_000))
+    assert answer.status_code == 400, answer.text
+    assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
+    answer = raw(server, bucket, fields + start + content(300_000) + b"\r\n--x--\r\n")
+    assert answer.status_code == 204
+
+
+def test_a_form_is_a_write_of_who_signed_it(own_server):
+    server = own_server().start()
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="mine")
+    key_id, secret = make_subject(server, "reader", "default", "--grant", "mine=read")
+    reader = s3_client(server, credentials=(key_id, secret))
+    assert code(send(server, sign(reader, "mine"))) == (403, "AccessDenied")
+    wrong = s3_client(server, credentials=(key_id, "w" * 40))
+    assert code(send(server, sign(wrong, "mine"))) == (403, "SignatureDoesNotMatch")
+    assert send(server, sign(s3, "mine")).status_code == 204
+    told = eventually(lambda: [row for row in export(server) if row["act"] == "server.sign-in"])
+    assert key_id in json.dumps(told[0]), told
