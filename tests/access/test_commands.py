@@ -59,6 +59,7 @@ def test_pinned_commands(own_server):
 def test_json_of_levels(server):
     made = ask(server, "level", "create", "vault", "--rank", "3", "--categories", "c7,c1.c3",
                "--no-export", "--approvals", "2", "--audit-data")  # fmt: skip
+    assert re.fullmatch("[0-9a-f]{32}", made.pop("id"))
     assert MOMENT.match(made.pop("created_at"))
     assert made == {
         "name": "vault", "label": "s3:c1.c3,c7", "rank": 3, "categories": "c1.c3,c7",
@@ -76,7 +77,7 @@ def test_json_of_buckets(server):
     assert re.fullmatch("[0-9a-f]{32}", made.pop("id")) and MOMENT.match(made.pop("created_at"))
     assert made == {
         "name": "json-bucket", "level": "default", "label": "s0", "generation": 1,
-        "object_count": 0, "object_bytes": 0,
+        "object_count": 0, "object_bytes": 0, "upload_count": 0, "upload_bytes": 0,
     }  # fmt: skip
     client = s3_client(server)
     client.put_object(Bucket="json-bucket", Key="a", Body=b"abc")

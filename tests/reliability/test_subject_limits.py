@@ -3,10 +3,14 @@
 import contextlib
 import socket
 import ssl
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from botocore.exceptions import ClientError
 
 from harness import raw
-from harness.administration import make_subject
-from harness.clients import s3_client
+from harness.administration import make_subject, run
+from harness.clients import refused, s3_client
 
 BUCKET = "shared"
 
@@ -82,3 +86,52 @@ def test_an_address_has_so_many_connections(own_server):
             raise AssertionError("a third connection of an address shook hands")
         assert asks(server, connection(server, stack, "127.0.0.2"))[0] == 200
         assert raw.metric(server, "coffer_s3_connections_kept_out_total") >= 1
+
+
+def test_a_subject_has_so_many_uploads_under_way(own_server):
+    with own_server(config="[limits]\nuploads-per-subject = 5\n") as server:
+        s3 = s3_client(server)
+        for bucket in (BUCKET, "second"):
+            s3.create_bucket(Bucket=bucket)
+        grants = ("--roles", "data-user", "--grant", f"{BUCKET}=read,write,list")
+        other = s3_client(server, credentials=make_subject(server, "other", "default", *grants))
+        begun, messages = [], []
+
+        def begin(number):
+            bucket = (BUCKET, "second")[number % 2]
+            try:
+                told = s3.create_multipart_upload(Bucket=bucket, Key="o")
+                begun.append((bucket, told["UploadId"]))
+            except ClientError as error:
+                status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+                messages.append((status, error.response["Error"]))
+
+        with ThreadPoolExecutor(32) as threads:
+            list(threads.map(begin, range(100)))
+        assert len(begun) == 5 and len(messages) == 95
+        assert {(status, error["Code"]) for status, error in messages} == {(403, "QuotaExceeded")}
+        message = messages[0][1]["Message"]
+        assert "5 multipart uploads under way" in message and "ListMultipartUploads" in message
+        other.create_multipart_upload(Bucket=BUCKET, Key="o")
+        # After a restart they still count, and what is completed or aborted makes room.
+        assert server.stop() == 0
+        server.start()
+        while raw.metric(server, "coffer_open_uploads") < 6:
+            time.sleep(0.1)
+        s3 = s3_client(server)
+        with refused("QuotaExceeded", 403):
+            s3.create_multipart_upload(Bucket=BUCKET, Key="o")
+        (bucket, upload), (second, aborted) = begun[:2]
+        part = s3.upload_part(Bucket=bucket, Key="o", UploadId=upload, PartNumber=1, Body=b"p")
+        parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+        for _ in range(2):
+            s3.complete_multipart_upload(
+                Bucket=bucket, Key="o", UploadId=upload, MultipartUpload=parts
+            )
+        s3.abort_multipart_upload(Bucket=second, Key="o", UploadId=aborted)
+        for _ in range(2):
+            s3.create_multipart_upload(Bucket=BUCKET, Key="o")
+        with refused("QuotaExceeded", 403):
+            s3.create_multipart_upload(Bucket=BUCKET, Key="o")
+        run(server, "bucket", "end-uploads", "--all", "--older-than", "0s")
+        s3.create_multipart_upload(Bucket=BUCKET, Key="o")

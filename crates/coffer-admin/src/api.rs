@@ -9,6 +9,8 @@ pub(crate) mod levels;
 
 pub(crate) mod buckets;
 
+pub(crate) mod uploads;
+
 pub(crate) mod subjects;
 
 pub(crate) mod rotation_progress;
@@ -43,6 +45,7 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
         .merge(keystore::routes())
         .merge(receipts::routes())
         .merge(buckets::routes())
+        .merge(uploads::routes())
         .merge(subjects::routes())
         .merge(audit::routes())
         .merge(verification::routes())

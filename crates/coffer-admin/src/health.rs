@@ -12,7 +12,7 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
 use crate::admin::Admin;
-use crate::metrics::page;
+use crate::metrics::page::{self, VaultFigures};
 
 pub(crate) fn routes() -> Router<Admin> {
     Router::new()
@@ -71,7 +71,10 @@ async fn metrics(State(admin): State<Admin>) -> Response {
         not_ready(&admin).await.is_none(),
         admin.status.certificate_expiry(),
         admin.vault.audit_failure().is_none(),
-        &admin.vault.counters(),
+        &VaultFigures {
+            counters: admin.vault.counters(),
+            levels: admin.vault.level_usage(),
+        },
         &admin.data,
         &(admin.s3_metrics)(),
         &admin.traffic.snapshot(),

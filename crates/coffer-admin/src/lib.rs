@@ -45,6 +45,7 @@ pub use crate::api::rotation_progress::Rotation;
 pub use crate::api::subjects::{
     Grant, MadeSubject, Secret, Subject, SubjectChanges, SubjectRequest,
 };
+pub use crate::api::uploads::{EndUploadsRequest, EndedUploads};
 pub use crate::api::verify_report::{Report, VerifyRequest};
 pub use crate::error::AdminError;
 pub use crate::http::caller::Peer;

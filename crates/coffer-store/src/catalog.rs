@@ -19,3 +19,5 @@ pub(crate) mod tags;
 pub(crate) mod uploads;
 pub(crate) mod verify_pages;
 pub(crate) mod walk;
+
+pub(crate) mod open_uploads;

@@ -144,3 +144,9 @@ pub const COPY_PIECE_BYTES: u64 = 8 * 1_024 * 1_024;
 
 /// How often a copy of a catalog that waits for its log looks whether that is in doubt.
 pub const COPY_LOOK: Duration = Duration::from_millis(100);
+
+/// Uploads that are ended in one transaction.
+pub const END_UPLOADS_AT_ONCE: i64 = 64;
+
+/// How many blobs they have together, before the next that has more; one alone may have 10,000.
+pub const END_UPLOADS_BLOBS: usize = 1_000;

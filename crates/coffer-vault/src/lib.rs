@@ -62,7 +62,7 @@ mod tests;
 
 pub use coffer_keys::is_region;
 pub use coffer_seal::{BucketId, KeyMemory, UploadId, locked_memory};
-pub use coffer_store::{Totals, record};
+pub use coffer_store::{OpenUploads, Totals, record};
 
 pub use crate::access::{Actor, BucketName, Right, Rights, Role, Roles, Subject};
 pub use crate::admin::{
@@ -72,7 +72,7 @@ pub use crate::admin::{
 pub use crate::approvals::{ApprovalRequest, GuardedAct, GuardedOutcome};
 pub use crate::audit::{AuditFilter, Facts, check_act};
 pub use crate::backup::{BackupCounts, BackupEvent};
-pub use crate::buckets::{BucketInfo, BucketSummary};
+pub use crate::buckets::{BucketInfo, BucketSummary, LevelUsage, UploadsEnded};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::error::{
@@ -86,5 +86,5 @@ pub use crate::objects::{
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::system::{BucketConfiguration, ReceiptSummary};
-pub use crate::vault::{EtagStyle, Rotation, Vault, VaultOptions};
+pub use crate::vault::{EtagStyle, Rotation, SubjectLimits, Vault, VaultOptions};
 pub use crate::verify::{VerifyDepth, VerifyEvent};

@@ -98,8 +98,15 @@ pub const REWRAP_REST_MAX: std::time::Duration = std::time::Duration::from_milli
 /// How many rotations are told of.
 pub const ROTATIONS_TOLD_MAX: usize = 1_000;
 
-/// How often the open multipart uploads of open buckets are counted.
-pub const UPLOADS_LOOK: std::time::Duration = std::time::Duration::from_secs(30);
+/// Multipart uploads that one subject may have under way, in all buckets, unless it is told
+/// otherwise.
+pub const UPLOADS_PER_SUBJECT: usize = 10_000;
+
+/// Buckets that one subject may have made, unless it is told otherwise.
+pub const BUCKETS_PER_SUBJECT: usize = 1_000;
+
+/// How often it is looked how much open buckets hold, for metrics.
+pub const BUCKETS_LOOK: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// How many damaged places are told of in the log within a minute.
 pub const DAMAGED_PLACES_TOLD: usize = 256;

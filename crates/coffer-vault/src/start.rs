@@ -100,6 +100,7 @@ impl Inner {
             tally,
             etag: options.etag,
             settle_after: options.settle_after,
+            subject_limits: options.subject_limits,
             started: Instant::now(),
             changing_buckets: tokio::sync::Mutex::default(),
             expiries_changed: Arc::default(),
@@ -367,7 +368,7 @@ mod tests {
         for part in [
             "catalog.db",
             "format 7",
-            "formats up to 2",
+            "formats up to 3",
             "start the version",
         ] {
             assert!(message.contains(part), "{message}");

@@ -4,6 +4,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use coffer_vault::SubjectLimits;
 use serde::Deserialize;
 
 /// How many lines of the log may wait to be written; what is more is lost, and counted.
@@ -203,6 +204,10 @@ pub struct Limits {
     /// Failed sign-ins from one address within a minute, after which it is not heard for as long:
     /// for each access key over S3, for all together by administration.
     pub sign_in_failures: u32,
+    /// Multipart uploads under way that one subject has begun, in all buckets.
+    pub uploads_per_subject: usize,
+    /// Buckets that one subject has made over S3.
+    pub buckets_per_subject: usize,
     /// How long requests in flight may take to end after SIGTERM.
     pub shutdown_timeout_seconds: u64,
 }
@@ -221,12 +226,22 @@ impl Default for Limits {
             progress_timeout_seconds: 60,
             progress_min_bytes: 60 * 1024,
             sign_in_failures: coffer_vault::limits::SIGN_IN_FAILURES,
+            uploads_per_subject: coffer_vault::limits::UPLOADS_PER_SUBJECT,
+            buckets_per_subject: coffer_vault::limits::BUCKETS_PER_SUBJECT,
             shutdown_timeout_seconds: 30,
         }
     }
 }
 
 impl Limits {
+    /// What one subject may take of the vault.
+    pub fn of_subjects(&self) -> SubjectLimits {
+        SubjectLimits {
+            uploads: self.uploads_per_subject,
+            buckets: self.buckets_per_subject,
+        }
+    }
+
     /// How many connections one address holds at most, if that is said.
     pub fn per_address(&self) -> Option<usize> {
         self.connections_per_address.map(NonZeroUsize::get)
@@ -273,6 +288,8 @@ impl Limits {
             ("sign-in-failures", u64::from(self.sign_in_failures)),
             ("progress-timeout-seconds", self.progress_timeout_seconds),
             ("progress-min-bytes", self.progress_min_bytes),
+            ("uploads-per-subject", self.uploads_per_subject as u64),
+            ("buckets-per-subject", self.buckets_per_subject as u64),
         ]
         .into_iter()
         .find_map(|(key, value)| (value == 0).then_some(key))

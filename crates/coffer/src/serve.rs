@@ -76,6 +76,7 @@ pub async fn serve(
         source: config.root_key.clone(),
         secrets,
         accept_rollback,
+        subject_limits: config.limits.of_subjects(),
         settle_after: config
             .settle_after_hours
             .map(|hours| Duration::from_secs(u64::from(hours.get()) * 3600)),

@@ -39,6 +39,18 @@ pub struct Bucket {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub object_bytes: Option<u64>,
+    /// How many multipart uploads are under way, neither completed nor aborted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub upload_count: Option<u64>,
+    /// How many bytes their parts have together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub upload_bytes: Option<u64>,
+    /// When the oldest of them was begun: RFC 3339, UTC; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    pub oldest_upload_at: Option<String>,
     /// When it was made: RFC 3339, UTC.
     #[schema(format = DateTime)]
     pub created_at: String,
@@ -70,6 +82,7 @@ impl From<BucketSummary> for Bucket {
             older_generation,
             totals,
         } = summary;
+        let (objects, uploads) = totals.unzip();
         Self {
             name: bucket.name.to_string(),
             id: bucket.id.to_string(),
@@ -77,8 +90,11 @@ impl From<BucketSummary> for Bucket {
             label: label.to_string(),
             generation,
             older_generation,
-            object_count: totals.map(|totals| totals.objects),
-            object_bytes: totals.map(|totals| totals.bytes),
+            object_count: objects.map(|totals| totals.objects),
+            object_bytes: objects.map(|totals| totals.bytes),
+            upload_count: uploads.as_ref().map(|uploads| uploads.count),
+            upload_bytes: uploads.as_ref().map(|uploads| uploads.bytes),
+            oldest_upload_at: uploads.and_then(|uploads| uploads.oldest_ms.map(rfc3339)),
             created_at: rfc3339(bucket.created_ms),
         }
     }

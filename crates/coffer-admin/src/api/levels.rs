@@ -21,6 +21,8 @@ use coffer_durable::rfc3339;
 pub struct Level {
     /// Its name.
     pub name: String,
+    /// Its id: 32 hexadecimal digits, by which metrics tell it.
+    pub id: String,
     /// Rank and categories as SELinux writes them, such as `s2:c1.c3,c7`.
     pub label: String,
     /// Its rank, 0 (lowest) to 15.
@@ -88,6 +90,7 @@ impl From<LevelInfo> for Level {
         } = info;
         Self {
             name: level.name,
+            id: level.id.to_string(),
             label: level.label.to_string(),
             rank: level.label.rank.number(),
             categories: level.label.categories.to_string(),

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use coffer_vault::{Counters, KeyMemory, locked_memory};
+use coffer_vault::{Counters, KeyMemory, LevelUsage, locked_memory};
 
 use crate::metrics::process::Process;
 use crate::metrics::s3_metrics::{S3Metrics, S3Time};
@@ -15,12 +15,21 @@ use crate::metrics::traffic::TrafficSnapshot;
 /// The content type of [`render`]'s text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// What the vault tells.
+#[derive(Debug, Default)]
+pub(crate) struct VaultFigures {
+    /// What it has counted.
+    pub(crate) counters: Counters,
+    /// What each level holds.
+    pub(crate) levels: Vec<LevelUsage>,
+}
+
 /// All metrics.
 pub(crate) fn render(
     is_ready: bool,
     certificate_expiry: Option<SystemTime>,
     audit_writable: bool,
-    vault: &Counters,
+    vault: &VaultFigures,
     data: &Path,
     requests: &S3Metrics,
     traffic: &TrafficSnapshot,
@@ -48,7 +57,8 @@ pub(crate) fn render(
     }
     page.requests(requests);
     page.traffic(traffic);
-    page.vault(vault);
+    page.vault(&vault.counters);
+    page.levels(&vault.levels);
     page.disk(data);
     page.keys(locked_memory());
     page.process(&Process::now());
@@ -257,6 +267,39 @@ impl Page {
         );
     }
 
+    fn levels(&mut self, levels: &[LevelUsage]) {
+        let figure = |page: &mut Self, name, help, value: fn(&LevelUsage) -> u64| {
+            page.family(name, "gauge", help);
+            for usage in levels {
+                page.sample(name, &[("level", &usage.level)], value(usage));
+            }
+        };
+        figure(
+            self,
+            "coffer_level_buckets",
+            "Buckets of each level, by its id.",
+            |usage| usage.buckets,
+        );
+        figure(
+            self,
+            "coffer_level_objects",
+            "Objects of each level, as of half a minute ago at most.",
+            |usage| usage.objects,
+        );
+        figure(
+            self,
+            "coffer_level_bytes",
+            "Bytes of the objects of each level, as of half a minute ago at most.",
+            |usage| usage.bytes,
+        );
+        figure(
+            self,
+            "coffer_level_upload_bytes",
+            "Bytes of the parts of uploads under way, as of half a minute ago at most.",
+            |usage| usage.upload_bytes,
+        );
+    }
+
     fn process(&mut self, process: &Process) {
         self.counter(
             "coffer_log_lines_lost_total",
@@ -314,61 +357,4 @@ impl Page {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metrics::traffic::Traffic;
-    use std::time::Duration;
-
-    #[test]
-    fn every_sample_has_its_family_and_every_value_is_a_number() {
-        let traffic = Traffic::default();
-        let requests = S3Metrics {
-            answered: vec![("GetObject", 206, 1)],
-            times: vec![S3Time {
-                operation: "GetObject",
-                total: Duration::from_millis(1500),
-                within: vec![(Duration::from_millis(500), 0), (Duration::from_secs(2), 1)],
-                count: 1,
-            }],
-            ..S3Metrics::default()
-        };
-        traffic.sent(5);
-        let mut vault = Counters::default();
-        vault.damage_count = 3;
-        let data = Path::new("/");
-        let end = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_800_000_000);
-        let traffic = traffic.snapshot();
-        let text = render(true, Some(end), true, &vault, data, &requests, &traffic);
-        let mut family = String::new();
-        for line in text.lines() {
-            if let Some(rest) = line.strip_prefix("# TYPE ") {
-                let (name, kind) = rest.split_once(' ').unwrap();
-                assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
-                assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
-                family = name.to_owned();
-            } else if !line.starts_with("# HELP ") {
-                let (name, value) = line.rsplit_once(' ').unwrap();
-                let name = name.split('{').next().unwrap();
-                let part = name.strip_prefix(family.as_str());
-                let parts = ["", "_bucket", "_sum", "_count"];
-                assert!(part.is_some_and(|part| parts.contains(&part)), "{line}");
-                value.parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
-            }
-        }
-        for line in [
-            "coffer_ready 1",
-            "coffer_certificate_expiry_seconds 1800000000",
-            "coffer_s3_requests_total{operation=\"GetObject\",status=\"206\"} 1",
-            "coffer_s3_request_seconds_bucket{operation=\"GetObject\",le=\"0.5\"} 0",
-            "coffer_s3_request_seconds_bucket{operation=\"GetObject\",le=\"+Inf\"} 1",
-            "coffer_s3_request_seconds_sum{operation=\"GetObject\"} 1.5",
-            "coffer_s3_sent_bytes_total 5",
-            "coffer_damage_total 3",
-        ] {
-            assert!(
-                text.lines().any(|other| other == line),
-                "{line} is not in\n{text}"
-            );
-        }
-    }
-}
+mod tests;

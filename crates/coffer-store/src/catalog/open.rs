@@ -8,7 +8,7 @@ use coffer_seal::{BucketId, SecretKey};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::catalog::tables::columns::decode_u64;
-use crate::catalog::tables::schema::{FINISHED_UPLOAD, SCHEMA, TO_FORMAT_2};
+use crate::catalog::tables::schema::{FINISHED_UPLOAD, SCHEMA, TO_FORMAT_2, TO_FORMAT_3};
 use crate::database::connections::Connections;
 use crate::database::doubt::{Newest, is_in_doubt, keep_in_doubt};
 use crate::database::group_commit::Writer;
@@ -22,10 +22,11 @@ use crate::error::{NO_BUCKET, Result, StoreError};
 pub const CATALOG_FILE: &str = "catalog.db";
 
 /// "cofc", and the newest format. Format 1 has no count of commits and remembers no finished
-/// uploads; it becomes the newest when it is opened for writing.
+/// uploads, format 2 does not know who began an upload; both become the newest when they are opened
+/// for writing.
 pub const CATALOG: Database = Database {
     application_id: 0x636f_6663,
-    format_version: 2,
+    format_version: 3,
 };
 
 /// A cheap handle to one bucket's catalog, open.
@@ -303,7 +304,8 @@ fn schema(bucket_name: &str) -> String {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     format!(
-        "{SCHEMA}{FINISHED_UPLOAD}INSERT INTO meta VALUES('bucket_name', CAST(x'{digits}' AS TEXT)),
+        "{SCHEMA}{FINISHED_UPLOAD}{TO_FORMAT_3}INSERT INTO meta VALUES
+             ('bucket_name', CAST(x'{digits}' AS TEXT)),
              ('object_count', 0), ('object_bytes', 0), ('commit_count', 0);"
     )
 }
@@ -328,8 +330,12 @@ fn is_behind(dir: &Path, connection: &Connection, newest: &Newest) -> Result<boo
 fn upgrade(connection: &Connection) -> Result<()> {
     let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
     if format < CATALOG.format_version {
+        let [table, to_2] = match format {
+            1 => [FINISHED_UPLOAD, TO_FORMAT_2],
+            _ => [""; 2],
+        };
         let done = connection.execute_batch(&format!(
-            "BEGIN IMMEDIATE;{FINISHED_UPLOAD}{TO_FORMAT_2}COMMIT;"
+            "BEGIN IMMEDIATE;{table}{to_2}{TO_FORMAT_3}COMMIT;"
         ));
         if done.is_err() && !connection.is_autocommit() {
             // Fails only when SQLite has rolled back by itself.

@@ -5,10 +5,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::catalog::delimiter::{Delimiter, end_of};
 use crate::catalog::finished_uploads::note;
-use crate::catalog::objects::{PutOutcome, check, count_replaced, find, make_room};
+use crate::catalog::objects::{check, count_replaced, find, make_room};
 use crate::catalog::open::Catalog;
 use crate::catalog::tables::columns::{
-    decode_checksum_type, decode_details, decode_id, decode_tags, decode_u64, encode_checksum,
+    decode_checksum_type, decode_details, decode_id, decode_tags, encode_checksum,
     encode_checksum_type, encode_details, encode_tags, encode_u64,
 };
 use crate::catalog::tables::rows::{
@@ -20,14 +20,33 @@ use crate::error::{Result, StoreError};
 use crate::limits::LIST_MAX;
 use crate::record::{CompletedObject, Part, Precondition, Upload, UploadsPage, UploadsQuery};
 
+/// An upload that was ended without an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbortedUpload {
+    /// The blobs of its parts, which no row refers to any more.
+    pub freed: Vec<BlobId>,
+    /// Who began it, where that is known.
+    pub made_by: Option<String>,
+}
+
+/// An upload that became an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompletedUpload {
+    /// Blobs that no row refers to any more.
+    pub replaced: Vec<BlobId>,
+    /// Who began it, where that is known.
+    pub made_by: Option<String>,
+}
+
 impl Catalog {
-    /// Begins an upload. Durable when this returns.
-    pub async fn create_upload(&self, upload: Upload) -> Result<()> {
+    /// Begins an upload, which counts as that of `made_by`. Durable when this returns.
+    pub async fn create_upload(&self, upload: Upload, made_by: Option<String>) -> Result<()> {
         self.add(move |session| {
             session
                 .prepare_cached(
-                    "INSERT INTO upload(name, upload_id, started_ms, checksum, details, tags)
-                     VALUES(?, ?, ?, ?, ?, ?)",
+                    "INSERT INTO upload(name, upload_id, started_ms, checksum, details, tags,
+                         made_by)
+                     VALUES(?, ?, ?, ?, ?, ?, ?)",
                 )?
                 .execute(params![
                     upload.name.expose().as_bytes(),
@@ -36,6 +55,7 @@ impl Catalog {
                     upload.checksum.map(encode_checksum_type),
                     encode_details(&upload.details),
                     encode_tags(&upload.tags),
+                    made_by,
                 ])?;
             Ok(())
         })
@@ -47,26 +67,24 @@ impl Catalog {
         self.point(|connection| find_upload(connection, id)).await
     }
 
-    /// How many uploads are under way.
-    pub async fn upload_count(&self) -> Result<u64> {
-        self.point(|connection| {
-            let mut statement = connection.prepare_cached("SELECT count(*) FROM upload")?;
-            decode_u64(statement.query_row((), |row| row.get(0))?)
-        })
-        .await
-    }
-
     /// Takes a part, in place of one of the same number, whose blob it then tells.
     ///
     /// # Errors
     /// [`StoreError::NoSuchUpload`].
     pub async fn put_part(&self, upload_id: UploadId, part: Part) -> Result<Option<BlobId>> {
         self.add(move |session| {
-            require_upload(session, &upload_id)?;
-            let replaced = session
-                .prepare_cached("SELECT blob_id FROM part WHERE upload_id = ? AND part_number = ?")?
-                .query_row(params![upload_id.0, part.number], |row| row.get(0))
+            let replaced: Option<([u8; 16], i64)> = session
+                .prepare_cached(
+                    "SELECT blob_id, plaintext_bytes FROM part
+                     WHERE upload_id = ? AND part_number = ?",
+                )?
+                .query_row(params![upload_id.0, part.number], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
                 .optional()?;
+            let replaced_bytes = replaced.map_or(0, |(_, bytes)| bytes);
+            let grown = encode_u64(part.blob.plaintext_bytes)? - replaced_bytes;
+            grow(session, &upload_id, grown)?;
             session
                 .prepare_cached(
                     "INSERT OR REPLACE INTO part(upload_id, part_number, etag, modified_ms,
@@ -88,7 +106,8 @@ impl Catalog {
                 session.note_removed();
             }
             // Never its own, not even if it should find what it has put itself.
-            Ok(replaced.map(BlobId).filter(|id| *id != part.blob.id))
+            let replaced = replaced.map(|(id, _)| BlobId(id));
+            Ok(replaced.filter(|id| *id != part.blob.id))
         })
         .await
     }
@@ -120,25 +139,13 @@ impl Catalog {
         self.long(move |connection| list(connection, &query)).await
     }
 
-    /// Ends an upload without an object. Tells the blobs of its parts: their files may go.
+    /// Ends an upload without an object: its parts' files may go.
     ///
     /// # Errors
     /// [`StoreError::NoSuchUpload`].
-    pub async fn abort_upload(&self, id: &UploadId) -> Result<Vec<BlobId>> {
+    pub async fn abort_upload(&self, id: &UploadId) -> Result<AbortedUpload> {
         let id = *id;
-        self.write(move |session| {
-            require_upload(session, &id)?;
-            let mut statement =
-                session.prepare_cached("SELECT blob_id FROM part WHERE upload_id = ?")?;
-            let mut rows = statement.query([id.0])?;
-            let mut freed = Vec::new();
-            while let Some(row) = rows.next()? {
-                freed.push(BlobId(row.get(0)?));
-            }
-            remove(session, &id)?;
-            Ok(freed)
-        })
-        .await
+        self.write(move |session| abort(session, &id)).await
     }
 
     /// Makes an object of the named parts, in one transaction; parts not named are freed, like
@@ -152,7 +159,7 @@ impl Catalog {
         id: &UploadId,
         object: CompletedObject,
         precondition: Precondition,
-    ) -> Result<PutOutcome> {
+    ) -> Result<CompletedUpload> {
         let id = *id;
         self.write(move |session| complete(session, &id, &object, &precondition))
             .await
@@ -164,7 +171,7 @@ fn complete(
     upload_id: &UploadId,
     object: &CompletedObject,
     precondition: &Precondition,
-) -> Result<PutOutcome> {
+) -> Result<CompletedUpload> {
     let upload = find_upload(session, upload_id)?.ok_or(StoreError::NoSuchUpload)?;
     if upload.name != object.name {
         return Err(StoreError::NoSuchUpload);
@@ -184,7 +191,7 @@ fn complete(
             replaced.push(part.blob.id);
         }
     }
-    remove(session, upload_id)?;
+    let made_by = remove(session, upload_id)?;
     let mut row = ObjectRow::described(&object.details, &object.tags);
     row.size_bytes = size_bytes;
     row.etag.clone_from(&object.etag);
@@ -194,7 +201,7 @@ fn complete(
     row.store(session, &object.name, object_id, there.is_some())?;
     count_replaced(session, there.as_ref(), size_bytes);
     note(session, upload_id, object, size_bytes)?;
-    Ok(PutOutcome { replaced })
+    Ok(CompletedUpload { replaced, made_by })
 }
 
 /// All parts of an upload in the order of their numbers, and whether the object is to have each.
@@ -299,25 +306,39 @@ fn find_upload(connection: &Connection, id: &UploadId) -> Result<Option<Upload>>
     rows.next()?.map(read_upload).transpose()
 }
 
-fn require_upload(session: &Session, id: &UploadId) -> Result<()> {
-    let mut statement = session.prepare_cached("SELECT 1 FROM upload WHERE upload_id = ?")?;
-    if statement.exists([id.0])? {
-        Ok(())
-    } else {
-        Err(StoreError::NoSuchUpload)
+/// Adds to the bytes that an upload's parts have.
+fn grow(session: &Session, id: &UploadId, bytes: i64) -> Result<()> {
+    let sql = "UPDATE upload SET size_bytes = size_bytes + ? WHERE upload_id = ?";
+    match session.prepare_cached(sql)?.execute(params![bytes, id.0])? {
+        0 => Err(StoreError::NoSuchUpload),
+        _ => Ok(()),
     }
 }
 
-/// Removes an upload and its parts from the tables.
-fn remove(session: &Session, id: &UploadId) -> Result<()> {
+/// Ends an upload without an object.
+pub(crate) fn abort(session: &Session, id: &UploadId) -> Result<AbortedUpload> {
+    let mut statement = session.prepare_cached("SELECT blob_id FROM part WHERE upload_id = ?")?;
+    let mut rows = statement.query([id.0])?;
+    let mut freed = Vec::new();
+    while let Some(row) = rows.next()? {
+        freed.push(BlobId(row.get(0)?));
+    }
+    let made_by = remove(session, id)?;
+    Ok(AbortedUpload { freed, made_by })
+}
+
+/// Removes an upload and its parts from the tables. Tells who began it.
+fn remove(session: &Session, id: &UploadId) -> Result<Option<String>> {
+    let made_by = session
+        .prepare_cached("DELETE FROM upload WHERE upload_id = ? RETURNING made_by")?
+        .query_row([id.0], |row| row.get(0))
+        .optional()?
+        .ok_or(StoreError::NoSuchUpload)?;
     session
         .prepare_cached("DELETE FROM part WHERE upload_id = ?")?
         .execute([id.0])?;
-    session
-        .prepare_cached("DELETE FROM upload WHERE upload_id = ?")?
-        .execute([id.0])?;
     session.note_removed();
-    Ok(())
+    Ok(made_by)
 }
 
 fn read_upload(row: &Row<'_>) -> Result<Upload> {

@@ -268,9 +268,9 @@ async fn what_is_not_ours_or_too_new_is_refused_clearly() {
     let error = open().await;
     assert!(matches!(
         error,
-        StoreError::NewerFormat { found: 3, known: 2 }
+        StoreError::NewerFormat { found: 4, known: 3 }
     ));
-    assert!(error.to_string().contains("format 3"));
+    assert!(error.to_string().contains("format 4"));
     fs::remove_file(&path).unwrap();
 
     Catalog::create(dir.path(), &key, "b")

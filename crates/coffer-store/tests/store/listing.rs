@@ -165,7 +165,7 @@ proptest! {
             let mut begun = BTreeSet::new();
             for text in &names {
                 let id = UploadId::random();
-                bucket.catalog.create_upload(upload(name(text), id)).await.unwrap();
+                bucket.catalog.create_upload(upload(name(text), id), None).await.unwrap();
                 begun.insert((text.clone(), id));
             }
             let distinct: BTreeSet<_> = names.into_iter().collect();

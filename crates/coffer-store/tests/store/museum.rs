@@ -131,7 +131,7 @@ async fn make_the_newest() {
     }
     let mut parts = Vec::new();
     catalog
-        .create_upload(upload(UPLOAD_ID, "of parts"))
+        .create_upload(upload(UPLOAD_ID, "of parts"), Some("AKANN".into()))
         .await
         .unwrap();
     for (number, length) in [(1, 5_000), (7, 300)] {
@@ -153,7 +153,7 @@ async fn make_the_newest() {
         .await
         .unwrap();
     catalog
-        .create_upload(upload(UNDER_WAY_ID, "under way"))
+        .create_upload(upload(UNDER_WAY_ID, "under way"), Some("AKANN".into()))
         .await
         .unwrap();
     catalog
@@ -201,6 +201,12 @@ async fn is_written_on(museum: &Path) {
     copy(museum, dir.path());
     let catalog = Catalog::open(dir.path(), &catalog_key()).await.unwrap();
     let before = catalog.commit_count().await.unwrap();
+    let uploads = catalog.open_uploads(None).await.unwrap();
+    assert_eq!((uploads.count, uploads.bytes), (1, 20));
+    let known = museum
+        .ends_with("format-3")
+        .then(|| ("AKANN".to_owned(), 1));
+    assert_eq!(uploads.by_maker, known.into_iter().collect());
     assert_everything(&catalog, dir.path()).await;
     catalog
         .put(inline("new", &noise(9_000)), Precondition::Absent)

@@ -49,7 +49,7 @@ async fn upload(bucket: &Bucket, object: &str, size: usize) {
         details: Details::default(),
         tags: Vec::new(),
     };
-    bucket.catalog.create_upload(upload).await.unwrap();
+    bucket.catalog.create_upload(upload, None).await.unwrap();
     let part = Part {
         number: 1,
         etag: "e".into(),
@@ -158,7 +158,7 @@ async fn all_keys_are_met_and_replaced() {
         details: Details::default(),
         tags: Vec::new(),
     };
-    bucket.catalog.create_upload(under_way).await.unwrap();
+    bucket.catalog.create_upload(under_way, None).await.unwrap();
     for number in 1..=300 {
         let part = Part {
             number,

@@ -32,6 +32,7 @@ acts! {
     WriteConfiguration "configuration.write",
     CreateUpload "upload.create",
     AbortUpload "upload.abort",
+    EndUploads "upload.end",
     ListUploads "upload.list",
     WritePart "part.write",
     ListParts "part.list",

@@ -17,6 +17,8 @@ mod read_mark;
 
 mod subject;
 
+mod maker;
+
 mod monitor;
 
 mod actor;
@@ -26,6 +28,7 @@ pub(crate) use self::act::{ACT_NAMES, Act};
 pub use self::actor::Actor;
 pub(crate) use self::actor::AuditIdentity;
 pub use self::bucket_name::BucketName;
+pub(crate) use self::maker::maker;
 pub(crate) use self::monitor::{
     is_marked_by, may_copy, may_know, may_use, may_write, may_write_after_reading,
 };

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use coffer_audit::Outcome;
-use coffer_seal::BlobId;
+use coffer_seal::{BlobId, BucketId};
 use tokio::sync::RwLockReadGuard;
 
 use super::commit::ToItsEnd;
@@ -175,6 +175,11 @@ impl ChangeGrant {
             audit: None,
             ..self
         }
+    }
+
+    /// The bucket's id.
+    pub(crate) fn bucket(&self) -> BucketId {
+        self.bucket.id
     }
 
     /// Whether the subject's requests may go on.

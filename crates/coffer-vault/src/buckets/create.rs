@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use coffer_durable::{now_ms, sync_folder};
 use coffer_keys::LevelEntry;
 use coffer_seal::{BucketId, LevelId};
-use coffer_store::{BlobStore, Catalog, Totals};
+use coffer_store::{BlobStore, Catalog};
 
 use super::folder::{make_bucket_folder, unmake};
 use super::info::{BucketInfo, BucketSummary, info};
@@ -75,7 +75,7 @@ impl Vault {
         let bucket = self
             .make_bucket_as(actor, Role::SystemAdministrator, name, level)
             .await?;
-        self.summary_of(bucket, label, Some(Totals::default()))
+        self.summary_of(bucket, label, Some(Default::default()))
     }
 
     /// The level of a bucket that the actor is about to make. A level that it may not know of is

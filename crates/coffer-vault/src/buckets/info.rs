@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coffer_label::Label;
 use coffer_seal::BucketId;
-use coffer_store::Totals;
+use coffer_store::{OpenUploads, Totals};
 
 use crate::access::{
     Act, Actor, BucketName, Right, Role, Subject, is_marked_by, may_know, may_use,
@@ -39,8 +39,8 @@ pub struct BucketSummary {
     pub generation: u32,
     /// The generation before, while it is being rotated.
     pub older_generation: Option<u32>,
-    /// How much it holds, where that is known without opening it.
-    pub totals: Option<Totals>,
+    /// How much it holds, and its uploads under way, where that is known without opening it.
+    pub totals: Option<(Totals, OpenUploads)>,
 }
 
 impl Vault {
@@ -104,7 +104,7 @@ impl Vault {
     async fn summary(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSummary> {
         let tag = self.inner.tag(row)?;
         let totals = if may_tell_totals(actor, row.id, &tag.label) {
-            self.inner.open_buckets.known_totals(row.id).await
+            self.inner.open_buckets.known(row.id).await
         } else {
             None
         };
@@ -115,7 +115,7 @@ impl Vault {
         &self,
         bucket: BucketInfo,
         label: Label,
-        totals: Option<Totals>,
+        totals: Option<(Totals, OpenUploads)>,
     ) -> Result<BucketSummary> {
         let key = self.inner.keystore.bucket(bucket.id);
         let key = key.ok_or(VaultError::NoSuchBucket)?;

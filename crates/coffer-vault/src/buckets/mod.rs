@@ -19,5 +19,11 @@ mod configuration;
 
 mod delete;
 
+mod end_uploads;
+
+mod level_usage;
+
+pub use self::end_uploads::UploadsEnded;
 pub(crate) use self::folder::remove_doomed_folder;
 pub use self::info::{BucketInfo, BucketSummary};
+pub use self::level_usage::LevelUsage;

@@ -124,9 +124,12 @@ impl Vault {
         if precondition != Precondition::None {
             grant.note_read().await?;
         }
+        let changing = self.inner.open_buckets.uploads.change(grant.bucket());
         let commit = move |bucket: UsedBucket| async move {
             let completed = bucket.catalog.complete_upload(&id, object, precondition);
-            Ok(Changed::freeing((), completed.await?.replaced))
+            let completed = completed.await?;
+            changing.ended(completed.made_by.as_deref());
+            Ok(Changed::freeing((), completed.replaced))
         };
         let on = [On::Object(&complete.name)];
         grant.change(Act::WriteObject, on, commit).await?;

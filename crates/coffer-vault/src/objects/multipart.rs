@@ -3,6 +3,7 @@
 
 use coffer_durable::now_ms;
 use coffer_seal::UploadId;
+use coffer_store::StoreError;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
     ChecksumAlgorithm, ChecksumKind, Details, NewContent, ObjectName, Part, Tags, Upload,
@@ -13,13 +14,13 @@ use super::conditions::{RangeRequest, ReadOptions};
 use super::digest::DigestPlan;
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
 use super::write::{CopySource, Stored, as_precondition, incoming_copy, settle};
-use crate::access::{Act, BucketName, Right, Subject};
+use crate::access::{Act, BucketName, Right, Subject, maker};
 use crate::acts::Changed;
 use crate::audit::On;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;
-use crate::open_buckets::UsedBucket;
+use crate::open_buckets::{Beginning, UsedBucket};
 use crate::vault::Vault;
 
 /// A part to be put.
@@ -89,6 +90,9 @@ pub(crate) const DEFAULT_CHECKSUM: (ChecksumAlgorithm, ChecksumKind) =
 
 impl Vault {
     /// Begins a multipart upload.
+    ///
+    /// # Errors
+    /// [`SubjectLimit::Uploads`](crate::SubjectLimit::Uploads).
     pub async fn create_upload(
         &self,
         subject: &Subject,
@@ -111,8 +115,14 @@ impl Vault {
             tags,
             checksum,
         };
+        let made_by = maker(subject);
+        let limit = self.inner.subject_limits.uploads;
+        let ledger = &self.inner.open_buckets.uploads;
+        let beginning = ledger.begin(grant.bucket(), &made_by, limit)?;
         let create = |bucket: UsedBucket| async move {
-            bucket.catalog.create_upload(upload).await?;
+            let created = bucket.catalog.create_upload(upload, Some(made_by)).await;
+            settle_beginning(beginning, &created);
+            created?;
             Ok(Changed::freeing((), Vec::new()))
         };
         let on = [On::Object(&name)];
@@ -295,11 +305,22 @@ impl Vault {
         let on = On::Object(name);
         let find = |bucket| find_upload(bucket, upload, name);
         grant.find(Act::AbortUpload, on, find).await?;
+        let changing = self.inner.open_buckets.uploads.change(grant.bucket());
         let abort = move |bucket: UsedBucket| async move {
-            let freed = bucket.catalog.abort_upload(&upload).await?;
-            Ok(Changed::freeing((), freed))
+            let aborted = bucket.catalog.abort_upload(&upload).await?;
+            changing.ended(aborted.made_by.as_deref());
+            Ok(Changed::freeing((), aborted.freed))
         };
         grant.change(Act::AbortUpload, [on], abort).await
+    }
+}
+
+/// Decides whether an upload counts, by the outcome of the commit that was to begin it.
+fn settle_beginning(beginning: Beginning, outcome: &Result<(), StoreError>) {
+    match outcome {
+        Err(StoreError::Full | StoreError::NoRoomForLog { .. }) => drop(beginning),
+        // There, or perhaps: then the next look decides.
+        Ok(()) | Err(_) => beginning.keep(),
     }
 }
 

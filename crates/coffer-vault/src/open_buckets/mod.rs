@@ -4,7 +4,7 @@
 
 mod open_catalog;
 
-mod upload_count;
+mod upload_ledger;
 
 mod users;
 
@@ -17,3 +17,4 @@ mod table;
 pub(crate) use self::open_bucket::{OpenBucket, UsedBucket};
 pub(crate) use self::open_catalog::{IN_DOUBT, open_buckets_max, see_commits};
 pub(crate) use self::table::{Barred, OpenBuckets, Opening};
+pub(crate) use self::upload_ledger::Beginning;

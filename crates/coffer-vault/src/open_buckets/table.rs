@@ -6,14 +6,14 @@ use std::sync::{Arc, Weak};
 
 use coffer_keys::Keystore;
 use coffer_seal::BucketId;
-use coffer_store::{BlobStore, Totals};
+use coffer_store::{BlobStore, Catalog, OpenUploads, Totals};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::open_bucket::{OpenBucket, UsedBucket};
 use super::open_catalog::{count_damage_of, open_catalog, see_commits};
 use super::slots::{Slot, Slots};
-use super::upload_count::OpenUploads;
+use super::upload_ledger::UploadLedger;
 use super::users::User;
 use crate::counters::Tally;
 use crate::cutoff::Connections;
@@ -50,9 +50,9 @@ impl Opening {
 /// All open buckets.
 pub(crate) struct OpenBuckets {
     slots: Mutex<Slots>,
-    /// What closed buckets held when they were last open.
+    /// What buckets held when they were last looked at: closed ones hold it still.
     totals: Mutex<HashMap<BucketId, Totals>>,
-    pub(crate) uploads: OpenUploads,
+    pub(crate) uploads: UploadLedger,
     tally: Arc<Tally>,
     commits: Arc<Commits>,
     clock: AtomicU64,
@@ -67,7 +67,7 @@ impl OpenBuckets {
         Self {
             slots: Mutex::default(),
             totals: Mutex::default(),
-            uploads: OpenUploads::default(),
+            uploads: UploadLedger::default(),
             tally,
             commits,
             clock: AtomicU64::default(),
@@ -97,6 +97,8 @@ impl OpenBuckets {
             let dir = folder.bucket(id);
             let (tally, commits) = (&self.tally, &self.commits);
             let catalog = open_catalog(&dir, id, &key, keystore, tally, commits).await?;
+            // Before anything is changed in it.
+            self.look(id, &catalog).await;
             let blobs = BlobStore::new(&dir, id);
             let mut bucket = OpenBucket::new(id, catalog, blobs, key);
             bucket.users = slot.users.clone();
@@ -160,6 +162,7 @@ impl OpenBuckets {
     pub(crate) async fn insert(&self, bucket: OpenBucket) {
         let id = bucket.id;
         count_damage_of(&bucket.catalog, &self.tally);
+        self.totals.lock().insert(id, Totals::default());
         let slot = Slot {
             users: bucket.users.clone(),
             bucket: OnceCell::new_with(Some(Arc::new(bucket))),
@@ -186,7 +189,18 @@ impl OpenBuckets {
     /// Forgets a bucket whose key is about to be destroyed, or is.
     pub(crate) fn forget(&self, id: BucketId) {
         self.totals.lock().remove(&id);
+        self.uploads.forget(id);
         self.slots.lock().by_id.remove(&id);
+    }
+
+    /// How much a bucket holds, and its uploads, as far as that is known without opening it.
+    pub(crate) async fn known(&self, id: BucketId) -> Option<(Totals, OpenUploads)> {
+        // Used from within the lock on, so that it is not closed meanwhile.
+        let opened = self.slots.lock().by_id.get(&id).and_then(|it| it.opened());
+        if let Some(bucket) = opened {
+            self.look(id, &bucket.catalog).await;
+        }
+        self.last_seen(id)
     }
 
     /// How much a bucket holds, as far as that is known without opening it.
@@ -199,13 +213,24 @@ impl OpenBuckets {
         }
     }
 
+    /// Notes how much a bucket holds now.
+    pub(crate) async fn look(&self, id: BucketId, catalog: &Catalog) {
+        if let Ok(totals) = catalog.totals().await {
+            self.totals.lock().insert(id, totals);
+        }
+        self.uploads.look(id, catalog).await;
+    }
+
+    /// How much a bucket held when it was last looked at, and its uploads.
+    pub(crate) fn last_seen(&self, id: BucketId) -> Option<(Totals, OpenUploads)> {
+        let totals = self.totals.lock().get(&id).copied()?;
+        Some((totals, self.uploads.of(id).unwrap_or_default()))
+    }
+
     async fn close_idle(&self, bucket: UsedBucket) {
         // It is not in use, so nothing is committed after this look.
-        if let Ok(totals) = bucket.catalog.totals().await {
-            self.totals.lock().insert(bucket.id, totals);
-        }
+        self.look(bucket.id, &bucket.catalog).await;
         see_commits(bucket.id, &bucket.catalog, &self.commits).await;
-        self.uploads.look(bucket.id, &bucket.catalog).await;
         bucket.catalog.close().await;
     }
 

@@ -10,7 +10,7 @@ use coffer_store::{Catalog, Swept};
 use crate::blocking::blocking;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
-use crate::limits::UPLOADS_LOOK;
+use crate::limits::BUCKETS_LOOK;
 use crate::vault::{Inner, Vault};
 
 impl Vault {
@@ -24,7 +24,7 @@ impl Vault {
             this.sweep_all().await;
             let inner = std::sync::Arc::downgrade(&this.inner);
             drop(this);
-            count_uploads(inner).await;
+            look_at_buckets(inner).await;
         });
         *self.inner.recovery.lock() = Some(recovery);
     }
@@ -106,10 +106,8 @@ impl Vault {
                 .open(&inner.folder, &inner.keystore, row.id)
                 .await;
             match opened.map_err(|error| error.of_bucket(row.name.as_str(), row.id)) {
-                Ok(bucket) => {
-                    let uploads = &inner.open_buckets.uploads;
-                    uploads.look(row.id, &bucket.catalog).await;
-                }
+                // Its opening has counted.
+                Ok(_) => {}
                 Err(
                     error
                     @ (VaultError::NewerCatalog { .. } | VaultError::CatalogRolledBack { .. }),
@@ -160,17 +158,16 @@ impl Vault {
     }
 }
 
-/// Counts open uploads now and then, as long as the vault is there.
-async fn count_uploads(inner: Weak<Inner>) {
+/// Looks how much open buckets hold now and then, as long as the vault is there.
+async fn look_at_buckets(inner: Weak<Inner>) {
     loop {
-        tokio::time::sleep(UPLOADS_LOOK).await;
+        tokio::time::sleep(BUCKETS_LOOK).await;
         let Some(inner) = inner.upgrade() else { return };
-        let uploads = &inner.open_buckets.uploads;
         for bucket in inner.open_buckets.all() {
-            uploads.look(bucket.id, &bucket.catalog).await;
+            inner.open_buckets.look(bucket.id, &bucket.catalog).await;
         }
         let known: HashSet<BucketId> = inner.system.buckets().iter().map(|row| row.id).collect();
-        uploads.keep(&known);
+        inner.open_buckets.uploads.keep(&known);
     }
 }
 

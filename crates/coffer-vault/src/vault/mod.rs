@@ -19,6 +19,7 @@ use crate::counters::{Counters, Tally, add};
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::freshness::Freshness;
+use crate::limits::{BUCKETS_PER_SUBJECT, UPLOADS_PER_SUBJECT};
 use crate::open_buckets::{OpenBuckets, UsedBucket};
 use crate::system::{BucketRow, LevelTag, System};
 
@@ -44,6 +45,24 @@ pub enum EtagStyle {
     Md5,
 }
 
+/// What one subject may take at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubjectLimits {
+    /// Multipart uploads under way that it has begun, in all buckets.
+    pub uploads: usize,
+    /// Buckets that it has made as a data user.
+    pub buckets: usize,
+}
+
+impl Default for SubjectLimits {
+    fn default() -> Self {
+        Self {
+            uploads: UPLOADS_PER_SUBJECT,
+            buckets: BUCKETS_PER_SUBJECT,
+        }
+    }
+}
+
 /// How to open a vault.
 #[derive(Clone, Debug)]
 pub struct VaultOptions {
@@ -57,6 +76,8 @@ pub struct VaultOptions {
     pub secrets: SourceSecrets,
     /// Whether to go on from older copies of files that were put back.
     pub accept_rollback: bool,
+    /// What one subject may take.
+    pub subject_limits: SubjectLimits,
     /// After which time without a read that counts a subject that floats is settled; none: a key
     /// custodian must do it.
     pub settle_after: Option<Duration>,
@@ -71,6 +92,7 @@ impl VaultOptions {
             source: None,
             secrets: SourceSecrets::default(),
             accept_rollback: false,
+            subject_limits: SubjectLimits::default(),
             settle_after: None,
         }
     }
@@ -92,6 +114,7 @@ pub(crate) struct Inner {
     pub(crate) tally: Arc<Tally>,
     pub(crate) etag: EtagStyle,
     pub(crate) settle_after: Option<Duration>,
+    pub(crate) subject_limits: SubjectLimits,
     pub(crate) started: Instant,
     /// Held while buckets are made and deleted, which takes several durable steps.
     pub(crate) changing_buckets: tokio::sync::Mutex<()>,

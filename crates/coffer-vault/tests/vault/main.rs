@@ -14,4 +14,5 @@ mod floating;
 mod objects;
 mod old_exports;
 mod sign_ins;
+mod subject_limits;
 mod watched;

@@ -1,18 +1,24 @@
 //! `coffer bucket`.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use coffer_admin::{Bucket, BucketRequest};
+use coffer_admin::{Bucket, BucketRequest, from_rfc3339};
 use coffer_client::{AdminClient, segment};
+use coffer_durable::now_ms;
 use http::Method;
 use serde_json::json;
 
 use crate::commands::approval_outcome::{EraseArgs, erase};
 use crate::commands::rotation::rotate;
 use crate::error::Error;
-use crate::output::printable::size;
+use crate::output::printable::{age, size};
 use crate::output::table::{AnswerArgs, Flush, done, moment, sheet, show, show_done, table};
+
+pub mod end_uploads;
+
+use self::end_uploads::{EndUploadsArgs, end_uploads};
 
 /// `coffer bucket`.
 #[derive(Debug, Args)]
@@ -56,6 +62,9 @@ pub enum BucketCommand {
         /// Bucket
         name: String,
     },
+    /// End unfinished multipart uploads, with all their parts
+    #[command(after_help = END_EXAMPLES)]
+    EndUploads(EndUploadsArgs),
     /// Delete an empty bucket
     #[command(after_help = EXAMPLES)]
     Delete {
@@ -90,6 +99,7 @@ pub async fn bucket(server: &AdminClient, args: &BucketArgs) -> Result<ExitCode,
         BucketCommand::Rotate { name } => {
             return rotate(server, &format!("{}/rotate", path(name)), json).await;
         }
+        BucketCommand::EndUploads(args) => end_uploads(server, args, json).await?,
         BucketCommand::Delete { name } => {
             server.delete(&path(name)).await?;
             done(json, &json!({ "name": name, "deleted": true }))?;
@@ -105,6 +115,9 @@ fn many(buckets: &[Bucket]) -> String {
         ("LABEL", Flush::Left),
         ("OBJECTS", Flush::Right),
         ("SIZE", Flush::Right),
+        ("UPLOADS", Flush::Right),
+        ("THEIR SIZE", Flush::Right),
+        ("OLDEST", Flush::Right),
         ("CREATED (UTC)", Flush::Left),
     ];
     let row = |bucket: &Bucket| {
@@ -116,6 +129,11 @@ fn many(buckets: &[Bucket]) -> String {
                 .object_count
                 .map_or("-".to_owned(), |n| n.to_string()),
             bucket.object_bytes.map_or("-".to_owned(), size),
+            bucket
+                .upload_count
+                .map_or("-".to_owned(), |n| n.to_string()),
+            bucket.upload_bytes.map_or("-".to_owned(), size),
+            oldest_upload(bucket).map_or("-".to_owned(), age),
             moment(&bucket.created_at),
         ]
     };
@@ -135,6 +153,7 @@ fn one(bucket: &Bucket) -> String {
             bucket.object_count.map_or_else(unknown, |n| n.to_string()),
         ),
         ("size", bucket.object_bytes.map_or_else(unknown, size)),
+        ("uploads under way", uploads(bucket).unwrap_or_else(unknown)),
         ("created (UTC)", moment(&bucket.created_at)),
     ])
 }
@@ -148,6 +167,32 @@ fn generations(bucket: &Bucket) -> String {
         None => bucket.generation.to_string(),
     }
 }
+
+/// Those that are neither completed nor aborted: how many, how much, and since when.
+fn uploads(bucket: &Bucket) -> Option<String> {
+    let (count, bytes) = (bucket.upload_count?, bucket.upload_bytes?);
+    Some(match oldest_upload(bucket) {
+        Some(old) => format!("{count}; {}; the oldest is {} old", size(bytes), age(old)),
+        None => count.to_string(),
+    })
+}
+
+/// How old the oldest upload is, by this machine's clock.
+fn oldest_upload(bucket: &Bucket) -> Option<Duration> {
+    let began_ms = from_rfc3339(bucket.oldest_upload_at.as_ref()?)?;
+    let age_ms = now_ms().saturating_sub(began_ms);
+    Some(Duration::from_millis(u64::try_from(age_ms).unwrap_or(0)))
+}
+
+const END_EXAMPLES: &str = "\
+A key custodian's, or a data user's who may write there. What such uploads hold is in no object, and
+is gone afterwards. Their age is the time since they were begun.
+
+Examples:
+  coffer bucket list
+  coffer bucket end-uploads evidence --dry-run
+  coffer bucket end-uploads evidence --older-than 7d
+  coffer bucket end-uploads --all --older-than 2w --json";
 
 const ERASE_EXAMPLES: &str = "\
 Erasing takes as long for a terabyte as for a byte, and prints a signed receipt.

@@ -143,6 +143,7 @@ fn many(levels: &[Level]) -> String {
 fn one(level: &Level) -> String {
     sheet([
         ("level", level.name.clone()),
+        ("id, in metrics", level.id.clone()),
         ("label", level.label.clone()),
         ("rank", level.rank.to_string()),
         ("categories", or_dash(&level.categories)),

@@ -59,6 +59,17 @@ pub fn span(text: &str) -> Option<Duration> {
     number.checked_mul(seconds).map(Duration::from_secs)
 }
 
+/// A stretch of time in its largest unit up to days, rounded down, as [`span`] reads it.
+pub fn age(stretch: Duration) -> String {
+    let seconds = stretch.as_secs();
+    match seconds {
+        86_400.. => format!("{}d", seconds / 86_400),
+        3600.. => format!("{}h", seconds / 3600),
+        60.. => format!("{}m", seconds / 60),
+        _ => format!("{seconds}s"),
+    }
+}
+
 /// A moment as RFC 3339 writes it, to the second, UTC; none beyond the year 9999.
 pub fn rfc3339(at: SystemTime) -> Option<String> {
     let since = at.duration_since(UNIX_EPOCH).ok()?;
@@ -70,6 +81,14 @@ pub fn rfc3339(at: SystemTime) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ages() {
+        for text in ["0s", "59s", "1m", "59m", "1h", "23h", "1d", "700d"] {
+            assert_eq!(age(span(text).unwrap()), text);
+        }
+        assert_eq!(age(Duration::from_millis(7_199_999)), "1h");
+    }
 
     #[test]
     fn names() {

@@ -1,6 +1,6 @@
 //! The tables of a catalog, by format.
 
-/// What makes a catalog of format 1 one of format 2, but for the table.
+/// What makes a catalog of format 1 one of format 2, with [`FINISHED_UPLOAD`].
 pub(crate) const TO_FORMAT_2: &str = "
 INSERT INTO meta VALUES('commit_count', 0);
 PRAGMA user_version = 2;
@@ -17,6 +17,17 @@ CREATE TABLE finished_upload(
     checksum TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX finished_upload_by_time ON finished_upload(finished_ms);
+";
+
+/// What makes a catalog of format 2 one of format 3: who began each upload, and how many bytes its
+/// parts have.
+pub(crate) const TO_FORMAT_3: &str = "
+ALTER TABLE upload ADD COLUMN made_by TEXT;
+ALTER TABLE upload ADD COLUMN size_bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE upload SET size_bytes = (
+    SELECT coalesce(sum(plaintext_bytes), 0) FROM part WHERE part.upload_id = upload.upload_id
+);
+PRAGMA user_version = 3;
 ";
 
 /// The tables that all formats have. `docs/FORMAT.md`, "Catalog", says what each column means.
