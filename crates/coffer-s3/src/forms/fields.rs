@@ -125,8 +125,8 @@ impl Fields {
         let key = self.get("key").ok_or_else(|| {
             s3_error!(
                 InvalidArgument,
-                "Bucket POST must contain a field named 'key'. If it is specified, please check the \
-                 order of the fields."
+                "Bucket POST must contain a field named 'key'. If it is specified, please check \
+                 the order of the fields."
             )
         })?;
         let name = file.file_name().unwrap_or("");

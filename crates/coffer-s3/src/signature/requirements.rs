@@ -3,8 +3,8 @@
 //! S3 wants `host` and every `x-amz-` header signed: with a presigned URL that does not cover them,
 //! a client could add `x-amz-copy-source` and read any object as the signer.
 //!
-//! Requests signed by version 2 in headers are refused, for no client of today makes them. URLs that
-//! are presigned by it are another matter (`version_2`), and so are HTML forms (`forms`).
+//! Requests signed by version 2 in headers are refused, for no client of today makes them. URLs
+//! that are presigned by it are another matter (`version_2`), and so are HTML forms (`forms`).
 
 use http::{HeaderMap, HeaderValue, header};
 use s3s::region::Region;
