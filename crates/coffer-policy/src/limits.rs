@@ -20,8 +20,9 @@ pub const NUMBER_CHARS: usize = 16;
 /// Most statements of a policy. Its length allows no more than that.
 pub const STATEMENTS: usize = 256;
 
-/// Longest pattern of a resource, an action or a condition's value, in bytes. Matching one takes at
-/// most this times the length of what is matched, and without `?` no more than their sum.
+/// Longest pattern of a resource, an action or a condition's value, in bytes. Matching one takes
+/// about as long as the two are, and where it has `?` between two `*`, at most a 64th of their
+/// product.
 pub const PATTERN_BYTES: usize = 2 * 1024;
 
 /// How much of an unknown name an error repeats, in characters.

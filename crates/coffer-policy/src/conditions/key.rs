@@ -48,12 +48,13 @@ macro_rules! keys {
         tags { $($tag:ident $prefix:literal,)+ }
     ) => {
         /// A condition key. In policies their names are read in any case; the key of a tag behind
-        /// the slash counts as written.
+        /// the slash counts as written. Behind each stands which [`Value`](crate::Value) a request
+        /// has for it; an ARN is a text.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Key {
-            $(#[doc = concat!("`", $text, "`")] $name,)+
-            $(#[doc = concat!("`", $prefix, "KEY`")] $tag(
+            $(#[doc = concat!("`", $text, "`: ", stringify!($kind), ".")] $name,)+
+            $(#[doc = concat!("`", $prefix, "KEY`: Text.")] $tag(
                 /// The tag's key.
                 String,
             ),)+

@@ -3,8 +3,11 @@
 //! A pattern is cut at each `*` into runs. The first run must begin the text and the last one end
 //! it; those between are looked for from left to right, each as early as possible, which finds a
 //! match if there is one. A run of plain text is found in linear time; one with `?` in at most its
-//! length times the text's. A `?` is one character of Unicode.
+//! length times a 64th of the text's. A `?` is one character of Unicode.
 
+mod gaps;
+
+use self::gaps::end_of_first;
 use super::value::Values;
 use super::variable::{PatternError, Variable};
 use crate::limits::PATTERN_BYTES;
@@ -192,19 +195,34 @@ fn without_suffix<'a>(run: &Run, text: &'a str, values: &dyn Values) -> Option<&
 
 /// What follows the first place where the run stands.
 fn behind_first<'a>(run: &Run, text: &'a str, values: &dyn Values) -> Option<&'a str> {
+    let behind = |plain: &str| text.find(plain).map(|at| &text[at + plain.len()..]);
     match run.as_slice() {
         [] => Some(text),
-        [Piece::Text(plain)] => text
-            .find(plain.as_str())
-            .map(|at| &text[at + plain.len()..]),
+        [Piece::Text(plain)] => behind(plain),
+        pieces if pieces.contains(&Piece::OneCharacter) => {
+            let wanted = characters(run, values)?;
+            end_of_first(&wanted, text).map(|end| &text[end..])
+        }
         _ => {
-            let ends = std::iter::once(text.len());
-            let starts = text.char_indices().map(|(at, _)| at).chain(ends);
-            starts
-                .map(|at| without_prefix(run, &text[at..], values))
-                .find_map(|behind| behind)
+            let wanted: Option<String> = characters(run, values)?.into_iter().collect();
+            behind(&wanted?)
         }
     }
+}
+
+/// The characters that the run stands for; `None` is any.
+fn characters(run: &Run, values: &dyn Values) -> Option<Vec<Option<char>>> {
+    let mut characters = Vec::new();
+    for piece in run {
+        match piece {
+            Piece::Text(text) => characters.extend(text.chars().map(Some)),
+            Piece::OneCharacter => characters.push(None),
+            Piece::Variable(variable) => {
+                characters.extend(variable.text(values)?.chars().map(Some));
+            }
+        }
+    }
+    Some(characters)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a request has for a key.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::net::IpAddr;
 
 use super::decimal::Decimal;
@@ -8,7 +9,7 @@ use super::key::Key;
 use super::timestamp::Timestamp;
 
 /// The value that a request has for a key.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Value<'a> {
     /// A text; also an ARN.
     Text(Cow<'a, str>),
@@ -22,6 +23,20 @@ pub enum Value<'a> {
     Bool(bool),
     /// An address.
     Address(IpAddr),
+}
+
+impl fmt::Debug for Value<'_> {
+    /// What kind it is: a prefix or a copy's source is the name of an object.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text(_) => "Text",
+            Self::Texts(_) => "Texts",
+            Self::Number(_) => "Number",
+            Self::Date(_) => "Date",
+            Self::Bool(_) => "Bool",
+            Self::Address(_) => "Address",
+        })
+    }
 }
 
 impl<'a> From<&'a str> for Value<'a> {

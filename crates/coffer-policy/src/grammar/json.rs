@@ -10,7 +10,8 @@ use crate::error::{Element, Fault, PolicyError, Quoted};
 use crate::limits::{DEPTH, FIELDS, NUMBER_CHARS, POLICY_BYTES, TEXT_BYTES};
 
 /// A value of JSON.
-#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(test, derive(Debug))]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Json {
     Null,
     Bool(bool),

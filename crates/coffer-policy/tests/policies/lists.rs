@@ -248,6 +248,11 @@ fn lists_are_refused_where_they_do_not_count_or_are_public() {
             Err(AclRefusal::NotSupported),
             "not full control"
         );
+        assert_eq!(
+            enforced.check_bucket_acl(&less),
+            Ok(()),
+            "nothing to others"
+        );
     }
 
     let public = of_ann(CannedAcl::AuthenticatedRead);

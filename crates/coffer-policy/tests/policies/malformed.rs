@@ -99,6 +99,7 @@ fn neither_errors_nor_debug_tell_names_of_objects() {
         "Resource": format!("arn:aws:s3:::films/{secret}")});
     let policy = parse(&json!({"Statement": statement})).unwrap();
     assert!(!format!("{policy:?}").contains(secret));
+    assert!(!format!("{:?}", coffer_policy::Value::from(secret)).contains(secret));
     let mut other = statement.clone();
     other["Resource"] = json!(format!("arn:aws:s3:::other/{secret}"));
     let error = parse(&json!({"Statement": other})).unwrap_err();

@@ -54,12 +54,36 @@ fn twenty_statements() {
         time: Timestamp::from_seconds(1_795_446_245),
         values: &values,
     };
-    let rounds = 100_000;
+    // The fastest of many: the machine does other things, too.
+    let rounds = 2_000;
+    let batch = || {
+        let begin = Instant::now();
+        for _ in 0..rounds {
+            let decision = evaluate(black_box(&policy), black_box(&request));
+            assert_eq!(decision, Decision::Allow { statement: 20 });
+        }
+        begin.elapsed() / rounds
+    };
+    let fastest = (0..50).map(|_| batch()).min().unwrap();
+    println!("a decision on twenty statements takes {fastest:?}");
+}
+
+#[test]
+#[ignore = "prints how long the worst decision takes, and asserts no time"]
+fn as_many_question_marks_as_a_policy_holds() {
+    let pattern = format!("arn:aws:s3:::films/*{}b*", "a?".repeat(256));
+    let denies = json!({"Effect": "Deny", "Principal": "*", "Action": "s3:GetObject",
+        "Resource": vec![pattern; 36]});
+    let policy = parse(&json!({"Statement": denies})).unwrap();
+    let name = "a".repeat(1024);
+    let request = Request {
+        requester: Requester::Anonymous,
+        action: Action::GetObject,
+        resource: Resource::Object(&name),
+        time: Timestamp::from_seconds(0),
+        values: &ListedValues::default(),
+    };
     let begin = Instant::now();
-    for _ in 0..rounds {
-        let decision = evaluate(black_box(&policy), black_box(&request));
-        assert_eq!(decision, Decision::Allow { statement: 20 });
-    }
-    let took = begin.elapsed() / rounds;
-    println!("a decision on twenty statements takes {took:?}");
+    assert_eq!(evaluate(&policy, &request), Decision::NoMatch);
+    println!("the worst patterns take {:?}", begin.elapsed());
 }

@@ -157,6 +157,28 @@ proptest! {
     }
 
     #[test]
+    fn long_runs_match_what_they_mean(
+        run in "[ab?]{0,4}[a?]{60,140}[ab?]{0,2}",
+        before in "[ab]{0,150}",
+        behind in "[ab]{0,5}",
+        flips in any::<bool>(),
+    ) {
+        let run = run.replace('?', if flips { "?" } else { "a" });
+        let middle = run.replace('?', "b");
+        let text = format!("{before}{middle}{behind}");
+        let somewhere = format!("*{run}*");
+        prop_assert!(matches(&somewhere, &text));
+        for (pattern, text) in [
+            (somewhere, format!("{before}{}", &middle[1..])),
+            (format!("*{run}*{run}?*"), text),
+        ] {
+            let characters: Vec<char> = pattern.chars().collect();
+            let of_text: Vec<char> = text.chars().collect();
+            prop_assert_eq!(matches(&pattern, &text), means(&characters, &of_text));
+        }
+    }
+
+    #[test]
     fn no_text_panics(pattern in ".{0,30}", text in ".{0,30}") {
         if let Ok(pattern) = Pattern::parse(&pattern, ALL) {
             pattern.matches(&text, &NoValues);
