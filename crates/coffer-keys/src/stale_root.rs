@@ -49,7 +49,8 @@ impl fmt::Display for StaleRoot {
         let shown = |time| rfc3339(since(time).as_millis() as i64);
         let root_written = self.file.as_ref().and_then(|(_, written)| *written);
         if let Some(written) = root_written {
-            write!(f, ", written at {}, ", shown(written))?;
+            // What opens the keystore alone knows more, and copying may set a file's time.
+            write!(f, ", by its file's time of {}, ", shown(written))?;
         }
         write!(
             f,
@@ -58,7 +59,11 @@ impl fmt::Display for StaleRoot {
             self.generation
         )?;
         if let Some(changed) = self.changed {
-            write!(f, " and was changed last at {}", shown(changed))?;
+            write!(
+                f,
+                " and, by its file's time, was changed last at {}",
+                shown(changed)
+            )?;
             let older = root_written.and_then(|written| changed.duration_since(written).ok());
             if let Some(older) = older.filter(|older| *older >= Duration::from_secs(1)) {
                 write!(f, ", {} later", span(older))?;
@@ -125,6 +130,10 @@ mod tests {
             stale.to_string()
         };
         assert!(told(900).contains("put the newest copy in its place"));
+        let times = "by its file's time of 1970-01-01T00:15:00.000Z, does not open /copy/keystore, \
+                     which is of generation 7 and, by its file's time, was changed last at \
+                     1970-01-01T00:16:40.000Z, 1 minute later";
+        assert!(told(900).contains(times), "{}", told(900));
         assert!(told(1_100).contains("opens with the root key of its day"));
         assert!(!told(1_100).contains("age --decrypt"));
     }

@@ -9,6 +9,8 @@ pub(crate) mod sqlite_heap;
 pub(crate) mod log;
 pub(crate) mod stamps;
 
+pub(crate) mod own_files;
+
 pub(crate) mod doubt;
 pub(crate) mod sealed;
 

@@ -48,6 +48,9 @@ impl Catalog {
     /// # Errors
     /// [`StoreError::Replaced`]; as any read.
     pub async fn look_at_file(&self) -> Result<Option<u64>> {
+        if let Ok(writer) = self.writer() {
+            writer.look_at_files().await?;
+        }
         let look = |connections: &Connections| {
             connections.assure_own_file()?;
             if !connections.was_written() {
@@ -58,8 +61,8 @@ impl Catalog {
         self.past(look).await
     }
 
-    /// The newest commit that was made since the catalog was opened, also where its file is another
-    /// one by now; 0 when there is none.
+    /// The newest commit, also where its file is another one by now; one more, where another
+    /// program has written over it. 0 of a catalog that was opened for reading only.
     pub fn last_commit(&self) -> u64 {
         self.connections().last_commit()
     }

@@ -125,7 +125,9 @@ impl Catalog {
         let writer = match writable {
             true => {
                 let newest = Newest::open(dir);
-                is_in_doubt |= is_behind(dir, &connection, &newest)?;
+                let count = commit_count(&connection)?;
+                connections.committed(count);
+                is_in_doubt |= is_behind(dir, count, &newest);
                 Some(Writer::new(
                     connections.clone(),
                     readers.clone(),
@@ -311,9 +313,7 @@ fn schema(bucket_name: &str) -> String {
 }
 
 /// Whether the catalog lacks commits that its folder remembers; it is in doubt from then on.
-fn is_behind(dir: &Path, connection: &Connection, newest: &Newest) -> Result<bool> {
-    let sql = "SELECT value FROM meta WHERE name = 'commit_count'";
-    let count = decode_u64(connection.query_row(sql, (), |row| row.get(0))?)?;
+fn is_behind(dir: &Path, count: u64, newest: &Newest) -> bool {
     let known = newest.read();
     if known > count {
         let why = format!("the catalog has {count} commits and had {known}: it is an older one");
@@ -323,7 +323,12 @@ fn is_behind(dir: &Path, connection: &Connection, newest: &Newest) -> Result<boo
             Err(error) => tracing::warn!(%error, "a bucket is in doubt: it is noted next time"),
         }
     }
-    Ok(known > count)
+    known > count
+}
+
+fn commit_count(connection: &Connection) -> Result<u64> {
+    let sql = "SELECT value FROM meta WHERE name = 'commit_count'";
+    decode_u64(connection.query_row(sql, (), |row| row.get(0))?)
 }
 
 /// Brings a catalog to the newest format.

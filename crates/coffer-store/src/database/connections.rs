@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use coffer_seal::SecretKey;
@@ -12,6 +13,7 @@ use rusqlite::Connection;
 
 use crate::database::doubt::keep_in_doubt;
 use crate::database::log::DurableCopy;
+use crate::database::own_files::OwnFiles;
 use crate::database::sealed::Database;
 use crate::error::{Result, StoreError};
 
@@ -23,10 +25,11 @@ pub(crate) struct Connections {
     is_still: bool,
     /// Whether what is in the log may not be on the disk.
     is_log_in_doubt: AtomicBool,
-    /// The newest commit of this process's; 0 before the first.
+    /// The newest commit; 0 where none was made, and as long as nothing is written.
     last_commit: AtomicU64,
     /// Device and inode of the file, where they could be told.
     identity: Option<(u64, u64)>,
+    own_files: Arc<OwnFiles>,
     /// When the file was last written, as of the last look at it, in nanoseconds.
     written: Mutex<Option<(i64, i64)>>,
     /// Whether the file was found to be another one.
@@ -40,6 +43,7 @@ impl Connections {
         Self {
             last_commit: AtomicU64::new(0),
             identity: identity(&path),
+            own_files: Arc::new(OwnFiles::new(path.clone())),
             written: Mutex::new(None),
             is_replaced: AtomicBool::new(false),
             database,
@@ -97,7 +101,8 @@ impl Connections {
         self.last_commit.store(count, Ordering::Release);
     }
 
-    /// The newest commit of this process's, whatever has become of the file; 0 when there is none.
+    /// The newest commit, whatever has become of the file. One more than there was, where another
+    /// program has written over it.
     pub(crate) fn last_commit(&self) -> u64 {
         self.last_commit.load(Ordering::Acquire)
     }
@@ -115,6 +120,25 @@ impl Connections {
         }
         self.replaced("another file is in its place");
         Err(StoreError::Replaced)
+    }
+
+    /// The files as their writer left them.
+    pub(crate) fn own_files(&self) -> Arc<OwnFiles> {
+        self.own_files.clone()
+    }
+
+    /// Makes sure that the files are as their writer left them. For who keeps others from writing.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`] from the time on that they were not.
+    pub(crate) fn assure_untouched(&self) -> Result<()> {
+        if let Err(how) = self.own_files.check() {
+            // What is there now may count as many commits, and is not what those left: it counts as
+            // lacking one.
+            self.last_commit.fetch_add(1, Ordering::AcqRel);
+            self.replaced(how);
+        }
+        self.refuse_replaced()
     }
 
     /// Whether the file was written since this was asked last, by whomever.

@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 use crate::database::connections::Connections;
 use crate::database::doubt::Newest;
 use crate::database::queued_write::{Queued, Write, run_all};
-use crate::database::readers::Readers;
+use crate::database::readers::{Readers, blocking};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::free_space;
@@ -73,13 +73,14 @@ impl Writer {
         connection: Connection,
         newest: Newest,
     ) -> Result<Self> {
+        let session = Session::new(connection, connections.own_files())?;
         Ok(Self(Arc::new(Shared {
+            session: Mutex::new(Some(session)),
             connections,
             readers,
             queue: Mutex::default(),
             gathered: Condvar::new(),
             newest,
-            session: Mutex::new(Some(Session::new(connection)?)),
             is_tidying: AtomicBool::new(false),
         })))
     }
@@ -103,6 +104,19 @@ impl Writer {
         };
         // A runtime that shuts down copies when it closes.
         let _ = tokio::task::spawn_blocking(copy).await;
+    }
+
+    /// Looks whether the files are as the last write left them, between two writes.
+    ///
+    /// # Errors
+    /// [`StoreError::Replaced`] when they are not.
+    pub(crate) async fn look_at_files(&self) -> Result<()> {
+        let shared = self.0.clone();
+        let look = move || match &*shared.session.lock() {
+            Some(_) => shared.connections.assure_untouched(),
+            None => shared.connections.refuse_replaced(),
+        };
+        blocking(look).await
     }
 
     /// Queues `work` and waits until it is durable. `adds`: it is refused on a disk that is nearly
@@ -316,7 +330,10 @@ impl Shared {
     fn commit(&self, session: &mut Option<Session>, batch: &mut [Box<dyn Write>]) -> Result<()> {
         self.connections.assure_own_file()?;
         let current = match session {
-            Some(session) => session,
+            Some(session) => {
+                self.connections.assure_untouched()?;
+                session
+            }
             None => session.insert(self.reopen()?),
         };
         let done = current.transact(|| run_all(current, batch));
@@ -358,7 +375,7 @@ impl Shared {
             }
             None => None,
         };
-        Session::new(self.connections.open()?)
+        Session::new(self.connections.open()?, self.connections.own_files())
     }
 }
 

@@ -25,6 +25,11 @@ impl Stamps {
         Self([stamp(path), stamp(&log_of(path))])
     }
 
+    /// Whether the database's own file is of the same stamp in both.
+    pub(crate) fn has_same_database(&self, other: &Self) -> bool {
+        self.0[0].is_some() && self.0[0] == other.0[0]
+    }
+
     /// Whether there is more between the two than pages of the database that were written over,
     /// which are judged one by one when they are read.
     pub fn differs_in_log_or_length(&self, other: &Self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -9,6 +10,7 @@ use rusqlite::{Connection, ffi};
 use rustix::io::Errno;
 
 use crate::database::cipher;
+use crate::database::own_files::OwnFiles;
 use crate::database::sealed::Database;
 use crate::error::{Result, StoreError};
 use crate::limits::{
@@ -19,6 +21,10 @@ use crate::limits::{
 /// What a write works with: the connection, within a transaction, and the next free id.
 pub(crate) struct Session {
     connection: Connection,
+    /// Told after each write.
+    own_files: Arc<OwnFiles>,
+    /// The page of the database that counts its commits.
+    count_page: u32,
     next_object_id: Cell<Option<i64>>,
     /// How much of the log is not known to be in the database, in pages.
     log_pages: Cell<u32>,
@@ -41,14 +47,19 @@ thread_local! {
 
 impl Session {
     /// Takes a connection that may write.
-    pub(crate) fn new(connection: Connection) -> Result<Self> {
+    pub(crate) fn new(connection: Connection, own_files: Arc<OwnFiles>) -> Result<Self> {
         connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
         connection.wal_hook(Some(|_, pages| {
             LOG_PAGES.set(u32::try_from(pages).ok());
             Ok(())
         }));
+        let count_page = "SELECT rootpage FROM sqlite_schema WHERE name = 'meta'";
+        let count_page = connection.query_row(count_page, (), |row| row.get(0))?;
+        own_files.note(count_page, 0);
         Ok(Self {
             connection,
+            own_files,
+            count_page,
             next_object_id: Cell::new(None),
             log_pages: Cell::new(0),
             checkpoint_at: Cell::new(CHECKPOINT_PAGES),
@@ -110,6 +121,7 @@ impl Session {
     /// transaction that has met one ends before it is committed.
     pub(crate) fn transact(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         self.counted.set((0, 0));
+        let before = LOG_PAGES.take();
         let (changes, opened) = (self.total_changes(), cipher::pages_opened(self));
         let done = self.step("BEGIN IMMEDIATE").and_then(|()| work());
         let done = done.and_then(|()| match self.total_changes() == changes {
@@ -129,6 +141,10 @@ impl Session {
             // Fails only when SQLite has rolled back by itself.
             let _ = self.execute_batch("ROLLBACK");
         }
+        // Also after a failure: it may have written all the same.
+        let pages = LOG_PAGES.get();
+        LOG_PAGES.set(pages.or(before));
+        self.own_files.note(self.count_page, pages.unwrap_or(0));
         done
     }
 
@@ -290,6 +306,7 @@ impl Session {
         if is_done {
             self.log_pages.set(0);
         }
+        self.own_files.note(self.count_page, 0);
         is_done
     }
 }
