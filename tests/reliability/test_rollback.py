@@ -1,8 +1,6 @@
 """Older copies of files, put back while the server is stopped: found, named, and refused until they
 are accepted on purpose."""
 
-import json
-import os
 import shutil
 import time
 
@@ -10,7 +8,8 @@ import pytest
 
 from harness.administration import client_of, make_subject, run
 from harness.clients import s3_client
-from harness.server import StartError, coffer
+from harness.rollback import refusal
+from harness.server import coffer
 
 
 def copy(server, *names, folder="kept"):
@@ -44,18 +43,6 @@ def put_back(server, kept):
             for path in (server.data / "audit").iterdir():
                 if not (folder / path.name).exists():
                     path.unlink()
-
-
-def refusal(server, *arguments):
-    """The line with which a start refuses."""
-    before = len(server.log())
-    with pytest.raises(StartError) as failed:
-        server.start()
-        server.kill()
-    lines = [line for line in server.log()[before:].splitlines() if line.startswith("error: ")]
-    assert failed.value.code == 1 and len(lines) == 1, failed.value.log
-    assert "ROLLBACK" in lines[0] and "--accept-rollback" in lines[0], lines
-    return lines[0]
 
 
 def accept(server):
@@ -315,124 +302,3 @@ def test_kills_are_no_rollback(own_server):
         body = s3.get_object(Bucket="mine", Key="plan")["Body"].read()
         assert body == f"{turn}".encode()
     assert "ROLLBACK" not in server.log()
-
-
-def test_an_older_catalog_under_a_server_that_has_it_open(own_server):
-    server = own_server().start()
-    s3 = s3_client(server)
-    for bucket in ("mine", "other"):
-        s3.create_bucket(Bucket=bucket)
-    s3.put_object(Bucket="mine", Key="old", Body=b"old")
-    listed = run(server, "bucket", "list", "--json")
-    mine = next(row["id"] for row in json.loads(listed) if row["name"] == "mine")
-    path = server.data / "buckets" / mine / "catalog.db"
-    server.stop()
-    older = path.read_bytes()
-    server.start()
-    s3 = s3_client(server)
-    s3.put_object(Bucket="mine", Key="new", Body=b"new")
-    newest = path.with_name("catalog.aside")
-    path.rename(newest)
-    path.write_bytes(older)
-    with pytest.raises(s3.exceptions.ClientError) as caught:
-        s3.put_object(Bucket="mine", Key="lost", Body=b"lost")
-    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
-    with pytest.raises(s3.exceptions.ClientError):
-        s3.get_object(Bucket="mine", Key="old")
-    s3.put_object(Bucket="other", Key="goes on", Body=b"on")
-    told = [line for line in server.log().splitlines() if "ROLLBACK" in line]
-    assert told and mine in told[0] and "mine" not in told[0].replace(mine, ""), told
-    server.stop()
-    assert path.read_bytes() == older, "nothing was written to it"
-    assert mine in refusal(server)
-    # What was acknowledged is in the file that was put aside.
-    newest.rename(path)
-    server.start()
-    s3 = s3_client(server)
-    for key in ("old", "new"):
-        assert s3.get_object(Bucket="mine", Key=key)["Body"].read() == key.encode()
-
-
-@pytest.mark.parametrize("how", ["older", "older, log as well", "cut to nothing", "log cut"])
-@pytest.mark.parametrize("noticed_by", ["a write", "a look"])
-def test_an_open_catalog_that_is_written_over_in_place(own_server, how, noticed_by):
-    """While its log has commits, which would be mixed with the older pages."""
-    server = own_server().start()
-    s3 = s3_client(server)
-    for bucket in ("mine", "other"):
-        s3.create_bucket(Bucket=bucket)
-    for number in range(30):
-        s3.put_object(Bucket="mine", Key=f"old-{number}", Body=b"o" * 3000)
-    listed = json.loads(run(server, "bucket", "list", "--json"))
-    mine = next(row["id"] for row in listed if row["name"] == "mine")
-    path = server.data / "buckets" / mine / "catalog.db"
-    log = path.with_name("catalog.db-wal")
-    server.stop()
-    older = path.read_bytes()
-    server.start()
-    s3 = s3_client(server)
-    for number in range(30):
-        s3.put_object(Bucket="mine", Key=f"new-{number}", Body=b"n" * 3000)
-    server.restart()  # Which copies the log into the catalog.
-    s3 = s3_client(server)
-    s3.put_object(Bucket="mine", Key="first", Body=b"f")
-    older_log = log.read_bytes()
-    for number in range(10):
-        s3.put_object(Bucket="mine", Key=f"last-{number}", Body=b"l" * 3000)
-    time.sleep(2.5)  # And has its commits held.
-    before = server.log()
-    # What only looks like it: a program that sets times.
-    os.utime(path)
-    os.utime(log)
-    s3.put_object(Bucket="mine", Key="touched", Body=b"t")
-    time.sleep(2.5)
-    assert s3.get_object(Bucket="mine", Key="touched")["Body"].read() == b"t"
-    assert "ROLLBACK" not in server.log()[len(before) :]
-    inode = path.stat().st_ino
-    if "older" in how:
-        write_over(path, older)
-    if how == "older, log as well":
-        write_over(log, older_log)
-    if "cut" in how:
-        os.truncate(log if how == "log cut" else path, 0)
-    assert path.stat().st_ino == inode
-    if noticed_by == "a write":
-        with pytest.raises(s3.exceptions.ClientError):
-            s3.put_object(Bucket="mine", Key="lost", Body=b"lost")
-    else:
-        until = time.monotonic() + 5
-        while "ROLLBACK" not in server.log():
-            assert time.monotonic() < until, server.log()
-            time.sleep(0.1)
-    for ask in (s3.get_object, s3.head_object, s3.delete_object):
-        with pytest.raises(s3.exceptions.ClientError) as caught:
-            ask(Bucket="mine", Key="new-1")
-        assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
-    s3.put_object(Bucket="other", Key="goes on", Body=b"on")
-    assert mine in next(line for line in server.log().splitlines() if "ROLLBACK" in line)
-    time.sleep(2.5)
-    server.kill()
-    if how == "cut to nothing":
-        server.start()
-        with pytest.raises(s3_client(server).exceptions.ClientError):
-            s3_client(server).get_object(Bucket="mine", Key="new-1")
-    else:
-        assert mine in refusal(server)
-
-
-def write_over(path, older):
-    with path.open("r+b") as put:
-        put.truncate(put.write(older))
-
-
-def test_an_older_catalog_is_noticed_where_nothing_is_written(own_server):
-    server = own_server().start()
-    s3_client(server).create_bucket(Bucket="mine")
-    (path,) = server.data.glob("buckets/*/catalog.db")
-    aside = path.with_name("catalog.aside")
-    path.rename(aside)
-    shutil.copy(aside, path)
-    until = time.monotonic() + 10
-    while "ROLLBACK" not in server.log():
-        assert time.monotonic() < until, server.log()
-        time.sleep(0.2)

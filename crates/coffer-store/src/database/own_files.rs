@@ -57,7 +57,8 @@ impl OwnFiles {
     }
 
     /// Notes the files as they are: their writer has written them. `page` counts its commits, and
-    /// the log has at least so many frames. What can't be read is not looked at until the next time.
+    /// the log has at least so many frames. What can't be read is not looked at until the next
+    /// time.
     pub(crate) fn note(&self, page: u32, frames: u32) {
         let mut noted = self.noted.lock();
         let stamps = Stamps::of(&self.path);
