@@ -135,3 +135,31 @@ def test_a_subject_has_so_many_uploads_under_way(own_server):
             s3.create_multipart_upload(Bucket=BUCKET, Key="o")
         run(server, "bucket", "end-uploads", "--all", "--older-than", "0s")
         s3.create_multipart_upload(Bucket=BUCKET, Key="o")
+
+
+def test_a_subject_makes_so_many_buckets(own_server):
+    with own_server(config="[limits]\nbuckets-per-subject = 3\n") as server:
+        s3 = s3_client(server)
+        made, messages = [], []
+
+        def make(number):
+            try:
+                s3.create_bucket(Bucket=f"made-{number}")
+                made.append(number)
+            except ClientError as error:
+                messages.append(error.response["Error"])
+
+        with ThreadPoolExecutor(32) as threads:
+            list(threads.map(make, range(100)))
+        assert len(made) == 3 and {error["Code"] for error in messages} == {"TooManyBuckets"}
+        assert "3 buckets, as many as one may have" in messages[0]["Message"]
+        other = s3_client(server, credentials=make_subject(server, "other", "default"))
+        other.create_bucket(Bucket="of-another")
+        run(server, "bucket", "create", "by-an-administrator")
+        s3.delete_bucket(Bucket=f"made-{made[0]}")
+        assert server.stop() == 0
+        server.start()
+        s3 = s3_client(server)
+        s3.create_bucket(Bucket="again")
+        with refused("TooManyBuckets", 400):
+            s3.create_bucket(Bucket="one-more")

@@ -209,6 +209,7 @@ impl Vault {
             created_ms: now_ms(),
             level: OnceLock::new(),
             is_hidden: Arc::default(),
+            made_by: None,
             cors: Arc::default(),
         };
         let inner = self.inner.clone();

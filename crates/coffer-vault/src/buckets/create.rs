@@ -9,12 +9,12 @@ use coffer_store::{BlobStore, Catalog};
 
 use super::folder::{make_bucket_folder, unmake};
 use super::info::{BucketInfo, BucketSummary, info};
-use crate::access::{Act, Actor, BucketName, Role, Subject, may_write};
+use crate::access::{Act, Actor, BucketName, Role, Subject, maker, may_write};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::counters::add;
 use crate::data_folder::failed;
-use crate::error::{Result, VaultError};
+use crate::error::{Result, SubjectLimit, VaultError};
 use crate::limits::BUCKET_COUNT_MAX;
 use crate::open_buckets::OpenBucket;
 use crate::system::BucketRow;
@@ -27,8 +27,8 @@ impl Vault {
     /// [`VaultError::BucketAlreadyOwnedByYou`], or [`VaultError::BucketAlreadyExists`] for one that
     /// the subject may not know of: names are shared by all levels, as they are by all accounts
     /// in S3. [`VaultError::NoSuchLevel`] also for a level that the subject may not write,
-    /// [`VaultError::TooManyBuckets`]; [`VaultError::AccessDenied`] for one whose grants name the
-    /// buckets that it may use.
+    /// [`VaultError::TooManyBuckets`], [`SubjectLimit::Buckets`]; [`VaultError::AccessDenied`] for
+    /// one whose grants name the buckets that it may use.
     pub async fn create_bucket(
         &self,
         subject: &Arc<Subject>,
@@ -108,23 +108,33 @@ impl Vault {
         self.refuse_without(actor, role, Act::CreateBucket, &facts)?;
         let inner = self.inner.clone();
         blocking(move || inner.system.assure_certain()).await?;
-        self.has_room_for(name)
+        // A subject is limited in what it makes for itself.
+        let made_by = match actor {
+            Actor::Subject(subject) if role == Role::DataUser => Some(Arc::from(maker(subject))),
+            _ => None,
+        };
+        self.has_room_for(name, made_by.as_deref())
             .map_err(|error| self.failed(Act::CreateBucket, actor, &facts, error))?;
         let (this, name) = (self.clone(), name.clone());
         let work = async move {
-            let row = this.make_bucket(name, level.id).await?;
+            let row = this.make_bucket(name, level.id, made_by).await?;
             Ok(info(&row, this.inner.tag(&row)?))
         };
         self.act(actor, role, Act::CreateBucket, facts, work).await
     }
 
-    async fn make_bucket(&self, name: BucketName, level_id: LevelId) -> Result<BucketRow> {
+    async fn make_bucket(
+        &self,
+        name: BucketName,
+        level_id: LevelId,
+        made_by: Option<Arc<str>>,
+    ) -> Result<BucketRow> {
         let _changing = self.inner.changing_buckets.lock().await;
         let inner = self.inner.clone();
         blocking(move || inner.system.assure_certain()).await?;
-        self.has_room_for(&name)?;
+        self.has_room_for(&name, made_by.as_deref())?;
         let id = BucketId::random();
-        let made = self.make_in_steps(id, name, level_id).await;
+        let made = self.make_in_steps(id, name, level_id, made_by).await;
         // On a full disk clients try again and again. The row is certainly not there then: if it
         // might be, that would be in doubt.
         if matches!(made, Err(VaultError::StorageFull)) {
@@ -137,7 +147,7 @@ impl Vault {
     }
 
     /// Whether a bucket of this name can be made.
-    fn has_room_for(&self, name: &BucketName) -> Result<()> {
+    fn has_room_for(&self, name: &BucketName, made_by: Option<&str>) -> Result<()> {
         if self.inner.system.bucket(name).is_some() {
             return Err(VaultError::BucketAlreadyOwnedByYou);
         }
@@ -145,6 +155,10 @@ impl Vault {
             return Err(VaultError::TooManyBuckets {
                 limit: BUCKET_COUNT_MAX,
             });
+        }
+        let limit = self.inner.subject_limits.buckets;
+        if made_by.is_some_and(|maker| self.inner.system.buckets_made_by(maker) >= limit) {
+            return Err(SubjectLimit::Buckets { limit }.into());
         }
         Ok(())
     }
@@ -154,6 +168,7 @@ impl Vault {
         id: BucketId,
         name: BucketName,
         level_id: LevelId,
+        made_by: Option<Arc<str>>,
     ) -> Result<BucketRow> {
         let inner = self.inner.clone();
         let key = blocking(move || {
@@ -171,6 +186,7 @@ impl Vault {
             created_ms: now_ms(),
             level: OnceLock::new(),
             is_hidden: Arc::default(),
+            made_by,
             cors: Arc::default(),
         };
         let (inner, new_row) = (self.inner.clone(), row.clone());

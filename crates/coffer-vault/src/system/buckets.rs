@@ -29,6 +29,8 @@ pub(crate) struct BucketRow {
     /// Whether it is out of use, also for those who had looked it up before: being removed or
     /// erased, or not made yet.
     pub(crate) is_hidden: Arc<AtomicBool>,
+    /// The subject that made it as a data user, where that is known.
+    pub(crate) made_by: Option<Arc<str>>,
     /// The CORS configuration.
     pub(crate) cors: Arc<RwLock<Option<Arc<str>>>>,
 }
@@ -65,7 +67,9 @@ pub(super) struct Buckets {
 impl Buckets {
     pub(super) fn load(connection: &Connection) -> Result<Self> {
         let mut buckets = Self::default();
-        let mut cors = configuration::load(connection).map_err(StoreError::from)?;
+        let load = |kind| configuration::load(connection, kind).map_err(StoreError::from);
+        let mut cors = load(BucketConfiguration::Cors.name())?;
+        let mut made_by = load(configuration::MADE_BY)?;
         let mut statement = connection
             .prepare("SELECT id, name, level_id, created_ms FROM bucket")
             .map_err(StoreError::from)?;
@@ -81,6 +85,7 @@ impl Buckets {
                 created_ms: row.get(3).map_err(StoreError::from)?,
                 level: OnceLock::new(),
                 is_hidden: Arc::default(),
+                made_by: made_by.remove(&id),
                 cors: Arc::new(RwLock::new(cors.remove(&id))),
             };
             buckets.insert(Arc::new(row));
@@ -161,6 +166,14 @@ impl System {
         self.buckets.read().by_id.len()
     }
 
+    /// How many buckets a subject has made, those among them of which that is in doubt.
+    pub(crate) fn buckets_made_by(&self, maker: &str) -> usize {
+        let buckets = self.buckets.read();
+        let rows = buckets.by_id.values().chain(buckets.being_made.values());
+        rows.filter(|row| row.made_by.as_deref() == Some(maker))
+            .count()
+    }
+
     /// Adds a bucket. One whose row is in doubt appears as soon as it is known to be there.
     pub(crate) fn add_bucket(&self, row: BucketRow) -> Result<()> {
         let row = Arc::new(row);
@@ -171,9 +184,16 @@ impl System {
             row.level_id.0,
             row.created_ms,
         );
+        let (id, made_by) = (row.id.0, row.made_by.clone());
         let add = move |transaction: &Transaction<'_>| {
             let sql = "INSERT INTO bucket(id, name, level_id, created_ms) VALUES(?, ?, ?, ?)";
             transaction.execute(sql, params).map_err(StoreError::from)?;
+            if let Some(made_by) = made_by {
+                let sql = "INSERT INTO bucket_configuration(bucket_id, kind, document)
+                           VALUES(?, ?, ?)";
+                let params = params![id, configuration::MADE_BY, &*made_by];
+                transaction.execute(sql, params).map_err(StoreError::from)?;
+            }
             Ok(())
         };
         let new = row.clone();

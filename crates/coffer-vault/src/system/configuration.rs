@@ -23,15 +23,21 @@ impl BucketConfiguration {
     }
 }
 
-/// The CORS configurations of all buckets.
-pub(super) fn load(connection: &Connection) -> rusqlite::Result<HashMap<BucketId, Arc<str>>> {
+/// The kind of document that says who made a bucket. It is no configuration, and never changes.
+pub(super) const MADE_BY: &str = "made-by";
+
+/// The documents of a kind, of all buckets.
+pub(super) fn load(
+    connection: &Connection,
+    kind: &str,
+) -> rusqlite::Result<HashMap<BucketId, Arc<str>>> {
     let table = "bucket_configuration";
     if !connection.table_exists(Some("main"), table)? {
         return Ok(HashMap::new());
     }
     let mut statement = connection
         .prepare("SELECT bucket_id, document FROM bucket_configuration WHERE kind = ?")?;
-    let rows = statement.query_map([BucketConfiguration::Cors.name()], |row| {
+    let rows = statement.query_map([kind], |row| {
         let document: String = row.get(1)?;
         Ok((BucketId(row.get(0)?), Arc::from(document)))
     })?;

@@ -91,3 +91,55 @@ async fn a_hundred_uploads_at_once_never_pass_the_limit_nor_does_a_restart() {
     assert_eq!(begin(&vault, &subject, &buckets, 100).await.len(), 1);
     vault.close().await;
 }
+
+/// Makes as many buckets at once; gives the names of those that were made.
+async fn make(
+    vault: &Vault,
+    subject: &Arc<Subject>,
+    prefix: &str,
+    count: usize,
+) -> Vec<BucketName> {
+    let tasks = (0..count).map(|number| {
+        let (vault, subject) = (vault.clone(), subject.clone());
+        let name = bucket(&format!("{prefix}-{number}"));
+        tokio::spawn(async move {
+            match vault.create_bucket(&subject, &name, None).await {
+                Ok(_) => Some(name),
+                Err(VaultError::SubjectLimit(SubjectLimit::Buckets { .. })) => None,
+                // Those that passed the first look and failed at the second, sixty times.
+                Err(VaultError::TooManyFailures) => None,
+                Err(error) => panic!("{error}"),
+            }
+        })
+    });
+    let ended = join_all(tasks).await;
+    ended.into_iter().filter_map(|task| task.unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_hundred_buckets_at_once_never_pass_the_limit_nor_does_a_restart() {
+    let data = tempfile::tempdir().unwrap();
+    let buckets = |buckets| SubjectLimits {
+        buckets,
+        ..SubjectLimits::default()
+    };
+    let (vault, subject) = open(data.path(), buckets(4)).await;
+    let made = make(&vault, &subject, "first", 100).await;
+    assert_eq!(made.len(), 4);
+    vault.close().await;
+    drop(vault);
+
+    let (vault, subject) = open(data.path(), buckets(6)).await;
+    // What administrators make is no one's.
+    let local = Actor::Local { uid: 0 };
+    for name in ["by-admin", "by-admin-2"] {
+        vault
+            .provide_bucket(&local, &bucket(name), None)
+            .await
+            .unwrap();
+    }
+    assert_eq!(make(&vault, &subject, "second", 20).await.len(), 2);
+    vault.delete_bucket(&subject, &made[0]).await.unwrap();
+    assert_eq!(make(&vault, &subject, "third", 20).await.len(), 1);
+    vault.close().await;
+}
