@@ -93,9 +93,13 @@ def test_json_of_subjects(server):
     made = ask(server, "subject", "create", "json.subject")
     secret = made.pop("secret_access_key")
     assert len(secret) == 40 and re.fullmatch("CF[A-Z2-7]{18}", made["access_key_id"])
+    key_id = made.pop("access_key_id")
     shown = ask(server, "subject", "show", "json.subject")
     assert shown == made and secret not in run(server, "subject", "list", "--json")
-    assert made.pop("access_key_id") and MOMENT.match(made.pop("created_at"))
+    [key] = made.pop("access_keys")
+    created = made.pop("created_at")
+    assert key == {"id": key_id, "state": "active", "created_at": created}
+    assert MOMENT.match(created) and re.fullmatch("[0-9a-f]{32}", made.pop("id"))
     assert made == {
         "name": "json.subject", "clearance": "s0", "roles": ["data-user"], "all_buckets": True,
         "grants": [], "disabled": False, "trusted": False,

@@ -62,6 +62,13 @@ OPERATIONS = {
     "show_subject": ({ADMINISTRATOR, CUSTODIAN, AUDITOR}, {"name": "attacks.auditor"}, None),
     "settle_subject": ({CUSTODIAN}, {"name": "victim-of-{role}"}, None),
     "change_subject": ({ADMINISTRATOR}, {"name": "victim-of-{role}"}, {"roles": list(ROLES)}),
+    "list_access_keys": ({ADMINISTRATOR, CUSTODIAN, AUDITOR}, {"name": "attacks.auditor"}, None),
+    "create_access_key": ({ADMINISTRATOR}, {"name": "victim-of-{role}"}, {}),
+    "rotate_access_keys": ({ADMINISTRATOR}, {"name": "victim-of-{role}"}, {"overlap_seconds": 60}),
+    "change_access_key": (
+        {ADMINISTRATOR}, {"name": "victim-of-{role}", "key": NOBODY}, {"expires_at": "never"},
+    ),
+    "delete_access_key": ({ADMINISTRATOR}, {"name": "victim-of-{role}", "key": NOBODY}, None),
     "delete_subject": ({ADMINISTRATOR}, {"name": "victim-of-{role}"}, None),
     "verify": ({ADMINISTRATOR}, {}, {}),
     # Over HTTPS it is refused to all, to administrators with where to ask for it.
@@ -98,6 +105,10 @@ ACTS = {
     "create_subject": "subject.create",
     "delete_subject": "subject.delete",
     "settle_subject": "subject.settle",
+    "create_access_key": "access-key.create",
+    "rotate_access_keys": "access-key.rotate",
+    "change_access_key": "access-key.change",
+    "delete_access_key": "access-key.delete",
     "change_subject": "subject.change",
     "verify": "storage.verify",
     "back_up": "storage.backup",
@@ -108,6 +119,7 @@ CHANGING = {
     "adopt_bucket", "create_bucket", "delete_bucket", "erase_bucket", "rotate_bucket",
     "import_level", "back_up_keystore", "move_keystore", "rotate_root", "create_level",
     "erase_level", "export_level", "rotate_level", "create_subject", "delete_subject",
+    "create_access_key", "rotate_access_keys", "change_access_key", "delete_access_key",
     "change_subject", "settle_subject", "verify", "back_up", "prune_audit",
 }  # fmt: skip
 
@@ -190,11 +202,16 @@ def recorded(server):
     return [json.loads(line) for line in run(server, "audit", "export").splitlines()]
 
 
+def asker(record):
+    """The access key that it was asked with, or else the actor."""
+    return record.get("access_key_id", record["actor"])
+
+
 def missing_records(server, expected):
     """Of acts, outcomes and actors: those that the audit log does not have, nor gets soon."""
     end = time.monotonic() + RECORDED_SECONDS
     while True:
-        found = {(one["act"], one["outcome"], one["actor"]) for one in recorded(server)}
+        found = {(one["act"], one["outcome"], asker(one)) for one in recorded(server)}
         missing = sorted(set(expected) - found)
         if not missing or time.monotonic() > end:
             return missing
@@ -259,11 +276,11 @@ def test_whoever_has_the_role_is_let_in(server, credentials):
         for role in OPERATIONS[operation][0]
     ]
     # What can be seen to fail is not begun.
-    early = ("bucket.adopt", "storage.backup")
+    early = ("bucket.adopt", "storage.backup", "access-key.change", "access-key.delete")
     begun = [(act, "failed" if act in early else "begun", actor) for act, actor in acted]
     assert missing_records(server, begun) == []
     found = recorded(server)
-    ended = {(one["act"], one["actor"]) for one in found if one["outcome"] in ("done", "failed")}
+    ended = {(one["act"], asker(one)) for one in found if one["outcome"] in ("done", "failed")}
     assert set(acted) - ended == set()
 
 
@@ -288,6 +305,7 @@ def test_what_custodians_do_is_told_by_name(own_server):
     answer_of(server, "move_keystore", one, {}, new_source)
     assert missing_records(server, [("rotation.end", "done", "server")]) == []
     asked, approved = one[0], other[0]
+    ids = [ask(server, "subject", "show", key)["id"] for key in (asked, approved)]
     # They are gone by the time that somebody reads of it.
     for name in ("one", "other"):
         run(server, "subject", "delete", name)
@@ -297,7 +315,7 @@ def test_what_custodians_do_is_told_by_name(own_server):
         [record] = [
             record
             for record in records
-            if (record["act"], record["outcome"], record["actor"]) == (act, outcome, actor)
+            if (record["act"], record["outcome"], asker(record)) == (act, outcome, actor)
             and wants in (None, record["details"].get("wants"))
         ]
         names = {asked: "one", approved: "other"}
@@ -313,8 +331,8 @@ def test_what_custodians_do_is_told_by_name(own_server):
             details = told("request.create", outcome, asked, wants)
             assert details == {"request": approved_ids[wants], "wants": wants, **about}
             people = {
-                "requested_by": asked, "requested_by_name": "one",
-                "approved_by": approved, "approved_by_name": "other",
+                "requested_by": ids[0], "requested_by_name": "one",
+                "approved_by": ids[1], "approved_by_name": "other",
             }  # fmt: skip
             details = told("request.approve", outcome, approved, wants)
             assert details == {"request": approved_ids[wants], "wants": wants, **about, **people}
@@ -340,7 +358,7 @@ def test_records_of_subjects_are_whole(own_server):
         "name": "alice", "clearance": "default", "roles": [AUDITOR, DATA_USER], "grants": grants,
         "expires_at": "2099-01-01T00:00:00Z",
     }  # fmt: skip
-    key = json.loads(answer_of(server, "create_subject", admin, {}, new))["access_key_id"]
+    key = json.loads(answer_of(server, "create_subject", admin, {}, new))["id"]
     place = {"name": "alice"}
     answer_of(server, "change_subject", admin, place, {"disabled": True, "revoke": names[:100]})
     answer_of(server, "delete_subject", admin, place)
@@ -355,7 +373,7 @@ def test_records_of_subjects_are_whole(own_server):
             assert parts == [f"{place} of {len(pieces)}" for place in range(1, len(pieces) + 1)]
         whole = {}
         for piece in pieces:
-            assert piece["access_key_id"] == key
+            assert piece["subject_id"] == key
             for name in ("grants", "grant", "revoke"):
                 if name in piece:
                     whole[name] = [*whole.get(name, []), *piece[name].split()]

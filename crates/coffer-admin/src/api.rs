@@ -11,6 +11,8 @@ pub(crate) mod buckets;
 
 pub(crate) mod uploads;
 
+pub(crate) mod access_keys;
+
 pub(crate) mod subjects;
 
 pub(crate) mod rotation_progress;
@@ -47,6 +49,7 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
         .merge(buckets::routes())
         .merge(uploads::routes())
         .merge(subjects::routes())
+        .merge(access_keys::routes())
         .merge(audit::routes())
         .merge(verification::routes())
         .merge(backups::routes())

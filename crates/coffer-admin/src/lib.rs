@@ -30,6 +30,9 @@ pub use axum::body::Body as Answer;
 pub use coffer_durable::from_rfc3339;
 
 pub use crate::admin::Admin;
+pub use crate::api::access_keys::{
+    AccessKey, AccessKeyChanges, AccessKeyRequest, MadeAccessKey, RotationRequest, Secret,
+};
 pub use crate::api::approvals::{
     ApprovalOutcome, AuditPruned, ExportRequest, PendingRequest, Waiting,
 };
@@ -42,9 +45,7 @@ pub use crate::api::levels::{Level, LevelRequest};
 pub use crate::api::receipts::{ReceiptEntry, ReceiptKey};
 pub use crate::api::root_rotation::RootRotation;
 pub use crate::api::rotation_progress::Rotation;
-pub use crate::api::subjects::{
-    Grant, MadeSubject, Secret, Subject, SubjectChanges, SubjectRequest,
-};
+pub use crate::api::subjects::{Grant, MadeSubject, Subject, SubjectChanges, SubjectRequest};
 pub use crate::api::uploads::{EndUploadsRequest, EndedUploads};
 pub use crate::api::verify_report::{Report, VerifyRequest};
 pub use crate::error::AdminError;

@@ -42,11 +42,14 @@ const OWN_ACTS: [&str; 5] = [CHECKPOINT, DROPPED, CUT, DAMAGE, PRUNED];
 pub struct Event {
     /// What was done: `noun.verb`, of the characters `a` to `z`, `0` to `9`, `.`, `-` and `_`.
     pub act: Cow<'static, str>,
-    /// Who did it: an access key's id, or `local:UID`.
+    /// Who did it: a subject's id, or `local:UID`; before subjects had ids, an access key's.
     pub actor: String,
     /// The name by which people know who did it, as it was then; none of a user of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor_name: Option<String>,
+    /// The id of the access key that it was asked with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_key_id: Option<String>,
     /// What became of it.
     pub outcome: Outcome,
     /// What it was done to, and how.
@@ -96,6 +99,7 @@ impl Event {
             act: Cow::Borrowed(act),
             actor: actor.into(),
             actor_name: None,
+            access_key_id: None,
             outcome,
             details: BTreeMap::new(),
         }
@@ -105,6 +109,13 @@ impl Event {
     #[must_use]
     pub fn by(mut self, name: Option<&str>) -> Self {
         self.actor_name = name.map(str::to_owned);
+        self
+    }
+
+    /// With the access key that it was asked with, if there is one.
+    #[must_use]
+    pub fn with_access_key(mut self, id: Option<&str>) -> Self {
+        self.access_key_id = id.map(str::to_owned);
         self
     }
 

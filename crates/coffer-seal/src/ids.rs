@@ -50,6 +50,8 @@ ids! {
     BucketId,
     /// Names a blob for ever.
     BlobId,
+    /// Names a subject for ever, whatever it is called and whatever access keys it has.
+    SubjectId,
     /// Names an upload in parts for ever.
     UploadId,
     /// Names a request that waits for approvals.

@@ -61,13 +61,15 @@ mod start;
 mod tests;
 
 pub use coffer_keys::is_region;
-pub use coffer_seal::{BucketId, KeyMemory, UploadId, locked_memory};
+pub use coffer_seal::{BucketId, KeyMemory, SubjectId, UploadId, locked_memory};
 pub use coffer_store::{OpenUploads, Totals, record};
 
-pub use crate::access::{Actor, BucketName, Right, Rights, Role, Roles, Subject};
+pub use crate::access::{
+    AccessKey, Actor, BucketName, NewAccessKey, Right, Rights, Role, Roles, Subject,
+};
 pub use crate::admin::{
-    Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LevelInfo, NewLevel, NewSubject,
-    SignInFailure, SignInFailures, SubjectChange, SubjectInfo, neighbourhood,
+    AccessKeyChange, Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LevelInfo,
+    NewLevel, NewSubject, SignInFailure, SignInFailures, SubjectChange, SubjectInfo, neighbourhood,
 };
 pub use crate::approvals::{ApprovalRequest, GuardedAct, GuardedOutcome};
 pub use crate::audit::{AuditFilter, Facts, check_act};

@@ -165,6 +165,10 @@ pub const VERIFY_PROGRESS_EVERY: std::time::Duration = std::time::Duration::from
 /// Longest name of a subject, in bytes.
 pub const SUBJECT_NAME_BYTES: usize = 63;
 
+/// Most access keys of one subject. Once there are so many, a new one takes the place of the one
+/// that expired first.
+pub const ACCESS_KEY_COUNT_MAX: usize = 8;
+
 /// Most subjects on one server. All are held in memory.
 pub const SUBJECT_COUNT_MAX: usize = 10_000;
 

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, Repair, SourceSecrets, SourceSpec};
 use coffer_label::Clearance;
+use coffer_seal::SubjectId;
 use coffer_store::{CATALOG, CATALOG_FILE, StoreError, commit_count_of};
 use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
-use crate::access::{Roles, Subject, random_access_key_id, random_secret_access_key};
+use crate::access::{NewAccessKey, Roles, Subject};
 use crate::audit::Audit;
 use crate::backup::{BackupRecord, forget, refuse_gaps};
 use crate::counters::Tally;
@@ -293,11 +294,11 @@ fn look_at_catalogs(
 /// Makes the first access key. Its file is written before it counts: a start that is interrupted
 /// in between makes another one next time.
 fn make_first_subject(folder: &Folder, keystore: &Keystore, system: &System) -> Result<()> {
-    let access_key_id = random_access_key_id();
-    let secret = random_secret_access_key();
+    let created_ms = now_ms();
+    let first = NewAccessKey::random(None, created_ms);
     let text = Zeroizing::new(format!(
-        "[default]\naws_access_key_id = {access_key_id}\naws_secret_access_key = {}\n",
-        *secret
+        "[default]\naws_access_key_id = {}\naws_secret_access_key = {}\n",
+        first.key.id, *first.secret
     ));
     write_private(&folder.credentials(), &text)?;
     let label = keystore
@@ -308,8 +309,9 @@ fn make_first_subject(folder: &Folder, keystore: &Keystore, system: &System) -> 
         .label;
     let clearance = Clearance::new(label, label).map_err(|_| VaultError::Damaged)?;
     let subject = Subject {
-        access_key_id,
+        id: SubjectId::random(),
         name: FIRST_SUBJECT.to_owned(),
+        access_key: None,
         clearance,
         is_trusted: false,
         mark: Arc::default(),
@@ -317,10 +319,10 @@ fn make_first_subject(folder: &Folder, keystore: &Keystore, system: &System) -> 
         grants: None,
         is_disabled: false,
         expires_ms: None,
-        created_ms: now_ms(),
+        created_ms,
         cutoff: Arc::default(),
     };
-    system.add_subject(subject, secret)
+    system.add_subject(subject, first).map(drop)
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
+use crate::api::access_keys::moment;
 use crate::api::approvals::ApprovalAnswer;
-use crate::api::subjects::moment;
 use crate::http::caller::{Caller, InQuery, Input};
 use crate::http::json_lines::json_lines;
 use crate::http::refusal::Refusal;
@@ -107,12 +107,15 @@ pub struct AuditRecord {
     /// What was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<String>,
-    /// Who did it: an access key id, or `local:UID`.
+    /// Who did it: a subject's id, or `local:UID`; in older records an access key id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// The name of that subject when it did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor_name: Option<String>,
+    /// The id of the access key that it was asked with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_key_id: Option<String>,
     /// `begun`, `done`, `denied` or `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
@@ -136,6 +139,7 @@ impl From<Record> for AuditRecord {
             act: Some(record.event.act.into_owned()),
             actor: Some(record.event.actor),
             actor_name: record.event.actor_name,
+            access_key_id: record.event.access_key_id,
             outcome: Some(record.event.outcome.as_str().to_owned()),
             details: record.event.details,
             unreadable: None,

@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
+use crate::api::access_keys::Secret;
 use crate::api::buckets::bucket_name;
-use crate::api::subjects::Secret;
 use crate::http::caller::{Caller, Input};
 use crate::http::refusal::Refusal;
 use crate::limits::IMPORT_BYTES;

@@ -14,9 +14,9 @@ use utoipa_axum::routes;
 use zeroize::Zeroizing;
 
 use crate::admin::Admin;
+use crate::api::access_keys::Secret;
 use crate::api::approvals::{ApprovalAnswer, ExportRequest, Waiting};
 use crate::api::root_rotation::RootRotation;
-use crate::api::subjects::Secret;
 use crate::http::caller::{Caller, Input};
 use crate::http::refusal::Refusal;
 

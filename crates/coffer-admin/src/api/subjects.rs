@@ -12,19 +12,22 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
+use crate::api::access_keys::{AccessKey, Secret, expiry, moment};
 use crate::api::buckets::bucket_name;
 use crate::http::caller::{Caller, InPath, Input};
 use crate::http::refusal::{About, Refusal};
 use crate::http::strict_json;
-use coffer_durable::{from_rfc3339, rfc3339};
+use coffer_durable::rfc3339;
 
-/// A subject: the holder of an access key.
+/// A subject: the holder of access keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Subject {
+    /// Its id, which never changes.
+    pub id: String,
     /// Its name.
     pub name: String,
-    /// Its access key's id.
-    pub access_key_id: String,
+    /// Its access keys, the oldest first.
+    pub access_keys: Vec<AccessKey>,
     /// What it may see and write: a label, or a range such as `s0-s2:c1`.
     pub clearance: String,
     /// Whether its clearance is trusted: what it reads has no bearing on where it writes.
@@ -41,9 +44,9 @@ pub struct Subject {
     pub all_buckets: bool,
     /// What it may do in which buckets, as far as its clearance allows.
     pub grants: Vec<Grant>,
-    /// Whether its access key is disabled.
+    /// Whether it is disabled, with all of its access keys.
     pub disabled: bool,
-    /// When its access key expires: RFC 3339, UTC; absent: never.
+    /// When it expires, with all of its access keys: RFC 3339, UTC; absent: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime, nullable = false)]
     pub expires_at: Option<String>,
@@ -58,25 +61,10 @@ pub struct MadeSubject {
     /// The subject.
     #[serde(flatten)]
     pub subject: Subject,
+    /// Its access key's id.
+    pub access_key_id: String,
     /// Its secret access key.
     pub secret_access_key: Secret,
-}
-
-/// A text that shows in JSON and nowhere else.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(transparent)]
-pub struct Secret(pub String);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(redacted)")
-    }
-}
-
-impl Drop for Secret {
-    fn drop(&mut self) {
-        zeroize::Zeroize::zeroize(&mut self.0);
-    }
 }
 
 /// Rights in one bucket.
@@ -109,7 +97,7 @@ pub struct SubjectRequest {
     #[serde(default = "data_user")]
     #[schema(example = json!(["data-user"]))]
     pub roles: Vec<String>,
-    /// When its access key expires: RFC 3339; absent or null: never.
+    /// When it expires, with all of its access keys: RFC 3339; absent or null: never.
     #[serde(default)]
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
@@ -128,6 +116,9 @@ fn data_user() -> Vec<String> {
 #[serde(default, deny_unknown_fields)]
 #[schema(as = SubjectChange)]
 pub struct SubjectChanges {
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Its clearance, written as for a new subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clearance: Option<String>,
@@ -137,7 +128,7 @@ pub struct SubjectChanges {
     /// Its roles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
-    /// When its access key expires: RFC 3339, or `never`.
+    /// When it expires: RFC 3339, or `never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "never")]
     pub expires_at: Option<String>,
@@ -157,6 +148,7 @@ impl From<SubjectInfo> for Subject {
     fn from(info: SubjectInfo) -> Self {
         let SubjectInfo {
             subject,
+            keys,
             grants,
             read,
             is_disabled,
@@ -171,8 +163,9 @@ impl From<SubjectInfo> for Subject {
                 .collect(),
         };
         Self {
+            id: subject.id().to_string(),
             name: subject.name().to_owned(),
-            access_key_id: subject.access_key_id().to_owned(),
+            access_keys: keys.iter().map(AccessKey::from).collect(),
             clearance: subject.clearance().to_string(),
             trusted: subject.is_trusted(),
             read,
@@ -209,16 +202,13 @@ impl TryFrom<SubjectChanges> for SubjectChange {
     type Error = Refusal;
 
     fn try_from(changes: SubjectChanges) -> Result<Self, Refusal> {
-        let expires = |text: &str| match text {
-            "never" => Ok(None),
-            text => moment(text).map(Some),
-        };
         let revoke = changes.revoke.iter().map(|name| bucket_name(name));
         Ok(Self {
+            name: changes.name,
             clearance: changes.clearance,
             is_trusted: changes.trusted,
             roles: changes.roles.as_deref().map(roles).transpose()?,
-            expires_ms: changes.expires_at.as_deref().map(expires).transpose()?,
+            expires_ms: changes.expires_at.as_deref().map(expiry).transpose()?,
             is_disabled: changes.disabled,
             all_buckets: changes.all_buckets,
             grant: grants(changes.grant)?,
@@ -240,12 +230,6 @@ fn grants(grants: Vec<Grant>) -> Result<Vec<(BucketName, Rights)>, Refusal> {
         Ok((bucket_name(&grant.bucket)?, rights?))
     };
     grants.into_iter().map(read).collect()
-}
-
-pub(crate) fn moment(text: &str) -> Result<i64, Refusal> {
-    from_rfc3339(text).ok_or_else(|| {
-        Refusal::invalid("a moment is written as in RFC 3339, such as 2026-12-31T00:00:00Z")
-    })
 }
 
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
@@ -270,13 +254,14 @@ async fn create_subject(
     State(admin): State<Admin>,
     Input(request): Input<SubjectRequest>,
 ) -> Result<(StatusCode, Json<MadeSubject>), Refusal> {
-    let (info, secret) = admin
+    let (info, new) = admin
         .vault
         .create_subject(&actor, request.try_into()?)
         .await?;
     let made = MadeSubject {
         subject: info.into(),
-        secret_access_key: Secret(secret.to_string()),
+        access_key_id: new.key.id,
+        secret_access_key: Secret(new.secret.to_string()),
     };
     Ok((StatusCode::CREATED, Json(made)))
 }
@@ -303,7 +288,7 @@ async fn list_subjects(
     get,
     path = "/v1/subjects/{name}",
     tag = "subjects",
-    params(("name" = String, Path, description = "The subject's name")),
+    params(("name" = String, Path, description = "Its name, its id or an access key id")),
     responses((status = OK, description = "The subject", body = Subject))
 )]
 async fn show_subject(
@@ -318,12 +303,12 @@ async fn show_subject(
 /// Change a subject
 ///
 /// A system administrator's. Disabling it, or changing what it may use, cuts off its requests that
-/// are under way.
+/// are under way; a new name does not.
 #[utoipa::path(
     patch,
     path = "/v1/subjects/{name}",
     tag = "subjects",
-    params(("name" = String, Path, description = "The subject's name")),
+    params(("name" = String, Path, description = "Its name, its id or an access key id")),
     request_body = SubjectChanges,
     responses((status = OK, description = "The subject, changed", body = Subject))
 )]
@@ -348,7 +333,7 @@ async fn change_subject(
     post,
     path = "/v1/subjects/{name}/settle",
     tag = "subjects",
-    params(("name" = String, Path, description = "The subject's name")),
+    params(("name" = String, Path, description = "Its name, its id or an access key id")),
     responses((status = OK, description = "The subject, settled", body = Subject))
 )]
 async fn settle_subject(
@@ -366,12 +351,12 @@ async fn settle_subject(
 
 /// Delete a subject
 ///
-/// A system administrator's. Its access key is gone for good, and its requests are cut off.
+/// A system administrator's. Its access keys are gone for good, and its requests are cut off.
 #[utoipa::path(
     delete,
     path = "/v1/subjects/{name}",
     tag = "subjects",
-    params(("name" = String, Path, description = "The subject's name")),
+    params(("name" = String, Path, description = "Its name, its id or an access key id")),
     responses((status = NO_CONTENT, description = "It is deleted"))
 )]
 async fn delete_subject(

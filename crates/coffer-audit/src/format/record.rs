@@ -129,7 +129,8 @@ impl Record {
     }
 
     /// The record as a JSON object on one line: `sequence`, `time` (RFC 3339), `act`, `actor`,
-    /// `outcome`, `details` if there are any, `hash`.
+    /// `actor_name` and `access_key_id` if there are any, `outcome`, `details` if there are any,
+    /// `hash`.
     pub fn to_json(&self) -> String {
         let exported = Exported {
             sequence: self.sequence,

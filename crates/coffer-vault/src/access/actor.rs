@@ -50,11 +50,16 @@ impl Actor {
 
 /// Who stands in a record.
 pub(crate) trait AuditIdentity {
-    /// An access key id, `local:UID`, or `server`.
+    /// A subject's id, `local:UID`, or `server`.
     fn id(&self) -> String;
 
     /// The name by which people know a subject.
     fn name(&self) -> Option<&str> {
+        None
+    }
+
+    /// The id of the access key that a subject asks with.
+    fn access_key_id(&self) -> Option<&str> {
         None
     }
 }
@@ -70,15 +75,26 @@ impl AuditIdentity for Actor {
             Self::Subject(subject) => Some(subject.name()),
         }
     }
+
+    fn access_key_id(&self) -> Option<&str> {
+        match self {
+            Self::Local { .. } => None,
+            Self::Subject(subject) => subject.access_key_id(),
+        }
+    }
 }
 
 impl AuditIdentity for Subject {
     fn id(&self) -> String {
-        self.access_key_id().to_owned()
+        self.id.to_string()
     }
 
     fn name(&self) -> Option<&str> {
         Some(Subject::name(self))
+    }
+
+    fn access_key_id(&self) -> Option<&str> {
+        Subject::access_key_id(self)
     }
 }
 
@@ -89,12 +105,12 @@ impl AuditIdentity for &str {
     }
 }
 
-/// As records and receipts name the actor: an access key id, or `local:UID`.
+/// As records and receipts name the actor: a subject's id, or `local:UID`.
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local { uid } => write!(f, "local:{uid}"),
-            Self::Subject(subject) => f.write_str(subject.access_key_id()),
+            Self::Subject(subject) => subject.id.fmt(f),
         }
     }
 }

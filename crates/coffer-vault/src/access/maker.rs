@@ -4,5 +4,5 @@ use super::subject::Subject;
 
 /// The subject as rows of `system.db` and catalogs name it.
 pub(crate) fn maker(subject: &Subject) -> String {
-    subject.access_key_id.clone()
+    subject.id.to_string()
 }

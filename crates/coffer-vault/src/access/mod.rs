@@ -23,6 +23,9 @@ mod monitor;
 
 mod actor;
 
+pub(crate) use self::access_key::looks_like_access_key_id;
+pub use self::access_key::{AccessKey, NewAccessKey};
+#[cfg(test)]
 pub(crate) use self::access_key::{random_access_key_id, random_secret_access_key};
 pub(crate) use self::act::{ACT_NAMES, Act};
 pub use self::actor::Actor;

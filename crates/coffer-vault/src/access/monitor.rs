@@ -34,7 +34,7 @@ pub(crate) fn is_marked_by(subject: &Subject, label: &Label) -> bool {
 /// in it, unless its grants name no buckets.
 pub(crate) fn may_know(subject: &Subject, bucket: BucketId, label: &Label) -> bool {
     let granted = |grants: &super::subject::Grants| grants.contains_key(&bucket);
-    may_read(subject, label) && subject.grants.as_ref().is_none_or(granted)
+    may_read(subject, label) && subject.grants.as_deref().is_none_or(granted)
 }
 
 /// Whether `subject` may use `right` in a bucket that it may know of.
@@ -47,7 +47,7 @@ pub(crate) fn may_use(subject: &Subject, bucket: BucketId, label: &Label, right:
     let rights = |grants: &super::subject::Grants| {
         grants.get(&bucket).is_some_and(|rights| rights.has(right))
     };
-    by_label && subject.grants.as_ref().is_none_or(rights)
+    by_label && subject.grants.as_deref().is_none_or(rights)
 }
 
 /// Whether what is labelled `from` may be copied to where `to` stands: never downwards, also
@@ -58,13 +58,18 @@ pub(crate) fn may_copy(from: &Label, to: &Label) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use coffer_seal::SubjectId;
+
     use super::*;
     use crate::access::Roles;
     use crate::access::rights::Rights;
 
     fn subject(clearance: &str) -> Subject {
         Subject {
-            access_key_id: "AK".into(),
+            id: SubjectId([1; 16]),
+            access_key: None,
             name: "subject".into(),
             clearance: clearance.parse().unwrap(),
             is_trusted: false,
@@ -133,7 +138,7 @@ mod tests {
         let [one, other] = [[1; 16], [2; 16]].map(BucketId);
         let mut subject = subject("s1");
         let rights: Rights = "read,delete".parse().unwrap();
-        subject.grants = Some([(one, rights)].into());
+        subject.grants = Some(Arc::new([(one, rights)].into()));
         let own: Label = "s1".parse().unwrap();
         let lower: Label = "s0".parse().unwrap();
         let higher: Label = "s2".parse().unwrap();

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coffer_label::{Clearance, Label};
-use coffer_seal::BucketId;
+use coffer_seal::{BucketId, SubjectId};
 
+use super::access_key::AccessKey;
 use super::read_mark::Mark;
 use super::rights::Rights;
 use super::roles::Roles;
@@ -14,12 +15,19 @@ use crate::cutoff::SubjectCutoff;
 /// Rights by bucket.
 pub(crate) type Grants = BTreeMap<BucketId, Rights>;
 
-/// The holder of an access key, with what it allows. Only the vault makes them. One never changes:
-/// a change makes another one for the same access key.
+/// Who asks, with what that allows. Only the vault makes them. One never changes: a change makes
+/// another one of the same id.
+///
+/// There is one of a subject as such, and one for each of its access keys, which holds the key that
+/// is asked with and is cut off with it.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    pub(crate) access_key_id: String,
+    /// What all that belongs to it is bound to.
+    pub(crate) id: SubjectId,
+    /// For people; it may change.
     pub(crate) name: String,
+    /// The key that it asks with; none: the subject as such.
+    pub(crate) access_key: Option<AccessKey>,
     pub(crate) clearance: Clearance,
     /// Whether what it reads has no bearing on where it writes, within its clearance.
     pub(crate) is_trusted: bool,
@@ -28,17 +36,24 @@ pub struct Subject {
     pub(crate) roles: Roles,
     /// Rights in the buckets that the subject may use; none: every bucket that the clearance
     /// allows, with every right.
-    pub(crate) grants: Option<Grants>,
+    pub(crate) grants: Option<Arc<Grants>>,
+    /// Whether it is disabled, with all of its access keys.
     pub(crate) is_disabled: bool,
+    /// When it expires, with all of its access keys, in milliseconds since 1970.
     pub(crate) expires_ms: Option<i64>,
     pub(crate) created_ms: i64,
     pub(crate) cutoff: Arc<SubjectCutoff>,
 }
 
 impl Subject {
-    /// The access key's id; public.
-    pub fn access_key_id(&self) -> &str {
-        &self.access_key_id
+    /// Its id, for ever.
+    pub fn id(&self) -> SubjectId {
+        self.id
+    }
+
+    /// The id of the access key that it asks with; public.
+    pub fn access_key_id(&self) -> Option<&str> {
+        self.access_key.as_ref().map(|key| key.id.as_str())
     }
 
     /// Its name, for people.
@@ -83,34 +98,29 @@ impl Subject {
         Mark::at((read != Label::LOWEST).then_some(read))
     }
 
-    /// The same without its grants, which may be many.
-    pub(crate) fn without_grants(&self) -> Self {
-        Self {
-            access_key_id: self.access_key_id.clone(),
-            name: self.name.clone(),
-            clearance: self.clearance,
-            is_trusted: self.is_trusted,
-            mark: self.mark.clone(),
-            roles: self.roles,
-            grants: None,
-            is_disabled: self.is_disabled,
-            expires_ms: self.expires_ms,
-            created_ms: self.created_ms,
-            cutoff: self.cutoff.clone(),
-        }
-    }
-
     /// What the subject may do.
     pub fn roles(&self) -> Roles {
         self.roles
     }
 
-    /// Whether its access key counts at a time, in milliseconds since 1970. The time is asked for
-    /// only if it matters.
-    pub(crate) fn counts_at(&self, now_ms: impl FnOnce() -> i64) -> bool {
+    /// The subject as it asks with an access key, whose cutoff this is.
+    pub(crate) fn asking_with(&self, key: AccessKey, cutoff: Arc<SubjectCutoff>) -> Self {
+        Self {
+            access_key: Some(key),
+            cutoff,
+            ..self.clone()
+        }
+    }
+
+    /// Whether it counts at a time, in milliseconds since 1970, and so does the access key that it
+    /// asks with. The time is asked for only if it matters.
+    pub(crate) fn counts_at(&self, now_ms: impl Fn() -> i64) -> bool {
+        let has_expired = |expires_ms| now_ms() >= expires_ms;
         !self.is_disabled
+            && !self.expires_ms.is_some_and(has_expired)
             && self
-                .expires_ms
-                .is_none_or(|expires_ms| now_ms() < expires_ms)
+                .access_key
+                .as_ref()
+                .is_none_or(|key| key.counts_at(&now_ms))
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Marked {
 impl Marked {
     pub(super) fn new(subject: &Subject, label: &Label) -> Self {
         Self {
-            subject: subject.without_grants(),
+            subject: subject.clone(),
             is_marked: is_marked_by(subject, label),
         }
     }
@@ -128,9 +128,9 @@ impl Vault {
         }
         let reading = Reading::begin(&marked.subject.mark);
         if !marked.subject.mark.covers(label) {
-            let (inner, name) = (self.inner.clone(), marked.subject.name.clone());
+            let (inner, id) = (self.inner.clone(), marked.subject.id);
             let (mark, label) = (marked.subject.mark.clone(), *label);
-            let raise = move || inner.system.raise_mark(&name, &mark, &label);
+            let raise = move || inner.system.raise_mark(id, &mark, &label);
             let raised = blocking(raise).await?;
             let facts = Facts::from([("read", raised.to_string())]);
             self.noted(Act::RaiseSubject, &marked.subject, Outcome::Done, &facts);

@@ -11,6 +11,8 @@ mod levels;
 
 mod subjects;
 
+mod access_keys;
+
 mod settle_subject;
 
 mod keystore;
@@ -19,6 +21,7 @@ mod import;
 
 mod audit_query;
 
+pub use self::access_keys::AccessKeyChange;
 pub use self::audit_query::{AuditItem, AuditQuery};
 pub use self::import::{Adoption, Imported};
 pub use self::keystore::KeystoreStatus;

@@ -9,14 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_audit::Outcome;
+use coffer_seal::SubjectId;
 
-use super::subjects::SubjectInfo;
+use super::subjects::{SubjectInfo, about_subject};
 use crate::access::{Act, Actor, Role, Subject};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::cutoff::ConnectionCutoff;
 use crate::error::{Result, VaultError};
 use crate::limits::{SETTLING_LOOK_LONGEST, SETTLING_LOOK_SHORTEST};
+use crate::system::SubjectEntry;
 use crate::vault::{Inner, Vault};
 
 /// The act.
@@ -36,16 +38,19 @@ impl Vault {
         let role = Role::KeyCustodian;
         let mut facts = Facts::from([("subject", name.to_owned())]);
         self.refuse_without(actor, role, SETTLE, &facts)?;
-        if matches!(actor, Actor::Subject(own) if own.name == name) {
+        let Some(SubjectEntry { subject, .. }) = self.inner.system.find_subject(name) else {
+            return Err(self.failed(SETTLE, actor, &facts, VaultError::NoSuchSubject));
+        };
+        facts.extend(about_subject(&subject));
+        if matches!(actor, Actor::Subject(own) if own.id == subject.id) {
             self.denied(SETTLE, actor, &facts);
             return Err(VaultError::SettlesItself);
         }
-        let subject = self.inner.system.subject_named(name);
-        if let Some(read) = subject.and_then(|subject| subject.mark.label()) {
+        if let Some(read) = subject.mark.label() {
             facts.insert("read", read.to_string());
         }
-        let (this, name, asked_by) = (self.clone(), name.to_owned(), ConnectionCutoff::current());
-        let work = blocking(move || this.inner.settle(&name, asked_by.as_ref()));
+        let (this, id, asked_by) = (self.clone(), subject.id, ConnectionCutoff::current());
+        let work = blocking(move || this.inner.settle(id, asked_by.as_ref()));
         self.act(actor, role, SETTLE, facts, work).await
     }
 
@@ -71,23 +76,20 @@ impl Vault {
     async fn settle_idle(&self, settle_after: Duration) {
         let started = self.inner.started;
         let mut idle = self.inner.system.all_subjects();
-        idle.retain(|subject| subject.mark.is_idle_for(settle_after, started));
-        for subject in idle {
+        idle.retain(|entry| entry.subject.mark.is_idle_for(settle_after, started));
+        for SubjectEntry { subject, .. } in idle {
             let read = subject.mark.label().map(|label| label.to_string());
-            let facts = Facts::from([
-                ("subject", subject.name.clone()),
-                ("read", read.unwrap_or_default()),
-            ]);
+            let mut facts = about_subject(&subject);
+            facts.insert("read", read.unwrap_or_default());
             let facts = [facts];
             let recorded = self.record(SETTLE, &BY_TIME, Outcome::Done, &facts);
             if recorded.await.is_err() {
                 continue;
             }
-            let (inner, name) = (self.inner.clone(), subject.name.clone());
-            let settled = blocking(move || inner.settle(&name, None).map(drop)).await;
+            let (inner, id) = (self.inner.clone(), subject.id);
+            let settled = blocking(move || inner.settle(id, None).map(drop)).await;
             if let Err(error) = settled {
-                let access_key_id = subject.access_key_id();
-                tracing::warn!(access_key_id, %error, "a subject could not be settled");
+                tracing::warn!(subject = %id, %error, "a subject could not be settled");
             }
         }
     }
@@ -95,7 +97,7 @@ impl Vault {
 
 impl Inner {
     /// Gives a subject a mark that is not raised.
-    fn settle(&self, name: &str, asked_by: Option<&ConnectionCutoff>) -> Result<SubjectInfo> {
+    fn settle(&self, id: SubjectId, asked_by: Option<&ConnectionCutoff>) -> Result<SubjectInfo> {
         let settled = |before: &Subject| {
             Ok(Subject {
                 mark: Arc::default(),
@@ -103,9 +105,9 @@ impl Inner {
                 ..before.clone()
             })
         };
-        let (before, after) = self.system.change_subject(name, settled)?;
-        before.cutoff.cut_but(asked_by);
+        let (before, after) = self.system.change_subject(id, settled)?;
+        before.cut_but(Some(&after), asked_by);
         self.expiries_changed.notify_one();
-        Ok(self.subject_info(after))
+        Ok(self.subject_info(&after))
     }
 }

@@ -4,11 +4,11 @@
 use std::net::IpAddr;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use coffer_audit::{Event, Outcome};
+use coffer_audit::Outcome;
 use coffer_durable::now_ms;
 
-use crate::access::{Act, Actor};
-use crate::audit::Facts;
+use crate::access::{Act, Actor, Subject};
+use crate::audit::{Facts, event};
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::{CLAIMED_ID_MAX_CHARS, SECRET_ACCESS_KEY_CHARS};
@@ -16,6 +16,9 @@ use crate::vault::Vault;
 
 /// The act of signing in.
 const SIGN_IN: Act = Act::SignIn;
+
+/// Who claims an access key that there is not, in records.
+const UNKNOWN: &str = "unknown";
 
 /// Why a sign-in failed, as the front door found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,16 +91,16 @@ impl Vault {
         let subject = claimed.and_then(|id| self.inner.system.subject_of_key(id));
         let reason = match &subject {
             None if claimed.is_some() => SignInFailure::AccessKey.as_str(),
-            Some(subject) if subject.is_disabled => "disabled access key",
+            Some(subject) if is_disabled(subject) => "disabled access key",
             Some(subject) if !subject.counts_at(now_ms) => "expired access key",
             _ => failure.as_str(),
         };
-        let known = subject.as_ref().map(|subject| subject.access_key_id());
-        let actor = known.unwrap_or("unknown");
-        let name = subject.as_ref().map(|subject| subject.name());
-        let mut event = Event::new(SIGN_IN.name(), actor, Outcome::Denied)
-            .by(name)
-            .with("reason", reason);
+        let known = subject.as_ref().and_then(|subject| subject.access_key_id());
+        let facts = Facts::from([("reason", reason.to_owned())]);
+        let mut event = match &subject {
+            Some(subject) => event(SIGN_IN, &**subject, Outcome::Denied, &facts),
+            None => event(SIGN_IN, &UNKNOWN, Outcome::Denied, &facts),
+        };
         if let Some(from) = from {
             event = event.with("from", from);
         }
@@ -119,6 +122,15 @@ impl Vault {
             None => self.inner.audit.note_repeated(event),
         }
     }
+}
+
+/// Whether an access key is disabled, alone or with its subject.
+fn is_disabled(holder: &Subject) -> bool {
+    let by_itself = holder
+        .access_key
+        .as_ref()
+        .is_some_and(|key| key.is_disabled);
+    holder.is_disabled || by_itself
 }
 
 /// Whether an id that no subject has looks like one: what was sent for it may be a secret in the

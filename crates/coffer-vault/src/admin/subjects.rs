@@ -4,26 +4,28 @@ use std::sync::Arc;
 
 use coffer_durable::now_ms;
 use coffer_label::{Clearance, Label};
-use coffer_seal::BucketId;
-use zeroize::Zeroizing;
+use coffer_seal::{BucketId, SubjectId};
 
 use crate::access::{
-    Act, Actor, BucketName, Grants, Rights, Role, Roles, Subject, random_access_key_id,
-    random_secret_access_key,
+    AccessKey, Act, Actor, BucketName, Grants, NewAccessKey, Rights, Role, Roles, Subject,
 };
 use crate::audit::{Facts, whole};
 use crate::blocking::blocking;
 use crate::cutoff::ConnectionCutoff;
 use crate::error::{Result, VaultError};
 use crate::limits::GRANT_COUNT_MAX;
+use crate::system::SubjectEntry;
 use crate::vault::{Inner, Vault};
 
 mod checks;
 
 mod records;
 
+pub(super) use self::checks::check_expiry as check_key_expiry;
 use self::checks::{check_expiry, check_name, check_trust};
-use self::records::{about_subject, state};
+pub(super) use self::records::{about_subject, key_facts};
+
+use self::records::state;
 
 /// A subject to be made.
 #[derive(Clone, Debug)]
@@ -38,7 +40,7 @@ pub struct NewSubject {
     pub is_trusted: bool,
     /// What it may do.
     pub roles: Roles,
-    /// When its access key expires, in milliseconds since 1970.
+    /// When it expires with all of its access keys, in milliseconds since 1970.
     pub expires_ms: Option<i64>,
     /// Rights by bucket; none: every right in every bucket that the clearance allows.
     pub grants: Option<Vec<(BucketName, Rights)>>,
@@ -47,6 +49,8 @@ pub struct NewSubject {
 /// What to change of a subject.
 #[derive(Clone, Debug, Default)]
 pub struct SubjectChange {
+    /// Its name.
+    pub name: Option<String>,
     /// Its clearance, as in [`NewSubject`].
     pub clearance: Option<String>,
     /// Whether its clearance is trusted; a new clearance is not, unless this says so.
@@ -70,13 +74,15 @@ pub struct SubjectChange {
 pub struct SubjectInfo {
     /// The subject.
     pub subject: Arc<Subject>,
+    /// Its access keys, in the order in which they were made.
+    pub keys: Vec<AccessKey>,
     /// Rights by bucket; none: every right in every bucket that the clearance allows.
     pub grants: Option<Vec<(BucketName, Rights)>>,
     /// What it has read, where that bears on where it writes: levels, or their label.
     pub read: Option<String>,
-    /// Whether its access key is disabled.
+    /// Whether it is disabled, with all of its access keys.
     pub is_disabled: bool,
-    /// When its access key expires, in milliseconds since 1970.
+    /// When it expires, with all of its access keys, in milliseconds since 1970.
     pub expires_ms: Option<i64>,
     /// When it was made, in milliseconds since 1970.
     pub created_ms: i64,
@@ -93,7 +99,7 @@ impl Vault {
         &self,
         actor: &Actor,
         new: NewSubject,
-    ) -> Result<(SubjectInfo, Zeroizing<String>)> {
+    ) -> Result<(SubjectInfo, NewAccessKey)> {
         const ACT: Act = Act::CreateSubject;
         let role = Role::SystemAdministrator;
         let asked = Facts::from([
@@ -106,16 +112,18 @@ impl Vault {
             Ok(subject) => subject,
             Err(error) => return Err(self.failed(ACT, actor, &asked, error)),
         };
-        if self.inner.system.subject_named(&subject.name).is_some() {
+        if self.inner.system.is_subject_name(&subject.name) {
             return Err(self.failed(ACT, actor, &asked, VaultError::SubjectExists));
         }
-        let info = self.inner.subject_info(Arc::new(subject.clone()));
+        let key = NewAccessKey::random(None, subject.created_ms);
+        let info = self
+            .inner
+            .info(Arc::new(subject.clone()), vec![key.key.clone()]);
         let (this, told, done) = (self.clone(), state(&info), state(&info));
         let work = blocking(move || {
-            let secret = random_secret_access_key();
-            this.inner.system.add_subject(subject, secret.clone())?;
+            this.inner.system.add_subject(subject, key.clone())?;
             this.inner.expiries_changed.notify_one();
-            Ok(((info, secret), done))
+            Ok(((info, key), done))
         });
         self.act_telling(actor, role, ACT, told, work).await
     }
@@ -124,21 +132,19 @@ impl Vault {
     /// auditors of what they do, of all; others of themselves.
     pub fn subjects(&self, actor: &Actor) -> Vec<SubjectInfo> {
         let subjects = self.inner.system.all_subjects().into_iter();
-        let known = subjects.filter(|subject| may_know(actor, subject));
-        known
-            .map(|subject| self.inner.subject_info(subject))
-            .collect()
+        let known = subjects.filter(|entry| may_know(actor, &entry.subject));
+        known.map(|entry| self.inner.subject_info(&entry)).collect()
     }
 
-    /// A subject by name.
+    /// A subject by name, by id, or by the id of one of its access keys.
     ///
     /// # Errors
     /// [`VaultError::NoSuchSubject`], also for one that the actor may not know of.
     pub fn subject_named(&self, actor: &Actor, name: &str) -> Result<SubjectInfo> {
-        let found = self.inner.system.subject_named(name);
-        let known = found.filter(|subject| may_know(actor, subject));
-        let subject = known.ok_or(VaultError::NoSuchSubject)?;
-        Ok(self.inner.subject_info(subject))
+        let found = self.inner.system.find_subject(name);
+        let known = found.filter(|entry| may_know(actor, &entry.subject));
+        let entry = known.ok_or(VaultError::NoSuchSubject)?;
+        Ok(self.inner.subject_info(&entry))
     }
 
     /// Changes a subject. Requests of its that are under way are cut off when it is disabled, its
@@ -161,35 +167,36 @@ impl Vault {
                 is_disabled: Some(false),
                 ..
             } => Act::EnableSubject,
+            SubjectChange { name: Some(_), .. } => Act::RenameSubject,
             _ => Act::ChangeSubject,
         };
         let role = Role::SystemAdministrator;
         let about = Facts::from([("subject", name.to_owned())]);
         self.refuse_without(actor, role, act, &about)?;
         let failed = |error| self.failed(act, actor, &about, error);
-        let before = self.inner.system.subject_named(name);
-        let before = before.ok_or_else(|| failed(VaultError::NoSuchSubject))?;
+        let before = self.inner.system.find_subject(name);
+        let before = before
+            .ok_or_else(|| failed(VaultError::NoSuchSubject))?
+            .subject;
         // Done again when no other request can change it.
         if let Err(error) = self.inner.changed(&before, change.clone()) {
             return Err(failed(error));
         }
         let told = whole(&about_subject(&before), change.told());
-        let (this, name, asked_by) = (self.clone(), name.to_owned(), ConnectionCutoff::current());
+        let (this, id, asked_by) = (self.clone(), before.id, ConnectionCutoff::current());
         let work = blocking(move || {
             let changed = |before: &Subject| this.inner.changed(before, change);
-            let (before, after) = this.inner.system.change_subject(&name, changed)?;
-            if !Arc::ptr_eq(&before.cutoff, &after.cutoff) {
-                before.cutoff.cut_but(asked_by.as_ref());
-            }
+            let (before, after) = this.inner.system.change_subject(id, changed)?;
+            before.cut_but(Some(&after), asked_by.as_ref());
             this.inner.expiries_changed.notify_one();
-            let info = this.inner.subject_info(after);
+            let info = this.inner.subject_info(&after);
             let done = state(&info);
             Ok((info, done))
         });
         self.act_telling(actor, role, act, told, work).await
     }
 
-    /// Deletes a subject and its access key, and cuts off its requests.
+    /// Deletes a subject and its access keys, and cuts off its requests.
     ///
     /// # Errors
     /// [`VaultError::AccessDenied`], [`VaultError::NoSuchSubject`].
@@ -198,15 +205,16 @@ impl Vault {
         let role = Role::SystemAdministrator;
         let about = Facts::from([("subject", name.to_owned())]);
         self.refuse_without(actor, role, ACT, &about)?;
-        let Some(before) = self.inner.system.subject_named(name) else {
+        let Some(before) = self.inner.system.find_subject(name) else {
             return Err(self.failed(ACT, actor, &about, VaultError::NoSuchSubject));
         };
-        let told = state(&self.inner.subject_info(before));
-        let (this, name, asked_by) = (self.clone(), name.to_owned(), ConnectionCutoff::current());
+        let told = state(&self.inner.subject_info(&before));
+        let (this, id) = (self.clone(), before.subject.id);
+        let asked_by = ConnectionCutoff::current();
         let work = blocking(move || {
-            let subject = this.inner.system.remove_subject(&name)?;
-            subject.cutoff.cut_but(asked_by.as_ref());
-            let done = state(&this.inner.subject_info(subject));
+            let gone = this.inner.system.remove_subject(id)?;
+            gone.cut_but(None, asked_by.as_ref());
+            let done = state(&this.inner.subject_info(&gone));
             Ok(((), done))
         });
         self.act_telling(actor, role, ACT, told, work).await
@@ -222,13 +230,14 @@ impl Inner {
         let clearance = self.clearance(&new.clearance)?;
         check_trust(&clearance, new.is_trusted)?;
         Ok(Subject {
-            access_key_id: random_access_key_id(),
+            id: SubjectId::random(),
             name: new.name,
+            access_key: None,
             clearance,
             is_trusted: new.is_trusted,
             mark: Arc::default(),
             roles: new.roles,
-            grants,
+            grants: grants.map(Arc::new),
             is_disabled: false,
             expires_ms: new.expires_ms,
             created_ms: now_ms(),
@@ -238,6 +247,13 @@ impl Inner {
 
     fn changed(&self, before: &Subject, change: SubjectChange) -> Result<Subject> {
         let mut after = before.clone();
+        if let Some(name) = change.name.filter(|name| *name != before.name) {
+            check_name(&name)?;
+            if self.system.is_subject_name(&name) {
+                return Err(VaultError::SubjectExists);
+            }
+            after.name = name;
+        }
         if let Some(clearance) = &change.clearance {
             after.clearance = self.clearance(clearance)?;
             after.is_trusted = false;
@@ -257,8 +273,9 @@ impl Inner {
         if change.all_buckets {
             after.grants = None;
         }
-        self.grant(&mut after.grants, change.grant)?;
-        if let Some(grants) = &mut after.grants {
+        let mut grants = after.grants.take().map(Arc::unwrap_or_clone);
+        self.grant(&mut grants, change.grant)?;
+        if let Some(grants) = &mut grants {
             for name in &change.revoke {
                 let row = self.system.bucket(name).ok_or(VaultError::NoSuchBucket)?;
                 grants.remove(&row.id);
@@ -268,6 +285,7 @@ impl Inner {
                         clearance allows";
             return Err(VaultError::Invalid { what });
         }
+        after.grants = grants.map(Arc::new);
         let keeps_access = after.counts_at(now_ms)
             && before.roles.iter().all(|role| after.roles.has(role))
             && after.clearance == before.clearance
@@ -325,7 +343,12 @@ impl Inner {
         }
     }
 
-    pub(crate) fn subject_info(&self, subject: Arc<Subject>) -> SubjectInfo {
+    pub(crate) fn subject_info(&self, entry: &SubjectEntry) -> SubjectInfo {
+        let keys = entry.access_keys().cloned().collect();
+        self.info(entry.subject.clone(), keys)
+    }
+
+    fn info(&self, subject: Arc<Subject>, keys: Vec<AccessKey>) -> SubjectInfo {
         let grants = subject.grants.as_ref().map(|grants| {
             let granted = |(id, rights): (&BucketId, &Rights)| {
                 Some((self.system.bucket_of_id(*id)?.name.clone(), *rights))
@@ -335,6 +358,7 @@ impl Inner {
             named
         });
         SubjectInfo {
+            keys,
             grants,
             read: subject.mark().map(|label| self.label_told(&label)),
             is_disabled: subject.is_disabled,
@@ -349,7 +373,7 @@ impl Inner {
 fn may_know(actor: &Actor, subject: &Subject) -> bool {
     match actor {
         _ if actor.looks_after() => true,
-        Actor::Subject(own) => own.name == subject.name,
+        Actor::Subject(own) => own.id == subject.id,
         Actor::Local { .. } => false,
     }
 }

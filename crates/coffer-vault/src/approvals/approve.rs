@@ -2,14 +2,14 @@
 //!
 //! Where a level takes two custodians or more, what one asks for waits, for a limited time, until
 //! enough others have approved it; and so does what concerns the keys of all levels, for as many as
-//! any level asks for. People are told apart by their access keys; who comes by the
-//! local socket is one person, whatever user it is.
+//! any level asks for. People are told apart by their subject ids, whatever access keys they use;
+//! who comes by the local socket is one person, whatever user it is.
 
 use std::sync::Arc;
 
 use coffer_durable::now_ms;
 use coffer_keys::SourceSecrets;
-use coffer_seal::RequestId;
+use coffer_seal::{RequestId, SubjectId};
 
 use super::request::{ApprovalRequest, GuardedAct, GuardedOutcome};
 use crate::access::{Act, Actor, AuditIdentity, Role, Subject};
@@ -264,8 +264,10 @@ impl Vault {
 
     /// Whether a person, as an actor is named, has a role now.
     fn has_role(&self, name: &str, role: Role) -> bool {
-        let has = |subject: Arc<Subject>| subject.roles.has(role);
-        is_local(name) || self.subject(name).is_some_and(has)
+        let has = |subject: Arc<Subject>| subject.counts_at(now_ms) && subject.roles.has(role);
+        let subject = SubjectId::from_hex(name);
+        let subject = subject.and_then(|id| self.inner.system.subject_of_id(id));
+        is_local(name) || subject.is_some_and(has)
     }
 
     fn waiting(&self, id: &str) -> Result<ApprovalRequest> {

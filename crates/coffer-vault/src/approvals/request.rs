@@ -51,7 +51,7 @@ pub struct ApprovalRequest {
     pub approvals: u8,
     /// Who has approved so far.
     pub approved_by: Vec<String>,
-    /// The names of these people, by access key id, as they were when they spoke.
+    /// The names of these people, by subject id, as they were when they spoke.
     #[serde(default)]
     pub names: BTreeMap<String, String>,
 }

@@ -13,7 +13,9 @@ pub type Facts = BTreeMap<&'static str, String>;
 
 /// An event of the audit log.
 pub(crate) fn event(act: Act, actor: &dyn AuditIdentity, outcome: Outcome, facts: &Facts) -> Event {
-    let event = Event::new(act.name(), actor.id(), outcome).by(actor.name());
+    let event = Event::new(act.name(), actor.id(), outcome)
+        .by(actor.name())
+        .with_access_key(actor.access_key_id());
     facts.iter().fold(event, |event, (name, value)| {
         event.with(name, clipped(value))
     })

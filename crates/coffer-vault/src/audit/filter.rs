@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use coffer_audit::{Outcome, Record};
 
 use crate::access::ACT_NAMES;
-use crate::system::System;
+use crate::system::{SubjectEntry, System};
 
-/// Details in which subjects stand, by name or by access key id.
-const SUBJECTS: [&str; 7] = [
+/// Details in which subjects stand, by name, by id or by access key id.
+const SUBJECTS: [&str; 8] = [
+    "subject_id",
     "subject",
     "access_key_id",
     "claimed",
@@ -27,7 +28,7 @@ pub struct AuditFilter {
     pub until_ms: Option<i64>,
     /// The act, such as `level.erase`; or what stands before its dot, for all of that kind.
     pub act: Option<String>,
-    /// Who did it, or to whom it was done: a name or an access key id.
+    /// Who did it, or to whom it was done: a name, an id or an access key id.
     pub subject: Option<String>,
     /// The bucket's name.
     pub bucket: Option<String>,
@@ -57,14 +58,14 @@ impl AuditFilter {
         let mut subjects = BTreeSet::new();
         if let Some(given) = &self.subject {
             subjects.insert(given.clone());
-            // Records of earlier versions name subjects by one of both only.
-            let found = system.and_then(|system| {
-                let by_name = system.subject_named(given);
-                by_name.or_else(|| system.subject_of_key(given))
-            });
-            if let Some(found) = found {
-                subjects.insert(found.name().to_owned());
-                subjects.insert(found.access_key_id().to_owned());
+            // Records of earlier versions name subjects by an access key or by name only, and a
+            // name may have changed. One access key is asked for alone.
+            let is_meant = |found: &SubjectEntry| found.access_keys().all(|key| key.id != *given);
+            let found = system.and_then(|system| system.find_subject(given));
+            if let Some(found) = found.filter(is_meant) {
+                subjects.insert(found.subject.id().to_string());
+                subjects.insert(found.subject.name().to_owned());
+                subjects.extend(found.access_keys().map(|key| key.id.clone()));
             }
         }
         Ready {
@@ -77,7 +78,7 @@ impl AuditFilter {
 /// A filter, and who its subject is.
 pub(crate) struct Ready {
     filter: AuditFilter,
-    /// The subject's name and access key id.
+    /// The subject's id, name and access key ids.
     subjects: BTreeSet<String>,
 }
 
@@ -111,7 +112,13 @@ impl Ready {
         let event = &record.event;
         let is_meant = |text: &str| self.subjects.contains(text);
         let told = SUBJECTS.iter().filter_map(|name| event.details.get(*name));
-        is_meant(&event.actor) || event.actor_name.as_deref().is_some_and(is_meant) || { told }
+        let by_key = event.access_key_id.as_deref();
+        let of_actor = [
+            Some(event.actor.as_str()),
+            event.actor_name.as_deref(),
+            by_key,
+        ];
+        of_actor.into_iter().flatten().any(is_meant) || { told }
             .any(|text| text.split(' ').any(is_meant))
     }
 }

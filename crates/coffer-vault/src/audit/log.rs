@@ -16,8 +16,9 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use super::facts::{Facts, event};
 use super::rate_limit::{FailureLimit, RateLimit};
-use crate::access::{Act, AuditIdentity as _, Subject};
+use crate::access::{Act, Subject};
 use crate::error::{Result, VaultError};
 use crate::limits::{REPEATS_KEPT, STRANGERS_TOLD};
 use crate::system::System;
@@ -279,8 +280,7 @@ impl Audit {
 }
 
 fn denied_in(act: Act, subject: &Subject, bucket: &str) -> Event {
-    let event = Event::new(act.name(), subject.id(), Outcome::Denied).by(Some(subject.name()));
-    event.with("bucket", bucket)
+    event(act, subject, Outcome::Denied, &Facts::new()).with("bucket", bucket)
 }
 
 fn unavailable(error: AuditError) -> VaultError {

@@ -17,6 +17,7 @@ use coffer_keys::{BucketKey, Keystore};
 use coffer_seal::{BucketId, Context, SecretKey, open, seal};
 use coffer_store::record::ObjectName;
 
+use super::facts::{Facts, event};
 use super::log::Audit;
 use crate::access::{Act, BucketName, Subject};
 use crate::error::Result;
@@ -34,8 +35,7 @@ const SEALED: [(&str, &str); 2] = [("object_sealed", "object"), ("prefix_sealed"
 /// A subject in a bucket whose objects are watched.
 pub(crate) struct ObjectAudit {
     audit: Arc<Audit>,
-    actor: String,
-    actor_name: String,
+    subject: Subject,
     bucket: BucketName,
     bucket_id: BucketId,
     name_key: SecretKey,
@@ -69,8 +69,7 @@ impl ObjectAudit {
     ) -> Self {
         Self {
             audit,
-            actor: subject.access_key_id().to_owned(),
-            actor_name: subject.name().to_owned(),
+            subject: subject.clone(),
             bucket: bucket.clone(),
             bucket_id,
             name_key: key.catalog_key().derive(NAME_KEY_LABEL),
@@ -105,8 +104,7 @@ impl ObjectAudit {
 
     fn event(&self, act: Act, outcome: Outcome, on: On<'_>) -> Event {
         let [(object, _), (prefix, _)] = SEALED;
-        let event = Event::new(act.name(), &*self.actor, outcome)
-            .by(Some(&self.actor_name))
+        let event = event(act, &self.subject, outcome, &Facts::new())
             .with("bucket", &self.bucket)
             .with(BUCKET_ID, self.bucket_id);
         match on {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::access::Act;
 use crate::limits::{ACT_FAILURES_MAX, PLACES_TOLD, REPEATS_KEPT, REPEATS_WINDOW};
 
-/// Details that tell one kind of events from another, beside act, outcome and actor.
+/// Details that tell one kind of events from another, beside act, outcome, actor and access key.
 const TELLING: [&str; 2] = ["reason", "claimed"];
 
 /// Details that tell where it happened, or from where.
@@ -158,7 +158,8 @@ fn told_apart(known: &[Repeated]) -> usize {
 }
 
 fn kind(event: &Event) -> String {
-    let head = format!("{} {:?} {}", event.act, event.outcome, event.actor);
+    let key = event.access_key_id.as_deref().unwrap_or_default();
+    let head = format!("{} {:?} {} {key}", event.act, event.outcome, event.actor);
     described(head, event, &TELLING)
 }
 

@@ -48,7 +48,7 @@ struct Line {
     number: u64,
     cut: CancellationToken,
     /// The number of what noted it last, which then need not note it again, for each [`Holder`].
-    noted_by: [AtomicU64; 2],
+    noted_by: [AtomicU64; 3],
     /// Of how many connections of its subject this may be one.
     per_subject: usize,
     seat: Option<Arc<dyn Seat>>,
@@ -114,6 +114,8 @@ pub(crate) enum Holder {
     Bucket,
     /// A subject, of all that it asked by.
     Subject,
+    /// An access key of a subject, of all that it asked by with that.
+    AccessKey,
 }
 
 /// The connections that one bucket or one subject has noted.
@@ -182,7 +184,7 @@ impl Connections {
                 return Ok(());
             }
             let limit = match self.holder {
-                Holder::Bucket => usize::MAX,
+                Holder::Bucket | Holder::AccessKey => usize::MAX,
                 Holder::Subject => line.per_subject,
             };
             self.noted.lock().add(line, limit)?;

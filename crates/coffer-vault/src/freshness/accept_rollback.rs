@@ -9,7 +9,7 @@ use coffer_seal::BucketId;
 use coffer_store::{Catalog, StoreError};
 
 use super::Freshness;
-use crate::access::{Act, Subject};
+use crate::access::{Act, NewAccessKey, Subject};
 use crate::audit::{Audit, SERVER};
 use crate::data_folder::Folder;
 use crate::error::{Result, Rollback, RollbackOf, VaultError};
@@ -94,16 +94,17 @@ impl Freshness {
     }
 }
 
-/// Acts that a restored `system.db` lacks may have disabled access keys: which, it can't tell. So
-/// none counts until an administrator enables it again.
+/// Acts that a restored `system.db` lacks may have disabled subjects or access keys, or deleted
+/// them: which, it can't tell. So no subject and no access key counts until an administrator
+/// enables both again.
 fn disable_all(system: &System, audit: &Audit) -> Result<()> {
-    let counting = system.all_subjects().into_iter();
-    let counting = counting.filter(|subject| !subject.is_disabled);
     let mut count = 0;
-    for subject in counting {
+    for entry in system.all_subjects() {
+        let subject = &entry.subject;
         let event = Event::new(Act::DisableSubject.name(), SERVER, Outcome::Done)
             .with("subject", subject.name())
-            .with("access_key", subject.access_key_id())
+            .with("subject_id", subject.id())
+            .with("access_keys", entry.access_keys().count())
             .with("reason", "system.db was restored, and lacks later acts");
         let log = audit.log_or_open()?;
         log.append(event).map_err(VaultError::AuditUnavailable)?;
@@ -113,14 +114,19 @@ fn disable_all(system: &System, audit: &Audit) -> Result<()> {
                 ..subject.clone()
             })
         };
-        system.change_subject(subject.name(), disable)?;
-        count += 1;
+        let disable_keys = |keys: &mut Vec<NewAccessKey>| {
+            keys.iter_mut().for_each(|key| key.key.is_disabled = true);
+            Ok(())
+        };
+        system.change_keys(subject.id, disable_keys)?;
+        system.change_subject(subject.id, disable)?;
+        count += entry.access_keys().count();
     }
     tracing::warn!(
         count,
         "ALL ACCESS KEYS ARE DISABLED: the keystore is newer than the restored system.db, so later \
-         changes of who has access are lost. Enable those that are to count: coffer subject enable \
-         NAME"
+         changes of who has access are lost. Enable those that are to count, subjects and their \
+         keys: coffer subject enable NAME, coffer subject key enable KEY-ID"
     );
     Ok(())
 }

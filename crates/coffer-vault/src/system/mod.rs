@@ -35,6 +35,7 @@ pub(crate) use self::buckets::{BucketRow, LevelTag};
 pub use self::configuration::BucketConfiguration;
 pub use self::documents::ReceiptSummary;
 pub(crate) use self::documents::{DocumentId, Kind};
+pub(crate) use self::subjects::SubjectEntry;
 
 use self::buckets::Buckets;
 use self::link::{Access, Link, OnSettled};

@@ -1,4 +1,4 @@
-//! Access keys that expire: at their time, requests that they began are cut off.
+//! Subjects and access keys that expire: at their time, requests that they began are cut off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,17 +32,9 @@ impl Inner {
     /// Cuts off what has expired; gives the time until the next look.
     fn end_expired(&self) -> Duration {
         let now = now_ms();
-        for subject in self.system.all_subjects() {
-            if subject
-                .expires_ms
-                .is_some_and(|expires_ms| expires_ms <= now)
-                && !subject.cutoff.is_cut()
-            {
-                subject.cutoff.cut();
-                tracing::info!(
-                    access_key_id = subject.access_key_id(),
-                    "an access key expired"
-                );
+        for entry in self.system.all_subjects() {
+            for access_key_id in entry.cut_expired(now) {
+                tracing::info!(access_key_id, subject = %entry.subject.id, "an access key expired");
             }
         }
         let next = self.system.next_expiry_ms();

@@ -124,7 +124,7 @@ impl World {
                 grants: None,
             };
             let (made, _) = vault.create_subject(&OWNER, new).await.unwrap();
-            access_key_ids.push(made.subject.access_key_id().to_owned());
+            access_key_ids.push(made.keys[0].id.clone());
         }
         Self {
             vault,

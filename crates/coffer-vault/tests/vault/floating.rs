@@ -36,7 +36,7 @@ async fn subject(vault: &Vault, name: &str, clearance: &str, is_trusted: bool) -
         grants: None,
     };
     let (made, _) = vault.create_subject(&LOCAL, new).await.unwrap();
-    made.subject
+    vault.subject(&made.keys[0].id).unwrap()
 }
 
 async fn scene_with(options: VaultOptions) -> Scene {
@@ -259,7 +259,7 @@ async fn a_restart_remembers_and_so_does_a_change_of_the_clearance() {
     let data = tempfile::tempdir().unwrap();
     let scene = scene(data.path()).await;
     scene.read("secret").await.unwrap();
-    let id = scene.subject.access_key_id().to_owned();
+    let id = scene.subject.access_key_id().unwrap().to_owned();
     scene.vault.close().await;
     drop(scene);
 
@@ -341,7 +341,7 @@ async fn time_settles_where_it_is_set_and_not_while_something_is_read() {
     tokio::time::sleep(Duration::from_millis(800)).await;
     is_read_above(scene.write("default").await);
     drop(body);
-    let id = scene.subject.access_key_id().to_owned();
+    let id = scene.subject.access_key_id().unwrap().to_owned();
     for _ in 0..200 {
         tokio::time::sleep(Duration::from_millis(50)).await;
         scene.subject = scene.vault.subject(&id).unwrap();

@@ -10,7 +10,7 @@ use crate::door;
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 
-/// A record of a failed sign-in: actor, and details.
+/// A record of a sign-in: the access key's id, or else the actor; and details.
 type Told = (String, BTreeMap<String, String>);
 
 /// What the log has of failed sign-ins, after a stop, which tells of all that repeated.
@@ -25,7 +25,7 @@ async fn told_with(outcome: &str, vault: Vault, data: &Path) -> Vec<Told> {
         |event: &Event| event.act == "server.sign-in" && event.outcome.as_str() == outcome;
     let sign_ins = recorded.into_iter().filter(is_wanted);
     sign_ins
-        .map(|event| (event.actor.to_string(), event.details))
+        .map(|event| (event.access_key_id.unwrap_or(event.actor), event.details))
         .collect()
 }
 
@@ -48,7 +48,7 @@ async fn refused_signatures_are_told_with_reasons_and_counts() {
         grants: None,
     };
     let (guest, _) = vault.create_subject(&LOCAL, new).await.unwrap();
-    let guest = guest.subject.access_key_id().to_owned();
+    let guest = guest.keys[0].id.clone();
     let fails = |id: &str, failure| vault.sign_in_failed(Some(id), failure, None);
     for _ in 0..5 {
         fails(&first, SignInFailure::Signature);

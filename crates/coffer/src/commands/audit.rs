@@ -283,6 +283,9 @@ fn for_people(record: &AuditRecord) -> String {
     if record.actor_name.is_some() {
         line += &format!("  by={}", text(&record.actor));
     }
+    if record.access_key_id.is_some() {
+        line += &format!("  key={}", text(&record.access_key_id));
+    }
     for (name, value) in &record.details {
         // Of a checkpoint, people need no more.
         let is_long = ["signature", "public_key", "hash"].contains(&name.as_str());

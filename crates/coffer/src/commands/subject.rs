@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use coffer_admin::{Grant, MadeSubject, Subject, SubjectChanges, SubjectRequest};
+use coffer_admin::{AccessKey, Grant, MadeSubject, Subject, SubjectChanges, SubjectRequest};
 use coffer_client::{AdminClient, segment};
 use http::Method;
 use serde_json::json;
@@ -12,9 +12,14 @@ use crate::output::table::{
     Flush, check_output, done, moment, or_dash, sheet, show, show_done, table,
 };
 
+mod expiry;
+
+pub mod key;
+
 pub mod args;
 
-use self::args::{CreateArgs, NamedArgs, SetArgs, SubjectArgs, SubjectCommand};
+use self::args::{CreateArgs, NamedArgs, RenameArgs, SetArgs, SubjectArgs, SubjectCommand};
+use self::key::key;
 
 fn path(name: &str) -> String {
     format!("/v1/subjects/{}", segment(name))
@@ -33,6 +38,14 @@ pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCod
             show(json, &server.get::<Subject>(&path(name)).await?, one)
         }
         SubjectCommand::Set(args) => set(server, args, json).await,
+        SubjectCommand::Rename(RenameArgs { name, new_name }) => {
+            let changes = SubjectChanges {
+                name: Some(new_name.clone()),
+                ..SubjectChanges::default()
+            };
+            change(server, name, &changes, json).await
+        }
+        SubjectCommand::Key(args) => key(server, args, json).await,
         SubjectCommand::Settle(NamedArgs { name }) => {
             let nothing: Option<&()> = None;
             let path = format!("{}/settle", path(name));
@@ -84,6 +97,7 @@ async fn create(server: &AdminClient, args: &CreateArgs, json: bool) -> Result<(
 
 async fn set(server: &AdminClient, args: &SetArgs, json: bool) -> Result<(), Error> {
     let changes = SubjectChanges {
+        name: None,
         clearance: args.clearance.clone(),
         trusted: match (args.trusted, args.floating) {
             (true, _) => Some(true),
@@ -156,7 +170,7 @@ fn clearance(subject: &Subject) -> String {
 fn many(subjects: &[Subject]) -> String {
     let columns = [
         ("SUBJECT", Flush::Left),
-        ("ACCESS KEY ID", Flush::Left),
+        ("KEYS", Flush::Right),
         ("CLEARANCE", Flush::Left),
         ("ROLES", Flush::Left),
         ("BUCKETS", Flush::Right),
@@ -170,7 +184,7 @@ fn many(subjects: &[Subject]) -> String {
         };
         vec![
             subject.name.clone(),
-            subject.access_key_id.clone(),
+            active(subject).to_string(),
             clearance(subject),
             or_dash(&subject.roles.join(",")),
             buckets,
@@ -189,6 +203,7 @@ fn one(subject: &Subject) -> String {
             or_dash(&granted.join(" "))
         }
     };
+    let keys: Vec<String> = subject.access_keys.iter().map(key_line).collect();
     sheet([
         ("subject", subject.name.clone()),
         ("clearance", clearance(subject)),
@@ -196,6 +211,22 @@ fn one(subject: &Subject) -> String {
         ("buckets", buckets),
         ("state (UTC)", state(subject)),
         ("created (UTC)", moment(&subject.created_at)),
-        ("access key id", subject.access_key_id.clone()),
+        ("id", subject.id.clone()),
+        ("access keys", or_dash(&keys.join(", "))),
     ])
+}
+
+/// How many of its access keys count, as far as they decide.
+fn active(subject: &Subject) -> usize {
+    let keys = subject.access_keys.iter();
+    keys.filter(|key| key.state == "active").count()
+}
+
+/// An access key in a line: its id, and its state where it is not just active.
+fn key_line(key: &AccessKey) -> String {
+    match (key.state.as_str(), &key.expires_at) {
+        ("active", None) => key.id.clone(),
+        ("active", Some(at)) => format!("{} (until {})", key.id, moment(at)),
+        (state, _) => format!("{} ({state})", key.id),
+    }
 }

@@ -2,7 +2,9 @@
 
 use coffer_durable::now_ms;
 use coffer_label::Clearance;
+use coffer_seal::SubjectId;
 
+use crate::access::looks_like_access_key_id;
 use crate::error::{Result, VaultError};
 use crate::limits::SUBJECT_NAME_BYTES;
 
@@ -17,6 +19,11 @@ pub(super) fn check_trust(clearance: &Clearance, is_trusted: bool) -> Result<()>
 }
 
 pub(super) fn check_name(name: &str) -> Result<()> {
+    // Subjects are asked for by any of the three.
+    if SubjectId::from_hex(name).is_some() || looks_like_access_key_id(name) {
+        let what = "a subject's name can't look like the id of a subject or of an access key";
+        return Err(VaultError::Invalid { what });
+    }
     let alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = name.as_bytes();
     let good = bytes.len() <= SUBJECT_NAME_BYTES
@@ -34,7 +41,7 @@ pub(super) fn check_name(name: &str) -> Result<()> {
     }
 }
 
-pub(super) fn check_expiry(expires_ms: Option<i64>) -> Result<()> {
+pub(in crate::admin) fn check_expiry(expires_ms: Option<i64>) -> Result<()> {
     match expires_ms {
         Some(expires_ms) if expires_ms <= now_ms() => Err(VaultError::Invalid {
             what: "an access key can't expire in the past: disable it",
@@ -52,7 +59,18 @@ mod tests {
         for good in ["a", "Ann.Lee@example.org", "ci-42_x", &"n".repeat(63)] {
             assert!(check_name(good).is_ok(), "{good}");
         }
-        for bad in ["", "-a", "a.", "a b", "a/b", "ä", "a\n", &"n".repeat(64)] {
+        for bad in [
+            "",
+            "-a",
+            "a.",
+            "a b",
+            "a/b",
+            "ä",
+            "a\n",
+            &"n".repeat(64),
+            &"a1".repeat(16),
+            "CFAAAAAAAAAAAAAAAAAA",
+        ] {
             assert!(check_name(bad).is_err(), "{bad}");
         }
     }

@@ -1,13 +1,16 @@
 //! What the audit log tells of subjects: who they are and what they may do, whole.
 
 use super::{SubjectChange, SubjectInfo};
-use crate::access::{BucketName, Rights, Subject};
+use crate::access::{AccessKey, BucketName, Rights, Subject};
 use crate::audit::{Facts, whole};
 
 impl SubjectChange {
     /// What is asked for, whole.
     pub(super) fn told(&self) -> Told {
         let mut told = Told::new();
+        if let Some(name) = &self.name {
+            told.push(("name", vec![name.clone()]));
+        }
         if let Some(clearance) = &self.clearance {
             told.push(("clearance", vec![clearance.clone()]));
         }
@@ -50,10 +53,19 @@ fn grant_text((bucket, rights): &(BucketName, Rights)) -> String {
     format!("{bucket}={rights}")
 }
 
-pub(super) fn about_subject(subject: &Subject) -> Facts {
+pub(in crate::admin) fn about_subject(subject: &Subject) -> Facts {
     Facts::from([
         ("subject", subject.name.clone()),
-        ("access_key_id", subject.access_key_id.clone()),
+        ("subject_id", subject.id.to_string()),
+    ])
+}
+
+/// What is told of an access key that is made or changed.
+pub(in crate::admin) fn key_facts(key: &AccessKey) -> Facts {
+    Facts::from([
+        ("access_key_id", key.id.clone()),
+        ("disabled", key.is_disabled.to_string()),
+        ("expires_ms", expiry(key.expires_ms)),
     ])
 }
 
@@ -66,6 +78,8 @@ pub(super) fn state(info: &SubjectInfo) -> Vec<Facts> {
         ("expires_ms", vec![expiry(info.expires_ms)]),
         ("disabled", vec![info.is_disabled.to_string()]),
     ];
+    let keys = info.keys.iter().map(|key| key.id.clone()).collect();
+    told.push(("access_keys", keys));
     if subject.is_trusted {
         told.push(("trusted", vec!["true".to_owned()]));
     }

@@ -1,11 +1,10 @@
 //! `coffer subject`, as it is typed.
 
-use std::time::SystemTime;
-
 use clap::{Args, Subcommand};
 use coffer_admin::Grant;
 
-use crate::output::printable::{rfc3339, span};
+use super::expiry::{expiry, expiry_or_never};
+use super::key::KeyArgs;
 use crate::output::table::AnswerArgs;
 
 /// `coffer subject`.
@@ -35,16 +34,21 @@ pub enum SubjectCommand {
     /// Change a subject; requests under way are cut off if its access changes
     #[command(after_help = SET_EXAMPLES)]
     Set(SetArgs),
-    /// Stop a subject's access key within a second, also in requests under way
+    /// Give a subject another name; all that it has and may do stays
+    #[command(after_help = RENAME_EXAMPLES)]
+    Rename(RenameArgs),
+    /// Make, list, rotate and end a subject's access keys
+    Key(KeyArgs),
+    /// Stop all access keys of a subject within a second, also in requests under way
     #[command(after_help = EXAMPLES)]
     Disable(NamedArgs),
-    /// Let a disabled subject's access key count again
+    /// Let a disabled subject's access keys count again
     #[command(after_help = EXAMPLES)]
     Enable(NamedArgs),
     /// Let a subject write low again that has read high; its requests under way are cut off
     #[command(after_help = SETTLE_EXAMPLES)]
     Settle(NamedArgs),
-    /// Delete a subject and its access key
+    /// Delete a subject and its access keys
     #[command(after_help = EXAMPLES)]
     Delete(NamedArgs),
 }
@@ -52,8 +56,17 @@ pub enum SubjectCommand {
 /// A subject's name.
 #[derive(Debug, Args)]
 pub struct NamedArgs {
-    /// Subject
+    /// Subject: its name, its id or an access key id
     pub name: String,
+}
+
+/// `coffer subject rename`.
+#[derive(Debug, Args)]
+pub struct RenameArgs {
+    /// Subject: its name, its id or an access key id
+    pub name: String,
+    /// Its new name: letters, digits, and . _ @ - between them
+    pub new_name: String,
 }
 
 /// `coffer subject create`.
@@ -75,7 +88,7 @@ pub struct CreateArgs {
         default_value = "data-user"
     )]
     pub roles: Vec<String>,
-    /// When its access key expires: after 12h, 30d or 8w, or at 2026-12-31T00:00:00Z
+    /// When it expires with all access keys: after 12h, 30d or 8w, or at 2026-12-31T00:00:00Z
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
     pub expires: Option<String>,
     /// Let it use only this bucket, and only so: read, write, list, delete; may be repeated
@@ -86,7 +99,7 @@ pub struct CreateArgs {
 /// `coffer subject set`.
 #[derive(Debug, Args)]
 pub struct SetArgs {
-    /// Subject
+    /// Subject: its name, its id or an access key id
     pub name: String,
     /// What it may read and write, written as for `create`
     #[arg(long, value_name = "LOW..HIGH")]
@@ -100,7 +113,7 @@ pub struct SetArgs {
     /// Roles, instead of those it has; '' for none
     #[arg(long, value_name = "ROLE,…", value_delimiter = ',')]
     pub roles: Option<Vec<String>>,
-    /// When its access key expires, written as for `create`, or never
+    /// When it expires with all access keys, written as for `create`, or never
     #[arg(long, value_name = "WHEN", value_parser = expiry_or_never)]
     pub expires: Option<String>,
     /// Let it use this bucket so, instead of as before; may be repeated
@@ -129,25 +142,8 @@ fn grant(text: &str) -> Result<Grant, String> {
     }
 }
 
-fn expiry_or_never(text: &str) -> Result<String, String> {
-    match text {
-        "never" => Ok(text.to_owned()),
-        text => expiry(text),
-    }
-}
-
-/// `30d` from now as a moment; a moment stays what it is, for the server to judge.
-fn expiry(text: &str) -> Result<String, String> {
-    let advice = "write a time from now such as 12h, 30d or 8w, or 2026-12-31T00:00:00Z";
-    if text.contains('T') {
-        return Ok(text.to_owned());
-    }
-    let at = span(text).and_then(|after| SystemTime::now().checked_add(after));
-    at.and_then(rfc3339).ok_or_else(|| advice.to_owned())
-}
-
 const EXAMPLES: &str = "\
-A subject is a name with an access key. Its clearance says what it may read and write: it reads
+A subject has a name and access keys. Its clearance says what it may read and write: it reads
 what its higher label dominates, and writes what lies between the lower and the higher. Where these
 differ it floats: once it has read high it does not write low, until it is settled.
 
@@ -157,6 +153,8 @@ Examples:
   coffer subject show ann --json
   coffer subject set ann --expires 30d
   coffer subject settle ann
+  coffer subject rename ann ann.lee
+  coffer subject key rotate ann --overlap 7d
   coffer subject disable ann
   coffer subject delete ann";
 
@@ -169,6 +167,14 @@ Examples:
   coffer subject create backup --clearance secret --grant backups=read,write,list --expires 8w
   coffer subject create carl --roles key-custodian,auditor
   coffer subject create lab --clearance s1-s3:c1.c3";
+
+const RENAME_EXAMPLES: &str = "\
+Grants, access keys, what it has read and what it has asked for belong to the subject's id, which
+stays. The audit log tells each act under the name of its time.
+
+Examples:
+  coffer subject rename ann ann.lee
+  coffer subject show ann.lee";
 
 const SETTLE_EXAMPLES: &str = "\
 A key custodian's act, for when what the subject has read high can't reach what it writes low: its
@@ -197,19 +203,6 @@ mod tests {
         assert_eq!((read.bucket.as_str(), read.rights.len()), ("b", 2));
         for wrong in ["b", "b=", "=read", "b=own", "b=read,"] {
             assert!(grant(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn expiries() {
-        let soon = expiry("30d").unwrap();
-        let now = rfc3339(SystemTime::now()).unwrap();
-        assert!(soon > now && soon.ends_with('Z'), "{soon}");
-        let moment = "2026-12-31T00:00:00+01:00";
-        assert_eq!(expiry(moment).unwrap(), moment);
-        assert_eq!(expiry_or_never("never").unwrap(), "never");
-        for wrong in ["", "30", "d", "-1d", "1y", "99999999999999999999d", "never"] {
-            assert!(expiry(wrong).is_err(), "{wrong}");
         }
     }
 }
