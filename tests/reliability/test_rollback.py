@@ -295,7 +295,7 @@ def test_kills_are_no_rollback(own_server):
     for turn in range(12):
         s3.put_object(Bucket="mine", Key="plan", Body=f"{turn}".encode())
         if turn % 3 == 0:
-            run(server, "level", "create", f"level-{turn}", "--rank", "1")
+            run(server, "level", "create", f"level-{turn}", "--rank", "1", "--same-label")
         time.sleep(turn % 4)
         server.kill()
         server.start()
