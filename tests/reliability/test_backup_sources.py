@@ -71,6 +71,7 @@ def test_a_copy_opens_by_its_source_alone(own_server, secrets, token, tmp_path, 
     if is_newer:
         # Which were disabled since can't be told; the operator at the machine takes over.
         run(restored, "subject", "enable", "first")
+        run(restored, "subject", "key", "enable", credentials[0])
     check(restored, credentials)
     restored.restart()
     check(restored, credentials)
