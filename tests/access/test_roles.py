@@ -35,6 +35,7 @@ OPERATIONS = {
     "delete_bucket": ({ADMINISTRATOR}, {"name": "empty-for-{role}"}, None),
     "erase_bucket": ({CUSTODIAN}, {"name": "doomed-for-{role}"}, None),
     "rotate_bucket": ({CUSTODIAN}, {"name": "kept"}, None),
+    "end_uploads": ({CUSTODIAN, DATA_USER}, {"name": "kept"}, {"older_than_seconds": 0}),
     "import_level": ({CUSTODIAN}, {}, {"export": "no export", "identity": IDENTITY}),
     "show_keystore": ({CUSTODIAN, AUDITOR}, {}, None),
     "back_up_keystore": ({CUSTODIAN}, {}, {"recipients": [RECIPIENT]}),

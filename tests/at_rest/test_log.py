@@ -55,7 +55,7 @@ def test_the_log_has_no_names(own_server):
 
 def test_what_was_done_is_found_by_the_number_of_its_record(own_server):
     server = own_server().start()
-    run(server, "level", "create", LEVEL, "--rank", "1")
+    run(server, "level", "create", LEVEL, "--rank", "1", "--same-label")
     line = next(one for one in server.log().splitlines() if "level.create" in one)
     number = int(line.split("record=")[1].split()[0])
     shown = run(server, "audit", "show", "--json")

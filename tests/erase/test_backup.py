@@ -41,7 +41,7 @@ def test_every_act_that_makes_copies_of_the_root_key_stale_says_so(server):
 
     for flag in [[], ["--json"]]:
         for name in ["one", "other"]:
-            run(server, "level", "create", name, "--rank", "1")
+            run(server, "level", "create", name, "--rank", "1", "--same-label")
             run(server, "bucket", "create", f"of-{name}", "--level", name)
         quiet = [("level", "list"), ("bucket", "create", "new"), ("bucket", "delete", "new")]
         for words in quiet:
@@ -86,7 +86,7 @@ def test_a_backup_opens_the_folder_of_a_lost_root_key(server, tmp_path):
     root = age.opened(out.read_text())
     assert root == (server.data / "root.key").read_bytes()
     # It goes on opening after what does not change the root key.
-    run(server, "level", "create", "later", "--rank", "1")
+    run(server, "level", "create", "later", "--rank", "1", "--same-label")
     assert ask(server, "keystore", "status")["backup"]["opens"]
     server.stop()
     (server.data / "root.key").unlink()
@@ -136,7 +136,7 @@ def test_a_stale_backup_is_told_and_a_start_with_it_says_what_to_do(server):
 
 def test_a_backup_is_an_export_of_every_level(server, tmp_path):
     """Counted before it is given out, on receipts, audited, and refused where one level is."""
-    run(server, "level", "create", "other", "--rank", "1")
+    run(server, "level", "create", "other", "--rank", "1", "--same-label")
     back_up(server)
     counts = {one["name"]: one["export_count"] for one in ask(server, "level", "list")}
     assert counts == {"default": 1, "other": 1}
@@ -152,7 +152,7 @@ def test_a_backup_is_an_export_of_every_level(server, tmp_path):
     ]:
         said = coffer("--data", server.data, "keystore", "backup", *words)
         assert said.returncode in (1, 2) and said.stdout == b"", said
-    run(server, "level", "create", "sealed", "--rank", "1", "--no-export")
+    run(server, "level", "create", "sealed", "--rank", "1", "--same-label", "--no-export")
     out = tmp_path / "none.age"
     said = refused(server, "keystore", "backup", "--recipient", age.RECIPIENT, "--output", out)
     assert "sealed" in said and "not to be exported" in said and not out.exists()

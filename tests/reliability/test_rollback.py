@@ -101,7 +101,9 @@ def test_what_is_put_back_under_a_running_server_is_not_held(own_server, ends):
     for path in kept.iterdir():
         with open(server.data / path.name, "r+b") as put:
             put.truncate(put.write(path.read_bytes()))
-    refused = coffer("--data", server.data, "level", "create", "other", "--rank", "1")
+    refused = coffer(
+        "--data", server.data, "level", "create", "other", "--rank", "1", "--same-label"
+    )
     assert refused.returncode == 1 and b"ROLLBACK: system.db" in refused.stderr, refused.stderr
     time.sleep(5)
     assert "ROLLBACK: system.db" in server.log(), "it is told without an act, too"
@@ -126,7 +128,7 @@ def test_the_log_of_the_database_alone_is_missed_too(own_server):
 
 def test_a_receipt_does_not_vanish(own_server):
     server = own_server().start()
-    run(server, "level", "create", "gone", "--rank", "1")
+    run(server, "level", "create", "gone", "--rank", "1", "--same-label")
     server.stop()
     kept = copy(server, "system.db", "anchor")
     server.start()
@@ -140,7 +142,7 @@ def test_a_receipt_does_not_vanish(own_server):
 
 def test_an_export_s_record_does_not_vanish(own_server, tmp_path):
     server = own_server().start()
-    run(server, "level", "create", "plans", "--rank", "1")
+    run(server, "level", "create", "plans", "--rank", "1", "--same-label")
     server.stop()
     alone, together = copy(server, "audit", folder="alone"), copy(server, "audit", "system.db")
     server.start()
@@ -185,7 +187,7 @@ def test_old_versions_of_objects_are_not_served(own_server, with_anchor, ends):
     if ends == "kill":
         time.sleep(5)
         if with_anchor:
-            run(server, "level", "create", "other", "--rank", "1")
+            run(server, "level", "create", "other", "--rank", "1", "--same-label")
         server.kill()
     else:
         server.stop()
