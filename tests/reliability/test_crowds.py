@@ -226,9 +226,12 @@ def test_slow_requests_keep_nobody_else_out(own_server):
         grant = ("--grant", f"{BUCKET}=write")
         for number in range(2):
             slow = make_subject(server, f"slow{number}", "default", "--roles", "data-user", *grant)
+            # All access keys of a subject are one.
+            made = [ask(server, "subject", "key", "create", f"slow{number}") for _ in range(3)]
+            keys = [slow] + [(key["access_key_id"], key["secret_access_key"]) for key in made]
             for upload in range(80):
                 source = f"127.0.0.{2 + upload % 4}"
-                slow_put(server, stack, source, slow, f"s{number}-{upload}")
+                slow_put(server, stack, source, keys[upload % 4], f"s{number}-{upload}")
         assert raw.metric(server, "coffer_s3_requests_in_flight") >= 40
         for _ in range(10):
             took = seconds(lambda: s3.get_object(Bucket=BUCKET, Key="small")["Body"].read())

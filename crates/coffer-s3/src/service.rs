@@ -31,7 +31,7 @@ use crate::request::drain::{discard, waits_to_send};
 use crate::request::memory_budget::MemoryBudget;
 use crate::response_body::{InFlight, ResponseBody};
 use crate::signature::authenticate::authenticate;
-use crate::signature::claimed_key::{ClaimedKey, failure};
+use crate::signature::claimed_key::{ClaimedKey, claimed_access_key, failure};
 use crate::signature::payload::Payload;
 use crate::signature::requirements;
 
@@ -304,6 +304,14 @@ impl S3Service {
                  a minute"
             );
         }
+    }
+
+    /// Whom a request claims to be of: a subject by its id, whichever of its access keys is
+    /// claimed, or what is claimed where no access key is that. It may be any text.
+    pub fn claimed<B>(&self, request: &Request<B>) -> Option<String> {
+        let id = claimed_access_key(request)?;
+        let subject = self.vault.subject(&id);
+        Some(subject.map_or(id, |subject| subject.id().to_string()))
     }
 
     /// The answer for a request that finds no turn to be served: S3's clients try again on it.

@@ -166,7 +166,13 @@ impl Server {
         let [s3_tls, admin_tls] = tls_listeners(config, tls, traffic.clone(), stops);
         let busy = service.clone();
         let refuse = move || busy.slow_down();
-        let request_limit = RequestLimit::new(service.clone(), refuse, &config.limits, traffic);
+        let request_limit = RequestLimit::new(
+            service.clone(),
+            refuse,
+            S3Service::claimed,
+            &config.limits,
+            traffic,
+        );
         let proxies = s3_tls.proxies.clone();
         let s3_service = move |client: IpAddr, _: &Activity| {
             let told_by = proxies.clone();

@@ -23,12 +23,16 @@ use crate::limits::Limits;
 use crate::serve::permits::{Permit, Permits};
 use crate::serve::request_body::WatchedBody;
 
+/// Whom a request claims to be of, as permits are shared: all access keys of a subject are one.
+pub type Claimed<S> = fn(&S, &Request<Incoming>) -> Option<String>;
+
 /// A service that lets only so many requests through to another.
 #[derive(Debug, Clone)]
 pub struct RequestLimit<S, R> {
     inner: S,
     /// Makes the answer for those that found no turn.
     refuse: R,
+    claimed: Claimed<S>,
     permits: Arc<Permits>,
     /// Whose the connection is, and the proxies that tell whose its requests are.
     client: IpAddr,
@@ -40,10 +44,17 @@ pub struct RequestLimit<S, R> {
 
 impl<S, R: Clone> RequestLimit<S, R> {
     /// Stands before `inner`; `refuse` answers who finds no turn.
-    pub fn new(inner: S, refuse: R, limits: &Limits, traffic: Arc<Traffic>) -> Self {
+    pub fn new(
+        inner: S,
+        refuse: R,
+        claimed: Claimed<S>,
+        limits: &Limits,
+        traffic: Arc<Traffic>,
+    ) -> Self {
         Self {
             inner,
             refuse,
+            claimed,
             permits: Permits::new(limits.requests),
             client: Ipv4Addr::UNSPECIFIED.into(),
             proxies: Proxies::none(),
@@ -58,6 +69,7 @@ impl<S, R: Clone> RequestLimit<S, R> {
         Self {
             inner,
             refuse: self.refuse.clone(),
+            claimed: self.claimed,
             permits: self.permits.clone(),
             client,
             proxies,
@@ -89,15 +101,15 @@ impl<S, R: Clone> RequestLimit<S, R> {
         })
     }
 
-    /// A permit; none if there was none in time. The access key is taken at its word: signatures
-    /// are checked before a body is read, so that a request that claims another's key holds it
-    /// for no time.
+    /// A permit; none if there was none in time. The claim is taken at its word: signatures are
+    /// checked before a body is read, so that a request that claims another's key holds it for no
+    /// time.
     async fn permit(&self, request: &Request<Incoming>) -> Option<Permit> {
         let address = self
             .proxies
             .client_of_request(request.headers(), self.client);
-        let key = coffer_s3::claimed_access_key(request);
-        let party = self.permits.party(address, key);
+        let claimed = (self.claimed)(&self.inner, request);
+        let party = self.permits.party(address, claimed);
         self.permits.take(party, self.wait).await
     }
 }

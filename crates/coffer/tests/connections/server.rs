@@ -152,7 +152,8 @@ pub(crate) fn start_behind(limits: Limits, rules: &ProxyRules) -> Running {
     };
     let clients = Arc::new(Mutex::new(None));
     let told = clients.clone();
-    let service = RequestLimit::new(answers, busy, &limits, traffic.clone());
+    let claimed = |_: &_, request: &Request<_>| coffer_s3::claimed_access_key(request);
+    let service = RequestLimit::new(answers, busy, claimed, &limits, traffic.clone());
     let service_for = move |client, _: &_| {
         *told.lock() = Some(client);
         service.clone()
