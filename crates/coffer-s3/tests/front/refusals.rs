@@ -106,12 +106,14 @@ async fn signatures_that_are_refused_stand_in_the_audit_log() {
     let told = |actor: &str, reason: &str, claimed: &str| {
         [actor, reason, claimed].map(str::to_owned).into()
     };
+    let signer = front.vault.subject(&front.key.id).unwrap();
+    let signer = signer.id().to_string();
     let expected: [(String, String, String); 4] = [
         told("unknown", "unsigned", ""),
-        told(&front.key.id, "expired or incomplete signature", ""),
+        told(&signer, "expired or incomplete signature", ""),
         told("unknown", "no such access key", &invented),
         // Again and again, so it is told once, and the rest within a minute as a count.
-        told(&front.key.id, "wrong signature", ""),
+        told(&signer, "wrong signature", ""),
     ];
     assert_eq!(failed, expected);
     front.close().await;

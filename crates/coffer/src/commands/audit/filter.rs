@@ -13,8 +13,7 @@ use crate::output::printable::{rfc3339, span};
 /// Which records: what is given is combined.
 #[derive(Debug, Args)]
 pub struct WantedArgs {
-    /// From this record on, or this time (UTC): a number, 2026-11-20, '2026-11-20 18:31', or 12h.
-    /// A number such as 20261120, which may be meant as a day, is refused
+    /// From this record on, or this time (UTC): a number, 2026-11-20, '2026-11-20 18:31', or 12h
     #[arg(long, value_name = "SEQUENCE|TIME", value_parser = since)]
     pub since: Option<Since>,
     /// Before this time, written likewise
