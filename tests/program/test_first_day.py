@@ -62,11 +62,6 @@ class Day:
                 except OSError:
                     pass
         if title == "The disk is lost":
-            credentials = self.server.credentials()
-            names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-            self.exports += [f"export {n}={v}" for n, v in zip(names, credentials, strict=True)]
-            # The restored server has the certificate of the lost one.
-            self.exports.append("export AWS_CA_BUNDLE=$PWD/restored/data/tls/ca.pem")
             self.server.kill()
             for path in self.server.data.iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -26,7 +26,7 @@ pub(crate) const DAMAGE: &str = "audit.damage";
 pub(crate) const PRUNED: &str = "audit.pruned";
 
 /// Acts that the log alone records.
-const OWN_ACTS: [&str; 5] = [CHECKPOINT, DROPPED, CUT, DAMAGE, PRUNED];
+pub const OWN_ACTS: [&str; 5] = [CHECKPOINT, DROPPED, CUT, DAMAGE, PRUNED];
 
 /// Who did what, and what became of it.
 ///

@@ -54,7 +54,7 @@ pub mod fuzzing;
 mod tests;
 
 pub use error::AuditError;
-pub use event::{Event, Outcome};
+pub use event::{Event, OWN_ACTS, Outcome};
 pub use format::checkpoint::{CheckpointKey, CheckpointSigner, PUBLIC_KEY_BYTES, SIGNATURE_BYTES};
 pub use format::record::{AuditKey, Hash, Record, Recorded};
 pub use log::AuditLog;

@@ -42,8 +42,9 @@ pub const OPERATIONS: [&str; 33] = [
 ];
 
 /// Statuses that are counted one by one; others count under 0.
-const STATUSES: [u16; 18] = [
-    200, 204, 206, 304, 400, 403, 404, 405, 409, 411, 412, 416, 500, 501, 503, 507, 408, 0,
+const STATUSES: [u16; 20] = [
+    200, 201, 204, 206, 303, 304, 400, 403, 404, 405, 409, 411, 412, 416, 500, 501, 503, 507, 408,
+    0,
 ];
 
 /// Bounds between which the times of answers are counted.

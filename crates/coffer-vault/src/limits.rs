@@ -226,3 +226,6 @@ pub const CONFIGURATIONS_MAX_BYTES: usize = 8 << 20;
 
 /// Bytes of the path of a backup's folder: what Linux takes.
 pub(crate) const PATH_MAX_BYTES: usize = 4_095;
+
+/// The last moment that can be written as a time: 9999-12-31T23:59:59.999Z.
+pub(crate) const EXPIRY_MAX_MS: i64 = 253_402_300_799_999;

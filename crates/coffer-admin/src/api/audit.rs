@@ -37,7 +37,7 @@ pub(crate) struct AuditRequest {
     pub until_time: Option<String>,
     /// Of this act, such as `level.erase`; or of all of a kind, such as `level`.
     pub act: Option<String>,
-    /// By or about this subject: its name or its access key id; also `local:UID`.
+    /// By or about this subject: its name, its id or an access key id; also `local:UID`.
     pub subject: Option<String>,
     /// About this bucket.
     pub bucket: Option<String>,

@@ -67,6 +67,26 @@ pub struct MadeSubject {
     pub secret_access_key: Secret,
 }
 
+impl SubjectRequest {
+    /// The buckets that it names.
+    fn buckets(&self) -> String {
+        named(self.grants.as_deref().unwrap_or_default(), &[])
+    }
+}
+
+impl SubjectChanges {
+    /// The buckets that they name.
+    fn buckets(&self) -> String {
+        named(&self.grant, &self.revoke)
+    }
+}
+
+fn named(grants: &[Grant], others: &[String]) -> String {
+    let granted = grants.iter().map(|grant| grant.bucket.as_str());
+    let names: Vec<_> = granted.chain(others.iter().map(String::as_str)).collect();
+    names.join(" or no bucket ")
+}
+
 /// Rights in one bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -254,10 +274,12 @@ async fn create_subject(
     State(admin): State<Admin>,
     Input(request): Input<SubjectRequest>,
 ) -> Result<(StatusCode, Json<MadeSubject>), Refusal> {
-    let (info, new) = admin
-        .vault
-        .create_subject(&actor, request.try_into()?)
-        .await?;
+    let (name, granted) = (request.name.clone(), request.buckets());
+    let made = admin.vault.create_subject(&actor, request.try_into()?);
+    let (info, new) = match made.await {
+        Err(error @ VaultError::NoSuchBucket) => Err(error).about(&granted)?,
+        other => other.about(&name)?,
+    };
     let made = MadeSubject {
         subject: info.into(),
         access_key_id: new.key.id,
@@ -318,9 +340,15 @@ async fn change_subject(
     InPath(name): InPath<String>,
     Input(changes): Input<SubjectChanges>,
 ) -> Result<Json<Subject>, Refusal> {
+    let renamed = changes.name.clone();
+    let granted = changes.buckets();
     let change = changes.try_into()?;
     let changed = admin.vault.change_subject(&actor, &name, change).await;
-    let changed = changed.about(&name)?;
+    let changed = match changed {
+        Err(VaultError::SubjectExists) => changed.about(renamed.as_deref().unwrap_or(&name))?,
+        Err(VaultError::NoSuchBucket) => changed.about(&granted)?,
+        _ => changed.about(&name)?,
+    };
     Ok(Json(changed.into()))
 }
 

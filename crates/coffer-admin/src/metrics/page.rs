@@ -229,7 +229,7 @@ impl Page {
             ),
             (
                 "coffer_denied_total",
-                "S3Metrics that the monitor refused, and those for what there is not.",
+                "Requests that the monitor refused, and those for what there is not.",
                 vault.denied_count,
             ),
             (

@@ -37,7 +37,7 @@ pub struct TrafficSnapshot {
     pub post_quantum_count: u64,
     /// Connections that were cut off because they were too slow.
     pub cut_off_count: u64,
-    /// S3Metrics that were answered 503 because too many were under way.
+    /// Requests that were answered 503 because too many were under way.
     pub turned_away_count: u64,
     /// Idle connections that were closed: for others, or because they had not signed in.
     pub made_room_count: u64,

@@ -10,7 +10,7 @@ use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::cutoff::ConnectionCutoff;
 use crate::error::{AdministrationError, Result, VaultError};
-use crate::limits::ACCESS_KEY_COUNT_MAX;
+use crate::limits::{ACCESS_KEY_COUNT_MAX, EXPIRY_MAX_MS};
 use crate::vault::Vault;
 
 /// What to change of an access key.
@@ -57,6 +57,7 @@ impl Vault {
             let overlap_ms = i64::try_from(overlap.as_millis()).ok();
             let what = "the overlap is too long";
             let end = overlap_ms.and_then(|overlap_ms| now.checked_add(overlap_ms));
+            let end = end.filter(|end| *end <= EXPIRY_MAX_MS);
             let end = end.ok_or(VaultError::Invalid { what })?;
             let mut ending = Vec::new();
             for NewAccessKey { key, .. } in keys.iter_mut() {

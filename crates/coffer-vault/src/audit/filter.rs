@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use coffer_audit::{Outcome, Record};
+use coffer_audit::{OWN_ACTS, Outcome, Record};
 
 use crate::access::ACT_NAMES;
 use crate::system::{SubjectEntry, System};
@@ -38,11 +38,12 @@ pub struct AuditFilter {
 
 /// Says which acts there are where a filter names none of them: neither an act nor all of a kind.
 pub fn check_act(act: &str) -> std::result::Result<(), String> {
-    match ACT_NAMES.iter().any(|name| is_act(name, act)) {
+    let names = [ACT_NAMES, &OWN_ACTS].concat();
+    match names.iter().any(|name| is_act(name, act)) {
         true => Ok(()),
         false => Err(format!(
             "there is no act {act:?}; the acts are {}",
-            ACT_NAMES.join(", ")
+            names.join(", ")
         )),
     }
 }

@@ -159,7 +159,7 @@ pub enum VaultError {
     StorageReadOnly,
     /// What a killed server left can't be made durable, and is not used before it is.
     #[error(
-        "no room to make the log of {of} durable, which the server before this one left: free \
+        "no room to make the log of {of} durable, which was left by a server that ended: there must be \
          {needed_bytes} bytes; nothing was changed"
     )]
     NoRoomForLog {

@@ -159,7 +159,7 @@ Examples:
   coffer serve --root-key keyring           at the first start; later `coffer keystore move`
   coffer serve --config coffer.toml
 
-A configuration file (TOML) has the options as keys, and two more (docs/CONFIGURATION.md):
+A configuration file (TOML) has the options as keys, and more; docs/CONFIGURATION.md has all:
   data = \"/srv/coffer\"            # relative paths start at the file's folder
   listen = \"0.0.0.0:9000\"
   domain = [\"s3.example.org\"]

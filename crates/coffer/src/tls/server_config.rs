@@ -1,6 +1,6 @@
 //! TLS of both listeners: versions, suites, and a certificate that can change while they serve.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -56,6 +56,12 @@ impl Certificate {
     pub fn refresh(&self) -> Result<bool, Error> {
         made_by(&self.source, certificates::renew)?;
         let fresh = read(&self.source)?;
+        let ends = |key: &CertifiedKey| key.cert.first().and_then(expiry);
+        let has_expired = |end: Option<SystemTime>| end.is_some_and(|end| end <= SystemTime::now());
+        if has_expired(ends(&fresh)) && !has_expired(ends(&self.current.read())) {
+            let problem = "it has expired, and the one in use has not";
+            return Err(unusable(&self.source.certificate(), &problem, CERT_ADVICE));
+        }
         let mut current = self.current.write();
         let changed = fresh.cert != current.cert;
         *current = Arc::new(fresh);
@@ -84,6 +90,16 @@ impl Certificate {
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.current.read().clone())
+    }
+}
+
+impl Source {
+    /// The file of the certificate.
+    fn certificate(&self) -> PathBuf {
+        match self {
+            Self::Operator(TlsFiles { cert, .. }) => cert.clone(),
+            Self::Local { files, .. } => files.server_cert(),
+        }
     }
 }
 
@@ -160,9 +176,10 @@ type Make =
     fn(&Files, &[ServerName<'static>], &[String], SystemTime) -> Result<Ensured, CertificateError>;
 
 fn read(source: &Source) -> Result<CertifiedKey, Error> {
-    let (cert, key) = match source {
-        Source::Operator(TlsFiles { cert, key }) => (cert.clone(), key.clone()),
-        Source::Local { files, .. } => (files.server_cert(), files.server_key()),
+    let cert = source.certificate();
+    let key = match source {
+        Source::Operator(TlsFiles { key, .. }) => key.clone(),
+        Source::Local { files, .. } => files.server_key(),
     };
     let chain = CertificateDer::pem_file_iter(&cert)
         .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())

@@ -6,7 +6,7 @@ use coffer_seal::SubjectId;
 
 use crate::access::looks_like_access_key_id;
 use crate::error::{Result, VaultError};
-use crate::limits::SUBJECT_NAME_BYTES;
+use crate::limits::{EXPIRY_MAX_MS, SUBJECT_NAME_BYTES};
 
 pub(super) fn check_trust(clearance: &Clearance, is_trusted: bool) -> Result<()> {
     if is_trusted && clearance.low() == clearance.high() {
@@ -42,12 +42,16 @@ pub(super) fn check_name(name: &str) -> Result<()> {
 }
 
 pub(in crate::admin) fn check_expiry(expires_ms: Option<i64>) -> Result<()> {
-    match expires_ms {
-        Some(expires_ms) if expires_ms <= now_ms() => Err(VaultError::Invalid {
-            what: "an access key can't expire in the past: disable it",
-        }),
-        _ => Ok(()),
-    }
+    let what = match expires_ms {
+        Some(expires_ms) if expires_ms <= now_ms() => {
+            "a subject or an access key can't expire in the past: disable it"
+        }
+        Some(expires_ms) if expires_ms > EXPIRY_MAX_MS => {
+            "the end of the year 9999 is the last moment at which anything expires"
+        }
+        _ => return Ok(()),
+    };
+    Err(VaultError::Invalid { what })
 }
 
 #[cfg(test)]

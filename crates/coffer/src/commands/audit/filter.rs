@@ -22,7 +22,7 @@ pub struct WantedArgs {
     /// An act, such as level.erase, or all of a kind, such as level
     #[arg(long, value_parser = act)]
     pub act: Option<String>,
-    /// By or about a subject: its name or its access key id; also local:UID
+    /// By or about a subject: its name, its id or an access key id; also local:UID
     #[arg(long, value_name = "NAME|ID")]
     pub subject: Option<String>,
     /// About a bucket
