@@ -10,6 +10,7 @@ import threading
 import time
 
 import pytest
+import requests
 
 from harness import raw
 from harness.administration import ask, make_subject
@@ -243,6 +244,39 @@ def test_slow_requests_keep_nobody_else_out(own_server):
             with open_tls(server, server.port, source) as connection:
                 connection.sendall(head)
                 assert raw.receive(connection)[0] == 200
+
+
+def slow_form(server, stack, source, credentials=None):
+    """A form that has begun and does not go on; it claims a key where that does not count."""
+    headers = {"host": f"127.0.0.1:{server.port}", "content-length": "60000000"}
+    headers["content-type"] = "multipart/form-data; boundary=x"
+    if credentials:
+        scope = "20260101/us-east-1/s3/aws4_request"
+        headers["authorization"] = f"AWS4-HMAC-SHA256 Credential={credentials[0]}/{scope}"
+    sealed = stack.enter_context(contextlib.closing(open_tls(server, server.port, source)))
+    sealed.sendall(raw.request_head("POST", f"/{BUCKET}", headers) + b"preamble")
+
+
+def test_slow_forms_keep_nobody_else_out(own_server):
+    """What comes before the fields of a form is signed by no one, whatever its head claims."""
+    config = "[limits]\nrequests = 64\nrequest-wait-seconds = 2\n"
+    with own_server(config=config) as server, contextlib.ExitStack() as stack:
+        s3 = s3_client(server)
+        s3.create_bucket(Bucket=BUCKET)
+        s3.put_object(Bucket=BUCKET, Key="small", Body=b"x" * 1000)
+        claims = [server.credentials(), None, ("CFAAAAAAAAAAAAAAAAAA", "")]
+        for number in range(120):
+            slow_form(server, stack, f"127.0.0.{2 + number % 4}", claims[number % 3])
+        assert raw.metric(server, "coffer_s3_requests_in_flight") >= 40
+        form = s3.generate_presigned_post(BUCKET, "from a form")
+        for _ in range(5):
+            took = seconds(lambda: s3.get_object(Bucket=BUCKET, Key="small")["Body"].read())
+            assert took < 1.5
+            files = {"file": ("a", b"content")}
+            sent = requests.post(
+                form["url"], data=form["fields"], files=files, verify=str(server.ca), timeout=10
+            )
+            assert sent.status_code == 204
 
 
 def work(server, stop, times):

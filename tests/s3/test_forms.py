@@ -1,6 +1,7 @@
 """Uploads by HTML forms, as boto3 signs them and browsers send them."""
 
 import base64
+import hmac
 import json
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -150,6 +151,45 @@ def test_what_is_no_form(server, s3, bucket):
     at_object = dict(form, url=form["url"] + "/key")
     assert code(send(server, at_object)) == (405, "MethodNotAllowed")
     assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
+
+
+def test_what_is_no_field_is_bounded_as_well(server, bucket):
+    file = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nc\r\n--x--\r\n'
+    for before in (
+        b"preamble " * 40_000 + b"\r\n",
+        b"--x\r\nX-Header: " + b"h" * 360_000 + b"\r\n\r\nv\r\n",
+    ):
+        assert code(raw(server, bucket, before + file))[1] == "MaxPostPreDataLengthExceeded"
+
+
+def test_policies_of_odd_kinds(server, s3, bucket):
+    both = [["content-length-range", 1, 3], ["content-length-range", 1, 1000]]
+    form = sign(s3, bucket, key="a", conditions=both)
+    assert code(send(server, form, body=b"1234567"))[1] == "EntityTooLarge"
+    assert send(server, form, body=b"123").status_code == 204
+    client = s3_client(server)
+    conditions = {"expiration": "2099-01-01T00:00:00Z", "conditions": [{"key": "a"}]}
+    policy = base64.b64encode(json.dumps(conditions).encode()).decode()
+    key_id, secret = server.credentials()
+    signature = base64.b64encode(hmac.digest(secret.encode(), policy.encode(), "sha1")).decode()
+    fields = {"key": "a", "policy": policy, "AWSAccessKeyId": key_id, "signature": signature}
+    answer = send(server, {"url": form["url"], "fields": fields})
+    assert code(answer) == (403, "AccessDenied") and "bucket" in answer.text
+    fields = {"x-amz-tagging": "k=v", "success_action_redirect": "https://app.example/#done"}
+    answer = send(server, sign(s3, bucket, key="b", fields=fields))
+    assert re.search(r"[?]bucket=.*&etag=[^#]*#done$", answer.headers["Location"])
+    tags = client.get_object_tagging(Bucket=bucket, Key="b")["TagSet"]
+    assert tags == [{"Key": "k", "Value": "v"}]
+
+
+def test_other_posts_of_that_content_type_are_no_forms(s3, bucket):
+    kind = "multipart/form-data; boundary=x"
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="a", ContentType=kind)["UploadId"]
+    where = {"Bucket": bucket, "Key": "a", "UploadId": upload}
+    part = s3.upload_part(**where, PartNumber=1, Body=b"a")
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    s3.complete_multipart_upload(**where, MultipartUpload=parts)
+    assert s3.head_object(Bucket=bucket, Key="a")["ContentType"] == kind
 
 
 def test_a_file_that_breaks_off_is_not_stored(server, s3, bucket):

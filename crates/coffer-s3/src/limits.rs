@@ -118,3 +118,9 @@ pub const FORM_FIELDS_MAX: usize = 100;
 
 /// Bytes of names and values of the fields of a form before its file (S3: 20 KB).
 pub const FORM_FIELDS_MAX_BYTES: usize = 20 << 10;
+
+/// Bytes of a form before its file begins, with all that is no field; one piece more is read.
+pub const FORM_START_MAX_BYTES: usize = 64 << 10;
+
+/// Origins, methods and headers of all rules of a CORS configuration.
+pub const CORS_NAMES_MAX: usize = 1_000;

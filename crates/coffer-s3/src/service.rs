@@ -166,7 +166,7 @@ impl S3Service {
             }
             let rules = self.cors_rules(&bucket);
             answers::asked_ahead(&parts.headers, rules.as_ref()).map(Ok)
-        } else if is_form(&parts.method, &parts.headers) {
+        } else if is_form(&parts.method, &parts.uri, &parts.headers) {
             let form = self.answer_form(&parts, body, waits, peer, &context);
             form.await.map(Ok)
         } else {
@@ -309,6 +309,10 @@ impl S3Service {
     /// Whom a request claims to be of: a subject by its id, whichever of its access keys is
     /// claimed, or what is claimed where no access key is that. It may be any text.
     pub fn claimed<B>(&self, request: &Request<B>) -> Option<String> {
+        // What a form is signed by stands in its fields, which are read later.
+        if is_form(request.method(), request.uri(), request.headers()) {
+            return None;
+        }
         let id = claimed_access_key(request)?;
         let subject = self.vault.subject(&id);
         Some(subject.map_or(id, |subject| subject.id().to_string()))

@@ -1,5 +1,7 @@
 //! What browsers are told: answers to what they ask ahead of a request, and headers on answers.
 
+use std::collections::HashSet;
+
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
@@ -34,6 +36,7 @@ impl CrossOrigin {
         let asked = text(ACCESS_CONTROL_REQUEST_METHOD).unwrap_or(method.as_str());
         let is_ahead = method == Method::OPTIONS;
         let names = text(ACCESS_CONTROL_REQUEST_HEADERS).filter(|_| is_ahead);
+        let mut seen = HashSet::new();
         Some(Self {
             origin: text(ORIGIN)?.to_owned(),
             method: asked.to_owned(),
@@ -41,7 +44,7 @@ impl CrossOrigin {
                 .unwrap_or("")
                 .split(',')
                 .map(|name| name.trim().to_ascii_lowercase())
-                .filter(|name| !name.is_empty())
+                .filter(|name| !name.is_empty() && seen.insert(name.clone()))
                 .collect(),
             is_ahead,
         })

@@ -5,7 +5,7 @@ use s3s::dto::{CORSConfiguration, CORSRule};
 use s3s::{S3Result, s3_error};
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{CORS_ID_MAX_CHARS, CORS_RULE_NAMES_MAX, CORS_RULES_MAX};
+use crate::limits::{CORS_ID_MAX_CHARS, CORS_NAMES_MAX, CORS_RULE_NAMES_MAX, CORS_RULES_MAX};
 
 const METHODS: [Method; 5] = [
     Method::GET,
@@ -60,11 +60,19 @@ impl Rules {
                 "A CORS configuration has 1 to {CORS_RULES_MAX} rules"
             ));
         }
-        rules
+        let rules = rules
             .into_iter()
             .map(checked)
-            .collect::<S3Result<_>>()
-            .map(Self)
+            .collect::<S3Result<Vec<_>>>()?;
+        let names = |rule: &Rule| rule.origins.len() + rule.methods.len() + rule.headers.len();
+        if rules.iter().map(names).sum::<usize>() > CORS_NAMES_MAX {
+            return Err(s3_error!(
+                InvalidRequest,
+                "The rules of a CORS configuration have at most {CORS_NAMES_MAX} origins, methods \
+                 and headers in all"
+            ));
+        }
+        Ok(Self(rules))
     }
 
     /// As a client reads them.
@@ -90,9 +98,9 @@ impl Rules {
 impl Rule {
     fn allows(&self, asked: Asked<'_>) -> bool {
         let has_header = |asked: &&str| {
-            let asked = asked.to_ascii_lowercase();
-            let allowed = |allowed: &String| fits(&allowed.to_ascii_lowercase(), &asked);
-            self.headers.iter().any(allowed)
+            self.headers
+                .iter()
+                .any(|allowed| fits_header(allowed, asked))
         };
         self.origins.iter().any(|origin| fits(origin, asked.origin))
             && self.methods.iter().any(|method| method == asked.method)
@@ -111,6 +119,19 @@ fn fits(pattern: &str, text: &str) -> bool {
         None => pattern == text,
         Some((start, end)) => {
             text.len() >= start.len() + end.len() && text.starts_with(start) && text.ends_with(end)
+        }
+    }
+}
+
+/// The same for a header's name, in any case.
+fn fits_header(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern.eq_ignore_ascii_case(name),
+        Some((start, end)) => {
+            let name = name.as_bytes();
+            name.len() >= start.len() + end.len()
+                && name[..start.len()].eq_ignore_ascii_case(start.as_bytes())
+                && name[name.len() - end.len()..].eq_ignore_ascii_case(end.as_bytes())
         }
     }
 }
@@ -170,6 +191,23 @@ fn checked(rule: CORSRule) -> S3Result<Rule> {
         return Err(s3_error!(
             InvalidRequest,
             "AllowedOrigin \"{origin}\" is no origin."
+        ));
+    }
+    if let Some(header) = rule.headers.iter().find(|header| !is_visible(header)) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "AllowedHeader \"{}\" is no name of a header.",
+            header.escape_default()
+        ));
+    }
+    if rule
+        .id
+        .as_ref()
+        .is_some_and(|id| id.chars().any(char::is_control))
+    {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The ID of a CORS rule has no control characters"
         ));
     }
     if rule.max_age_seconds.is_some_and(|seconds| seconds < 0) {
@@ -279,6 +317,11 @@ mod tests {
                 id: Some("i".repeat(CORS_ID_MAX_CHARS + 1)),
                 ..good.clone()
             },
+            CORSRule {
+                id: Some("a\u{1}b".into()),
+                ..good.clone()
+            },
+            rule(&["*"], &["GET"], &["x-a\r\nx-b"]),
             CORSRule {
                 max_age_seconds: Some(-1),
                 ..good.clone()

@@ -1,14 +1,17 @@
 //! The fields of a form before its file (RFC 7578), and the file as it arrives.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use http::header::{CONTENT_TYPE, HeaderName};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use multer::{Constraints, Field, Multipart, SizeLimit};
 use s3s::{S3Error, S3Result, s3_error};
 
 use crate::errors::custom;
-use crate::limits::{FORM_FIELDS_MAX, FORM_FIELDS_MAX_BYTES};
+use crate::limits::{FORM_FIELDS_MAX, FORM_FIELDS_MAX_BYTES, FORM_START_MAX_BYTES};
 
 const FORM: &[u8] = b"multipart/form-data";
 const FILE: &str = "file";
@@ -35,11 +38,28 @@ const OF_SIGNATURE: [&str; 4] = [
     "x-amz-signature",
 ];
 
-/// Whether a request is a form.
-pub(crate) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
+/// Whether a request is a form: a POST of another kind says in its query what it is.
+pub(crate) fn is_form(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let start = content_type.and_then(|kind| kind.trim_ascii_start().get(..FORM.len()));
-    method == Method::POST && start.is_some_and(|start| start.eq_ignore_ascii_case(FORM))
+    method == Method::POST
+        && uri.query().is_none_or(str::is_empty)
+        && start.is_some_and(|start| start.eq_ignore_ascii_case(FORM))
+}
+
+/// The bytes of a form, which end with an error where too many come before its file: what stands
+/// outside of fields is held as well, and searched anew with each piece.
+fn bounded(
+    body: impl Stream<Item = Result<Bytes, s3s::StdError>> + Send + 'static,
+    is_file: Arc<AtomicBool>,
+) -> impl Stream<Item = Result<Bytes, s3s::StdError>> + Send + 'static {
+    let mut read_bytes = 0;
+    body.map(move |piece| {
+        if read_bytes > FORM_START_MAX_BYTES && !is_file.load(Ordering::Relaxed) {
+            return Err("too much comes before the file".into());
+        }
+        piece.inspect(|bytes| read_bytes += bytes.len())
+    })
 }
 
 /// What came before the file, and the file itself, of which nothing has been read.
@@ -70,11 +90,14 @@ impl Form {
         let most = FORM_FIELDS_MAX_BYTES as u64;
         let sizes = SizeLimit::new().per_field(most).for_field(FILE, u64::MAX);
         let constraints = Constraints::new().size_limit(sizes);
-        let mut form = Multipart::with_constraints(body.boxed(), boundary, constraints);
+        let is_file = Arc::new(AtomicBool::new(false));
+        let body = bounded(body, is_file.clone()).boxed();
+        let mut form = Multipart::with_constraints(body, boundary, constraints);
         let (mut fields, mut read_bytes) = (Fields::default(), 0);
         while let Some(field) = form.next_field().await.map_err(refused)? {
             let name = field.name().ok_or_else(malformed)?.to_ascii_lowercase();
             if name == FILE {
+                is_file.store(true, Ordering::Relaxed);
                 let file = field;
                 return Ok(Self { fields, file });
             }
@@ -158,7 +181,7 @@ impl Fields {
 
 fn refused(error: multer::Error) -> S3Error {
     match error {
-        multer::Error::FieldSizeExceeded { .. } => too_long(),
+        multer::Error::FieldSizeExceeded { .. } | multer::Error::StreamReadFailed(_) => too_long(),
         _ => malformed(),
     }
 }

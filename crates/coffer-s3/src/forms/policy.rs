@@ -79,8 +79,9 @@ impl Policy {
         let (mut named, mut range) = (Vec::new(), None);
         for condition in &self.conditions {
             let (name, operator, wanted) = match condition.read()? {
-                Read::Length(length) => {
-                    range = Some(length);
+                Read::Length((least, most)) => {
+                    let (before_least, before_most) = range.unwrap_or((0, u64::MAX));
+                    range = Some((least.max(before_least), most.min(before_most)));
                     continue;
                 }
                 Read::Field(name, operator, wanted) => (name, operator, wanted),
@@ -91,6 +92,9 @@ impl Policy {
                 return Err(denied(&format!("Policy Condition failed: {told}")));
             }
             named.push(name);
+        }
+        if !named.iter().any(|name| name == "bucket") {
+            return Err(denied("Policy has no condition for the bucket"));
         }
         let extra = fields.each().map(|(name, _)| name).find(|name| {
             let is_free = FREE.contains(name) || name.starts_with("x-ignore-");
@@ -207,8 +211,10 @@ mod tests {
     use super::*;
 
     fn checked(conditions: &str, fields: &[(&str, &str)]) -> Result<Option<LengthRange>, String> {
+        let comma = if conditions.is_empty() { "" } else { ", " };
+        let bucket = "{\"bucket\": \"mine\"}";
         let json = format!(
-            "{{\"expiration\": \"2030-01-01T00:00:00.000Z\", \"conditions\": [{conditions}]}}"
+            "{{\"expiration\": \"2030-01-01T00:00:00.000Z\", \"conditions\": [{bucket}{comma}{conditions}]}}"
         );
         let now = OffsetDateTime::from_unix_timestamp(1_800_000_000).unwrap();
         Policy::parse(&BASE64.encode(json))
@@ -314,7 +320,8 @@ mod tests {
 
     #[test]
     fn a_policy_ends() {
-        let json = b"{\"expiration\": \"2026-01-01T00:00:00Z\", \"conditions\": []}";
+        let json =
+            b"{\"expiration\": \"2026-01-01T00:00:00Z\", \"conditions\": [{\"bucket\": \"mine\"}]}";
         let policy = Policy::parse(&BASE64.encode(json)).unwrap();
         let at = |seconds| {
             let now = OffsetDateTime::from_unix_timestamp(seconds).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use coffer_vault::record::{ObjectName, Precondition};
+use coffer_vault::record::{ObjectName, Precondition, Tags};
 use coffer_vault::{BodyError, BucketName, Digests, Incoming, PutObject, Vault, VaultError};
 use futures::StreamExt;
 use http::header::{CONTENT_TYPE, ETAG, HOST, LOCATION};
@@ -71,11 +71,7 @@ async fn store(
     let put = PutObject {
         name,
         details: metadata::of_headers(&headers)?,
-        tags: fields
-            .get("tagging")
-            .map(tag_set)
-            .transpose()?
-            .unwrap_or_default(),
+        tags: tags_of(fields)?,
         precondition: Precondition::None,
         incoming: incoming(&headers, file, range, received.clone())?,
     };
@@ -135,8 +131,16 @@ fn outside((least, most): LengthRange, bytes: u64) -> Option<S3Error> {
     })
 }
 
+/// The tags of a form: XML in one field, or as a PUT has them in another.
+fn tags_of(fields: &Fields) -> S3Result<Tags> {
+    match fields.get("tagging") {
+        Some(xml) => tag_set(xml),
+        None => tags::from_header(fields.get("x-amz-tagging"), OBJECT_TAGS_MAX),
+    }
+}
+
 /// The tags of the field `tagging`, which is XML.
-fn tag_set(text: &str) -> S3Result<coffer_vault::record::Tags> {
+fn tag_set(text: &str) -> S3Result<Tags> {
     let malformed = || s3_error!(MalformedXML, "The field tagging is no XML of tags");
     let xml = canonical(text.as_bytes(), FORM_FIELDS_MAX_BYTES).map_err(|_| malformed())?;
     let mut reader = Deserializer::new(xml.as_ref());
@@ -189,8 +193,9 @@ fn redirected(page: &str, bucket: &str, name: &ObjectName, etag: &str) -> Option
     }
     let [key, etag] = [name.expose(), etag].map(percent::encode_all);
     let joint = if address.query().is_some() { '&' } else { '?' };
+    let (page, place) = page.split_at(page.find('#').unwrap_or(page.len()));
     Some(format!(
-        "{page}{joint}bucket={bucket}&key={key}&etag={etag}"
+        "{page}{joint}bucket={bucket}&key={key}&etag={etag}{place}"
     ))
 }
 

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use coffer_admin::Traffic;
+use coffer_vault::neighbourhood;
 use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -108,8 +109,10 @@ impl<S, R: Clone> RequestLimit<S, R> {
         let address = self
             .proxies
             .client_of_request(request.headers(), self.client);
+        // Without a claim, it is told apart by the address alone.
         let claimed = (self.claimed)(&self.inner, request);
-        let party = self.permits.party(address, claimed);
+        let claimed = claimed.unwrap_or_else(|| neighbourhood(address).to_string());
+        let party = self.permits.party(address, Some(claimed));
         self.permits.take(party, self.wait).await
     }
 }
