@@ -203,9 +203,11 @@ def test_a_level_moves_to_another_server_with_its_bucket(own_server, tmp_path):
     shutil.copytree(here.data / "buckets" / folder, there.data / "buckets" / folder)
     identity = tmp_path / "identity"
     identity.write_text(f"# a comment\n{IDENTITY}\n")
-    imported = ask(
-        there, "key", "import", tmp_path / "moving.age", "--identity", identity, "--as", "arrived"
-    )
+    command = ("key", "import", tmp_path / "moving.age", "--identity", identity, "--as", "arrived")
+    refused = coffer("--data", there.data, *command)
+    assert refused.returncode == 1 and b"--same-label" in refused.stderr, refused.stderr
+    assert [level["name"] for level in ask(there, "level", "list")] == ["default"]
+    imported = ask(there, *command, "--same-label")
     assert imported["level"] == "arrived"
     assert [(row["name"], row["state"]) for row in imported["buckets"]] == [
         ("of-moving", "adopted")

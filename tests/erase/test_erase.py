@@ -128,7 +128,7 @@ def test_an_erased_level_is_gone_with_its_names_and_others_stay(server, s3, tmp_
 @pytest.mark.parametrize("kind", ["level", "bucket"])
 def test_erasing_asks_for_the_name(server, s3, kind):
     name = f"asked-{kind}"
-    ask(server, kind, "create", name, *(["--rank", "0"] if kind == "level" else []))
+    ask(server, kind, "create", name, *(["--rank", "0", "--same-label"] if kind == "level" else []))
     for typed in (b"", b"yes\n", name.upper().encode() + b"\n"):
         done = coffer("--data", server.data, kind, "erase", name, input=typed)
         assert done.returncode == 2 and b"nothing was erased" in done.stderr

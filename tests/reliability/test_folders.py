@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import time
 
 import pytest
 
@@ -154,3 +155,25 @@ def test_a_copied_folder_serves_elsewhere(own_server):
     shutil.move(server.data, moved.data)
     with moved:
         assert s3_client(moved).list_buckets()["Buckets"][0]["Name"] == "mine"
+
+
+def test_a_server_ends_when_another_folder_takes_the_name_of_its_own(own_server):
+    """It would go on by path, in the folder of the server that is started there."""
+    old = own_server("old").start()
+    s3_client(old).create_bucket(Bucket="mine")
+    s3_client(old).put_object(Bucket="mine", Key="a", Body=b"kept")
+    kept = old.folder / "kept"
+    shutil.move(old.data, kept)
+    time.sleep(2)
+    assert old.process.poll() is None, "nothing else is there"
+    for name in ("new", "again"):
+        (old.folder / name).mkdir()
+    with Server(old.folder / "new", data=old.data) as new:
+        assert old.process.wait(5) == 1
+        assert "another one has its name" in old.log()
+        old.process = None
+        s3_client(new).create_bucket(Bucket="other")
+        assert s3_client(new).list_buckets()["Buckets"][0]["Name"] == "other"
+    with Server(old.folder / "again", data=kept) as again:
+        read = s3_client(again).get_object(Bucket="mine", Key="a")["Body"].read()
+        assert read == b"kept"

@@ -36,7 +36,9 @@ def test_exported_levels_come_back_in_a_new_folder(own_server, tmp_path):
         shutil.copytree(folder, new.data / "buckets" / folder.name)
     identity = tmp_path / "identity"
     identity.write_text(IDENTITY)
-    imported = ask(new, "key", "import", export, "--identity", identity, "--as", "recovered")
+    imported = ask(
+        new, "key", "import", export, "--identity", identity, "--as", "recovered", "--same-label"
+    )
     assert [(row["name"], row["state"]) for row in imported["buckets"]] == [("mine", "adopted")]
     s3 = s3_client(new)
     for name, size_bytes in NAMES.items():

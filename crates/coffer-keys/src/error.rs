@@ -354,6 +354,12 @@ pub enum KeysError {
     /// The export is for others, was changed, or is none.
     #[error("the export did not open")]
     ExportDidNotOpen,
+    /// Another level has the label of the one that is to be taken in.
+    #[error("level {level} has its label already, and the same subjects: is it --same-label?")]
+    SameLabel {
+        /// The other level.
+        level: String,
+    },
     /// The keystore has this level already, by id.
     #[error("level {level_id} is in this keystore already")]
     LevelPresent {

@@ -74,6 +74,7 @@ impl Keystore {
         export: &[u8],
         identity: &ExportIdentity,
         name: Option<&str>,
+        may_share_label: bool,
     ) -> Result<LevelEntry, KeysError> {
         let (exported_root, exported) = open(export, identity)?;
         let malformed = KeysError::Malformed { what: "export" };
@@ -87,6 +88,13 @@ impl Keystore {
         }
         self.change(|contents, root| {
             accept(contents, &level, &exported)?;
+            let mut levels = contents.levels.values();
+            let same = levels.find(|(other, _)| other.label == level.label);
+            if let Some((other, _)) = same.filter(|_| !may_share_label) {
+                return Err(KeysError::SameLabel {
+                    level: other.name.clone(),
+                });
+            }
             let wrapped = wrap_key(root.secret(), &level_context(&level), &key);
             contents.levels.insert(level.id, (level.clone(), wrapped));
             contents.buckets.extend(&exported.buckets);

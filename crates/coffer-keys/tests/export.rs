@@ -76,7 +76,7 @@ fn a_level_comes_back_on_another_keystore_with_all_of_its_keys() {
 
     let imported = to
         .keystore
-        .import_level(&export, &identity(), None)
+        .import_level(&export, &identity(), None, true)
         .unwrap();
     let expected = LevelEntry {
         imported: true,
@@ -113,7 +113,7 @@ fn an_export_brings_back_an_erased_level_and_its_receipt_said_so() {
     assert!(receipt.remaining.iter().any(says_so), "{receipt:?}");
     let back = scene
         .keystore
-        .import_level(&export, &identity(), Some("secret-again"))
+        .import_level(&export, &identity(), Some("secret-again"), true)
         .unwrap();
     assert_eq!((back.name.as_str(), back.id), ("secret-again", level.id));
     assert!(scene.keystore.bucket_key(BucketId([1; 16])).is_ok());
@@ -149,7 +149,7 @@ fn an_export_for_others_or_changed_opens_nothing() {
         .unwrap();
     let before = to.keystore.generation();
     let fails = |export: &[u8]| {
-        let error = to.keystore.import_level(export, &identity(), None);
+        let error = to.keystore.import_level(export, &identity(), None, true);
         assert!(matches!(error, Err(KeysError::ExportDidNotOpen)));
     };
     fails(&from.keystore.export_level(level.id, &[other]).unwrap());
@@ -171,7 +171,11 @@ fn an_import_takes_nobody_s_place() {
     let level = from.add_secret();
     let recipient = [identity().recipient()];
     let export = from.keystore.export_level(level.id, &recipient).unwrap();
-    let import = |scene: &Scene, name| scene.keystore.import_level(&export, &identity(), name);
+    let import = |scene: &Scene, name| {
+        scene
+            .keystore
+            .import_level(&export, &identity(), name, true)
+    };
     let present = import(&from, Some("other")).unwrap_err();
     assert!(matches!(present, KeysError::LevelPresent { .. }));
     let named = import(&to, Some("default")).unwrap_err();

@@ -167,8 +167,9 @@ impl S3Service {
             let rules = self.cors_rules(&bucket);
             answers::asked_ahead(&parts.headers, rules.as_ref()).map(Ok)
         } else if is_form(&parts.method, &parts.uri, &parts.headers) {
+            // Apart, so that no other request pays for what a form needs.
             let form = self.answer_form(&parts, body, waits, peer, &context);
-            form.await.map(Ok)
+            Box::pin(form).await.map(Ok)
         } else {
             self.answer(throttled, parts, body, waits, &context).await
         };

@@ -39,7 +39,7 @@ pub(crate) struct Folder {
     /// and has none.
     lock: Option<File>,
     /// The folder, locked likewise.
-    _locked: File,
+    locked: File,
 }
 
 impl Folder {
@@ -91,7 +91,7 @@ impl Folder {
             Ok(()) | Err(Errno::BADF | Errno::OPNOTSUPP | Errno::INVAL) => Ok(Self {
                 path: path.to_owned(),
                 lock,
-                _locked: folder,
+                locked: folder,
             }),
             Err(Errno::WOULDBLOCK) => Err(in_use()),
             Err(errno) => Err(failed("lock", path)(errno.into())),
@@ -100,6 +100,13 @@ impl Folder {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether another folder has its name now: what is opened by path lies there.
+    pub(crate) fn is_another(&self) -> bool {
+        let id = |folder: &std::fs::Metadata| (folder.dev(), folder.ino());
+        let (own, there) = (self.locked.metadata(), std::fs::metadata(&self.path));
+        matches!((own, there), (Ok(own), Ok(there)) if id(&own) != id(&there))
     }
 
     /// Whether it was copied while a server ran on it, as far as that shows: `lock` says in which

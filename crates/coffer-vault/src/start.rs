@@ -135,7 +135,8 @@ fn put_in_order(
     }
     let is_copy = copy.is_some();
     found.extend(copy);
-    if !system.has_subjects() {
+    // Where the last subject was deleted, it stays deleted: the local socket makes others.
+    if !system.has_subjects() && system.commit_count()? == 0 {
         make_first_subject(folder, keystore, system)?;
     }
     let known = freshness.known_record(system)?;

@@ -298,3 +298,6 @@ impl Limits {
 
 /// How often a verification without a server tells how far it is.
 pub const OFFLINE_PROGRESS: Duration = Duration::from_millis(200);
+
+/// How often it is looked whether the data folder is still there under its name.
+pub const FOLDER_LOOK: Duration = Duration::from_secs(1);

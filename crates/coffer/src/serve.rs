@@ -32,6 +32,8 @@ pub mod administration;
 
 pub mod clock_watch;
 
+pub mod folder_watch;
+
 pub mod served_certificate;
 
 pub mod request_body;
@@ -157,8 +159,7 @@ impl Server {
                 sign_in_failures: Some(config.limits.sign_in_failures),
             },
         );
-        let counters = service.clone();
-        let data = config.data.clone();
+        let (counters, data) = (service.clone(), config.data.clone());
         let count = move || requests(&counters);
         let admin = Admin::new(vault.clone(), data, status.clone(), traffic.clone(), count)
             .with_sign_in_throttle(SignInFailures::new(config.limits.sign_in_failures));
@@ -194,6 +195,7 @@ impl Server {
             tokio::spawn(admin_tls.serve(admin_listener, admin_service)),
             tokio::spawn(socket.serve(move |peer| routes.for_peer(peer))),
             tokio::spawn(certificate.clone().watch()),
+            tokio::spawn(folder_watch::watch(vault.clone())),
         ];
         let s3 = tokio::spawn(s3_tls.serve(s3_listener, s3_service));
         Ok(Self {

@@ -30,6 +30,9 @@ pub struct ImportRequest {
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, pattern = "^[a-z0-9-]{1,63}$")]
     pub name: Option<String>,
+    /// Another level may have its label: then the same subjects use both.
+    #[serde(default)]
+    pub same_label: bool,
 }
 
 /// A level that was taken in.
@@ -116,7 +119,7 @@ async fn import_level(
     let export = request.export.into_bytes();
     let imported = admin
         .vault
-        .import_level(&actor, export, identity, request.name)
+        .import_level(&actor, export, identity, request.name, request.same_label)
         .await?;
     let buckets = imported.buckets.into_iter();
     let import = Import {

@@ -259,6 +259,7 @@ fn of_keys(error: &KeysError) -> (StatusCode, &'static str) {
         KeysError::ExportDidNotOpen | KeysError::Malformed { what: "export" } => {
             (S::BAD_REQUEST, "export_does_not_open")
         }
+        KeysError::SameLabel { .. } => (S::CONFLICT, "same_label"),
         KeysError::LevelPresent { .. } | KeysError::BucketExists { .. } => {
             (S::CONFLICT, "level_exists")
         }

@@ -168,6 +168,15 @@ fn checked(rule: CORSRule) -> S3Result<Rule> {
             "The ID of a CORS rule has at most {CORS_ID_MAX_CHARS} characters"
         ));
     }
+    check_names(&rule)?;
+    if rule.max_age_seconds.is_some_and(|seconds| seconds < 0) {
+        return Err(s3_error!(InvalidRequest, "MaxAgeSeconds is not below 0"));
+    }
+    Ok(rule)
+}
+
+/// What may stand in a rule.
+fn check_names(rule: &Rule) -> S3Result {
     if let Some(method) = rule.methods.iter().find(|method| !is_method(method)) {
         return Err(s3_error!(
             InvalidRequest,
@@ -210,10 +219,7 @@ fn checked(rule: CORSRule) -> S3Result<Rule> {
             "The ID of a CORS rule has no control characters"
         ));
     }
-    if rule.max_age_seconds.is_some_and(|seconds| seconds < 0) {
-        return Err(s3_error!(InvalidRequest, "MaxAgeSeconds is not below 0"));
-    }
-    Ok(rule)
+    Ok(())
 }
 
 fn is_method(text: &str) -> bool {

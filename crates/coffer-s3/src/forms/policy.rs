@@ -214,7 +214,8 @@ mod tests {
         let comma = if conditions.is_empty() { "" } else { ", " };
         let bucket = "{\"bucket\": \"mine\"}";
         let json = format!(
-            "{{\"expiration\": \"2030-01-01T00:00:00.000Z\", \"conditions\": [{bucket}{comma}{conditions}]}}"
+            "{{\"expiration\": \"2030-01-01T00:00:00.000Z\", \
+             \"conditions\": [{bucket}{comma}{conditions}]}}"
         );
         let now = OffsetDateTime::from_unix_timestamp(1_800_000_000).unwrap();
         Policy::parse(&BASE64.encode(json))

@@ -77,6 +77,7 @@ impl Vault {
         export: Vec<u8>,
         identity: ExportIdentity,
         name: Option<String>,
+        may_share_label: bool,
     ) -> Result<Imported> {
         let as_name = name.clone().unwrap_or_else(|| "its own".to_owned());
         let facts = Facts::from([("as", as_name)]);
@@ -85,7 +86,7 @@ impl Vault {
             let inner = this.inner.clone();
             let level = blocking(move || {
                 let keystore = &inner.keystore;
-                Ok(keystore.import_level(&export, &identity, name.as_deref())?)
+                Ok(keystore.import_level(&export, &identity, name.as_deref(), may_share_label)?)
             })
             .await?;
             let buckets = this.adopt_all(&level).await;

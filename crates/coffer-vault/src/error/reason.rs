@@ -26,6 +26,7 @@ impl VaultError {
             Self::BucketAlreadyOwnedByYou
             | Self::BucketAlreadyExists
             | Self::SubjectExists
+            | Self::Keys(KeysError::SameLabel { .. })
             | Self::Administration(AdministrationError::SameLabel { .. })
             | Self::Keys(KeysError::LevelExists { .. }) => "exists",
             Self::BucketInDoubt => "in doubt",

@@ -150,6 +150,12 @@ impl Vault {
         self.inner.first_start
     }
 
+    /// Whether another folder has the data folder's name now. Whatever is opened from then on is
+    /// that one's: the process is to end at once.
+    pub fn folder_is_another(&self) -> bool {
+        self.inner.folder.is_another()
+    }
+
     /// Where the root key is.
     pub fn root_source(&self) -> Option<SourceSpec> {
         self.inner.keys.source()

@@ -102,7 +102,7 @@ async fn a_level_is_brought_to_another_server_with_its_buckets() {
     let rename = Some("arrived".to_owned());
     let import = door
         .vault
-        .import_level(&LOCAL, export.clone(), identity(), rename);
+        .import_level(&LOCAL, export.clone(), identity(), rename, true);
     let imported = import.await.unwrap();
     assert_eq!(
         (imported.level.name.as_str(), imported.level.imported),
@@ -135,7 +135,7 @@ async fn a_level_is_brought_to_another_server_with_its_buckets() {
     assert!(matches!(twice, Err(VaultError::NoSuchBucket)));
     let again = door
         .vault
-        .import_level(&LOCAL, export, identity(), None)
+        .import_level(&LOCAL, export, identity(), None, true)
         .await;
     assert!(again.is_err(), "it is here already");
     door.vault.close().await;
@@ -156,7 +156,9 @@ async fn folders_may_come_after_the_keys_and_a_restart_adopts_them() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let export = exported(from.path()).await;
     let door = door::door(to.path()).await;
-    let import = door.vault.import_level(&LOCAL, export, identity(), None);
+    let import = door
+        .vault
+        .import_level(&LOCAL, export, identity(), None, true);
     let imported = import.await.unwrap();
     assert!(
         imported

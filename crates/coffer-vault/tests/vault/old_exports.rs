@@ -49,7 +49,7 @@ async fn opened(folders: &Path, export: &[u8], data: &Path) -> (Door, Imported) 
     copy(&folders.join("buckets"), &data.join("buckets"));
     let import = door
         .vault
-        .import_level(&LOCAL, export.to_vec(), identity(), None);
+        .import_level(&LOCAL, export.to_vec(), identity(), None, true);
     let imported = import.await.unwrap();
     (door, imported)
 }

@@ -53,6 +53,9 @@ pub enum KeyCommand {
         /// Another name for the level
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
+        /// Mean it where another level has its label: the same subjects use both then
+        #[arg(long)]
+        same_label: bool,
     },
     /// Adopt a bucket of an imported level whose folder has been copied since
     #[command(after_help = EXAMPLES)]
@@ -81,8 +84,10 @@ pub async fn key(server: &AdminClient, args: &KeyArgs) -> Result<ExitCode, Error
             file,
             identity,
             name,
+            same_label,
         } => {
             let request = ImportRequest {
+                same_label: *same_label,
                 export: read(file)?,
                 identity: Secret(identity_line(identity)?),
                 name: name.clone(),

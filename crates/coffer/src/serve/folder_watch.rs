@@ -1,0 +1,24 @@
+//! Ending at once when another folder takes the data folder's name.
+//!
+//! The lock is the folder's, and moves with it. A server whose folder was moved away would go on by
+//! path, and so write into the folder that is there now, perhaps beside a server of its own.
+
+use std::io::Write;
+
+use coffer_vault::Vault;
+
+use crate::limits::FOLDER_LOOK;
+
+/// Looks again and again. Ends the process without closing anything: that would be done by path.
+pub async fn watch(vault: Vault) {
+    loop {
+        tokio::time::sleep(FOLDER_LOOK).await;
+        if vault.folder_is_another() {
+            let told = "error: the data folder was moved away, and another one has its name: this \
+                        server ends at once. What was acknowledged is in the folder that was moved";
+            // Not by the log's queue, which would be lost.
+            let _ = writeln!(std::io::stderr(), "{told}");
+            std::process::exit(1);
+        }
+    }
+}
