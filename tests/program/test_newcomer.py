@@ -107,6 +107,18 @@ def test_errors_name_what_they_are_about(server):
         assert told in refused(server, *words), words
 
 
+def test_what_is_typed_wrong_is_told_as_json_to_programs():
+    for words, part in (
+        (("subject", "create", "--json"), "NAME"),
+        (("bucket", "list", "--json", "--jason"), "--jason"),
+        (("level", "create", "a", "--rank", "high", "--json"), "high"),
+    ):
+        done = coffer(*words)
+        told = json.loads(done.stderr)["error"]
+        assert (done.returncode, told["code"], done.stdout) == (2, "invalid_argument", b"")
+        assert part in told["message"] and "\n" not in told["message"], told
+
+
 def test_errors_are_json_for_who_asks_for_json(server):
     done = coffer("--data", server.data, "level", "show", "lost", "--json")
     told = json.loads(done.stderr)["error"]

@@ -101,6 +101,10 @@ fn typed() -> Result<(Cli, Errors), ExitCode> {
         Cli::from_arg_matches(&matches).map(|cli| (cli, errors))
     });
     parsed.map_err(|told| {
+        if told.use_stderr() && std::env::args_os().any(|word| word == "--json") {
+            Errors::Json.write("invalid_argument", &sentence(&told.to_string()));
+            return ExitCode::from(2);
+        }
         // Help that can't be written is no success.
         let written = told.print().and_then(|()| std::io::stdout().flush());
         match (written, told.exit_code()) {
@@ -108,6 +112,13 @@ fn typed() -> Result<(Cli, Errors), ExitCode> {
             (_, code) => u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from),
         }
     })
+}
+
+/// What is wrong with the arguments, without the help that follows it, on one line.
+fn sentence(told: &str) -> String {
+    let wrong = told.split("\n\nUsage:").next().unwrap_or(told);
+    let wrong = wrong.strip_prefix("error: ").unwrap_or(wrong);
+    wrong.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// How errors are told: a line, or an object on a line for who asked for JSON.
@@ -135,13 +146,15 @@ impl Errors {
         Self::Text
     }
 
-    /// Where it can't be written, the exit code tells.
     fn tell(self, error: &Error) {
-        let message = error.to_string();
+        self.write(error.code(), &error.to_string());
+    }
+
+    /// Where it can't be written, the exit code tells.
+    fn write(self, code: &str, message: &str) {
         let line = match self {
             Self::Text => format!("error: {message}"),
             Self::Json => {
-                let code = error.code();
                 let error = serde_json::json!({ "code": code, "message": message });
                 serde_json::json!({ "error": error }).to_string()
             }
