@@ -161,9 +161,10 @@ pub fn try_write(path: &Path) -> io::Result<()> {
     let file = match options.custom_flags(nameless).open(path) {
         Err(error) if is_unknown(&error) => {
             let is_read_only = statvfs(path)?.f_flag.contains(StatVfsMountFlags::RDONLY);
-            return match is_read_only {
-                true => Err(Errno::ROFS.into()),
-                false => Ok(()),
+            return if is_read_only {
+                Err(Errno::ROFS.into())
+            } else {
+                Ok(())
             };
         }
         opened => opened?,

@@ -191,9 +191,10 @@ fn a_move_that_was_interrupted_is_completed_or_undone() {
         assert!(keys.record().unwrap().needs_passphrase());
         opens(path, &passphrase("one"), &key);
         let record = keys.record().unwrap();
-        let (kept, gone, spec) = match is_moved {
-            true => ("root.passphrase", "root.key", SourceSpec::Passphrase),
-            false => ("root.key", "root.passphrase", SourceSpec::File(None)),
+        let (kept, gone, spec) = if is_moved {
+            ("root.passphrase", "root.key", SourceSpec::Passphrase)
+        } else {
+            ("root.key", "root.passphrase", SourceSpec::File(None))
         };
         assert_eq!((record.current(), record.next()), (&spec, None));
         assert!(path.join(kept).exists() && !path.join(gone).exists());

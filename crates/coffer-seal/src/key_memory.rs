@@ -146,9 +146,10 @@ impl Arena {
             )
         };
         let state = &mut self.state;
-        *match is_locked {
-            true => &mut state.locked_bytes,
-            false => &mut state.unlocked_bytes,
+        *if is_locked {
+            &mut state.locked_bytes
+        } else {
+            &mut state.unlocked_bytes
         } += region_bytes;
         state.dumped_bytes += if is_left_out { 0 } else { region_bytes };
         let first = NonNull::new(region.cast::<KeyBytes>())

@@ -144,9 +144,10 @@ fn check_full(plaintext_bytes: usize) -> Result<(), SealError> {
 }
 
 fn check_last(plaintext_bytes: usize) -> Result<(), SealError> {
-    match plaintext_bytes < CHUNK_BYTES {
-        true => Ok(()),
-        false => Err(SealError::ChunkLength { plaintext_bytes }),
+    if plaintext_bytes < CHUNK_BYTES {
+        Ok(())
+    } else {
+        Err(SealError::ChunkLength { plaintext_bytes })
     }
 }
 

@@ -65,9 +65,12 @@ impl Inner {
         let is_copied_live = folder.was_copied_live() && !options.accept_rollback;
         let path = folder.path().to_owned();
         let opened = Self::open_folder(folder, copy, options);
-        opened.map_err(|error| match is_copied_live {
-            true => live_copy_told(error, &path),
-            false => error,
+        opened.map_err(|error| {
+            if is_copied_live {
+                live_copy_told(error, &path)
+            } else {
+                error
+            }
         })
     }
 
@@ -199,9 +202,10 @@ fn open_system(folder: &Folder, keystore: &Keystore) -> Result<System> {
 
 fn system_damaged(folder: &Folder, places: Vec<String>) -> VaultError {
     let path = folder.system_db().display().to_string();
-    let places = match places.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", places.join("; ")),
+    let places = if places.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", places.join("; "))
     };
     VaultError::SystemDamaged { path, places }
 }

@@ -243,9 +243,10 @@ async fn compare_commitments(
         }
         Err(error) => {
             let what = format!("commitments: the keystore was not opened: {error}");
-            match is_asked_for {
-                true => proof.fail(what),
-                false => proof.leave_out(what),
+            if is_asked_for {
+                proof.fail(what)
+            } else {
+                proof.leave_out(what)
             }
             return;
         }

@@ -177,11 +177,10 @@ impl Server {
         let proxies = s3_tls.proxies.clone();
         let s3_service = move |client: IpAddr, _: &Activity| {
             let told_by = proxies.clone();
-            let service = match proxies.forwards(client) {
-                true => {
-                    service.for_proxy(move |headers| told_by.client_of_request(headers, client))
-                }
-                false => service.for_peer(client),
+            let service = if proxies.forwards(client) {
+                service.for_proxy(move |headers| told_by.client_of_request(headers, client))
+            } else {
+                service.for_peer(client)
             };
             request_limit.before(service, client, proxies.clone())
         };

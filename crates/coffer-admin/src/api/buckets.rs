@@ -112,12 +112,13 @@ pub(crate) fn bucket_name(name: &str) -> Result<BucketName, Refusal> {
 /// The name of a bucket to be made: one that S3 clients could have made, too.
 fn new_bucket_name(name: &str) -> Result<BucketName, Refusal> {
     let name = bucket_name(name)?;
-    match name.could_be_made_over_s3() {
-        true => Ok(name),
-        false => Err(Refusal::invalid(format!(
+    if name.could_be_made_over_s3() {
+        Ok(name)
+    } else {
+        Err(Refusal::invalid(format!(
             "S3 clients make and reach no bucket called {name}: its name is to have 3 to 63 \
              characters and not to begin with xn--"
-        ))),
+        )))
     }
 }
 

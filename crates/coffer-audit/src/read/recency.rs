@@ -43,14 +43,13 @@ pub fn recency(folder: &Path, key: &AuditKey, known: &Recorded) -> Result<Recenc
     if last.sequence < known.sequence {
         return Ok(Recency::Older(last.sequence));
     }
-    let found = match last.sequence == known.sequence {
-        true => Some(last.hash),
-        false => {
-            let mut reader = Reader::open(folder, key.clone(), known.sequence);
-            let record = reader.next().ok().flatten();
-            let record = record.filter(|record| record.sequence == known.sequence);
-            record.map(|record| record.hash)
-        }
+    let found = if last.sequence == known.sequence {
+        Some(last.hash)
+    } else {
+        let mut reader = Reader::open(folder, key.clone(), known.sequence);
+        let record = reader.next().ok().flatten();
+        let record = record.filter(|record| record.sequence == known.sequence);
+        record.map(|record| record.hash)
     };
     Ok(match found {
         Some(hash) if hash != known.hash => Recency::Other,

@@ -156,9 +156,10 @@ impl Verifying<'_> {
         if let (false, Some(wanted)) = (self.has_wanted, self.wanted) {
             let sequence = Some(wanted.sequence);
             let through = self.report.pruned_through;
-            let wrong = match wanted.sequence <= through {
-                true => Wrong::Pruned { through },
-                false => Wrong::NotInLog,
+            let wrong = if wanted.sequence <= through {
+                Wrong::Pruned { through }
+            } else {
+                Wrong::NotInLog
             };
             self.report.add(last_number, sequence, wrong);
         }
@@ -193,14 +194,13 @@ impl Verifying<'_> {
                 || signed.segment > self.base.segment
                     && signed.before.sequence > self.base.before.sequence
         });
-        match is_signed {
-            true => self.report.pruned_through = self.base.before.sequence,
-            false => {
-                let mut findings = std::mem::take(&mut self.report.findings);
-                self.report.add(1, None, Wrong::SegmentMissing);
-                self.report.findings.append(&mut findings);
-                self.report.findings.truncate(FINDINGS_MAX);
-            }
+        if is_signed {
+            self.report.pruned_through = self.base.before.sequence
+        } else {
+            let mut findings = std::mem::take(&mut self.report.findings);
+            self.report.add(1, None, Wrong::SegmentMissing);
+            self.report.findings.append(&mut findings);
+            self.report.findings.truncate(FINDINGS_MAX);
         }
     }
 

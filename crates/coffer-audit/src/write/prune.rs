@@ -54,12 +54,13 @@ pub(crate) fn find_old(
     let mut cut = known.cut;
     let mut reader = Reader::new(disk(), key.clone(), at.sequence + 1, Some(end.clone()));
     while let Some(record) = reader.next()? {
-        let follows = match record.segment == segment {
-            true => true,
-            false => match read_header(&*disk(), record.segment)? {
+        let follows = if record.segment == segment {
+            true
+        } else {
+            match read_header(&*disk(), record.segment)? {
                 Header::Whole(header) => header.before == at,
                 _ => false,
-            },
+            }
         };
         if !follows || record.sequence != at.sequence + 1 {
             return Err(AuditError::Unreadable {

@@ -195,10 +195,7 @@ impl Writer {
         if !is_signed {
             self.unsigned_count = self.options.checkpoint_every;
         }
-        let written = match is_signed {
-            true => Ok(()),
-            false => self.sign(),
-        };
+        let written = if is_signed { Ok(()) } else { self.sign() };
         if let Err(error) = written.and_then(|()| self.write(&[]).map(drop)) {
             tracing::warn!(%error, "the audit log can't be written yet");
         }

@@ -140,9 +140,10 @@ impl State {
         if self.faults.contains(&Fault::Refusal { at }) {
             return Ok(Fate::Refused);
         }
-        match self.faults.contains(&Fault::Lie { at }) {
-            true => Ok(Fate::LiedAbout),
-            false => Ok(Fate::Done),
+        if self.faults.contains(&Fault::Lie { at }) {
+            Ok(Fate::LiedAbout)
+        } else {
+            Ok(Fate::Done)
         }
     }
 

@@ -95,11 +95,12 @@ pub(crate) fn check_new_level_name(name: &str) -> Result<(), KeysError> {
     if !is_level_name(name) {
         return Err(KeysError::LevelName);
     }
-    match is_region(name) {
-        true => Err(KeysError::LevelNameIsRegion {
+    if is_region(name) {
+        Err(KeysError::LevelNameIsRegion {
             name: name.to_owned(),
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

@@ -72,23 +72,26 @@ impl RootSource for FileRoot {
 
     fn keep_only(&self, kept: Option<&RootKey>) -> Result<(), KeysError> {
         self.on_file()?.keep_only(kept)?;
-        match kept.is_none() && self.is_elsewhere {
-            true => generation_file::remove(&self.path),
-            false => Ok(()),
+        if kept.is_none() && self.is_elsewhere {
+            generation_file::remove(&self.path)
+        } else {
+            Ok(())
         }
     }
 
     fn keeping(&self) -> Keeping {
-        match self.is_elsewhere {
-            true => Keeping::OnMedium,
-            false => Keeping::Nowhere,
+        if self.is_elsewhere {
+            Keeping::OnMedium
+        } else {
+            Keeping::Nowhere
         }
     }
 
     fn outside(&self, keystore_id: KeystoreId) -> Result<Outside, KeysError> {
-        match self.is_elsewhere {
-            true => generation_file::read(&self.path, keystore_id),
-            false => Ok(Outside::Nowhere),
+        if self.is_elsewhere {
+            generation_file::read(&self.path, keystore_id)
+        } else {
+            Ok(Outside::Nowhere)
         }
     }
 
@@ -97,9 +100,10 @@ impl RootSource for FileRoot {
         keystore_id: KeystoreId,
         generation: HeldGeneration,
     ) -> Result<(), KeysError> {
-        match self.is_elsewhere {
-            true => generation_file::write(&self.path, keystore_id, generation),
-            false => Ok(()),
+        if self.is_elsewhere {
+            generation_file::write(&self.path, keystore_id, generation)
+        } else {
+            Ok(())
         }
     }
 

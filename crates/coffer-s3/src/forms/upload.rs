@@ -159,9 +159,10 @@ fn answer(
     let host = target.headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = host.unwrap_or("localhost");
     let key = percent::encode(name.expose());
-    let location = match target.is_in_host {
-        true => format!("https://{host}/{key}"),
-        false => format!("https://{host}/{}/{key}", target.bucket),
+    let location = if target.is_in_host {
+        format!("https://{host}/{key}")
+    } else {
+        format!("https://{host}/{}/{key}", target.bucket)
     };
     let wanted = fields
         .get("success_action_redirect")

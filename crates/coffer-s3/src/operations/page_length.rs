@@ -30,9 +30,10 @@ impl Length {
                 (Some(name), Some(prefix)) => name < prefix,
                 (name, _) => name.is_some(),
             };
-            let next = match is_name {
-                true => names.next(),
-                false => prefixes.next(),
+            let next = if is_name {
+                names.next()
+            } else {
+                prefixes.next()
             };
             let Some(text) = next else { return length };
             let bytes = length.bytes + PAGE_ROW_BYTES + written_bytes(text);
@@ -40,9 +41,10 @@ impl Length {
                 return length;
             }
             length.bytes = bytes;
-            match is_name {
-                true => length.rows += 1,
-                false => length.prefixes += 1,
+            if is_name {
+                length.rows += 1
+            } else {
+                length.prefixes += 1
             }
         }
     }
@@ -55,9 +57,10 @@ impl Length {
         prefixes: &'a [String],
     ) -> Self {
         let length = Self::within(PAGE_MAX_BYTES, names.clone(), prefixes);
-        match answer.has_plenty_for(length.bytes) && answer.set(length.bytes).is_ok() {
-            true => length,
-            false => Self::within(SHORT_PAGE_BYTES, names, prefixes),
+        if answer.has_plenty_for(length.bytes) && answer.set(length.bytes).is_ok() {
+            length
+        } else {
+            Self::within(SHORT_PAGE_BYTES, names, prefixes)
         }
     }
 }
@@ -95,9 +98,10 @@ pub(crate) fn cut_uploads(page: &mut UploadsPage, answer: &Reservation) {
 /// How many of so many parts there is room for.
 pub(crate) fn parts(count: usize, answer: &Reservation) -> usize {
     let bytes = count * PAGE_ROW_BYTES;
-    match answer.has_plenty_for(bytes) && answer.set(bytes).is_ok() {
-        true => count,
-        false => count.min(SHORT_PAGE_BYTES / PAGE_ROW_BYTES),
+    if answer.has_plenty_for(bytes) && answer.set(bytes).is_ok() {
+        count
+    } else {
+        count.min(SHORT_PAGE_BYTES / PAGE_ROW_BYTES)
     }
 }
 

@@ -232,9 +232,12 @@ impl Ask<'_> {
     }
 
     fn request(&self) -> http::request::Builder {
-        let pair = |(name, value): &(String, String)| match value.is_empty() {
-            true => encode(name, false),
-            false => format!("{}={}", encode(name, false), encode(value, false)),
+        let pair = |(name, value): &(String, String)| {
+            if value.is_empty() {
+                encode(name, false)
+            } else {
+                format!("{}={}", encode(name, false), encode(value, false))
+            }
         };
         let query = self.query.iter().map(pair).collect::<Vec<_>>().join("&");
         let uri = format!("{}?{query}", encode(&self.path, true));

@@ -122,20 +122,19 @@ impl Catalog {
         let readers = Readers::new(connections.clone());
         let has_log = has_log(connections.path());
         let mut is_in_doubt = is_in_doubt(dir);
-        let writer = match writable {
-            true => {
-                let newest = Newest::open(dir);
-                let count = commit_count(&connection)?;
-                connections.committed(count);
-                is_in_doubt |= is_behind(dir, count, &newest);
-                Some(Writer::new(
-                    connections.clone(),
-                    readers.clone(),
-                    connection,
-                    newest,
-                )?)
-            }
-            false => None,
+        let writer = if writable {
+            let newest = Newest::open(dir);
+            let count = commit_count(&connection)?;
+            connections.committed(count);
+            is_in_doubt |= is_behind(dir, count, &newest);
+            Some(Writer::new(
+                connections.clone(),
+                readers.clone(),
+                connection,
+                newest,
+            )?)
+        } else {
+            None
         };
         if let Some(writer) = writer.as_ref().filter(|_| has_log) {
             writer.tidy_soon();

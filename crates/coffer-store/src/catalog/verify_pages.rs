@@ -54,9 +54,10 @@ impl Catalog {
             let again = self.past(unsealed_pages).await?;
             suspects.retain(|page| again.binary_search(page).is_ok());
         }
-        match suspects.is_empty() {
-            true => Ok(()),
-            false => Err(StoreError::damaged_catalog().of_bucket(self.bucket())),
+        if suspects.is_empty() {
+            Ok(())
+        } else {
+            Err(StoreError::damaged_catalog().of_bucket(self.bucket()))
         }
     }
 }

@@ -85,9 +85,10 @@ impl Connections {
 
     /// A connection for reading only.
     pub(crate) fn open_read_only(&self) -> Result<Connection> {
-        match self.is_still {
-            true => self.database.open_read_only(&self.path, &self.key()?),
-            false => self.database.open_beside(&self.path, &self.key()?),
+        if self.is_still {
+            self.database.open_read_only(&self.path, &self.key()?)
+        } else {
+            self.database.open_beside(&self.path, &self.key()?)
         }
     }
 
@@ -171,9 +172,10 @@ impl Connections {
     /// # Errors
     /// [`StoreError::Replaced`] once that was noticed.
     pub(crate) fn refuse_replaced(&self) -> Result<()> {
-        match self.is_replaced.load(Ordering::Acquire) {
-            true => Err(StoreError::Replaced),
-            false => Ok(()),
+        if self.is_replaced.load(Ordering::Acquire) {
+            Err(StoreError::Replaced)
+        } else {
+            Ok(())
         }
     }
 

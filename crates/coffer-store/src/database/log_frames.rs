@@ -72,9 +72,10 @@ struct Look {
 impl Look {
     fn new(header: &[u8; HEADER_BYTES]) -> Self {
         let magic = word(header, 0);
-        let is_big_endian = match magic & !1 == MAGIC {
-            true => magic & 1 == 1,
-            false => cfg!(target_endian = "big"),
+        let is_big_endian = if magic & !1 == MAGIC {
+            magic & 1 == 1
+        } else {
+            cfg!(target_endian = "big")
         };
         let formed = sum([0; 2], &header[..24], is_big_endian);
         let stored = [word(header, 24), word(header, 28)];
@@ -188,9 +189,10 @@ fn sum(from: Sum, bytes: &[u8], is_big_endian: bool) -> Sum {
     pairs.iter().fold(from, |[first, second], pair| {
         let word = |at: usize| {
             let word = [pair[at], pair[at + 1], pair[at + 2], pair[at + 3]];
-            match is_big_endian {
-                true => u32::from_be_bytes(word),
-                false => u32::from_le_bytes(word),
+            if is_big_endian {
+                u32::from_be_bytes(word)
+            } else {
+                u32::from_le_bytes(word)
             }
         };
         let first = first.wrapping_add(word(0)).wrapping_add(second);

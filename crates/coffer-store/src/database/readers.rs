@@ -182,9 +182,10 @@ impl<'a> LongRead<'a> {
         shared.long_reads.lock().push(handle.clone());
         let begun = Self { shared, handle };
         // After it can be cut off: who closes meanwhile has met it, or is seen here.
-        match shared.connections.is_closed() {
-            true => Err(StoreError::Closed),
-            false => Ok(begun),
+        if shared.connections.is_closed() {
+            Err(StoreError::Closed)
+        } else {
+            Ok(begun)
         }
     }
 }

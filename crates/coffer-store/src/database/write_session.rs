@@ -124,13 +124,19 @@ impl Session {
         let before = LOG_PAGES.take();
         let (changes, opened) = (self.total_changes(), cipher::pages_opened(self));
         let done = self.step("BEGIN IMMEDIATE").and_then(|()| work());
-        let done = done.and_then(|()| match self.total_changes() == changes {
-            true => Ok(()),
-            false => self.write_counts(),
+        let done = done.and_then(|()| {
+            if self.total_changes() == changes {
+                Ok(())
+            } else {
+                self.write_counts()
+            }
         });
-        let done = done.and_then(|()| match cipher::pages_opened(self) == opened {
-            true => Ok(()),
-            false => Database::assure(self),
+        let done = done.and_then(|()| {
+            if cipher::pages_opened(self) == opened {
+                Ok(())
+            } else {
+                Database::assure(self)
+            }
         });
         let done = done.and_then(|()| self.commit());
         let has_counted = done.is_ok() && self.total_changes() != changes;
@@ -177,9 +183,10 @@ impl Session {
                 )
                 .and_then(|mut statement| Ok(statement.execute([objects, bytes])? == 3)),
         };
-        match done.map_err(|error| self.of_system(error.into()))? {
-            true => Ok(()),
-            false => Err(StoreError::damaged_catalog()),
+        if done.map_err(|error| self.of_system(error.into()))? {
+            Ok(())
+        } else {
+            Err(StoreError::damaged_catalog())
         }
     }
 

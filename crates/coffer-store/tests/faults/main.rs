@@ -128,9 +128,10 @@ impl Bucket {
 /// In memory where that can be had: the disk's failures are played.
 fn folder() -> TempDir {
     let shm = Path::new("/dev/shm");
-    match shm.is_dir() {
-        true => tempfile::tempdir_in(shm).unwrap(),
-        false => tempfile::tempdir().unwrap(),
+    if shm.is_dir() {
+        tempfile::tempdir_in(shm).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
     }
 }
 

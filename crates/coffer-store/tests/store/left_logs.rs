@@ -85,9 +85,10 @@ async fn look(dir: &Path, key: &SecretKey) -> Option<(usize, bool)> {
     }
     let is_in_doubt = catalog.is_in_doubt();
     let missing = (OBJECTS - there) as u64;
-    match is_in_doubt {
-        true => assert_eq!((swept.files, swept.kept_files), (0, missing)),
-        false => assert_eq!((swept.files, swept.kept_files), (missing, 0)),
+    if is_in_doubt {
+        assert_eq!((swept.files, swept.kept_files), (0, missing))
+    } else {
+        assert_eq!((swept.files, swept.kept_files), (missing, 0))
     }
     catalog.check_structure().await.unwrap();
     catalog.close().await;

@@ -198,11 +198,12 @@ impl Vault {
 }
 
 fn check_count(recipients: &[ExportRecipient]) -> Result<()> {
-    match (1..=EXPORT_RECIPIENTS_MAX).contains(&recipients.len()) {
-        true => Ok(()),
-        false => Err(VaultError::Invalid {
+    if (1..=EXPORT_RECIPIENTS_MAX).contains(&recipients.len()) {
+        Ok(())
+    } else {
+        Err(VaultError::Invalid {
             what: "an export is for 1 to 20 recipients",
-        }),
+        })
     }
 }
 

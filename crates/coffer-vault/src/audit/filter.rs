@@ -39,12 +39,13 @@ pub struct AuditFilter {
 /// Says which acts there are where a filter names none of them: neither an act nor all of a kind.
 pub fn check_act(act: &str) -> std::result::Result<(), String> {
     let names = [ACT_NAMES, &OWN_ACTS].concat();
-    match names.iter().any(|name| is_act(name, act)) {
-        true => Ok(()),
-        false => Err(format!(
+    if names.iter().any(|name| is_act(name, act)) {
+        Ok(())
+    } else {
+        Err(format!(
             "there is no act {act:?}; the acts are {}",
             names.join(", ")
-        )),
+        ))
     }
 }
 

@@ -80,9 +80,10 @@ impl Destination {
         if !copy.exists() && previous.exists() {
             fs::rename(&previous, &copy).map_err(failed("rename", &previous))?;
         }
-        let before = match copy.exists() {
-            true => Some(Folder::open_existing(&copy)?),
-            false => None,
+        let before = if copy.exists() {
+            Some(Folder::open_existing(&copy)?)
+        } else {
+            None
         };
         let record = BackupRecord::begun(keystore_id, rfc3339(now_ms()));
         if before.is_some() {

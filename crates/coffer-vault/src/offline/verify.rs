@@ -137,9 +137,10 @@ impl Offline {
         let (path, key) = (self.folder.system_db(), self.keystore.system_key());
         // Pages that a log makes whole can't be told from damaged ones; what is read of them can.
         let has_log = self.folder.path().join("system.db-wal").exists();
-        let looked = match has_log {
-            true => System::open_read_only(&path, &key).map(|_| Vec::new()),
-            false => System::damaged_pages(&path, &key),
+        let looked = if has_log {
+            System::open_read_only(&path, &key).map(|_| Vec::new())
+        } else {
+            System::damaged_pages(&path, &key)
         };
         looked.unwrap_or_else(|error| vec![error.to_string()])
     }

@@ -136,9 +136,12 @@ impl Link {
         if self.access == Access::Look {
             return DATABASE.open_read_only(&self.path, &self.key);
         }
-        let open = |is_log_durable| match is_log_durable {
-            true => DATABASE.open_again(&self.path, &self.key),
-            false => DATABASE.open(&self.path, &self.key),
+        let open = |is_log_durable| {
+            if is_log_durable {
+                DATABASE.open_again(&self.path, &self.key)
+            } else {
+                DATABASE.open(&self.path, &self.key)
+            }
         };
         let connection = open(self.is_log_durable)?;
         self.is_log_durable = true;

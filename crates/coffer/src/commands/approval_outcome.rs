@@ -103,15 +103,16 @@ pub fn tell(
 /// Tells people on standard error: scripts keep standard output as a receipt or an export.
 pub fn waits(request: &PendingRequest, json: bool) -> Result<ExitCode, Error> {
     let sheet = request_sheet(request);
-    match request.approved {
-        true => eprintln!(
+    if request.approved {
+        eprintln!(
             "{sheet}it is approved, and not done: it takes what no request keeps, so who asked \
              for it asks again"
-        ),
-        false => eprintln!(
+        )
+    } else {
+        eprintln!(
             "{sheet}it waits for approval, and is not done: coffer request approve {}",
             request.id
-        ),
+        )
     }
     if json {
         show(true, request, request_sheet)?;
@@ -129,20 +130,21 @@ pub fn confirm(what: &str, name: &str, waived: u8) -> Result<(), Error> {
     if waived > u8::from(is_default) {
         return Ok(());
     }
-    let more = match is_default {
-        true => {
-            "Buckets of clients that name no level are in it, and such clients can make none \
+    let more = if is_default {
+        "Buckets of clients that name no level are in it, and such clients can make none \
              until it is made anew.\n"
-        }
-        false => "",
+    } else {
+        ""
     };
-    let wanted = match is_default {
-        true => "erase default".to_owned(),
-        false => name.to_owned(),
+    let wanted = if is_default {
+        "erase default".to_owned()
+    } else {
+        name.to_owned()
     };
-    let asks_for = match is_default {
-        true => "`erase default`".to_owned(),
-        false => format!("the {what}'s name"),
+    let asks_for = if is_default {
+        "`erase default`".to_owned()
+    } else {
+        format!("the {what}'s name")
     };
     eprint!(
         "All that {what} {name} holds will be gone for good, with its names and its keys.\n\

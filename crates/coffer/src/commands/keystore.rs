@@ -152,11 +152,12 @@ fn one(keystore: &Keystore) -> String {
 
 fn backup(backup: &KeystoreBackup) -> String {
     let (made, recipients) = (moment(&backup.made_at), backup.recipients.join(" "));
-    match backup.opens {
-        true => format!("{made}, opens the keystore as it is, for {recipients}"),
-        false => format!(
+    if backup.opens {
+        format!("{made}, opens the keystore as it is, for {recipients}")
+    } else {
+        format!(
             "{made}, STALE: the root key has changed since; make a new one, as for {recipients}"
-        ),
+        )
     }
 }
 

@@ -138,17 +138,16 @@ async fn list_buckets(offline: &Offline, json: bool) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     for OfflineBucket { id, name, level } in offline.buckets().await {
         let (bucket, level) = (name.as_deref(), level.as_deref());
-        let written = match json {
-            true => Row::Bucket {
+        let written = if json {
+            Row::Bucket {
                 bucket,
                 id: id.to_string(),
                 level,
             }
-            .write(&mut out),
-            false => {
-                let name = bucket.unwrap_or("(name unknown)");
-                writeln!(out, "{id}  {:12}  {name}", level.unwrap_or("(unknown)"))
-            }
+            .write(&mut out)
+        } else {
+            let name = bucket.unwrap_or("(name unknown)");
+            writeln!(out, "{id}  {:12}  {name}", level.unwrap_or("(unknown)"))
         };
         written.map_err(writing)?;
     }
@@ -178,22 +177,21 @@ async fn list_objects(
         } in &page.objects
         {
             let (name, size_bytes, modified_ms) = (name.expose(), *size_bytes, *modified_ms);
-            let written = match json {
-                true => Row::Object {
+            let written = if json {
+                Row::Object {
                     name,
                     size_bytes,
                     modified_ms,
                     etag,
                 }
-                .write(&mut out),
-                false => {
-                    writeln!(
-                        out,
-                        "{} {size_bytes:>12} {}",
-                        date(modified_ms),
-                        printable(name)
-                    )
-                }
+                .write(&mut out)
+            } else {
+                writeln!(
+                    out,
+                    "{} {size_bytes:>12} {}",
+                    date(modified_ms),
+                    printable(name)
+                )
             };
             written.map_err(writing)?;
         }

@@ -196,12 +196,11 @@ fn many(subjects: &[Subject]) -> String {
 
 fn one(subject: &Subject) -> String {
     let granted = |grant: &Grant| format!("{}={}", grant.bucket, grant.rights.join(","));
-    let buckets = match subject.all_buckets {
-        true => "all that the clearance allows".to_owned(),
-        false => {
-            let granted: Vec<String> = subject.grants.iter().map(granted).collect();
-            or_dash(&granted.join(" "))
-        }
+    let buckets = if subject.all_buckets {
+        "all that the clearance allows".to_owned()
+    } else {
+        let granted: Vec<String> = subject.grants.iter().map(granted).collect();
+        or_dash(&granted.join(" "))
     };
     let keys: Vec<String> = subject.access_keys.iter().map(key_line).collect();
     sheet([

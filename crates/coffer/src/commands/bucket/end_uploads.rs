@@ -57,9 +57,10 @@ pub(super) async fn end_uploads(
         let one: EndedUploads = server.call(Method::POST, &path, Some(&request)).await?;
         ended.push(one);
     }
-    match args.dry_run {
-        true => show(json, &ended, |ended| told(ended)),
-        false => show_done(json, &ended, |ended| told(ended)),
+    if args.dry_run {
+        show(json, &ended, |ended| told(ended))
+    } else {
+        show_done(json, &ended, |ended| told(ended))
     }
 }
 

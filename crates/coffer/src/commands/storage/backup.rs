@@ -42,9 +42,10 @@ pub async fn backup(server: &AdminClient, args: &BackupArgs) -> Result<ExitCode,
         .open(Method::POST, "/v1/backup", Some(&request))
         .await?;
     // Draws on standard error, and only if that is a terminal.
-    let bar = match args.json {
-        true => ProgressBar::hidden(),
-        false => ProgressBar::new_spinner(),
+    let bar = if args.json {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::new_spinner()
     };
     let template = "{spinner} {human_pos} blobs, {msg}";
     bar.set_style(ProgressStyle::with_template(template).expect("a template that parses"));

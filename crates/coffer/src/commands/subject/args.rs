@@ -133,12 +133,13 @@ fn grant(text: &str) -> Result<Grant, String> {
     let (bucket, rights) = text.split_once('=').ok_or_else(advice)?;
     let rights: Vec<String> = rights.split(',').map(str::to_owned).collect();
     let known = |right: &String| ["read", "write", "list", "delete"].contains(&right.as_str());
-    match bucket.is_empty() || !rights.iter().all(known) {
-        true => Err(advice()),
-        false => Ok(Grant {
+    if bucket.is_empty() || !rights.iter().all(known) {
+        Err(advice())
+    } else {
+        Ok(Grant {
             bucket: bucket.to_owned(),
             rights,
-        }),
+        })
     }
 }
 
