@@ -159,8 +159,8 @@ pub enum VaultError {
     StorageReadOnly,
     /// What a killed server left can't be made durable, and is not used before it is.
     #[error(
-        "no room to make the log of {of} durable, which was left by a server that ended: there \
-         must be {needed_bytes} bytes; nothing was changed"
+        "no room to make the log of {of} durable, which was left by a server that ended: \
+         {needed_bytes} bytes must be free; nothing was changed"
     )]
     NoRoomForLog {
         /// Of which database.
