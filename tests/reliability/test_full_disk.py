@@ -140,7 +140,8 @@ def test_a_full_disk_at_the_start(server, disk):
     server.kill()
     take_the_rest(disk)
     for _ in range(2):
-        with pytest.raises(StartError, match=r"log of .*/system\.db durable.* [0-9]+ bytes must be free"):
+        no_room = r"log of .*/system\.db durable.* [0-9]+ bytes must be free"
+        with pytest.raises(StartError, match=no_room):
             server.start()
     (disk / "brim").unlink()
     server.start()

@@ -154,7 +154,9 @@ impl ReadGrant {
     where
         F: Future<Output = Result<T>>,
     {
+        let bucket = self.bucket.clone();
         let outcome = look(self.bucket).await;
+        let outcome = outcome.map_err(|error| bucket.if_closed(error));
         if let Some(audit) = &self.audit {
             let (act, ended) = recorded_as(act, &outcome);
             audit.record(act, ended, on).await?;
@@ -202,6 +204,7 @@ impl ChangeGrant {
         F: Future<Output = Result<T>>,
     {
         let outcome = work(self.bucket.clone()).await;
+        let outcome = outcome.map_err(|error| self.bucket.if_closed(error));
         if outcome.as_ref().is_err_and(tells_what_is_stored) {
             self.note_read().await?;
         }

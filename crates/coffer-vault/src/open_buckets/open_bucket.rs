@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use coffer_keys::BucketKey;
 use coffer_seal::BucketId;
-use coffer_store::{BlobStore, Catalog};
+use coffer_store::{BlobStore, Catalog, StoreError};
 use tokio::sync::{RwLock, RwLockReadGuard};
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +70,21 @@ impl OpenBucket {
             Err(VaultError::NoSuchBucket)
         } else {
             Ok(())
+        }
+    }
+
+    /// What it means that the catalog was closed under a request: the bucket is gone, or the server
+    /// stops.
+    pub(crate) fn if_closed(&self, error: VaultError) -> VaultError {
+        match error {
+            VaultError::Store(StoreError::Closed) => {
+                if self.is_deleted.load(Ordering::SeqCst) || self.is_cut() {
+                    VaultError::NoSuchBucket
+                } else {
+                    VaultError::ShuttingDown
+                }
+            }
+            other => other,
         }
     }
 

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
+use crate::audit::On;
 use crate::vault::Granted;
 
 use super::*;
@@ -194,4 +195,27 @@ async fn a_deletion_whose_commit_failed_is_told_as_it_turned_out() {
     vault.delete_bucket(&subject, &name).await.unwrap();
     assert!(system.bucket(&name).is_none());
     vault.close().await;
+}
+
+/// What was granted before, and reads after the catalog was closed under it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reading_that_a_deletion_or_a_stop_overtakes_is_told_which_it_was() {
+    for is_deleted in [true, false] {
+        let data = tempfile::tempdir().unwrap();
+        let (vault, subject, name) = scene(data.path()).await;
+        let grant = vault.readable(&subject, &name, Right::List).await.unwrap();
+        if is_deleted {
+            vault.delete_bucket(&subject, &name).await.unwrap();
+        } else {
+            vault.close().await;
+        }
+        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.totals().await?) };
+        let read = grant.read(Act::ListObjects, On::Bucket, look).await;
+        match read.err() {
+            Some(VaultError::NoSuchBucket) => assert!(is_deleted),
+            Some(VaultError::ShuttingDown) => assert!(!is_deleted),
+            other => panic!("{other:?}"),
+        }
+        vault.close().await;
+    }
 }
