@@ -211,7 +211,7 @@ impl Vault {
             level: OnceLock::new(),
             is_hidden: Arc::default(),
             made_by: None,
-            cors: Arc::default(),
+            documents: Arc::default(),
         };
         let inner = self.inner.clone();
         blocking(move || {

@@ -33,11 +33,7 @@ impl Vault {
     ) -> Result<Option<Arc<str>>> {
         let row = self.usable_row(subject, name, Right::Read)?;
         let grant = self.readable(subject, name, Right::Read).await?;
-        let look = |_: UsedBucket| async {
-            Ok(match kind {
-                BucketConfiguration::Cors => self.inner.system.cors_configuration(&row),
-            })
-        };
+        let look = |_: UsedBucket| async { Ok(self.inner.system.configuration(&row, kind)) };
         let read = grant.read(Act::ReadConfiguration, On::Bucket, look);
         let (document, _reading) = read.await?;
         Ok(document)
@@ -81,6 +77,6 @@ impl Vault {
     /// A bucket's CORS configuration, for all who ask: none where there is none, or no bucket.
     pub fn cors_configuration(&self, name: &BucketName) -> Option<Arc<str>> {
         let system = &self.inner.system;
-        system.cors_configuration(&*system.bucket(name)?)
+        system.configuration(&*system.bucket(name)?, BucketConfiguration::Cors)
     }
 }

@@ -187,7 +187,7 @@ impl Vault {
             level: OnceLock::new(),
             is_hidden: Arc::default(),
             made_by,
-            cors: Arc::default(),
+            documents: Arc::default(),
         };
         let (inner, new_row) = (self.inner.clone(), row.clone());
         blocking(move || {

@@ -8,11 +8,10 @@ use coffer_keys::LevelEntry;
 use coffer_label::Label;
 use coffer_seal::{BucketId, LevelId};
 use coffer_store::StoreError;
-use parking_lot::RwLock;
 use rusqlite::{Connection, Transaction, params};
 
 use super::System;
-use super::configuration::{self, BucketConfiguration};
+use super::configuration::{self, BucketConfiguration, BucketDocuments};
 use crate::access::BucketName;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::limits::CONFIGURATIONS_MAX_BYTES;
@@ -31,8 +30,8 @@ pub(crate) struct BucketRow {
     pub(crate) is_hidden: Arc<AtomicBool>,
     /// The subject that made it as a data user, where that is known.
     pub(crate) made_by: Option<Arc<str>>,
-    /// The CORS configuration.
-    pub(crate) cors: Arc<RwLock<Option<Arc<str>>>>,
+    /// Its configuration.
+    pub(crate) documents: Arc<BucketDocuments>,
 }
 
 /// What never changes of a level.
@@ -67,9 +66,7 @@ pub(super) struct Buckets {
 impl Buckets {
     pub(super) fn load(connection: &Connection) -> Result<Self> {
         let mut buckets = Self::default();
-        let load = |kind| configuration::load(connection, kind).map_err(StoreError::from);
-        let mut cors = load(BucketConfiguration::Cors.name())?;
-        let mut made_by = load(configuration::MADE_BY)?;
+        let mut documents = configuration::load(connection).map_err(StoreError::from)?;
         let mut statement = connection
             .prepare("SELECT id, name, level_id, created_ms FROM bucket")
             .map_err(StoreError::from)?;
@@ -78,6 +75,7 @@ impl Buckets {
             let name: String = row.get(1).map_err(StoreError::from)?;
             let name = BucketName::new(&name).ok_or(VaultError::Damaged)?;
             let id = BucketId(row.get(0).map_err(StoreError::from)?);
+            let mut documents = documents.remove(&id).unwrap_or_default();
             let row = BucketRow {
                 id,
                 name,
@@ -85,8 +83,8 @@ impl Buckets {
                 created_ms: row.get(3).map_err(StoreError::from)?,
                 level: OnceLock::new(),
                 is_hidden: Arc::default(),
-                made_by: made_by.remove(&id),
-                cors: Arc::new(RwLock::new(cors.remove(&id))),
+                made_by: documents.remove(configuration::MADE_BY),
+                documents: Arc::new(BucketDocuments::new(documents)),
             };
             buckets.insert(Arc::new(row));
         }
@@ -298,15 +296,19 @@ impl System {
         let row = row.clone();
         let settle = move |_: &Self, has_happened: bool| {
             if has_happened {
-                *row.cors.write() = document.map(Arc::from);
+                row.documents.set(kind, document.map(Arc::from));
             }
         };
         self.held().change_then(change, Box::new(settle))
     }
 
-    /// A bucket's CORS configuration; none while the bucket is out of use.
-    pub(crate) fn cors_configuration(&self, row: &BucketRow) -> Option<Arc<str>> {
+    /// A document of a bucket's configuration; none while the bucket is out of use.
+    pub(crate) fn configuration(
+        &self,
+        row: &BucketRow,
+        kind: BucketConfiguration,
+    ) -> Option<Arc<str>> {
         let is_hidden = row.is_hidden.load(Ordering::SeqCst);
-        row.cors.read().clone().filter(|_| !is_hidden)
+        row.documents.get(kind).filter(|_| !is_hidden)
     }
 }

@@ -1,10 +1,11 @@
 //! Configuration of buckets that is asked for before a bucket is opened, or by those who may not
 //! have it opened: so it is here, and in memory, rather than in the catalog.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use coffer_seal::BucketId;
+use parking_lot::RwLock;
 use rusqlite::Connection;
 
 /// A kind of document that configures a bucket.
@@ -26,20 +27,44 @@ impl BucketConfiguration {
 /// The kind of document that says who made a bucket. It is no configuration, and never changes.
 pub(super) const MADE_BY: &str = "made-by";
 
-/// The documents of a kind, of all buckets.
+/// The documents of a bucket, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct BucketDocuments(RwLock<BTreeMap<String, Arc<str>>>);
+
+impl BucketDocuments {
+    pub(super) fn new(documents: BTreeMap<String, Arc<str>>) -> Self {
+        Self(RwLock::new(documents))
+    }
+
+    pub(crate) fn get(&self, kind: BucketConfiguration) -> Option<Arc<str>> {
+        self.0.read().get(kind.name()).cloned()
+    }
+
+    pub(super) fn set(&self, kind: &str, document: Option<Arc<str>>) {
+        let mut documents = self.0.write();
+        match document {
+            Some(document) => documents.insert(kind.to_owned(), document),
+            None => documents.remove(kind),
+        };
+    }
+}
+
+/// All documents of all buckets, by kind.
 pub(super) fn load(
     connection: &Connection,
-    kind: &str,
-) -> rusqlite::Result<HashMap<BucketId, Arc<str>>> {
-    let table = "bucket_configuration";
-    if !connection.table_exists(Some("main"), table)? {
-        return Ok(HashMap::new());
+) -> rusqlite::Result<HashMap<BucketId, BTreeMap<String, Arc<str>>>> {
+    let mut all = HashMap::<_, BTreeMap<_, _>>::new();
+    if !connection.table_exists(Some("main"), "bucket_configuration")? {
+        return Ok(all);
     }
-    let mut statement = connection
-        .prepare("SELECT bucket_id, document FROM bucket_configuration WHERE kind = ?")?;
-    let rows = statement.query_map([kind], |row| {
-        let document: String = row.get(1)?;
-        Ok((BucketId(row.get(0)?), Arc::from(document)))
-    })?;
-    rows.collect()
+    let mut statement =
+        connection.prepare("SELECT bucket_id, kind, document FROM bucket_configuration")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (id, document): (_, String) = (BucketId(row.get(0)?), row.get(2)?);
+        all.entry(id)
+            .or_default()
+            .insert(row.get(1)?, Arc::from(document));
+    }
+    Ok(all)
 }
