@@ -89,7 +89,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The database refused.
-    #[error("the database answered with code {code}")]
+    #[error("the database answered: {} (code {code})", ffi::code_to_str(*code))]
     Database {
         /// SQLite's extended result code.
         code: i32,
@@ -155,5 +155,17 @@ impl From<rusqlite::Error> for StoreError {
                 code: failure.extended_code,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_database_refuses_is_told_in_words() {
+        let code = ffi::SQLITE_IOERR_WRITE;
+        let told = StoreError::Database { code }.to_string();
+        assert_eq!(told, "the database answered: disk I/O error (code 778)");
     }
 }

@@ -227,8 +227,8 @@ pub enum VaultError {
     /// A change of the database of buckets and access keys may have happened, or not.
     #[error(
         "system.db can't be written: whether the last change of it has happened is in doubt, and \
-         what it was about is out of use until that is known. Look at the disk, then look whether \
-         it has happened before asking for it again"
+         what it was about is out of use until that is known. Look whether the disk fails or is \
+         full, then whether it has happened, before asking for it again"
     )]
     SystemInDoubt,
     /// Whether the bucket is there is not known.
