@@ -208,13 +208,13 @@ fn from_storage(error: VaultError) -> S3Error {
     match error {
         VaultError::SystemInDoubt => s3_error!(
             InternalError,
-            "The server's disk fails, and it is in doubt whether this has happened; what it was \
-             about is out of use until that is known. Look before you ask for it again."
+            "The server's disk fails or is full, and it is in doubt whether this has happened; what \
+             it was about is out of use until that is known. Look before you ask for it again."
         ),
         VaultError::BucketInDoubt => s3_error!(
             ServiceUnavailable,
-            "It is in doubt whether this bucket is there, for the server's disk failed when it was \
-             made or deleted. It is out of use until that is known. Please try again."
+            "It is in doubt whether this bucket is there, for the server's disk failed or was full \
+             when it was made or deleted. It is out of use until that is known. Please try again."
         ),
         VaultError::InDoubt => s3_error!(
             InternalError,
@@ -322,6 +322,16 @@ mod tests {
             assert_eq!(error.code().as_str(), code);
             assert_eq!(error.status_code().unwrap().as_u16(), status, "{code}");
             assert!(error.message().is_some(), "{code}");
+        }
+    }
+
+    /// A change of `system.db` can fail half-way where there is no room, too.
+    #[test]
+    fn what_is_in_doubt_says_that_the_disk_may_be_full() {
+        for error in [VaultError::SystemInDoubt, VaultError::BucketInDoubt] {
+            let told = from_vault(error);
+            let told = told.message().unwrap();
+            assert!(told.contains("in doubt") && told.contains("full"), "{told}");
         }
     }
 
