@@ -1,4 +1,4 @@
-"""Catalogs that are replaced or written over while a server has them open: found, told, refused."""
+"""Databases replaced or written over while a server has them open: found, told, refused."""
 
 import json
 import os
@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from harness.administration import run
+from harness.administration import client_of, run
 from harness.clients import s3_client
 from harness.rollback import refusal
+from harness.server import coffer
 
 
 def test_an_older_catalog_under_a_server_that_has_it_open(own_server):
@@ -131,3 +132,43 @@ def test_an_older_catalog_is_noticed_where_nothing_is_written(own_server):
     while "ROLLBACK" not in server.log():
         assert time.monotonic() < until, server.log()
         time.sleep(0.2)
+
+
+@pytest.mark.parametrize("noticed_by", ["an act", "a look"])
+@pytest.mark.parametrize("ends", ["stop", "kill"])
+def test_an_older_system_db_that_is_written_over_the_open_one(own_server, noticed_by, ends):
+    """While its log has commits that count on: subjects that were disabled would count again."""
+    server = own_server().start()
+    path = server.data / "system.db"
+    s3_client(server).create_bucket(Bucket="mine")
+    eve = client_of(server, "eve", "default..default")
+    server.stop()
+    older = path.read_bytes()
+    server.start()
+    run(server, "subject", "disable", "eve")
+    server.restart()  # Which copies the log into the database.
+    run(server, "subject", "create", "bob", "--clearance", "default..default")
+    time.sleep(2.5)  # And has its commits held.
+    # What only looks like it: a program that sets times.
+    os.utime(path)
+    os.utime(path.with_name("system.db-wal"))
+    run(server, "subject", "create", "cleo", "--clearance", "default..default")
+    assert "ROLLBACK" not in server.log()
+    assert path.stat().st_size == len(older)
+    write_over(path, older)
+    if noticed_by == "an act":
+        refused = coffer("--data", server.data, "subject", "disable", "bob")
+        assert refused.returncode == 1, refused
+        assert b"ROLLBACK" in refused.stderr and b"--accept-rollback" in refused.stderr, refused
+    until = time.monotonic() + 5
+    while "ROLLBACK: system.db" not in server.log():
+        assert time.monotonic() < until, server.log()
+        time.sleep(0.1)
+    time.sleep(2.5)
+    # Who was disabled stays so, and data is served on.
+    with pytest.raises(eve.exceptions.ClientError) as caught:
+        eve.list_buckets()
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403
+    s3_client(server).put_object(Bucket="mine", Key="goes on", Body=b"on")
+    getattr(server, ends)()
+    assert "system.db is an older copy, 1 behind" in refusal(server)

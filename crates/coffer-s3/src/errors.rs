@@ -172,7 +172,8 @@ fn from_server(error: VaultError) -> S3Error {
             "An older copy of this bucket was put back, and is not served until the operator \
              accepts it or puts the newest back"
         ),
-        VaultError::SystemRolledBack { .. } => s3_error!(
+        VaultError::SystemRolledBack { .. }
+        | VaultError::Administration(AdministrationError::SystemWrittenOver { .. }) => s3_error!(
             InternalError,
             "An older copy of the server's database was put back: nothing is changed until the \
              operator accepts it or puts the newest back"
@@ -208,8 +209,8 @@ fn from_storage(error: VaultError) -> S3Error {
     match error {
         VaultError::SystemInDoubt => s3_error!(
             InternalError,
-            "The server's disk fails or is full, and it is in doubt whether this has happened; what \
-             it was about is out of use until that is known. Look before you ask for it again."
+            "The server's disk fails or is full, and it is in doubt whether this has happened; \
+             what it was about is out of use until that is known. Look before you ask for it again."
         ),
         VaultError::BucketInDoubt => s3_error!(
             ServiceUnavailable,

@@ -41,6 +41,7 @@ pub use catalog::rewrap::{HeldKey, KeyPlace};
 pub use catalog::uploads::{AbortedUpload, CompletedUpload};
 pub use database::doubt::keep_in_doubt;
 pub use database::log::LOG_DAMAGED;
+pub use database::own_files::OwnFiles;
 pub use database::sealed::Database;
 pub use database::stamps::Stamps;
 pub use error::{Result, StoreError};

@@ -31,7 +31,7 @@ type Seals = [[u8; SEAL_BYTES]; 2];
 type Header = [u8; HEADER_BYTES];
 
 /// What is known of them. For the writer alone, between two writes.
-pub(crate) struct OwnFiles {
+pub struct OwnFiles {
     path: PathBuf,
     noted: Mutex<Option<Noted>>,
 }
@@ -49,7 +49,8 @@ struct Noted {
 }
 
 impl OwnFiles {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    /// Of the database at `path`, of which nothing is noted yet.
+    pub fn new(path: PathBuf) -> Self {
         Self {
             path,
             noted: Mutex::new(None),
@@ -59,7 +60,7 @@ impl OwnFiles {
     /// Notes the files as they are: their writer has written them. `page` counts its commits, and
     /// the log has at least so many frames. What can't be read is not looked at until the next
     /// time.
-    pub(crate) fn note(&self, page: u32, frames: u32) {
+    pub fn note(&self, page: u32, frames: u32) {
         let mut noted = self.noted.lock();
         let stamps = Stamps::of(&self.path);
         let known = noted.take();
@@ -85,9 +86,11 @@ impl OwnFiles {
         }
     }
 
-    /// Whether they are as they were noted. `Err` says what has become of them. What can't be read
-    /// now says nothing.
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
+    /// Whether they are as they were noted. What can't be read now says nothing.
+    ///
+    /// # Errors
+    /// What has become of them, in words.
+    pub fn check(&self) -> Result<(), &'static str> {
         let mut noted = self.noted.lock();
         let Some(known) = &mut *noted else {
             return Ok(());

@@ -39,4 +39,14 @@ pub enum AdministrationError {
         /// How many there may be.
         limit: usize,
     },
+    /// The files of the server's database were written over while the server ran.
+    #[error(
+        "ROLLBACK: system.db is not as this server left it: {how}. Nothing is changed any more. \
+         Stop the server; then go on from what is there, or from the newest copy, on purpose, \
+         which is recorded: `coffer serve --accept-rollback`"
+    )]
+    SystemWrittenOver {
+        /// What was done to them.
+        how: &'static str,
+    },
 }

@@ -7,7 +7,8 @@ use super::System;
 use crate::error::{Result, VaultError};
 
 impl System {
-    /// How many commits it has had: only ever more. 0 in one of format 1 that is only read.
+    /// How many commits it has had: only ever more. 0 in one of format 1 that is only read, and one
+    /// more than there were in one that another program has written over.
     ///
     /// # Errors
     /// While a commit is in doubt; when it can't be read.
@@ -19,9 +20,12 @@ impl System {
                 Ok(0)
             }
         };
-        let count = self
-            .held()
-            .read(|connection| Ok(read(connection).map_err(StoreError::from)?))?;
+        let mut held = self.held();
+        let count = held.read(|connection| Ok(read(connection).map_err(StoreError::from)?));
+        if let Some(beyond) = held.link.beyond_written_over() {
+            return Ok(beyond);
+        }
+        let count = count?;
         u64::try_from(count).map_err(|_| VaultError::Damaged)
     }
 

@@ -8,17 +8,21 @@
 //!
 //! A page whose seal does not verify spoils the connection, not the database: it is opened anew,
 //! and whatever does not need that page works.
+//!
+//! Files that another program has written over are neither read nor changed any more, for the log
+//! would make of older pages a mixture that no commit has made.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use coffer_seal::SecretKey;
-use coffer_store::{Database, Stamps, StoreError};
+use coffer_store::{Database, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use super::files::Files;
 use super::{DATABASE, System};
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 
 /// Told, once, whether a change has happened.
 pub(super) type OnSettled = Box<dyn FnOnce(&System, bool) + Send>;
@@ -50,8 +54,9 @@ pub(super) struct Link {
     /// The most commits that were ever seen: with fewer, an older copy was put back.
     highest: i64,
     doubt: Option<Doubt>,
-    /// Of its files, as this process left them.
-    stamps: Option<Stamps>,
+    files: Files,
+    /// What another program did to them, since that was found.
+    written_over: Option<&'static str>,
     /// Whether the log was taken over, and no commit to it has failed since.
     is_log_durable: bool,
     #[cfg(test)]
@@ -67,26 +72,6 @@ struct Faults {
     is_unsettled: bool,
 }
 
-#[cfg(test)]
-impl System {
-    /// Has the next commit fail; `stands` all the same or not, which can be found out or not.
-    pub(crate) fn fail_next_commit(&self, stands: bool, can_settle: bool) {
-        self.held().link.faults = Faults {
-            commit: Some(stands),
-            is_unsettled: !can_settle,
-        };
-    }
-
-    /// Forgets what was read of it.
-    pub(crate) fn reopen(&self) {
-        self.held().link.drop_connection();
-    }
-
-    pub(crate) fn let_settle(&self) {
-        self.held().link.faults = Faults::default();
-    }
-}
-
 impl Link {
     /// With `Access::Change`, of a database that this process has opened before.
     pub(super) fn new(path: &Path, key: &SecretKey, access: Access) -> Self {
@@ -98,7 +83,8 @@ impl Link {
             number: None,
             highest: 0,
             doubt: None,
-            stamps: None,
+            files: Files::of(path),
+            written_over: None,
             is_log_durable: true,
             #[cfg(test)]
             faults: Faults::default(),
@@ -108,14 +94,12 @@ impl Link {
     /// The connection, after whatever is in doubt has been settled.
     fn connection(&mut self, system: &System) -> Result<&mut Connection> {
         self.settle(system)?;
-        if self.connection.is_some() && self.was_written_by_another() {
-            tracing::error!("system.db was written by another program: it is opened anew");
-            self.drop_connection();
-            self.is_log_durable = false;
+        if self.access == Access::Change {
+            self.refuse_what_another_wrote()?;
         }
         if self.connection.is_none() {
             let connection = self.open().map_err(told)?;
-            self.stamps = Some(Stamps::of(&self.path));
+            self.files.opened(&self.path, &connection);
             if let Some(number) = self.number {
                 refuse_older(number, self.highest)?;
                 self.highest = number;
@@ -125,11 +109,52 @@ impl Link {
         self.connection.as_mut().ok_or(VaultError::ShuttingDown)
     }
 
-    /// Whether its files are not as this process left them. SQLite would not look at them again: it
-    /// has the index of the log, and pages, in memory.
-    fn was_written_by_another(&self) -> bool {
-        let is_other = |stamps: Stamps| stamps.differs_in_log_or_length(&Stamps::of(&self.path));
-        self.access == Access::Change && self.stamps.is_some_and(is_other)
+    /// Lets go of what is not as this process left it.
+    ///
+    /// # Errors
+    /// [`VaultError::SystemRolledBack`] where an older copy is in its place,
+    /// [`AdministrationError::SystemWrittenOver`] from the time on that it was mixed with one.
+    fn refuse_what_another_wrote(&mut self) -> Result<()> {
+        if self.written_over.is_none()
+            && let Err(how) = self.files.check()
+        {
+            self.drop_connection();
+            self.is_log_durable = false;
+            // A copy with a log of its own tells itself how far it had come.
+            refuse_older(self.count_anew()?, self.highest)?;
+            tracing::error!(
+                path = %self.path.display(),
+                how,
+                "ROLLBACK: system.db was written over while it was open: nothing of it is changed \
+                 any more"
+            );
+            self.written_over = Some(how);
+        }
+        if let Some(how) = self.written_over {
+            return Err(AdministrationError::SystemWrittenOver { how }.into());
+        }
+        if self.connection.is_some() && self.files.need_another_look(&self.path) {
+            tracing::error!("system.db was written by another program: it is opened anew");
+            self.drop_connection();
+            self.is_log_durable = false;
+        }
+        Ok(())
+    }
+
+    /// How many commits it says that it has had, as it is now.
+    fn count_anew(&mut self) -> Result<i64> {
+        let connection = DATABASE.open(&self.path, &self.key).map_err(told)?;
+        let number = number(&connection);
+        self.connection = Some(connection);
+        self.drop_connection();
+        number
+    }
+
+    /// One more commit than there were, where it was written over: to be held, so that no start
+    /// takes what is there now for what this process left.
+    pub(super) fn beyond_written_over(&self) -> Option<u64> {
+        self.written_over?;
+        Some(self.highest.unsigned_abs() + 1)
     }
 
     fn open(&mut self) -> Result<Connection, StoreError> {
@@ -188,8 +213,8 @@ impl Link {
         refuse_older(found, self.highest)?;
         self.highest = found;
         self.is_log_durable = true;
+        self.files.opened(&self.path, &connection);
         self.connection = Some(connection);
-        self.stamps = Some(Stamps::of(&self.path));
         self.number = Some(found);
         let has_happened = found == wanted;
         if let Some(doubt) = self.doubt.take() {
@@ -220,7 +245,7 @@ impl Link {
             Ok(read)
         });
         // To verify and to copy it, its log is copied into it.
-        self.stamps = Some(Stamps::of(&self.path));
+        self.files.note(&self.path);
         self.keep_if_sound(done)
     }
 
@@ -238,7 +263,7 @@ impl Link {
     ) -> Result<T> {
         let done = self.transact(system, change);
         if self.connection.is_some() {
-            self.stamps = Some(Stamps::of(&self.path));
+            self.files.note(&self.path);
         }
         let (value, failed) = match done {
             Ok(done) => done,

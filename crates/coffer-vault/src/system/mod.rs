@@ -23,6 +23,8 @@ mod copy;
 
 mod damage;
 
+mod files;
+
 mod link;
 
 mod subjects;

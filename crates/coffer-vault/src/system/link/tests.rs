@@ -3,6 +3,25 @@
 use super::*;
 use crate::access::{NewAccessKey, Subject};
 
+impl System {
+    /// Has the next commit fail; `stands` all the same or not, which can be found out or not.
+    pub(crate) fn fail_next_commit(&self, stands: bool, can_settle: bool) {
+        self.held().link.faults = Faults {
+            commit: Some(stands),
+            is_unsettled: !can_settle,
+        };
+    }
+
+    /// Forgets what was read of it.
+    pub(crate) fn reopen(&self) {
+        self.held().link.drop_connection();
+    }
+
+    pub(crate) fn let_settle(&self) {
+        self.held().link.faults = Faults::default();
+    }
+}
+
 fn key() -> SecretKey {
     SecretKey::from_bytes([0x0d; 32])
 }
