@@ -17,7 +17,6 @@ BUCKET_CALLS = {
     "put_bucket_acl": {"ACL": "public-read"},
     "put_bucket_policy": {"Policy": "{}"},
     "delete_bucket_policy": {},
-    "delete_bucket_encryption": {},
 }
 
 OBJECT_CALLS = {

@@ -56,6 +56,7 @@ async fn store(vault: &Vault, data: &Path) {
     let bucket = BucketName::new("bucket").unwrap();
     vault.create_bucket(&subject, &bucket, None).await.unwrap();
     let object = PutObject {
+        encryption: Default::default(),
         name: ObjectName::new("object").unwrap(),
         details: Details::default(),
         tags: Tags::new(),

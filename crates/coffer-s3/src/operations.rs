@@ -12,6 +12,8 @@ mod listing;
 
 mod buckets;
 
+mod bucket_encryption;
+
 mod configuration;
 
 mod cors;
@@ -61,6 +63,8 @@ operations! {
         = multipart_upload::create;
     delete_bucket(DeleteBucketInput) -> DeleteBucketOutput = buckets::delete_bucket;
     delete_bucket_cors(DeleteBucketCorsInput) -> DeleteBucketCorsOutput = cors::delete_bucket_cors;
+    delete_bucket_encryption(DeleteBucketEncryptionInput) -> DeleteBucketEncryptionOutput
+        = bucket_encryption::delete_bucket_encryption;
     delete_bucket_tagging(DeleteBucketTaggingInput) -> DeleteBucketTaggingOutput
         = buckets::delete_bucket_tags;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput = objects::delete_object;
@@ -74,7 +78,7 @@ operations! {
         -> GetBucketAnalyticsConfigurationOutput = configuration::analytics;
     get_bucket_cors(GetBucketCorsInput) -> GetBucketCorsOutput = cors::bucket_cors;
     get_bucket_encryption(GetBucketEncryptionInput) -> GetBucketEncryptionOutput
-        = buckets::bucket_encryption;
+        = bucket_encryption::bucket_encryption;
     get_bucket_intelligent_tiering_configuration(GetBucketIntelligentTieringConfigurationInput)
         -> GetBucketIntelligentTieringConfigurationOutput = configuration::intelligent_tiering;
     get_bucket_inventory_configuration(GetBucketInventoryConfigurationInput)
@@ -135,7 +139,7 @@ operations! {
     list_parts(ListPartsInput) -> ListPartsOutput = list_uploads::list_parts;
     put_bucket_cors(PutBucketCorsInput) -> PutBucketCorsOutput = cors::put_bucket_cors;
     put_bucket_encryption(PutBucketEncryptionInput) -> PutBucketEncryptionOutput
-        = buckets::put_bucket_encryption;
+        = bucket_encryption::put_bucket_encryption;
     put_bucket_tagging(PutBucketTaggingInput) -> PutBucketTaggingOutput
         = buckets::put_bucket_tags;
     put_object(PutObjectInput) -> PutObjectOutput = objects::put_object;

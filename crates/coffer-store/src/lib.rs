@@ -12,6 +12,9 @@
 #![deny(unsafe_code)]
 
 pub mod limits;
+
+mod encryption;
+
 pub mod record;
 
 mod error;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use coffer_seal::{BlobId, UploadId};
 use serde::{Deserialize, Serialize};
 
+pub use crate::encryption::Encryption;
 use crate::limits::OBJECT_NAME_MAX_BYTES;
 
 /// An object's name: 1 to 1,024 bytes of UTF-8. As secret as the object, so it has no `Display`
@@ -108,6 +109,9 @@ pub struct Details {
     /// The object's checksum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checksum: Option<Checksum>,
+    /// How it is said to be encrypted.
+    #[serde(skip_serializing_if = "Encryption::is_default")]
+    pub encryption: Encryption,
 }
 
 /// Tags in the order in which they came: key and value.

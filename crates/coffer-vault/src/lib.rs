@@ -82,11 +82,12 @@ pub use crate::error::{
     VaultError, files_run_out,
 };
 pub use crate::objects::{
-    Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart, CopySource,
-    CopyTarget, DigestPlan, Digests, EtagMatch, Incoming, NewUpload, ObjectBody, ObjectInfo,
-    ObjectRead, PartsPage, PutObject, PutPart, RangeRequest, ReadOptions, StartedUpload, Stored,
+    AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart,
+    CopySource, CopyTarget, DigestPlan, Digests, EtagMatch, Incoming, NewUpload, ObjectBody,
+    ObjectInfo, ObjectRead, PartsPage, PutObject, PutPart, RangeRequest, ReadOptions,
+    StartedUpload, Stored,
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
-pub use crate::system::{BucketConfiguration, ReceiptSummary};
+pub use crate::system::{BucketConfiguration, BucketEncryption, ReceiptSummary};
 pub use crate::vault::{EtagStyle, Rotation, SubjectLimits, Vault, VaultOptions};
 pub use crate::verify::{VerifyDepth, VerifyEvent};

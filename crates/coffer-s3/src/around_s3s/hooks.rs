@@ -48,7 +48,7 @@ impl S3Access for AccessCheck {
         }
         not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
         not_implemented::check_headers(cx.headers())?;
-        encryption::check_headers(cx.headers())?;
+        encryption::check_headers(&operation, cx.headers())?;
         if let (Some(context), Some(limit_bytes)) = (context, body_limit(&operation)) {
             context.set_reservation(self.budget.reservation(limit_bytes));
         }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use coffer_vault::record::{ObjectName, Precondition, Tags};
-use coffer_vault::{BodyError, BucketName, Digests, Incoming, PutObject, Vault, VaultError};
+use coffer_vault::{
+    BodyError, BucketName, Digests, Incoming, PutObject, Stored, Vault, VaultError,
+};
 use futures::StreamExt;
 use http::header::{CONTENT_TYPE, ETAG, HOST, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
@@ -21,6 +23,7 @@ use crate::forms::fields::{Fields, Form};
 use crate::forms::policy::{LengthRange, Policy};
 use crate::http::percent;
 use crate::limits::{FORM_FIELDS_MAX_BYTES, OBJECT_TAGS_MAX};
+use crate::parameters::encryption::Told;
 use crate::parameters::{encryption, metadata, names, not_implemented, tags};
 use crate::request::caller::Caller;
 
@@ -50,8 +53,11 @@ pub(crate) async fn upload(
     let policy = Policy::parse(fields.get("policy").unwrap_or_default())?;
     let range = policy.check(&fields, target.bucket, &key, OffsetDateTime::now_utc())?;
     let name = names::object(key)?;
-    let etag = store(vault, caller, &bucket, name.clone(), &fields, file, range).await?;
-    answer(&fields, target, &name, &etag)
+    let stored = store(vault, caller, &bucket, name.clone(), &fields, file, range).await?;
+    let mut answer = answer(&fields, target, &name, &stored.etag)?;
+    let told = Told::of(&stored.encryption, &stored.level);
+    answer.headers_mut().extend(told.headers());
+    Ok(answer)
 }
 
 async fn store(
@@ -62,10 +68,10 @@ async fn store(
     fields: &Fields,
     file: Field<'static>,
     range: Option<LengthRange>,
-) -> S3Result<String> {
+) -> S3Result<Stored> {
     let headers = fields.headers()?;
     not_implemented::check_headers(&headers)?;
-    encryption::check_headers(&headers)?;
+    encryption::check_headers("PostObject", &headers)?;
     caller.check_named_key(vault, bucket, &headers).await?;
     let received = Arc::new(AtomicU64::new(0));
     let put = PutObject {
@@ -73,15 +79,15 @@ async fn store(
         details: metadata::of_headers(&headers)?,
         tags: tags_of(fields)?,
         precondition: Precondition::None,
+        encryption: encryption::asked(&headers)?,
         incoming: incoming(&headers, file, range, received.clone())?,
     };
     let stored = vault.put_object(&caller.subject, bucket, put).await;
-    let stored = stored.map_err(|error| match range {
+    stored.map_err(|error| match range {
         Some(range) => outside(range, received.load(Ordering::Relaxed))
             .unwrap_or_else(|| caller.refused(error)),
         None => caller.refused(error),
-    })?;
-    Ok(stored.etag)
+    })
 }
 
 /// The file, which ends with an error where it is longer or shorter than it may be.

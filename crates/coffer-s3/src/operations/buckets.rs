@@ -6,12 +6,9 @@ use coffer_vault::{BucketInfo, Vault, VaultError, is_region};
 use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
     DeleteBucketOutput, DeleteBucketTaggingInput, DeleteBucketTaggingOutput,
-    GetBucketEncryptionInput, GetBucketEncryptionOutput, GetBucketLocationInput,
-    GetBucketLocationOutput, GetBucketTaggingInput, GetBucketTaggingOutput,
+    GetBucketLocationInput, GetBucketLocationOutput, GetBucketTaggingInput, GetBucketTaggingOutput,
     GetBucketVersioningInput, GetBucketVersioningOutput, HeadBucketInput, HeadBucketOutput,
-    ListBucketsInput, ListBucketsOutput, PutBucketEncryptionInput, PutBucketEncryptionOutput,
-    PutBucketTaggingInput, PutBucketTaggingOutput, ServerSideEncryption,
-    ServerSideEncryptionByDefault, ServerSideEncryptionConfiguration, ServerSideEncryptionRule,
+    ListBucketsInput, ListBucketsOutput, PutBucketTaggingInput, PutBucketTaggingOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -21,7 +18,6 @@ use crate::http::dates::timestamp;
 use crate::limits::{BUCKET_TAGS_MAX, BUCKETS_PAGE_MAX, LOCATION_MAX_BYTES};
 use crate::operations::listing::owner;
 use crate::parameters::continuation_tokens;
-use crate::parameters::encryption;
 use crate::parameters::names;
 use crate::parameters::tags;
 use crate::request::caller::{Caller, headers};
@@ -192,59 +188,6 @@ pub(crate) async fn bucket_versioning(
     let caller = Caller::of(&request)?;
     bucket_info(vault, &caller, &request.input.bucket).await?;
     Ok(S3Response::new(GetBucketVersioningOutput::default()))
-}
-
-/// `GetBucketEncryption`: everything is sealed under the level's key.
-pub(crate) async fn bucket_encryption(
-    vault: &Vault,
-    request: S3Request<GetBucketEncryptionInput>,
-) -> S3Result<S3Response<GetBucketEncryptionOutput>> {
-    let caller = Caller::of(&request)?;
-    let info = bucket_info(vault, &caller, &request.input.bucket).await?;
-    let by_default = ServerSideEncryptionByDefault {
-        kms_master_key_id: Some(info.level),
-        sse_algorithm: ServerSideEncryption::from_static(ServerSideEncryption::AWS_KMS),
-    };
-    let rule = ServerSideEncryptionRule {
-        apply_server_side_encryption_by_default: Some(by_default),
-        bucket_key_enabled: Some(false),
-    };
-    let configuration = ServerSideEncryptionConfiguration { rules: vec![rule] };
-    Ok(S3Response::new(GetBucketEncryptionOutput {
-        server_side_encryption_configuration: Some(configuration),
-    }))
-}
-
-/// `PutBucketEncryption`: accepts what is so already, and nothing else.
-pub(crate) async fn put_bucket_encryption(
-    vault: &Vault,
-    request: S3Request<PutBucketEncryptionInput>,
-) -> S3Result<S3Response<PutBucketEncryptionOutput>> {
-    let caller = Caller::of(&request)?;
-    caller.check_xml_body(headers(&request))?;
-    let info = bucket_info(vault, &caller, &request.input.bucket).await?;
-    let rules = request.input.server_side_encryption_configuration.rules;
-    let [
-        ServerSideEncryptionRule {
-            apply_server_side_encryption_by_default: Some(rule),
-            ..
-        },
-    ] = rules.as_slice()
-    else {
-        return Err(s3_error!(
-            MalformedXML,
-            "An encryption configuration has one rule"
-        ));
-    };
-    if rule.sse_algorithm.as_str() != ServerSideEncryption::AWS_KMS {
-        return Err(not_implemented(
-            "Any encryption of a bucket but aws:kms by its level",
-        ));
-    }
-    if let Some(named) = &rule.kms_master_key_id {
-        encryption::check_key(named, &info.level)?;
-    }
-    Ok(S3Response::new(PutBucketEncryptionOutput::default()))
 }
 
 /// `GetBucketTagging`.

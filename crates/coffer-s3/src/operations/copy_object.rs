@@ -11,7 +11,7 @@ use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::copy_source;
-use crate::parameters::encryption;
+use crate::parameters::encryption::{self, set_encryption};
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -63,6 +63,7 @@ pub(crate) async fn copy_object(
         details,
         tags,
         checksum,
+        encryption: encryption::asked(headers(&request))?,
         precondition,
     };
     let copied = vault.copy_object(&caller.subject, source, &bucket, target);
@@ -79,12 +80,12 @@ pub(crate) async fn copy_object(
         ..Default::default()
     };
     set_checksum!(result, checksum);
-    Ok(S3Response::new(CopyObjectOutput {
+    let mut output = CopyObjectOutput {
         copy_object_result: Some(result),
-        server_side_encryption: encryption::algorithm(),
-        ssekms_key_id: Some(stored.level),
         ..Default::default()
-    }))
+    };
+    set_encryption!(output, &stored.encryption, &stored.level);
+    Ok(S3Response::new(output))
 }
 
 fn replaces_metadata(directive: Option<&MetadataDirective>) -> S3Result<bool> {

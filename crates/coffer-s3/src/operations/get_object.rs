@@ -23,7 +23,7 @@ use crate::checksums::algorithms::{kind, set_checksum};
 use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::http::ranges;
-use crate::parameters::encryption;
+use crate::parameters::encryption::set_encryption;
 use crate::parameters::metadata::{self, DEFAULT_CONTENT_TYPE};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
@@ -51,8 +51,6 @@ macro_rules! describe {
             e_tag: Some(ETag::Strong($info.head.etag.clone())),
             last_modified: Some(timestamp($info.head.modified_ms)),
             metadata: metadata::user_metadata(&$info.head.details),
-            server_side_encryption: encryption::algorithm(),
-            ssekms_key_id: Some($info.level.clone()),
             ..Default::default()
         }
     };
@@ -81,6 +79,7 @@ pub(crate) async fn get_object(
     let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(GetObjectOutput, info, checksum);
     set_checksum!(output, checksum);
+    set_encryption!(output, &info.head.details.encryption, &info.level);
     output.content_range = content_range(&info, range);
     output.parts_count = parts_count(&info, range);
     output.tag_count = i32::try_from(info.head.tag_count)
@@ -182,6 +181,7 @@ pub(crate) async fn head_object(
     let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(HeadObjectOutput, info, checksum);
     set_checksum!(output, checksum);
+    set_encryption!(output, &info.head.details.encryption, &info.level);
     output.content_range = content_range(&info, range);
     output.parts_count = parts_count(&info, range);
     let (expires, mut more) = metadata::expires(&info.head.details.headers);

@@ -15,7 +15,7 @@ use crate::http::conditions;
 use crate::http::percent;
 use crate::http::ranges;
 use crate::limits::OBJECT_TAGS_MAX;
-use crate::parameters::encryption;
+use crate::parameters::encryption::{self, set_encryption};
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -33,6 +33,7 @@ pub(crate) async fn create(
         .check_named_key(vault, &bucket, headers(&request))
         .await?;
     let details = metadata::of_headers(headers(&request))?;
+    let encryption = encryption::asked(headers(&request))?;
     let input = request.input;
     let tags = tags::from_header(input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
     let checksum = announced(
@@ -47,22 +48,23 @@ pub(crate) async fn create(
         details,
         tags,
         checksum,
+        encryption,
     };
     let started = vault
         .create_upload(&caller.subject, &bucket, new)
         .await
         .map_err(|error| caller.refused(error))?;
     let told = |algorithm| dto::ChecksumAlgorithm::from_static(algorithm_name(algorithm));
-    Ok(S3Response::new(CreateMultipartUploadOutput {
+    let mut output = CreateMultipartUploadOutput {
         bucket: Some(input.bucket),
         key: Some(input.key),
         upload_id: Some(started.id.to_string()),
         checksum_algorithm: checksum.map(|(algorithm, _)| told(algorithm)),
         checksum_type: checksum.map(|(_, checksum_kind)| kind(checksum_kind)),
-        server_side_encryption: encryption::algorithm(),
-        ssekms_key_id: Some(started.level),
         ..Default::default()
-    }))
+    };
+    set_encryption!(output, &started.encryption, &started.level);
+    Ok(S3Response::new(output))
 }
 
 /// The checksum that the whole object is to have, and S3's rules for what may be combined.
@@ -183,11 +185,10 @@ pub(crate) async fn complete(
         location: Some(location(&headers, &input.bucket, &input.key)),
         bucket: Some(input.bucket),
         key: Some(input.key),
-        server_side_encryption: encryption::algorithm(),
-        ssekms_key_id: Some(stored.level),
         ..Default::default()
     };
     set_checksum!(output, checksum);
+    set_encryption!(output, &stored.encryption, &stored.level);
     Ok(S3Response::new(output))
 }
 

@@ -15,7 +15,7 @@ use crate::checksums::expected::ExpectedDigests;
 use crate::errors::{from_vault, not_implemented};
 use crate::http::conditions;
 use crate::limits::{DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
-use crate::parameters::encryption;
+use crate::parameters::encryption::{self, set_encryption};
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -38,6 +38,7 @@ pub(crate) async fn put_object(
         .check_named_key(vault, &bucket, headers(&request))
         .await?;
     let details = metadata::of_headers(headers(&request))?;
+    let encryption = encryption::asked(headers(&request))?;
     let PutObjectInput {
         body,
         content_length,
@@ -51,6 +52,7 @@ pub(crate) async fn put_object(
         details,
         tags,
         precondition,
+        encryption,
         incoming,
     };
     let stored = match vault.put_object(&caller.subject, &bucket, put).await {
@@ -61,11 +63,10 @@ pub(crate) async fn put_object(
     let mut output = PutObjectOutput {
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
         e_tag: Some(ETag::Strong(stored.etag)),
-        server_side_encryption: encryption::algorithm(),
-        ssekms_key_id: Some(stored.level),
         ..Default::default()
     };
     set_checksum!(output, checksum);
+    set_encryption!(output, &stored.encryption, &stored.level);
     Ok(S3Response::new(output))
 }
 

@@ -14,7 +14,7 @@ use crate::errors::from_vault;
 use crate::http::dates::timestamp;
 use crate::http::ranges;
 use crate::parameters::copy_source;
-use crate::parameters::encryption;
+use crate::parameters::encryption::set_encryption;
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
@@ -73,11 +73,10 @@ pub(crate) async fn upload_part(
         .map_err(|error| caller.refused(error))?;
     let mut output = UploadPartOutput {
         e_tag: Some(ETag::Strong(stored.etag)),
-        server_side_encryption: encryption::algorithm(),
-        ssekms_key_id: Some(stored.level),
         ..Default::default()
     };
     set_checksum!(output, stored.checksum.as_ref());
+    set_encryption!(output, &stored.encryption, &stored.level);
     Ok(S3Response::new(output))
 }
 
@@ -114,6 +113,7 @@ pub(crate) async fn upload_part_copy(
         checksum,
         modified_ms,
         level,
+        encryption,
         ..
     } = stored;
     let mut result = CopyPartResult {
@@ -122,12 +122,12 @@ pub(crate) async fn upload_part_copy(
         ..Default::default()
     };
     set_checksum!(result, checksum.as_ref());
-    Ok(S3Response::new(UploadPartCopyOutput {
+    let mut output = UploadPartCopyOutput {
         copy_part_result: Some(result),
-        server_side_encryption: encryption::algorithm(),
-        ssekms_key_id: Some(level),
         ..Default::default()
-    }))
+    };
+    set_encryption!(output, &encryption, &level);
+    Ok(S3Response::new(output))
 }
 
 /// A read takes what there is of a range; a copy wants all of it, for a shorter part would go

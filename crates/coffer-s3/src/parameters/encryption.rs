@@ -1,6 +1,8 @@
-//! Server-side encryption: requests that ask for some get the truth, which is that everything is
-//! sealed under a key of the bucket's level, in S3's words `aws:kms`.
+//! Server-side encryption: what a request may ask for, and what answers tell. Everything is sealed
+//! under a key of the bucket's level, whatever is asked for: in S3's words `aws:kms`, or `AES256`.
 
+use coffer_vault::AskedEncryption;
+use coffer_vault::record::Encryption;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use s3s::dto::ServerSideEncryption;
 use s3s::{S3Result, s3_error};
@@ -9,16 +11,71 @@ use crate::errors::not_implemented;
 
 const ALGORITHM: HeaderName = HeaderName::from_static("x-amz-server-side-encryption");
 const KEY_ID: HeaderName = HeaderName::from_static("x-amz-server-side-encryption-aws-kms-key-id");
+const BUCKET_KEY: HeaderName =
+    HeaderName::from_static("x-amz-server-side-encryption-bucket-key-enabled");
 
-/// What every answer tells.
-pub(crate) fn algorithm() -> Option<ServerSideEncryption> {
-    Some(ServerSideEncryption::from_static(
-        ServerSideEncryption::AWS_KMS,
-    ))
+/// Operations on what is encrypted already, or said to be so by the upload that it belongs to.
+const NOT_ASKING: [&str; 6] = [
+    "CompleteMultipartUpload",
+    "GetObject",
+    "GetObjectAttributes",
+    "HeadObject",
+    "UploadPart",
+    "UploadPartCopy",
+];
+
+/// What an answer tells.
+pub(crate) struct Told {
+    pub(crate) algorithm: Option<ServerSideEncryption>,
+    /// The level.
+    pub(crate) key_id: Option<String>,
+    pub(crate) bucket_key: Option<bool>,
 }
 
-/// Refuses what can't be granted: keys of the client's own, two layers, unknown algorithms.
-pub(crate) fn check_headers(headers: &HeaderMap) -> S3Result {
+impl Told {
+    pub(crate) fn of(encryption: &Encryption, level: &str) -> Self {
+        let algorithm = match encryption {
+            Encryption::Aes256 => ServerSideEncryption::AES256,
+            Encryption::Kms | Encryption::KmsBucketKey => ServerSideEncryption::AWS_KMS,
+        };
+        let is_kms = *encryption != Encryption::Aes256;
+        Self {
+            algorithm: Some(ServerSideEncryption::from_static(algorithm)),
+            key_id: is_kms.then(|| level.to_owned()),
+            bucket_key: (*encryption == Encryption::KmsBucketKey).then_some(true),
+        }
+    }
+
+    /// As headers, for answers that s3s does not write.
+    pub(crate) fn headers(self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        let algorithm = self
+            .algorithm
+            .map(|algorithm| algorithm.as_str().to_owned());
+        let bucket_key = self.bucket_key.map(|is_there| is_there.to_string());
+        let all = [
+            (ALGORITHM, algorithm),
+            (KEY_ID, self.key_id),
+            (BUCKET_KEY, bucket_key),
+        ];
+        all.into_iter()
+            .filter_map(|(name, value)| Some((name, HeaderValue::try_from(value?).ok()?)))
+    }
+}
+
+/// Tells an object's encryption in an output of s3s.
+macro_rules! set_encryption {
+    ($output:expr, $encryption:expr, $level:expr) => {{
+        let told = $crate::parameters::encryption::Told::of($encryption, $level);
+        $output.server_side_encryption = told.algorithm;
+        $output.ssekms_key_id = told.key_id;
+        $output.bucket_key_enabled = told.bucket_key;
+    }};
+}
+pub(crate) use set_encryption;
+
+/// Refuses what can't be granted: keys of the client's own, two layers, unknown algorithms, and
+/// asking for any where it was asked for before.
+pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
     let is_customer_key = |name: &HeaderName| {
         let name = name.as_str();
         name.starts_with("x-amz-server-side-encryption-customer-")
@@ -31,6 +88,16 @@ pub(crate) fn check_headers(headers: &HeaderMap) -> S3Result {
              makes its own keys and seals every object with one"
         ));
     }
+    if NOT_ASKING.contains(&operation)
+        && let Some(name) = [ALGORITHM, KEY_ID, BUCKET_KEY]
+            .into_iter()
+            .find(|name| headers.contains_key(name))
+    {
+        return Err(s3_error!(
+            InvalidArgument,
+            "{name} header is not supported for this operation."
+        ));
+    }
     match headers.get(ALGORITHM).map(HeaderValue::as_bytes) {
         None | Some(b"AES256" | b"aws:kms") => Ok(()),
         Some(b"aws:kms:dsse") => Err(not_implemented("Encryption in two layers (aws:kms:dsse)")),
@@ -40,6 +107,23 @@ pub(crate) fn check_headers(headers: &HeaderMap) -> S3Result {
              AES256."
         )),
     }
+}
+
+/// The encryption that a request asks for; its headers have been checked.
+pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedEncryption> {
+    let bucket_key = match headers.get(BUCKET_KEY).map(HeaderValue::as_bytes) {
+        None => None,
+        Some(value) if value.eq_ignore_ascii_case(b"true") => Some(true),
+        Some(value) if value.eq_ignore_ascii_case(b"false") => Some(false),
+        Some(_) => {
+            return Err(s3_error!(InvalidArgument, "{BUCKET_KEY} is true or false"));
+        }
+    };
+    Ok(match headers.get(ALGORITHM).map(HeaderValue::as_bytes) {
+        None => AskedEncryption::BucketDefault { bucket_key },
+        Some(b"aws:kms") => AskedEncryption::Kms { bucket_key },
+        Some(_) => AskedEncryption::Aes256,
+    })
 }
 
 /// The key that a request names, if any: a level.
@@ -62,8 +146,16 @@ pub(crate) fn named_key(headers: &HeaderMap) -> S3Result<Option<&str>> {
     }
 }
 
-/// Whether a key that was named is the level that seals the bucket.
+/// Whether a key that was named is the level that seals the bucket: `LEVEL`, `alias/LEVEL`, or an
+/// ARN of either.
 pub(crate) fn check_key(named: &str, level: &str) -> S3Result {
+    let named = match named.strip_prefix("arn:aws:kms:") {
+        Some(arn) => {
+            let id = arn.splitn(3, ':').nth(2).ok_or_else(other_key)?;
+            id.strip_prefix("key/").unwrap_or(id)
+        }
+        None => named,
+    };
     if named.strip_prefix("alias/").unwrap_or(named) != level {
         return Err(other_key());
     }
@@ -82,6 +174,10 @@ fn other_key() -> s3s::S3Error {
 mod tests {
     use super::*;
 
+    const ALGORITHM: &str = "x-amz-server-side-encryption";
+    const KEY_ID: &str = "x-amz-server-side-encryption-aws-kms-key-id";
+    const BUCKET_KEY: &str = "x-amz-server-side-encryption-bucket-key-enabled";
+
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let pair = |(name, value): &(&'static str, &'static str)| {
             (
@@ -94,40 +190,62 @@ mod tests {
 
     #[test]
     fn the_usual_wishes_are_granted_and_others_refused() {
-        let algorithm = "x-amz-server-side-encryption";
+        let check = |operation, pairs: &[_]| check_headers(operation, &headers(pairs));
         for good in ["AES256", "aws:kms"] {
-            assert!(
-                check_headers(&headers(&[(algorithm, good)])).is_ok(),
-                "{good}"
-            );
+            assert!(check("PutObject", &[(ALGORITHM, good)]).is_ok(), "{good}");
+            for operation in NOT_ASKING {
+                let refused = check(operation, &[(ALGORITHM, good)]).unwrap_err();
+                assert_eq!(refused.code().as_str(), "InvalidArgument", "{operation}");
+            }
         }
         for bad in ["aws:kms:dsse", "rot13", ""] {
-            assert!(
-                check_headers(&headers(&[(algorithm, bad)])).is_err(),
-                "{bad}"
-            );
+            assert!(check("PutObject", &[(ALGORITHM, bad)]).is_err(), "{bad}");
         }
         for customer in [
             "x-amz-server-side-encryption-customer-algorithm",
             "x-amz-server-side-encryption-customer-key",
             "x-amz-copy-source-server-side-encryption-customer-key-md5",
         ] {
-            let refused = check_headers(&headers(&[(customer, "x")])).unwrap_err();
+            let refused = check("PutObject", &[(customer, "x")]).unwrap_err();
             assert_eq!(refused.code().as_str(), "NotImplemented");
         }
     }
 
     #[test]
+    fn what_is_asked_for_is_understood() {
+        use AskedEncryption::{Aes256, BucketDefault, Kms};
+        let kms = |bucket_key| Kms { bucket_key };
+        let is = |pairs: &[_]| asked(&headers(pairs)).ok();
+        let by_default = |bucket_key| BucketDefault { bucket_key };
+        assert_eq!(is(&[]), Some(by_default(None)));
+        assert_eq!(is(&[(BUCKET_KEY, "false")]), Some(by_default(Some(false))));
+        assert_eq!(is(&[(ALGORITHM, "AES256")]), Some(Aes256));
+        assert_eq!(is(&[(ALGORITHM, "aws:kms")]), Some(kms(None)));
+        let with_key = [(ALGORITHM, "aws:kms"), (BUCKET_KEY, "True")];
+        assert_eq!(is(&with_key), Some(kms(Some(true))));
+        assert_eq!(is(&[(BUCKET_KEY, "yes")]), None);
+    }
+
+    #[test]
     fn a_named_key_must_be_the_level() {
-        let (algorithm, key_id) = (
-            "x-amz-server-side-encryption",
-            "x-amz-server-side-encryption-aws-kms-key-id",
-        );
-        let kms = headers(&[(algorithm, "aws:kms"), (key_id, "secret")]);
+        let kms = headers(&[(ALGORITHM, "aws:kms"), (KEY_ID, "secret")]);
         assert_eq!(named_key(&kms).unwrap(), Some("secret"));
-        assert!(named_key(&headers(&[(algorithm, "AES256"), (key_id, "secret")])).is_err());
-        assert!(check_key("secret", "secret").is_ok());
-        assert!(check_key("alias/secret", "secret").is_ok());
-        assert!(check_key("default", "secret").is_err());
+        assert!(named_key(&headers(&[(ALGORITHM, "AES256"), (KEY_ID, "secret")])).is_err());
+        for good in [
+            "secret",
+            "alias/secret",
+            "arn:aws:kms:us-east-1:123456789012:key/secret",
+            "arn:aws:kms:us-east-1:123456789012:alias/secret",
+        ] {
+            assert!(check_key(good, "secret").is_ok(), "{good}");
+        }
+        for bad in [
+            "default",
+            "arn:aws:kms:us-east-1:1:key/default",
+            "arn:aws:kms:",
+            "",
+        ] {
+            assert!(check_key(bad, "secret").is_err(), "{bad}");
+        }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Details> {
     Ok(Details {
         headers,
         user_metadata,
-        checksum: None,
+        ..Details::default()
     })
 }
 

@@ -43,6 +43,7 @@ fn details() -> Details {
     };
     let user_metadata = BTreeMap::from([("author".to_owned(), "Zoë".to_owned())]);
     Details {
+        encryption: Default::default(),
         headers,
         user_metadata,
         checksum: Some(checksum("rosUhgp5mIg=")),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use coffer_store::record::{
-    Checksum, ChecksumAlgorithm, ChecksumKind, Content, ContentHeaders, Details, ObjectHead,
-    Precondition,
+    Checksum, ChecksumAlgorithm, ChecksumKind, Content, ContentHeaders, Details, Encryption,
+    ObjectHead, Precondition,
 };
 use coffer_store::{DeleteOutcome, StoreError};
 
@@ -15,6 +15,7 @@ async fn an_object_comes_back_as_it_was_put() {
     let mut bucket = Bucket::new().await;
     let mut object = inline("photos/ß/1.jpg", &noise(4096));
     object.details = Details {
+        encryption: Encryption::Aes256,
         headers: ContentHeaders {
             content_type: Some("image/jpeg; \"quoted\" \\".into()),
             cache_control: Some("no-cache".into()),

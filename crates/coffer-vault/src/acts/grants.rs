@@ -24,7 +24,8 @@ use crate::counters::add;
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
 use crate::open_buckets::{OpenBucket, UsedBucket};
-use crate::system::BucketRow;
+use crate::system::BucketConfiguration::Encryption;
+use crate::system::{BucketEncryption, BucketRow};
 use crate::vault::{Granted, Vault};
 
 /// A bucket that a subject may read in.
@@ -177,6 +178,12 @@ impl ChangeGrant {
             audit: None,
             ..self
         }
+    }
+
+    /// What is done with objects whose writers ask for no encryption.
+    pub(crate) fn encryption(&self) -> Result<BucketEncryption> {
+        let document = self.permit.row.documents.get(Encryption);
+        BucketEncryption::of_document(document.as_deref())
     }
 
     /// The bucket's id.

@@ -7,7 +7,7 @@ use coffer_durable::now_ms;
 use coffer_seal::UploadId;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
-    Checksum, ChecksumKind, CompletedObject, ObjectName, Part, Precondition, Upload,
+    Checksum, ChecksumKind, CompletedObject, Encryption, ObjectName, Part, Precondition, Upload,
 };
 
 use super::digest::{PartSum, combine};
@@ -107,6 +107,7 @@ impl Vault {
         let (etag, modified_ms) = (multipart_etag(&parts), now_ms());
         let mut details = upload.details;
         details.checksum = checksum.clone();
+        let encryption = details.encryption.clone();
         let object = CompletedObject {
             name: upload.name,
             etag: etag.clone(),
@@ -139,6 +140,7 @@ impl Vault {
             modified_ms,
             size_bytes,
             level: grant.level(),
+            encryption,
         })
     }
 }
@@ -181,6 +183,7 @@ fn stored(finished: FinishedUpload, level: String) -> Stored {
         modified_ms: finished.finished_ms,
         size_bytes: finished.size_bytes,
         level,
+        encryption: Encryption::default(),
     }
 }
 

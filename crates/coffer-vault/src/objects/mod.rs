@@ -3,6 +3,8 @@
 //!
 //! Whether a subject may is decided in `acts`; catalogs and blobs are `coffer-store`'s.
 
+mod asked;
+
 mod digest;
 
 mod ingest;
@@ -19,6 +21,7 @@ mod multipart;
 
 mod complete_upload;
 
+pub use self::asked::AskedEncryption;
 pub(crate) use self::body::Keys;
 pub use self::body::ObjectBody;
 pub use self::complete_upload::{CompleteUpload, CompletedPart};

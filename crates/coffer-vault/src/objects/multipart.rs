@@ -6,10 +6,11 @@ use coffer_seal::UploadId;
 use coffer_store::StoreError;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
-    ChecksumAlgorithm, ChecksumKind, Details, NewContent, ObjectName, Part, Tags, Upload,
-    UploadsPage, UploadsQuery,
+    ChecksumAlgorithm, ChecksumKind, Details, Encryption, NewContent, ObjectName, Part, Tags,
+    Upload, UploadsPage, UploadsQuery,
 };
 
+use super::asked::AskedEncryption;
 use super::conditions::{RangeRequest, ReadOptions};
 use super::digest::DigestPlan;
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
@@ -58,6 +59,8 @@ pub struct NewUpload {
     pub details: Details,
     /// Tags of the object to be.
     pub tags: Tags,
+    /// How it is to be said to be encrypted.
+    pub encryption: AskedEncryption,
     /// The checksum that the client announced; `None` becomes full-object CRC-64/NVME.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
 }
@@ -69,6 +72,8 @@ pub struct StartedUpload {
     pub id: UploadId,
     /// Name of the level whose key will seal its parts.
     pub level: String,
+    /// How the object will be said to be encrypted.
+    pub encryption: Encryption,
 }
 
 /// A page of an upload's parts.
@@ -102,10 +107,13 @@ impl Vault {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
         let NewUpload {
             name,
-            details,
+            mut details,
             tags,
             checksum,
+            encryption,
         } = new;
+        let encryption = encryption.of_object(grant.encryption()?);
+        details.encryption = encryption.clone();
         let id = UploadId::random();
         let upload = Upload {
             id,
@@ -130,6 +138,7 @@ impl Vault {
         Ok(StartedUpload {
             id,
             level: grant.level(),
+            encryption,
         })
     }
 
@@ -195,6 +204,7 @@ impl Vault {
             modified_ms,
             size_bytes,
             level: grant.level(),
+            encryption: upload.details.encryption,
         })
     }
 

@@ -4,10 +4,12 @@
 
 use coffer_durable::now_ms;
 use coffer_store::record::{
-    Checksum, ChecksumAlgorithm, Details, NewContent, NewObject, ObjectName, Precondition, Tags,
+    Checksum, ChecksumAlgorithm, Details, Encryption, NewContent, NewObject, ObjectName,
+    Precondition, Tags,
 };
 use coffer_store::{FinishedBlob, StoreError};
 
+use super::asked::AskedEncryption;
 use super::conditions::{Conditions, RangeRequest, ReadOptions};
 use super::digest::{DigestPlan, Digests};
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
@@ -31,6 +33,8 @@ pub struct PutObject {
     pub tags: Tags,
     /// What must be true of the object that is there now.
     pub precondition: Precondition,
+    /// How it is to be said to be encrypted.
+    pub encryption: AskedEncryption,
     /// Its bytes.
     pub incoming: Incoming,
 }
@@ -48,6 +52,8 @@ pub struct Stored {
     pub size_bytes: u64,
     /// Name of the level whose key seals it.
     pub level: String,
+    /// How it is said to be encrypted.
+    pub encryption: Encryption,
 }
 
 /// An object to be copied.
@@ -72,6 +78,8 @@ pub struct CopyTarget {
     pub tags: Option<Tags>,
     /// A new checksum, or the source's algorithm.
     pub checksum: Option<ChecksumAlgorithm>,
+    /// How it is to be said to be encrypted, whatever is said of the source.
+    pub encryption: AskedEncryption,
     /// What must be true of the object that is there now.
     pub precondition: Precondition,
 }
@@ -95,8 +103,10 @@ impl Vault {
             mut details,
             tags,
             precondition,
+            encryption,
             mut incoming,
         } = put;
+        let encryption = encryption.of_object(grant.encryption()?);
         incoming.digests = self.plan(incoming.digests);
         let cutoff = grant.cutoff();
         let receive = |bucket: UsedBucket| async move {
@@ -112,6 +122,7 @@ impl Vault {
         let etag = self.etag_of(&digests);
         let checksum = digests.checksum;
         details.checksum = checksum.clone();
+        details.encryption = encryption.clone();
         let modified_ms = now_ms();
         let mut object = NewObject {
             name,
@@ -146,6 +157,7 @@ impl Vault {
             modified_ms,
             size_bytes,
             level: grant.level(),
+            encryption,
         })
     }
 
@@ -187,13 +199,17 @@ impl Vault {
         });
         let incoming = incoming_copy(read.body, algorithm);
         let CopyTarget {
-            name, precondition, ..
+            name,
+            precondition,
+            encryption,
+            ..
         } = target;
         let put = PutObject {
             name,
             details,
             tags: kept_tags,
             precondition,
+            encryption,
             incoming,
         };
         self.put_object(subject, bucket, put).await

@@ -46,6 +46,7 @@ async fn put(vault: &Vault, subject: &Subject, number: usize) -> Result<()> {
         check: Box::new(|_| Ok(())),
     };
     let put = PutObject {
+        encryption: Default::default(),
         name: ObjectName::new(number.to_string()).unwrap(),
         details: Details::default(),
         tags: Tags::new(),

@@ -13,6 +13,9 @@ use rusqlite::Connection;
 pub enum BucketConfiguration {
     /// Which pages of other origins browsers let use the bucket.
     Cors,
+    /// How objects are said to be encrypted whose writers ask for nothing: a
+    /// [`BucketEncryption`](crate::BucketEncryption).
+    Encryption,
 }
 
 impl BucketConfiguration {
@@ -20,6 +23,7 @@ impl BucketConfiguration {
     pub fn name(self) -> &'static str {
         match self {
             Self::Cors => "cors",
+            Self::Encryption => "encryption",
         }
     }
 }

@@ -15,6 +15,8 @@ mod anchor;
 
 mod configuration;
 
+mod encryption;
+
 mod buckets;
 
 mod commits;
@@ -37,6 +39,7 @@ pub(crate) use self::buckets::{BucketRow, LevelTag};
 pub use self::configuration::BucketConfiguration;
 pub use self::documents::ReceiptSummary;
 pub(crate) use self::documents::{DocumentId, Kind};
+pub use self::encryption::BucketEncryption;
 pub(crate) use self::subjects::SubjectEntry;
 
 use self::buckets::Buckets;

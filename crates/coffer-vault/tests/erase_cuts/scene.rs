@@ -50,6 +50,7 @@ async fn put(vault: &Vault, in_bucket: &str, data: &'static [u8]) {
         check: Box::new(|_| Ok(())),
     };
     let put = PutObject {
+        encryption: Default::default(),
         name: ObjectName::new("object").unwrap(),
         details: Details::default(),
         tags: Tags::new(),

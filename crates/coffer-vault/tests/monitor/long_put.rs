@@ -30,6 +30,7 @@ fn put_body(
     body: impl futures::Stream<Item = Result<Bytes, BodyError>> + Send + Sync + 'static,
 ) -> PutObject {
     PutObject {
+        encryption: Default::default(),
         name: object_name(name),
         details: Details::default(),
         tags: Tags::new(),

@@ -229,6 +229,7 @@ impl World {
                     conditions: Conditions::default(),
                 };
                 let target = CopyTarget {
+                    encryption: Default::default(),
                     name: object_name(name),
                     details: None,
                     tags: None,
@@ -245,6 +246,7 @@ impl World {
             }
             Wish::Upload { bucket } => {
                 let new = NewUpload {
+                    encryption: Default::default(),
                     name: object_name(0),
                     details: Details::default(),
                     tags: Tags::new(),

@@ -184,6 +184,7 @@ async fn open_uploads_are_counted_at_the_start() {
         } = &door::door(data.path()).await;
         for object in ["a", "b", "b"] {
             let new = NewUpload {
+                encryption: Default::default(),
                 name: name(object),
                 details: Details::default(),
                 tags: Tags::new(),

@@ -68,6 +68,7 @@ pub(crate) fn incoming(content: &Bytes, piece: usize) -> Incoming {
 
 pub(crate) fn put(object: &str, content: &Bytes) -> PutObject {
     PutObject {
+        encryption: Default::default(),
         name: name(object),
         details: Details::default(),
         tags: Tags::new(),

@@ -170,6 +170,7 @@ async fn a_deleted_bucket_is_gone_with_its_folder_and_a_full_one_stays() {
 async fn upload_in_parts(door: &Door, content: &Bytes) -> Stored {
     let (vault, subject, bucket) = (&door.vault, &door.subject, &door.bucket);
     let new = NewUpload {
+        encryption: Default::default(),
         name: name("m"),
         details: Details::default(),
         tags: Tags::new(),

@@ -40,6 +40,7 @@ async fn begin(
         let bucket = buckets[number % buckets.len()].clone();
         tokio::spawn(async move {
             let new = NewUpload {
+                encryption: Default::default(),
                 name: name("o"),
                 details: Details::default(),
                 tags: Tags::new(),

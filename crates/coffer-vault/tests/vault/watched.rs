@@ -183,6 +183,7 @@ async fn each_part_and_upload_is_recorded() {
     let object = name("parts");
     let begin = || async {
         let new = NewUpload {
+            encryption: Default::default(),
             name: object.clone(),
             details: Details::default(),
             tags: Tags::new(),

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
 use crate::record::{
-    Checksum, ChecksumAlgorithm, ChecksumKind, ContentHeaders, Details, Tags, WrappedKey,
+    Checksum, ChecksumAlgorithm, ChecksumKind, ContentHeaders, Details, Encryption, Tags,
+    WrappedKey,
 };
 
 /// `Details` without the checksum, which has a column of its own for listings.
@@ -19,6 +20,8 @@ struct Written<'a> {
     headers: &'a ContentHeaders,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     user_metadata: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Encryption::is_default")]
+    encryption: &'a Encryption,
 }
 
 #[derive(Default, Deserialize)]
@@ -26,6 +29,7 @@ struct Written<'a> {
 struct Read {
     headers: ContentHeaders,
     user_metadata: BTreeMap<String, String>,
+    encryption: Encryption,
 }
 
 fn is_default(headers: &ContentHeaders) -> bool {
@@ -38,13 +42,15 @@ pub(crate) fn encode_details(details: &Details) -> Option<String> {
         headers,
         user_metadata,
         checksum: _,
+        encryption,
     } = details;
-    if is_default(headers) && user_metadata.is_empty() {
+    if is_default(headers) && user_metadata.is_empty() && encryption.is_default() {
         return None;
     }
     let json = serde_json::to_string(&Written {
         headers,
         user_metadata,
+        encryption,
     });
     Some(json.expect("a tree of strings is always JSON"))
 }
@@ -57,6 +63,7 @@ pub(crate) fn decode_details(json: Option<&str>, checksum: Option<&str>) -> Resu
     Ok(Details {
         headers: read.headers,
         user_metadata: read.user_metadata,
+        encryption: read.encryption,
         checksum: checksum.map(decode_checksum).transpose()?,
     })
 }
