@@ -77,6 +77,7 @@ def test_json_of_buckets(server):
     assert re.fullmatch("[0-9a-f]{32}", made.pop("id")) and MOMENT.match(made.pop("created_at"))
     assert made == {
         "name": "json-bucket", "level": "default", "label": "s0", "generation": 1,
+        "etag": "random",
         "object_count": 0, "object_bytes": 0, "upload_count": 0, "upload_bytes": 0,
     }  # fmt: skip
     client = s3_client(server)

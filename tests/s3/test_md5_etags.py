@@ -1,4 +1,4 @@
-"""`etag = "md5"`: entity tags as S3 makes them without KMS."""
+"""MD5s as entity tags, as S3 makes them without KMS: of a server (`etag = "md5"`), of a bucket."""
 
 import hashlib
 import re
@@ -6,7 +6,8 @@ from base64 import b64encode
 
 import pytest
 
-from harness.clients import drain, s3_client
+from harness.administration import ask, run
+from harness.clients import drain, refused, s3_client
 from harness.content import PART_MIN_BYTES, content
 from harness.server import Server
 
@@ -94,3 +95,52 @@ def test_by_default_no_other_entity_tag_looks_like_an_md5(plain):
     for with_md5 in ([False, False], [True, False]):
         found, other = put_parts(plain, with_md5)
         assert found != other and re.fullmatch('"[0-9a-f]{32}-2"', found)
+
+
+def ask_for(client, etag):
+    """Has the client make buckets with this header, signed with the others."""
+
+    def add(request, **_):
+        request.headers["x-coffer-etag"] = etag
+
+    client.meta.events.register("before-sign.s3.CreateBucket", add)
+    return client
+
+
+def assert_md5s(client, bucket):
+    body = content(100_000)
+    expected = f'"{hashlib.md5(body).hexdigest()}"'
+    client.put_object(Bucket="plain", Key="a", Body=body)
+    source = {"Bucket": "plain", "Key": "a"}
+    copied = client.copy_object(Bucket=bucket, Key="a", CopySource=source)
+    assert copied["CopyObjectResult"]["ETag"] == expected
+    assert client.put_object(Bucket=bucket, Key="b", Body=body)["ETag"] == expected
+    upload = client.create_multipart_upload(Bucket=bucket, Key="c")["UploadId"]
+    where = {"Bucket": bucket, "Key": "c", "UploadId": upload}
+    assert client.upload_part(**where, PartNumber=1, Body=body)["ETag"] == expected
+    drain(client, bucket)
+
+
+def test_of_one_bucket_by_a_header(plain_server, plain):
+    client = ask_for(s3_client(plain_server), "md5")
+    client.create_bucket(Bucket="mirrored")
+    assert ask(plain_server, "bucket", "show", "mirrored")["etag"] == "md5"
+    assert ask(plain_server, "bucket", "show", "plain")["etag"] == "random"
+    plain_server.restart()
+    assert_md5s(client, "mirrored")
+    with refused("InvalidArgument", 400):
+        ask_for(s3_client(plain_server), "sha256").create_bucket(Bucket="mirrored")
+
+
+def test_of_one_bucket_by_a_command(plain_server, plain):
+    made = ask(plain_server, "bucket", "create", "mirrored", "--etag", "md5")
+    assert made["etag"] == "md5"
+    rows = run(plain_server, "bucket", "list").splitlines()
+    assert "ETAG" in rows[0] and any(
+        [w for w in row.split() if w in ("mirrored", "md5")] == ["mirrored", "md5"] for row in rows
+    )
+    assert_md5s(plain, "mirrored")
+
+
+def test_of_a_server_all_buckets_are_told_so(server, s3, bucket):
+    assert ask(server, "bucket", "show", bucket)["etag"] == "md5"

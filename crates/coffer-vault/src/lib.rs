@@ -74,7 +74,7 @@ pub use crate::admin::{
 pub use crate::approvals::{ApprovalRequest, GuardedAct, GuardedOutcome};
 pub use crate::audit::{AuditFilter, Facts, check_act};
 pub use crate::backup::{BackupCounts, BackupEvent};
-pub use crate::buckets::{BucketInfo, BucketSummary, LevelUsage, UploadsEnded};
+pub use crate::buckets::{BucketInfo, BucketSummary, LevelUsage, NewBucket, UploadsEnded};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::error::{
@@ -88,6 +88,6 @@ pub use crate::objects::{
     StartedUpload, Stored,
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
-pub use crate::system::{BucketConfiguration, BucketEncryption, ReceiptSummary};
+pub use crate::system::{BucketConfiguration, BucketEncryption, MD5_ETAGS, ReceiptSummary};
 pub use crate::vault::{EtagStyle, Rotation, SubjectLimits, Vault, VaultOptions};
 pub use crate::verify::{VerifyDepth, VerifyEvent};

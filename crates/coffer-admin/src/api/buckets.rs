@@ -2,7 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use coffer_vault::{BucketName, BucketSummary, VaultError};
+use coffer_vault::{
+    BucketConfiguration, BucketName, BucketSummary, MD5_ETAGS, NewBucket, VaultError,
+};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -31,6 +33,8 @@ pub struct Bucket {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub older_generation: Option<u32>,
+    /// How entity tags of what is uploaded to it come about.
+    pub etag: EtagKind,
     /// How many objects it holds; absent where that can't be told without opening it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -56,6 +60,17 @@ pub struct Bucket {
     pub created_at: String,
 }
 
+/// How entity tags come about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EtagKind {
+    /// The MD5 of uploads that carry `Content-MD5`, and random for others.
+    #[default]
+    Random,
+    /// Always the MD5.
+    Md5,
+}
+
 /// A bucket to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +82,10 @@ pub struct BucketRequest {
     /// Name of its level, for good.
     #[serde(default = "default_level")]
     pub level: String,
+    /// How entity tags of what is uploaded to it come about, for good; `random`: as the server's
+    /// configuration has it.
+    #[serde(default)]
+    pub etag: EtagKind,
 }
 
 fn default_level() -> String {
@@ -90,6 +109,11 @@ impl From<BucketSummary> for Bucket {
             label: label.to_string(),
             generation,
             older_generation,
+            etag: if bucket.md5_etags {
+                EtagKind::Md5
+            } else {
+                EtagKind::Random
+            },
             object_count: objects.map(|totals| totals.objects),
             object_bytes: objects.map(|totals| totals.bytes),
             upload_count: uploads.as_ref().map(|uploads| uploads.count),
@@ -144,8 +168,14 @@ async fn create_bucket(
     Input(request): Input<BucketRequest>,
 ) -> Result<(StatusCode, Json<Bucket>), Refusal> {
     let name = new_bucket_name(&request.name)?;
-    let level = Some(request.level.as_str());
-    let made = admin.vault.provide_bucket(&actor, &name, level).await;
+    let md5 = (BucketConfiguration::Etag, MD5_ETAGS.to_owned());
+    let new = NewBucket {
+        level: Some(&request.level),
+        documents: { Some(md5).into_iter() }
+            .filter(|_| request.etag == EtagKind::Md5)
+            .collect(),
+    };
+    let made = admin.vault.provide_bucket_with(&actor, &name, new).await;
     let about = match &made {
         Err(VaultError::NoSuchLevel) => request.level.as_str(),
         _ => name.as_str(),

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use coffer_vault::{BucketInfo, Vault, VaultError, is_region};
+use coffer_vault::{
+    BucketConfiguration, BucketInfo, MD5_ETAGS, NewBucket, Vault, VaultError, is_region,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
     DeleteBucketOutput, DeleteBucketTaggingInput, DeleteBucketTaggingOutput,
@@ -26,6 +29,9 @@ use crate::signature::requirements::REGION;
 /// The level whose buckets have no location constraint.
 const DEFAULT_LEVEL: &str = "default";
 
+/// How entity tags of what is uploaded to a new bucket come about.
+const ETAG_HEADER: HeaderName = HeaderName::from_static("x-coffer-etag");
+
 /// What s3s passes over in the body of `CreateBucket`.
 const TAGS_ELEMENT: &[u8] = b"<Tags";
 
@@ -47,6 +53,7 @@ pub(crate) async fn create_bucket(
             "Making a bucket with tags (use PutBucketTagging after it)",
         ));
     }
+    let documents = etag_document(headers(&request))?;
     let input = request.input;
     let bucket = names::new_bucket(&input.bucket)?;
     let configuration = input.create_bucket_configuration.unwrap_or_default();
@@ -58,11 +65,25 @@ pub(crate) async fn create_bucket(
     let level = level.filter(|name| !name.is_empty() && !is_region(name));
     let made = match level {
         Some(name) if name.len() > LOCATION_MAX_BYTES => Err(VaultError::NoSuchLevel),
-        level => vault.create_bucket(&caller.subject, &bucket, level).await,
+        level => {
+            let new = NewBucket { level, documents };
+            vault
+                .create_bucket_with(&caller.subject, &bucket, new)
+                .await
+        }
     };
     made.map_err(|error| caller.refused(error))?;
     let location = Some(format!("/{bucket}"));
     Ok(S3Response::new(CreateBucketOutput { location }))
+}
+
+/// What the header that is coffer's own says of entity tags.
+fn etag_document(headers: &HeaderMap) -> S3Result<Vec<(BucketConfiguration, String)>> {
+    match headers.get(ETAG_HEADER).map(HeaderValue::as_bytes) {
+        None | Some(b"random") => Ok(Vec::new()),
+        Some(b"md5") => Ok(vec![(BucketConfiguration::Etag, MD5_ETAGS.to_owned())]),
+        Some(_) => Err(s3_error!(InvalidArgument, "{ETAG_HEADER} is md5 or random")),
+    }
 }
 
 /// `DeleteBucket`.

@@ -1,7 +1,8 @@
 //! What S3 requires of a signature besides that it is right.
 //!
-//! S3 wants `host` and every `x-amz-` header signed: with a presigned URL that does not cover them,
-//! a client could add `x-amz-copy-source` and read any object as the signer.
+//! S3 wants `host` and every `x-amz-` header signed, and so must our own `x-coffer-` ones be: with
+//! a presigned URL that does not cover them, a client could add `x-amz-copy-source` and read any
+//! object as the signer.
 //!
 //! Requests signed by version 2 in headers are refused, for no client of today makes them. URLs
 //! that are presigned by it are another matter (`version_2`), and so are HTML forms (`forms`).
@@ -162,7 +163,8 @@ fn covers(signed: &str, headers: &HeaderMap) -> S3Result {
             "'Host' must be a 'SignedHeader' in the AWS Authorization."
         ));
     }
-    let is_exempt = |name: &str| !name.starts_with("x-amz-") || UNSIGNED_HEADERS.contains(&name);
+    let has_meaning = |name: &str| name.starts_with("x-amz-") || name.starts_with("x-coffer-");
+    let is_exempt = |name: &str| !has_meaning(name) || UNSIGNED_HEADERS.contains(&name);
     for name in headers.keys().map(|name| name.as_str()) {
         if !is_exempt(name) && !is_signed(name) {
             return Err(s3_error!(
@@ -212,6 +214,7 @@ mod tests {
             code("", &[signed, host, ("x-amz-copy-source", "b/k")]),
             denied
         );
+        assert_eq!(code("", &[signed, host, ("x-coffer-etag", "md5")]), denied);
         let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=host&X-Amz-Expires=60";
         assert_eq!(code(query, &[host]), None);
         assert_eq!(code(query, &[host, ("x-amz-copy-source", "b/k")]), denied);

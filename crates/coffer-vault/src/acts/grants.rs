@@ -26,7 +26,7 @@ use crate::error::{Result, VaultError};
 use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::system::BucketConfiguration::Encryption;
 use crate::system::{BucketEncryption, BucketRow};
-use crate::vault::{Granted, Vault};
+use crate::vault::{EtagStyle, Granted, Vault};
 
 /// A bucket that a subject may read in.
 pub(crate) struct ReadGrant {
@@ -184,6 +184,12 @@ impl ChangeGrant {
     pub(crate) fn encryption(&self) -> Result<BucketEncryption> {
         let document = self.permit.row.documents.get(Encryption);
         BucketEncryption::of_document(document.as_deref())
+    }
+
+    /// Whether entity tags of what comes to the bucket are MD5s.
+    pub(crate) fn has_md5_etags(&self) -> bool {
+        let server = self.permit.vault.inner.etag;
+        server == EtagStyle::Md5 || self.permit.row.has_md5_etags()
     }
 
     /// The bucket's id.

@@ -17,11 +17,35 @@ use crate::data_folder::failed;
 use crate::error::{Result, SubjectLimit, VaultError};
 use crate::limits::BUCKET_COUNT_MAX;
 use crate::open_buckets::OpenBucket;
-use crate::system::BucketRow;
+use crate::system::{BucketConfiguration, BucketDocuments, BucketRow};
 use crate::vault::{DEFAULT_LEVEL, Vault};
 
+/// What a bucket is to be like.
+#[derive(Clone, Debug, Default)]
+pub struct NewBucket<'a> {
+    /// Name of its level, or `default`.
+    pub level: Option<&'a str>,
+    /// Its configuration.
+    pub documents: Vec<(BucketConfiguration, String)>,
+}
+
 impl Vault {
-    /// Makes a bucket in a level, or in `default`, for a data user.
+    /// Makes a bucket in a level, or in `default`, for a data user; see
+    /// [`create_bucket_with`](Self::create_bucket_with).
+    pub async fn create_bucket(
+        &self,
+        subject: &Arc<Subject>,
+        name: &BucketName,
+        level: Option<&str>,
+    ) -> Result<BucketInfo> {
+        let new = NewBucket {
+            level,
+            ..NewBucket::default()
+        };
+        self.create_bucket_with(subject, name, new).await
+    }
+
+    /// Makes a bucket for a data user.
     ///
     /// # Errors
     /// [`VaultError::BucketAlreadyOwnedByYou`], or [`VaultError::BucketAlreadyExists`] for one that
@@ -29,12 +53,13 @@ impl Vault {
     /// in S3. [`VaultError::NoSuchLevel`] also for a level that the subject may not write,
     /// [`VaultError::TooManyBuckets`], [`SubjectLimit::Buckets`]; [`VaultError::AccessDenied`] for
     /// one whose grants name the buckets that it may use.
-    pub async fn create_bucket(
+    pub async fn create_bucket_with(
         &self,
         subject: &Arc<Subject>,
         name: &BucketName,
-        level: Option<&str>,
+        new: NewBucket<'_>,
     ) -> Result<BucketInfo> {
+        let NewBucket { level, documents } = new;
         let actor = Actor::Subject(subject.clone());
         let may_make = |level: &LevelEntry| may_write(subject, &level.label);
         let level = self.level_for_bucket(&actor, name, level, may_make)?;
@@ -44,7 +69,7 @@ impl Vault {
             self.refused(subject, Act::CreateBucket, name);
             return Err(VaultError::AccessDenied);
         }
-        let made = self.make_bucket_as(&actor, Role::DataUser, name, level);
+        let made = self.make_bucket_as(&actor, Role::DataUser, name, level, documents);
         made.await.map_err(|error| match error {
             VaultError::BucketAlreadyOwnedByYou if self.known(subject, name).is_err() => {
                 VaultError::BucketAlreadyExists
@@ -53,17 +78,32 @@ impl Vault {
         })
     }
 
-    /// Makes a bucket in a level, or in `default`. A system administrator's act, which takes no
-    /// access to its data.
-    ///
-    /// # Errors
-    /// As [`create_bucket`](Self::create_bucket), but no level is hidden.
+    /// Makes a bucket in a level, or in `default`; see
+    /// [`provide_bucket_with`](Self::provide_bucket_with).
     pub async fn provide_bucket(
         &self,
         actor: &Actor,
         name: &BucketName,
         level: Option<&str>,
     ) -> Result<BucketSummary> {
+        let new = NewBucket {
+            level,
+            ..NewBucket::default()
+        };
+        self.provide_bucket_with(actor, name, new).await
+    }
+
+    /// Makes a bucket. A system administrator's act, which takes no access to its data.
+    ///
+    /// # Errors
+    /// As [`create_bucket_with`](Self::create_bucket_with), but no level is hidden.
+    pub async fn provide_bucket_with(
+        &self,
+        actor: &Actor,
+        name: &BucketName,
+        new: NewBucket<'_>,
+    ) -> Result<BucketSummary> {
+        let NewBucket { level, documents } = new;
         let may_make = |level: &LevelEntry| actor.may_know(&level.label);
         let level = self.level_for_bucket(actor, name, level, may_make)?;
         let label = level.label;
@@ -73,7 +113,7 @@ impl Vault {
             self.check_mark(subject, &label, Act::CreateBucket, name)?;
         }
         let bucket = self
-            .make_bucket_as(actor, Role::SystemAdministrator, name, level)
+            .make_bucket_as(actor, Role::SystemAdministrator, name, level, documents)
             .await?;
         self.summary_of(bucket, label, Some(Default::default()))
     }
@@ -103,6 +143,7 @@ impl Vault {
         role: Role,
         name: &BucketName,
         level: LevelEntry,
+        documents: Vec<(BucketConfiguration, String)>,
     ) -> Result<BucketInfo> {
         let facts = Facts::from([("bucket", name.to_string()), ("level", level.name.clone())]);
         self.refuse_without(actor, role, Act::CreateBucket, &facts)?;
@@ -117,7 +158,7 @@ impl Vault {
             .map_err(|error| self.failed(Act::CreateBucket, actor, &facts, error))?;
         let (this, name) = (self.clone(), name.clone());
         let work = async move {
-            let row = this.make_bucket(name, level.id, made_by).await?;
+            let row = this.make_bucket(name, level.id, made_by, documents).await?;
             Ok(info(&row, this.inner.tag(&row)?))
         };
         self.act(actor, role, Act::CreateBucket, facts, work).await
@@ -128,13 +169,24 @@ impl Vault {
         name: BucketName,
         level_id: LevelId,
         made_by: Option<Arc<str>>,
+        documents: Vec<(BucketConfiguration, String)>,
     ) -> Result<BucketRow> {
         let _changing = self.inner.changing_buckets.lock().await;
         let inner = self.inner.clone();
         blocking(move || inner.system.assure_certain()).await?;
         self.has_room_for(&name, made_by.as_deref())?;
         let id = BucketId::random();
-        let made = self.make_in_steps(id, name, level_id, made_by).await;
+        let row = BucketRow {
+            id,
+            name,
+            level_id,
+            created_ms: now_ms(),
+            level: OnceLock::new(),
+            is_hidden: Arc::default(),
+            made_by,
+            documents: Arc::new(BucketDocuments::first(documents)),
+        };
+        let made = self.make_in_steps(row).await;
         // On a full disk clients try again and again. The row is certainly not there then: if it
         // might be, that would be in doubt.
         if matches!(made, Err(VaultError::StorageFull)) {
@@ -163,13 +215,8 @@ impl Vault {
         Ok(())
     }
 
-    async fn make_in_steps(
-        &self,
-        id: BucketId,
-        name: BucketName,
-        level_id: LevelId,
-        made_by: Option<Arc<str>>,
-    ) -> Result<BucketRow> {
+    async fn make_in_steps(&self, row: BucketRow) -> Result<BucketRow> {
+        let (id, level_id) = (row.id, row.level_id);
         let inner = self.inner.clone();
         let key = blocking(move || {
             make_bucket_folder(&inner, id)?;
@@ -177,18 +224,8 @@ impl Vault {
         })
         .await?;
         let dir = self.inner.folder.bucket(id);
-        let catalog = Catalog::create(&dir, &key.catalog_key(), name.as_str()).await?;
+        let catalog = Catalog::create(&dir, &key.catalog_key(), row.name.as_str()).await?;
         let blobs = BlobStore::new(&dir, id);
-        let row = BucketRow {
-            id,
-            name,
-            level_id,
-            created_ms: now_ms(),
-            level: OnceLock::new(),
-            is_hidden: Arc::default(),
-            made_by,
-            documents: Arc::default(),
-        };
         let (inner, new_row) = (self.inner.clone(), row.clone());
         blocking(move || {
             sync_folder(&dir).map_err(failed("sync", &dir))?;

@@ -13,7 +13,7 @@ use crate::audit::Facts;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::system::{BucketRow, LevelTag};
-use crate::vault::Vault;
+use crate::vault::{EtagStyle, Vault};
 
 /// A bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,9 @@ pub struct BucketInfo {
     pub level: String,
     /// When it was made, in milliseconds since 1970.
     pub created_ms: i64,
+    /// Whether entity tags of what comes to it are MD5s, by what was said when it was made; in a
+    /// [`BucketSummary`] also where all of the server's are.
+    pub md5_etags: bool,
 }
 
 /// A bucket as those see it who look after the server.
@@ -113,10 +116,11 @@ impl Vault {
 
     pub(crate) fn summary_of(
         &self,
-        bucket: BucketInfo,
+        mut bucket: BucketInfo,
         label: Label,
         totals: Option<(Totals, OpenUploads)>,
     ) -> Result<BucketSummary> {
+        bucket.md5_etags |= self.inner.etag == EtagStyle::Md5;
         let key = self.inner.keystore.bucket(bucket.id);
         let key = key.ok_or(VaultError::NoSuchBucket)?;
         Ok(BucketSummary {
@@ -164,6 +168,7 @@ pub(crate) fn info(row: &BucketRow, level: &LevelTag) -> BucketInfo {
         id: *id,
         level: level.name.clone(),
         created_ms: *created_ms,
+        md5_etags: row.has_md5_etags(),
     }
 }
 

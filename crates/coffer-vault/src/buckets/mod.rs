@@ -23,6 +23,7 @@ mod end_uploads;
 
 mod level_usage;
 
+pub use self::create::NewBucket;
 pub use self::end_uploads::UploadsEnded;
 pub(crate) use self::folder::remove_doomed_folder;
 pub use self::info::{BucketInfo, BucketSummary};

@@ -14,7 +14,7 @@ use super::asked::AskedEncryption;
 use super::conditions::{RangeRequest, ReadOptions};
 use super::digest::DigestPlan;
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
-use super::write::{CopySource, Stored, as_precondition, incoming_copy, settle};
+use super::write::{CopySource, Stored, as_precondition, incoming_copy, plan, settle};
 use crate::access::{Act, BucketName, Right, Subject, maker};
 use crate::acts::Changed;
 use crate::audit::On;
@@ -164,7 +164,7 @@ impl Vault {
         let upload = grant
             .prepare(|bucket| find_upload(bucket, id, &name))
             .await?;
-        incoming.digests = self.plan(part_plan(&upload, incoming.digests)?);
+        incoming.digests = plan(&grant, part_plan(&upload, incoming.digests)?);
         let cutoff = grant.cutoff();
         let receive = |bucket: UsedBucket| async move {
             ingest(&bucket, &cutoff, incoming, Placing::Blob).await

@@ -14,13 +14,13 @@ use super::conditions::{Conditions, RangeRequest, ReadOptions};
 use super::digest::{DigestPlan, Digests};
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
 use crate::access::{Act, BucketName, Right, Subject};
-use crate::acts::Changed;
+use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::counters::add;
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::DELETE_MANY_MAX;
 use crate::open_buckets::UsedBucket;
-use crate::vault::{EtagStyle, Vault};
+use crate::vault::Vault;
 
 /// An object to be put.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Vault {
             mut incoming,
         } = put;
         let encryption = encryption.of_object(grant.encryption()?);
-        incoming.digests = self.plan(incoming.digests);
+        incoming.digests = plan(&grant, incoming.digests);
         let cutoff = grant.cutoff();
         let receive = |bucket: UsedBucket| async move {
             ingest(&bucket, &cutoff, incoming, Placing::InlineIfSmall).await
@@ -285,14 +285,6 @@ impl Vault {
         grant.change(Act::WriteTags, [On::Object(name)], set).await
     }
 
-    /// The digests to form for an upload outside multipart.
-    pub(crate) fn plan(&self, asked: DigestPlan) -> DigestPlan {
-        DigestPlan {
-            checksum: asked.checksum.or(Some(ChecksumAlgorithm::Crc64nvme)),
-            md5: asked.md5 || self.inner.etag == EtagStyle::Md5,
-        }
-    }
-
     /// The entity tag of bytes received in one piece: their MD5 where it was formed, be it only to
     /// compare it with the client's, for a client that sends one expects it back. Otherwise random:
     /// S3 promises an MD5 only for objects that are not sealed under a key of ours, and the dash
@@ -302,6 +294,14 @@ impl Vault {
             Some(md5) => hex::encode(md5),
             None => format!("{}-1", hex::encode(coffer_seal::random_bytes::<16>())),
         }
+    }
+}
+
+/// The digests to form over what comes to a bucket.
+pub(crate) fn plan(grant: &ChangeGrant, asked: DigestPlan) -> DigestPlan {
+    DigestPlan {
+        checksum: asked.checksum.or(Some(ChecksumAlgorithm::Crc64nvme)),
+        md5: asked.md5 || grant.has_md5_etags(),
     }
 }
 

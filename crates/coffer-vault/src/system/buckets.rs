@@ -11,7 +11,7 @@ use coffer_store::StoreError;
 use rusqlite::{Connection, Transaction, params};
 
 use super::System;
-use super::configuration::{self, BucketConfiguration, BucketDocuments};
+use super::configuration::{self, BucketConfiguration, BucketDocuments, MD5_ETAGS};
 use crate::access::BucketName;
 use crate::error::{AdministrationError, Result, VaultError};
 use crate::limits::CONFIGURATIONS_MAX_BYTES;
@@ -32,6 +32,13 @@ pub(crate) struct BucketRow {
     pub(crate) made_by: Option<Arc<str>>,
     /// Its configuration.
     pub(crate) documents: Arc<BucketDocuments>,
+}
+
+impl BucketRow {
+    /// Whether entity tags of what comes to the bucket are MD5s, whatever the server does.
+    pub(crate) fn has_md5_etags(&self) -> bool {
+        self.documents.get(BucketConfiguration::Etag).as_deref() == Some(MD5_ETAGS)
+    }
 }
 
 /// What never changes of a level.
@@ -182,14 +189,17 @@ impl System {
             row.level_id.0,
             row.created_ms,
         );
-        let (id, made_by) = (row.id.0, row.made_by.clone());
+        let id = row.id.0;
+        let mut documents = row.documents.all();
+        let made_by = row.made_by.clone();
+        documents.extend(made_by.map(|maker| (configuration::MADE_BY.to_owned(), maker)));
         let add = move |transaction: &Transaction<'_>| {
             let sql = "INSERT INTO bucket(id, name, level_id, created_ms) VALUES(?, ?, ?, ?)";
             transaction.execute(sql, params).map_err(StoreError::from)?;
-            if let Some(made_by) = made_by {
+            for (kind, document) in documents {
                 let sql = "INSERT INTO bucket_configuration(bucket_id, kind, document)
                            VALUES(?, ?, ?)";
-                let params = params![id, configuration::MADE_BY, &*made_by];
+                let params = params![id, kind, &*document];
                 transaction.execute(sql, params).map_err(StoreError::from)?;
             }
             Ok(())

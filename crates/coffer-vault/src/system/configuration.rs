@@ -16,7 +16,12 @@ pub enum BucketConfiguration {
     /// How objects are said to be encrypted whose writers ask for nothing: a
     /// [`BucketEncryption`](crate::BucketEncryption).
     Encryption,
+    /// How entity tags come about: [`MD5_ETAGS`](crate::MD5_ETAGS). Said when a bucket is made.
+    Etag,
 }
+
+/// The document that says that entity tags are MD5s.
+pub const MD5_ETAGS: &str = "md5";
 
 impl BucketConfiguration {
     /// Its name in `system.db` and in records.
@@ -24,6 +29,7 @@ impl BucketConfiguration {
         match self {
             Self::Cors => "cors",
             Self::Encryption => "encryption",
+            Self::Etag => "etag",
         }
     }
 }
@@ -40,8 +46,21 @@ impl BucketDocuments {
         Self(RwLock::new(documents))
     }
 
+    /// Those of a bucket that is about to be made.
+    pub(crate) fn first(documents: Vec<(BucketConfiguration, String)>) -> Self {
+        let named = |(kind, document): (BucketConfiguration, String)| {
+            (kind.name().to_owned(), Arc::from(document))
+        };
+        Self::new(documents.into_iter().map(named).collect())
+    }
+
     pub(crate) fn get(&self, kind: BucketConfiguration) -> Option<Arc<str>> {
         self.0.read().get(kind.name()).cloned()
+    }
+
+    /// All of them, by the names of their kinds.
+    pub(super) fn all(&self) -> BTreeMap<String, Arc<str>> {
+        self.0.read().clone()
     }
 
     pub(super) fn set(&self, kind: &str, document: Option<Arc<str>>) {

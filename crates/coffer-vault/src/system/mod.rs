@@ -36,7 +36,8 @@ mod upgrade;
 mod documents;
 
 pub(crate) use self::buckets::{BucketRow, LevelTag};
-pub use self::configuration::BucketConfiguration;
+pub(crate) use self::configuration::BucketDocuments;
+pub use self::configuration::{BucketConfiguration, MD5_ETAGS};
 pub use self::documents::ReceiptSummary;
 pub(crate) use self::documents::{DocumentId, Kind};
 pub use self::encryption::BucketEncryption;
