@@ -6,9 +6,9 @@ use crate::control::{Kind, refusal};
 use crate::system::{Arguments, PathBytes, call, status_at, status_of};
 use crate::tape::{Record, Turn, What, counts, turn};
 
-/// What the kernel hands over. The last three are not understood, and answered with ENOSYS:
+/// What the kernel hands over. The last five are not understood, and answered with ENOSYS:
 /// programs do without them.
-pub(crate) const CAUGHT: [c_long; 30] = [
+pub(crate) const CAUGHT: [c_long; 32] = [
     libc::SYS_open,
     libc::SYS_creat,
     libc::SYS_openat,
@@ -19,6 +19,7 @@ pub(crate) const CAUGHT: [c_long; 30] = [
     libc::SYS_pwritev,
     libc::SYS_fsync,
     libc::SYS_fdatasync,
+    libc::SYS_syncfs,
     libc::SYS_ftruncate,
     libc::SYS_truncate,
     libc::SYS_fallocate,
@@ -36,6 +37,7 @@ pub(crate) const CAUGHT: [c_long; 30] = [
     libc::SYS_preadv,
     libc::SYS_preadv2,
     libc::SYS_copy_file_range,
+    libc::SYS_sendfile,
     libc::SYS_pwritev2,
     libc::SYS_io_uring_setup,
     libc::SYS_symlink,
@@ -45,7 +47,7 @@ const HERE: c_long = AT_FDCWD as c_long;
 
 /// Answers a call.
 pub(crate) fn run(number: c_long, arguments: &Arguments) -> c_long {
-    let [a, b, c, d, ..] = *arguments;
+    let [a, b, c, d, e, _] = *arguments;
     let real = || call(number, arguments);
     match number {
         libc::SYS_open => open([HERE, a], b, real),
@@ -58,8 +60,10 @@ pub(crate) fn run(number: c_long, arguments: &Arguments) -> c_long {
         libc::SYS_pwrite64 | libc::SYS_pwritev => write(number, arguments, Some(d)),
         libc::SYS_fsync | libc::SYS_fdatasync => sync(a, real),
         libc::SYS_ftruncate | libc::SYS_fallocate => truncate(a, real),
-        libc::SYS_rename => rename([HERE, a], [HERE, b], real),
-        libc::SYS_renameat | libc::SYS_renameat2 => rename([a, b], [c, d], real),
+        libc::SYS_syncfs => sync_all(a, real),
+        libc::SYS_rename => rename([HERE, a], [HERE, b], 0, real),
+        libc::SYS_renameat => rename([a, b], [c, d], 0, real),
+        libc::SYS_renameat2 => rename([a, b], [c, d], e, real),
         libc::SYS_unlink | libc::SYS_rmdir => name(Kind::Remove, What::Remove, [HERE, a], real),
         libc::SYS_unlinkat => name(Kind::Remove, What::Remove, [a, b], real),
         libc::SYS_mkdir => name(Kind::MakeFolder, What::MakeFolder, [HERE, a], real),
@@ -218,6 +222,28 @@ fn sync(descriptor: c_long, real: impl FnOnce() -> c_long) -> c_long {
     done
 }
 
+/// Of all files of the file system that this one is of.
+fn sync_all(file: c_long, real: impl FnOnce() -> c_long) -> c_long {
+    let path = PathBytes::of_descriptor(file);
+    let path = path.as_bytes();
+    if !counts(path) {
+        return real();
+    }
+    let turn = turn();
+    if let Some(error) = refused(&turn, Kind::SyncFolder, path) {
+        return error;
+    }
+    let done = real();
+    if done == 0 {
+        let record = Record {
+            path,
+            ..Record::default()
+        };
+        turn.append(What::SyncAll, &record);
+    }
+    done
+}
+
 fn truncate(file: c_long, real: impl FnOnce() -> c_long) -> c_long {
     let path = PathBytes::of_descriptor(file);
     let path = path.as_bytes();
@@ -241,7 +267,12 @@ fn truncate(file: c_long, real: impl FnOnce() -> c_long) -> c_long {
     done
 }
 
-fn rename(from: [c_long; 2], to: [c_long; 2], real: impl FnOnce() -> c_long) -> c_long {
+fn rename(
+    from: [c_long; 2],
+    to: [c_long; 2],
+    flags: c_long,
+    real: impl FnOnce() -> c_long,
+) -> c_long {
     let [from, to] = [from, to].map(|[folder, path]| PathBytes::of_argument(folder, path));
     if !counts(to.as_bytes()) {
         return real();
@@ -253,6 +284,7 @@ fn rename(from: [c_long; 2], to: [c_long; 2], real: impl FnOnce() -> c_long) -> 
     let done = real();
     if done == 0 {
         let record = Record {
+            number: u64::from(flags & c_long::from(libc::RENAME_EXCHANGE) != 0),
             path: from.as_bytes(),
             second: to.as_bytes(),
             ..Record::default()

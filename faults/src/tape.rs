@@ -34,7 +34,7 @@ pub(crate) enum What {
     Create = 5,
     /// The folder `path` was made.
     MakeFolder = 6,
-    /// `path` is called by the second path now.
+    /// `path` is called by the second path now; with a `number` of 1 they have changed names.
     Rename = 7,
     /// `path` was removed: a file or an empty folder.
     Remove = 8,
@@ -44,6 +44,8 @@ pub(crate) enum What {
     SyncRefused = 10,
     /// A call was refused, with the error `number`.
     Refused = 11,
+    /// All files and names were synced.
+    SyncAll = 12,
 }
 
 static ROOT: OnceLock<Vec<u8>> = OnceLock::new();

@@ -172,6 +172,8 @@ class Disk:
                 above, name = self.find(step.path)
                 folder = above.live[name]
             self._sync_folder(folder)
+        elif step.what == tape.SYNC_ALL:
+            self.sync_all()
         elif step.what == tape.SYNC_REFUSED:
             # What was to be synced passes for written from here on: each sector is, or is lost.
             file = self.inodes[step.inode]
@@ -197,8 +199,10 @@ class Disk:
             if name in folder.live:
                 self._name([(folder, name, None)])
         elif step.what == tape.RENAME:
-            above, name = self.find(step.path)
-            self._name([(above, name, None), (*self.find(step.second), above.live[name])])
+            (above, name), (other, second) = self.find(step.path), self.find(step.second)
+            # 1: the two have changed names.
+            left = other.live[second] if step.number == 1 else None
+            self._name([(above, name, left), (other, second, above.live[name])])
 
     def _name(self, changes):
         self.pending.append((self.count, changes))

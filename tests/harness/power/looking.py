@@ -2,6 +2,8 @@
 
 import hashlib
 
+from harness.server import coffer
+
 from .asking import elements
 
 
@@ -96,6 +98,23 @@ class Look:
         status, _, body = self.client.s3("GET", "/", key=self.notes[("key", name)])
         assert status in (200, 403), f"sign-in of {name}: {status} {body[:300]}"
         return status == 200 or None
+
+    def _keys(self, name):
+        """The states of a subject's access keys, the oldest first."""
+        rows = self.table(f"/v1/subjects/{name}/keys")
+        return ",".join(row["state"] for row in rows) or None
+
+    def _backup(self):
+        """What `verify` says of the copy, with the root key of the folder it was made of."""
+        running = self.client.running
+        copy = running.root / "copies/copy"
+        if not (copy / "backup.json").exists():
+            return None
+        # The look changes nothing of it.
+        source = f"file:{running.data}/root.key"
+        done = coffer("verify", "--data", copy, "--root-key", source)
+        told = done.stdout.decode() + done.stderr.decode()
+        return "sound" if done.returncode == 0 else f"not sound: {told}"
 
     def _receipt(self, level):
         rows = [row for row in self.table("/v1/receipts") if row["level"] == level]

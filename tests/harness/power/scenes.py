@@ -3,7 +3,7 @@
 import shutil
 from typing import NamedTuple
 
-from . import acts
+from . import acts, keys_and_copies
 from .ledger import Ledger
 from .world import World, copy_tree
 
@@ -51,11 +51,14 @@ SCENES = {
     "erase of a bucket": Scene(acts.erase_bucket, "killed"),
     "rotations": Scene(acts.rotations),
     "subjects": Scene(acts.subjects, often=(["write", "sync"], "system.db-wal")),
+    "access keys": Scene(keys_and_copies.access_keys, often=(["write", "sync"], "system.db-wal")),
     "keys": Scene(acts.keys),
     "imports": Scene(acts.imports, prepare=with_north),
     "approvals": Scene(acts.approvals),
     "keystore": Scene(acts.keystore),
     "keystore and back": Scene(acts.keystore_back, is_long=True),
+    "backups": Scene(keys_and_copies.backups, prepare=keys_and_copies.with_copies),
+    "older format": Scene(keys_and_copies.first_use, "museum"),
     "shutdown": Scene(acts.shutdown, is_stop=True),
     "tidying": Scene(acts.tidy),
     "checkpoint": Scene(acts.checkpoint, is_long=True),
@@ -81,6 +84,9 @@ def make_bases(folder):
     empty = folder / "empty"
     empty.mkdir()
     bases["empty"] = (empty, Ledger())
+    museum = folder / "museum"
+    museum.mkdir()
+    bases["museum"] = (museum, Ledger(*keys_and_copies.unpack_museum(museum, 3)))
     north = make_north(folder)
     for name in ("rest", "killed"):
         root = folder / "w"

@@ -7,7 +7,7 @@ import struct
 from typing import NamedTuple
 
 WRITE, TRUNCATE, SYNC, SYNC_FOLDER, CREATE, MAKE_FOLDER = 1, 2, 3, 4, 5, 6
-RENAME, REMOVE, LINK, SYNC_REFUSED, REFUSED, MARK = 7, 8, 9, 10, 11, 100
+RENAME, REMOVE, LINK, SYNC_REFUSED, REFUSED, SYNC_ALL, MARK = 7, 8, 9, 10, 11, 12, 100
 
 NAMES = {
     WRITE: "write",
@@ -21,6 +21,7 @@ NAMES = {
     LINK: "link",
     SYNC_REFUSED: "sync that failed",
     REFUSED: "refused call",
+    SYNC_ALL: "sync of all",
     MARK: "mark",
 }
 
