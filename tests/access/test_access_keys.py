@@ -67,6 +67,9 @@ def test_a_key_ends_alone(server, how):
     if how == "disable":
         run(server, "subject", "key", "enable", one[0])
     elif how == "expire":
+        run(server, "subject", "key", "set", one[0], "--expires", "2099-12-31 18:30")
+        shown = ask(server, "subject", "key", "list", name)
+        assert "2099-12-31T18:30:00.000Z" in [row.get("expires_at") for row in shown]
         run(server, "subject", "key", "set", one[0], "--expires", "never")
     else:
         assert "no subject" in refused(server, "subject", "key", "enable", one[0])

@@ -132,6 +132,20 @@ def test_a_copy_under_load_verifies_and_is_served(filled, own_server, tmp_path):
     assert coffer("audit", "verify", "--data", copy.data).returncode == 0
 
 
+def test_a_copy_without_its_root_key_is_read_with_one_that_lies_elsewhere(filled, tmp_path):
+    server, folder = filled, tmp_path / "backup"
+    back_up(server, folder)
+    place = ("--data", folder / "copy", "--root-key", f"file:{server.data}/root.key")
+    sound = coffer("audit", "verify", *place)
+    assert sound.returncode == 0, sound.stderr
+    shown = coffer("audit", "show", "--act", "bucket.create", *place)
+    assert shown.returncode == 0 and b"bucket.create" in shown.stdout, shown
+    listed = coffer("offline", "ls", BUCKET, *place)
+    assert listed.returncode == 0 and b"kept-1000-0" in listed.stdout, listed
+    lacking = coffer("offline", "ls", "--data", folder / "copy")
+    assert lacking.returncode == 1, lacking
+
+
 def is_stored(s3, name, sizes):
     body = s3.get_object(Bucket=BUCKET, Key=name)["Body"].read()
     return body == content(sizes[name], name)

@@ -185,6 +185,26 @@ fn tls_files(cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFi
     }
 }
 
+/// What the parser says of a number, without the names that this program's language has for it.
+fn in_plain_words(problem: &str) -> String {
+    let Some((before, kind)) = problem.rsplit_once("expected ") else {
+        return problem.to_owned();
+    };
+    let (least, kind) = match kind.strip_prefix("a nonzero ") {
+        Some(kind) => (1, kind),
+        None => (0, kind),
+    };
+    let most = match kind {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u64::from(u16::MAX),
+        "u32" => u64::from(u32::MAX),
+        // A file has no larger ones.
+        "u64" | "usize" => i64::MAX.unsigned_abs(),
+        _ => return problem.to_owned(),
+    };
+    format!("{before}expected a whole number from {least} to {most}")
+}
+
 fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(deserializer)?;
     address(&text).map(Some).map_err(serde::de::Error::custom)
@@ -213,7 +233,7 @@ impl File {
             line: error
                 .span()
                 .map(|span| 1 + text[..span.start].matches('\n').count()),
-            problem: error.message().replace('\n', " "),
+            problem: in_plain_words(&error.message().replace('\n', " ")),
         })?;
         let zero = file.limits.nonsense();
         let zero = zero.map(|key| format!("limits.{key} must not be zero"));

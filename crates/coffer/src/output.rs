@@ -2,4 +2,6 @@
 
 pub mod printable;
 
+pub mod moments;
+
 pub mod table;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use coffer_audit::{AuditError, AuditKey, Reader, Record, Recorded, Report, last, verify};
-use coffer_keys::{KeyFolder, Keystore, SourceSecrets};
+use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
 
 use crate::admin::AuditQuery;
 use crate::audit::{Ready, audit_key, show_name};
@@ -28,13 +28,14 @@ pub struct OfflineAudit {
 }
 
 impl OfflineAudit {
-    /// Opens the data folder of a server that is not running.
+    /// Opens the data folder of a server that is not running. `source`: where the root key is, for
+    /// a copy that does not record it.
     ///
     /// # Errors
     /// [`VaultError::FolderInUse`] while it is running; and when the keystore can't be opened.
-    pub fn open(data: &Path, secrets: &SourceSecrets) -> Result<Self> {
+    pub fn open(data: &Path, source: Option<&SourceSpec>, secrets: &SourceSecrets) -> Result<Self> {
         let folder = Folder::open_existing(data)?;
-        let keystore = KeyFolder::new(data).open_read_only(None, secrets)?;
+        let keystore = KeyFolder::new(data).open_read_only(source, secrets)?;
         let system = System::open_read_only(&folder.system_db(), &keystore.system_key()).ok();
         let of_system = system
             .as_ref()

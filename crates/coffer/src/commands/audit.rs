@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use coffer_admin::{AuditRecord, AuditReport, AuditVerifyRequest};
 use coffer_audit::{AuditError, Hash, Recorded};
 use coffer_client::{AdminClient, ClientError, Lines};
+use coffer_keys::SourceSpec;
 use coffer_vault::offline::OfflineAudit;
 use coffer_vault::{AuditQuery, VaultError};
 use http::Method;
@@ -34,6 +35,9 @@ pub struct AuditArgs {
     /// How to show the answer.
     #[command(flatten)]
     pub answer: AnswerArgs,
+    /// Where the root key is of a copy that does not record it, such as file:/PATH
+    #[arg(long, value_name = "SOURCE", global = true)]
+    pub root_key: Option<SourceSpec>,
     /// Where the passphrase of a stopped server's root key comes from.
     #[command(flatten)]
     pub passphrase: PassphraseArgs,
@@ -108,6 +112,7 @@ const FOLLOWED: u64 = 10;
 pub async fn audit(server: &AdminClient, args: &AuditArgs) -> Result<ExitCode, Error> {
     let asking = Asking {
         server,
+        root_key: args.root_key.as_ref(),
         passphrase: &args.passphrase,
     };
     let json = args.answer.json;
@@ -129,6 +134,7 @@ pub async fn audit(server: &AdminClient, args: &AuditArgs) -> Result<ExitCode, E
 /// Whom to ask, and how to open the files where no server answers.
 struct Asking<'a> {
     server: &'a AdminClient,
+    root_key: Option<&'a SourceSpec>,
     passphrase: &'a PassphraseArgs,
 }
 
@@ -180,8 +186,8 @@ impl Asking<'_> {
 
     fn offline(&self, data: &Path) -> Result<OfflineAudit, Error> {
         eprintln!("no server runs on {}: its files are read", data.display());
-        let secrets = secrets_of(data, None, self.passphrase)?;
-        Ok(OfflineAudit::open(data, &secrets)?)
+        let secrets = secrets_of(data, self.root_key, self.passphrase)?;
+        Ok(OfflineAudit::open(data, self.root_key, &secrets)?)
     }
 
     fn read_files(

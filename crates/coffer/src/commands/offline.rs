@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use std::io::{self, Write};
 use std::path::Path;
 
+use coffer_keys::SourceSpec;
 use coffer_vault::VaultError;
 use coffer_vault::offline::{BlobKey, ObjectKeys, Offline, OfflineBucket};
 use coffer_vault::record::{ListQuery, ListedObject, ObjectName};
@@ -21,6 +22,9 @@ use crate::secrets::root_source::secrets_of;
 #[derive(Debug, Args)]
 #[command(after_help = OFFLINE_EXAMPLES, disable_help_subcommand = true)]
 pub struct OfflineArgs {
+    /// Where the root key is of a copy that does not record it, such as file:/PATH
+    #[arg(long, value_name = "SOURCE", global = true)]
+    pub root_key: Option<SourceSpec>,
     /// Where the passphrase of the root key comes from.
     #[command(flatten)]
     pub passphrase: PassphraseArgs,
@@ -64,8 +68,9 @@ pub enum OfflineCommand {
 /// Runs one of the commands; what was asked for goes to standard output.
 pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
     let command = &args.command;
-    let secrets = secrets_of(data, None, &args.passphrase)?;
-    let offline = Offline::open(data, None, &secrets).map_err(|error| match error {
+    let source = args.root_key.as_ref();
+    let secrets = secrets_of(data, source, &args.passphrase)?;
+    let offline = Offline::open(data, source, &secrets).map_err(|error| match error {
         VaultError::FolderInUse { .. } => Error::ServerRunning {
             data: data.to_owned(),
         },

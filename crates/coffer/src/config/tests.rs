@@ -122,7 +122,15 @@ fn file_errors_name_the_line_and_the_key() {
     refused("listen = \"here\"", "line 1: not an address");
     refused("listen = 5", "line 1");
     refused("etag = \"sha\"", "unknown variant `sha`");
-    refused("settle-after-hours = 0", "nonzero");
+    refused(
+        "settle-after-hours = 0",
+        "expected a whole number from 1 to 4294967295",
+    );
+    for wrong in ["-1", "1.5", "\"many\""] {
+        let text = format!("[limits]\nconnections = {wrong}");
+        let told = "expected a whole number from 0 to 9223372036854775807";
+        refused(&text, told);
+    }
     refused("log = ", "line 1");
     refused("[limits]\nrequests = 0", "limits.requests must not be zero");
     refused(

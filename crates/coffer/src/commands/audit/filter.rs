@@ -1,14 +1,12 @@
 //! Which records of the audit log a command is about.
 
-use std::time::SystemTime;
-
 use clap::Args;
 use coffer_admin::from_rfc3339;
 use coffer_audit::{Hash, Outcome, Recorded};
 use coffer_client::segment as parameter;
 use coffer_vault::{AuditFilter, AuditQuery, check_act};
 
-use crate::output::printable::{rfc3339, span};
+use crate::output::moments::time_or_ago as time;
 
 /// Which records: what is given is combined.
 #[derive(Debug, Args)]
@@ -68,31 +66,6 @@ fn day_without_hyphens(text: &str) -> Option<String> {
 
 fn act(text: &str) -> Result<String, String> {
     check_act(text).map(|()| text.to_owned())
-}
-
-/// A moment as RFC 3339 writes it, or with less: to the minute, without a zone (UTC), the beginning
-/// of a day, or so long ago.
-pub fn time(text: &str) -> Result<String, String> {
-    let advice = || {
-        "write a time such as 2026-11-20, '2026-11-20 18:31', 2026-11-20T18:31:03Z (UTC), or 90m, \
-         12h or 7d for so long ago"
-            .to_owned()
-    };
-    if let Some(ago) = span(text) {
-        let at = SystemTime::now().checked_sub(ago);
-        return at.and_then(rfc3339).ok_or_else(advice);
-    }
-    let whole = text.replacen(' ', "T", 1);
-    let whole = match whole.len() {
-        10 => whole + "T00:00:00Z",
-        16 => whole + ":00Z",
-        19 => whole + "Z",
-        _ => whole,
-    };
-    match from_rfc3339(&whole) {
-        Some(_) => Ok(whole),
-        None => Err(advice()),
-    }
 }
 
 /// A record, by its number and its hash.
@@ -203,19 +176,6 @@ mod tests {
             assert!(time(wrong).is_err(), "{wrong}");
         }
         assert!(time("7").is_err());
-        let minute = Ok("2026-11-20T18:31:00Z".to_owned());
-        assert_eq!(
-            (time("2026-11-20 18:31"), time("2026-11-20T18:31")),
-            (minute.clone(), minute)
-        );
-        let second = Ok("2026-11-20T18:31:03Z".to_owned());
-        assert_eq!(time("2026-11-20 18:31:03"), second);
-        let hour_ago = from_rfc3339(&time("60m").unwrap()).unwrap();
-        let now = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap();
-        let off = now.as_millis() as i64 - 3_600_000 - hour_ago;
-        assert!((0..5_000).contains(&off), "{off}");
         assert!(act("level").is_ok() && act("level.erase").is_ok());
         let unknown = act("lvel").unwrap_err();
         assert!(

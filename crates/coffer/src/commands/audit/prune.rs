@@ -9,14 +9,14 @@ use coffer_client::AdminClient;
 use coffer_durable::rfc3339;
 
 use crate::commands::approval_outcome::ask;
-use crate::commands::audit::filter::time;
 use crate::error::Error;
+use crate::output::moments::time_or_ago as time;
 
 /// `coffer audit prune`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PruneArgs {
-    /// Records from before this time: a date (2026-11-20) or RFC 3339, a day ago at the latest
+    /// Records from before this time: 2026-11-20, RFC 3339, or 90d for so long ago; a day ago at the latest
     #[arg(long, value_name = "TIME", value_parser = time, required_unless_present = "keep")]
     pub before: Option<String>,
     /// All but those of so many days, and of the day that has begun (UTC), such as 365d

@@ -88,7 +88,7 @@ pub struct CreateArgs {
         default_value = "data-user"
     )]
     pub roles: Vec<String>,
-    /// When it expires with all access keys: after 12h, 30d or 8w, or at 2026-12-31T00:00:00Z
+    /// When it expires with all access keys: after 12h, 30d or 8w, or at 2026-12-31 (UTC)
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
     pub expires: Option<String>,
     /// Let it use only this bucket, and only so: read, write, list, delete; may be repeated

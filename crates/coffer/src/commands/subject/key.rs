@@ -70,7 +70,7 @@ pub struct KeyIdArgs {
 pub struct CreateArgs {
     /// Subject: its name, its id or an access key id
     pub name: String,
-    /// When the access key expires: after 12h, 30d or 8w, or at 2026-12-31T00:00:00Z
+    /// When the access key expires: after 12h, 30d or 8w, or at 2026-12-31 (UTC)
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
     pub expires: Option<String>,
 }
