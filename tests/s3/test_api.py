@@ -1,5 +1,6 @@
 """Every operation that an SDK knows answers as docs/S3.md says."""
 
+import json
 import re
 
 import pytest
@@ -13,6 +14,8 @@ WORDS = ("works", "as never set", "refused")
 
 # It has an address of its own, at AWS alone.
 ELSEWHERE = {"WriteGetObjectResponse"}
+ARN = "arn:aws:s3:::"
+EVERYBODY = {"Effect": "Deny", "Principal": "*", "Action": "s3:GetBucketWebsite"}
 # No SDK has a call for it: tests/s3/test_forms.py.
 WITHOUT_CALL = {"PostObject"}
 
@@ -63,6 +66,8 @@ def test_an_operation(s3, bucket, lenient, name):
     parameters = least(model.input_shape) if model.input_shape else {}
     if "Bucket" in parameters:
         parameters["Bucket"] = "made-" + bucket if name == "CreateBucket" else bucket
+    if name == "PutBucketPolicy":
+        parameters["Policy"] = json.dumps({"Statement": [EVERYBODY | {"Resource": ARN + bucket}]})
     if name == "PutBucketCors":
         rule = {"AllowedOrigins": ["*"], "AllowedMethods": ["GET"]}
         parameters["CORSConfiguration"] = {"CORSRules": [rule]}

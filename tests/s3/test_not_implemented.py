@@ -15,8 +15,6 @@ BUCKET_CALLS = {
     "put_bucket_lifecycle_configuration": {"LifecycleConfiguration": {"Rules": [RULE]}},
     "delete_bucket_lifecycle": {},
     "put_bucket_acl": {"ACL": "public-read"},
-    "put_bucket_policy": {"Policy": "{}"},
-    "delete_bucket_policy": {},
 }
 
 OBJECT_CALLS = {

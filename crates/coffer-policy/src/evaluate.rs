@@ -11,6 +11,6 @@ mod known_values;
 mod decision;
 
 pub use crate::conditions::{ListedValues, NoValues, Values};
-pub use decision::{Decision, evaluate};
+pub use decision::{Decision, evaluate, is_shared_with};
 pub(crate) use known_values::ANONYMOUS_ID;
 pub use request::{Identity, Request, Requester, Resource};

@@ -81,6 +81,7 @@ pub use conditions::{Decimal, Key, Timestamp, Value};
 pub use error::{Element, Fault, Place, PolicyError};
 pub use evaluate::{
     Decision, Identity, ListedValues, NoValues, Request, Requester, Resource, Values, evaluate,
+    is_shared_with,
 };
 pub use grammar::{Effect, Policy, Subjects};
 pub use names::{AccountId, Action, NotAnId, ResourceKind, SubjectId};

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use coffer_vault::{AdministrationError, SubjectLimit, VaultError, files_run_out};
+use coffer_vault::policy::AclRefusal;
+use coffer_vault::{AdministrationError, SharingError, SubjectLimit, VaultError, files_run_out};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
@@ -62,6 +63,7 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         VaultError::Administration(full @ AdministrationError::ConfigurationsFull { .. }) => {
             s3_error!(InvalidRequest, "{full}")
         }
+        VaultError::Administration(AdministrationError::Sharing(refusal)) => from_sharing(&refusal),
         VaultError::AccessDenied => s3_error!(AccessDenied, "Access Denied"),
         VaultError::ReadAbove { read } => s3_error!(
             AccessDenied,
@@ -81,6 +83,38 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
             "The requested partnumber is not satisfiable",
         ),
         other => from_writing(other),
+    }
+}
+
+/// What is said of who may use a bucket.
+fn from_sharing(refusal: &SharingError) -> S3Error {
+    match refusal {
+        SharingError::Malformed(error) => custom(
+            "MalformedPolicy",
+            StatusCode::BAD_REQUEST,
+            error.to_string(),
+        ),
+        SharingError::PublicPolicy => s3_error!(
+            AccessDenied,
+            "Access Denied: the policy is public, and the BlockPublicPolicy setting of the bucket \
+             is on"
+        ),
+        SharingError::Changed => s3_error!(
+            ServiceUnavailable,
+            "What is said of who may use this bucket changed while the request was under way. \
+             Please try again."
+        ),
+        SharingError::Acl(AclRefusal::NotSupported) => custom(
+            "AccessControlListNotSupported",
+            StatusCode::BAD_REQUEST,
+            "The bucket does not allow ACLs",
+        ),
+        SharingError::Acl(AclRefusal::WithOwnership) => custom(
+            "InvalidBucketAclWithObjectOwnership",
+            StatusCode::BAD_REQUEST,
+            "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
+        ),
+        other => s3_error!(AccessDenied, "Access Denied: {other}"),
     }
 }
 

@@ -18,6 +18,10 @@ mod configuration;
 
 mod cors;
 
+mod policy;
+
+mod public_access;
+
 mod get_object;
 
 mod object_attributes;
@@ -65,12 +69,16 @@ operations! {
     delete_bucket_cors(DeleteBucketCorsInput) -> DeleteBucketCorsOutput = cors::delete_bucket_cors;
     delete_bucket_encryption(DeleteBucketEncryptionInput) -> DeleteBucketEncryptionOutput
         = bucket_encryption::delete_bucket_encryption;
+    delete_bucket_policy(DeleteBucketPolicyInput) -> DeleteBucketPolicyOutput
+        = policy::delete_bucket_policy;
     delete_bucket_tagging(DeleteBucketTaggingInput) -> DeleteBucketTaggingOutput
         = buckets::delete_bucket_tags;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput = objects::delete_object;
     delete_object_tagging(DeleteObjectTaggingInput) -> DeleteObjectTaggingOutput
         = objects::delete_object_tags;
     delete_objects(DeleteObjectsInput) -> DeleteObjectsOutput = objects::delete_objects;
+    delete_public_access_block(DeletePublicAccessBlockInput) -> DeletePublicAccessBlockOutput
+        = public_access::delete_public_access_block;
     get_bucket_accelerate_configuration(GetBucketAccelerateConfigurationInput)
         -> GetBucketAccelerateConfigurationOutput = configuration::accelerate;
     get_bucket_acl(GetBucketAclInput) -> GetBucketAclOutput = configuration::acl;
@@ -94,9 +102,9 @@ operations! {
         -> GetBucketNotificationConfigurationOutput = configuration::notification;
     get_bucket_ownership_controls(GetBucketOwnershipControlsInput)
         -> GetBucketOwnershipControlsOutput = configuration::ownership;
-    get_bucket_policy(GetBucketPolicyInput) -> GetBucketPolicyOutput = configuration::policy;
+    get_bucket_policy(GetBucketPolicyInput) -> GetBucketPolicyOutput = policy::bucket_policy;
     get_bucket_policy_status(GetBucketPolicyStatusInput) -> GetBucketPolicyStatusOutput
-        = configuration::policy_status;
+        = policy::policy_status;
     get_bucket_replication(GetBucketReplicationInput) -> GetBucketReplicationOutput
         = configuration::replication;
     get_bucket_request_payment(GetBucketRequestPaymentInput) -> GetBucketRequestPaymentOutput
@@ -117,7 +125,7 @@ operations! {
         = configuration::retention;
     get_object_tagging(GetObjectTaggingInput) -> GetObjectTaggingOutput = objects::object_tags;
     get_public_access_block(GetPublicAccessBlockInput) -> GetPublicAccessBlockOutput
-        = configuration::public_access;
+        = public_access::public_access_block;
     head_bucket(HeadBucketInput) -> HeadBucketOutput = buckets::head_bucket;
     head_object(HeadObjectInput) -> HeadObjectOutput = get_object::head_object;
     list_bucket_analytics_configurations(ListBucketAnalyticsConfigurationsInput)
@@ -140,11 +148,15 @@ operations! {
     put_bucket_cors(PutBucketCorsInput) -> PutBucketCorsOutput = cors::put_bucket_cors;
     put_bucket_encryption(PutBucketEncryptionInput) -> PutBucketEncryptionOutput
         = bucket_encryption::put_bucket_encryption;
+    put_bucket_policy(PutBucketPolicyInput) -> PutBucketPolicyOutput
+        = policy::put_bucket_policy;
     put_bucket_tagging(PutBucketTaggingInput) -> PutBucketTaggingOutput
         = buckets::put_bucket_tags;
     put_object(PutObjectInput) -> PutObjectOutput = objects::put_object;
     put_object_tagging(PutObjectTaggingInput) -> PutObjectTaggingOutput
         = objects::put_object_tags;
+    put_public_access_block(PutPublicAccessBlockInput) -> PutPublicAccessBlockOutput
+        = public_access::put_public_access_block;
     upload_part(UploadPartInput) -> UploadPartOutput = upload_part::upload_part;
     upload_part_copy(UploadPartCopyInput) -> UploadPartCopyOutput = upload_part::upload_part_copy;
 }

@@ -12,6 +12,8 @@ pub(crate) mod metadata;
 
 pub(crate) mod encryption;
 
+pub(crate) mod expected_owner;
+
 pub(crate) mod copy_source;
 
 pub(crate) mod not_implemented;

@@ -9,7 +9,11 @@ pub(crate) mod answer_room;
 
 pub(crate) mod aws_chunked;
 
+pub(crate) mod signed;
+
 pub(crate) mod context;
+
+pub(crate) mod asked;
 
 pub(crate) mod drain;
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use coffer_vault::{SignInFailure, SignInFailures, Vault};
+use coffer_vault::{SignInFailures, Vault};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
@@ -26,9 +26,10 @@ use crate::operations::Operations;
 use crate::request::answer_room;
 use crate::request::body::{BodyCheck, BrokenOff, RequestBody};
 use crate::request::caller::fault_error;
-use crate::request::context::RequestContext;
+use crate::request::context::{Client, RequestContext};
 use crate::request::drain::{discard, waits_to_send};
 use crate::request::memory_budget::MemoryBudget;
+use crate::request::signed::Signed;
 use crate::response_body::{InFlight, ResponseBody};
 use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, claimed_access_key, failure};
@@ -36,6 +37,8 @@ use crate::signature::payload::Payload;
 use crate::signature::requirements;
 
 mod pages;
+
+mod throttle;
 
 /// How to serve S3.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +64,8 @@ pub struct S3Service {
     answers: MemoryBudget,
     /// Who is at the other end of the connection, where that is known: for the audit log.
     peer: Option<IpAddr>,
+    /// The version of TLS, where that is known.
+    tls_version: Option<&'static str>,
     /// Tells by a request's headers who that is, where a proxy says it.
     told_by: Option<Arc<ToldBy>>,
 }
@@ -87,6 +92,7 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
         }),
         answers: MemoryBudget::answers(),
         peer: None,
+        tls_version: None,
         told_by: None,
     }
 }
@@ -104,7 +110,10 @@ fn builder(vault: &Vault, budget: MemoryBudget, domains: Domains) -> S3ServiceBu
     });
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
     builder.set_auth(NoSecrets);
-    builder.set_access(AccessCheck { budget });
+    builder.set_access(AccessCheck {
+        vault: vault.clone(),
+        budget,
+    });
     builder.set_host(domains);
     builder.set_validation(BucketNames);
     builder
@@ -116,6 +125,15 @@ impl S3Service {
         Self {
             peer: Some(address),
             ..self.clone()
+        }
+    }
+
+    /// The same service, for a connection by this version of TLS, such as `1.3`.
+    #[must_use]
+    pub fn over_tls(self, version: Option<&'static str>) -> Self {
+        Self {
+            tls_version: version,
+            ..self
         }
     }
 
@@ -151,6 +169,10 @@ impl S3Service {
             Some(told_by) => Some(told_by(&parts.headers)),
             None => self.peer,
         };
+        context.set_client(Client {
+            address: peer,
+            tls_version: self.tls_version,
+        });
         let waits = waits_to_send(&parts.headers);
         // hyper asks for no body that is empty, and botocore takes the answer to its next request
         // on a connection for one without an end when it had to do without "100 Continue".
@@ -213,7 +235,13 @@ impl S3Service {
         let query = head.uri.query().unwrap_or("");
         let signed = throttled
             .and_then(|()| requirements::check(query, &head.headers))
-            .and_then(|presented| authenticate(&self.vault, &self.domains, &head, &presented));
+            .and_then(|presented| {
+                let signer = authenticate(&self.vault, &self.domains, &head, &presented)?;
+                if let Some(signed) = Signed::of(&presented, &head.headers) {
+                    context.set_signed(signed);
+                }
+                Ok(signer)
+            });
         let (payload, is_signed) = match signed {
             Ok(Some((subject, payload))) => {
                 context.set_signed_in();
@@ -251,59 +279,6 @@ impl S3Service {
                 Err(fault_error(fault))
             }
             (response, _) => Ok(response),
-        }
-    }
-
-    /// Refuses without a look what claims to be of an access key by which the address has failed
-    /// too often. Ids that no access key has count together, so that inventing them does not help.
-    fn throttled(&self, claim: &ClaimedKey, peer: Option<IpAddr>) -> S3Result {
-        let (true, Some(peer)) = (self.failures.any(), peer) else {
-            return Ok(());
-        };
-        let Some(id) = claim.access_key_id() else {
-            return Ok(()); // unsigned: refused once the operation is known
-        };
-        if self.failures.are_too_many(peer, &self.counted(id)) {
-            return Err(s3_error!(
-                SlowDown,
-                "Too many signatures by this access key were wrong from your address. Please look \
-                 at the secret access key, and try again in a minute."
-            ));
-        }
-        Ok(())
-    }
-
-    /// The access key that is claimed, as failures are counted.
-    fn counted(&self, id: String) -> String {
-        match self.vault.secret_access_key(&id) {
-            Some(_) => id,
-            None => String::new(),
-        }
-    }
-
-    fn sign_in_failed(
-        &self,
-        claim: &ClaimedKey,
-        failure: SignInFailure,
-        peer: Option<IpAddr>,
-        is_signed_in: bool,
-    ) {
-        let claimed = claim.access_key_id();
-        self.vault.sign_in_failed(claimed.as_deref(), failure, peer);
-        let is_a_guess = matches!(failure, SignInFailure::Signature | SignInFailure::AccessKey);
-        if let Some(peer) = peer
-            && is_a_guess
-            && !is_signed_in
-            && self
-                .failures
-                .add(peer, &self.counted(claimed.unwrap_or_default()))
-        {
-            tracing::warn!(
-                target: "coffer::s3",
-                from = %peer,
-                "too many wrong signatures: requests by this access key from there are refused for \
-                 a minute"
-            );
         }
     }
 

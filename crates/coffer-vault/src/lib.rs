@@ -61,11 +61,14 @@ mod start;
 mod tests;
 
 pub use coffer_keys::is_region;
+/// The language of policies.
+pub use coffer_policy as policy;
 pub use coffer_seal::{BucketId, KeyMemory, SubjectId, UploadId, locked_memory};
 pub use coffer_store::{OpenUploads, Totals, record};
 
 pub use crate::access::{
-    AccessKey, Actor, BucketName, NewAccessKey, Right, Rights, Role, Roles, Subject,
+    AccessKey, Actor, Asked, AskedAction, AskedOf, BucketName, NewAccessKey, Right, Rights, Role,
+    Roles, Subject,
 };
 pub use crate::admin::{
     AccessKeyChange, Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LevelInfo,
@@ -78,8 +81,8 @@ pub use crate::buckets::{BucketInfo, BucketSummary, LevelUsage, NewBucket, Uploa
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::error::{
-    AdministrationError, BackupError, BodyError, Result, Rollback, RollbackOf, SubjectLimit,
-    VaultError, files_run_out,
+    AdministrationError, BackupError, BodyError, Result, Rollback, RollbackOf, SharingError,
+    SubjectLimit, VaultError, files_run_out,
 };
 pub use crate::objects::{
     AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart,

@@ -14,7 +14,7 @@ use coffer_store::{CATALOG, CATALOG_FILE, StoreError, commit_count_of};
 use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
-use crate::access::{NewAccessKey, Roles, Subject};
+use crate::access::{NewAccessKey, Roles, Subject, account_id};
 use crate::audit::Audit;
 use crate::backup::{BackupRecord, forget, refuse_gaps};
 use crate::counters::Tally;
@@ -87,6 +87,7 @@ impl Inner {
         if let Err(error) = freshness.begin(&system, &audit) {
             tracing::error!(%error, "how new the data is can't be written down for now");
         }
+        let account = account_id(keystore.id());
         let tally = Arc::<Tally>::default();
         folder.begin_serving();
         Ok(Self {
@@ -102,6 +103,7 @@ impl Inner {
             ),
             freshness,
             tally,
+            account,
             etag: options.etag,
             settle_after: options.settle_after,
             subject_limits: options.subject_limits,
@@ -326,6 +328,7 @@ fn make_first_subject(folder: &Folder, keystore: &Keystore, system: &System) -> 
         expires_ms: None,
         created_ms,
         cutoff: Arc::default(),
+        asked: None,
     };
     system.add_subject(subject, first).map(drop)
 }

@@ -67,6 +67,15 @@ pub fn evaluate(policy: &Policy, request: &Request<'_>) -> Decision {
     }
 }
 
+/// Whether a statement of the policy allows anything at all to this requester, by name or as one of
+/// everyone: then it is no secret from it that there is such a bucket.
+pub fn is_shared_with(policy: &Policy, requester: Requester<'_>) -> bool {
+    let mut statements = policy.statements().iter();
+    statements.any(|statement| {
+        statement.effect == Effect::Allow && principal(statement, requester) == Whom::Requester
+    })
+}
+
 /// *Amazon S3 API Reference*, `PutBucketPolicy`: a policy can't lock out who owns the bucket.
 fn is_owner_at_the_policy(request: &Request<'_>) -> bool {
     let is_owner =

@@ -6,16 +6,21 @@
 
 use std::sync::Arc;
 
-use coffer_vault::{BucketName, Subject};
+use coffer_vault::{BucketName, Subject, Vault};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::{S3Auth, SecretKey};
 use s3s::host::{S3Host, VirtualHost};
+use s3s::path::S3Path;
 use s3s::validation::NameValidation;
 use s3s::{S3Error, S3Result, s3_error};
 
+use crate::around_s3s::xml_bodies::CanonicalXml;
 use crate::http::hosts::Domains;
 use crate::parameters::encryption;
+use crate::parameters::expected_owner;
 use crate::parameters::not_implemented;
+use crate::request::asked::describe::{Described, describe, is_any_shared};
+use crate::request::caller::Original;
 use crate::request::context::RequestContext;
 use crate::request::memory_budget::{MemoryBudget, body_limit};
 
@@ -31,8 +36,50 @@ impl S3Auth for NoSecrets {
 
 /// Notes the operation of each request, and refuses what is not signed or not implemented.
 pub(crate) struct AccessCheck {
+    pub(crate) vault: Vault,
     /// For bodies that s3s will hold in memory.
     pub(crate) budget: MemoryBudget,
+}
+
+impl AccessCheck {
+    /// Has the subject say what it asks for, where a policy is to be asked.
+    fn describe(
+        &self,
+        operation: &str,
+        cx: &mut S3AccessContext<'_>,
+        context: &Arc<RequestContext>,
+    ) {
+        let original = cx.extensions_mut().get::<Original>().cloned();
+        let bucket = cx.s3_path().get_bucket_name().unwrap_or_default();
+        let headers = original
+            .as_ref()
+            .map_or(cx.headers(), |original| &original.0);
+        if !is_any_shared(&self.vault, bucket, headers) {
+            return;
+        }
+        let (bucket, object) = match cx.s3_path() {
+            S3Path::Root => return,
+            S3Path::Bucket { bucket } => (bucket.clone(), None),
+            S3Path::Object { bucket, key } => (bucket.clone(), Some(key.clone())),
+        };
+        let xml = cx.extensions_mut().get::<Arc<CanonicalXml>>().cloned();
+        let asked = describe(&Described {
+            operation,
+            bucket: &bucket,
+            object: object.as_deref(),
+            query: cx.uri().query().unwrap_or(""),
+            headers: original
+                .as_ref()
+                .map_or(cx.headers(), |original| &original.0),
+            xml: xml.as_ref().map_or(&[], |xml| &xml.text),
+            context,
+        });
+        if let (Some(asked), Some(subject)) =
+            (asked, cx.extensions_mut().get::<Arc<Subject>>().cloned())
+        {
+            cx.extensions_mut().insert(Arc::new(subject.asking(asked)));
+        }
+    }
 }
 
 #[async_trait::async_trait]
@@ -49,6 +96,10 @@ impl S3Access for AccessCheck {
         not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
         not_implemented::check_headers(cx.headers())?;
         encryption::check_headers(&operation, cx.headers())?;
+        expected_owner::check(cx.headers(), self.vault.account_id().as_str())?;
+        if let Some(context) = &context {
+            self.describe(&operation, cx, context);
+        }
         if let (Some(context), Some(limit_bytes)) = (context, body_limit(&operation)) {
             context.set_reservation(self.budget.reservation(limit_bytes));
         }

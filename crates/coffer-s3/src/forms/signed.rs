@@ -6,6 +6,7 @@ use coffer_vault::{Subject, Vault};
 use s3s::{S3Result, s3_error};
 
 use crate::forms::fields::Fields;
+use crate::request::signed::{Signed, SignedForm};
 use crate::signature::authenticate::no_access_key;
 use crate::signature::requirements::does_not_match;
 use crate::signature::signer::{DateTime, REQUEST, Scope, Signer};
@@ -45,6 +46,20 @@ pub(crate) fn subject(vault: &Vault, fields: &Fields) -> S3Result<Arc<Subject>> 
         return Err(does_not_match());
     }
     vault.subject(id).ok_or_else(|| no_access_key(vault, id))
+}
+
+/// How a form is signed, as policies ask for it.
+pub(crate) fn as_signed(fields: &Fields) -> Signed {
+    let form = match fields.get("x-amz-credential") {
+        Some(_) => SignedForm::Form,
+        None => SignedForm::FormVersion2,
+    };
+    let date = fields.get("x-amz-date").and_then(DateTime::parse);
+    Signed {
+        form,
+        at_seconds: date.map(|date| date.unix_seconds),
+        content_sha256: None,
+    }
 }
 
 fn is_signed(credential: &str, secret: &str, policy: &str, fields: &Fields) -> S3Result<bool> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use coffer_vault::record::{ObjectName, Precondition, Tags};
 use coffer_vault::{
-    BodyError, BucketName, Digests, Incoming, PutObject, Stored, Vault, VaultError,
+    BodyError, BucketName, Digests, Incoming, PutObject, Stored, Subject, Vault, VaultError,
 };
 use futures::StreamExt;
 use http::header::{CONTENT_TYPE, ETAG, HOST, LOCATION};
@@ -24,7 +24,8 @@ use crate::forms::policy::{LengthRange, Policy};
 use crate::http::percent;
 use crate::limits::{FORM_FIELDS_MAX_BYTES, OBJECT_TAGS_MAX};
 use crate::parameters::encryption::Told;
-use crate::parameters::{encryption, metadata, names, not_implemented, tags};
+use crate::parameters::{encryption, expected_owner, metadata, names, not_implemented, tags};
+use crate::request::asked::describe::{Described, describe, is_any_shared};
 use crate::request::caller::Caller;
 
 /// Where a form was sent, as its answers tell.
@@ -71,7 +72,12 @@ async fn store(
 ) -> S3Result<Stored> {
     let headers = fields.headers()?;
     not_implemented::check_headers(&headers)?;
+    expected_owner::check(&headers, vault.account_id().as_str())?;
     encryption::check_headers("PostObject", &headers)?;
+    let caller = &Caller {
+        subject: describe_form(vault, caller, bucket, &name, &headers),
+        context: caller.context.clone(),
+    };
     caller.check_named_key(vault, bucket, &headers).await?;
     let received = Arc::new(AtomicU64::new(0));
     let put = PutObject {
@@ -88,6 +94,32 @@ async fn store(
             .unwrap_or_else(|| caller.refused(error)),
         None => caller.refused(error),
     })
+}
+
+/// The subject as it asks for what a form stores, where a policy is to be asked.
+fn describe_form(
+    vault: &Vault,
+    caller: &Caller,
+    bucket: &BucketName,
+    name: &ObjectName,
+    headers: &HeaderMap,
+) -> Arc<Subject> {
+    if !is_any_shared(vault, bucket.as_str(), headers) {
+        return caller.subject.clone();
+    }
+    let asked = describe(&Described {
+        operation: "PostObject",
+        bucket: bucket.as_str(),
+        object: Some(name.expose()),
+        query: "",
+        headers,
+        xml: &[],
+        context: &caller.context,
+    });
+    match asked {
+        Some(asked) => Arc::new(caller.subject.asking(asked)),
+        None => caller.subject.clone(),
+    }
 }
 
 /// The file, which ends with an error where it is longer or shorter than it may be.

@@ -11,7 +11,7 @@ use s3s::dto::{
     DeleteBucketOutput, DeleteBucketTaggingInput, DeleteBucketTaggingOutput,
     GetBucketLocationInput, GetBucketLocationOutput, GetBucketTaggingInput, GetBucketTaggingOutput,
     GetBucketVersioningInput, GetBucketVersioningOutput, HeadBucketInput, HeadBucketOutput,
-    ListBucketsInput, ListBucketsOutput, PutBucketTaggingInput, PutBucketTaggingOutput,
+    ListBucketsInput, ListBucketsOutput, Owner, PutBucketTaggingInput, PutBucketTaggingOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -19,7 +19,6 @@ use crate::around_s3s::xml_bodies::CanonicalXml;
 use crate::errors::{from_vault, not_implemented};
 use crate::http::dates::timestamp;
 use crate::limits::{BUCKET_TAGS_MAX, BUCKETS_PAGE_MAX, LOCATION_MAX_BYTES};
-use crate::operations::listing::owner;
 use crate::parameters::continuation_tokens;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -163,7 +162,7 @@ pub(crate) async fn list_buckets(
     if input.bucket_region.is_some_and(|region| region != REGION) {
         let none = ListBucketsOutput {
             buckets: Some(Vec::new()),
-            owner: Some(owner()),
+            owner: Some(requester(vault, &caller)),
             ..Default::default()
         };
         return Ok(S3Response::new(none));
@@ -196,9 +195,17 @@ pub(crate) async fn list_buckets(
             .filter(|_| more)
             .as_deref()
             .map(continuation_tokens::encode),
-        owner: Some(owner()),
+        owner: Some(requester(vault, &caller)),
         prefix: (!prefix.is_empty()).then_some(prefix),
     }))
+}
+
+/// Who asks: its canonical user id, by which policies name it, and the server's account.
+fn requester(vault: &Vault, caller: &Caller) -> Owner {
+    Owner {
+        display_name: Some(vault.account_id().to_string()),
+        id: Some(caller.subject.id().to_string()),
+    }
 }
 
 /// `GetBucketVersioning`: what S3 answers for a bucket that was never versioned.

@@ -91,18 +91,6 @@ never_set! {
                 }],
             }),
         });
-    policy(GetBucketPolicyInput) -> GetBucketPolicyOutput = Err(no_policy());
-    policy_status(GetBucketPolicyStatusInput) -> GetBucketPolicyStatusOutput = Err(no_policy());
-    /// As in a new bucket since April 2023, and it is so: nothing is public here.
-    public_access(GetPublicAccessBlockInput) -> GetPublicAccessBlockOutput
-        = Ok(GetPublicAccessBlockOutput {
-            public_access_block_configuration: Some(PublicAccessBlockConfiguration {
-                block_public_acls: Some(true),
-                block_public_policy: Some(true),
-                ignore_public_acls: Some(true),
-                restrict_public_buckets: Some(true),
-            }),
-        });
     replication(GetBucketReplicationInput) -> GetBucketReplicationOutput = Err(absent(
         "ReplicationConfigurationNotFoundError",
         "The replication configuration was not found",
@@ -157,10 +145,6 @@ fn no_configuration() -> S3Error {
         "NoSuchConfiguration",
         "The specified configuration does not exist.",
     )
-}
-
-fn no_policy() -> S3Error {
-    absent("NoSuchBucketPolicy", "The bucket policy does not exist")
 }
 
 fn not_locked() -> S3Error {

@@ -164,11 +164,6 @@ fn check_header(name: &HeaderName, value: &str) -> S3Result {
             InvalidStorageClass,
             "The storage class you specified is not valid: there is only STANDARD"
         )),
-        "x-amz-expected-bucket-owner" | "x-amz-source-expected-bucket-owner" => Err(s3_error!(
-            AccessDenied,
-            "Access Denied: buckets of this server belong to no AWS account, so none is the owner \
-             that the request expects"
-        )),
         "x-amz-security-token" => Err(s3_error!(
             InvalidToken,
             "The provided token is malformed or otherwise invalid: this server gives out no \

@@ -1,5 +1,6 @@
 //! One request and its answer: what its parts tell each other besides what s3s passes on.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -12,6 +13,7 @@ use crate::counters::{OPERATIONS, operation_index};
 use crate::request::aws_chunked::ChunkFault;
 use crate::request::ids::RequestIds;
 use crate::request::memory_budget::{BudgetFault, MemoryBudget, Reservation};
+use crate::request::signed::Signed;
 use crate::signature::claimed_key::ClaimedKey;
 
 /// Why a body could not be received, as seen below s3s.
@@ -79,6 +81,16 @@ pub(crate) struct RequestContext {
     xml: OnceLock<Bytes>,
     answer: Arc<Reservation>,
     claim: OnceLock<ClaimedKey>,
+    signed: OnceLock<Signed>,
+    client: OnceLock<Client>,
+}
+
+/// Who is at the other end of the connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) address: Option<IpAddr>,
+    /// The version of TLS, such as `1.3`.
+    pub(crate) tls_version: Option<&'static str>,
 }
 
 impl RequestContext {
@@ -96,6 +108,8 @@ impl RequestContext {
             xml: OnceLock::new(),
             answer: Arc::new(answers.reservation(usize::MAX)),
             claim: OnceLock::new(),
+            signed: OnceLock::new(),
+            client: OnceLock::new(),
         }
     }
 
@@ -145,6 +159,25 @@ impl RequestContext {
 
     pub(crate) fn is_signed_in(&self) -> bool {
         self.is_signed_in.load(Ordering::Relaxed)
+    }
+
+    /// Notes how it was signed.
+    pub(crate) fn set_signed(&self, signed: Signed) {
+        let _ = self.signed.set(signed);
+    }
+
+    /// How it was signed; none for who signed nothing.
+    pub(crate) fn signed(&self) -> Option<&Signed> {
+        self.signed.get()
+    }
+
+    /// Notes who is at the other end.
+    pub(crate) fn set_client(&self, client: Client) {
+        let _ = self.client.set(client);
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.client.get().copied().unwrap_or_default()
     }
 
     /// Notes the trailers that came after the body.

@@ -72,6 +72,7 @@ impl S3Service {
             context: context.clone(),
         };
         context.set_signed_in();
+        context.set_signed(signed::as_signed(&form.fields));
         let target = Target {
             bucket: &bucket,
             is_in_host: parts.uri.path().trim_matches('/').is_empty(),

@@ -1,5 +1,6 @@
 //! Names of buckets.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use crate::limits::{BUCKET_NAME_BYTES, S3_BUCKET_NAME_MIN_BYTES};
@@ -15,6 +16,13 @@ use crate::limits::{BUCKET_NAME_BYTES, S3_BUCKET_NAME_MIN_BYTES};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketName(String);
+
+/// So that a bucket is found by its name as it was sent.
+impl Borrow<str> for BucketName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
 
 impl BucketName {
     /// Takes a name that keeps the rules.

@@ -3,6 +3,8 @@
 //! What is done once it is allowed is in `acts` and the rooms above it; how subjects are made and
 //! changed is in `admin`.
 
+mod account;
+
 mod act;
 
 mod bucket_name;
@@ -14,6 +16,10 @@ mod roles;
 mod rights;
 
 mod read_mark;
+
+mod asked;
+
+mod sharing;
 
 mod subject;
 
@@ -27,16 +33,21 @@ pub(crate) use self::access_key::looks_like_access_key_id;
 pub use self::access_key::{AccessKey, NewAccessKey};
 #[cfg(test)]
 pub(crate) use self::access_key::{random_access_key_id, random_secret_access_key};
+pub(crate) use self::account::account_id;
 pub(crate) use self::act::{ACT_NAMES, Act};
 pub use self::actor::Actor;
 pub(crate) use self::actor::AuditIdentity;
+pub use self::asked::{Asked, AskedAction, AskedOf};
+pub(crate) use self::asked::{WithObject, is_of_owner, right_for};
 pub use self::bucket_name::BucketName;
 pub(crate) use self::maker::maker;
 pub(crate) use self::monitor::{
-    is_marked_by, may_copy, may_know, may_use, may_write, may_write_after_reading,
+    is_marked_by, may_copy, may_know, may_read, may_use, may_use_by_label, may_write,
+    may_write_after_reading,
 };
 pub(crate) use self::read_mark::{Mark, Reading};
 pub use self::rights::{Right, Rights};
 pub use self::roles::{Role, Roles};
+pub(crate) use self::sharing::{Sharing, block_document, block_of};
 pub(crate) use self::subject::Grants;
 pub use self::subject::Subject;

@@ -37,13 +37,19 @@ pub(crate) fn may_know(subject: &Subject, bucket: BucketId, label: &Label) -> bo
     may_read(subject, label) && subject.grants.as_deref().is_none_or(granted)
 }
 
-/// Whether `subject` may use `right` in a bucket that it may know of.
-pub(crate) fn may_use(subject: &Subject, bucket: BucketId, label: &Label, right: Right) -> bool {
-    let by_label = if right.changes() {
+/// Whether a label lets `subject` use `right`: nothing that is said of sharing a bucket reaches
+/// past that.
+pub(crate) fn may_use_by_label(subject: &Subject, label: &Label, right: Right) -> bool {
+    if right.changes() {
         may_write(subject, label)
     } else {
         may_read(subject, label)
-    };
+    }
+}
+
+/// Whether `subject` may use `right` in a bucket that it may know of.
+pub(crate) fn may_use(subject: &Subject, bucket: BucketId, label: &Label, right: Right) -> bool {
+    let by_label = may_use_by_label(subject, label, right);
     let rights = |grants: &super::subject::Grants| {
         grants.get(&bucket).is_some_and(|rights| rights.has(right))
     };
@@ -80,6 +86,7 @@ mod tests {
             expires_ms: None,
             created_ms: 0,
             cutoff: Default::default(),
+            asked: None,
         }
     }
 

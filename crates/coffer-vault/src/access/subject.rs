@@ -7,6 +7,7 @@ use coffer_label::{Clearance, Label};
 use coffer_seal::{BucketId, SubjectId};
 
 use super::access_key::AccessKey;
+use super::asked::Asked;
 use super::read_mark::Mark;
 use super::rights::Rights;
 use super::roles::Roles;
@@ -43,6 +44,8 @@ pub struct Subject {
     pub(crate) expires_ms: Option<i64>,
     pub(crate) created_ms: i64,
     pub(crate) cutoff: Arc<SubjectCutoff>,
+    /// What it asks for just now, where a policy is to be asked.
+    pub(crate) asked: Option<Arc<Asked>>,
 }
 
 impl Subject {
@@ -108,6 +111,14 @@ impl Subject {
         Self {
             access_key: Some(key),
             cutoff,
+            ..self.clone()
+        }
+    }
+
+    /// The subject as it asks for this.
+    pub fn asking(&self, asked: Asked) -> Self {
+        Self {
+            asked: Some(Arc::new(asked)),
             ..self.clone()
         }
     }

@@ -12,7 +12,7 @@ use coffer_audit::Outcome;
 use coffer_label::Label;
 
 use crate::access::{
-    Act, BucketName, Reading, Right, Subject, is_marked_by, may_copy, may_use,
+    Act, BucketName, Reading, Right, Subject, is_marked_by, may_copy, may_use, may_use_by_label,
     may_write_after_reading,
 };
 use crate::audit::Facts;
@@ -48,7 +48,40 @@ impl Vault {
     ) -> Result<Arc<BucketRow>> {
         let row = self.known(subject, name)?;
         let label = self.inner.label(&row)?;
-        if !may_use(subject, row.id, label, right) {
+        let is_usable = match self.sharing(&row)? {
+            None => may_use(subject, row.id, label, right),
+            Some(sharing) if may_use_by_label(subject, label, right) => {
+                match self.check_asked(subject, &row, &sharing) {
+                    Err(VaultError::AccessDenied) => false,
+                    outcome => outcome.map(|()| true)?,
+                }
+            }
+            Some(_) => false,
+        };
+        if !is_usable {
+            self.refused(subject, right.act(), name);
+            return Err(VaultError::AccessDenied);
+        }
+        if right.changes() {
+            self.check_mark(subject, label, right.act(), name)?;
+        }
+        Ok(row)
+    }
+
+    /// As [`usable_row`](Self::usable_row), for what is asked otherwise than over S3: where the
+    /// bucket has a policy, by its owner alone.
+    pub(crate) fn usable_as_owner(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        right: Right,
+    ) -> Result<Arc<BucketRow>> {
+        let row = self.known(subject, name)?;
+        if !row.documents.is_shared() {
+            return self.usable_row(subject, name, right);
+        }
+        let label = self.inner.label(&row)?;
+        if !may_use(subject, row.id, label, right) || !self.owns(subject, &row) {
             self.refused(subject, right.act(), name);
             return Err(VaultError::AccessDenied);
         }
@@ -111,6 +144,19 @@ impl Vault {
         }
         self.refused(subject, Act::CopyObject, &from.name);
         Err(VaultError::AccessDenied)
+    }
+
+    /// Notes what a policy refuses.
+    pub(super) fn note_refusal(
+        &self,
+        error: &VaultError,
+        subject: &Subject,
+        right: Right,
+        row: &BucketRow,
+    ) {
+        if matches!(error, VaultError::AccessDenied) {
+            self.refused(subject, right.act(), &row.name);
+        }
     }
 
     /// Before it is told whether a bucket is empty: the subject has read there, then.

@@ -13,17 +13,18 @@
 use std::sync::Arc;
 
 use coffer_audit::Outcome;
+use coffer_policy::Action;
 use coffer_seal::{BlobId, BucketId};
-use tokio::sync::RwLockReadGuard;
+use coffer_store::record::ObjectName;
 
 use super::commit::ToItsEnd;
 use super::decide::Marked;
+use super::permit::Permit;
 use crate::access::{Act, BucketName, Reading, Right, Subject, is_marked_by};
 use crate::audit::{ObjectAudit, On};
-use crate::counters::add;
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
-use crate::open_buckets::{OpenBucket, UsedBucket};
+use crate::open_buckets::UsedBucket;
 use crate::system::BucketConfiguration::Encryption;
 use crate::system::{BucketEncryption, BucketRow};
 use crate::vault::{EtagStyle, Granted, Vault};
@@ -34,8 +35,17 @@ pub(crate) struct ReadGrant {
     level: String,
     /// Where the level asks for records of reads and writes.
     audit: Option<ObjectAudit>,
+    /// For what is told of an object that is not there.
+    shared: Option<Box<SharedUse>>,
     /// For the subject's mark, to be held for as long as something is given out.
     reading: Option<Reading>,
+}
+
+/// Who uses a bucket that has a policy.
+struct SharedUse {
+    vault: Vault,
+    subject: Subject,
+    row: Arc<BucketRow>,
 }
 
 /// A bucket that a subject may change.
@@ -62,47 +72,6 @@ impl<T> Changed<T> {
             value,
             freed,
             failed: Vec::new(),
-        }
-    }
-}
-
-/// That a subject may write in a bucket, to be asked again when it commits.
-#[derive(Clone)]
-struct Permit {
-    vault: Vault,
-    row: Arc<BucketRow>,
-    right: Right,
-    marked: Marked,
-}
-
-impl Permit {
-    /// Keeps the bucket from being deleted while something is committed in it, and sees whether
-    /// the subject may still write there.
-    ///
-    /// # Errors
-    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`], [`VaultError::ReadAbove`].
-    async fn to_commit<'a>(&self, bucket: &'a OpenBucket) -> Result<RwLockReadGuard<'a, ()>> {
-        let guard = bucket.commit_guard().await.map_err(|error| match error {
-            VaultError::NoSuchBucket => self.vault.inner.system.out_of_use(&self.row),
-            other => other,
-        })?;
-        self.marked.subject.cutoff.check()?;
-        let label = self.vault.inner.label(&self.row)?;
-        let (act, name) = (self.right.act(), &self.row.name);
-        self.vault.check_marked(&self.marked, label, act, name)?;
-        Ok(guard)
-    }
-
-    /// Before something is answered that tells of what the bucket holds: the subject has read
-    /// there, then.
-    async fn note_read(&self) -> Result<()> {
-        let label = self.vault.inner.label(&self.row)?;
-        self.vault.raise(&self.marked, label).await.map(drop)
-    }
-
-    fn count_full(&self, error: &VaultError) {
-        if matches!(error, VaultError::StorageFull) {
-            add(&self.vault.inner.tally.storage_full_count, 1);
         }
     }
 }
@@ -158,6 +127,10 @@ impl ReadGrant {
         let bucket = self.bucket.clone();
         let outcome = look(self.bucket).await;
         let outcome = outcome.map_err(|error| bucket.if_closed(error));
+        let outcome = outcome.map_err(|error| match &self.shared {
+            Some(shared) => shared.vault.missing(&shared.subject, &shared.row, error),
+            None => error,
+        });
         if let Some(audit) = &self.audit {
             let (act, ended) = recorded_as(act, &outcome);
             audit.record(act, ended, on).await?;
@@ -202,6 +175,42 @@ impl ChangeGrant {
         self.permit.marked.subject.cutoff.clone()
     }
 
+    /// Whether the bucket has a policy, which is to be asked of each object.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.permit.row.documents.is_shared()
+    }
+
+    /// Whether each of these is let through, of those that the request asks for one by one; none
+    /// where the bucket has no policy, and all are. Those that are will be asked again when the
+    /// change is committed.
+    ///
+    /// # Errors
+    /// Those of looking at the objects.
+    pub(crate) async fn lets_each(
+        &mut self,
+        asked: Vec<(Action, ObjectName)>,
+    ) -> Result<Option<Vec<bool>>> {
+        if !self.permit.row.documents.is_shared() {
+            return Ok(None);
+        }
+        let mut lets = Vec::with_capacity(asked.len());
+        for (action, name) in asked {
+            let is_let = self.permit.lets(&self.bucket, action, &name).await?;
+            if is_let {
+                self.permit.each.push((action, name));
+            } else {
+                let Permit { vault, row, .. } = &self.permit;
+                vault.refused(
+                    &self.permit.marked.subject,
+                    self.permit.right.act(),
+                    &row.name,
+                );
+            }
+            lets.push(is_let);
+        }
+        Ok(Some(lets))
+    }
+
     /// Before a change whose outcome tells of what the bucket holds, such as one with a condition:
     /// the subject has read there, then.
     pub(crate) async fn note_read(&self) -> Result<()> {
@@ -217,7 +226,13 @@ impl ChangeGrant {
         F: Future<Output = Result<T>>,
     {
         let outcome = work(self.bucket.clone()).await;
-        let outcome = outcome.map_err(|error| self.bucket.if_closed(error));
+        let permit = &self.permit;
+        let missing = |error| {
+            permit
+                .vault
+                .missing(&permit.marked.subject, &permit.row, error)
+        };
+        let outcome = outcome.map_err(|error| missing(self.bucket.if_closed(error)));
         if outcome.as_ref().is_err_and(tells_what_is_stored) {
             self.note_read().await?;
         }
@@ -286,6 +301,10 @@ impl ChangeGrant {
             }
             outcome
                 .map(|changed| changed.value)
+                .map_err(|error| {
+                    let subject = &permit.marked.subject;
+                    permit.vault.missing(subject, &permit.row, error)
+                })
                 .inspect_err(|error| permit.count_full(error))
         })
         .await
@@ -316,11 +335,20 @@ impl Vault {
         } else {
             None
         };
-        let (Granted { bucket, level }, audit) = self.granted(subject, &row).await?;
+        let (Granted { bucket, level }, audit) = self.granted(subject, &row, right).await?;
+        let shared = row.documents.is_shared().then(|| {
+            let (vault, subject) = (self.clone(), subject.clone());
+            Box::new(SharedUse {
+                vault,
+                subject,
+                row,
+            })
+        });
         Ok(ReadGrant {
             bucket,
             level,
             audit,
+            shared,
             reading,
         })
     }
@@ -334,12 +362,13 @@ impl Vault {
         right: Right,
     ) -> Result<ChangeGrant> {
         let row = self.usable_row(subject, name, right)?;
-        let (Granted { bucket, level }, audit) = self.granted(subject, &row).await?;
+        let (Granted { bucket, level }, audit) = self.granted(subject, &row, right).await?;
         let permit = Permit {
             marked: Marked::new(subject, self.inner.label(&row)?),
             vault: self.clone(),
             row,
             right,
+            each: Vec::new(),
         };
         Ok(ChangeGrant {
             bucket,
@@ -353,8 +382,13 @@ impl Vault {
         &self,
         subject: &Subject,
         row: &Arc<BucketRow>,
+        right: Right,
     ) -> Result<(Granted, Option<ObjectAudit>)> {
         let granted = self.grant(row).await?;
+        if row.documents.is_shared() {
+            let checked = self.check_objects(subject, row, &granted.bucket).await;
+            checked.inspect_err(|error| self.note_refusal(error, subject, right, row))?;
+        }
         let audit = self.inner.tag(row)?.is_watched.then(|| {
             let (audit, key) = (self.inner.audit.clone(), granted.bucket.key());
             ObjectAudit::new(audit, subject, &row.name, row.id, &key)

@@ -8,6 +8,8 @@ mod administration;
 
 mod decide;
 
+mod permit;
+
 mod commit;
 
 mod grants;

@@ -242,6 +242,7 @@ impl Inner {
             expires_ms: new.expires_ms,
             created_ms: now_ms(),
             cutoff: Arc::default(),
+            asked: None,
         })
     }
 

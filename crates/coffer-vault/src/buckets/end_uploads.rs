@@ -86,7 +86,7 @@ impl Vault {
             self.check_mark(subject, self.inner.label(&row)?, ACT, name)?;
             (row, Role::KeyCustodian)
         } else {
-            let row = self.usable_row(subject, name, Right::Write)?;
+            let row = self.usable_as_owner(subject, name, Right::Write)?;
             (row, Role::DataUser)
         };
         if actor.has(Role::DataUser) {

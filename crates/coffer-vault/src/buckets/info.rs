@@ -135,6 +135,14 @@ impl Vault {
     /// A bucket.
     pub async fn bucket(&self, subject: &Subject, name: &BucketName) -> Result<BucketInfo> {
         let row = self.known(subject, name)?;
+        if let Some(sharing) = self.sharing(&row)? {
+            let checked = self.check_asked(subject, &row, &sharing);
+            checked.inspect_err(|error| {
+                if matches!(error, VaultError::AccessDenied) {
+                    self.refused(subject, Act::UseBucket, name);
+                }
+            })?;
+        }
         Ok(info(&row, self.inner.tag(&row)?))
     }
 

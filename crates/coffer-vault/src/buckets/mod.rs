@@ -17,6 +17,8 @@ mod tags;
 
 mod configuration;
 
+mod sharing;
+
 mod delete;
 
 mod end_uploads;

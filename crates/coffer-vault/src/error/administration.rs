@@ -1,4 +1,8 @@
-//! What administrators and custodians are refused.
+//! What administrators, custodians and owners of buckets are refused.
+
+mod sharing;
+
+pub use self::sharing::SharingError;
 
 /// Why something of administration is not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +37,9 @@ pub enum AdministrationError {
         /// How long.
         limit_bytes: usize,
     },
+    /// What says who may use a bucket was refused, or changed meanwhile.
+    #[error(transparent)]
+    Sharing(SharingError),
     /// Too many requests wait.
     #[error("{limit} requests wait for an approval, as many as there may be; withdraw one first")]
     TooManyRequests {

@@ -17,7 +17,7 @@ mod rollback;
 
 mod subject_limit;
 
-pub use self::administration::AdministrationError;
+pub use self::administration::{AdministrationError, SharingError};
 pub use self::backup::BackupError;
 pub use self::from_store::files_run_out;
 pub(crate) use self::from_store::is_out_of_files;

@@ -35,6 +35,7 @@ impl VaultError {
             | Self::NoSuchSubject
             | Self::Administration(AdministrationError::NoSuchAccessKey) => "does not exist",
             Self::BucketNotEmpty => "not empty",
+            Self::Administration(AdministrationError::Sharing(_)) => "refused",
             Self::TooManyBuckets { .. }
             | Self::TooManySubjects { .. }
             | Self::SubjectLimit(_)

@@ -3,6 +3,7 @@
 //! A put is sealed and durable before it is committed, and committed before it is acknowledged.
 
 use coffer_durable::now_ms;
+use coffer_policy::Action;
 use coffer_store::record::{
     Checksum, ChecksumAlgorithm, Details, Encryption, NewContent, NewObject, ObjectName,
     Precondition, Tags,
@@ -241,11 +242,12 @@ impl Vault {
                 what: "at most 1,000 objects in one deletion",
             });
         }
-        let grant = self.changeable(subject, bucket, Right::Delete).await?;
+        let mut grant = self.changeable(subject, bucket, Right::Delete).await?;
         let has_condition = |(_, condition): &(_, _)| *condition != Precondition::None;
         if doomed.iter().any(has_condition) {
             grant.note_read().await?;
         }
+        let (doomed, spared) = spare_denied(&mut grant, doomed).await?;
         let names: Vec<ObjectName> = doomed.iter().map(|(name, _)| name.clone()).collect();
         let delete = |bucket: UsedBucket| async move {
             let mut changed = Changed::freeing(Vec::with_capacity(doomed.len()), Vec::new());
@@ -260,7 +262,15 @@ impl Vault {
             Ok(changed)
         };
         let on = names.iter().map(On::Object);
-        grant.change(Act::DeleteObject, on, delete).await
+        let mut outcomes = if names.is_empty() {
+            Vec::new()
+        } else {
+            grant.change(Act::DeleteObject, on, delete).await?
+        };
+        for place in spared {
+            outcomes.insert(place, Err(VaultError::AccessDenied));
+        }
+        Ok(outcomes)
     }
 
     /// Replaces an object's tags.
@@ -303,6 +313,25 @@ pub(crate) fn plan(grant: &ChangeGrant, asked: DigestPlan) -> DigestPlan {
         checksum: asked.checksum.or(Some(ChecksumAlgorithm::Crc64nvme)),
         md5: asked.md5 || grant.has_md5_etags(),
     }
+}
+
+/// Takes out of a deletion what a policy denies, and gives the places where that was, ascending.
+async fn spare_denied(
+    grant: &mut ChangeGrant,
+    doomed: Vec<(ObjectName, Precondition)>,
+) -> Result<(Vec<(ObjectName, Precondition)>, Vec<usize>)> {
+    if !grant.is_shared() {
+        return Ok((doomed, Vec::new()));
+    }
+    let asked = doomed.iter();
+    let asked = asked.map(|(name, _)| (Action::DeleteObject, name.clone()));
+    let Some(lets) = grant.lets_each(asked.collect()).await? else {
+        return Ok((doomed, Vec::new()));
+    };
+    let spared = (0..lets.len()).filter(|place| !lets[*place]).collect();
+    let doomed = doomed.into_iter().zip(lets);
+    let doomed = doomed.filter(|(_, is_let)| *is_let).map(|(one, _)| one);
+    Ok((doomed.collect(), spared))
 }
 
 /// A copy's source whose conditions fail is a failed precondition, never "not modified" (S3,

@@ -3,10 +3,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use coffer_policy::AccountId;
 use coffer_seal::BucketId;
 use parking_lot::RwLock;
 use rusqlite::Connection;
+
+use crate::access::Sharing;
+use crate::error::Result;
 
 /// A kind of document that configures a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +23,10 @@ pub enum BucketConfiguration {
     Encryption,
     /// How entity tags come about: [`MD5_ETAGS`](crate::MD5_ETAGS). Said when a bucket is made.
     Etag,
+    /// The policy: who may what, with its principals as ids.
+    Policy,
+    /// What blocks the public.
+    PublicAccessBlock,
 }
 
 /// The document that says that entity tags are MD5s.
@@ -30,6 +39,8 @@ impl BucketConfiguration {
             Self::Cors => "cors",
             Self::Encryption => "encryption",
             Self::Etag => "etag",
+            Self::Policy => "policy",
+            Self::PublicAccessBlock => "public-access-block",
         }
     }
 }
@@ -39,11 +50,21 @@ pub(super) const MADE_BY: &str = "made-by";
 
 /// The documents of a bucket, by kind.
 #[derive(Debug, Default)]
-pub(crate) struct BucketDocuments(RwLock<BTreeMap<String, Arc<str>>>);
+pub(crate) struct BucketDocuments {
+    kept: RwLock<BTreeMap<String, Arc<str>>>,
+    /// Whether any of them says who may use the bucket, so that it is to be asked.
+    is_shared: AtomicBool,
+    /// What they say of that, once it was read.
+    sharing: RwLock<Option<Arc<Sharing>>>,
+}
 
 impl BucketDocuments {
     pub(super) fn new(documents: BTreeMap<String, Arc<str>>) -> Self {
-        Self(RwLock::new(documents))
+        Self {
+            is_shared: AtomicBool::new(says_who_may(&documents)),
+            kept: RwLock::new(documents),
+            sharing: RwLock::default(),
+        }
     }
 
     /// Those of a bucket that is about to be made.
@@ -55,21 +76,62 @@ impl BucketDocuments {
     }
 
     pub(crate) fn get(&self, kind: BucketConfiguration) -> Option<Arc<str>> {
-        self.0.read().get(kind.name()).cloned()
+        self.kept.read().get(kind.name()).cloned()
     }
 
     /// All of them, by the names of their kinds.
     pub(super) fn all(&self) -> BTreeMap<String, Arc<str>> {
-        self.0.read().clone()
+        self.kept.read().clone()
     }
 
     pub(super) fn set(&self, kind: &str, document: Option<Arc<str>>) {
-        let mut documents = self.0.write();
+        let mut documents = self.kept.write();
         match document {
             Some(document) => documents.insert(kind.to_owned(), document),
             None => documents.remove(kind),
         };
+        *self.sharing.write() = None;
+        self.is_shared
+            .store(says_who_may(&documents), Ordering::SeqCst);
     }
+
+    /// Whether any of them says who may use the bucket.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared.load(Ordering::SeqCst)
+    }
+
+    /// What they say of who may use the bucket, if any of them does.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`](crate::VaultError::Damaged).
+    pub(crate) fn sharing(
+        &self,
+        bucket: &str,
+        account: &AccountId,
+    ) -> Result<Option<Arc<Sharing>>> {
+        if !self.is_shared() {
+            return Ok(None);
+        }
+        if let Some(sharing) = &*self.sharing.read() {
+            return Ok(Some(sharing.clone()));
+        }
+        // Held until it is noted what was read: else a change meanwhile would go unnoticed.
+        let documents = self.kept.read();
+        if !says_who_may(&documents) {
+            return Ok(None);
+        }
+        let text = |kind: BucketConfiguration| documents.get(kind.name()).map(|text| &**text);
+        let policy = text(BucketConfiguration::Policy);
+        let block = text(BucketConfiguration::PublicAccessBlock);
+        let sharing = Arc::new(Sharing::read(policy, block, bucket, account)?);
+        *self.sharing.write() = Some(sharing.clone());
+        Ok(Some(sharing))
+    }
+}
+
+/// Whether any of the documents says who may use the bucket. Blocks alone only take away.
+fn says_who_may(documents: &BTreeMap<String, Arc<str>>) -> bool {
+    documents.contains_key(BucketConfiguration::Policy.name())
 }
 
 /// All documents of all buckets, by kind.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_label::Label;
+use coffer_policy::AccountId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -24,6 +25,8 @@ use crate::open_buckets::{OpenBuckets, UsedBucket};
 use crate::system::{BucketRow, LevelTag, System};
 
 mod rotation_progress;
+
+mod sharing;
 
 mod writability;
 
@@ -112,6 +115,7 @@ pub(crate) struct Inner {
     pub(crate) freshness: Freshness,
     pub(crate) open_buckets: OpenBuckets,
     pub(crate) tally: Arc<Tally>,
+    pub(crate) account: AccountId,
     pub(crate) etag: EtagStyle,
     pub(crate) settle_after: Option<Duration>,
     pub(crate) subject_limits: SubjectLimits,
@@ -159,6 +163,11 @@ impl Vault {
     /// Where the root key is.
     pub fn root_source(&self) -> Option<SourceSpec> {
         self.inner.keys.source()
+    }
+
+    /// The id of the account that the server is: 12 digits, the same for ever.
+    pub fn account_id(&self) -> &AccountId {
+        &self.inner.account
     }
 
     /// The data folder.
@@ -228,7 +237,9 @@ impl Vault {
             audit.pass_over(Act::UseBucket, subject, name.as_str());
             return Err(VaultError::NoSuchBucket);
         };
-        if !may_know(subject, row.id, self.inner.label(&row)?) {
+        if !may_know(subject, row.id, self.inner.label(&row)?)
+            && !self.is_shared_with(subject, &row)?
+        {
             self.refused(subject, Act::UseBucket, name);
             return Err(VaultError::NoSuchBucket);
         }

@@ -1,5 +1,6 @@
 //! What is known of one connection while it has a slot.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use coffer_vault::Seat;
@@ -15,6 +16,7 @@ pub struct Activity {
     is_reserved: bool,
     is_asked: AtomicBool,
     asked: Notify,
+    tls_version: OnceLock<&'static str>,
 }
 
 impl Activity {
@@ -29,6 +31,16 @@ impl Activity {
     /// Whether its slot was given from the reserve.
     pub fn is_reserved(&self) -> bool {
         self.is_reserved
+    }
+
+    /// Notes the version of TLS, such as `1.3`.
+    pub fn set_tls_version(&self, version: &'static str) {
+        let _ = self.tls_version.set(version);
+    }
+
+    /// The version of TLS, once hands are shaken.
+    pub fn tls_version(&self) -> Option<&'static str> {
+        self.tls_version.get().copied()
     }
 
     /// A request begins.

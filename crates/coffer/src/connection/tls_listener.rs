@@ -16,8 +16,8 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rustls::NamedGroup;
 use rustls::ServerConfig;
+use rustls::{NamedGroup, ProtocolVersion};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
@@ -287,6 +287,11 @@ impl TlsListener {
         let mut tls = TlsAcceptor::from(self.tls.clone()).accept(stream).await?;
         let session = tls.get_mut().1;
         session.set_buffer_limit(Some(TLS_WRITE_BYTES));
+        let version = match session.protocol_version() {
+            Some(ProtocolVersion::TLSv1_2) => "1.2",
+            _ => "1.3",
+        };
+        slot.activity().set_tls_version(version);
         let exchange = session.negotiated_key_exchange_group();
         if exchange.is_some_and(|group| group.name() == NamedGroup::X25519MLKEM768) {
             self.traffic.post_quantum();

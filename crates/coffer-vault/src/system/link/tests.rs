@@ -40,6 +40,7 @@ fn subject(name: &str) -> Subject {
         expires_ms: None,
         created_ms: 1,
         cutoff: std::sync::Arc::default(),
+        asked: None,
     }
 }
 
@@ -57,6 +58,7 @@ fn disabled(before: &Subject) -> Result<Subject> {
     Ok(Subject {
         is_disabled: true,
         cutoff: std::sync::Arc::default(),
+        asked: None,
         ..before.clone()
     })
 }

@@ -120,6 +120,7 @@ fn read_subject(row: &Row<'_>) -> Result<Subject> {
         is_trusted: row.get(8).map_err(StoreError::from)?,
         mark: Arc::default(),
         cutoff: Arc::default(),
+        asked: None,
     })
 }
 

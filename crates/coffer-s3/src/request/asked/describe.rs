@@ -1,0 +1,195 @@
+//! All that a request asks for, and in which buckets.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use coffer_vault::policy::{Action, Timestamp};
+use coffer_vault::record::{ObjectName, Tags};
+use coffer_vault::{Asked, AskedAction, AskedOf, BucketName, Vault};
+use http::HeaderMap;
+use s3s::dto::{ObjectLockLegalHold, ObjectLockRetention, Tagging};
+use s3s::xml::{Deserialize, Deserializer};
+
+use crate::http::percent::form_pairs;
+use crate::limits::OBJECT_TAGS_MAX;
+use crate::parameters::{copy_source, tags};
+use crate::request::asked::actions;
+use crate::request::asked::values::RequestValues;
+use crate::request::context::RequestContext;
+
+/// A request, as far as it is known before its operation reads it.
+pub(crate) struct Described<'a> {
+    /// S3's name of the operation.
+    pub(crate) operation: &'a str,
+    pub(crate) bucket: &'a str,
+    /// The name of the object, if it is about one.
+    pub(crate) object: Option<&'a str>,
+    pub(crate) query: &'a str,
+    /// As the client sent them.
+    pub(crate) headers: &'a HeaderMap,
+    /// The body of an operation that has one in XML.
+    pub(crate) xml: &'a [u8],
+    pub(crate) context: &'a Arc<RequestContext>,
+}
+
+/// Whether one of the buckets of a request has a policy, so that what it asks for must be said.
+/// Nearly always not.
+pub(crate) fn is_any_shared(vault: &Vault, bucket: &str, headers: &HeaderMap) -> bool {
+    vault.is_shared(bucket)
+        || source(headers).is_some_and(|(source, _)| vault.is_shared(source.as_str()))
+}
+
+/// What a copy is made of; none where that can't be read, which the operation refuses.
+fn source(headers: &HeaderMap) -> Option<(BucketName, ObjectName)> {
+    let header = headers.get("x-amz-copy-source")?;
+    copy_source::locate(header.to_str().ok()?).ok()
+}
+
+/// Says what a request asks for; none where the name of its bucket is that of none.
+pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
+    let bucket = BucketName::new(request.bucket)?;
+    let source = source(request.headers);
+    let query = form_pairs(request.query).unwrap_or_default();
+    let named = query.iter().find(|(name, _)| name == "versionId");
+    let named = named.map(|(_, version)| version.clone());
+    let on = match request.object {
+        _ if request.operation == "DeleteObjects" => AskedOf::Each,
+        // A name that is none is refused by the operation; until then it is no object's.
+        Some(name) => ObjectName::new(name.to_owned()).map_or(AskedOf::Bucket, AskedOf::Object),
+        None => AskedOf::Bucket,
+    };
+    let main = actions::of(request.operation, named.is_some());
+    let besides = besides(request);
+    let mut actions: Vec<_> = main
+        .iter()
+        .copied()
+        .chain(besides)
+        .map(|action| AskedAction {
+            bucket: bucket.clone(),
+            action,
+            on: on.clone(),
+        })
+        .collect();
+    let mut version = named;
+    if let Some((bucket, name)) = source {
+        version = request
+            .headers
+            .get("x-amz-copy-source")
+            .and_then(|source| source.to_str().ok()?.split_once("?versionId="))
+            .map(|(_, version)| version.to_owned());
+        let action = match version {
+            Some(_) => Action::GetObjectVersion,
+            None => Action::GetObject,
+        };
+        let on = AskedOf::Object(name);
+        actions.push(AskedAction { bucket, action, on });
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_seconds = now.map_or(0, |since| since.as_secs().cast_signed());
+    let values = RequestValues {
+        headers: request.headers.clone(),
+        query,
+        creates: creates(request.operation),
+        version,
+        now_seconds,
+        context: request.context.clone(),
+        ..of_body(request)
+    };
+    Some(Asked {
+        actions,
+        time: Timestamp::from_seconds(now_seconds),
+        values: Box::new(values),
+    })
+}
+
+/// What a request does besides its operation, because a header asks for it.
+fn besides(request: &Described<'_>) -> Vec<Action> {
+    let has = |name: &str| request.headers.contains_key(name);
+    let mut besides = Vec::new();
+    match request.operation {
+        "PutObject" | "CopyObject" | "CreateMultipartUpload" | "PostObject" => {
+            let is_shared = request.headers.keys().any(|name| {
+                name.as_str().starts_with("x-amz-grant-") || name.as_str() == "x-amz-acl"
+            });
+            let more = [
+                (has("x-amz-tagging"), Action::PutObjectTagging),
+                (is_shared, Action::PutObjectAcl),
+                (has("x-amz-object-lock-mode"), Action::PutObjectRetention),
+                (
+                    has("x-amz-object-lock-legal-hold"),
+                    Action::PutObjectLegalHold,
+                ),
+            ];
+            let asked = more.into_iter().filter(|(is_asked, _)| *is_asked);
+            besides.extend(asked.map(|(_, action)| action));
+        }
+        "DeleteObject" | "DeleteObjects" | "PutObjectRetention" => {
+            let header = request.headers.get("x-amz-bypass-governance-retention");
+            if header.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true")) {
+                besides.push(Action::BypassGovernanceRetention);
+            }
+        }
+        _ => {}
+    }
+    besides
+}
+
+/// `s3:ObjectCreationOperation`: what makes an object at once can have conditions, what belongs to
+/// an upload in parts can't.
+fn creates(operation: &str) -> Option<bool> {
+    match operation {
+        "PutObject" | "CopyObject" | "CompleteMultipartUpload" | "PostObject" => Some(true),
+        "CreateMultipartUpload" | "UploadPart" | "UploadPartCopy" => Some(false),
+        _ => None,
+    }
+}
+
+/// What conditions ask of a body, or of a header that stands for one. What can't be read there,
+/// the operation refuses.
+fn of_body(request: &Described<'_>) -> RequestValues {
+    let mut values = RequestValues {
+        headers: HeaderMap::new(),
+        query: Vec::new(),
+        tags: Tags::new(),
+        retain_until: None,
+        lock_mode: None,
+        legal_hold: None,
+        creates: None,
+        version: None,
+        now_seconds: 0,
+        context: request.context.clone(),
+    };
+    let mut reader = Deserializer::new(request.xml);
+    match request.operation {
+        "PutObjectTagging" => {
+            if let Ok(tagging) = Tagging::deserialize(&mut reader) {
+                values.tags = tags::from_set(tagging.tag_set, OBJECT_TAGS_MAX).unwrap_or_default();
+            }
+        }
+        "PutObjectRetention" => {
+            if let Ok(retention) = ObjectLockRetention::deserialize(&mut reader) {
+                values.lock_mode = retention.mode.map(|mode| mode.as_str().to_owned());
+                values.retain_until = retention.retain_until_date.and_then(written);
+            }
+        }
+        "PutObjectLegalHold" => {
+            if let Ok(hold) = ObjectLockLegalHold::deserialize(&mut reader) {
+                values.legal_hold = hold.status.map(|status| status.as_str().to_owned());
+            }
+        }
+        _ => {
+            let header = request.headers.get("x-amz-tagging");
+            let header = header.and_then(|header| header.to_str().ok());
+            values.tags = tags::from_header(header, OBJECT_TAGS_MAX).unwrap_or_default();
+        }
+    }
+    values
+}
+
+/// A date as headers have it.
+fn written(date: s3s::dto::Timestamp) -> Option<String> {
+    let mut text = Vec::new();
+    let format = s3s::dto::TimestampFormat::DateTime;
+    date.format(format, &mut text).ok()?;
+    String::from_utf8(text).ok()
+}

@@ -1,0 +1,139 @@
+//! What a request asks for, as policies of buckets see it.
+
+use std::fmt;
+
+use coffer_policy::{Action, Key, Resource, Timestamp, Value, Values};
+use coffer_store::record::{ObjectName, Tags};
+
+use super::bucket_name::BucketName;
+use super::rights::Right;
+
+/// What a request asks for. Front doors say so where [`Vault::is_shared`](crate::Vault::is_shared)
+/// says that a policy is to be asked, and a request to such a bucket that does not say is refused.
+pub struct Asked {
+    /// All that it asks for, in each of its buckets.
+    pub actions: Vec<AskedAction>,
+    /// When.
+    pub time: Timestamp,
+    /// What its conditions may ask, but for what they ask of an object that is there.
+    pub values: Box<dyn Values + Send + Sync>,
+}
+
+/// One action on one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedAction {
+    /// In which bucket.
+    pub bucket: BucketName,
+    /// What.
+    pub action: Action,
+    /// On what.
+    pub on: AskedOf,
+}
+
+/// What an action is done to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskedOf {
+    /// The bucket.
+    Bucket,
+    /// An object.
+    Object(ObjectName),
+    /// Each of the objects that the vault is told, one by one: a deletion of many.
+    Each,
+}
+
+impl AskedOf {
+    /// As policies name it; none where that is told later.
+    pub(crate) fn resource(&self) -> Option<Resource<'_>> {
+        match self {
+            Self::Bucket => Some(Resource::Bucket),
+            Self::Object(name) => Some(Resource::Object(name.expose())),
+            Self::Each => None,
+        }
+    }
+}
+
+impl Asked {
+    /// What is asked for in this bucket.
+    pub(crate) fn within(&self, bucket: &BucketName) -> impl Iterator<Item = &AskedAction> {
+        self.actions
+            .iter()
+            .filter(move |asked| asked.bucket == *bucket)
+    }
+}
+
+impl fmt::Debug for Asked {
+    /// The actions: values are names of objects, addresses and the like.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let actions = self.actions.iter().map(|asked| asked.action);
+        f.debug_list().entries(actions).finish()
+    }
+}
+
+/// The right that a grant must give for an action that no policy gives.
+pub(crate) fn right_for(action: Action) -> Right {
+    match action {
+        Action::ListBucket
+        | Action::ListBucketVersions
+        | Action::ListBucketMultipartUploads
+        | Action::ListMultipartUploadParts => Right::List,
+        Action::DeleteObject
+        | Action::DeleteObjectVersion
+        | Action::DeleteBucket
+        | Action::BypassGovernanceRetention => Right::Delete,
+        other if other.name().starts_with("Get") => Right::Read,
+        _ => Right::Write,
+    }
+}
+
+/// Whether an action says who else may use a bucket: its owner's, unless a policy gives it.
+pub(crate) fn is_of_owner(action: Action) -> bool {
+    matches!(
+        action,
+        Action::PutBucketPolicy
+            | Action::DeleteBucketPolicy
+            | Action::PutBucketPublicAccessBlock
+            | Action::PutBucketOwnershipControls
+            | Action::PutBucketAcl
+    )
+}
+
+/// What the values of a request are together with those of the object that is there.
+pub(crate) struct WithObject<'a> {
+    pub(crate) values: &'a dyn Values,
+    /// The object's tags; none where there is no such object.
+    pub(crate) tags: Option<&'a Tags>,
+}
+
+impl Values for WithObject<'_> {
+    fn value(&self, key: &Key) -> Option<Value<'_>> {
+        let Key::ExistingObjectTag(wanted) = key else {
+            return self.values.value(key);
+        };
+        let mut tags = self.tags?.iter();
+        let tag = tags.find(|(key, _)| key == wanted);
+        tag.map(|(_, value)| value.as_str().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_action_has_the_right_that_its_operation_takes() {
+        for (action, right) in [
+            (Action::GetObject, Right::Read),
+            (Action::GetBucketTagging, Right::Read),
+            (Action::ListBucket, Right::List),
+            (Action::ListMultipartUploadParts, Right::List),
+            (Action::PutObject, Right::Write),
+            (Action::DeleteObjectTagging, Right::Write),
+            (Action::AbortMultipartUpload, Right::Write),
+            (Action::DeleteBucketPolicy, Right::Write),
+            (Action::DeleteObject, Right::Delete),
+            (Action::DeleteBucket, Right::Delete),
+        ] {
+            assert_eq!(right_for(action), right, "{action}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! That a subject may change what is in a bucket: found when its request begins, and asked again
+//! when it commits.
+
+use std::sync::Arc;
+
+use coffer_policy::Action;
+use coffer_store::record::ObjectName;
+use tokio::sync::RwLockReadGuard;
+
+use super::decide::Marked;
+use crate::access::{Right, may_use};
+use crate::counters::add;
+use crate::error::{Result, SharingError, VaultError};
+use crate::open_buckets::OpenBucket;
+use crate::system::BucketRow;
+use crate::vault::Vault;
+
+/// That a subject may write in a bucket, to be asked again when it commits.
+#[derive(Clone)]
+pub(super) struct Permit {
+    pub(super) vault: Vault,
+    pub(super) row: Arc<BucketRow>,
+    pub(super) right: Right,
+    pub(super) marked: Marked,
+    /// What it does to objects one by one, where the bucket has a policy.
+    pub(super) each: Vec<(Action, ObjectName)>,
+}
+
+impl Permit {
+    /// Keeps the bucket from being deleted while something is committed in it, and sees whether
+    /// the subject may still write there.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`], [`VaultError::ReadAbove`].
+    pub(super) async fn to_commit<'a>(
+        &self,
+        bucket: &'a OpenBucket,
+    ) -> Result<RwLockReadGuard<'a, ()>> {
+        let guard = bucket.commit_guard().await.map_err(|error| match error {
+            VaultError::NoSuchBucket => self.vault.inner.system.out_of_use(&self.row),
+            other => other,
+        })?;
+        self.marked.subject.cutoff.check()?;
+        let label = self.vault.inner.label(&self.row)?;
+        let (act, name) = (self.right.act(), &self.row.name);
+        self.vault.check_marked(&self.marked, label, act, name)?;
+        self.check_policy(bucket).await?;
+        Ok(guard)
+    }
+
+    /// Whether one of several actions is allowed.
+    pub(super) async fn lets(
+        &self,
+        bucket: &OpenBucket,
+        action: Action,
+        name: &ObjectName,
+    ) -> Result<bool> {
+        let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
+        match vault.sharing(row)? {
+            Some(sharing) => {
+                let what = (action, name);
+                vault
+                    .lets_object(subject, row, &sharing, what, bucket)
+                    .await
+            }
+            None => Ok(may_use(
+                subject,
+                row.id,
+                vault.inner.label(row)?,
+                self.right,
+            )),
+        }
+    }
+
+    /// Whether the bucket's policy, which may be another one by now, still allows it.
+    async fn check_policy(&self, bucket: &OpenBucket) -> Result<()> {
+        let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
+        if row.documents.is_shared() {
+            for (action, name) in &self.each {
+                if !self.lets(bucket, *action, name).await? {
+                    return Err(SharingError::Changed.into());
+                }
+            }
+            let checked = vault.check_objects(subject, row, bucket).await;
+            return checked
+                .inspect_err(|error| vault.note_refusal(error, subject, self.right, row));
+        }
+        // It may have been the policy alone that let it in.
+        let was_shared = subject.asked.is_some();
+        if was_shared && !may_use(subject, row.id, vault.inner.label(row)?, self.right) {
+            vault.refused(subject, self.right.act(), &row.name);
+            return Err(VaultError::AccessDenied);
+        }
+        Ok(())
+    }
+
+    /// Before something is answered that tells of what the bucket holds: the subject has read
+    /// there, then.
+    pub(super) async fn note_read(&self) -> Result<()> {
+        let label = self.vault.inner.label(&self.row)?;
+        self.vault.raise(&self.marked, label).await.map(drop)
+    }
+
+    pub(super) fn count_full(&self, error: &VaultError) {
+        if matches!(error, VaultError::StorageFull) {
+            add(&self.vault.inner.tally.storage_full_count, 1);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a bucket's owner says of sharing it: its policy, and what blocks the public.
+//!
+//! A policy names subjects by their names when it is put and shown, and by their ids where it is
+//! kept. To put one takes the bucket's owner, or whom the policy that is there lets do so. Nothing
+//! of it is told to those who may not read the bucket, and nothing in it reaches past a label: so,
+//! other than rules for browsers, it may be set at any label by those who may write there.
+
+use std::sync::Arc;
+
+use coffer_policy::{Policy, PublicAccessBlock, Subjects, is_public};
+
+use crate::access::{Act, Actor, BucketName, Right, Role, Subject, block_document, block_of};
+use crate::acts::Changed;
+use crate::audit::{Facts, On};
+use crate::blocking::blocking;
+use crate::error::{Result, SharingError, VaultError};
+use crate::open_buckets::UsedBucket;
+use crate::system::{BucketConfiguration, BucketRow, System};
+use crate::vault::Vault;
+
+const ACT: Act = Act::WriteConfiguration;
+
+/// Who is called how.
+struct Names<'a>(&'a System);
+
+impl Subjects for Names<'_> {
+    fn id_of_name(&self, name: &str) -> Option<coffer_policy::SubjectId> {
+        let entry = self.0.find_subject(name)?;
+        let subject = entry.subject;
+        // Ids are found as well, and are no names.
+        (subject.name() == name)
+            .then(|| subject.id.to_string().parse().ok())
+            .flatten()
+    }
+
+    fn name_of_id(&self, id: &coffer_policy::SubjectId) -> Option<String> {
+        let id = coffer_seal::SubjectId::from_hex(id.as_str())?;
+        let subject = self.0.subject_of_id(id)?;
+        Some(subject.name().to_owned())
+    }
+
+    fn id_of_canonical_user(&self, canonical_id: &str) -> Option<coffer_policy::SubjectId> {
+        let id = canonical_id.parse().ok()?;
+        self.name_of_id(&id).map(|_| id)
+    }
+}
+
+impl Vault {
+    /// The bucket's policy as JSON, with subjects as they are called now; none where there is none.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
+    pub async fn bucket_policy(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+    ) -> Result<Option<String>> {
+        let document = self
+            .bucket_configuration(subject, name, BucketConfiguration::Policy)
+            .await?;
+        let Some(document) = document else {
+            return Ok(None);
+        };
+        let kept = Policy::from_stored(document.as_bytes(), name.as_str(), &self.inner.account);
+        let policy = kept.map_err(|_| VaultError::Damaged)?;
+        Ok(Some(policy.shown(&Names(&self.inner.system))))
+    }
+
+    /// Whether the bucket's policy is public; none where there is none.
+    ///
+    /// # Errors
+    /// As [`bucket_policy`](Self::bucket_policy).
+    pub async fn is_policy_public(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+    ) -> Result<Option<bool>> {
+        let document = self
+            .bucket_configuration(subject, name, BucketConfiguration::Policy)
+            .await?;
+        let Some(document) = document else {
+            return Ok(None);
+        };
+        let kept = Policy::from_stored(document.as_bytes(), name.as_str(), &self.inner.account);
+        Ok(Some(is_public(&kept.map_err(|_| VaultError::Damaged)?)))
+    }
+
+    /// Sets the bucket's policy, or removes it. Durable, and in force, when this returns.
+    ///
+    /// # Errors
+    /// [`SharingError::Malformed`], [`SharingError::PublicPolicy`]; [`VaultError::AccessDenied`]
+    /// to all but the owner and those whom the policy that is there lets do so;
+    /// [`ConfigurationsFull`](crate::AdministrationError::ConfigurationsFull).
+    pub async fn set_bucket_policy(
+        &self,
+        subject: &Arc<Subject>,
+        name: &BucketName,
+        json: Option<&[u8]>,
+    ) -> Result<()> {
+        let row = self.row_to_share(subject, name)?;
+        let policy = match json {
+            None => None,
+            Some(json) => {
+                let names = Names(&self.inner.system);
+                let policy = Policy::parse(json, name.as_str(), &self.inner.account, &names);
+                let policy = policy.map_err(SharingError::from)?;
+                let blocked = self.block(&row)?.check_policy(&policy);
+                blocked.map_err(|_| SharingError::PublicPolicy)?;
+                Some(policy.to_stored())
+            }
+        };
+        self.keep_sharing(subject, row, BucketConfiguration::Policy, policy)
+            .await
+    }
+
+    /// What blocks the public in the bucket; none where that was removed.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
+    pub async fn public_access_block(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+    ) -> Result<Option<PublicAccessBlock>> {
+        let document = self
+            .bucket_configuration(subject, name, BucketConfiguration::PublicAccessBlock)
+            .await?;
+        block_of(document.as_deref())
+    }
+
+    /// Sets or removes what blocks the public in the bucket. Durable, and in force, when this
+    /// returns.
+    ///
+    /// # Errors
+    /// As [`set_bucket_policy`](Self::set_bucket_policy).
+    pub async fn set_public_access_block(
+        &self,
+        subject: &Arc<Subject>,
+        name: &BucketName,
+        block: Option<PublicAccessBlock>,
+    ) -> Result<()> {
+        let row = self.row_to_share(subject, name)?;
+        let document = block_document(block);
+        let kind = BucketConfiguration::PublicAccessBlock;
+        self.keep_sharing(subject, row, kind, Some(document)).await
+    }
+
+    /// The bucket's blocks as they are kept.
+    fn block(&self, row: &BucketRow) -> Result<PublicAccessBlock> {
+        let kind = BucketConfiguration::PublicAccessBlock;
+        let block = block_of(row.documents.get(kind).as_deref())?;
+        Ok(block.unwrap_or_default())
+    }
+
+    /// The bucket, if the subject may say who else may use it.
+    fn row_to_share(&self, subject: &Subject, name: &BucketName) -> Result<Arc<BucketRow>> {
+        let row = self.usable_row(subject, name, Right::Write)?;
+        // Where there is a policy, that was asked who may.
+        if !row.documents.is_shared() && !self.owns(subject, &row) {
+            self.refused(subject, ACT, name);
+            return Err(VaultError::AccessDenied);
+        }
+        Ok(row)
+    }
+
+    async fn keep_sharing(
+        &self,
+        subject: &Arc<Subject>,
+        row: Arc<BucketRow>,
+        kind: BucketConfiguration,
+        document: Option<String>,
+    ) -> Result<()> {
+        let facts = Facts::from([
+            ("bucket", row.name.to_string()),
+            ("configuration", kind.name().to_owned()),
+        ]);
+        let grant = self.changeable(subject, &row.name, Right::Write).await?;
+        let grant = grant.recorded_as_act();
+        let inner = self.inner.clone();
+        let set = move |_: UsedBucket| async move {
+            blocking(move || inner.system.configure(&row, kind, document)).await?;
+            Ok(Changed::freeing((), Vec::new()))
+        };
+        let work = async move { grant.change(ACT, [On::Bucket], set).await };
+        let actor = Actor::Subject(subject.clone());
+        self.act(&actor, Role::DataUser, ACT, facts, work).await
+    }
+}

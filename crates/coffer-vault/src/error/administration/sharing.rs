@@ -1,0 +1,30 @@
+//! What can go wrong with what is said of sharing buckets.
+
+use coffer_policy::{AclRefusal, PolicyError};
+
+use super::AdministrationError;
+use crate::error::VaultError;
+
+/// Why something that says who may use a bucket was not kept, or could not be asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SharingError {
+    /// It is no policy of the bucket.
+    #[error("{0}")]
+    Malformed(#[from] PolicyError),
+    /// The policy is public, and the bucket blocks such policies.
+    #[error("the policy is public, and the bucket's BlockPublicPolicy is set")]
+    PublicPolicy,
+    /// A list was refused.
+    #[error(transparent)]
+    Acl(#[from] AclRefusal),
+    /// What is said of sharing the bucket changed while the request was under way.
+    #[error("the bucket's policy was changed while the request was under way; try again")]
+    Changed,
+}
+
+impl From<SharingError> for VaultError {
+    fn from(error: SharingError) -> Self {
+        Self::Administration(AdministrationError::Sharing(error))
+    }
+}
