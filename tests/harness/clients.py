@@ -89,8 +89,9 @@ def drain(client, bucket):
     """Removes a bucket with all that is in it."""
     for upload in client.list_multipart_uploads(Bucket=bucket).get("Uploads", []):
         client.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
-    for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket):
-        names = [{"Key": found["Key"]} for found in page.get("Contents", [])]
+    for page in client.get_paginator("list_object_versions").paginate(Bucket=bucket):
+        found = page.get("Versions", []) + page.get("DeleteMarkers", [])
+        names = [{"Key": row["Key"], "VersionId": row["VersionId"]} for row in found]
         if names:
             client.delete_objects(Bucket=bucket, Delete={"Objects": names, "Quiet": True})
     client.delete_bucket(Bucket=bucket)

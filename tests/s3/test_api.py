@@ -71,6 +71,8 @@ def test_an_operation(s3, bucket, lenient, name):
     if name == "PutBucketCors":
         rule = {"AllowedOrigins": ["*"], "AllowedMethods": ["GET"]}
         parameters["CORSConfiguration"] = {"CORSRules": [rule]}
+    if name == "PutBucketVersioning":
+        parameters["VersioningConfiguration"] = {"Status": "Enabled"}
     status, code = 200, None
     try:
         getattr(lenient, xform_name(name))(**parameters)

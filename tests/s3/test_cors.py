@@ -157,6 +157,7 @@ def test_answers_say_what_a_page_may_see(server, s3, bucket):
     assert told["access-control-expose-headers"] == "ETag, x-amz-version-id"
     status, told, _ = send(server, "GET", target, Origin="https://other.example")
     assert status == 200 and "access-control-allow-origin" not in told
+    assert told["vary"] == DEPENDS_ON, "a cache keeps this for that page alone"
     status, told, _ = send(server, "GET", target)
     assert status == 200 and "access-control-allow-origin" not in told and "vary" not in told
     # Without these a page could not read why it was refused.

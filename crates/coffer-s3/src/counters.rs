@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// S3's names of the operations that are implemented; requests for others, and those refused
 /// before their operation was known, count under the first.
-pub const OPERATIONS: [&str; 33] = [
+pub const OPERATIONS: [&str; 34] = [
     "Other",
     "AbortMultipartUpload",
     "CompleteMultipartUpload",
@@ -35,6 +35,7 @@ pub const OPERATIONS: [&str; 33] = [
     "PostObject",
     "PutBucketEncryption",
     "PutBucketTagging",
+    "PutBucketVersioning",
     "PutObject",
     "PutObjectTagging",
     "UploadPart",

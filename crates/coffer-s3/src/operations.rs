@@ -22,6 +22,8 @@ mod policy;
 
 mod public_access;
 
+mod versions;
+
 mod get_object;
 
 mod object_attributes;
@@ -111,7 +113,7 @@ operations! {
         = configuration::request_payment;
     get_bucket_tagging(GetBucketTaggingInput) -> GetBucketTaggingOutput = buckets::bucket_tags;
     get_bucket_versioning(GetBucketVersioningInput) -> GetBucketVersioningOutput
-        = buckets::bucket_versioning;
+        = versions::bucket_versioning;
     get_bucket_website(GetBucketWebsiteInput) -> GetBucketWebsiteOutput = configuration::website;
     get_object(GetObjectInput) -> GetObjectOutput = get_object::get_object;
     get_object_acl(GetObjectAclInput) -> GetObjectAclOutput = configuration::object_acl;
@@ -141,10 +143,12 @@ operations! {
     list_multipart_uploads(ListMultipartUploadsInput) -> ListMultipartUploadsOutput
         = list_uploads::list_uploads;
     list_object_versions(ListObjectVersionsInput) -> ListObjectVersionsOutput
-        = listing::list_object_versions;
+        = versions::list_object_versions;
     list_objects(ListObjectsInput) -> ListObjectsOutput = listing::list_objects;
     list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output = listing::list_objects_v2;
     list_parts(ListPartsInput) -> ListPartsOutput = list_uploads::list_parts;
+    put_bucket_versioning(PutBucketVersioningInput) -> PutBucketVersioningOutput
+        = versions::put_bucket_versioning;
     put_bucket_cors(PutBucketCorsInput) -> PutBucketCorsOutput = cors::put_bucket_cors;
     put_bucket_encryption(PutBucketEncryptionInput) -> PutBucketEncryptionOutput
         = bucket_encryption::put_bucket_encryption;

@@ -8,6 +8,8 @@ pub(crate) mod open;
 pub(crate) mod counts;
 pub(crate) mod delimiter;
 
+pub(crate) mod versions;
+
 pub(crate) mod objects;
 
 pub(crate) mod copy;

@@ -15,6 +15,8 @@ pub mod limits;
 
 mod encryption;
 
+pub mod version;
+
 pub mod record;
 
 mod error;
@@ -37,11 +39,12 @@ pub use blobs::writer::{BlobWriter, FinishedBlob};
 pub use catalog::copy::copy_file;
 pub use catalog::counts::{Totals, commit_count_of};
 pub use catalog::finished_uploads::FinishedUpload;
-pub use catalog::objects::{DeleteOutcome, PutOutcome};
+pub use catalog::objects::{DeleteOutcome, Deletion, PutOutcome};
 pub use catalog::open::{CATALOG, CATALOG_FILE, Catalog};
 pub use catalog::open_uploads::{EndedUploads, OpenUploads};
 pub use catalog::rewrap::{HeldKey, KeyPlace};
 pub use catalog::uploads::{AbortedUpload, CompletedUpload};
+pub use catalog::versions::listing::{ListedVersion, VersionContent, VersionsPage, VersionsQuery};
 pub use database::doubt::keep_in_doubt;
 pub use database::log::LOG_DAMAGED;
 pub use database::own_files::OwnFiles;

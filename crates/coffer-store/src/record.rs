@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::encryption::Encryption;
 use crate::limits::OBJECT_NAME_MAX_BYTES;
+use crate::version::VersionId;
 
 /// An object's name: 1 to 1,024 bytes of UTF-8. As secret as the object, so it has no `Display`
 /// and its `Debug` says only how long it is.
@@ -179,6 +180,8 @@ pub struct ObjectHead {
     pub part_count: u32,
     /// How many tags it has.
     pub tag_count: u32,
+    /// What this version is called.
+    pub version: VersionId,
 }
 
 /// The bytes of an object, or what covers the range that was asked for.
@@ -333,15 +336,26 @@ pub struct UploadsPage {
     pub next: Option<(String, Option<UploadId>)>,
 }
 
-/// An object met on a walk over all of them.
+/// An object, or an older version of one, met on a walk over all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalkedObject {
-    /// Its name.
-    pub name: ObjectName,
+    /// Where on the walk it was met.
+    pub place: WalkPlace,
     /// Length of its content.
     pub size_bytes: u64,
     /// All of its bytes, or all of its blobs.
     pub content: Content,
+}
+
+/// Where a walk over all objects is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkPlace {
+    /// The object's name.
+    pub name: ObjectName,
+    /// The number of its content in the catalog.
+    pub id: i64,
+    /// Whether there is a newer version of it, or a delete marker.
+    pub is_older: bool,
 }
 
 /// A part of an upload under way, met on a walk over all of them.

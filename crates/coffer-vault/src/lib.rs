@@ -64,7 +64,10 @@ pub use coffer_keys::is_region;
 /// The language of policies.
 pub use coffer_policy as policy;
 pub use coffer_seal::{BucketId, KeyMemory, SubjectId, UploadId, locked_memory};
-pub use coffer_store::{OpenUploads, Totals, record};
+pub use coffer_store::{
+    ListedVersion, OpenUploads, Totals, VersionContent, VersionsPage, VersionsQuery, record,
+    version,
+};
 
 pub use crate::access::{
     AccessKey, Actor, Asked, AskedAction, AskedOf, BucketName, NewAccessKey, Right, Rights, Role,
@@ -86,9 +89,9 @@ pub use crate::error::{
 };
 pub use crate::objects::{
     AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart,
-    CopySource, CopyTarget, DigestPlan, Digests, EtagMatch, Incoming, NewUpload, ObjectBody,
-    ObjectInfo, ObjectRead, PartsPage, PutObject, PutPart, RangeRequest, ReadOptions,
-    StartedUpload, Stored,
+    CopySource, CopyTarget, DeleteObject, Deleted, DigestPlan, Digests, EtagMatch, Incoming,
+    NewUpload, ObjectBody, ObjectInfo, ObjectParts, ObjectRead, PartsPage, PutObject, PutPart,
+    RangeRequest, ReadOptions, StartedUpload, Stored,
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::system::{BucketConfiguration, BucketEncryption, MD5_ETAGS, ReceiptSummary};

@@ -378,7 +378,7 @@ mod tests {
         for part in [
             "catalog.db",
             "format 7",
-            "formats up to 3",
+            "formats up to 4",
             "start the version",
         ] {
             assert!(message.contains(part), "{message}");

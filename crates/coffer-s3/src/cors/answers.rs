@@ -61,6 +61,8 @@ impl CrossOrigin {
 
     /// Adds to an answer what a page may do with it.
     pub(crate) fn allow(&self, rules: &Rules, answer: &mut HeaderMap) {
+        // Also where nothing is allowed: a cache must not give that to a page that is allowed.
+        answer.insert(VARY, DEPENDS_ON);
         let Some(rule) = self.matching(rules) else {
             return;
         };
@@ -86,7 +88,6 @@ impl CrossOrigin {
         if let (true, Some(seconds)) = (self.is_ahead, rule.max_age_seconds) {
             set(ACCESS_CONTROL_MAX_AGE, &seconds.to_string());
         }
-        answer.insert(VARY, DEPENDS_ON);
     }
 }
 

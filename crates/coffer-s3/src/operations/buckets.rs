@@ -10,8 +10,8 @@ use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
     DeleteBucketOutput, DeleteBucketTaggingInput, DeleteBucketTaggingOutput,
     GetBucketLocationInput, GetBucketLocationOutput, GetBucketTaggingInput, GetBucketTaggingOutput,
-    GetBucketVersioningInput, GetBucketVersioningOutput, HeadBucketInput, HeadBucketOutput,
-    ListBucketsInput, ListBucketsOutput, Owner, PutBucketTaggingInput, PutBucketTaggingOutput,
+    HeadBucketInput, HeadBucketOutput, ListBucketsInput, ListBucketsOutput, Owner,
+    PutBucketTaggingInput, PutBucketTaggingOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -206,16 +206,6 @@ fn requester(vault: &Vault, caller: &Caller) -> Owner {
         display_name: Some(vault.account_id().to_string()),
         id: Some(caller.subject.id().to_string()),
     }
-}
-
-/// `GetBucketVersioning`: what S3 answers for a bucket that was never versioned.
-pub(crate) async fn bucket_versioning(
-    vault: &Vault,
-    request: S3Request<GetBucketVersioningInput>,
-) -> S3Result<S3Response<GetBucketVersioningOutput>> {
-    let caller = Caller::of(&request)?;
-    bucket_info(vault, &caller, &request.input.bucket).await?;
-    Ok(S3Response::new(GetBucketVersioningOutput::default()))
 }
 
 /// `GetBucketTagging`.

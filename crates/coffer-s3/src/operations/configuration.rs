@@ -112,10 +112,14 @@ pub(crate) async fn object_acl(
 ) -> S3Result<S3Response<GetObjectAclOutput>> {
     let caller = Caller::of(&request)?;
     let input = request.input;
-    names::check_version(input.version_id.as_deref())?;
+    let which = names::which(input.version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let options = ReadOptions {
+        which,
+        ..ReadOptions::default()
+    };
     vault
-        .head_object(&caller.subject, &bucket, &name, ReadOptions::default())
+        .head_object(&caller.subject, &bucket, &name, options)
         .await
         .map_err(|error| caller.refused(error))?;
     Ok(S3Response::new(GetObjectAclOutput {

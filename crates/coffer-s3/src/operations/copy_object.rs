@@ -1,6 +1,7 @@
 //! Copies of objects, within the server.
 
-use coffer_vault::{CopyTarget, Vault};
+use coffer_vault::version::Versioning;
+use coffer_vault::{BucketName, CopyTarget, Vault};
 use s3s::dto::{
     CopyObjectInput, CopyObjectOutput, CopyObjectResult, ETag, MetadataDirective, TaggingDirective,
 };
@@ -38,12 +39,7 @@ pub(crate) async fn copy_object(
         || request.input.storage_class.is_some()
         || request.input.server_side_encryption.is_some();
     if source.bucket == bucket && source.name == name && !changes {
-        return Err(s3_error!(
-            InvalidRequest,
-            "This copy request is illegal because it is trying to copy an object to itself \
-             without changing the object's metadata, storage class, website redirect location or \
-             encryption attributes."
-        ));
+        refuse_without_change(vault, &caller, &bucket).await?;
     }
     let details = replace_metadata
         .then(|| metadata::of_headers(headers(&request)))
@@ -67,7 +63,7 @@ pub(crate) async fn copy_object(
         precondition,
     };
     let copied = vault.copy_object(&caller.subject, source, &bucket, target);
-    let stored = match copied.await.map_err(copy_source::too_large) {
+    let (stored, copied) = match copied.await.map_err(copy_source::too_large) {
         Ok(stored) => stored,
         Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
     };
@@ -82,10 +78,26 @@ pub(crate) async fn copy_object(
     set_checksum!(result, checksum);
     let mut output = CopyObjectOutput {
         copy_object_result: Some(result),
+        copy_source_version_id: copied.map(|version| version.to_string()),
+        version_id: stored.version.map(|version| version.to_string()),
         ..Default::default()
     };
     set_encryption!(output, &stored.encryption, &stored.level);
     Ok(S3Response::new(output))
+}
+
+/// A copy of an object to itself without a change makes sense where it makes a version.
+async fn refuse_without_change(vault: &Vault, caller: &Caller, bucket: &BucketName) -> S3Result {
+    let state = vault.versioning(&caller.subject, bucket).await;
+    match state.map_err(|error| caller.refused(error))? {
+        Versioning::Enabled => Ok(()),
+        Versioning::Never | Versioning::Suspended => Err(s3_error!(
+            InvalidRequest,
+            "This copy request is illegal because it is trying to copy an object to itself \
+             without changing the object's metadata, storage class, website redirect location or \
+             encryption attributes."
+        )),
+    }
 }
 
 fn replaces_metadata(directive: Option<&MetadataDirective>) -> S3Result<bool> {

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use coffer_vault::record::{Checksum, ObjectName};
+use coffer_vault::version::Which;
 use coffer_vault::{
     BucketName, Conditions, EtagMatch, ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Vault,
     VaultError,
@@ -51,6 +52,7 @@ macro_rules! describe {
             e_tag: Some(ETag::Strong($info.head.etag.clone())),
             last_modified: Some(timestamp($info.head.modified_ms)),
             metadata: metadata::user_metadata(&$info.head.details),
+            version_id: $info.version.map(|version| version.to_string()),
             ..Default::default()
         }
     };
@@ -65,12 +67,17 @@ pub(crate) async fn get_object(
     let conditions = conditions::of_read(headers(&request));
     let of_range = conditions::of_range(headers(&request));
     let input = request.input;
-    names::check_version(input.version_id.as_deref())?;
+    let which = names::which(input.version_id.as_deref())?;
     let asked = ranges::requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let place = (&bucket, &name);
+    let place = (&bucket, &name, which);
     let range = still_of(vault, &caller, place, asked, of_range).await;
-    let options = of_one_object(vault, &caller, place, ReadOptions { conditions, range }).await?;
+    let options = ReadOptions {
+        which,
+        conditions,
+        range,
+    };
+    let options = of_one_object(vault, &caller, place, options).await?;
     let read = vault
         .read_object(&caller.subject, &bucket, &name, options)
         .await
@@ -100,7 +107,7 @@ pub(crate) async fn get_object(
 async fn still_of(
     vault: &Vault,
     caller: &Caller,
-    (bucket, name): (&BucketName, &ObjectName),
+    (bucket, name, which): (&BucketName, &ObjectName, Which),
     range: RangeRequest,
     condition: Option<Conditions>,
 ) -> RangeRequest {
@@ -108,6 +115,7 @@ async fn still_of(
         return range;
     };
     let options = ReadOptions {
+        which,
         conditions,
         range: RangeRequest::All,
     };
@@ -125,7 +133,7 @@ async fn still_of(
 async fn of_one_object(
     vault: &Vault,
     caller: &Caller,
-    (bucket, name): (&BucketName, &ObjectName),
+    (bucket, name, which): (&BucketName, &ObjectName, Which),
     options: ReadOptions,
 ) -> S3Result<ReadOptions> {
     let range = options.range;
@@ -145,7 +153,11 @@ async fn of_one_object(
         if_match: Some(EtagMatch::OneOf(vec![info.head.etag])),
         ..conditions
     };
-    Ok(ReadOptions { conditions, range })
+    Ok(ReadOptions {
+        which,
+        conditions,
+        range,
+    })
 }
 
 fn read_refused(caller: &Caller, range: RangeRequest, error: VaultError) -> S3Error {
@@ -168,12 +180,17 @@ pub(crate) async fn head_object(
     let conditions = conditions::of_read(headers(&request));
     let of_range = conditions::of_range(headers(&request));
     let input = request.input;
-    names::check_version(input.version_id.as_deref())?;
+    let which = names::which(input.version_id.as_deref())?;
     let asked = ranges::requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let place = (&bucket, &name);
+    let place = (&bucket, &name, which);
     let range = still_of(vault, &caller, place, asked, of_range).await;
-    let options = of_one_object(vault, &caller, place, ReadOptions { conditions, range }).await?;
+    let options = ReadOptions {
+        which,
+        conditions,
+        range,
+    };
+    let options = of_one_object(vault, &caller, place, options).await?;
     let info = vault
         .head_object(&caller.subject, &bucket, &name, options)
         .await

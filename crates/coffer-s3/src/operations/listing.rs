@@ -3,10 +3,8 @@
 use coffer_vault::record::{ListPage, ListQuery, ListedObject};
 use coffer_vault::{BucketName, Vault};
 use s3s::dto::{
-    ChecksumAlgorithm, CommonPrefix, ETag, EncodingType, ListObjectVersionsInput,
-    ListObjectVersionsOutput, ListObjectsInput, ListObjectsOutput, ListObjectsV2Input,
-    ListObjectsV2Output, Object, ObjectStorageClass, ObjectVersion, ObjectVersionStorageClass,
-    Owner,
+    ChecksumAlgorithm, CommonPrefix, ETag, EncodingType, ListObjectsInput, ListObjectsOutput,
+    ListObjectsV2Input, ListObjectsV2Output, Object, ObjectStorageClass, Owner,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -132,31 +130,12 @@ impl Listing {
         }
     }
 
-    fn version(&self, listed: ListedObject) -> ObjectVersion {
-        let object = self.object(listed, true);
-        ObjectVersion {
-            checksum_algorithm: object.checksum_algorithm,
-            checksum_type: object.checksum_type,
-            e_tag: object.e_tag,
-            is_latest: Some(true),
-            key: object.key,
-            last_modified: object.last_modified,
-            owner: object.owner,
-            size: object.size,
-            storage_class: Some(ObjectVersionStorageClass::from_static(
-                ObjectVersionStorageClass::STANDARD,
-            )),
-            version_id: Some("null".to_owned()),
-            ..Default::default()
-        }
-    }
-
     fn written(&self, text: Option<String>) -> Option<String> {
         text.map(|text| self.writing.write(text))
     }
 }
 
-fn written(algorithm: coffer_vault::record::ChecksumAlgorithm) -> ChecksumAlgorithm {
+pub(crate) fn written(algorithm: coffer_vault::record::ChecksumAlgorithm) -> ChecksumAlgorithm {
     ChecksumAlgorithm::from_static(name(algorithm))
 }
 
@@ -238,56 +217,6 @@ pub(crate) async fn list_objects(
         is_truncated: Some(page.next.is_some()),
         next_marker: listing.written(page.next),
         contents: Some(page.objects.into_iter().map(row).collect()),
-        common_prefixes: prefixes(page.prefixes, listing.writing),
-        delimiter: listing.written(listing.delimiter.clone()),
-        encoding_type: listing.writing.told(),
-        ..Default::default()
-    }))
-}
-
-/// `ListObjectVersions`: of a bucket that was never versioned, the objects, whose version S3 calls
-/// `null`.
-pub(crate) async fn list_object_versions(
-    vault: &Vault,
-    request: S3Request<ListObjectVersionsInput>,
-) -> S3Result<S3Response<ListObjectVersionsOutput>> {
-    let caller = Caller::of(&request)?;
-    let input = request.input;
-    let bucket = names::bucket(&input.bucket)?;
-    if input.version_id_marker.is_some() && input.key_marker.is_none() {
-        return Err(s3_error!(
-            InvalidArgument,
-            "A version-id marker cannot be specified without a key marker."
-        ));
-    }
-    let listing = Listing {
-        prefix: input.prefix,
-        delimiter: input.delimiter,
-        start_after: input.key_marker,
-        rows: page_size(input.max_keys, "max-keys", LIST_MAX)?,
-        writing: Writing::asked(input.encoding_type.as_ref())?,
-    };
-    let page = listing.page(vault, &caller, &bucket).await?;
-    let is_truncated = page.next.is_some();
-    let row = |listed| listing.version(listed);
-    Ok(S3Response::new(ListObjectVersionsOutput {
-        name: Some(input.bucket),
-        prefix: Some(
-            listing
-                .writing
-                .write(listing.prefix.clone().unwrap_or_default()),
-        ),
-        key_marker: Some(
-            listing
-                .writing
-                .write(listing.start_after.clone().unwrap_or_default()),
-        ),
-        version_id_marker: input.version_id_marker,
-        max_keys: Some(listing.rows),
-        is_truncated: Some(is_truncated),
-        next_key_marker: listing.written(page.next),
-        next_version_id_marker: is_truncated.then(|| "null".to_owned()),
-        versions: Some(page.objects.into_iter().map(row).collect()),
         common_prefixes: prefixes(page.prefixes, listing.writing),
         delimiter: listing.written(listing.delimiter.clone()),
         encoding_type: listing.writing.told(),

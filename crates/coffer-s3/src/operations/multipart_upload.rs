@@ -182,6 +182,7 @@ pub(crate) async fn complete(
     let mut output = CompleteMultipartUploadOutput {
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
         e_tag: Some(ETag::Strong(stored.etag)),
+        version_id: stored.version.map(|version| version.to_string()),
         location: Some(location(&headers, &input.bucket, &input.key)),
         bucket: Some(input.bucket),
         key: Some(input.key),

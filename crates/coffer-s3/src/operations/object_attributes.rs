@@ -1,7 +1,8 @@
 //! `GetObjectAttributes`: what is known of an object, part by part, without its bytes.
 
 use coffer_vault::record::{Checksum, ObjectHead, ObjectName, ObjectPart as StoredPart};
-use coffer_vault::{BucketName, Vault};
+use coffer_vault::version::Which;
+use coffer_vault::{BucketName, ObjectParts, Vault};
 use s3s::dto::{
     ETag, GetObjectAttributesInput, GetObjectAttributesOutput, GetObjectAttributesParts,
     ObjectPart, StorageClass,
@@ -22,12 +23,18 @@ pub(crate) async fn object_attributes(
 ) -> S3Result<S3Response<GetObjectAttributesOutput>> {
     let caller = Caller::of(&request)?;
     let input = request.input;
-    names::check_version(input.version_id.as_deref())?;
+    let which = names::which(input.version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
     let page = Page::of(input.max_parts, input.part_number_marker);
-    let (head, parts) = read(vault, &caller, &bucket, &name, page).await?;
+    let read = read(vault, &caller, &bucket, (&name, which), page).await?;
+    let ObjectParts {
+        head,
+        parts,
+        version,
+    } = read;
     let mut output = GetObjectAttributesOutput {
         last_modified: Some(timestamp(head.modified_ms)),
+        version_id: version.map(|version| version.to_string()),
         ..Default::default()
     };
     let listed = input
@@ -81,11 +88,11 @@ async fn read(
     vault: &Vault,
     caller: &Caller,
     bucket: &BucketName,
-    name: &ObjectName,
+    object: (&ObjectName, Which),
     page: Page,
-) -> S3Result<(ObjectHead, Vec<StoredPart>)> {
+) -> S3Result<ObjectParts> {
     vault
-        .object_parts(&caller.subject, bucket, name, page.after, page.rows + 1)
+        .object_parts(&caller.subject, bucket, object, page.after, page.rows + 1)
         .await
         .map_err(|error| caller.refused(error))
 }

@@ -1,7 +1,8 @@
 //! PUT and DELETE of objects, and their tags.
 
 use coffer_vault::record::Precondition;
-use coffer_vault::{PutObject, Vault};
+use coffer_vault::version::{Absent, Which};
+use coffer_vault::{DeleteObject, Deleted, PutObject, Vault};
 use s3s::dto::{
     Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectTaggingInput,
     DeleteObjectTaggingOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag, Error,
@@ -12,7 +13,7 @@ use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::checksums::algorithms::{kind, set_checksum};
 use crate::checksums::expected::ExpectedDigests;
-use crate::errors::{from_vault, not_implemented};
+use crate::errors::{from_vault, no_version, not_implemented};
 use crate::http::conditions;
 use crate::limits::{DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
 use crate::parameters::encryption::{self, set_encryption};
@@ -63,6 +64,7 @@ pub(crate) async fn put_object(
     let mut output = PutObjectOutput {
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
         e_tag: Some(ETag::Strong(stored.etag)),
+        version_id: stored.version.map(|version| version.to_string()),
         ..Default::default()
     };
     set_checksum!(output, checksum);
@@ -76,18 +78,40 @@ pub(crate) async fn delete_object(
     request: S3Request<DeleteObjectInput>,
 ) -> S3Result<S3Response<DeleteObjectOutput>> {
     let caller = Caller::of(&request)?;
-    names::check_version(request.input.version_id.as_deref())?;
+    let which = names::which(request.input.version_id.as_deref())?;
     let precondition = conditions::of_write(headers(&request))?;
     if precondition == Precondition::Absent {
         return Err(not_implemented("Deleting with If-None-Match"));
     }
     let DeleteObjectInput { bucket, key, .. } = request.input;
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    vault
-        .delete_object(&caller.subject, &bucket, &name, precondition)
-        .await
-        .map_err(|error| caller.refused(error))?;
-    Ok(S3Response::new(DeleteObjectOutput::default()))
+    let wanted = conditions::wanted(&precondition, &name);
+    let delete = DeleteObject {
+        name,
+        which,
+        precondition,
+    };
+    let deleted = match vault.delete_object(&caller.subject, &bucket, delete).await {
+        Ok(deleted) => deleted,
+        Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
+    };
+    let (version_id, is_marker) = told(which, deleted);
+    Ok(S3Response::new(DeleteObjectOutput {
+        delete_marker: is_marker,
+        version_id,
+        ..Default::default()
+    }))
+}
+
+/// What is told of a deletion: the version that was named, or the marker that was made; and whether
+/// it is a marker.
+fn told(which: Which, deleted: Deleted) -> (Option<String>, Option<bool>) {
+    let version = match which {
+        Which::Version(version) => Some(version),
+        Which::Current => deleted.marker,
+    };
+    let is_marker = deleted.marker.map(|_| true);
+    (version.map(|version| version.to_string()), is_marker)
 }
 
 /// `DeleteObjects`: up to 1,000 at once, each with its own outcome.
@@ -118,23 +142,35 @@ pub(crate) async fn delete_objects(
     for identifier in &objects {
         match to_delete(identifier) {
             Ok(one) => doomed.push(one),
-            Err(error) => output.1.push(failure(identifier.key.clone(), &error)),
+            Err(error) => {
+                let key = identifier.key.clone();
+                output.1.push(failure(key, Which::Current, &error));
+            }
         }
     }
-    let names: Vec<_> = doomed.iter().map(|(name, _)| name.clone()).collect();
+    let named = |one: &DeleteObject| (one.name.clone(), one.which);
+    let names: Vec<_> = doomed.iter().map(named).collect();
     let outcomes = vault
         .delete_objects(&caller.subject, &bucket, doomed)
         .await
         .map_err(|error| caller.refused(error))?;
-    for (name, outcome) in names.into_iter().zip(outcomes) {
+    for ((name, which), outcome) in names.into_iter().zip(outcomes) {
         let key = name.expose().to_owned();
-        match outcome {
-            Ok(()) => output.0.push(DeletedObject {
-                key: Some(key),
-                ..Default::default()
-            }),
-            Err(error) => output.1.push(failure(key, &from_vault(error))),
-        }
+        let deleted = match outcome {
+            Ok(deleted) => deleted,
+            Err(error) => {
+                output.1.push(failure(key, which, &from_vault(error)));
+                continue;
+            }
+        };
+        let (told, is_marker) = told(which, deleted);
+        let named = (which != Which::Current).then(|| told.clone()).flatten();
+        output.0.push(DeletedObject {
+            delete_marker: is_marker,
+            delete_marker_version_id: told.filter(|_| is_marker.is_some()),
+            key: Some(key),
+            version_id: named,
+        });
     }
     let (deleted, errors) = output;
     Ok(S3Response::new(DeleteObjectsOutput {
@@ -144,12 +180,11 @@ pub(crate) async fn delete_objects(
     }))
 }
 
-fn to_delete(
-    identifier: &ObjectIdentifier,
-) -> S3Result<(coffer_vault::record::ObjectName, Precondition)> {
+fn to_delete(identifier: &ObjectIdentifier) -> S3Result<DeleteObject> {
     // SDKs send the element empty where there is none.
     let version = identifier.version_id.as_deref();
-    names::check_version(version.filter(|version| !version.is_empty()))?;
+    let which = names::which(version.filter(|version| !version.is_empty()));
+    let which = which.map_err(|_| no_version(Absent::Version))?;
     if identifier.last_modified_time.is_some() || identifier.size.is_some() {
         return Err(not_implemented("Deleting on condition of size or time"));
     }
@@ -158,15 +193,23 @@ fn to_delete(
         Some(ETag::Strong(etag)) if etag == "*" => Precondition::Present,
         Some(ETag::Strong(etag) | ETag::Weak(etag)) => Precondition::Etag(etag.clone()),
     };
-    Ok((names::object(identifier.key.as_str())?, precondition))
+    Ok(DeleteObject {
+        name: names::object(identifier.key.as_str())?,
+        which,
+        precondition,
+    })
 }
 
-fn failure(key: String, error: &S3Error) -> Error {
+fn failure(key: String, which: Which, error: &S3Error) -> Error {
+    let version_id = match which {
+        Which::Version(version) => Some(version.to_string()),
+        Which::Current => None,
+    };
     Error {
         code: Some(error.code().as_str().to_owned()),
         key: Some(key),
         message: error.message().map(str::to_owned),
-        ..Default::default()
+        version_id,
     }
 }
 
@@ -182,15 +225,15 @@ pub(crate) async fn object_tags(
         version_id,
         ..
     } = request.input;
-    names::check_version(version_id.as_deref())?;
+    let which = names::which(version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    let tags = vault
-        .object_tags(&caller.subject, &bucket, &name)
+    let (tags, version) = vault
+        .object_tags(&caller.subject, &bucket, &name, which)
         .await
         .map_err(|error| caller.refused(error))?;
     let output = GetObjectTaggingOutput {
         tag_set: tags::to_set(tags),
-        ..Default::default()
+        version_id: version.map(|version| version.to_string()),
     };
     Ok(S3Response::new(output))
 }
@@ -209,14 +252,16 @@ pub(crate) async fn put_object_tags(
         version_id,
         ..
     } = request.input;
-    names::check_version(version_id.as_deref())?;
+    let which = names::which(version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
     let tags = tags::from_set(tagging.tag_set, OBJECT_TAGS_MAX)?;
-    vault
-        .set_object_tags(&caller.subject, &bucket, &name, tags)
+    let version = vault
+        .set_object_tags(&caller.subject, &bucket, (&name, which), tags)
         .await
         .map_err(|error| caller.refused(error))?;
-    Ok(S3Response::new(PutObjectTaggingOutput::default()))
+    Ok(S3Response::new(PutObjectTaggingOutput {
+        version_id: version.map(|version| version.to_string()),
+    }))
 }
 
 /// `DeleteObjectTagging`.
@@ -231,11 +276,13 @@ pub(crate) async fn delete_object_tags(
         version_id,
         ..
     } = request.input;
-    names::check_version(version_id.as_deref())?;
+    let which = names::which(version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    vault
-        .set_object_tags(&caller.subject, &bucket, &name, Vec::new())
+    let version = vault
+        .set_object_tags(&caller.subject, &bucket, (&name, which), Vec::new())
         .await
         .map_err(|error| caller.refused(error))?;
-    Ok(S3Response::new(DeleteObjectTaggingOutput::default()))
+    Ok(S3Response::new(DeleteObjectTaggingOutput {
+        version_id: version.map(|version| version.to_string()),
+    }))
 }

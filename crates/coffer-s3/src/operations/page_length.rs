@@ -1,5 +1,6 @@
 //! How much of a page an answer has room for. S3 allows pages that are shorter than asked for.
 
+use coffer_vault::VersionsPage;
 use coffer_vault::record::{ListPage, UploadsPage};
 
 use crate::limits::{PAGE_MAX_BYTES, PAGE_ROW_BYTES, SHORT_PAGE_BYTES};
@@ -93,6 +94,24 @@ pub(crate) fn cut_uploads(page: &mut UploadsPage, answer: &Reservation) {
     let upload = upload.map(|upload| (upload.name.expose().to_owned(), Some(upload.id)));
     let prefix = page.prefixes.last().map(|prefix| (prefix.clone(), None));
     page.next = upload.max(prefix);
+}
+
+/// Cuts a page of versions to what there is room for.
+pub(crate) fn cut_versions(page: &mut VersionsPage, answer: &Reservation) {
+    let names = page.versions.iter().map(|version| version.name.expose());
+    let length = Length::with_room(answer, names, &page.prefixes);
+    if length.rows + length.prefixes == page.versions.len() + page.prefixes.len() {
+        return;
+    }
+    page.versions.truncate(length.rows);
+    page.prefixes.truncate(length.prefixes);
+    let version = page.versions.last();
+    let version = version.map(|row| (row.name.expose().to_owned(), Some(row.version)));
+    let prefix = page.prefixes.last().map(|prefix| (prefix.clone(), None));
+    page.next = version
+        .into_iter()
+        .chain(prefix)
+        .max_by(|a, b| a.0.cmp(&b.0));
 }
 
 /// How many of so many parts there is room for.

@@ -104,7 +104,7 @@ pub(crate) async fn upload_part_copy(
         number,
         range,
     };
-    let stored = vault
+    let (stored, copied) = vault
         .copy_part(&caller.subject, source, &bucket, copy)
         .await
         .map_err(|error| caller.refused(copy_source::too_large(error)))?;
@@ -124,6 +124,7 @@ pub(crate) async fn upload_part_copy(
     set_checksum!(result, checksum.as_ref());
     let mut output = UploadPartCopyOutput {
         copy_part_result: Some(result),
+        copy_source_version_id: copied.map(|version| version.to_string()),
         ..Default::default()
     };
     set_encryption!(output, &encryption, &level);
@@ -141,6 +142,7 @@ async fn check_within(
 ) -> S3Result {
     let options = ReadOptions {
         range,
+        which: source.which,
         ..ReadOptions::default()
     };
     let head = vault

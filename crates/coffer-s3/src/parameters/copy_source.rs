@@ -1,6 +1,7 @@
 //! `x-amz-copy-source`: the object that a copy is made of.
 
 use coffer_vault::record::ObjectName;
+use coffer_vault::version::Which;
 use coffer_vault::{BucketName, CopySource, VaultError};
 use http::HeaderMap;
 use s3s::{S3Result, s3_error};
@@ -13,11 +14,12 @@ use crate::parameters::names;
 pub(crate) fn read(headers: &HeaderMap) -> S3Result<CopySource> {
     let header = headers.get("x-amz-copy-source");
     let text = header.and_then(|source| source.to_str().ok());
-    let (bucket, name) = locate(text.unwrap_or(""))?;
+    let (bucket, name, which) = locate(text.unwrap_or(""))?;
     let conditions = conditions::of_copy_source(headers);
     Ok(CopySource {
         bucket,
         name,
+        which,
         conditions,
     })
 }
@@ -25,7 +27,7 @@ pub(crate) fn read(headers: &HeaderMap) -> S3Result<CopySource> {
 /// Reads `bucket/name`, encoded as a form is, perhaps with a slash before it and a version after
 /// it: `+` is a space, as AWS reads it. Clients that mean a plus send `%2B`, whatever they are.
 /// Not left to s3s, which takes fewer names for those of buckets than there may be.
-pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName)> {
+pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName, Which)> {
     let malformed = || {
         s3_error!(
             InvalidArgument,
@@ -41,9 +43,9 @@ pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName)> {
         return Err(not_implemented("Copying from an access point"));
     }
     let version = version.map(|version| percent::decode_form(version).ok_or_else(malformed));
-    names::check_version(version.transpose()?.as_deref())?;
+    let which = names::which(version.transpose()?.as_deref())?;
     let (bucket, name) = path.split_once('/').ok_or_else(malformed)?;
-    Ok((names::bucket(bucket)?, names::object(name)?))
+    Ok((names::bucket(bucket)?, names::object(name)?, which))
 }
 
 /// What S3 says of a source that is too large to be copied at once.
@@ -65,7 +67,7 @@ mod tests {
     fn sources_name_objects_of_any_name() {
         let parsed = |header: &str| {
             let located = locate(header).ok();
-            located.map(|(bucket, name)| (bucket.to_string(), name.expose().to_owned()))
+            located.map(|(bucket, name, _)| (bucket.to_string(), name.expose().to_owned()))
         };
         let some = |name: &str| Some(("buc".to_owned(), name.to_owned()));
         assert_eq!(parsed("buc/a%20b%2Bc"), some("a b+c"));

@@ -3,6 +3,7 @@
 use coffer_vault::BucketName;
 use coffer_vault::UploadId;
 use coffer_vault::record::ObjectName;
+use coffer_vault::version::{VersionId, Which};
 use s3s::{S3Result, s3_error};
 
 /// A bucket's name.
@@ -60,15 +61,15 @@ pub(crate) fn parse_id(text: &str) -> Option<UploadId> {
         .map(|number| UploadId(number.to_be_bytes()))
 }
 
-/// Objects have one version, which S3 calls `null` while a bucket was never versioned.
-pub(crate) fn check_version(id: Option<&str>) -> S3Result {
-    match id {
-        None | Some("null") => Ok(()),
-        Some(_) => Err(s3_error!(
-            NoSuchVersion,
-            "The specified version does not exist: buckets of this server are not versioned"
-        )),
-    }
+/// Which version a request means: the newest without an id.
+pub(crate) fn which(id: Option<&str>) -> S3Result<Which> {
+    let Some(id) = id else {
+        return Ok(Which::Current);
+    };
+    let version = id.parse::<VersionId>();
+    version
+        .map(Which::Version)
+        .map_err(|_| s3_error!(InvalidArgument, "Invalid version id specified"))
 }
 
 #[cfg(test)]
@@ -104,9 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn only_the_null_version_exists() {
-        assert!(check_version(None).is_ok());
-        assert!(check_version(Some("null")).is_ok());
-        assert!(check_version(Some("1")).is_err());
+    fn ids_of_versions_are_null_or_digits() {
+        assert_eq!(which(None).unwrap(), Which::Current);
+        let null = Which::Version(VersionId::Null);
+        assert_eq!(which(Some("null")).unwrap(), null);
+        for bad in ["", "1", "NULL", "../../../etc/passwd"] {
+            let error = which(Some(bad)).unwrap_err();
+            assert_eq!(error.code().as_str(), "InvalidArgument", "{bad}");
+        }
     }
 }

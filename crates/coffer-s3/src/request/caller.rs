@@ -58,7 +58,9 @@ impl Caller {
         };
         let read = ReadOptions::default();
         match vault.head_object(&self.subject, bucket, &name, read).await {
-            Err(missing @ VaultError::NoSuchObject) => from_vault(missing),
+            Err(missing @ (VaultError::NoSuchObject | VaultError::NoVersion(_))) => {
+                from_vault(missing)
+            }
             _ => from_vault(error),
         }
     }

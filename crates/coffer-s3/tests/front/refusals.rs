@@ -159,12 +159,6 @@ async fn what_is_missing_is_said_and_nothing_done_instead() {
         let answer = front.ask(method, path).query(query, "").send().await;
         answer.refused(501, "NotImplemented");
     }
-    let enable = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
-    let enable = front
-        .ask("PUT", "/buc")
-        .query("versioning", "")
-        .body(enable);
-    enable.send().await.refused(501, "NotImplemented");
     for (name, value, code) in [
         ("x-amz-acl", "public-read", "NotImplemented"),
         ("x-amz-object-lock-mode", "GOVERNANCE", "NotImplemented"),

@@ -7,7 +7,8 @@ use coffer_seal::SecretKey;
 use coffer_store::record::{
     ContentHeaders, Details, ListQuery, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
 };
-use coffer_store::{Catalog, Database};
+use coffer_store::version::Which;
+use coffer_store::{Catalog, Database, Deletion};
 use rusqlite::params;
 
 use crate::measure::pieces;
@@ -137,7 +138,12 @@ pub(crate) async fn measure(dir: &Path) {
             tokio::spawn(async move {
                 for number in (task..PUTS).step_by(TASKS) {
                     catalog
-                        .delete(&random(number), Precondition::None)
+                        .delete(Deletion {
+                            name: random(number),
+                            which: Which::Current,
+                            precondition: Precondition::None,
+                            now_ms: 0,
+                        })
                         .await
                         .unwrap();
                 }
@@ -156,20 +162,25 @@ async fn reads(catalog: &Catalog) {
     let hot = random(17);
     pieces("Catalog::read, one object of 4 KiB", READS, async {
         for _ in 0..READS {
-            catalog.read(&hot, all).await.unwrap().unwrap().unwrap();
+            catalog
+                .read(&hot, Which::Current, all)
+                .await
+                .unwrap()
+                .unwrap()
+                .unwrap();
         }
     })
     .await;
     pieces("Catalog::head, one object", READS, async {
         for _ in 0..READS {
-            catalog.head(&hot).await.unwrap().unwrap();
+            catalog.head(&hot, Which::Current).await.unwrap().unwrap();
         }
     })
     .await;
     pieces("Catalog::read, random objects of 4 KiB", READS, async {
         for round in 0..READS {
             catalog
-                .read(&random(round * 7_919 % PUTS), all)
+                .read(&random(round * 7_919 % PUTS), Which::Current, all)
                 .await
                 .unwrap()
                 .unwrap()
@@ -183,7 +194,12 @@ async fn reads(catalog: &Catalog) {
             tokio::spawn(async move {
                 for round in (task..READS).step_by(TASKS) {
                     let name = random(round * 7_919 % PUTS);
-                    catalog.read(&name, all).await.unwrap().unwrap().unwrap();
+                    catalog
+                        .read(&name, Which::Current, all)
+                        .await
+                        .unwrap()
+                        .unwrap()
+                        .unwrap();
                     tokio::task::yield_now().await;
                 }
             })

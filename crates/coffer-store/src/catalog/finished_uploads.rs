@@ -11,9 +11,10 @@ use crate::catalog::open::Catalog;
 use crate::catalog::tables::columns::{decode_checksum, decode_u64, encode_checksum};
 use crate::catalog::tables::rows::text_or_null;
 use crate::database::write_session::Session;
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::limits::FINISHED_KEPT_MS;
 use crate::record::{Checksum, CompletedObject};
+use crate::version::VersionId;
 
 /// What was answered when an upload was completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct FinishedUpload {
     pub size_bytes: u64,
     /// Its checksum.
     pub checksum: Option<Checksum>,
+    /// What the version is called that it became.
+    pub version: VersionId,
 }
 
 impl Catalog {
@@ -39,7 +42,7 @@ impl Catalog {
     ) -> Result<Option<FinishedUpload>> {
         self.point(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT finished_ms, etag, size_bytes, checksum FROM finished_upload
+                "SELECT finished_ms, etag, size_bytes, checksum, version FROM finished_upload
                  WHERE upload_id = ? AND request = ? AND finished_ms > ?",
             )?;
             let since_ms = now_ms.saturating_sub(FINISHED_KEPT_MS);
@@ -52,6 +55,10 @@ impl Catalog {
                 etag: row.get(1)?,
                 size_bytes: decode_u64(row.get(2)?)?,
                 checksum: text_or_null(row, 3)?.map(decode_checksum).transpose()?,
+                version: match text_or_null(row, 4)? {
+                    Some(text) => text.parse().map_err(|_| StoreError::damaged_catalog())?,
+                    None => VersionId::Null,
+                },
             }))
         })
         .await
@@ -64,7 +71,7 @@ pub(crate) fn note(
     session: &Session,
     id: &UploadId,
     object: &CompletedObject,
-    size_bytes: i64,
+    (size_bytes, version): (i64, VersionId),
 ) -> Result<()> {
     let before_ms = object.modified_ms.saturating_sub(FINISHED_KEPT_MS);
     session
@@ -74,8 +81,8 @@ pub(crate) fn note(
     session
         .prepare_cached(
             "INSERT OR REPLACE INTO finished_upload(upload_id, finished_ms, request, etag,
-                 size_bytes, checksum)
-             VALUES(?, ?, ?, ?, ?, ?)",
+                 size_bytes, checksum, version)
+             VALUES(?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             id.0,
@@ -84,6 +91,7 @@ pub(crate) fn note(
             object.etag,
             size_bytes,
             checksum,
+            (version != VersionId::Null).then(|| version.to_string()),
         ])?;
     Ok(())
 }

@@ -5,51 +5,71 @@ use coffer_seal::BlobId;
 use rusqlite::params;
 
 use crate::catalog::open::Catalog;
-use crate::catalog::tables::columns::decode_id;
 use crate::catalog::tables::rows::{ObjectRow, store_blob};
+use crate::catalog::versions::place::{Place, There, find, mark, remove};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::record::{NewContent, NewObject, ObjectName, Precondition};
+use crate::version::{VersionId, Versioning, Which};
 
 /// What became of a put.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutOutcome {
     /// Blobs that nothing refers to any more: their files may go.
     pub replaced: Vec<BlobId>,
+    /// What the new version is called.
+    pub version: VersionId,
+}
+
+/// An object, or a version of one, to be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// The object's name.
+    pub name: ObjectName,
+    /// Its newest version, which stays behind a delete marker where the bucket keeps versions; or
+    /// this one, which is removed.
+    pub which: Which,
+    /// What must be true of the newest version.
+    pub precondition: Precondition,
+    /// When a marker counts as made, in milliseconds since 1970.
+    pub now_ms: i64,
 }
 
 /// What became of a delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteOutcome {
-    /// Whether there was an object.
+    /// Whether there was an object, or the version.
     pub existed: bool,
     /// Blobs that nothing refers to any more: their files may go.
     pub freed: Vec<BlobId>,
+    /// The delete marker that was made, or removed.
+    pub marker: Option<VersionId>,
 }
 
 impl Catalog {
-    /// Puts an object under its name, in place of what is there. Durable when this returns.
+    /// Puts an object under its name, in place of what is there, or in front of it where the
+    /// bucket keeps versions. Durable when this returns.
     ///
     /// # Errors
     /// [`StoreError::PreconditionFailed`], [`StoreError::Full`].
     pub async fn put(&self, object: NewObject, precondition: Precondition) -> Result<PutOutcome> {
         let row = ObjectRow::new(&object)?;
         let NewObject { name, content, .. } = object;
-        self.add(move |session| put(session, &name, &row, &content, &precondition))
-            .await
+        let known = self.known_versioning();
+        self.add(move |session| {
+            let state = known.state();
+            put(session, &name, &row, (&content, state), &precondition)
+        })
+        .await
     }
 
     /// Deletes an object. That there is none is no error, unless the precondition says so.
     ///
     /// # Errors
     /// [`StoreError::PreconditionFailed`].
-    pub async fn delete(
-        &self,
-        name: &ObjectName,
-        precondition: Precondition,
-    ) -> Result<DeleteOutcome> {
-        let name = name.clone();
-        self.write(move |session| delete(session, &name, &precondition))
+    pub async fn delete(&self, deletion: Deletion) -> Result<DeleteOutcome> {
+        let known = self.known_versioning();
+        self.write(move |session| delete(session, &deletion, known.state()))
             .await
     }
 
@@ -59,12 +79,13 @@ impl Catalog {
     /// Those of the whole; a failed precondition is an inner result.
     pub async fn delete_many(
         &self,
-        objects: Vec<(ObjectName, Precondition)>,
+        deletions: Vec<Deletion>,
     ) -> Result<Vec<Result<DeleteOutcome>>> {
+        let known = self.known_versioning();
         self.write(move |session| {
-            let mut outcomes = Vec::with_capacity(objects.len());
-            for (name, precondition) in &objects {
-                match delete(session, name, precondition) {
+            let mut outcomes = Vec::with_capacity(deletions.len());
+            for deletion in &deletions {
+                match delete(session, deletion, known.state()) {
                     // Checked before anything is changed, so there is nothing to undo.
                     Err(StoreError::PreconditionFailed) => {
                         outcomes.push(Err(StoreError::PreconditionFailed));
@@ -76,29 +97,6 @@ impl Catalog {
         })
         .await
     }
-}
-
-/// The object under a name, as far as a write needs to know it.
-pub(crate) struct There {
-    id: i64,
-    is_inline: bool,
-    etag: String,
-    pub(crate) size_bytes: i64,
-}
-
-pub(crate) fn find(session: &Session, name: &ObjectName) -> Result<Option<There>> {
-    let mut statement = session
-        .prepare_cached("SELECT id, is_inline, etag, size_bytes FROM object WHERE name = ?")?;
-    let mut rows = statement.query([name.expose().as_bytes()])?;
-    let Some(row) = rows.next()? else {
-        return Ok(None);
-    };
-    Ok(Some(There {
-        id: row.get(0)?,
-        is_inline: row.get(1)?,
-        etag: row.get(2)?,
-        size_bytes: row.get(3)?,
-    }))
 }
 
 pub(crate) fn check(precondition: &Precondition, there: Option<&There>) -> Result<()> {
@@ -115,66 +113,45 @@ pub(crate) fn check(precondition: &Precondition, there: Option<&There>) -> Resul
     }
 }
 
-/// Removes the content of what is there, so that new content can take its id; gives a new id where
-/// there is nothing. Also tells which blobs are free now.
-pub(crate) fn make_room(
-    session: &Session,
-    there: Option<&There>,
-    for_inline: bool,
-) -> Result<(i64, Vec<BlobId>)> {
-    match there {
-        // New bytes will overwrite the old ones in their row.
-        Some(there) if there.is_inline && for_inline => Ok((there.id, Vec::new())),
-        Some(there) => Ok((there.id, remove_content(session, there)?)),
-        None => Ok((session.next_object_id()?, Vec::new())),
-    }
-}
-
-/// Counts an object that was put where there was this one, or none.
-pub(crate) fn count_replaced(session: &Session, there: Option<&There>, size_bytes: i64) {
-    match there {
-        Some(there) => {
-            session.count(0, size_bytes - there.size_bytes);
-            session.note_removed();
-        }
-        None => session.count(1, size_bytes),
-    }
-}
-
 fn put(
     session: &Session,
     name: &ObjectName,
     row: &ObjectRow,
-    content: &NewContent,
+    (content, state): (&NewContent, Versioning),
     precondition: &Precondition,
 ) -> Result<PutOutcome> {
-    // Most names are new. An insert that minds a row of the same name saves the search for one.
-    if matches!(precondition, Precondition::None | Precondition::Absent) {
+    let is_unconditional = matches!(precondition, Precondition::None | Precondition::Absent);
+    // Most names are new. An insert that minds a row of the same name saves the search for one. A
+    // null version may stand elsewhere, but only while versions are kept no more.
+    if is_unconditional && state != Versioning::Suspended {
         let id = session.next_object_id()?;
-        if row.insert_if_new(session, name, id)? {
-            match content {
-                NewContent::Inline(data) => store_inline(session, id, data, false)?,
-                NewContent::Blob(blob) => store_blob(session, id, 0, 0, blob)?,
-            }
+        let tag = (state == Versioning::Enabled).then(VersionId::new_tag);
+        if row.insert_if_new(session, name, (id, tag))? {
+            store_content(session, id, content, false)?;
             session.count(1, row.size_bytes);
-            return Ok(PutOutcome::default());
+            return Ok(PutOutcome {
+                replaced: Vec::new(),
+                version: VersionId::of(id, tag),
+            });
         }
     }
     let there = find(session, name)?;
     check(precondition, there.as_ref())?;
-    let (id, replaced) = make_room(session, there.as_ref(), row.is_inline)?;
-    match content {
-        NewContent::Inline(data) => {
-            let overwrites = there.as_ref().is_some_and(|there| there.is_inline);
-            store_inline(session, id, data, overwrites)?;
-        }
-        NewContent::Blob(blob) => store_blob(session, id, 0, 0, blob)?,
-    }
-    row.store(session, name, id, there.is_some())?;
-    count_replaced(session, there.as_ref(), row.size_bytes);
+    let kind = (row.is_inline, row.size_bytes);
+    let place = Place::make(session, name, there.as_ref(), state, kind)?;
+    store_content(session, place.id, content, place.has_inline)?;
+    row.store(session, name, (place.id, place.tag), place.has_row)?;
     Ok(PutOutcome {
-        replaced: without(replaced, content),
+        replaced: without(place.freed, content),
+        version: VersionId::of(place.id, place.tag),
     })
+}
+
+fn store_content(session: &Session, id: i64, content: &NewContent, has_inline: bool) -> Result<()> {
+    match content {
+        NewContent::Inline(data) => store_inline(session, id, data, has_inline),
+        NewContent::Blob(blob) => store_blob(session, id, 0, 0, blob),
+    }
 }
 
 /// What a put frees, never its own blob: not even if it should find what it has put itself.
@@ -185,49 +162,36 @@ fn without(mut replaced: Vec<BlobId>, content: &NewContent) -> Vec<BlobId> {
     replaced
 }
 
-fn delete(
-    session: &Session,
-    name: &ObjectName,
-    precondition: &Precondition,
-) -> Result<DeleteOutcome> {
+fn delete(session: &Session, deletion: &Deletion, state: Versioning) -> Result<DeleteOutcome> {
+    let Deletion {
+        name,
+        which,
+        precondition,
+        now_ms,
+    } = deletion;
     let there = find(session, name)?;
     check(precondition, there.as_ref())?;
-    let Some(there) = there else {
-        return Ok(DeleteOutcome::default());
-    };
-    let freed = remove_content(session, &there)?;
-    session
-        .prepare_cached("DELETE FROM object WHERE name = ?")?
-        .execute([name.expose().as_bytes()])?;
-    session.count(-1, -there.size_bytes);
-    session.note_removed();
-    Ok(DeleteOutcome {
-        existed: true,
-        freed,
-    })
-}
-
-fn remove_content(session: &Session, there: &There) -> Result<Vec<BlobId>> {
-    let mut freed = Vec::new();
-    if there.is_inline {
-        session
-            .prepare_cached("DELETE FROM inline WHERE object_id = ?")?
-            .execute([there.id])?;
-    } else {
-        let mut statement =
-            session.prepare_cached("SELECT blob_id FROM blob WHERE object_id = ?")?;
-        let mut rows = statement.query([there.id])?;
-        while let Some(row) = rows.next()? {
-            freed.push(decode_id(
-                row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?,
-                BlobId,
-            )?);
+    let version = match which {
+        Which::Version(version) => *version,
+        Which::Current if state == Versioning::Never => VersionId::Null,
+        Which::Current => {
+            let existed = there.is_some();
+            let (marker, freed) = mark(session, name, there.as_ref(), state, *now_ms)?;
+            return Ok(DeleteOutcome {
+                existed,
+                freed,
+                marker: Some(marker),
+            });
         }
-        session
-            .prepare_cached("DELETE FROM blob WHERE object_id = ?")?
-            .execute([there.id])?;
-    }
-    Ok(freed)
+    };
+    let removed = remove(session, name, version)?;
+    Ok(
+        removed.map_or_else(DeleteOutcome::default, |removed| DeleteOutcome {
+            existed: true,
+            freed: removed.freed,
+            marker: removed.is_marker.then_some(version),
+        }),
+    )
 }
 
 fn store_inline(session: &Session, id: i64, data: &Bytes, overwrites: bool) -> Result<()> {

@@ -8,7 +8,10 @@ use coffer_seal::{BucketId, SecretKey};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::catalog::tables::columns::decode_u64;
-use crate::catalog::tables::schema::{FINISHED_UPLOAD, SCHEMA, TO_FORMAT_2, TO_FORMAT_3};
+use crate::catalog::tables::schema::{
+    AS_FORMAT_4, FINISHED_UPLOAD, SCHEMA, TO_FORMAT_2, TO_FORMAT_3, TO_FORMAT_4,
+};
+use crate::catalog::tables::versioning::{KnownVersioning, state_of};
 use crate::database::connections::Connections;
 use crate::database::doubt::{Newest, is_in_doubt, keep_in_doubt};
 use crate::database::group_commit::Writer;
@@ -22,11 +25,11 @@ use crate::error::{NO_BUCKET, Result, StoreError};
 pub const CATALOG_FILE: &str = "catalog.db";
 
 /// "cofc", and the newest format. Format 1 has no count of commits and remembers no finished
-/// uploads, format 2 does not know who began an upload; both become the newest when they are opened
-/// for writing.
+/// uploads, format 2 does not know who began an upload, format 3 has no versions; all become the
+/// newest when they are opened for writing.
 pub const CATALOG: Database = Database {
     application_id: 0x636f_6663,
-    format_version: 3,
+    format_version: 4,
 };
 
 /// A cheap handle to one bucket's catalog, open.
@@ -50,6 +53,7 @@ struct Inner {
     connections: Arc<Connections>,
     /// Who is told of damage.
     on_damage: OnceLock<OnDamage>,
+    versioning: KnownVersioning,
 }
 
 impl Catalog {
@@ -118,7 +122,9 @@ impl Catalog {
             )
             .optional()?
             .ok_or_else(StoreError::damaged_catalog)?;
-        let connections = Arc::new(Connections::new(CATALOG, path, key, !writable));
+        let versioning = KnownVersioning::new(state_of(&connection)?);
+        let connections = Connections::new(CATALOG, path, key, !writable);
+        let connections = Arc::new(connections.showing(as_newest));
         let readers = Readers::new(connections.clone());
         let has_log = has_log(connections.path());
         let mut is_in_doubt = is_in_doubt(dir);
@@ -149,6 +155,7 @@ impl Catalog {
                 readers,
                 connections,
                 on_damage: OnceLock::new(),
+                versioning,
             }),
         })
     }
@@ -292,6 +299,11 @@ impl Catalog {
         &self.inner.connections
     }
 
+    /// Whether the bucket keeps versions, as it was last read.
+    pub(crate) fn known_versioning(&self) -> KnownVersioning {
+        self.inner.versioning.clone()
+    }
+
     /// The bucket, as its folder is called.
     pub(crate) fn bucket(&self) -> BucketId {
         self.inner.bucket
@@ -305,7 +317,7 @@ fn schema(bucket_name: &str) -> String {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     format!(
-        "{SCHEMA}{FINISHED_UPLOAD}{TO_FORMAT_3}INSERT INTO meta VALUES
+        "{SCHEMA}{FINISHED_UPLOAD}{TO_FORMAT_3}{TO_FORMAT_4}INSERT INTO meta VALUES
              ('bucket_name', CAST(x'{digits}' AS TEXT)),
              ('object_count', 0), ('object_bytes', 0), ('commit_count', 0);"
     )
@@ -334,18 +346,30 @@ fn commit_count(connection: &Connection) -> Result<u64> {
 fn upgrade(connection: &Connection) -> Result<()> {
     let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
     if format < CATALOG.format_version {
-        let [table, to_2] = match format {
-            1 => [FINISHED_UPLOAD, TO_FORMAT_2],
-            _ => [""; 2],
+        let all = [FINISHED_UPLOAD, TO_FORMAT_2, TO_FORMAT_3, TO_FORMAT_4];
+        let missing = match format {
+            1 => &all[..],
+            2 => &all[2..],
+            _ => &all[3..],
         };
-        let done = connection.execute_batch(&format!(
-            "BEGIN IMMEDIATE;{table}{to_2}{TO_FORMAT_3}COMMIT;"
-        ));
+        let steps = missing.concat();
+        let done = connection.execute_batch(&format!("BEGIN IMMEDIATE;{steps}COMMIT;"));
         if done.is_err() && !connection.is_autocommit() {
             // Fails only when SQLite has rolled back by itself.
             let _ = connection.execute_batch("ROLLBACK");
         }
         done?;
+    }
+    Ok(())
+}
+
+/// Has a connection that only reads see a catalog of any format as one of the newest.
+fn as_newest(connection: &Connection) -> Result<()> {
+    let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
+    if format < 4 {
+        connection.execute_batch(&format!(
+            "PRAGMA query_only = OFF;{AS_FORMAT_4}PRAGMA query_only = ON;"
+        ))?;
     }
     Ok(())
 }

@@ -5,3 +5,4 @@ pub(crate) mod schema;
 pub(crate) mod columns;
 
 pub(crate) mod rows;
+pub(crate) mod versioning;

@@ -1,40 +1,51 @@
 //! Tags of objects and of the bucket.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::OptionalExtension;
 
 use crate::catalog::open::Catalog;
+use crate::catalog::read::{select, with_row};
 use crate::catalog::tables::columns::{decode_tags, encode_tags};
 use crate::catalog::tables::rows::{tag_count, text_or_null};
+use crate::catalog::versions::place::update_row;
 use crate::error::Result;
 use crate::record::{ObjectName, Tags};
+use crate::version::{Absent, VersionId, Which};
 
 impl Catalog {
-    /// An object's tags; `None` when there is no object.
-    pub async fn object_tags(&self, name: &ObjectName) -> Result<Option<Tags>> {
+    /// An object's tags, and what the version is called that has them.
+    ///
+    /// # Errors
+    /// Those of the catalog; that there is no object is the inner result.
+    pub async fn object_tags(
+        &self,
+        name: &ObjectName,
+        which: Which,
+    ) -> Result<Result<(Tags, VersionId), Absent>> {
         self.point(|connection| {
-            let mut statement =
-                connection.prepare_cached("SELECT tags FROM object WHERE name = ?")?;
-            let mut rows = statement.query([name.expose().as_bytes()])?;
-            let Some(row) = rows.next()? else {
-                return Ok(None);
-            };
-            decode_tags(text_or_null(row, 0)?).map(Some)
+            let statements = select!(["tags, id, version_tag"] "");
+            with_row(connection, name, which, statements, |row| {
+                let version = VersionId::of(row.get(1)?, row.get(2)?);
+                Ok((decode_tags(text_or_null(row, 0)?)?, version))
+            })
         })
         .await
     }
 
-    /// Sets an object's tags. Whether there is an object.
-    pub async fn set_object_tags(&self, name: &ObjectName, tags: Tags) -> Result<bool> {
+    /// Sets an object's tags. Tells what the version is called.
+    ///
+    /// # Errors
+    /// Those of the catalog; that there is no object is the inner result.
+    pub async fn set_object_tags(
+        &self,
+        name: &ObjectName,
+        which: Which,
+        tags: Tags,
+    ) -> Result<Result<VersionId, Absent>> {
         let name = name.clone();
         self.write(move |session| {
-            let mut statement = session
-                .prepare_cached("UPDATE object SET tags = ?, tag_count = ? WHERE name = ?")?;
-            let count = statement.execute(params![
-                encode_tags(&tags),
-                tag_count(&tags),
-                name.expose().as_bytes()
-            ])?;
-            Ok(count > 0)
+            let (tags, count) = (encode_tags(&tags), tag_count(&tags));
+            let columns = "tags = ?2, tag_count = ?3";
+            update_row(session, &name, which, columns, &[&tags, &count])
         })
         .await
     }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::catalog::delimiter::{Delimiter, end_of};
 use crate::catalog::finished_uploads::note;
-use crate::catalog::objects::{check, count_replaced, find, make_room};
+use crate::catalog::objects::check;
 use crate::catalog::open::Catalog;
 use crate::catalog::tables::columns::{
     decode_checksum_type, decode_details, decode_id, decode_tags, encode_checksum,
@@ -15,10 +15,12 @@ use crate::catalog::tables::rows::{
     BLOB_COLUMNS, ObjectRow, blob_columns, read_blob, read_name, row_limit, store_blob,
     text_or_null,
 };
+use crate::catalog::versions::place::{Place, find};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::limits::LIST_MAX;
 use crate::record::{CompletedObject, Part, Precondition, Upload, UploadsPage, UploadsQuery};
+use crate::version::{VersionId, Versioning};
 
 /// An upload that was ended without an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct AbortedUpload {
 pub struct CompletedUpload {
     /// Blobs that no row refers to any more.
     pub replaced: Vec<BlobId>,
+    /// What the new version is called.
+    pub version: VersionId,
     /// Who began it, where that is known.
     pub made_by: Option<String>,
 }
@@ -160,8 +164,8 @@ impl Catalog {
         object: CompletedObject,
         precondition: Precondition,
     ) -> Result<CompletedUpload> {
-        let id = *id;
-        self.write(move |session| complete(session, &id, &object, &precondition))
+        let (id, known) = (*id, self.known_versioning());
+        self.write(move |session| complete(session, &id, &object, (&precondition, known.state())))
             .await
     }
 }
@@ -170,7 +174,7 @@ fn complete(
     session: &Session,
     upload_id: &UploadId,
     object: &CompletedObject,
-    precondition: &Precondition,
+    (precondition, state): (&Precondition, Versioning),
 ) -> Result<CompletedUpload> {
     let upload = find_upload(session, upload_id)?.ok_or(StoreError::NoSuchUpload)?;
     if upload.name != object.name {
@@ -181,12 +185,20 @@ fn complete(
     let parts = named_parts(session, upload_id, object)?;
 
     // Everything is checked: from here on, only the disk can fail.
-    let (object_id, mut replaced) = make_room(session, there.as_ref(), false)?;
-    let mut size_bytes = 0;
+    let named = parts.iter().filter(|(_, is_named)| *is_named);
+    let size_bytes = encode_u64(named.map(|(part, _)| part.blob.plaintext_bytes).sum())?;
+    let place = Place::make(
+        session,
+        &object.name,
+        there.as_ref(),
+        state,
+        (false, size_bytes),
+    )?;
+    let (mut replaced, mut offset_bytes) = (place.freed, 0);
     for (part, is_named) in parts {
         if is_named {
-            store_blob(session, object_id, size_bytes, part.number, &part.blob)?;
-            size_bytes += encode_u64(part.blob.plaintext_bytes)?;
+            store_blob(session, place.id, offset_bytes, part.number, &part.blob)?;
+            offset_bytes += encode_u64(part.blob.plaintext_bytes)?;
         } else {
             replaced.push(part.blob.id);
         }
@@ -198,10 +210,14 @@ fn complete(
     row.modified_ms = object.modified_ms;
     // At most `PART_NUMBER_MAX`, for numbers ascend.
     row.part_count = u32::try_from(object.parts.len()).map_err(|_| StoreError::OutOfRange)?;
-    row.store(session, &object.name, object_id, there.is_some())?;
-    count_replaced(session, there.as_ref(), size_bytes);
-    note(session, upload_id, object, size_bytes)?;
-    Ok(CompletedUpload { replaced, made_by })
+    row.store(session, &object.name, (place.id, place.tag), place.has_row)?;
+    let version = VersionId::of(place.id, place.tag);
+    note(session, upload_id, object, (size_bytes, version))?;
+    Ok(CompletedUpload {
+        replaced,
+        version,
+        made_by,
+    })
 }
 
 /// All parts of an upload in the order of their numbers, and whether the object is to have each.

@@ -1,7 +1,7 @@
 //! Walks over all of a catalog, page by page, for verification and for reclaiming.
 
 use coffer_seal::{BlobId, UploadId};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ToSql, params};
 
 use crate::catalog::delimiter::just_after;
 use crate::catalog::open::Catalog;
@@ -11,21 +11,35 @@ use crate::catalog::tables::rows::{BLOB_COLUMNS, blob_columns, read_inline, read
 use crate::catalog::uploads::read_part;
 use crate::error::{Result, StoreError};
 use crate::limits::{INLINE_MAX_BYTES, WALK_PAGE};
-use crate::record::{Content, ObjectName, WalkedObject, WalkedPart};
+use crate::record::{Content, ObjectName, WalkPlace, WalkedObject, WalkedPart};
 
 impl Catalog {
-    /// The next objects in the order of their names, each with all of its blobs, or its bytes.
-    /// At most `limit`, fewer when they have many blobs or bytes, none only at the end.
+    /// The next objects in the order of their names, then their older versions likewise, each with
+    /// all of its blobs, or its bytes. At most `limit`, fewer when they have many blobs or bytes,
+    /// none only at the end.
     pub async fn objects_after(
         &self,
-        after: Option<&ObjectName>,
+        after: Option<&WalkPlace>,
         limit: usize,
     ) -> Result<Vec<WalkedObject>> {
-        let begin = after
-            .map(|name| just_after(name.expose()))
-            .unwrap_or_default();
-        self.long(move |connection| objects(connection, &begin, limit.min(WALK_PAGE)))
-            .await
+        let after = after.cloned();
+        self.long(move |connection| {
+            let limit = limit.min(WALK_PAGE);
+            if !after.as_ref().is_some_and(|place| place.is_older) {
+                let begin = after.map(|place| just_after(place.name.expose()));
+                let newest = params![begin.unwrap_or_default()];
+                let found = objects(connection, NEWEST, newest, limit)?;
+                if !found.is_empty() {
+                    return Ok(found);
+                }
+                return objects(connection, OLDER, params![Vec::new(), 0], limit);
+            }
+            let (name, id) = after.map_or((Vec::new(), 0), |place| {
+                (place.name.expose().as_bytes().to_vec(), place.id)
+            });
+            objects(connection, OLDER, params![name, id], limit)
+        })
+        .await
     }
 
     /// The next parts of uploads under way, in the order of upload ids and numbers.
@@ -64,6 +78,7 @@ impl Catalog {
     pub async fn total_bytes(&self) -> Result<u64> {
         self.long(|connection| {
             let total = "SELECT (SELECT ifnull(sum(size_bytes), 0) FROM object)
+                             + (SELECT ifnull(sum(size_bytes), 0) FROM version)
                              + (SELECT ifnull(sum(plaintext_bytes), 0) FROM part)";
             decode_u64(connection.query_row(total, (), |row| row.get(0))?)
         })
@@ -120,13 +135,27 @@ fn contains_blob(connection: &Connection, id: &BlobId) -> Result<bool> {
     Ok(statement.query_row([id.0], |row| row.get(0))?)
 }
 
-fn objects(connection: &Connection, begin: &[u8], limit: usize) -> Result<Vec<WalkedObject>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT name, size_bytes, id, is_inline, data
-         FROM object LEFT JOIN inline ON object_id = id
-         WHERE name >= ? ORDER BY name",
-    )?;
-    let mut rows = statement.query([begin])?;
+/// Rows of objects, as `objects` reads them.
+const NEWEST: &str = "
+    SELECT name, size_bytes, object.id, is_inline, data, 0
+    FROM object LEFT JOIN inline ON object_id = object.id
+    WHERE name >= ? ORDER BY name";
+
+/// Rows of versions that are not the newest, and no delete markers.
+const OLDER: &str = "
+    SELECT name, size_bytes, version.id, is_inline, data, 1
+    FROM version LEFT JOIN inline ON object_id = version.id
+    WHERE is_marker = 0 AND (name > ?1 OR (name = ?1 AND version.id < ?2))
+    ORDER BY name, version.id DESC";
+
+fn objects(
+    connection: &Connection,
+    select: &str,
+    begin: &[&dyn ToSql],
+    limit: usize,
+) -> Result<Vec<WalkedObject>> {
+    let mut statement = connection.prepare_cached(select)?;
+    let mut rows = statement.query(begin)?;
     let mut objects = Vec::new();
     // What one page may hold in memory: `limit` blobs, and 64 of the largest inline objects.
     let (mut blob_count, mut inline_bytes) = (0, 0);
@@ -145,7 +174,11 @@ fn objects(connection: &Connection, begin: &[u8], limit: usize) -> Result<Vec<Wa
             blob_count += blobs.len();
         }
         objects.push(WalkedObject {
-            name: read_name(row)?,
+            place: WalkPlace {
+                name: read_name(row)?,
+                id: row.get(2)?,
+                is_older: row.get(5)?,
+            },
             size_bytes,
             content,
         });

@@ -34,6 +34,8 @@ pub(crate) struct Connections {
     written: Mutex<Option<(i64, i64)>>,
     /// Whether the file was found to be another one.
     is_replaced: AtomicBool,
+    /// Has a connection see an older format as the newest, where nothing may change.
+    show: fn(&Connection) -> Result<()>,
     /// SQLCipher holds the same key in every connection for as long.
     key: Mutex<Option<SecretKey>>,
 }
@@ -50,8 +52,15 @@ impl Connections {
             path,
             is_still,
             is_log_in_doubt: AtomicBool::new(false),
+            show: |_| Ok(()),
             key: Mutex::new(Some(key)),
         }
+    }
+
+    /// Has each connection prepared that reads what nothing may change.
+    pub(crate) fn showing(mut self, show: fn(&Connection) -> Result<()>) -> Self {
+        self.show = show;
+        self
     }
 
     /// A connection that may write. There is one at a time, and the log is not in doubt.
@@ -86,7 +95,9 @@ impl Connections {
     /// A connection for reading only.
     pub(crate) fn open_read_only(&self) -> Result<Connection> {
         if self.is_still {
-            self.database.open_read_only(&self.path, &self.key()?)
+            let connection = self.database.open_read_only(&self.path, &self.key()?)?;
+            (self.show)(&connection)?;
+            Ok(connection)
         } else {
             self.database.open_beside(&self.path, &self.key()?)
         }

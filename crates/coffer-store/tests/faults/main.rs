@@ -16,6 +16,7 @@ use coffer_store::record::{
     BlobRef, Content, Details, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
     WRAPPED_KEY_BYTES,
 };
+use coffer_store::version::Which;
 use coffer_store::{BlobStore, Catalog, StoreError};
 use futures::StreamExt;
 use futures::future::join_all;
@@ -160,7 +161,12 @@ fn in_blob(name: &str, id: BlobId, plaintext_bytes: u64) -> NewObject {
 async fn read(catalog: &Catalog, blobs: &BlobStore, name: &str) -> Option<u8> {
     let all = |head: &ObjectHead| Ok::<_, StoreError>(0..head.size_bytes);
     let name = ObjectName::new(name).unwrap();
-    let (head, _, content) = catalog.read(&name, all).await.unwrap()?.unwrap();
+    let (head, _, content) = catalog
+        .read(&name, Which::Current, all)
+        .await
+        .unwrap()
+        .ok()?
+        .unwrap();
     let Content::Blobs { blobs: refs, .. } = content else {
         panic!("inline")
     };
@@ -236,10 +242,10 @@ async fn a_left_log_waits_for_room_and_is_never_written_over() {
     let catalog = Catalog::open(left.path(), &bucket.key).await.unwrap();
     assert!(
         catalog
-            .head(&ObjectName::new("a").unwrap())
+            .head(&ObjectName::new("a").unwrap(), Which::Current)
             .await
             .unwrap()
-            .is_some()
+            .is_ok()
     );
     catalog.close().await;
 }

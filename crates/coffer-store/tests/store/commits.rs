@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use coffer_store::StoreError;
 use coffer_store::limits::{BATCH_MAX, CHECKPOINT_FORCED_PAGES, CHECKPOINT_PAGES, PAGE_BYTES};
 use coffer_store::record::{ListQuery, Precondition};
+use coffer_store::version::Which;
 use futures::future::join_all;
 
-use crate::fixture::{Bucket, blob_ref, in_blob, inline, name, noise};
+use crate::fixture::{Bucket, blob_ref, gone, in_blob, inline, name, noise};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_who_create_one_name_one_succeeds() {
@@ -92,12 +93,19 @@ async fn a_write_that_breaks_its_transaction_fails_alone() {
     assert!(
         bucket
             .catalog
-            .head(&name("second"))
+            .head(&name("second"), Which::Current)
             .await
             .unwrap()
-            .is_none()
+            .is_err()
     );
-    assert!(bucket.catalog.head(&name("first")).await.unwrap().is_some());
+    assert!(
+        bucket
+            .catalog
+            .head(&name("first"), Which::Current)
+            .await
+            .unwrap()
+            .is_ok()
+    );
     let page = bucket
         .catalog
         .list(ListQuery {
@@ -127,10 +135,10 @@ async fn what_was_queued_when_closing_began_is_committed_or_refused() {
         let is_acknowledged = put.await.unwrap();
         let is_there = bucket
             .catalog
-            .head(&name(&format!("{number:03}")))
+            .head(&name(&format!("{number:03}")), Which::Current)
             .await
             .unwrap()
-            .is_some();
+            .is_ok();
         assert_eq!(is_acknowledged, is_there);
     }
 }
@@ -143,10 +151,14 @@ async fn every_commit_that_changes_something_is_counted() {
     bucket.put("a", b"some").await;
     bucket.put("a", b"same").await;
     let (catalog, a, none) = (bucket.catalog.clone(), name("a"), Precondition::None);
-    catalog.set_object_tags(&a, Vec::new()).await.unwrap();
-    catalog.delete(&a, none.clone()).await.unwrap();
+    catalog
+        .set_object_tags(&a, Which::Current, Vec::new())
+        .await
+        .unwrap()
+        .unwrap();
+    catalog.delete(gone(&a, none.clone())).await.unwrap();
     assert_eq!(count(&bucket).await, 4);
-    catalog.delete(&a, none).await.unwrap();
+    catalog.delete(gone(&a, none)).await.unwrap();
     let refused = catalog.put(inline("a", b""), Precondition::Present).await;
     assert!(matches!(refused, Err(StoreError::PreconditionFailed)));
     assert_eq!(count(&bucket).await, 4, "nothing was changed");
@@ -158,7 +170,12 @@ async fn every_commit_that_changes_something_is_counted() {
 async fn closing_leaves_no_log_behind() {
     let bucket = Bucket::new().await;
     bucket.put("a", &noise(10_000)).await;
-    bucket.catalog.head(&name("a")).await.unwrap();
+    bucket
+        .catalog
+        .head(&name("a"), Which::Current)
+        .await
+        .unwrap()
+        .unwrap();
     bucket.catalog.close().await;
     let files = std::fs::read_dir(bucket.dir.path()).unwrap();
     let mut files: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();

@@ -10,7 +10,7 @@ use coffer_store::{CATALOG, Catalog, Database, StoreError};
 use futures::future::join_all;
 use proptest::prelude::*;
 
-use crate::fixture::{Bucket, blob_ref, in_blob, inline, noise, read};
+use crate::fixture::{Bucket, blob_ref, gone, in_blob, inline, noise, read};
 
 const OBJECTS: usize = 40;
 
@@ -190,7 +190,7 @@ async fn a_check_among_writers_finds_nothing() {
                         let object = crate::fixture::name(&object);
                         bucket
                             .catalog
-                            .delete(&object, Precondition::None)
+                            .delete(gone(&object, Precondition::None))
                             .await
                             .unwrap();
                     } else {
@@ -268,9 +268,9 @@ async fn what_is_not_ours_or_too_new_is_refused_clearly() {
     let error = open().await;
     assert!(matches!(
         error,
-        StoreError::NewerFormat { found: 4, known: 3 }
+        StoreError::NewerFormat { found: 5, known: 4 }
     ));
-    assert!(error.to_string().contains("format 4"));
+    assert!(error.to_string().contains("format 5"));
     fs::remove_file(&path).unwrap();
 
     Catalog::create(dir.path(), &key, "b")

@@ -8,7 +8,8 @@ use coffer_store::record::{
     BlobRef, Content, Details, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
     WRAPPED_KEY_BYTES,
 };
-use coffer_store::{BlobReader, BlobStore, Catalog, StoreError};
+use coffer_store::version::Which;
+use coffer_store::{BlobReader, BlobStore, Catalog, Deletion, StoreError};
 use futures::StreamExt;
 use tempfile::TempDir;
 
@@ -153,7 +154,8 @@ pub(crate) async fn read(
     object_name: &str,
 ) -> Result<Option<(ObjectHead, Content)>, StoreError> {
     let all = |head: &ObjectHead| Ok::<_, StoreError>(0..head.size_bytes);
-    let Some(read) = catalog.read(&name(object_name), all).await? else {
+    let name = name(object_name);
+    let Ok(read) = catalog.read(&name, Which::Current, all).await? else {
         return Ok(None);
     };
     read.map(|(head, _, content)| Some((head, content)))
@@ -169,4 +171,14 @@ pub(crate) fn noise(length: usize) -> Vec<u8> {
         state as u8
     };
     (0..length).map(next).collect()
+}
+
+/// The deletion of the newest version.
+pub(crate) fn gone(name: &ObjectName, precondition: Precondition) -> Deletion {
+    Deletion {
+        name: name.clone(),
+        which: Which::Current,
+        precondition,
+        now_ms: 1_700_000_000_456,
+    }
 }

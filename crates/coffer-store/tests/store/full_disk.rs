@@ -12,10 +12,11 @@ use bytes::Bytes;
 use coffer_seal::{BlobId, SecretKey};
 use coffer_store::StoreError;
 use coffer_store::record::{ListQuery, Precondition};
+use coffer_store::version::Which;
 use futures::future::join_all;
 use tempfile::TempDir;
 
-use crate::fixture::{Bucket, blob_ref_to, in_blob, inline, name, noise};
+use crate::fixture::{Bucket, blob_ref_to, gone, in_blob, inline, name, noise};
 
 struct SmallDisk(PathBuf);
 
@@ -130,7 +131,7 @@ async fn a_full_disk_is_told_and_deleting_makes_space() {
     for object in bucket.catalog.list(query).await.unwrap().objects {
         let deleted = bucket
             .catalog
-            .delete(&object.name, Precondition::Present)
+            .delete(gone(&object.name, Precondition::Present))
             .await;
         assert!(deleted.unwrap().existed);
     }
@@ -164,7 +165,7 @@ async fn what_small_objects_leave_free_is_for_small_objects_even_on_a_full_disk(
     for few in doomed.chunks(10) {
         let few = few
             .iter()
-            .map(|object| (object.name.clone(), Precondition::None));
+            .map(|object| gone(&object.name, Precondition::None));
         small
             .bucket
             .catalog
@@ -201,8 +202,12 @@ async fn a_disk_without_any_space_is_left_behind() {
     let mut stood = 0;
     let refused = loop {
         let tags = vec![("tag".to_owned(), format!("{stood}"))];
-        match bucket.catalog.set_object_tags(&name("early"), tags).await {
-            Ok(is_there) => assert!(is_there),
+        match bucket
+            .catalog
+            .set_object_tags(&name("early"), Which::Current, tags)
+            .await
+        {
+            Ok(there) => assert!(there.is_ok()),
             Err(error) => break error,
         }
         stood += 1;
@@ -212,18 +217,18 @@ async fn a_disk_without_any_space_is_left_behind() {
     small.assert_reads_go_on().await;
     let tags = bucket
         .catalog
-        .object_tags(&name("early"))
+        .object_tags(&name("early"), Which::Current)
         .await
         .unwrap()
         .unwrap();
     let expected = (stood > 0).then(|| ("tag".to_owned(), format!("{}", stood.max(1) - 1)));
-    assert_eq!(tags, expected.into_iter().collect::<Vec<_>>());
+    assert_eq!(tags.0, expected.into_iter().collect::<Vec<_>>());
 
     std::fs::remove_file(&filler).unwrap();
     bucket.put("late", &noise(9_000)).await;
     bucket
         .catalog
-        .delete(&name("early blob"), Precondition::Present)
+        .delete(gone(&name("early blob"), Precondition::Present))
         .await
         .unwrap();
     small.bucket.reopen().await;

@@ -7,6 +7,7 @@ use std::path::Path;
 use coffer_seal::{SecretKey, random_bytes};
 use coffer_store::limits::PAGE_BYTES;
 use coffer_store::record::Precondition;
+use coffer_store::version::Which;
 use coffer_store::{BlobStore, Catalog, StoreError};
 
 use crate::fixture::{BUCKET_ID, Bucket, blob_ref_to, in_blob, name, noise};
@@ -77,10 +78,10 @@ async fn look(dir: &Path, key: &SecretKey) -> Option<(usize, bool)> {
     for number in 0..OBJECTS {
         there += usize::from(
             catalog
-                .head(&name(&object(number)))
+                .head(&name(&object(number)), Which::Current)
                 .await
                 .unwrap()
-                .is_some(),
+                .is_ok(),
         );
     }
     let is_in_doubt = catalog.is_in_doubt();

@@ -18,3 +18,4 @@ mod rewrapping;
 mod stopped;
 mod sweeps;
 mod uploads;
+mod versions;

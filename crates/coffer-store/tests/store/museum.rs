@@ -11,11 +11,12 @@ use bytes::Bytes;
 use coffer_seal::{BucketId, Context, KeyKind, SecretKey, UploadId, open, seal};
 use coffer_store::record::{
     BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, ContentHeaders,
-    Details, ListQuery, Part, Precondition, Upload, UploadsQuery,
+    Details, ListQuery, ObjectHead, Part, Precondition, Upload, UploadsQuery,
 };
-use coffer_store::{BlobStore, CATALOG, Catalog, Totals};
+use coffer_store::version::{Absent, VersionId, Versioning, Which};
+use coffer_store::{BlobStore, CATALOG, Catalog, Totals, VersionsQuery};
 
-use crate::fixture::{drain, in_blob, inline, name, noise, read};
+use crate::fixture::{drain, gone, in_blob, inline, name, noise, read};
 
 const BUCKET_ID: BucketId = BucketId([0xb1; 16]);
 const GENERATION: u32 = 1;
@@ -162,7 +163,28 @@ async fn make_the_newest() {
         .await
         .unwrap();
     catalog.set_bucket_tags(Some(tags())).await.unwrap();
+    make_versions(&catalog, &blobs).await;
     catalog.close().await;
+}
+
+/// Versions, which format 4 brought.
+async fn make_versions(catalog: &Catalog, blobs: &BlobStore) {
+    catalog.set_versioning(Versioning::Enabled).await.unwrap();
+    let first = in_blob("versions", blob(blobs, &noise(20_000)).await);
+    for object in [
+        first,
+        inline("versions", b"The second."),
+        inline("gone", b"Its version."),
+    ] {
+        catalog.put(object, Precondition::None).await.unwrap();
+    }
+    let deletion = gone(&name("gone"), Precondition::Present);
+    catalog.delete(deletion).await.unwrap();
+    catalog.set_versioning(Versioning::Suspended).await.unwrap();
+    catalog
+        .put(inline("versions", b"The null one."), Precondition::None)
+        .await
+        .unwrap();
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -185,7 +207,7 @@ async fn every_format_is_read() {
         let catalog = Catalog::open_read_only(&dir, &catalog_key()).await.unwrap();
         assert_everything(&catalog, &dir).await;
         let counted = catalog.commit_count().await.unwrap();
-        assert_eq!(counted, if format == 1 { 0 } else { 11 });
+        assert_eq!(counted, [0, 11, 11, 18][format as usize - 1]);
         catalog.close().await;
     }
 }
@@ -204,9 +226,8 @@ async fn is_written_on(museum: &Path) {
     let before = catalog.commit_count().await.unwrap();
     let uploads = catalog.open_uploads(None).await.unwrap();
     assert_eq!((uploads.count, uploads.bytes), (1, 20));
-    let known = museum
-        .ends_with("format-3")
-        .then(|| ("AKANN".to_owned(), 1));
+    let is_known = museum.ends_with("format-3") || museum.ends_with("format-4");
+    let known = is_known.then(|| ("AKANN".to_owned(), 1));
     assert_eq!(uploads.by_maker, known.into_iter().collect());
     assert_everything(&catalog, dir.path()).await;
     catalog
@@ -214,7 +235,7 @@ async fn is_written_on(museum: &Path) {
         .await
         .unwrap();
     let deleted = catalog
-        .delete(&name("of parts"), Precondition::Present)
+        .delete(gone(&name("of parts"), Precondition::Present))
         .await
         .unwrap();
     assert_eq!(deleted.freed.len(), 2);
@@ -231,7 +252,16 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
     catalog.check_structure().await.unwrap();
     assert_eq!(catalog.bucket_name(), "museum");
     let bytes = 31 + 4_096 + 40_000 + 5_300;
-    let totals = Totals { objects: 5, bytes };
+    let (mut totals, mut names) = (Totals { objects: 5, bytes }, Vec::new());
+    names.extend(["4 KiB", "a/large", "a/small", "empty", "of parts"]);
+    if catalog.has_versions() {
+        assert_versions(catalog, dir).await;
+        totals = Totals {
+            objects: 10,
+            bytes: bytes + 20_000 + 11 + 12 + 13,
+        };
+        names.push("versions");
+    }
     assert_eq!(catalog.totals().await.unwrap(), totals);
     assert_eq!(catalog.bucket_tags().await.unwrap(), Some(tags()));
     let page = catalog
@@ -241,12 +271,12 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
         })
         .await
         .unwrap();
-    let names: Vec<_> = page
+    let listed: Vec<_> = page
         .objects
         .iter()
         .map(|object| object.name.expose())
         .collect();
-    assert_eq!(names, ["4 KiB", "a/large", "a/small", "empty", "of parts"]);
+    assert_eq!(listed, names);
 
     let (head, content) = read(catalog, "a/small").await.unwrap().unwrap();
     assert_eq!((head.details, head.tag_count), (details(), 2));
@@ -255,8 +285,11 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
         Content::Inline("A small object, in the catalog.".into())
     );
     assert_eq!(
-        catalog.object_tags(&name("a/small")).await.unwrap(),
-        Some(tags())
+        catalog
+            .object_tags(&name("a/small"), Which::Current)
+            .await
+            .unwrap(),
+        Ok((tags(), VersionId::Null))
     );
     let (_, content) = read(catalog, "4 KiB").await.unwrap().unwrap();
     assert_eq!(content, Content::Inline(noise(4096).into()));
@@ -267,7 +300,10 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
     assert!(read_blobs(catalog, &blobs, "a/large").await == noise(40_000));
     let of_parts = [noise(5_000), noise(300)].concat();
     assert!(read_blobs(catalog, &blobs, "of parts").await == of_parts);
-    let range = catalog.part_range(&name("of parts"), 7).await.unwrap();
+    let range = catalog
+        .part_range(&name("of parts"), Which::Current, 7)
+        .await
+        .unwrap();
     assert_eq!(range, Some(5_000..5_300));
 
     let query = UploadsQuery {
@@ -279,6 +315,38 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
     let parts = catalog.parts(&UNDER_WAY_ID, 0, 10).await.unwrap();
     assert_eq!((parts.len(), parts[0].number), (1, 2));
     assert!(read_blob(&blobs, &parts[0].blob).await == noise(20));
+}
+
+async fn assert_versions(catalog: &Catalog, dir: &Path) {
+    let query = VersionsQuery {
+        prefix: "versions".into(),
+        limit: 10,
+        ..VersionsQuery::default()
+    };
+    let versions = catalog.versions(query).await.unwrap().versions;
+    let sizes = versions
+        .iter()
+        .map(|row| row.content.as_ref().unwrap().size_bytes);
+    assert_eq!(sizes.collect::<Vec<_>>(), [13, 11, 20_000]);
+    assert_eq!(versions[0].version, VersionId::Null);
+    let absent = read_version(catalog, "gone", Which::Current).await;
+    assert!(matches!(
+        absent,
+        Err(Absent::Deleted(VersionId::Numbered { .. }))
+    ));
+    let which = Which::Version(versions[2].version);
+    let Ok(Content::Blobs { blobs: refs, .. }) = read_version(catalog, "versions", which).await
+    else {
+        panic!("the first version lies in a blob")
+    };
+    let blobs = BlobStore::new(dir, BUCKET_ID);
+    assert!(read_blob(&blobs, &refs[0]).await == noise(20_000));
+}
+
+async fn read_version(catalog: &Catalog, object: &str, which: Which) -> Result<Content, Absent> {
+    let all = |head: &ObjectHead| Ok::<_, ()>(0..head.size_bytes);
+    let read = catalog.read(&name(object), which, all).await.unwrap()?;
+    Ok(read.unwrap().2)
 }
 
 async fn read_blobs(catalog: &Catalog, blobs: &BlobStore, object: &str) -> Vec<u8> {

@@ -6,9 +6,10 @@ use coffer_store::record::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Content, ContentHeaders, Details, Encryption,
     ObjectHead, Precondition,
 };
+use coffer_store::version::{Absent, VersionId, Which};
 use coffer_store::{DeleteOutcome, StoreError};
 
-use crate::fixture::{Bucket, blob_ref, in_blob, inline, name, noise, read};
+use crate::fixture::{Bucket, blob_ref, gone, in_blob, inline, name, noise, read};
 
 #[tokio::test]
 async fn an_object_comes_back_as_it_was_put() {
@@ -43,10 +44,15 @@ async fn an_object_comes_back_as_it_was_put() {
         details: object.details.clone(),
         part_count: 0,
         tag_count: 2,
+        version: VersionId::Null,
     };
     assert_eq!(
-        bucket.catalog.head(&object.name).await.unwrap(),
-        Some(expected.clone())
+        bucket
+            .catalog
+            .head(&object.name, Which::Current)
+            .await
+            .unwrap(),
+        Ok(expected.clone())
     );
     let (head, content) = read(&bucket.catalog, "photos/ß/1.jpg")
         .await
@@ -55,8 +61,12 @@ async fn an_object_comes_back_as_it_was_put() {
     assert_eq!(head, expected);
     assert_eq!(content, Content::Inline(noise(4096).into()));
     assert_eq!(
-        bucket.catalog.object_tags(&object.name).await.unwrap(),
-        Some(object.tags)
+        bucket
+            .catalog
+            .object_tags(&object.name, Which::Current)
+            .await
+            .unwrap(),
+        Ok((object.tags, VersionId::Null))
     );
     assert_eq!(bucket.catalog.bucket_name(), "bucket");
 }
@@ -78,25 +88,37 @@ async fn inline_objects_of_every_size_come_back() {
 async fn what_is_not_there_is_none() {
     let bucket = Bucket::new().await;
     let absent = name("absent");
-    assert_eq!(bucket.catalog.head(&absent).await.unwrap(), None);
+    assert_eq!(
+        bucket.catalog.head(&absent, Which::Current).await.unwrap(),
+        Err(Absent::Object)
+    );
     assert_eq!(read(&bucket.catalog, "absent").await.unwrap(), None);
-    assert_eq!(bucket.catalog.object_tags(&absent).await.unwrap(), None);
-    assert!(
-        !bucket
+    assert_eq!(
+        bucket
             .catalog
-            .set_object_tags(&absent, vec![])
+            .object_tags(&absent, Which::Current)
+            .await
+            .unwrap(),
+        Err(Absent::Object)
+    );
+    assert!(
+        bucket
+            .catalog
+            .set_object_tags(&absent, Which::Current, vec![])
             .await
             .unwrap()
+            .is_err()
     );
     let outcome = bucket
         .catalog
-        .delete(&absent, Precondition::None)
+        .delete(gone(&absent, Precondition::None))
         .await
         .unwrap();
     assert_eq!(
         outcome,
         DeleteOutcome {
             existed: false,
+            marker: None,
             freed: vec![]
         }
     );
@@ -139,13 +161,14 @@ async fn replacing_frees_exactly_what_was_there() {
         .unwrap();
     let outcome = bucket
         .catalog
-        .delete(&name("b"), Precondition::None)
+        .delete(gone(&name("b"), Precondition::None))
         .await
         .unwrap();
     assert_eq!(
         outcome,
         DeleteOutcome {
             existed: true,
+            marker: None,
             freed: vec![first.id]
         }
     );
@@ -174,7 +197,7 @@ async fn preconditions_decide_and_change_nothing_when_they_fail() {
     assert!(holds(Precondition::Etag("new".into())).await);
     assert!(holds(Precondition::Present).await);
 
-    let delete = async |precondition| bucket.catalog.delete(&name("a"), precondition).await;
+    let delete = async |precondition| bucket.catalog.delete(gone(&name("a"), precondition)).await;
     let refused = delete(Precondition::Etag("old".into())).await;
     assert!(matches!(refused, Err(StoreError::PreconditionFailed)));
     assert!(
@@ -203,11 +226,11 @@ async fn many_are_deleted_at_once_and_each_has_its_outcome() {
     let outcomes = bucket
         .catalog
         .delete_many(vec![
-            (name("a"), Precondition::None),
-            (name("b"), Precondition::Etag("other".into())),
-            (name("c"), Precondition::Present),
-            (name("d"), Precondition::None),
-            (name("a"), Precondition::None),
+            gone(&name("a"), Precondition::None),
+            gone(&name("b"), Precondition::Etag("other".into())),
+            gone(&name("c"), Precondition::Present),
+            gone(&name("d"), Precondition::None),
+            gone(&name("a"), Precondition::None),
         ])
         .await
         .unwrap();
@@ -225,7 +248,7 @@ async fn many_are_deleted_at_once_and_each_has_its_outcome() {
     assert!(!bucket.catalog.is_empty().await.unwrap());
     bucket
         .catalog
-        .delete(&name("b"), Precondition::None)
+        .delete(gone(&name("b"), Precondition::None))
         .await
         .unwrap();
     assert!(bucket.catalog.is_empty().await.unwrap());
@@ -237,10 +260,10 @@ async fn a_refusal_to_read_is_handed_back() {
     bucket.put("a", b"1").await;
     let refused = bucket
         .catalog
-        .read(&name("a"), |head| Err(head.size_bytes))
+        .read(&name("a"), Which::Current, |head| Err(head.size_bytes))
         .await
         .unwrap();
-    assert!(matches!(refused, Some(Err(1))));
+    assert!(matches!(refused, Ok(Err(1))));
 }
 
 #[tokio::test]
@@ -254,18 +277,23 @@ async fn tags_are_set_and_removed() {
     assert!(
         bucket
             .catalog
-            .set_object_tags(&name("a"), tags.clone())
+            .set_object_tags(&name("a"), Which::Current, tags.clone())
             .await
             .unwrap()
-    );
-    assert_eq!(
-        bucket.catalog.object_tags(&name("a")).await.unwrap(),
-        Some(tags.clone())
+            .is_ok()
     );
     assert_eq!(
         bucket
             .catalog
-            .head(&name("a"))
+            .object_tags(&name("a"), Which::Current)
+            .await
+            .unwrap(),
+        Ok((tags.clone(), VersionId::Null))
+    );
+    assert_eq!(
+        bucket
+            .catalog
+            .head(&name("a"), Which::Current)
             .await
             .unwrap()
             .unwrap()
@@ -275,13 +303,18 @@ async fn tags_are_set_and_removed() {
     assert!(
         bucket
             .catalog
-            .set_object_tags(&name("a"), vec![])
+            .set_object_tags(&name("a"), Which::Current, vec![])
             .await
             .unwrap()
+            .is_ok()
     );
     assert_eq!(
-        bucket.catalog.object_tags(&name("a")).await.unwrap(),
-        Some(vec![])
+        bucket
+            .catalog
+            .object_tags(&name("a"), Which::Current)
+            .await
+            .unwrap(),
+        Ok((vec![], VersionId::Null))
     );
 
     assert_eq!(bucket.catalog.bucket_tags().await.unwrap(), None);
@@ -315,7 +348,7 @@ async fn a_walk_meets_everything_once() {
     loop {
         let after = met
             .last()
-            .map(|object: &coffer_store::record::WalkedObject| &object.name);
+            .map(|object: &coffer_store::record::WalkedObject| &object.place);
         let page = bucket.catalog.objects_after(after, 4).await.unwrap();
         if page.is_empty() {
             break;
@@ -331,7 +364,7 @@ async fn a_walk_meets_everything_once() {
         }
     );
     assert_eq!(met[25].content, Content::Inline(noise(24 * 600).into()));
-    assert!(met.is_sorted_by(|a, b| a.name < b.name));
+    assert!(met.is_sorted_by(|a, b| a.place.name < b.place.name));
     assert_eq!(bucket.catalog.blob_ids(None, 10).await.unwrap(), [blob.id]);
     assert_eq!(
         bucket.catalog.blob_ids(Some(blob.id), 10).await.unwrap(),

@@ -10,7 +10,7 @@ use coffer_store::record::{CompletedObject, Details, Part, Precondition, Upload}
 use coffer_store::{Catalog, HeldKey, KeyPlace, Totals};
 use proptest::prelude::*;
 
-use crate::fixture::{Bucket, blob_ref, in_blob, inline, name};
+use crate::fixture::{Bucket, blob_ref, gone, in_blob, inline, name};
 
 async fn totals(bucket: &Bucket) -> (u64, u64) {
     let Totals { objects, bytes } = bucket.catalog.totals().await.unwrap();
@@ -94,7 +94,7 @@ proptest! {
                     }
                     Step::Delete(number) => {
                         let doomed = name(&number.to_string());
-                        bucket.catalog.delete(&doomed, Precondition::None).await.unwrap();
+                        bucket.catalog.delete(gone(&doomed, Precondition::None)).await.unwrap();
                         model.remove(&number);
                     }
                     Step::Refused(number) => {
@@ -105,7 +105,7 @@ proptest! {
                     Step::DeleteMany(numbers) => {
                         let doomed = numbers
                             .iter()
-                            .map(|number| (name(&number.to_string()), Precondition::None))
+                            .map(|number| gone(&name(&number.to_string()), Precondition::None))
                             .collect();
                         bucket.catalog.delete_many(doomed).await.unwrap();
                         for number in numbers {
@@ -289,10 +289,10 @@ async fn a_deleted_object_s_key_and_name_are_gone_from_database_and_log_soon() {
 
     let doomed: Vec<usize> = (0..400).filter(|number| number % 3 != 0).collect();
     for number in &doomed {
-        let gone = name(&told(*number));
+        let doomed = name(&told(*number));
         bucket
             .catalog
-            .delete(&gone, Precondition::Present)
+            .delete(gone(&doomed, Precondition::Present))
             .await
             .unwrap();
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use coffer_store::record::{ListQuery, Precondition};
+use coffer_store::version::Which;
 use coffer_store::{Catalog, StoreError};
 
 use crate::fixture::{Bucket, inline, name, noise, read};
@@ -13,7 +14,7 @@ async fn a_closed_catalog_says_so_and_a_read_only_one_refuses_writes() {
     bucket.put("a", b"1").await;
     bucket.catalog.close().await;
     assert!(matches!(
-        bucket.catalog.head(&name("a")).await,
+        bucket.catalog.head(&name("a"), Which::Current).await,
         Err(StoreError::Closed)
     ));
     let put = bucket
@@ -27,7 +28,13 @@ async fn a_closed_catalog_says_so_and_a_read_only_one_refuses_writes() {
         .await
         .unwrap();
     assert_eq!(reader.bucket_name(), "bucket");
-    assert!(reader.head(&name("a")).await.unwrap().is_some());
+    assert!(
+        reader
+            .head(&name("a"), Which::Current)
+            .await
+            .unwrap()
+            .is_ok()
+    );
     let put = reader.put(inline("a", b"2"), Precondition::None).await;
     assert!(matches!(put, Err(StoreError::ReadOnly)));
     reader.close().await;

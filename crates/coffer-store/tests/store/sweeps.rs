@@ -10,7 +10,7 @@ use coffer_seal::{SecretKey, UploadId};
 use coffer_store::record::{Content, Details, Part, Precondition, Upload};
 use coffer_store::{BlobStore, Swept};
 
-use crate::fixture::{BUCKET_ID, Bucket, blob_ref_to, in_blob, name, noise, read};
+use crate::fixture::{BUCKET_ID, Bucket, blob_ref_to, gone, in_blob, name, noise, read};
 
 #[tokio::test]
 async fn only_orphans_are_swept() {
@@ -107,7 +107,7 @@ async fn sweeps_among_writers_and_readers_take_nothing_they_need() {
                     0 | 1 => put(&bucket, &object, &key).await,
                     2 => {
                         let object = name(&object);
-                        let deleted = bucket.catalog.delete(&object, Precondition::None);
+                        let deleted = bucket.catalog.delete(gone(&object, Precondition::None));
                         bucket.blobs.remove(deleted.await.unwrap().freed).await;
                     }
                     _ => read_whole(&bucket, &object, &key).await,

@@ -5,10 +5,11 @@ use coffer_store::record::{
     BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, Details, Part,
     Precondition, Upload, WalkedPart,
 };
+use coffer_store::version::Which;
 use coffer_store::{EndedUploads, OpenUploads, StoreError};
 use futures::future::join_all;
 
-use crate::fixture::{Bucket, blob_ref, in_blob, inline, name, read};
+use crate::fixture::{Bucket, blob_ref, gone, in_blob, inline, name, read};
 
 async fn begin(bucket: &Bucket, object_name: &str) -> UploadId {
     let id = UploadId::random();
@@ -71,7 +72,7 @@ async fn covering(
     let choose = |_: &_| Ok::<_, ()>(range.clone());
     let read = bucket
         .catalog
-        .read(&name(object_name), choose)
+        .read(&name(object_name), Which::Current, choose)
         .await
         .unwrap();
     match read.unwrap().unwrap().2 {
@@ -143,7 +144,13 @@ async fn parts_become_an_object_and_the_others_are_freed() {
             blobs
         }
     );
-    let range = async |number| bucket.catalog.part_range(&name("o"), number).await.unwrap();
+    let range = async |number| {
+        bucket
+            .catalog
+            .part_range(&name("o"), Which::Current, number)
+            .await
+            .unwrap()
+    };
     assert_eq!(range(5).await, Some(100..170));
     assert_eq!(range(9).await, Some(170..170));
     assert_eq!((range(3).await, range(0).await), (None, None));
@@ -260,7 +267,11 @@ async fn ten_thousand_parts_make_one_object_and_a_range_loads_only_what_it_needs
         covering(&bucket, "o", 0..10_000_000).await,
         (0, expect(0..10_000))
     );
-    let range = bucket.catalog.part_range(&name("o"), 10_000).await.unwrap();
+    let range = bucket
+        .catalog
+        .part_range(&name("o"), Which::Current, 10_000)
+        .await
+        .unwrap();
     assert_eq!(range, Some(9_999_000..10_000_000));
     let outcome = bucket
         .catalog
@@ -290,7 +301,7 @@ async fn a_finished_upload_is_remembered_for_a_day() {
     }
     bucket
         .catalog
-        .delete(&name("a"), Precondition::None)
+        .delete(gone(&name("a"), Precondition::None))
         .await
         .unwrap();
     bucket.reopen().await;

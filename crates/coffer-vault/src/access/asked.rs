@@ -4,6 +4,7 @@ use std::fmt;
 
 use coffer_policy::{Action, Key, Resource, Timestamp, Value, Values};
 use coffer_store::record::{ObjectName, Tags};
+use coffer_store::version::Which;
 
 use super::bucket_name::BucketName;
 use super::rights::Right;
@@ -35,8 +36,8 @@ pub struct AskedAction {
 pub enum AskedOf {
     /// The bucket.
     Bucket,
-    /// An object.
-    Object(ObjectName),
+    /// An object, or a version of one.
+    Object(ObjectName, Which),
     /// Each of the objects that the vault is told, one by one: a deletion of many.
     Each,
 }
@@ -46,7 +47,7 @@ impl AskedOf {
     pub(crate) fn resource(&self) -> Option<Resource<'_>> {
         match self {
             Self::Bucket => Some(Resource::Bucket),
-            Self::Object(name) => Some(Resource::Object(name.expose())),
+            Self::Object(name, _) => Some(Resource::Object(name.expose())),
             Self::Each => None,
         }
     }

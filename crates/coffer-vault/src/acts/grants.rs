@@ -16,6 +16,7 @@ use coffer_audit::Outcome;
 use coffer_policy::Action;
 use coffer_seal::{BlobId, BucketId};
 use coffer_store::record::ObjectName;
+use coffer_store::version::Which;
 
 use super::commit::ToItsEnd;
 use super::decide::Marked;
@@ -81,6 +82,7 @@ fn tells_what_is_stored(error: &VaultError) -> bool {
     matches!(
         error,
         VaultError::NoSuchObject
+            | VaultError::NoVersion(_)
             | VaultError::NoSuchUpload
             | VaultError::PreconditionFailed
             | VaultError::InvalidPart { .. }
@@ -188,16 +190,17 @@ impl ChangeGrant {
     /// Those of looking at the objects.
     pub(crate) async fn lets_each(
         &mut self,
-        asked: Vec<(Action, ObjectName)>,
+        asked: Vec<(Action, ObjectName, Which)>,
     ) -> Result<Option<Vec<bool>>> {
         if !self.permit.row.documents.is_shared() {
             return Ok(None);
         }
         let mut lets = Vec::with_capacity(asked.len());
-        for (action, name) in asked {
-            let is_let = self.permit.lets(&self.bucket, action, &name).await?;
+        for (action, name, which) in asked {
+            let what = (action, &name, which);
+            let is_let = self.permit.lets(&self.bucket, what).await?;
             if is_let {
-                self.permit.each.push((action, name));
+                self.permit.each.push((action, name, which));
             } else {
                 let Permit { vault, row, .. } = &self.permit;
                 vault.refused(

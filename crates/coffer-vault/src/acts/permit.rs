@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use coffer_policy::Action;
 use coffer_store::record::ObjectName;
+use coffer_store::version::Which;
 use tokio::sync::RwLockReadGuard;
 
 use super::decide::Marked;
@@ -23,7 +24,7 @@ pub(super) struct Permit {
     pub(super) right: Right,
     pub(super) marked: Marked,
     /// What it does to objects one by one, where the bucket has a policy.
-    pub(super) each: Vec<(Action, ObjectName)>,
+    pub(super) each: Vec<(Action, ObjectName, Which)>,
 }
 
 impl Permit {
@@ -52,16 +53,13 @@ impl Permit {
     pub(super) async fn lets(
         &self,
         bucket: &OpenBucket,
-        action: Action,
-        name: &ObjectName,
+        what: (Action, &ObjectName, Which),
     ) -> Result<bool> {
         let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
         match vault.sharing(row)? {
             Some(sharing) => {
-                let what = (action, name);
-                vault
-                    .lets_object(subject, row, &sharing, what, bucket)
-                    .await
+                let lets = vault.lets_object(subject, row, &sharing, what, bucket);
+                lets.await
             }
             None => Ok(may_use(
                 subject,
@@ -76,8 +74,8 @@ impl Permit {
     async fn check_policy(&self, bucket: &OpenBucket) -> Result<()> {
         let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
         if row.documents.is_shared() {
-            for (action, name) in &self.each {
-                if !self.lets(bucket, *action, name).await? {
+            for (action, name, which) in &self.each {
+                if !self.lets(bucket, (*action, name, *which)).await? {
                     return Err(SharingError::Changed.into());
                 }
             }

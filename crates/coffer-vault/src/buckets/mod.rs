@@ -15,6 +15,8 @@ mod create;
 
 mod tags;
 
+mod versioning;
+
 mod configuration;
 
 mod sharing;

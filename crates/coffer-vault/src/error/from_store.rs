@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use coffer_store::StoreError;
+use coffer_store::version::Absent;
 use rustix::io::Errno;
 
 use super::VaultError;
@@ -46,6 +47,15 @@ impl VaultError {
             cause = error.source();
         }
         false
+    }
+}
+
+impl From<Absent> for VaultError {
+    fn from(absent: Absent) -> Self {
+        match absent {
+            Absent::Object => Self::NoSuchObject,
+            other => Self::NoVersion(other),
+        }
     }
 }
 

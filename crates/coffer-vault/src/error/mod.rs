@@ -4,6 +4,7 @@ use coffer_audit::AuditError;
 use coffer_keys::KeysError;
 use coffer_seal::BucketId;
 use coffer_store::StoreError;
+use coffer_store::version::Absent;
 
 mod administration;
 
@@ -36,6 +37,9 @@ pub enum VaultError {
     /// No object of this name.
     #[error("the object does not exist")]
     NoSuchObject,
+    /// None of this version, or it was deleted and has versions.
+    #[error("there is no such version of the object, or it is a delete marker")]
+    NoVersion(Absent),
     /// No multipart upload of this id for this name.
     #[error("the multipart upload does not exist; it may have been completed or aborted")]
     NoSuchUpload,

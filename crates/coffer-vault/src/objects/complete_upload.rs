@@ -12,7 +12,7 @@ use coffer_store::record::{
 
 use super::digest::{PartSum, combine};
 use super::multipart::{DEFAULT_CHECKSUM, find_upload};
-use super::write::Stored;
+use super::write::{Stored, kept};
 use crate::access::{Act, BucketName, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
@@ -130,10 +130,10 @@ impl Vault {
             let completed = bucket.catalog.complete_upload(&id, object, precondition);
             let completed = completed.await?;
             changing.ended(completed.made_by.as_deref());
-            Ok(Changed::freeing((), completed.replaced))
+            Ok(Changed::freeing(completed.version, completed.replaced))
         };
         let on = [On::Object(&complete.name)];
-        grant.change(Act::WriteObject, on, commit).await?;
+        let version = grant.change(Act::WriteObject, on, commit).await?;
         Ok(Stored {
             etag,
             checksum,
@@ -141,6 +141,7 @@ impl Vault {
             size_bytes,
             level: grant.level(),
             encryption,
+            version: kept(version),
         })
     }
 }
@@ -184,6 +185,7 @@ fn stored(finished: FinishedUpload, level: String) -> Stored {
         size_bytes: finished.size_bytes,
         level,
         encryption: Encryption::default(),
+        version: kept(finished.version),
     }
 }
 

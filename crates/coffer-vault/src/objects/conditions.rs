@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use coffer_store::record::ObjectHead;
+use coffer_store::version::Which;
 
 use crate::error::{Result, VaultError};
 
@@ -63,6 +64,8 @@ pub enum RangeRequest {
 /// How to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
+    /// Which version.
+    pub which: Which,
     /// Only if.
     pub conditions: Conditions,
     /// Which bytes.
@@ -140,6 +143,8 @@ fn select(
 
 #[cfg(test)]
 mod tests {
+    use coffer_store::version::VersionId;
+
     use super::*;
 
     fn head(size_bytes: u64) -> ObjectHead {
@@ -150,6 +155,7 @@ mod tests {
             details: Default::default(),
             part_count: 0,
             tag_count: 0,
+            version: VersionId::Null,
         }
     }
 

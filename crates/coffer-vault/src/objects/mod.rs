@@ -29,5 +29,5 @@ pub use self::conditions::{Conditions, EtagMatch, RangeRequest, ReadOptions};
 pub use self::digest::{DigestPlan, Digests};
 pub use self::ingest::{Body, CheckDigests, Incoming};
 pub use self::multipart::{CopyPart, NewUpload, PartsPage, PutPart, StartedUpload};
-pub use self::read::{ObjectInfo, ObjectRead};
-pub use self::write::{CopySource, CopyTarget, PutObject, Stored};
+pub use self::read::{ObjectInfo, ObjectParts, ObjectRead};
+pub use self::write::{CopySource, CopyTarget, DeleteObject, Deleted, PutObject, Stored};

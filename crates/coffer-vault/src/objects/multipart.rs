@@ -9,6 +9,7 @@ use coffer_store::record::{
     ChecksumAlgorithm, ChecksumKind, Details, Encryption, NewContent, ObjectName, Part, Tags,
     Upload, UploadsPage, UploadsQuery,
 };
+use coffer_store::version::VersionId;
 
 use super::asked::AskedEncryption;
 use super::conditions::{RangeRequest, ReadOptions};
@@ -204,25 +205,29 @@ impl Vault {
             modified_ms,
             size_bytes,
             level: grant.level(),
+            version: None,
             encryption: upload.details.encryption,
         })
     }
 
-    /// Puts a part that is copied from an object.
+    /// Puts a part that is copied from an object. Also tells which version was copied, where the
+    /// source's bucket keeps versions or did.
     pub async fn copy_part(
         &self,
         subject: &Subject,
         source: CopySource,
         bucket: &BucketName,
         copy: CopyPart,
-    ) -> Result<Stored> {
+    ) -> Result<(Stored, Option<VersionId>)> {
         self.copyable(subject, &source.bucket, bucket)?;
         let CopySource {
             bucket: from,
             name,
+            which,
             conditions,
         } = source;
         let options = ReadOptions {
+            which,
             conditions,
             range: copy.range,
         };
@@ -230,6 +235,7 @@ impl Vault {
             .read_object(subject, &from, &name, options)
             .await
             .map_err(as_precondition)?;
+        let copied = read.info.version;
         let CopyPart {
             name,
             upload,
@@ -242,7 +248,7 @@ impl Vault {
             number,
             incoming: incoming_copy(read.body, None),
         };
-        self.put_part(subject, bucket, put).await
+        Ok((self.put_part(subject, bucket, put).await?, copied))
     }
 
     /// The checksum that an upload under way was begun with, for who puts its parts.

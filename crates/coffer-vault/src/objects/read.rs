@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use coffer_store::record::{ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags};
+use coffer_store::version::{VersionId, Which};
+use coffer_store::{VersionsPage, VersionsQuery};
 
 use super::body::ObjectBody;
 use super::conditions::{RangeRequest, ReadOptions, choose};
 use crate::access::{Act, BucketName, Right, Subject};
 use crate::audit::On;
 use crate::counters::add;
-use crate::error::{Result, VaultError};
+use crate::error::Result;
 use crate::open_buckets::UsedBucket;
 use crate::vault::Vault;
 
@@ -22,6 +24,8 @@ pub struct ObjectInfo {
     pub range: Range<u64>,
     /// Name of the level whose key seals it.
     pub level: String,
+    /// What this version is called, where the bucket keeps versions or did.
+    pub version: Option<VersionId>,
 }
 
 /// An object about to be read.
@@ -30,6 +34,17 @@ pub struct ObjectRead {
     pub info: ObjectInfo,
     /// The bytes that were selected.
     pub body: ObjectBody,
+}
+
+/// An object's head and some of its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectParts {
+    /// Its description.
+    pub head: ObjectHead,
+    /// Its parts: none where it came in one piece.
+    pub parts: Vec<ObjectPart>,
+    /// What this version is called, where the bucket keeps versions or did.
+    pub version: Option<VersionId>,
 }
 
 impl Vault {
@@ -49,15 +64,23 @@ impl Vault {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, tally) = (grant.level(), self.inner.tally.clone());
         let look = |bucket: UsedBucket| async move {
-            let part = part_range(&bucket.catalog, name, options.range).await?;
+            let which = options.which;
+            let part = part_range(&bucket.catalog, name, which, options.range).await?;
             let pin = bucket.blobs.pin();
             let before = bucket.key();
             let choose = |head: &ObjectHead| choose(head, &options, part.clone());
-            let read = bucket.catalog.read(name, choose).await?;
-            let (head, range, content) = read.ok_or(VaultError::NoSuchObject)??;
+            let read = bucket.catalog.read(name, which, choose).await?;
+            let (head, range, content) = read??;
+            let version = told_version(&bucket, head.version);
             add(&tally.read_count, 1);
             let body = ObjectBody::new(bucket, before, pin, content, range.clone(), tally).await?;
-            Ok((ObjectInfo { head, range, level }, body))
+            let info = ObjectInfo {
+                head,
+                range,
+                level,
+                version,
+            };
+            Ok((info, body))
         };
         let ((info, body), reading) = grant.read(Act::ReadObject, On::Object(name), look).await?;
         let body = body.while_allowed(subject.cutoff.clone(), reading);
@@ -76,11 +99,17 @@ impl Vault {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let level = grant.level();
         let look = |bucket: UsedBucket| async move {
-            let part = part_range(&bucket.catalog, name, options.range).await?;
-            let head = bucket.catalog.head(name).await?;
-            let head = head.ok_or(VaultError::NoSuchObject)?;
+            let which = options.which;
+            let part = part_range(&bucket.catalog, name, which, options.range).await?;
+            let head = bucket.catalog.head(name, which).await??;
             let range = choose(&head, &options, part)?;
-            Ok(ObjectInfo { head, range, level })
+            let version = told_version(&bucket, head.version);
+            Ok(ObjectInfo {
+                head,
+                range,
+                level,
+                version,
+            })
         };
         let (info, _reading) = grant.read(Act::HeadObject, On::Object(name), look).await?;
         Ok(info)
@@ -92,14 +121,19 @@ impl Vault {
         &self,
         subject: &Subject,
         bucket: &BucketName,
-        name: &ObjectName,
+        (name, which): (&ObjectName, Which),
         after: u32,
         limit: usize,
-    ) -> Result<(ObjectHead, Vec<ObjectPart>)> {
+    ) -> Result<ObjectParts> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let look = |bucket: UsedBucket| async move {
-            let found = bucket.catalog.object_parts(name, after, limit).await?;
-            found.ok_or(VaultError::NoSuchObject)
+            let found = bucket.catalog.object_parts(name, which, after, limit);
+            let (head, parts) = found.await??;
+            Ok(ObjectParts {
+                version: told_version(&bucket, head.version),
+                head,
+                parts,
+            })
         };
         let (found, _reading) = grant.read(Act::HeadObject, On::Object(name), look).await?;
         Ok(found)
@@ -121,17 +155,34 @@ impl Vault {
         Ok(page)
     }
 
-    /// An object's tags.
+    /// A page of the bucket's versions and delete markers.
+    pub async fn list_versions(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        query: VersionsQuery,
+    ) -> Result<VersionsPage> {
+        let grant = self.readable(subject, bucket, Right::List).await?;
+        let prefix = query.prefix.clone();
+        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.versions(query).await?) };
+        let on = On::Prefix(&prefix);
+        let (page, _reading) = grant.read(Act::ListObjects, on, look).await?;
+        Ok(page)
+    }
+
+    /// An object's tags, and what the version is called that has them, where the bucket keeps
+    /// versions or did.
     pub async fn object_tags(
         &self,
         subject: &Subject,
         bucket: &BucketName,
         name: &ObjectName,
-    ) -> Result<Tags> {
+        which: Which,
+    ) -> Result<(Tags, Option<VersionId>)> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let look = |bucket: UsedBucket| async move {
-            let tags = bucket.catalog.object_tags(name).await?;
-            tags.ok_or(VaultError::NoSuchObject)
+            let (tags, version) = bucket.catalog.object_tags(name, which).await??;
+            Ok((tags, told_version(&bucket, version)))
         };
         let (tags, _reading) = grant.read(Act::ReadTags, On::Object(name), look).await?;
         Ok(tags)
@@ -143,10 +194,16 @@ impl Vault {
 async fn part_range(
     catalog: &coffer_store::Catalog,
     name: &ObjectName,
+    which: Which,
     range: RangeRequest,
 ) -> Result<Option<Range<u64>>> {
     match range {
-        RangeRequest::Part(number) => Ok(catalog.part_range(name, number).await?),
+        RangeRequest::Part(number) => Ok(catalog.part_range(name, which, number).await?),
         _ => Ok(None),
     }
+}
+
+/// What is told of a version: where a bucket never kept any, nothing.
+pub(super) fn told_version(bucket: &UsedBucket, version: VersionId) -> Option<VersionId> {
+    bucket.catalog.has_versions().then_some(version)
 }

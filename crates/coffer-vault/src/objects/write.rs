@@ -8,12 +8,14 @@ use coffer_store::record::{
     Checksum, ChecksumAlgorithm, Details, Encryption, NewContent, NewObject, ObjectName,
     Precondition, Tags,
 };
-use coffer_store::{FinishedBlob, StoreError};
+use coffer_store::version::{VersionId, Which};
+use coffer_store::{Deletion, FinishedBlob, StoreError};
 
 use super::asked::AskedEncryption;
 use super::conditions::{Conditions, RangeRequest, ReadOptions};
 use super::digest::{DigestPlan, Digests};
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
+use super::read::told_version;
 use crate::access::{Act, BucketName, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
@@ -55,6 +57,8 @@ pub struct Stored {
     pub level: String,
     /// How it is said to be encrypted.
     pub encryption: Encryption,
+    /// What the new version is called, where the bucket keeps versions.
+    pub version: Option<VersionId>,
 }
 
 /// An object to be copied.
@@ -64,6 +68,8 @@ pub struct CopySource {
     pub bucket: BucketName,
     /// Its name.
     pub name: ObjectName,
+    /// Which version of it.
+    pub which: Which,
     /// Only if.
     pub conditions: Conditions,
 }
@@ -83,6 +89,43 @@ pub struct CopyTarget {
     pub encryption: AskedEncryption,
     /// What must be true of the object that is there now.
     pub precondition: Precondition,
+}
+
+/// An object to be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteObject {
+    /// Its name.
+    pub name: ObjectName,
+    /// Its newest version, which a delete marker hides where the bucket keeps versions; or this
+    /// one, for good.
+    pub which: Which,
+    /// What must be true of the newest version.
+    pub precondition: Precondition,
+}
+
+impl DeleteObject {
+    fn action(&self) -> Action {
+        match self.which {
+            Which::Current => Action::DeleteObject,
+            Which::Version(_) => Action::DeleteObjectVersion,
+        }
+    }
+
+    fn at(self, now_ms: i64) -> Deletion {
+        Deletion {
+            name: self.name,
+            which: self.which,
+            precondition: self.precondition,
+            now_ms,
+        }
+    }
+}
+
+/// What was deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// The delete marker that was made, or removed.
+    pub marker: Option<VersionId>,
 }
 
 impl Vault {
@@ -143,10 +186,10 @@ impl Vault {
                 keep_current(&bucket, &wrapped_by, reference)?;
             }
             let outcome = bucket.catalog.put(object, precondition).await;
-            let replaced = settle(blob, outcome)?.replaced;
-            Ok(Changed::freeing((), replaced))
+            let outcome = settle(blob, outcome)?;
+            Ok(Changed::freeing(outcome.version, outcome.replaced))
         };
-        grant
+        let version = grant
             .change(Act::WriteObject, [On::Object(&name)], put)
             .await?;
         let tally = &self.inner.tally;
@@ -159,25 +202,29 @@ impl Vault {
             size_bytes,
             level: grant.level(),
             encryption,
+            version: kept(version),
         })
     }
 
     /// Copies an object, which is opened and sealed anew under a data key of its own. Never to a
-    /// bucket whose label doesn't dominate that of the source's.
+    /// bucket whose label doesn't dominate that of the source's. Also tells which version was copied,
+    /// where the source's bucket keeps versions or did.
     pub async fn copy_object(
         &self,
         subject: &Subject,
         source: CopySource,
         bucket: &BucketName,
         target: CopyTarget,
-    ) -> Result<Stored> {
+    ) -> Result<(Stored, Option<VersionId>)> {
         self.copyable(subject, &source.bucket, bucket)?;
         let CopySource {
             bucket: from,
             name,
+            which,
             conditions,
         } = source;
         let options = ReadOptions {
+            which,
             conditions,
             range: RangeRequest::All,
         };
@@ -185,10 +232,12 @@ impl Vault {
             .read_object(subject, &from, &name, options)
             .await
             .map_err(as_precondition)?;
+        let copied = read.info.version;
+        let of_read = copied.map_or(which, Which::Version);
         let kept_tags = match target.tags {
             Some(tags) => tags,
             None if read.info.head.tag_count == 0 => Tags::new(),
-            None => self.object_tags(subject, &from, &name).await?,
+            None => self.object_tags(subject, &from, &name, of_read).await?.0,
         };
         let kept = read.info.head.details.clone();
         let algorithm = target
@@ -213,21 +262,19 @@ impl Vault {
             encryption,
             incoming,
         };
-        self.put_object(subject, bucket, put).await
+        Ok((self.put_object(subject, bucket, put).await?, copied))
     }
 
-    /// Deletes an object. One that does not exist is deleted already, unless the precondition
-    /// asks for it.
+    /// Deletes an object, or a version of one. One that does not exist is deleted already, unless
+    /// the precondition asks for it.
     pub async fn delete_object(
         &self,
         subject: &Subject,
         bucket: &BucketName,
-        name: &ObjectName,
-        precondition: Precondition,
-    ) -> Result<()> {
-        let doomed = vec![(name.clone(), precondition)];
-        let mut outcomes = self.delete_objects(subject, bucket, doomed).await?;
-        outcomes.pop().unwrap_or(Ok(()))
+        delete: DeleteObject,
+    ) -> Result<Deleted> {
+        let mut outcomes = self.delete_objects(subject, bucket, vec![delete]).await?;
+        outcomes.pop().unwrap_or(Ok(Deleted::default()))
     }
 
     /// Deletes up to 1,000 objects; an outcome for each, in order.
@@ -235,25 +282,32 @@ impl Vault {
         &self,
         subject: &Subject,
         bucket: &BucketName,
-        doomed: Vec<(ObjectName, Precondition)>,
-    ) -> Result<Vec<Result<()>>> {
+        doomed: Vec<DeleteObject>,
+    ) -> Result<Vec<Result<Deleted>>> {
         if doomed.len() > DELETE_MANY_MAX {
             return Err(VaultError::Invalid {
                 what: "at most 1,000 objects in one deletion",
             });
         }
         let mut grant = self.changeable(subject, bucket, Right::Delete).await?;
-        let has_condition = |(_, condition): &(_, _)| *condition != Precondition::None;
+        let has_condition = |one: &DeleteObject| one.precondition != Precondition::None;
         if doomed.iter().any(has_condition) {
             grant.note_read().await?;
         }
         let (doomed, spared) = spare_denied(&mut grant, doomed).await?;
-        let names: Vec<ObjectName> = doomed.iter().map(|(name, _)| name.clone()).collect();
+        let names: Vec<ObjectName> = doomed.iter().map(|one| one.name.clone()).collect();
         let delete = |bucket: UsedBucket| async move {
             let mut changed = Changed::freeing(Vec::with_capacity(doomed.len()), Vec::new());
+            let now_ms = now_ms();
+            let doomed = doomed.into_iter().map(|one| one.at(now_ms)).collect();
             let outcomes = bucket.catalog.delete_many(doomed).await?;
             for (place, outcome) in outcomes.into_iter().enumerate() {
-                let outcome = outcome.map(|gone| changed.freed.extend(gone.freed));
+                let outcome = outcome.map(|gone| {
+                    changed.freed.extend(gone.freed);
+                    Deleted {
+                        marker: gone.marker,
+                    }
+                });
                 if outcome.is_err() {
                     changed.failed.push(place);
                 }
@@ -273,24 +327,25 @@ impl Vault {
         Ok(outcomes)
     }
 
-    /// Replaces an object's tags.
+    /// Replaces an object's tags. Tells what the version is called, where the bucket keeps versions
+    /// or did.
     pub async fn set_object_tags(
         &self,
         subject: &Subject,
         bucket: &BucketName,
-        name: &ObjectName,
+        (name, which): (&ObjectName, Which),
         tags: Tags,
-    ) -> Result<()> {
+    ) -> Result<Option<VersionId>> {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
         // The answer tells whether there is such an object.
         grant.note_read().await?;
         let object = name.clone();
-        let set = |bucket: UsedBucket| async move {
-            if bucket.catalog.set_object_tags(&object, tags).await? {
-                Ok(Changed::freeing((), Vec::new()))
-            } else {
-                Err(VaultError::NoSuchObject)
-            }
+        let set = move |bucket: UsedBucket| async move {
+            let version = bucket
+                .catalog
+                .set_object_tags(&object, which, tags)
+                .await??;
+            Ok(Changed::freeing(told_version(&bucket, version), Vec::new()))
         };
         grant.change(Act::WriteTags, [On::Object(name)], set).await
     }
@@ -318,13 +373,13 @@ pub(crate) fn plan(grant: &ChangeGrant, asked: DigestPlan) -> DigestPlan {
 /// Takes out of a deletion what a policy denies, and gives the places where that was, ascending.
 async fn spare_denied(
     grant: &mut ChangeGrant,
-    doomed: Vec<(ObjectName, Precondition)>,
-) -> Result<(Vec<(ObjectName, Precondition)>, Vec<usize>)> {
+    doomed: Vec<DeleteObject>,
+) -> Result<(Vec<DeleteObject>, Vec<usize>)> {
     if !grant.is_shared() {
         return Ok((doomed, Vec::new()));
     }
     let asked = doomed.iter();
-    let asked = asked.map(|(name, _)| (Action::DeleteObject, name.clone()));
+    let asked = asked.map(|one| (one.action(), one.name.clone(), one.which));
     let Some(lets) = grant.lets_each(asked.collect()).await? else {
         return Ok((doomed, Vec::new()));
     };
@@ -332,6 +387,11 @@ async fn spare_denied(
     let doomed = doomed.into_iter().zip(lets);
     let doomed = doomed.filter(|(_, is_let)| *is_let).map(|(one, _)| one);
     Ok((doomed.collect(), spared))
+}
+
+/// What is told of a version that was made: a null version is not, as by S3.
+pub(crate) fn kept(version: VersionId) -> Option<VersionId> {
+    Some(version).filter(|version| *version != VersionId::Null)
 }
 
 /// A copy's source whose conditions fail is a failed precondition, never "not modified" (S3,

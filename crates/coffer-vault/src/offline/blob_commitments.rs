@@ -60,7 +60,7 @@ impl Offline {
                 .objects_after(after.as_ref(), VERIFY_PAGE)
                 .await?;
             let Some(last) = page.last() else { break };
-            after = Some(last.name.clone());
+            after = Some(last.place.clone());
             for object in &page {
                 if let Content::Blobs { blobs, .. } = &object.content {
                     for blob in blobs {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use coffer_keys::{BucketKey, KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_seal::{BucketId, Context, SecretKey};
 use coffer_store::record::{Content, ListPage, ListQuery, ObjectHead, ObjectName};
-use coffer_store::{BlobStore, Catalog};
+use coffer_store::version::Which;
+use coffer_store::{BlobStore, Catalog, VersionsPage, VersionsQuery};
 
 use crate::backup::BackupRecord;
 use crate::counters::Tally;
@@ -166,11 +167,22 @@ impl Offline {
         Ok(self.open_bucket(bucket).await?.catalog.list(query).await?)
     }
 
+    /// A page of a bucket's versions and delete markers.
+    pub async fn list_versions(&self, bucket: &str, query: VersionsQuery) -> Result<VersionsPage> {
+        let bucket = self.open_bucket(bucket).await?;
+        Ok(bucket.catalog.versions(query).await?)
+    }
+
     /// An object's bytes.
-    pub async fn read(&self, bucket: &str, name: &ObjectName) -> Result<(ObjectHead, ObjectBody)> {
+    pub async fn read(
+        &self,
+        bucket: &str,
+        name: &ObjectName,
+        which: Which,
+    ) -> Result<(ObjectHead, ObjectBody)> {
         let bucket = UsedBucket::new(Arc::new(self.open_bucket(bucket).await?));
         let pin = bucket.blobs.pin();
-        let (head, content) = whole(&bucket.catalog, name).await?;
+        let (head, content) = whole(&bucket.catalog, name, which).await?;
         let range = 0..head.size_bytes;
         let key = bucket.key();
         let body =
@@ -179,9 +191,9 @@ impl Offline {
     }
 
     /// The keys of an object's blobs.
-    pub async fn keys(&self, bucket: &str, name: &ObjectName) -> Result<ObjectKeys> {
+    pub async fn keys(&self, bucket: &str, name: &ObjectName, which: Which) -> Result<ObjectKeys> {
         let bucket = self.open_bucket(bucket).await?;
-        let (head, content) = whole(&bucket.catalog, name).await?;
+        let (head, content) = whole(&bucket.catalog, name, which).await?;
         let blobs = match content {
             Content::Inline(_) => {
                 return Ok(ObjectKeys::Inline {
@@ -233,11 +245,12 @@ impl Offline {
     }
 }
 
-async fn whole(catalog: &Catalog, name: &ObjectName) -> Result<(ObjectHead, Content)> {
+async fn whole(
+    catalog: &Catalog,
+    name: &ObjectName,
+    which: Which,
+) -> Result<(ObjectHead, Content)> {
     let all = |head: &ObjectHead| Ok::<_, VaultError>(0..head.size_bytes);
-    let (head, _, content) = catalog
-        .read(name, all)
-        .await?
-        .ok_or(VaultError::NoSuchObject)??;
+    let (head, _, content) = catalog.read(name, which, all).await???;
     Ok((head, content))
 }

@@ -167,13 +167,13 @@ impl Offline {
                 .objects_after(after.as_ref(), VERIFY_PAGE)
                 .await?;
             let Some(last) = page.last() else { break };
-            after = Some(last.name.clone());
+            after = Some(last.place.clone());
             for object in page {
                 match &object.content {
                     Content::Inline(bytes) => walk.checked(bytes.len() as u64),
                     Content::Blobs { blobs, .. } => {
                         for blob in blobs {
-                            walk.blob(&bucket, blob, name, &object.name).await;
+                            walk.blob(&bucket, blob, name, &object.place.name).await;
                         }
                     }
                 }

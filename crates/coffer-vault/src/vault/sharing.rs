@@ -11,6 +11,7 @@
 use coffer_policy::{Action, Identity, Request, Requester, Resource, Shared};
 use coffer_seal::SubjectId;
 use coffer_store::record::{ObjectName, Tags};
+use coffer_store::version::{Absent, Which};
 
 use crate::access::{
     Asked, Rights, Sharing, Subject, WithObject, is_of_owner, may_read, right_for,
@@ -131,9 +132,9 @@ impl Vault {
             return Ok(());
         };
         for ask in asked.within(&row.name) {
-            if let crate::access::AskedOf::Object(name) = &ask.on
+            if let crate::access::AskedOf::Object(name, which) = &ask.on
                 && !self
-                    .lets_object(subject, row, &sharing, (ask.action, name), bucket)
+                    .lets_object(subject, row, &sharing, (ask.action, name, *which), bucket)
                     .await?
             {
                 return Err(VaultError::AccessDenied);
@@ -148,12 +149,13 @@ impl Vault {
         subject: &Subject,
         row: &BucketRow,
         sharing: &Sharing,
-        (action, name): (Action, &ObjectName),
+        (action, name, which): (Action, &ObjectName, Which),
         bucket: &OpenBucket,
     ) -> Result<bool> {
         let asked = subject.asked.as_deref().ok_or(SharingError::Changed)?;
         let tags = if sharing.asks_for_tags {
-            bucket.catalog.object_tags(name).await?
+            let found = bucket.catalog.object_tags(name, which).await?;
+            found.ok().map(|(tags, _)| tags)
         } else {
             None
         };
@@ -180,7 +182,10 @@ impl Vault {
         row: &BucketRow,
         error: VaultError,
     ) -> VaultError {
-        let is_missing = matches!(error, VaultError::NoSuchObject);
+        let is_missing = matches!(
+            error,
+            VaultError::NoSuchObject | VaultError::NoVersion(Absent::Deleted(_))
+        );
         if !is_missing || !row.documents.is_shared() {
             return error;
         }

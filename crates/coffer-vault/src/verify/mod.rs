@@ -234,15 +234,11 @@ impl Walk {
                 }
             };
             let Some(last) = page.last() else { break };
-            after = Some(last.name.clone());
+            after = Some(last.place.clone());
             let keys = Keys::around(before, bucket);
-            for WalkedObject {
-                name: object,
-                content,
-                ..
-            } in page
-            {
-                self.item(name, (bucket, &keys), object, content).await?;
+            for WalkedObject { place, content, .. } in page {
+                self.item(name, (bucket, &keys), place.name, content)
+                    .await?;
             }
         }
         self.uploads(name, bucket).await

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coffer_label::{Categories, Category, Rank};
 use coffer_vault::record::{Details, ListQuery, ObjectName, Precondition, Tags, UploadsQuery};
+use coffer_vault::version::Which;
 use coffer_vault::*;
 use futures::TryStreamExt;
 
@@ -195,8 +196,12 @@ impl World {
             }
             Wish::Delete { bucket, object } => {
                 let (bucket, name) = (bucket_name(bucket), object_name(object));
-                let always = Precondition::None;
-                vault.delete_object(subject, &bucket, &name, always).await?;
+                let delete = DeleteObject {
+                    name,
+                    which: Which::Current,
+                    precondition: Precondition::None,
+                };
+                vault.delete_object(subject, &bucket, delete).await?;
             }
             _ => return self.on_listings_and_copies(subject, wish).await,
         }
@@ -226,6 +231,7 @@ impl World {
                 let source = CopySource {
                     bucket: bucket_name(from),
                     name: object_name(object),
+                    which: Which::Current,
                     conditions: Conditions::default(),
                 };
                 let target = CopyTarget {
@@ -242,7 +248,9 @@ impl World {
             Wish::SetTags { bucket, object } => {
                 let (bucket, name) = (bucket_name(bucket), object_name(object));
                 let tags = Tags::new();
-                vault.set_object_tags(subject, &bucket, &name, tags).await?;
+                vault
+                    .set_object_tags(subject, &bucket, (&name, Which::Current), tags)
+                    .await?;
             }
             Wish::Upload { bucket } => {
                 let new = NewUpload {

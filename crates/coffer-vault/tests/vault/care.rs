@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use coffer_vault::record::ObjectName;
+use coffer_vault::version::Which;
 use coffer_vault::*;
 use futures::{StreamExt, TryStreamExt};
 
@@ -63,6 +64,7 @@ async fn damage_is_an_error_counted_and_named_by_verify() {
 
     // What is damaged from the start on is told before there is a body.
     let at_once = ReadOptions {
+        which: Which::Current,
         range: RangeRequest::FromTo {
             first: 400_000,
             last: None,
@@ -175,12 +177,18 @@ async fn a_stopped_servers_data_opens_offline_even_without_the_system_database()
         let offline = offline::Offline::open(data.path(), None, &Default::default()).unwrap();
         let buckets = offline.buckets().await;
         assert_eq!(buckets[0].name.as_deref(), Some("bucket"));
-        let (head, body) = offline.read("bucket", &name("large")).await.unwrap();
+        let (head, body) = offline
+            .read("bucket", &name("large"), Which::Current)
+            .await
+            .unwrap();
         assert_eq!(head.size_bytes, content.len() as u64);
         let parts: Vec<Bytes> = body.try_collect().await.unwrap();
         assert_eq!(parts.concat(), content);
 
-        let keys = offline.keys("bucket", &name("large")).await.unwrap();
+        let keys = offline
+            .keys("bucket", &name("large"), Which::Current)
+            .await
+            .unwrap();
         let offline::ObjectKeys::Blobs(blobs) = keys else {
             panic!("it has a blob")
         };

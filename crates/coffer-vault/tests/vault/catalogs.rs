@@ -10,7 +10,7 @@ use coffer_vault::record::{Details, Precondition, Tags};
 use coffer_vault::*;
 use futures::StreamExt;
 
-use crate::door::{self, Door, bytes, eventually, name, recorded};
+use crate::door::{self, Door, bytes, eventually, gone, name, recorded};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 const PAGE_BYTES: usize = 4_096;
@@ -219,7 +219,7 @@ async fn a_verification_tells_no_damage_when_the_server_stops_or_the_bucket_goes
             let names = door.names().await;
             let doomed = names
                 .iter()
-                .map(|object| (name(object), Precondition::None));
+                .map(|object| gone(name(object), Precondition::None));
             let (subject, bucket) = (&door.subject, &door.bucket);
             let deleted = door.vault.delete_objects(subject, bucket, doomed.collect());
             deleted.await.unwrap();

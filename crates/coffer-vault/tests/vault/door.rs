@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coffer_audit::Event;
 use coffer_vault::record::{Details, ListQuery, ObjectName, Precondition, Tags};
+use coffer_vault::version::Which;
 use coffer_vault::*;
 use futures::{StreamExt, TryStreamExt, stream};
 
@@ -86,6 +87,7 @@ impl Door {
 
     pub(crate) async fn read(&self, object: &str, range: RangeRequest) -> Result<Vec<u8>> {
         let options = ReadOptions {
+            which: Which::Current,
             range,
             ..ReadOptions::default()
         };
@@ -161,4 +163,13 @@ pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     panic!("never: {what}");
+}
+
+/// The deletion of the newest version.
+pub(crate) fn gone(name: ObjectName, precondition: Precondition) -> DeleteObject {
+    DeleteObject {
+        name,
+        which: Which::Current,
+        precondition,
+    }
 }

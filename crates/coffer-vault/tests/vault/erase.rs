@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use coffer_keys::LevelOptions;
+use coffer_vault::version::Which;
 use coffer_vault::*;
 use futures::{StreamExt, TryStreamExt, stream};
 
@@ -40,6 +41,7 @@ async fn scene(data: &std::path::Path, approvals: u8) -> Door {
 
 fn all() -> ReadOptions {
     ReadOptions {
+        which: Which::Current,
         conditions: Conditions::default(),
         range: RangeRequest::All,
     }

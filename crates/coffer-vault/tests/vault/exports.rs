@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use coffer_keys::{ExportIdentity, LevelOptions};
+use coffer_vault::version::Which;
 use coffer_vault::*;
 use futures::TryStreamExt;
 
@@ -32,6 +33,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 
 async fn read(door: &Door, bucket: &BucketName) -> Bytes {
     let options = ReadOptions {
+        which: Which::Current,
         conditions: Conditions::default(),
         range: RangeRequest::All,
     };

@@ -7,11 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use coffer_keys::LevelOptions;
 use coffer_vault::record::{Details, ListQuery, Precondition, Tags, UploadsQuery};
+use coffer_vault::version::Which;
 use coffer_vault::*;
 use futures::{StreamExt, stream};
 use tokio::sync::oneshot;
 
-use crate::door::{bytes, name, put, recorded};
+use crate::door::{bytes, gone, name, put, recorded};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 
@@ -110,9 +111,13 @@ async fn what_was_read_high_bars_every_change_below_until_it_is_settled() {
 
     let (vault, subject, low) = (&scene.vault, &scene.subject, bucket("default"));
     let none = Precondition::None;
-    is_read_above(vault.delete_object(subject, &low, &name("new"), none).await);
+    is_read_above(
+        vault
+            .delete_object(subject, &low, gone(name("new"), none))
+            .await,
+    );
     let new = name("new");
-    let tagged = vault.set_object_tags(subject, &low, &new, Tags::new());
+    let tagged = vault.set_object_tags(subject, &low, (&new, Which::Current), Tags::new());
     is_read_above(tagged.await);
     is_read_above(vault.set_bucket_tags(subject, &low, None).await);
     is_read_above(vault.delete_bucket(subject, &low).await);
@@ -151,7 +156,10 @@ async fn whatever_tells_of_a_bucket_counts_as_reading_there() {
                 .head_object(subject, &high, &absent, options())
                 .await
                 .is_err(),
-            2 => vault.object_tags(subject, &high, &there).await.is_ok(),
+            2 => vault
+                .object_tags(subject, &high, &there, Which::Current)
+                .await
+                .is_ok(),
             3 => vault.bucket_tags(subject, &high).await.is_ok(),
             4 => vault
                 .list_objects(subject, &high, ListQuery::default())
@@ -169,7 +177,7 @@ async fn whatever_tells_of_a_bucket_counts_as_reading_there() {
             7 => {
                 let conditional = Precondition::Present;
                 vault
-                    .delete_object(subject, &high, &absent, conditional)
+                    .delete_object(subject, &high, gone(absent.clone(), conditional))
                     .await
                     .is_err()
             }

@@ -5,7 +5,7 @@ use coffer_vault::record::{Details, Precondition, Tags};
 use coffer_vault::*;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::door::{Door, blob_files, bytes, door, eventually, incoming, name, put};
+use crate::door::{Door, blob_files, bytes, door, eventually, gone, incoming, name, put};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_put_comes_back_whole_and_in_ranges_also_after_a_restart() {
@@ -94,7 +94,11 @@ async fn a_reader_finishes_while_its_object_is_replaced_and_deleted() {
 
     door.put("o", &bytes(20_000)).await.unwrap();
     door.vault
-        .delete_object(&door.subject, &door.bucket, &name("o"), Precondition::None)
+        .delete_object(
+            &door.subject,
+            &door.bucket,
+            gone(name("o"), Precondition::None),
+        )
         .await
         .unwrap();
     let rest: Vec<Bytes> = body.by_ref().try_collect().await.unwrap();
@@ -146,7 +150,7 @@ async fn a_deleted_bucket_is_gone_with_its_folder_and_a_full_one_stays() {
     let full = vault.delete_bucket(subject, &door.bucket).await;
     assert!(matches!(full, Err(VaultError::BucketNotEmpty)));
     vault
-        .delete_object(subject, &door.bucket, &name("o"), Precondition::None)
+        .delete_object(subject, &door.bucket, gone(name("o"), Precondition::None))
         .await
         .unwrap();
     vault.delete_bucket(subject, &door.bucket).await.unwrap();

@@ -6,9 +6,10 @@ use coffer_audit::Event;
 use coffer_keys::LevelOptions;
 use coffer_label::Label;
 use coffer_vault::record::{Details, ListQuery, Precondition, Tags, UploadsQuery};
+use coffer_vault::version::Which;
 use coffer_vault::*;
 
-use crate::door::{self, Door, bytes, incoming, name, put, recorded};
+use crate::door::{self, Door, bytes, gone, incoming, name, put, recorded};
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 
@@ -59,9 +60,11 @@ async fn each_read_and_write_is_recorded() {
         .await;
     assert!(matches!(refused, Err(VaultError::PreconditionFailed)));
     let doomed = name("secret name");
-    let gone = door
-        .vault
-        .delete_object(&door.subject, &door.bucket, &doomed, Precondition::None);
+    let gone = door.vault.delete_object(
+        &door.subject,
+        &door.bucket,
+        gone(doomed, Precondition::None),
+    );
     gone.await.unwrap();
 
     tokio::time::sleep(std::time::Duration::from_millis(900)).await;
@@ -143,13 +146,16 @@ async fn each_look_and_each_change_of_tags_is_recorded() {
         ..ListQuery::default()
     };
     vault.list_objects(subject, bucket, query).await.unwrap();
-    let set = vault.set_object_tags(subject, bucket, &object, Tags::new());
+    let set = vault.set_object_tags(subject, bucket, (&object, Which::Current), Tags::new());
     set.await.unwrap();
-    vault.object_tags(subject, bucket, &object).await.unwrap();
+    vault
+        .object_tags(subject, bucket, &object, Which::Current)
+        .await
+        .unwrap();
     vault.set_bucket_tags(subject, bucket, None).await.unwrap();
     vault.bucket_tags(subject, bucket).await.unwrap();
     let none = name("none");
-    let none = vault.set_object_tags(subject, bucket, &none, Tags::new());
+    let none = vault.set_object_tags(subject, bucket, (&none, Which::Current), Tags::new());
     assert!(matches!(none.await, Err(VaultError::NoSuchObject)));
     tokio::time::sleep(std::time::Duration::from_millis(900)).await;
     let expected = [
@@ -278,7 +284,7 @@ async fn nothing_is_given_out_unrecorded() {
     unrecorded(listed.await.err());
     let head = vault.head_object(subject, bucket, &a, ReadOptions::default());
     unrecorded(head.await.err());
-    let tagged = vault.set_object_tags(subject, bucket, &a, Tags::new());
+    let tagged = vault.set_object_tags(subject, bucket, (&a, Which::Current), Tags::new());
     unrecorded(tagged.await.err());
     free("d").await.unwrap();
     assert!(door.vault.audit_failure().is_some());

@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use coffer_keys::SourceSpec;
-use coffer_vault::VaultError;
 use coffer_vault::offline::{BlobKey, ObjectKeys, Offline, OfflineBucket};
 use coffer_vault::record::{ListQuery, ListedObject, ObjectName};
+use coffer_vault::version::{VersionId, Which};
+use coffer_vault::{VaultError, VersionsQuery};
 use futures::StreamExt;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -43,6 +44,9 @@ pub enum OfflineCommand {
         bucket: Option<String>,
         /// Only names that begin so
         prefix: Option<String>,
+        /// Older versions and delete markers, too, with their ids
+        #[arg(long)]
+        versions: bool,
         /// Exact names and more, as JSON, an object a line
         #[arg(long)]
         json: bool,
@@ -54,6 +58,9 @@ pub enum OfflineCommand {
         bucket: String,
         /// Object name
         name: String,
+        /// Which version: `ls --versions` shows their ids; without this, the newest
+        #[arg(long, value_name = "ID")]
+        version_id: Option<VersionId>,
     },
     /// Print the files and keys of an object, for any Cobblestone-256 implementation
     #[command(after_help = KEYS_EXAMPLES)]
@@ -62,6 +69,9 @@ pub enum OfflineCommand {
         bucket: String,
         /// Object name
         name: String,
+        /// Which version: `ls --versions` shows their ids; without this, the newest
+        #[arg(long, value_name = "ID")]
+        version_id: Option<VersionId>,
     },
 }
 
@@ -86,13 +96,26 @@ pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
         OfflineCommand::Ls {
             bucket: Some(bucket),
             prefix,
+            versions,
             json,
         } => {
             let prefix = prefix.clone().unwrap_or_default();
-            list_objects(&offline, bucket, prefix, *json).await
+            if *versions {
+                list_versions(&offline, bucket, prefix, *json).await
+            } else {
+                list_objects(&offline, bucket, prefix, *json).await
+            }
         }
-        OfflineCommand::Cat { bucket, name } => cat(&offline, bucket, object(name)?).await,
-        OfflineCommand::Keys { bucket, name } => keys(&offline, bucket, object(name)?).await,
+        OfflineCommand::Cat {
+            bucket,
+            name,
+            version_id,
+        } => cat(&offline, bucket, (object(name)?, which(*version_id))).await,
+        OfflineCommand::Keys {
+            bucket,
+            name,
+            version_id,
+        } => keys(&offline, bucket, (object(name)?, which(*version_id))).await,
     };
     match done {
         // The reader of our output has read enough.
@@ -106,6 +129,10 @@ fn object(name: &str) -> Result<ObjectName, Error> {
         option: "NAME",
         problem: "an object's name has 1 to 1,024 bytes".to_owned(),
     })
+}
+
+fn which(version: Option<VersionId>) -> Which {
+    version.map_or(Which::Current, Which::Version)
 }
 
 fn writing(source: io::Error) -> Error {
@@ -129,6 +156,15 @@ enum Row<'a> {
         size_bytes: u64,
         modified_ms: i64,
         etag: &'a str,
+    },
+    Version {
+        name: &'a str,
+        version_id: String,
+        is_latest: bool,
+        is_delete_marker: bool,
+        size_bytes: Option<u64>,
+        modified_ms: i64,
+        etag: Option<&'a str>,
     },
 }
 
@@ -208,8 +244,60 @@ async fn list_objects(
     }
 }
 
-async fn cat(offline: &Offline, bucket: &str, name: ObjectName) -> Result<(), Error> {
-    let (_, mut body) = offline.read(bucket, &name).await?;
+async fn list_versions(
+    offline: &Offline,
+    bucket: &str,
+    prefix: String,
+    json: bool,
+) -> Result<(), Error> {
+    let mut query = VersionsQuery {
+        prefix,
+        limit: OFFLINE_PAGE,
+        ..VersionsQuery::default()
+    };
+    loop {
+        let page = offline.list_versions(bucket, query.clone()).await?;
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        for listed in &page.versions {
+            let written = if json {
+                let content = listed.content.as_ref();
+                Row::Version {
+                    name: listed.name.expose(),
+                    version_id: listed.version.to_string(),
+                    is_latest: listed.is_latest,
+                    is_delete_marker: content.is_none(),
+                    size_bytes: content.map(|content| content.size_bytes),
+                    modified_ms: listed.modified_ms,
+                    etag: content.map(|content| content.etag.as_str()),
+                }
+                .write(&mut out)
+            } else {
+                let size = listed.content.as_ref();
+                let size = size.map_or("deleted".to_owned(), |size| size.size_bytes.to_string());
+                writeln!(
+                    out,
+                    "{} {size:>12} {:32} {}",
+                    date(listed.modified_ms),
+                    listed.version.to_string(),
+                    printable(listed.name.expose())
+                )
+            };
+            written.map_err(writing)?;
+        }
+        out.flush().map_err(writing)?;
+        if page.next.is_none() {
+            return Ok(());
+        }
+        query.start_after = page.next;
+    }
+}
+
+async fn cat(
+    offline: &Offline,
+    bucket: &str,
+    (name, which): (ObjectName, Which),
+) -> Result<(), Error> {
+    let (_, mut body) = offline.read(bucket, &name, which).await?;
     let mut out = io::stdout().lock();
     while let Some(bytes) = body.next().await {
         out.write_all(&bytes?).map_err(writing)?;
@@ -226,8 +314,12 @@ struct Key<'a> {
     plaintext_bytes: u64,
 }
 
-async fn keys(offline: &Offline, bucket: &str, name: ObjectName) -> Result<(), Error> {
-    let blobs = match offline.keys(bucket, &name).await? {
+async fn keys(
+    offline: &Offline,
+    bucket: &str,
+    (name, which): (ObjectName, Which),
+) -> Result<(), Error> {
+    let blobs = match offline.keys(bucket, &name, which).await? {
         ObjectKeys::Inline { plaintext_bytes } => return Err(Error::InCatalog { plaintext_bytes }),
         ObjectKeys::Blobs(blobs) => blobs,
     };
@@ -263,6 +355,7 @@ Needs the data folder with its root key, and that no server uses it. Changes not
 Examples:
   coffer offline ls --data /srv/coffer
   coffer offline ls --data /srv/coffer photos 2026/
+  coffer offline ls --data /srv/coffer photos 2026/ --versions
   coffer offline cat --data /srv/coffer photos 2026/a.jpg > a.jpg
   coffer offline keys --data /srv/coffer photos 2026/a.jpg";
 

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use coffer_vault::policy::{Action, Timestamp};
 use coffer_vault::record::{ObjectName, Tags};
+use coffer_vault::version::Which;
 use coffer_vault::{Asked, AskedAction, AskedOf, BucketName, Vault};
 use http::HeaderMap;
 use s3s::dto::{ObjectLockLegalHold, ObjectLockRetention, Tagging};
@@ -12,7 +13,7 @@ use s3s::xml::{Deserialize, Deserializer};
 
 use crate::http::percent::form_pairs;
 use crate::limits::OBJECT_TAGS_MAX;
-use crate::parameters::{copy_source, tags};
+use crate::parameters::{copy_source, names, tags};
 use crate::request::asked::actions;
 use crate::request::asked::values::RequestValues;
 use crate::request::context::RequestContext;
@@ -36,11 +37,11 @@ pub(crate) struct Described<'a> {
 /// Nearly always not.
 pub(crate) fn is_any_shared(vault: &Vault, bucket: &str, headers: &HeaderMap) -> bool {
     vault.is_shared(bucket)
-        || source(headers).is_some_and(|(source, _)| vault.is_shared(source.as_str()))
+        || source(headers).is_some_and(|(source, ..)| vault.is_shared(source.as_str()))
 }
 
 /// What a copy is made of; none where that can't be read, which the operation refuses.
-fn source(headers: &HeaderMap) -> Option<(BucketName, ObjectName)> {
+fn source(headers: &HeaderMap) -> Option<(BucketName, ObjectName, Which)> {
     let header = headers.get("x-amz-copy-source")?;
     copy_source::locate(header.to_str().ok()?).ok()
 }
@@ -52,10 +53,15 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     let query = form_pairs(request.query).unwrap_or_default();
     let named = query.iter().find(|(name, _)| name == "versionId");
     let named = named.map(|(_, version)| version.clone());
+    // One that can't be read is refused by the operation.
+    let which = names::which(named.as_deref()).unwrap_or_default();
     let on = match request.object {
         _ if request.operation == "DeleteObjects" => AskedOf::Each,
         // A name that is none is refused by the operation; until then it is no object's.
-        Some(name) => ObjectName::new(name.to_owned()).map_or(AskedOf::Bucket, AskedOf::Object),
+        Some(name) => {
+            let name = ObjectName::new(name.to_owned());
+            name.map_or(AskedOf::Bucket, |name| AskedOf::Object(name, which))
+        }
         None => AskedOf::Bucket,
     };
     let main = actions::of(request.operation, named.is_some());
@@ -71,17 +77,15 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
         })
         .collect();
     let mut version = named;
-    if let Some((bucket, name)) = source {
-        version = request
-            .headers
-            .get("x-amz-copy-source")
-            .and_then(|source| source.to_str().ok()?.split_once("?versionId="))
-            .map(|(_, version)| version.to_owned());
-        let action = match version {
-            Some(_) => Action::GetObjectVersion,
-            None => Action::GetObject,
+    if let Some((bucket, name, which)) = source {
+        let action = match which {
+            Which::Version(id) => {
+                version = Some(id.to_string());
+                Action::GetObjectVersion
+            }
+            Which::Current => Action::GetObject,
         };
-        let on = AskedOf::Object(name);
+        let on = AskedOf::Object(name, which);
         actions.push(AskedAction { bucket, action, on });
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -11,11 +11,12 @@ use crate::catalog::tables::columns::{
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::record::{BlobRef, Details, NewContent, NewObject, ObjectHead, ObjectName, Tags};
+use crate::version::VersionId;
 
 /// The columns that make an `ObjectHead`, for `read_head`.
 macro_rules! head_columns {
     () => {
-        "size_bytes, etag, modified_ms, part_count, tag_count, checksum, details"
+        "size_bytes, etag, modified_ms, part_count, tag_count, checksum, details, id, version_tag"
     };
 }
 /// The columns that make a `BlobRef`, for `read_blob`; both `blob` and `part` have them.
@@ -28,10 +29,16 @@ macro_rules! blob_columns {
 macro_rules! object_columns {
     () => {
         "(name, id, is_inline, size_bytes, etag, modified_ms, part_count, tag_count, checksum,
-             details, tags) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+             details, tags, version_tag) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     };
 }
 pub(crate) use {blob_columns, head_columns};
+
+/// Which of `head_columns!` is the number of the content.
+pub(crate) const HEAD_ID: usize = 7;
+
+/// How many `head_columns!` there are.
+pub(crate) const HEAD_COLUMNS: usize = 9;
 
 /// How many `blob_columns!` there are.
 pub(crate) const BLOB_COLUMNS: usize = 5;
@@ -44,6 +51,7 @@ pub(crate) fn read_head(row: &Row<'_>) -> Result<ObjectHead> {
         part_count: row.get(3)?,
         tag_count: row.get(4)?,
         details: decode_details(text_or_null(row, 6)?, text_or_null(row, 5)?)?,
+        version: VersionId::of(row.get(HEAD_ID)?, row.get(HEAD_ID + 1)?),
     })
 }
 
@@ -140,18 +148,18 @@ impl ObjectRow {
         &self,
         session: &Session,
         name: &ObjectName,
-        id: i64,
-        is_there: bool,
+        (id, tag): (i64, Option<i64>),
+        has_row: bool,
     ) -> Result<()> {
-        let statement = if is_there {
+        let statement = if has_row {
             "UPDATE object SET id = ?2, is_inline = ?3, size_bytes = ?4, etag = ?5,
                  modified_ms = ?6, part_count = ?7, tag_count = ?8, checksum = ?9, details = ?10,
-                 tags = ?11
+                 tags = ?11, version_tag = ?12
              WHERE name = ?1"
         } else {
             concat!("INSERT INTO object", object_columns!())
         };
-        match self.execute(session, statement, name, id)? {
+        match self.execute(session, statement, name, (id, tag))? {
             1 => Ok(()),
             _ => Err(StoreError::damaged_catalog()),
         }
@@ -162,14 +170,14 @@ impl ObjectRow {
         &self,
         session: &Session,
         name: &ObjectName,
-        id: i64,
+        (id, tag): (i64, Option<i64>),
     ) -> Result<bool> {
         let statement = concat!(
             "INSERT INTO object",
             object_columns!(),
             " ON CONFLICT(name) DO NOTHING"
         );
-        Ok(self.execute(session, statement, name, id)? == 1)
+        Ok(self.execute(session, statement, name, (id, tag))? == 1)
     }
 
     fn execute(
@@ -177,7 +185,7 @@ impl ObjectRow {
         session: &Session,
         statement: &str,
         name: &ObjectName,
-        id: i64,
+        (id, tag): (i64, Option<i64>),
     ) -> Result<usize> {
         Ok(session.prepare_cached(statement)?.execute(params![
             name.expose().as_bytes(),
@@ -191,6 +199,7 @@ impl ObjectRow {
             self.checksum,
             self.details,
             self.tags,
+            tag,
         ])?)
     }
 }

@@ -30,6 +30,57 @@ UPDATE upload SET size_bytes = (
 PRAGMA user_version = 3;
 ";
 
+/// What makes a catalog of format 3 one of format 4: versions of objects, locks on them, who owns them
+/// and who else may use them. Of a name, the newest version is in `object`, unless it is a delete
+/// marker; all others are in `version`.
+pub(crate) const TO_FORMAT_4: &str = "
+ALTER TABLE object ADD COLUMN version_tag INTEGER;
+ALTER TABLE object ADD COLUMN owner TEXT;
+ALTER TABLE object ADD COLUMN acl TEXT;
+ALTER TABLE object ADD COLUMN lock INTEGER;
+ALTER TABLE object ADD COLUMN retain_until_ms INTEGER;
+ALTER TABLE upload ADD COLUMN acl TEXT;
+ALTER TABLE upload ADD COLUMN lock INTEGER;
+ALTER TABLE upload ADD COLUMN retain_until_ms INTEGER;
+ALTER TABLE finished_upload ADD COLUMN version TEXT;
+CREATE TABLE version(
+    name BLOB NOT NULL,
+    id INTEGER NOT NULL,
+    is_marker INTEGER NOT NULL,
+    is_inline INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    etag TEXT NOT NULL,
+    modified_ms INTEGER NOT NULL,
+    part_count INTEGER NOT NULL,
+    tag_count INTEGER NOT NULL,
+    checksum TEXT,
+    details TEXT,
+    tags TEXT,
+    version_tag INTEGER,
+    owner TEXT,
+    acl TEXT,
+    lock INTEGER,
+    retain_until_ms INTEGER,
+    PRIMARY KEY(name, id DESC)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX version_by_id ON version(id);
+CREATE UNIQUE INDEX version_null ON version(name) WHERE version_tag IS NULL;
+PRAGMA user_version = 4;
+";
+
+/// Shows a catalog of an older format as one of format 4, to a connection that only reads: what it
+/// has not is NULL, and it has no versions.
+pub(crate) const AS_FORMAT_4: &str = "
+CREATE TEMP VIEW object AS
+    SELECT *, NULL AS version_tag, NULL AS owner, NULL AS acl, NULL AS lock, NULL AS retain_until_ms
+    FROM main.object;
+CREATE TEMP VIEW version AS
+    SELECT name, id, 0 AS is_marker, is_inline, size_bytes, etag, modified_ms, part_count,
+        tag_count, checksum, details, tags, NULL AS version_tag, NULL AS owner, NULL AS acl,
+        NULL AS lock, NULL AS retain_until_ms
+    FROM main.object WHERE 0;
+";
+
 /// The tables that all formats have. `docs/FORMAT.md`, "Catalog", says what each column means.
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE meta(

@@ -12,6 +12,8 @@ use tokio::task::block_in_place;
 use crate::audit::On;
 use crate::vault::Granted;
 
+use coffer_store::version::Which;
+
 use super::*;
 use crate::vault::VaultOptions;
 
@@ -93,10 +95,10 @@ async fn a_bucket_that_a_put_came_to_first_stays() {
         granted
             .bucket
             .catalog
-            .head(&object)
+            .head(&object, Which::Current)
             .await
             .unwrap()
-            .is_none()
+            .is_err()
     );
     let new = coffer_store::record::Upload {
         id: UploadId([7; 16]),

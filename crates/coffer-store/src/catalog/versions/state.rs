@@ -1,0 +1,44 @@
+//! Whether a bucket keeps versions.
+
+use rusqlite::params;
+
+use crate::catalog::open::Catalog;
+use crate::catalog::tables::versioning::state_of;
+use crate::error::Result;
+use crate::version::Versioning;
+
+impl Catalog {
+    /// Whether objects have versions that clients are told of: the bucket keeps them, or did.
+    pub fn has_versions(&self) -> bool {
+        self.known_versioning().state() != Versioning::Never
+    }
+
+    /// Whether the bucket keeps versions.
+    pub async fn versioning(&self) -> Result<Versioning> {
+        let state = self.point(state_of).await?;
+        self.known_versioning().note(state);
+        Ok(state)
+    }
+
+    /// Has the bucket keep versions from now on, or keep no more. Writes that are under way may be
+    /// of either state.
+    ///
+    /// # Errors
+    /// As any write.
+    pub async fn set_versioning(&self, state: Versioning) -> Result<()> {
+        let set = self.write(move |session| {
+            match state.word() {
+                Some(word) => session.execute(
+                    "INSERT OR REPLACE INTO meta VALUES('versioning', ?)",
+                    params![word],
+                )?,
+                None => session.execute("DELETE FROM meta WHERE name = 'versioning'", ())?,
+            };
+            Ok(())
+        });
+        let outcome = set.await;
+        // Also after a failure, which may have changed it all the same.
+        let _ = self.versioning().await;
+        outcome
+    }
+}

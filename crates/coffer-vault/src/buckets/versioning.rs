@@ -1,0 +1,52 @@
+//! Whether buckets keep versions.
+
+use std::sync::Arc;
+
+use coffer_store::version::Versioning;
+
+use crate::access::{Act, Actor, BucketName, Right, Role, Subject};
+use crate::acts::Changed;
+use crate::audit::{Facts, On};
+use crate::error::Result;
+use crate::open_buckets::UsedBucket;
+use crate::vault::Vault;
+
+const ACT: Act = Act::WriteConfiguration;
+
+impl Vault {
+    /// Whether a bucket keeps versions.
+    pub async fn versioning(&self, subject: &Subject, name: &BucketName) -> Result<Versioning> {
+        let grant = self.readable(subject, name, Right::Read).await?;
+        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.versioning().await?) };
+        let read = grant.read(Act::ReadConfiguration, On::Bucket, look).await?;
+        Ok(read.0)
+    }
+
+    /// Has a bucket keep versions from now on, or keep no more. Who may write but not delete can't
+    /// have a bucket forget what is written over.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`](crate::VaultError::AccessDenied).
+    pub async fn set_versioning(
+        &self,
+        subject: &Arc<Subject>,
+        name: &BucketName,
+        state: Versioning,
+    ) -> Result<()> {
+        self.usable_row(subject, name, Right::Delete)?;
+        let grant = self.changeable(subject, name, Right::Write).await?;
+        let grant = grant.recorded_as_act();
+        let facts = Facts::from([
+            ("bucket", name.to_string()),
+            ("configuration", "versioning".to_owned()),
+            ("state", format!("{state:?}").to_lowercase()),
+        ]);
+        let set = move |bucket: UsedBucket| async move {
+            bucket.catalog.set_versioning(state).await?;
+            Ok(Changed::freeing((), Vec::new()))
+        };
+        let work = async move { grant.change(ACT, [On::Bucket], set).await };
+        let actor = Actor::Subject(subject.clone());
+        self.act(&actor, Role::DataUser, ACT, facts, work).await
+    }
+}
