@@ -45,7 +45,7 @@ impl Versioning {
     }
 }
 
-/// What a version is called: `null`, or 32 hexadecimal digits. Those of one object fall: of two, the
+/// What a version is called: `null`, or 32 hexadecimal digits. Of two versions of one object, the
 /// newer one has the higher number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VersionId {

@@ -26,8 +26,7 @@ use crate::audit::{ObjectAudit, On};
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
 use crate::open_buckets::UsedBucket;
-use crate::system::BucketConfiguration::Encryption;
-use crate::system::{BucketEncryption, BucketRow};
+use crate::system::{BucketConfiguration::Encryption, BucketEncryption, BucketRow};
 use crate::vault::{EtagStyle, Granted, Vault};
 
 /// A bucket that a subject may read in.

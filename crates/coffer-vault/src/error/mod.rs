@@ -10,6 +10,8 @@ mod administration;
 
 mod backup;
 
+mod body;
+
 mod from_store;
 
 mod reason;
@@ -20,6 +22,7 @@ mod subject_limit;
 
 pub use self::administration::{AdministrationError, SharingError};
 pub use self::backup::BackupError;
+pub use self::body::BodyError;
 pub use self::from_store::files_run_out;
 pub(crate) use self::from_store::is_out_of_files;
 pub use self::rollback::{Rollback, RollbackOf};
@@ -392,11 +395,6 @@ pub enum VaultError {
     #[error(transparent)]
     Store(StoreError),
 }
-
-/// Why a body could not be received.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct BodyError(#[from] pub Box<dyn std::error::Error + Send + Sync + 'static>);
 
 /// Short for results of the vault.
 pub type Result<T, E = VaultError> = std::result::Result<T, E>;

@@ -207,8 +207,8 @@ impl Vault {
     }
 
     /// Copies an object, which is opened and sealed anew under a data key of its own. Never to a
-    /// bucket whose label doesn't dominate that of the source's. Also tells which version was copied,
-    /// where the source's bucket keeps versions or did.
+    /// bucket whose label doesn't dominate that of the source's. Also tells which version was
+    /// copied, where the source's bucket keeps versions or did.
     pub async fn copy_object(
         &self,
         subject: &Subject,

@@ -148,10 +148,8 @@ async fn each_look_and_each_change_of_tags_is_recorded() {
     vault.list_objects(subject, bucket, query).await.unwrap();
     let set = vault.set_object_tags(subject, bucket, (&object, Which::Current), Tags::new());
     set.await.unwrap();
-    vault
-        .object_tags(subject, bucket, &object, Which::Current)
-        .await
-        .unwrap();
+    let tags = vault.object_tags(subject, bucket, &object, Which::Current);
+    tags.await.unwrap();
     vault.set_bucket_tags(subject, bucket, None).await.unwrap();
     vault.bucket_tags(subject, bucket).await.unwrap();
     let none = name("none");

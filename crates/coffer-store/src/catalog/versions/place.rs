@@ -246,8 +246,8 @@ fn delete_row(session: &Session, name: &ObjectName) -> Result<()> {
         .execute([name.expose().as_bytes()])?)
 }
 
-/// Sets columns of a version's row: `columns` is SQL with the places `?2` and on for `values`. Tells
-/// what the version is called.
+/// Sets columns of a version's row: `columns` is SQL with the places `?2` and on for `values`.
+/// Tells what the version is called.
 pub(crate) fn update_row(
     session: &Session,
     name: &ObjectName,
