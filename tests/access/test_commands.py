@@ -63,7 +63,8 @@ def test_json_of_levels(server):
     assert MOMENT.match(made.pop("created_at"))
     assert made == {
         "name": "vault", "label": "s3:c1.c3,c7", "rank": 3, "categories": "c1.c3,c7",
-        "no_export": True, "approvals": 2, "audit_data": True, "imported": False,
+        "no_export": True, "approvals": 2, "audit_data": True, "public": False,
+        "imported": False,
         "generation": 1, "export_count": 0, "bucket_count": 0,
     }  # fmt: skip
     run(server, "bucket", "create", "in-the-vault", "--level", "vault")
@@ -140,10 +141,10 @@ def test_secrets_are_in_no_log(server):
 def test_tables(server):
     run(server, "level", "create", "tabled", "--rank", "4")
     lines = run(server, "level", "list").splitlines()
-    assert lines[0].split() == ["LEVEL", "LABEL", "BUCKETS", "GENERATION", "EXPORTS", "CREATED",
-                                "(UTC)"]  # fmt: skip
+    assert lines[0].split() == ["LEVEL", "LABEL", "BUCKETS", "GENERATION", "EXPORTS", "PUBLIC",
+                                "CREATED", "(UTC)"]  # fmt: skip
     row = next(line for line in lines if line.startswith("tabled"))
-    assert row.split()[1:5] == ["s4", "0", "1", "0"]
+    assert row.split()[1:6] == ["s4", "0", "1", "0", "no"]
     assert row.index("s4") == lines[0].index("LABEL")
     text = run(server, "subject", "create", "tabled")
     assert "secret access key" in text and "not shown again" in text

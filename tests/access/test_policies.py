@@ -237,6 +237,23 @@ def test_copies_ask_both_buckets(ann, guest, shared, account):
     put(ann, shared, statement("Allow", who, ["s3:GetObject"], arn(shared, "*")))
     guest.copy_object(**copy, TaggingDirective="REPLACE")
     assert read(ann, target, "copy") == b"content"
+    # The source's tags are read, and put, as well.
+    with refused("AccessDenied", 403):
+        guest.copy_object(**copy)
+    put(
+        ann,
+        shared,
+        statement("Allow", who, ["s3:GetObject", "s3:GetObjectTagging"], arn(shared, "*")),
+    )
+    with refused("AccessDenied", 403):
+        guest.copy_object(**copy)
+    put(
+        ann,
+        target,
+        statement("Allow", who, ["s3:PutObject", "s3:PutObjectTagging"], arn(target, "*")),
+    )
+    guest.copy_object(**copy)
+    assert ann.get_object_tagging(Bucket=target, Key="copy")["TagSet"]
     upload = {"Bucket": target, "Key": "parts"}
     upload["UploadId"] = guest.create_multipart_upload(**upload)["UploadId"]
     part = guest.upload_part_copy(**upload, PartNumber=1, CopySource=copy["CopySource"])

@@ -50,6 +50,7 @@ fn format_1_opens() {
         exportable: false,
         approvals: 2,
         audit_data: true,
+        ..LevelOptions::default()
     };
     assert_eq!(secret.options, options);
 

@@ -33,7 +33,7 @@ use crate::request::signed::Signed;
 use crate::response_body::{InFlight, ResponseBody};
 use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, claimed_access_key, failure};
-use crate::signature::payload::Payload;
+use crate::signature::payload::{Payload, unsigned_payload};
 use crate::signature::requirements;
 
 mod pages;
@@ -242,14 +242,22 @@ impl S3Service {
                 }
                 Ok(signer)
             });
-        let (payload, is_signed) = match signed {
-            Ok(Some((subject, payload))) => {
+        let known = signed.and_then(|signed| match signed {
+            Some((subject, payload)) => {
                 context.set_signed_in();
                 head.extensions.insert(subject);
-                (payload, true)
+                Ok((payload, true))
             }
-            // Refused by the access check, once the operation is known.
-            Ok(None) => (Payload::Unsigned, false),
+            // Refused by the access check, once the operation is known, unless it may be public.
+            None => {
+                let (bucket, _) = self.domains.bucket_and_object(&head.uri, &head.headers);
+                let may_be_public = self.vault.may_be_public(&bucket);
+                let payload = unsigned_payload(may_be_public, &head.headers)?;
+                Ok((payload, may_be_public))
+            }
+        });
+        let (payload, is_let_on) = match known {
+            Ok(known) => known,
             Err(refusal) => {
                 if discard(&head.headers, body) {
                     context.set_body_withheld();
@@ -261,7 +269,7 @@ impl S3Service {
         let check = BodyCheck::new(payload, &head.headers);
         let body = RequestBody::new(body, check, waits, context.clone(), tally);
         let mut body = s3s::Body::http_body(body);
-        if is_signed {
+        if is_let_on {
             header_compat::adapt(&mut head, is_chunked)?;
             if let Some(limit_bytes) = self
                 .xml_bodies

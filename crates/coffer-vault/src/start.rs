@@ -104,6 +104,7 @@ impl Inner {
             freshness,
             tally,
             account,
+            anonymous: Arc::new(Subject::anonymous()),
             etag: options.etag,
             settle_after: options.settle_after,
             subject_limits: options.subject_limits,

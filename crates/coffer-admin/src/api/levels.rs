@@ -36,6 +36,8 @@ pub struct Level {
     pub approvals: u8,
     /// Whether reads and writes of its objects are recorded in the audit log.
     pub audit_data: bool,
+    /// Whether its buckets can be shared with those who sign nothing.
+    pub public: bool,
     /// Whether its key came from another server, which may hold it still.
     pub imported: bool,
     /// The generation of its key, from 1.
@@ -73,6 +75,10 @@ pub struct LevelRequest {
     /// Whether reads and writes of its objects are recorded in the audit log.
     #[serde(default)]
     pub audit_data: bool,
+    /// Whether its buckets can be shared with those who sign nothing; of rank 0, without
+    /// categories.
+    #[serde(default)]
+    pub public: bool,
     /// Whether it may have the label of another level: who reads one reads both.
     #[serde(default)]
     pub same_label: bool,
@@ -97,6 +103,7 @@ impl From<LevelInfo> for Level {
             no_export: !level.options.exportable,
             approvals: level.options.approvals,
             audit_data: level.options.audit_data,
+            public: level.options.public,
             imported: level.imported,
             generation: level.generation,
             export_count: level.export_count,
@@ -122,6 +129,7 @@ impl TryFrom<LevelRequest> for NewLevel {
                 exportable: !request.no_export,
                 approvals: request.approvals,
                 audit_data: request.audit_data,
+                public: request.public,
             },
             may_share_label: request.same_label,
         })

@@ -23,6 +23,7 @@ const BODY_VERSION_HOLDING_NOTHING: u16 = 1;
 const EXPORTABLE: u8 = 1;
 const AUDIT_DATA: u8 = 2;
 const IMPORTED: u8 = 4;
+const PUBLIC: u8 = 16;
 
 impl Contents {
     /// The body's bytes.
@@ -127,7 +128,8 @@ fn write_level(level: &LevelEntry, body: &mut Vec<u8>) {
     body.push(
         flag(level.options.exportable, EXPORTABLE)
             | flag(level.options.audit_data, AUDIT_DATA)
-            | flag(level.imported, IMPORTED),
+            | flag(level.imported, IMPORTED)
+            | flag(level.options.public, PUBLIC),
     );
     body.push(level.options.approvals);
     body.extend_from_slice(&level.export_count.to_be_bytes());
@@ -215,7 +217,7 @@ impl Fields<'_> {
         let id = LevelId(self.take(WHAT)?);
         let (name, label) = (self.level_name()?, self.label()?);
         let ([flags], [approvals]) = (self.take("level options")?, self.take("level options")?);
-        let is_known = flags & !(EXPORTABLE | AUDIT_DATA | IMPORTED) == 0;
+        let is_known = flags & !(EXPORTABLE | AUDIT_DATA | IMPORTED | PUBLIC) == 0;
         require(is_known, "level options")?;
         require((1..=APPROVALS_MAX).contains(&approvals), "level options")?;
         Ok(LevelEntry {
@@ -226,6 +228,7 @@ impl Fields<'_> {
                 exportable: flags & EXPORTABLE != 0,
                 approvals,
                 audit_data: flags & AUDIT_DATA != 0,
+                public: flags & PUBLIC != 0,
             },
             imported: flags & IMPORTED != 0,
             export_count: u32::from_be_bytes(self.take(WHAT)?),

@@ -47,6 +47,9 @@ pub struct LevelOptions {
     pub approvals: u8,
     /// Whether reads and writes of its objects are recorded in the audit log.
     pub audit_data: bool,
+    /// Whether what its buckets share with everyone is shared with those who sign nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub public: bool,
 }
 
 impl Default for LevelOptions {
@@ -55,6 +58,7 @@ impl Default for LevelOptions {
             exportable: true,
             approvals: 1,
             audit_data: false,
+            public: false,
         }
     }
 }

@@ -1,16 +1,16 @@
 //! What s3s asks of its user: secrets, access, the bucket of a host, the names of buckets.
 //!
 //! Nothing here decides about access. A request without a subject is refused because the vault
-//! must be told one; what asks for things that coffer has not is refused here because only here
-//! is the operation known before its body is read.
+//! must be told one, unless the vault gives one for those who sign nothing; what asks for things
+//! that coffer has not is refused here because only here is the operation known before its body is
+//! read.
 
 use std::sync::Arc;
 
-use coffer_vault::{BucketName, Subject, Vault};
+use coffer_vault::{Asked, BucketName, Subject, Vault};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::{S3Auth, SecretKey};
 use s3s::host::{S3Host, VirtualHost};
-use s3s::path::S3Path;
 use s3s::validation::NameValidation;
 use s3s::{S3Error, S3Result, s3_error};
 
@@ -42,43 +42,34 @@ pub(crate) struct AccessCheck {
 }
 
 impl AccessCheck {
-    /// Has the subject say what it asks for, where a policy is to be asked.
-    fn describe(
+    /// What a request asks for, where a policy is to be asked.
+    fn asked(
         &self,
         operation: &str,
         cx: &mut S3AccessContext<'_>,
         context: &Arc<RequestContext>,
-    ) {
+    ) -> Option<Asked> {
         let original = cx.extensions_mut().get::<Original>().cloned();
         let bucket = cx.s3_path().get_bucket_name().unwrap_or_default();
         let headers = original
             .as_ref()
             .map_or(cx.headers(), |original| &original.0);
         if !is_any_shared(&self.vault, bucket, headers) {
-            return;
+            return None;
         }
-        let (bucket, object) = match cx.s3_path() {
-            S3Path::Root => return,
-            S3Path::Bucket { bucket } => (bucket.clone(), None),
-            S3Path::Object { bucket, key } => (bucket.clone(), Some(key.clone())),
-        };
         let xml = cx.extensions_mut().get::<Arc<CanonicalXml>>().cloned();
-        let asked = describe(&Described {
+        describe(&Described {
             operation,
-            bucket: &bucket,
-            object: object.as_deref(),
+            bucket: cx.s3_path().get_bucket_name().unwrap_or_default(),
+            object: cx.s3_path().get_object_key(),
             query: cx.uri().query().unwrap_or(""),
             headers: original
                 .as_ref()
                 .map_or(cx.headers(), |original| &original.0),
             xml: xml.as_ref().map_or(&[], |xml| &xml.text),
+            tags: None,
             context,
-        });
-        if let (Some(asked), Some(subject)) =
-            (asked, cx.extensions_mut().get::<Arc<Subject>>().cloned())
-        {
-            cx.extensions_mut().insert(Arc::new(subject.asking(asked)));
-        }
+        })
     }
 }
 
@@ -90,15 +81,25 @@ impl S3Access for AccessCheck {
         if let Some(context) = &context {
             context.set_operation(&operation);
         }
-        if cx.extensions_mut().get::<Arc<Subject>>().is_none() {
-            return Err(access_denied());
+        let is_signed = cx.extensions_mut().get::<Arc<Subject>>().is_some();
+        if !is_signed {
+            let context = context.as_ref().ok_or_else(access_denied)?;
+            let asked = self.asked(&operation, cx, context);
+            let anonymous = asked.and_then(|asked| self.vault.anonymous(asked));
+            cx.extensions_mut()
+                .insert(anonymous.ok_or_else(access_denied)?);
         }
         not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
         not_implemented::check_headers(cx.headers())?;
         encryption::check_headers(&operation, cx.headers())?;
         expected_owner::check(cx.headers(), self.vault.account_id().as_str())?;
-        if let Some(context) = &context {
-            self.describe(&operation, cx, context);
+        if let Some(context) = context.as_ref().filter(|_| is_signed) {
+            let asked = self.asked(&operation, cx, context);
+            if let (Some(asked), Some(subject)) =
+                (asked, cx.extensions_mut().get::<Arc<Subject>>().cloned())
+            {
+                cx.extensions_mut().insert(Arc::new(subject.asking(asked)));
+            }
         }
         if let (Some(context), Some(limit_bytes)) = (context, body_limit(&operation)) {
             context.set_reservation(self.budget.reservation(limit_bytes));

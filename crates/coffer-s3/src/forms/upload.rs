@@ -75,7 +75,7 @@ async fn store(
     expected_owner::check(&headers, vault.account_id().as_str())?;
     encryption::check_headers("PostObject", &headers)?;
     let caller = &Caller {
-        subject: describe_form(vault, caller, bucket, &name, &headers),
+        subject: describe_form(vault, caller, bucket, &name, (&headers, tags_of(fields)?)),
         context: caller.context.clone(),
     };
     caller.check_named_key(vault, bucket, &headers).await?;
@@ -102,7 +102,7 @@ fn describe_form(
     caller: &Caller,
     bucket: &BucketName,
     name: &ObjectName,
-    headers: &HeaderMap,
+    (headers, tags): (&HeaderMap, Tags),
 ) -> Arc<Subject> {
     if !is_any_shared(vault, bucket.as_str(), headers) {
         return caller.subject.clone();
@@ -114,6 +114,7 @@ fn describe_form(
         query: "",
         headers,
         xml: &[],
+        tags: Some(tags),
         context: &caller.context,
     });
     match asked {

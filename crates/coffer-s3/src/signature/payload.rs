@@ -63,6 +63,27 @@ impl ContentSha256 {
     }
 }
 
+/// How the body of a request is checked that is not signed; where it may be public, by what its
+/// header says.
+pub(crate) fn unsigned_payload(may_be_public: bool, headers: &HeaderMap) -> S3Result<Payload> {
+    if !may_be_public {
+        return Ok(Payload::Unsigned);
+    }
+    Ok(match ContentSha256::of(headers)? {
+        None | Some((ContentSha256::Unsigned, _)) => Payload::Unsigned,
+        Some((ContentSha256::Hash(hash), _)) => Payload::Hash(hash),
+        Some((ContentSha256::Streaming { is_signed, .. }, _)) if !is_signed => {
+            Payload::Chunks(None)
+        }
+        Some((ContentSha256::Streaming { .. }, _)) => {
+            return Err(s3_error!(
+                InvalidRequest,
+                "Chunks are signed, and the request is not"
+            ));
+        }
+    })
+}
+
 /// 64 lower-case hexadecimal digits.
 fn hash(text: &str) -> Option<[u8; 32]> {
     let digit = |byte: &u8| match byte {

@@ -86,6 +86,9 @@ impl AuditIdentity for Actor {
 
 impl AuditIdentity for Subject {
     fn id(&self) -> String {
+        if self.is_anonymous() {
+            return self.name.clone();
+        }
         self.id.to_string()
     }
 

@@ -1,6 +1,7 @@
 //! What a request asks for, as policies of buckets see it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use coffer_policy::{Action, Key, Resource, Timestamp, Value, Values};
 use coffer_store::record::{ObjectName, Tags};
@@ -17,7 +18,7 @@ pub struct Asked {
     /// When.
     pub time: Timestamp,
     /// What its conditions may ask, but for what they ask of an object that is there.
-    pub values: Box<dyn Values + Send + Sync>,
+    pub values: Arc<dyn Values + Send + Sync>,
 }
 
 /// One action on one thing.
@@ -68,6 +69,26 @@ impl fmt::Debug for Asked {
         let actions = self.actions.iter().map(|asked| asked.action);
         f.debug_list().entries(actions).finish()
     }
+}
+
+/// What a copy asks for besides that takes its source's tags along.
+pub(crate) fn tags_copied(
+    from: (&BucketName, &ObjectName, Which),
+    to: (&BucketName, &ObjectName),
+) -> Vec<AskedAction> {
+    let ask = |action, bucket: &BucketName, name: &ObjectName, which| AskedAction {
+        bucket: bucket.clone(),
+        action,
+        on: AskedOf::Object(name.clone(), which),
+    };
+    let reading = match from.2 {
+        Which::Current => Action::GetObjectTagging,
+        Which::Version(_) => Action::GetObjectVersionTagging,
+    };
+    vec![
+        ask(reading, from.0, from.1, from.2),
+        ask(Action::PutObjectTagging, to.0, to.1, Which::Current),
+    ]
 }
 
 /// The right that a grant must give for an action that no policy gives.

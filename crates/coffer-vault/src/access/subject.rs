@@ -1,5 +1,6 @@
 //! Subjects: who asks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,10 +8,10 @@ use coffer_label::{Clearance, Label};
 use coffer_seal::{BucketId, SubjectId};
 
 use super::access_key::AccessKey;
-use super::asked::Asked;
+use super::asked::{Asked, AskedAction};
 use super::read_mark::Mark;
 use super::rights::Rights;
-use super::roles::Roles;
+use super::roles::{Role, Roles};
 use crate::cutoff::SubjectCutoff;
 
 /// Rights by bucket.
@@ -48,7 +49,35 @@ pub struct Subject {
     pub(crate) asked: Option<Arc<Asked>>,
 }
 
+/// What stands for who signs nothing where subjects have ids.
+const ANONYMOUS: SubjectId = SubjectId([0; 16]);
+
 impl Subject {
+    /// Who signs nothing: cleared for the lowest label, and granted nothing anywhere.
+    pub(crate) fn anonymous() -> Self {
+        Self {
+            id: ANONYMOUS,
+            name: "anonymous".to_owned(),
+            access_key: None,
+            clearance: Clearance::new(Label::LOWEST, Label::LOWEST)
+                .expect("a label is a range of itself"),
+            is_trusted: false,
+            mark: Arc::default(),
+            roles: [Role::DataUser].into_iter().collect(),
+            grants: Some(Arc::default()),
+            is_disabled: false,
+            expires_ms: None,
+            created_ms: 0,
+            cutoff: Arc::default(),
+            asked: None,
+        }
+    }
+
+    /// Whether it stands for who signs nothing.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.id == ANONYMOUS
+    }
+
     /// Its id, for ever.
     pub fn id(&self) -> SubjectId {
         self.id
@@ -121,6 +150,19 @@ impl Subject {
             asked: Some(Arc::new(asked)),
             ..self.clone()
         }
+    }
+
+    /// The subject as it asks for more besides; as it is where no policy is to be asked.
+    pub(crate) fn asking_besides(&self, more: Vec<AskedAction>) -> Cow<'_, Self> {
+        let Some(asked) = self.asked.as_deref() else {
+            return Cow::Borrowed(self);
+        };
+        let actions = asked.actions.iter().cloned().chain(more);
+        Cow::Owned(self.asking(Asked {
+            actions: actions.collect(),
+            time: asked.time,
+            values: asked.values.clone(),
+        }))
     }
 
     /// Whether it counts at a time, in milliseconds since 1970, and so does the access key that it

@@ -44,6 +44,7 @@ pub(crate) fn told_of(name: &str, label: &Label, options: LevelOptions) -> Facts
         ("approvals", options.approvals.to_string()),
         ("exportable", options.exportable.to_string()),
         ("audit_data", options.audit_data.to_string()),
+        ("public", options.public.to_string()),
     ])
 }
 
@@ -65,6 +66,13 @@ impl Vault {
         self.refuse_without(actor, Role::KeyCustodian, ACT, &facts)?;
         if self.inner.keystore.level_named(&name).is_some() {
             let error = KeysError::LevelExists { name }.into();
+            return Err(self.failed(ACT, actor, &facts, error));
+        }
+        if options.public && label != Label::LOWEST {
+            let error = VaultError::Invalid {
+                what: "a public level has rank 0 and no categories: who signs nothing is cleared \
+                       for no other",
+            };
             return Err(self.failed(ACT, actor, &facts, error));
         }
         let has_label = |level: &LevelEntry| level.label == label;

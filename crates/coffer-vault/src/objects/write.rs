@@ -2,6 +2,8 @@
 //!
 //! A put is sealed and durable before it is committed, and committed before it is acknowledged.
 
+use std::borrow::Cow;
+
 use coffer_durable::now_ms;
 use coffer_policy::Action;
 use coffer_store::record::{
@@ -16,7 +18,7 @@ use super::conditions::{Conditions, RangeRequest, ReadOptions};
 use super::digest::{DigestPlan, Digests};
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
 use super::read::told_version;
-use crate::access::{Act, BucketName, Right, Subject};
+use crate::access::{Act, BucketName, Right, Subject, tags_copied};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::counters::add;
@@ -234,10 +236,16 @@ impl Vault {
             .map_err(as_precondition)?;
         let copied = read.info.version;
         let of_read = copied.map_or(which, Which::Version);
+        let mut asking = Cow::Borrowed(subject);
         let kept_tags = match target.tags {
             Some(tags) => tags,
             None if read.info.head.tag_count == 0 => Tags::new(),
-            None => self.object_tags(subject, &from, &name, of_read).await?.0,
+            None => {
+                let from = (&from, &name, which);
+                asking = subject.asking_besides(tags_copied(from, (bucket, &target.name)));
+                self.copyable(&asking, from.0, bucket)?;
+                self.object_tags(&asking, from.0, &name, of_read).await?.0
+            }
         };
         let kept = read.info.head.details.clone();
         let algorithm = target
@@ -262,7 +270,7 @@ impl Vault {
             encryption,
             incoming,
         };
-        Ok((self.put_object(subject, bucket, put).await?, copied))
+        Ok((self.put_object(&asking, bucket, put).await?, copied))
     }
 
     /// Deletes an object, or a version of one. One that does not exist is deleted already, unless

@@ -48,6 +48,8 @@ pub(crate) struct LevelTag {
     pub(crate) label: Label,
     /// Whether reads and writes of its objects are recorded.
     pub(crate) is_watched: bool,
+    /// Whether its buckets can be shared with those who sign nothing.
+    pub(crate) is_public: bool,
 }
 
 impl LevelTag {
@@ -56,6 +58,7 @@ impl LevelTag {
             name: level.name,
             label: level.label,
             is_watched: level.options.audit_data,
+            is_public: level.options.public,
         }
     }
 }
@@ -112,6 +115,11 @@ impl Buckets {
 
 impl System {
     pub(crate) fn bucket(&self, name: &BucketName) -> Option<Arc<BucketRow>> {
+        self.buckets.read().by_name.get(name).cloned()
+    }
+
+    /// The bucket of this name, as it was sent.
+    pub(crate) fn bucket_named(&self, name: &str) -> Option<Arc<BucketRow>> {
         self.buckets.read().by_name.get(name).cloned()
     }
 

@@ -116,6 +116,8 @@ pub(crate) struct Inner {
     pub(crate) open_buckets: OpenBuckets,
     pub(crate) tally: Arc<Tally>,
     pub(crate) account: AccountId,
+    /// Who signs nothing; all of them are cut off, and bounded, together.
+    pub(crate) anonymous: Arc<Subject>,
     pub(crate) etag: EtagStyle,
     pub(crate) settle_after: Option<Duration>,
     pub(crate) subject_limits: SubjectLimits,

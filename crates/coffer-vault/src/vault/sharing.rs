@@ -8,13 +8,16 @@
 //! Whose a bucket is: the subject's that made it. Where none did, or that one is gone, all who may
 //! do everything in it are as its owner.
 
+use std::sync::Arc;
+
 use coffer_policy::{Action, Identity, Request, Requester, Resource, Shared};
 use coffer_seal::SubjectId;
 use coffer_store::record::{ObjectName, Tags};
 use coffer_store::version::{Absent, Which};
 
 use crate::access::{
-    Asked, Rights, Sharing, Subject, WithObject, is_of_owner, may_read, right_for,
+    Asked, AskedAction, AskedOf, Rights, Sharing, Subject, WithObject, is_of_owner, may_read,
+    right_for,
 };
 use crate::error::{Result, SharingError, VaultError};
 use crate::open_buckets::OpenBucket;
@@ -30,6 +33,9 @@ struct Requesting<'a> {
 
 impl Requesting<'_> {
     fn requester(&self) -> Requester<'_> {
+        if self.subject.is_anonymous() {
+            return Requester::Anonymous;
+        }
         Requester::Subject(Identity {
             id: &self.id,
             name: &self.subject.name,
@@ -45,14 +51,39 @@ impl Vault {
         self.inner.system.is_shared(bucket)
     }
 
+    /// Whether requests to a bucket that are not signed are to be looked at: it has a policy, and
+    /// its level is public.
+    pub fn may_be_public(&self, bucket: &str) -> bool {
+        let row = self.inner.system.bucket_named(bucket);
+        row.is_some_and(|row| {
+            let is_public = self.inner.tag(&row).is_ok_and(|level| level.is_public);
+            is_public && row.documents.is_shared()
+        })
+    }
+
+    /// Who signs nothing, as it asks for this: none where not all of it is in buckets that share
+    /// anything with everyone, and whose levels are public.
+    pub fn anonymous(&self, asked: Asked) -> Option<Arc<Subject>> {
+        let anonymous = &self.inner.anonymous;
+        let is_public = |ask: &AskedAction| {
+            let row = self.inner.system.bucket(&ask.bucket);
+            row.is_some_and(|row| self.is_shared_with(anonymous, &row).unwrap_or(false))
+        };
+        let is_any = !asked.actions.is_empty() && asked.actions.iter().all(is_public);
+        is_any.then(|| Arc::new(anonymous.asking(asked)))
+    }
+
     /// What is said of sharing a bucket, if anything is.
-    pub(crate) fn sharing(&self, row: &BucketRow) -> Result<Option<std::sync::Arc<Sharing>>> {
+    pub(crate) fn sharing(&self, row: &BucketRow) -> Result<Option<Arc<Sharing>>> {
         row.documents
             .sharing(row.name.as_str(), &self.inner.account)
     }
 
     /// Whether the subject counts as the owner of a bucket.
     pub(crate) fn owns(&self, subject: &Subject, row: &BucketRow) -> bool {
+        if subject.is_anonymous() {
+            return false;
+        }
         let maker = row.made_by.as_deref().and_then(SubjectId::from_hex);
         let living = maker.filter(|maker| self.inner.system.subject_of_id(*maker).is_some());
         match living {
@@ -71,8 +102,10 @@ impl Vault {
             return Ok(false);
         };
         let requesting = self.requesting(subject, row);
-        let is_readable = may_read(subject, self.inner.label(row)?);
-        Ok(is_readable && sharing.is_shared_with(requesting.requester()))
+        let level = self.inner.tag(row)?;
+        let is_readable = may_read(subject, &level.label);
+        let is_known = !subject.is_anonymous() || level.is_public;
+        Ok(is_readable && is_known && sharing.is_shared_with(requesting.requester()))
     }
 
     /// Whether all that the subject asks for in the bucket is allowed. What depends on an object
@@ -132,7 +165,7 @@ impl Vault {
             return Ok(());
         };
         for ask in asked.within(&row.name) {
-            if let crate::access::AskedOf::Object(name, which) = &ask.on
+            if let AskedOf::Object(name, which) = &ask.on
                 && !self
                     .lets_object(subject, row, &sharing, (ask.action, name, *which), bucket)
                     .await?

@@ -77,6 +77,9 @@ pub struct CreateArgs {
     /// Record reads and writes of its objects in the audit log
     #[arg(long)]
     pub audit_data: bool,
+    /// Let its buckets be shared with those who sign nothing: rank 0, no categories
+    #[arg(long)]
+    pub public: bool,
     /// Let it have the label of another level: who reads one reads both
     #[arg(long)]
     pub same_label: bool,
@@ -95,6 +98,7 @@ pub async fn level(server: &AdminClient, args: &LevelArgs) -> Result<ExitCode, E
                 no_export: args.no_export,
                 approvals: args.approvals,
                 audit_data: args.audit_data,
+                public: args.public,
                 same_label: args.same_label,
             };
             let made: Level = server
@@ -125,6 +129,7 @@ fn many(levels: &[Level]) -> String {
         ("BUCKETS", Flush::Right),
         ("GENERATION", Flush::Right),
         ("EXPORTS", Flush::Right),
+        ("PUBLIC", Flush::Left),
         ("CREATED (UTC)", Flush::Left),
     ];
     let row = |level: &Level| {
@@ -134,6 +139,7 @@ fn many(levels: &[Level]) -> String {
             level.bucket_count.to_string(),
             level.generation.to_string(),
             level.export_count.to_string(),
+            yes_no(level.public),
             moment(&level.created_at),
         ]
     };
@@ -157,6 +163,7 @@ fn one(level: &Level) -> String {
             level.approvals.to_string(),
         ),
         ("reads and writes are audited", yes_no(level.audit_data)),
+        ("may be shared with everyone", yes_no(level.public)),
         ("created (UTC)", moment(&level.created_at)),
     ])
 }
@@ -186,4 +193,5 @@ const CREATE_EXAMPLES: &str = "\
 Examples:
   coffer level create secret --rank 2
   coffer level create tenant-a --rank 1 --categories c1
-  coffer level create ward --rank 3 --categories c1.c3,c7 --no-export --approvals 2 --audit-data";
+  coffer level create ward --rank 3 --categories c1.c3,c7 --no-export --approvals 2 --audit-data
+  coffer level create site --rank 0 --public --same-label";

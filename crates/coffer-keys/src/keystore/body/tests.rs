@@ -20,13 +20,15 @@ fn labels() -> impl Strategy<Value = Label> {
 }
 
 fn options() -> impl Strategy<Value = LevelOptions> {
-    (any::<bool>(), 1..=APPROVALS_MAX, any::<bool>()).prop_map(
-        |(exportable, approvals, audit_data)| LevelOptions {
+    let flags = any::<[bool; 3]>();
+    (flags, 1..=APPROVALS_MAX).prop_map(|([exportable, audit_data, public], approvals)| {
+        LevelOptions {
             exportable,
             approvals,
             audit_data,
-        },
-    )
+            public,
+        }
+    })
 }
 
 fn generation(number: u32, fill: u8) -> Generation {

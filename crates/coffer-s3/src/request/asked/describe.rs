@@ -30,6 +30,8 @@ pub(crate) struct Described<'a> {
     pub(crate) headers: &'a HeaderMap,
     /// The body of an operation that has one in XML.
     pub(crate) xml: &'a [u8],
+    /// The tags that it gives to an object, where neither a header nor XML says so.
+    pub(crate) tags: Option<Tags>,
     pub(crate) context: &'a Arc<RequestContext>,
 }
 
@@ -102,7 +104,7 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     Some(Asked {
         actions,
         time: Timestamp::from_seconds(now_seconds),
-        values: Box::new(values),
+        values: Arc::new(values),
     })
 }
 
@@ -115,8 +117,10 @@ fn besides(request: &Described<'_>) -> Vec<Action> {
             let is_shared = request.headers.keys().any(|name| {
                 name.as_str().starts_with("x-amz-grant-") || name.as_str() == "x-amz-acl"
             });
+            let in_form = request.tags.as_ref().is_some_and(|tags| !tags.is_empty());
+            let gives_tags = in_form || has("x-amz-tagging");
             let more = [
-                (has("x-amz-tagging"), Action::PutObjectTagging),
+                (gives_tags, Action::PutObjectTagging),
                 (is_shared, Action::PutObjectAcl),
                 (has("x-amz-object-lock-mode"), Action::PutObjectRetention),
                 (
@@ -184,7 +188,8 @@ fn of_body(request: &Described<'_>) -> RequestValues {
         _ => {
             let header = request.headers.get("x-amz-tagging");
             let header = header.and_then(|header| header.to_str().ok());
-            values.tags = tags::from_header(header, OBJECT_TAGS_MAX).unwrap_or_default();
+            let of_header = || tags::from_header(header, OBJECT_TAGS_MAX).unwrap_or_default();
+            values.tags = request.tags.clone().unwrap_or_else(of_header);
         }
     }
     values

@@ -1,0 +1,228 @@
+"""What is shared with everyone: only in public levels, and only what a policy says."""
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+
+import boto3
+import pytest
+from botocore import UNSIGNED
+from botocore.config import Config
+
+from harness import raw
+from harness.administration import ask, client_of
+from harness.administration import refused as command_refused
+from harness.clients import REGION, refused
+from harness.policies import account_of, arn, put, read, statement, user
+
+
+@pytest.fixture(scope="module")
+def ann(server):
+    made = ask(server, "level", "create", "site", "--rank", "0", "--public", "--same-label")
+    assert made["public"] is True and made["label"] == "s0"
+    return client_of(server, "ann", "site")
+
+
+@pytest.fixture(scope="module")
+def guest(server, ann):
+    ask(server, "bucket", "create", "elsewhere")
+    return client_of(server, "guest", "default", "--grant", "elsewhere=read")
+
+
+@pytest.fixture
+def nobody(server):
+    """A boto3 client that signs nothing."""
+    return boto3.client(
+        "s3",
+        endpoint_url=server.endpoint,
+        verify=str(server.ca),
+        region_name=REGION,
+        config=Config(
+            signature_version=UNSIGNED,
+            retries={"total_max_attempts": 1},
+            s3={"addressing_style": "path"},
+        ),
+    )
+
+
+def fetch(server, path, **more):
+    """Status and body of a request that is not signed."""
+    request = urllib.request.Request(f"{server.endpoint}/{path}", **more)
+    context: ssl.SSLContext = raw.tls_context(server)
+    try:
+        with urllib.request.urlopen(request, context=context) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+_count = iter(range(1, 1000))
+
+
+def make(ann, level):
+    name = f"{level}-{next(_count)}"
+    ann.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": level})
+    ann.put_object(Bucket=name, Key="open/a", Body=b"content")
+    ann.put_object(Bucket=name, Key="closed/b", Body=b"content")
+    return name
+
+
+@pytest.fixture
+def site(ann):
+    """A bucket of a public level, where nothing is blocked."""
+    name = make(ann, "site")
+    ann.delete_public_access_block(Bucket=name)
+    return name
+
+
+def everyone(bucket, *actions, key="open/*"):
+    return statement("Allow", "*", actions, arn(bucket, key))
+
+
+def test_nothing_is_public_unless_a_policy_says_so(server, ann, site):
+    for path in (f"{site}/open/a", site, "", f"{site}?policy", "no-such-bucket/a"):
+        status, body = fetch(server, path)
+        assert status == 403 and b"<Code>AccessDenied</Code>" in body, path
+    put(ann, site, everyone(site, "s3:GetObject"))
+    assert fetch(server, f"{site}/open/a") == (200, b"content")
+    assert fetch(server, f"{site}/open/a", headers={"Range": "bytes=1-3"}) == (206, b"ont")
+    assert fetch(server, f"{site}/open/a", method="HEAD") == (200, b"")
+    for path, method in [
+        (f"{site}/closed/b", "GET"),
+        (f"{site}/open/missing", "GET"),
+        (f"{site}/open/a", "PUT"),
+        (f"{site}/open/a", "DELETE"),
+        (f"{site}/open/a?tagging", "GET"),
+        (site, "GET"),
+        (site, "DELETE"),
+        (f"{site}?policy", "GET"),
+        (f"{site}?policy", "DELETE"),
+        ("", "GET"),
+    ]:
+        status, body = fetch(server, path, method=method)
+        assert (status, b"<Code>AccessDenied</Code>" in body) == (403, True), (path, method)
+    listing = statement("Allow", "*", ["s3:ListBucket"], arn(site))
+    put(ann, site, everyone(site, "s3:GetObject"), listing)
+    assert fetch(server, site)[0] == 200
+    status, body = fetch(server, f"{site}/open/missing")
+    assert status == 404 and b"NoSuchKey" in body
+    ann.delete_bucket_policy(Bucket=site)
+    assert fetch(server, f"{site}/open/a")[0] == 403
+
+
+def test_a_private_level_shares_nothing_with_who_signs_nothing(server, ann, guest):
+    bucket = make(ann, "default")
+    ann.delete_public_access_block(Bucket=bucket)
+    put(ann, bucket, everyone(bucket, "s3:GetObject"))
+    assert ann.get_bucket_policy_status(Bucket=bucket)["PolicyStatus"]["IsPublic"]
+    status, body = fetch(server, f"{bucket}/open/a")
+    assert status == 403 and b"<Code>AccessDenied</Code>" in body
+    # Everyone who signs is let in, within labels.
+    assert read(guest, bucket) == b"content"
+
+
+def test_blocks_keep_the_public_out(server, ann, site):
+    allow = everyone(site, "s3:GetObject")
+    put(ann, site, allow)
+
+    def block(**on):
+        ann.put_public_access_block(Bucket=site, PublicAccessBlockConfiguration=on)
+
+    block(RestrictPublicBuckets=True)
+    assert fetch(server, f"{site}/open/a")[0] == 403
+    block(BlockPublicPolicy=True)
+    assert fetch(server, f"{site}/open/a")[0] == 200
+    with refused("AccessDenied", 403):
+        put(ann, site, allow)
+    narrow = {"IpAddress": {"aws:SourceIp": "127.0.0.1/32"}}
+    put(ann, site, allow | {"Condition": narrow})
+    assert not ann.get_bucket_policy_status(Bucket=site)["PolicyStatus"]["IsPublic"]
+    assert fetch(server, f"{site}/open/a")[0] == 200
+    told = ann.get_public_access_block(Bucket=site)["PublicAccessBlockConfiguration"]
+    assert {name for name, is_on in told.items() if is_on} == {"BlockPublicPolicy"}
+    ann.delete_public_access_block(Bucket=site)
+    with refused("NoSuchPublicAccessBlockConfiguration", 404):
+        ann.get_public_access_block(Bucket=site)
+    put(ann, site, allow)
+    fresh = make(ann, "site")
+    assert all(ann.get_public_access_block(Bucket=fresh)["PublicAccessBlockConfiguration"].values())
+    with refused("AccessDenied", 403):
+        put(ann, fresh, everyone(fresh, "s3:GetObject"))
+
+
+def test_an_explicit_deny_counts_for_everyone(server, ann, site):
+    deny = statement("Deny", "*", ["s3:GetObject"], arn(site, "open/a"))
+    put(ann, site, everyone(site, "s3:GetObject"), deny)
+    assert fetch(server, f"{site}/open/a")[0] == 403
+
+
+def test_who_signs_nothing_writes_where_a_policy_lets_it(server, ann, site, nobody):
+    put(
+        ann,
+        site,
+        everyone(site, "s3:PutObject", "s3:GetObject", "s3:PutObjectTagging"),
+    )
+    nobody.put_object(Bucket=site, Key="open/new", Body=b"x" * 100_000)
+    assert read(nobody, site, "open/new") == b"x" * 100_000
+    upload = {"Bucket": site, "Key": "open/parts"}
+    upload["UploadId"] = nobody.create_multipart_upload(**upload)["UploadId"]
+    etag = nobody.upload_part(**upload, PartNumber=1, Body=b"part")["ETag"]
+    parts = {"Parts": [{"PartNumber": 1, "ETag": etag}]}
+    nobody.complete_multipart_upload(**upload, MultipartUpload=parts)
+    assert read(ann, site, "open/parts") == b"part"
+    tags = {"TagSet": [{"Key": "a", "Value": "b"}]}
+    nobody.put_object_tagging(Bucket=site, Key="open/a", Tagging=tags)
+    assert ann.get_object_tagging(Bucket=site, Key="open/a")["TagSet"] == tags["TagSet"]
+    for call in (
+        lambda: nobody.put_object(Bucket=site, Key="closed/new", Body=b"x"),
+        lambda: nobody.delete_object(Bucket=site, Key="open/new"),
+        lambda: nobody.copy_object(Bucket=site, Key="open/c", CopySource=f"{site}/closed/b"),
+        lambda: nobody.list_buckets(),
+        lambda: nobody.create_bucket(Bucket="made-by-nobody"),
+    ):
+        with refused("AccessDenied", 403):
+            call()
+
+
+def test_a_wrong_signature_is_not_taken_for_none(server, ann, site):
+    put(ann, site, everyone(site, "s3:GetObject"))
+    headers = {"Authorization": "AWS4-HMAC-SHA256 Credential=x, SignedHeaders=host, Signature=0"}
+    status, _ = fetch(server, f"{site}/open/a", headers=headers)
+    assert status in (400, 403)
+
+
+def test_a_policy_is_never_everyone_s_to_change(server, ann, site):
+    open_wide = statement("Allow", "*", ["s3:*"], arn(site), arn(site, "*"))
+    put(ann, site, open_wide)
+    policy = json.dumps({"Statement": [open_wide]}).encode()
+    assert fetch(server, f"{site}?policy", method="PUT", data=policy)[0] == 403
+    assert fetch(server, f"{site}?policy", method="DELETE")[0] == 403
+    assert fetch(server, f"{site}?publicAccessBlock", method="DELETE")[0] == 403
+    assert fetch(server, f"{site}/open/a")[0] == 200
+
+
+def test_only_the_lowest_label_can_be_public(server, ann):
+    for words in (("--rank", "1"), ("--rank", "0", "--categories", "c1")):
+        told = command_refused(server, "level", "create", "high-site", *words, "--public")
+        assert "public level" in told
+    levels = {level["name"]: level["public"] for level in ask(server, "level", "list")}
+    assert levels["site"] and not levels["default"]
+
+
+def test_a_public_level_is_public_after_a_restart(own_server):
+    server = own_server().start()
+    ask(server, "level", "create", "site", "--rank", "0", "--public", "--same-label")
+    ann = client_of(server, "ann", "site")
+    bucket = make(ann, "site")
+    ann.delete_public_access_block(Bucket=bucket)
+    put(ann, bucket, everyone(bucket, "s3:GetObject"))
+    server.kill()
+    server.start()
+    assert fetch(server, f"{bucket}/open/a") == (200, b"content")
+    account = account_of(ann)
+    bob = client_of(server, "bob", "default")
+    put(ann, bucket, statement("Deny", user(account, "bob"), ["s3:*"], arn(bucket, "*")))
+    assert fetch(server, f"{bucket}/open/a")[0] == 403
+    with refused("AccessDenied", 403):
+        read(bob, bucket)
