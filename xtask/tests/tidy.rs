@@ -26,8 +26,8 @@ const UNSAFE_CRATES: [(&str, &str); 4] = [
     ),
     (
         "crates/coffer-store",
-        "keys a database through sqlite3_key, so that the key never becomes SQL text, and gives \
-         SQLite a heap that zeroizes what is freed",
+        "keys a database through sqlite3_key, so that the key never becomes SQL text, gives SQLite \
+         a heap that zeroizes what is freed, and has SQLCipher zeroize the gaps of pages it seals",
     ),
     (
         "faults",

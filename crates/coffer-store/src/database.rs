@@ -3,6 +3,7 @@
 //! not told here.
 
 pub(crate) mod cipher;
+pub(crate) mod gaps;
 pub(crate) mod log_frames;
 pub(crate) mod sqlite_heap;
 

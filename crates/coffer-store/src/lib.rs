@@ -46,6 +46,7 @@ pub use catalog::rewrap::{HeldKey, KeyPlace};
 pub use catalog::uploads::{AbortedUpload, CompletedUpload};
 pub use catalog::versions::listing::{ListedVersion, VersionContent, VersionsPage, VersionsQuery};
 pub use database::doubt::keep_in_doubt;
+pub use database::gaps::ZeroizedGaps;
 pub use database::log::LOG_DAMAGED;
 pub use database::own_files::OwnFiles;
 pub use database::sealed::Database;

@@ -47,6 +47,11 @@ pub const IDLE_READERS_MAX: usize = 4;
 /// Page size of catalogs and other databases, in bytes. Part of the format.
 pub const PAGE_BYTES: u32 = 4_096;
 
+/// Of databases with so many pages or more the gaps of pages are not zeroized: numbers of pages
+/// from 0x0200_0000 on can't be told from kinds of pages, and a transaction adds fewer than the
+/// 2^20 pages (4 GiB) between.
+pub const GAPS_PAGES_MAX: u32 = 0x0200_0000 - (1 << 20);
+
 /// The most page cache that a connection keeps, in KiB.
 pub const PAGE_CACHE_KIB: u32 = 8_192;
 

@@ -14,6 +14,7 @@ use crate::catalog::tables::schema::{
 use crate::catalog::tables::versioning::{KnownVersioning, state_of};
 use crate::database::connections::Connections;
 use crate::database::doubt::{Newest, is_in_doubt, keep_in_doubt};
+use crate::database::gaps::ZeroizedGaps;
 use crate::database::group_commit::Writer;
 use crate::database::log::has_log;
 use crate::database::readers::{Readers, blocking};
@@ -352,6 +353,7 @@ fn upgrade(connection: &Connection) -> Result<()> {
             2 => &all[2..],
             _ => &all[3..],
         };
+        let _gaps = ZeroizedGaps::of(connection);
         let steps = missing.concat();
         let done = connection.execute_batch(&format!("BEGIN IMMEDIATE;{steps}COMMIT;"));
         if done.is_err() && !connection.is_autocommit() {

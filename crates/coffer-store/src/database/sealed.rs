@@ -15,6 +15,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::database::cipher::{self, Salt};
+use crate::database::gaps::let_gaps_be_zeroized;
 use crate::database::log::{self, has_log};
 use crate::database::sqlite_heap::zeroize_what_sqlite_frees;
 use crate::error::{Result, StoreError};
@@ -202,6 +203,7 @@ fn connect(path: &Path, key: &SecretKey, salt: Salt, access: Access) -> Result<C
     MEMORY.call_once(|| {
         zeroize_what_sqlite_frees();
         cipher::limit_memory(DATABASE_MEMORY_BYTES);
+        let_gaps_be_zeroized();
     });
     // Each connection is used by one thread at a time, so SQLite needs no mutex of its own.
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;

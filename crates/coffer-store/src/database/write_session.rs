@@ -10,6 +10,7 @@ use rusqlite::{Connection, ffi};
 use rustix::io::Errno;
 
 use crate::database::cipher;
+use crate::database::gaps::ZeroizedGaps;
 use crate::database::own_files::OwnFiles;
 use crate::database::sealed::Database;
 use crate::error::{Result, StoreError};
@@ -123,7 +124,9 @@ impl Session {
         self.counted.set((0, 0));
         let before = LOG_PAGES.take();
         let (changes, opened) = (self.total_changes(), cipher::pages_opened(self));
-        let done = self.step("BEGIN IMMEDIATE").and_then(|()| work());
+        let done = self.step("BEGIN IMMEDIATE");
+        let _gaps = ZeroizedGaps::of(self);
+        let done = done.and_then(|()| work());
         let done = done.and_then(|()| {
             if self.total_changes() == changes {
                 Ok(())

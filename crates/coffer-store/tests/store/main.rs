@@ -7,6 +7,7 @@ mod fixture;
 mod blobs;
 mod commits;
 mod damage;
+mod deleted;
 mod full_disk;
 mod killed;
 mod left_logs;

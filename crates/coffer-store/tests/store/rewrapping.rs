@@ -1,11 +1,10 @@
-//! Counts that are kept, keys that are rewrapped, and what a deletion leaves.
+//! Counts that are kept, and keys that are rewrapped.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::{Duration, Instant};
 
-use coffer_seal::{BlobId, UploadId, random_bytes};
-use coffer_store::limits::{REPLACE_REST, REWRAP_MAX, TIDY_AFTER, TIDY_AGAIN};
+use coffer_seal::{BlobId, UploadId};
+use coffer_store::limits::{REPLACE_REST, REWRAP_MAX};
 use coffer_store::record::{CompletedObject, Details, Part, Precondition, Upload};
 use coffer_store::{Catalog, HeldKey, KeyPlace, Totals};
 use proptest::prelude::*;
@@ -228,96 +227,4 @@ async fn replacing_many_keys_makes_nobody_wait() {
         assert!(took < Duration::from_millis(700), "waited for {took:?}");
         replacing.await.unwrap().unwrap();
     }
-}
-
-/// The plaintext of every page in database and log, as the catalog's key opens it.
-fn pages(bucket: &Bucket) -> Vec<Vec<u8>> {
-    let file = fs::read(bucket.dir.path().join("catalog.db")).unwrap();
-    let log = fs::read(bucket.dir.path().join("catalog.db-wal")).unwrap_or_default();
-    let whole = file.chunks_exact(4096);
-    let frames = log.get(32..).unwrap_or_default().chunks_exact(24 + 4096);
-    whole
-        .chain(frames.map(|frame| &frame[24..]))
-        .map(|page| decrypted(bucket.key.expose(), page))
-        .collect()
-}
-
-/// AES-256-CBC of a page, without its code; the first 16 bytes of page 1 come out as noise.
-fn decrypted(key: &[u8; 32], page: &[u8]) -> Vec<u8> {
-    use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
-    let key = UnboundCipherKey::new(&AES_256, key).unwrap();
-    let iv: [u8; 16] = page[4048..4064].try_into().unwrap();
-    let mut out = page[..4048].to_vec();
-    // Without padding: a block cipher in CBC mode, block by block, is ECB and XOR.
-    let ecb = DecryptingKey::ecb(key).unwrap();
-    let sealed = out.clone();
-    ecb.decrypt(&mut out, DecryptionContext::None).unwrap();
-    let before = iv.iter().chain(&sealed[..4032]);
-    out.iter_mut()
-        .zip(before)
-        .for_each(|(byte, mask)| *byte ^= mask);
-    out
-}
-
-fn shows(pages: &[Vec<u8>], needle: &[u8]) -> bool {
-    pages
-        .iter()
-        .any(|page| page.windows(needle.len()).any(|window| window == needle))
-}
-
-#[tokio::test]
-async fn a_deleted_object_s_key_and_name_are_gone_from_database_and_log_soon() {
-    let bucket = Bucket::in_memory().await;
-    let mut keys = Vec::new();
-    for number in 0..400u32 {
-        let mut blob = blob_ref(9);
-        blob.wrapped_key = std::array::from_fn(|_| random_bytes::<1>()[0]);
-        keys.push(blob.wrapped_key);
-        let object = in_blob(&format!("a telling name {number:05}"), blob);
-        bucket
-            .catalog
-            .put(object, Precondition::None)
-            .await
-            .unwrap();
-    }
-    let told = |number: usize| format!("a telling name {number:05}");
-    let seen = pages(&bucket);
-    assert!(
-        keys.iter().all(|key| shows(&seen, key)),
-        "the test sees keys that are there"
-    );
-
-    let doomed: Vec<usize> = (0..400).filter(|number| number % 3 != 0).collect();
-    for number in &doomed {
-        let doomed = name(&told(*number));
-        bucket
-            .catalog
-            .delete(gone(&doomed, Precondition::Present))
-            .await
-            .unwrap();
-    }
-    let is_left = |seen: &[Vec<u8>]| {
-        doomed
-            .iter()
-            .any(|number| shows(seen, &keys[*number]) || shows(seen, told(*number).as_bytes()))
-    };
-    assert!(is_left(&pages(&bucket)), "the log shows them still");
-    let begun = Instant::now();
-    while is_left(&pages(&bucket)) {
-        // Readers, idle ones too, don't keep it from happening.
-        bucket.catalog.totals().await.unwrap();
-        let limit = TIDY_AFTER + TIDY_AGAIN * 5;
-        assert!(
-            begun.elapsed() < limit,
-            "still there after {:?}",
-            begun.elapsed()
-        );
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    let seen = pages(&bucket);
-    assert!(
-        (0..400)
-            .step_by(3)
-            .all(|number| shows(&seen, &keys[number]))
-    );
 }

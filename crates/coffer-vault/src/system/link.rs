@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use coffer_seal::SecretKey;
-use coffer_store::{Database, StoreError};
+use coffer_store::{Database, StoreError, ZeroizedGaps};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -305,6 +305,7 @@ impl Link {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(StoreError::from)?;
+        let _gaps = ZeroizedGaps::of(&transaction);
         if known.is_some() {
             refuse_older(number(&transaction)?, highest)?;
         }

@@ -5,7 +5,7 @@
 //! are opened for reading only stay as they are, so their reader does without what later
 //! steps brought.
 
-use coffer_store::StoreError;
+use coffer_store::{StoreError, ZeroizedGaps};
 use rusqlite::{Connection, Transaction};
 
 use super::SCHEMA_1;
@@ -112,6 +112,7 @@ pub(super) fn upgrade(connection: &mut Connection) -> Result<()> {
     };
     let mut upgrade = || {
         let transaction = connection.transaction()?;
+        let _gaps = ZeroizedGaps::of(&transaction);
         for statement in steps.iter().flat_map(|step| step.iter()) {
             transaction.execute_batch(statement)?;
         }
