@@ -1,8 +1,5 @@
 """What the server says of its own sealing."""
 
-import base64
-import hashlib
-
 import pytest
 import requests
 
@@ -167,42 +164,6 @@ def test_a_form_asks_as_a_put_does(server, s3, bucket):
     )
     assert answer.headers["x-amz-server-side-encryption"] == "AES256", answer.text
     assert told(s3.head_object(Bucket=bucket, Key="a")) == AES
-
-
-CUSTOMER_KEY = "x" * 32
-CUSTOMER = {
-    "SSECustomerAlgorithm": "AES256",
-    "SSECustomerKey": CUSTOMER_KEY,
-    "SSECustomerKeyMD5": base64.b64encode(hashlib.md5(CUSTOMER_KEY.encode()).digest()).decode(),
-}
-
-
-def test_keys_of_customers_are_refused(s3, bucket):
-    s3.put_object(Bucket=bucket, Key="a", Body=b"a")
-    source = {"Bucket": bucket, "Key": "a"}
-    upload = s3.create_multipart_upload(Bucket=bucket, Key="c")["UploadId"]
-    where = {"Bucket": bucket, "Key": "c", "UploadId": upload}
-    for call in (
-        lambda: s3.put_object(Bucket=bucket, Key="b", Body=b"a", **CUSTOMER),
-        lambda: s3.get_object(**source, **CUSTOMER),
-        lambda: s3.copy_object(Bucket=bucket, Key="b", CopySource=source, **CUSTOMER),
-        lambda: s3.create_multipart_upload(Bucket=bucket, Key="b", **CUSTOMER),
-        lambda: s3.upload_part(**where, PartNumber=1, Body=b"a", **CUSTOMER),
-        lambda: s3.copy_object(
-            Bucket=bucket,
-            Key="b",
-            CopySource=source,
-            **{f"CopySource{name}": value for name, value in CUSTOMER.items()},
-        ),
-    ):
-        with refused() as error:
-            call()
-        assert error.status in (400, 501)
-        assert "SSE-C" in error.message or "customer" in error.message.lower()
-    assert [row["Key"] for row in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["a"]
-    with refused() as error:
-        s3.head_object(**source, **CUSTOMER)
-    assert error.status in (400, 501)
 
 
 def test_our_own_level_may_be_named(s3, bucket):

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// S3's names of the operations that are implemented; requests for others, and those refused
 /// before their operation was known, count under the first.
-pub const OPERATIONS: [&str; 34] = [
+pub const OPERATIONS: [&str; 35] = [
     "Other",
     "AbortMultipartUpload",
     "CompleteMultipartUpload",
@@ -13,6 +13,7 @@ pub const OPERATIONS: [&str; 34] = [
     "CreateBucket",
     "CreateMultipartUpload",
     "DeleteBucket",
+    "DeleteBucketEncryption",
     "DeleteBucketTagging",
     "DeleteObject",
     "DeleteObjectTagging",

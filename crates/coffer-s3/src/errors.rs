@@ -1,5 +1,7 @@
 //! The vault's errors in S3's words.
 
+mod customer_keys;
+
 mod reads;
 
 use std::borrow::Cow;
@@ -9,6 +11,7 @@ use coffer_vault::{AdministrationError, SharingError, SubjectLimit, VaultError, 
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
+use self::customer_keys::from_customer_key;
 pub(crate) use self::reads::no_version;
 use self::reads::{invalid_range, not_modified};
 
@@ -64,6 +67,7 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
             )
         }
         VaultError::SubjectLimit(limit) => from_limit(limit),
+        VaultError::CustomerKey(error) => from_customer_key(error),
         VaultError::Administration(full @ AdministrationError::ConfigurationsFull { .. }) => {
             s3_error!(InvalidRequest, "{full}")
         }

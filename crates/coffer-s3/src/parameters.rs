@@ -10,6 +10,8 @@ pub(crate) mod tags;
 
 pub(crate) mod metadata;
 
+pub(crate) mod customer_key;
+
 pub(crate) mod encryption;
 
 pub(crate) mod expected_owner;

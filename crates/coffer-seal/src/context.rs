@@ -36,6 +36,10 @@ pub enum KeyKind {
     Root([u8; 16]),
     /// The key of a bucket's catalog; the generation is that of the bucket key.
     Catalog(BucketId),
+    /// A blob's data key that a client's key wraps; the generation is 1.
+    Customer(BlobId),
+    /// A blob's data key that a client's key has wrapped; the generation is that of the bucket key.
+    CustomerData(BlobId),
 }
 
 impl Context {
@@ -54,6 +58,8 @@ impl Context {
             KeyKind::Receipt(KeystoreId(id)) => (5, id),
             KeyKind::Root(salt) => (6, salt),
             KeyKind::Catalog(BucketId(id)) => (7, id),
+            KeyKind::Customer(BlobId(id)) => (8, id),
+            KeyKind::CustomerData(BlobId(id)) => (9, id),
         };
         Self::of(
             b"coffer key v1\0",
@@ -124,6 +130,15 @@ mod tests {
             Context::key(KeyKind::Bucket(BucketId([3; 16])), 0x0102_0304).as_bytes(),
             [&b"coffer key v1\0\x02"[..], &[3; 16], &[1, 2, 3, 4]].concat()
         );
+        for (kind, number) in [
+            (KeyKind::Customer(BlobId([9; 16])), 8),
+            (KeyKind::CustomerData(BlobId([9; 16])), 9),
+        ] {
+            assert_eq!(
+                Context::key(kind, 1).as_bytes(),
+                [&b"coffer key v1\0"[..], &[number], &[9; 16], &[0, 0, 0, 1]].concat()
+            );
+        }
         assert_eq!(
             Context::keystore(KeystoreId([4; 16]), 0x0102_0304_0506_0708).as_bytes(),
             [

@@ -37,12 +37,16 @@ pub const MESSAGE_MIN_BYTES: usize = HEADER_BYTES + TAG_BYTES;
 /// A sealed [`SecretKey`](crate::SecretKey), in bytes: a message of one short chunk.
 pub const WRAPPED_KEY_BYTES: usize = HEADER_BYTES + KEY_BYTES + TAG_BYTES;
 
+/// A wrapped key that another key has sealed again, in bytes.
+pub const WRAPPED_TWICE_BYTES: usize = HEADER_BYTES + WRAPPED_KEY_BYTES + TAG_BYTES;
+
 // The layout that docs/FORMAT.md promises, as the compiler sees it.
 const _: () = {
     assert!(CHUNK_BYTES == 16_384);
     assert!(SEALED_CHUNK_BYTES == 16_400);
     assert!(HEADER_BYTES == 56);
     assert!(WRAPPED_KEY_BYTES == 104);
+    assert!(WRAPPED_TWICE_BYTES == 176);
     assert!(KEY_BYTES < CHUNK_BYTES, "a wrapped key is one last chunk");
     assert!(PLAINTEXT_MAX_BYTES == (1 << 52) - 1);
     assert!(

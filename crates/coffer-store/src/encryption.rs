@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What answers tell of an object's encryption: what its writer asked for, or the bucket's default.
-/// Whatever is told, it is sealed alike.
+/// All is sealed alike, but for what a client's own key seals besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encryption {
@@ -14,6 +14,8 @@ pub enum Encryption {
     KmsBucketKey,
     /// `AES256`.
     Aes256,
+    /// Under a key of the client's own, inside of the bucket's: what tells that key from others.
+    Customer(String),
 }
 
 impl Encryption {

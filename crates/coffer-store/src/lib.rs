@@ -15,6 +15,8 @@ pub mod limits;
 
 mod encryption;
 
+mod wrapped_key;
+
 pub mod version;
 
 pub mod record;

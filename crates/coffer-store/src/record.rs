@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::encryption::Encryption;
 use crate::limits::OBJECT_NAME_MAX_BYTES;
 use crate::version::VersionId;
+pub use crate::wrapped_key::{WRAPPED_KEY_BYTES, WRAPPED_TWICE_BYTES, WrappedKey};
 
 /// An object's name: 1 to 1,024 bytes of UTF-8. As secret as the object, so it has no `Display`
 /// and its `Debug` says only how long it is.
@@ -117,12 +118,6 @@ pub struct Details {
 
 /// Tags in the order in which they came: key and value.
 pub type Tags = Vec<(String, String)>;
-
-/// A sealed data key: one Cobblestone message of 32 bytes of plaintext under the bucket key.
-pub type WrappedKey = [u8; WRAPPED_KEY_BYTES];
-
-/// Header (56), sealed key (32), tag (16).
-pub const WRAPPED_KEY_BYTES: usize = 104;
 
 /// A blob as the catalog knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -84,16 +84,17 @@ pub use crate::buckets::{BucketInfo, BucketSummary, LevelUsage, NewBucket, Uploa
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::error::{
-    AdministrationError, BackupError, BodyError, Result, Rollback, RollbackOf, SharingError,
-    SubjectLimit, VaultError, files_run_out,
+    AdministrationError, BackupError, BodyError, CustomerKeyError, Result, Rollback, RollbackOf,
+    SharingError, SubjectLimit, VaultError, files_run_out,
 };
 pub use crate::objects::{
     AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart,
     CopySource, CopyTarget, DeleteObject, Deleted, DigestPlan, Digests, EtagMatch, Incoming,
     NewUpload, ObjectBody, ObjectInfo, ObjectParts, ObjectRead, PartsPage, PutObject, PutPart,
-    RangeRequest, ReadOptions, StartedUpload, Stored,
+    RangeRequest, ReadOptions, StartedUpload, Stored, check_customer_key,
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
+pub use crate::open_buckets::CustomerKey;
 pub use crate::system::{BucketConfiguration, BucketEncryption, MD5_ETAGS, ReceiptSummary};
 pub use crate::vault::{EtagStyle, Rotation, SubjectLimits, Vault, VaultOptions};
 pub use crate::verify::{VerifyDepth, VerifyEvent};

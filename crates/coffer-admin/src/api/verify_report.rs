@@ -48,7 +48,16 @@ pub enum Report {
         checked_bytes: u64,
         /// How much damage was reported.
         damage_count: u64,
+        /// Blobs that only a client's key opens, of which wrapped keys and lengths were checked;
+        /// absent where there are none.
+        #[serde(default, skip_serializing_if = "is_none")]
+        #[schema(required = false)]
+        client_key_count: u64,
     },
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl From<VerifyEvent> for Report {
@@ -72,10 +81,12 @@ impl From<VerifyEvent> for Report {
                 checked_count,
                 checked_bytes,
                 damage_count,
+                client_key_count,
             } => Self::Done {
                 checked_count,
                 checked_bytes,
                 damage_count,
+                client_key_count,
             },
         }
     }
@@ -118,6 +129,7 @@ mod tests {
                     checked_count: 1,
                     checked_bytes: 2,
                     damage_count: 0,
+                    client_key_count: 0,
                 },
                 r#"{"event":"done","checked_count":1,"checked_bytes":2,"damage_count":0}"#,
             ),

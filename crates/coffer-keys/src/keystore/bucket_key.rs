@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use coffer_seal::limits::WRAPPED_KEY_BYTES;
-use coffer_seal::{BlobId, BucketId, Context, KeyKind, SecretKey, unwrap_key, wrap_key};
+use coffer_seal::limits::{WRAPPED_KEY_BYTES, WRAPPED_TWICE_BYTES};
+use coffer_seal::{
+    BlobId, BucketId, Context, KeyKind, SecretKey, open, seal, unwrap_key, wrap_key,
+};
 
 use crate::error::KeysError;
 
@@ -73,6 +75,38 @@ impl BucketKey {
         let key = self.of(generation)?;
         let context = Context::key(KeyKind::Data(blob_id), generation);
         unwrap_key(key, &context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)
+    }
+
+    /// Wraps a blob's data key that a client's key has wrapped, bound to the blob and to the
+    /// current generation.
+    pub fn wrap_wrapped(
+        &self,
+        blob_id: BlobId,
+        inner: &[u8; WRAPPED_KEY_BYTES],
+    ) -> [u8; WRAPPED_TWICE_BYTES] {
+        let (generation, key) = &self.0.current;
+        let context = Context::key(KeyKind::CustomerData(blob_id), *generation);
+        let wrapped = seal(key, &context, inner);
+        wrapped
+            .try_into()
+            .expect("what is sealed has the length of the plaintext, a header and a tag")
+    }
+
+    /// Unwraps a blob's data key as a client's key has wrapped it.
+    ///
+    /// # Errors
+    ///
+    /// As [`BucketKey::unwrap`].
+    pub fn unwrap_wrapped(
+        &self,
+        blob_id: BlobId,
+        generation: u32,
+        wrapped: &[u8; WRAPPED_TWICE_BYTES],
+    ) -> Result<[u8; WRAPPED_KEY_BYTES], KeysError> {
+        let key = self.of(generation)?;
+        let context = Context::key(KeyKind::CustomerData(blob_id), generation);
+        let inner = open(key, &context, wrapped).map_err(|_| KeysError::KeyDidNotOpen)?;
+        inner[..].try_into().map_err(|_| KeysError::KeyDidNotOpen)
     }
 
     /// Wraps a data key that an older generation wrapped anew, under the current one.

@@ -19,6 +19,13 @@ pub(crate) struct StatusInstead(pub(crate) StatusCode);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BareEtag;
 
+/// Marks an answer that has more than s3s writes: XML that stands before the first `end`.
+#[derive(Clone, Debug)]
+pub(crate) struct BeforeEnd {
+    pub(crate) end: &'static str,
+    pub(crate) xml: String,
+}
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
 
@@ -67,6 +74,10 @@ pub(crate) fn complete(response: &mut HttpResponse, context: &RequestContext) ->
     {
         if !response.status().is_success() {
             code = complete_error(response, context, body);
+        } else if let Some(BeforeEnd { end, xml }) = response.extensions().get() {
+            let text = String::from_utf8_lossy(&body);
+            let whole = text.replacen(end, &format!("{xml}{end}"), 1);
+            *response.body_mut() = Body::from(whole);
         } else if response.extensions().get::<BareEtag>().is_some() {
             *response.body_mut() = Body::from(bare_etag(&body));
         } else if let Some(escaped) = escape_controls(&body) {

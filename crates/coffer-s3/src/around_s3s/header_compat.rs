@@ -20,6 +20,7 @@ use crate::http::encoded_words;
 use crate::http::percent::{decode_form, form_pairs};
 use crate::http::ranges;
 use crate::parameters::copy_source;
+use crate::parameters::customer_key;
 use crate::parameters::metadata::USER_METADATA;
 use crate::request::caller::Original;
 
@@ -135,7 +136,8 @@ pub(crate) fn odd_headers(headers: &HeaderMap) -> Vec<HeaderName> {
             is_twice || !first.to_str().is_ok_and(|text| text.parse::<i32>().is_ok())
         } else {
             let is_metadata = name.as_str().starts_with(USER_METADATA);
-            is_metadata && (is_twice || encoded_words::may_hold(first.as_bytes()))
+            let is_odd = is_metadata && (is_twice || encoded_words::may_hold(first.as_bytes()));
+            is_odd || customer_key::holds_a_key(name.as_str())
         };
         // s3s takes an empty header for none.
         if is_odd && (is_twice || !first.is_empty()) {

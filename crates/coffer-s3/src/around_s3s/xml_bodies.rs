@@ -28,6 +28,10 @@ const OF_OBJECTS: [&str; 7] = [
     "tagging",
 ];
 
+/// An element of the configuration of a bucket's encryption, where s3s takes none but those that it
+/// knows.
+pub(crate) const BLOCKED_TYPES: &str = "BlockedEncryptionTypes";
+
 /// What s3s is given where a document is malformed: it says so in its place, after all else that it
 /// checks, and logs nothing of what the client sent.
 const MALFORMED: &[u8] = b"<";
@@ -107,12 +111,29 @@ impl XmlBodies {
         let taken = reservation.take(text.len());
         taken.map_err(|fault| fault_error(fault.into()))?;
         head.headers.remove(TRANSFER_ENCODING);
-        head.headers.insert(CONTENT_LENGTH, text.len().into());
+        let for_s3s = without(&text, BLOCKED_TYPES);
+        head.headers.insert(CONTENT_LENGTH, for_s3s.len().into());
         head.extensions.insert(Arc::new(CanonicalXml {
-            text: text.clone(),
+            text,
             _reservation: reservation,
         }));
-        Ok(Body::from(text))
+        Ok(Body::from(for_s3s))
+    }
+}
+
+/// A document written anew without the elements of a name, which has each at most once. Where one
+/// has no end, the document is malformed in any case.
+fn without(text: &Bytes, name: &str) -> Bytes {
+    let (start, end) = (format!("<{name}>"), format!("</{name}>"));
+    let position = |part: &str| {
+        let mut windows = text.windows(part.len());
+        windows.position(|window| window == part.as_bytes())
+    };
+    match (position(&start), position(&end)) {
+        (Some(from), Some(to)) if from < to => {
+            Bytes::from([&text[..from], &text[to + end.len()..]].concat())
+        }
+        _ => text.clone(),
     }
 }
 
@@ -139,6 +160,15 @@ mod tests {
     use http::header::HOST;
 
     use super::*;
+
+    #[test]
+    fn elements_are_taken_out() {
+        let left = |text: &'static str| without(&Bytes::from_static(text.as_bytes()), "B");
+        assert_eq!(left("<R><A>1</A><B><C>2</C></B></R>"), "<R><A>1</A></R>");
+        for same in ["<R></R>", "<R></B><B></R>", "<R>&lt;B></R>"] {
+            assert_eq!(left(same), same);
+        }
+    }
 
     #[test]
     fn xml_bodies_are_told_from_objects() {

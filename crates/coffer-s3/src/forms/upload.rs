@@ -23,6 +23,7 @@ use crate::forms::fields::{Fields, Form};
 use crate::forms::policy::{LengthRange, Policy};
 use crate::http::percent;
 use crate::limits::{FORM_FIELDS_MAX_BYTES, OBJECT_TAGS_MAX};
+use crate::parameters::customer_key::{self, Brought};
 use crate::parameters::encryption::Told;
 use crate::parameters::{encryption, expected_owner, metadata, names, not_implemented, tags};
 use crate::request::asked::describe::{Described, describe, is_any_shared};
@@ -58,6 +59,9 @@ pub(crate) async fn upload(
     let mut answer = answer(&fields, target, &name, &stored.etag)?;
     let told = Told::of(&stored.encryption, &stored.level);
     answer.headers_mut().extend(told.headers());
+    let brought = customer_key::of_object(&fields.headers()?)?;
+    let told = brought.iter().flat_map(Brought::headers);
+    answer.headers_mut().extend(told);
     Ok(answer)
 }
 

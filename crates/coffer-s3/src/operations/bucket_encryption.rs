@@ -1,5 +1,8 @@
 //! The default encryption of a bucket: set, read, put back.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use coffer_vault::BucketConfiguration::Encryption;
 use coffer_vault::{BucketEncryption, BucketName, Vault};
 use s3s::dto::{
@@ -10,6 +13,8 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
+use crate::around_s3s::finish_response::BeforeEnd;
+use crate::around_s3s::xml_bodies::{BLOCKED_TYPES as BLOCKED, CanonicalXml};
 use crate::errors::{from_vault, not_implemented};
 use crate::operations::buckets::bucket_info;
 use crate::parameters::encryption;
@@ -38,9 +43,14 @@ pub(crate) async fn bucket_encryption(
         bucket_key_enabled: Some(found.bucket_key),
     };
     let configuration = ServerSideEncryptionConfiguration { rules: vec![rule] };
-    Ok(S3Response::new(GetBucketEncryptionOutput {
+    let mut response = S3Response::new(GetBucketEncryptionOutput {
         server_side_encryption_configuration: Some(configuration),
-    }))
+    });
+    response.extensions.insert(BeforeEnd {
+        end: "</Rule>",
+        xml: blocked_types(found),
+    });
+    Ok(response)
 }
 
 /// `PutBucketEncryption`.
@@ -51,6 +61,8 @@ pub(crate) async fn put_bucket_encryption(
     let caller = Caller::of(&request)?;
     caller.check_xml_body(headers(&request))?;
     let info = bucket_info(vault, &caller, &request.input.bucket).await?;
+    let document = request.extensions.get::<Arc<CanonicalXml>>();
+    let document = document.map_or_else(Bytes::new, |document| document.text.clone());
     let rules = request.input.server_side_encryption_configuration.rules;
     let [rule] = rules.as_slice() else {
         return Err(s3_error!(
@@ -61,6 +73,7 @@ pub(crate) async fn put_bucket_encryption(
     let wanted = BucketEncryption {
         aes256: is_aes256(rule, &info.level)?,
         bucket_key: rule.bucket_key_enabled.unwrap_or(false),
+        customer_keys: allows_customer_keys(&document)?,
     };
     set(vault, &caller, &info.name, wanted).await?;
     Ok(S3Response::new(PutBucketEncryptionOutput::default()))
@@ -75,6 +88,34 @@ pub(crate) async fn delete_bucket_encryption(
     let bucket = names::bucket(&request.input.bucket)?;
     set(vault, &caller, &bucket, BucketEncryption::default()).await?;
     Ok(S3Response::new(DeleteBucketEncryptionOutput::default()))
+}
+
+/// Which encryption a bucket takes no objects of, for which s3s has no fields.
+fn blocked_types(encryption: BucketEncryption) -> String {
+    let blocked = if encryption.customer_keys {
+        "NONE"
+    } else {
+        "SSE-C"
+    };
+    format!("<{BLOCKED}><EncryptionType>{blocked}</EncryptionType></{BLOCKED}>")
+}
+
+/// Whether a configuration lets clients bring keys along, which takes `NONE`: what says nothing of
+/// it blocks them, as on AWS since April 2026.
+fn allows_customer_keys(document: &[u8]) -> S3Result<bool> {
+    let malformed = || s3_error!(MalformedXML, "EncryptionType is SSE-C or NONE");
+    let text = std::str::from_utf8(document).map_err(|_| malformed())?;
+    let Some((_, rest)) = text.split_once(&format!("<{BLOCKED}>")) else {
+        return Ok(false);
+    };
+    let (blocked, _) = rest
+        .split_once(&format!("</{BLOCKED}>"))
+        .ok_or_else(malformed)?;
+    match blocked.trim() {
+        "<EncryptionType>NONE</EncryptionType>" => Ok(true),
+        "<EncryptionType>SSE-C</EncryptionType>" | "" => Ok(false),
+        _ => Err(malformed()),
+    }
 }
 
 fn is_aes256(rule: &ServerSideEncryptionRule, level: &str) -> S3Result<bool> {
@@ -120,4 +161,22 @@ async fn set(
         .set_bucket_configuration(&caller.subject, bucket, Encryption, wanted.to_document())
         .await
         .map_err(|error| caller.refused(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_clients_are_blocked_unless_none_is() {
+        let of = |inner: &str| {
+            let document = format!("<Rule><{BLOCKED}>{inner}</{BLOCKED}></Rule>");
+            allows_customer_keys(document.as_bytes()).ok()
+        };
+        assert_eq!(allows_customer_keys(b"<Rule></Rule>").ok(), Some(false));
+        assert_eq!(of("<EncryptionType>NONE</EncryptionType>"), Some(true));
+        assert_eq!(of("<EncryptionType>SSE-C</EncryptionType>"), Some(false));
+        assert_eq!(of(""), Some(false));
+        assert_eq!(of("<EncryptionType>SSE-KMS</EncryptionType>"), None);
+    }
 }

@@ -2,7 +2,7 @@
 //! was never set, by its default or by the code that says there is none. Setting it is
 //! `NotImplemented`, by s3s's defaults.
 
-use coffer_vault::{ReadOptions, Vault};
+use coffer_vault::Vault;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result};
 
@@ -114,12 +114,9 @@ pub(crate) async fn object_acl(
     let input = request.input;
     let which = names::which(input.version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let options = ReadOptions {
-        which,
-        ..ReadOptions::default()
-    };
+    // Not a HEAD, which may take a client's key.
     vault
-        .head_object(&caller.subject, &bucket, &name, options)
+        .object_parts(&caller.subject, &bucket, (&name, which), 0, 0)
         .await
         .map_err(|error| caller.refused(error))?;
     Ok(S3Response::new(GetObjectAclOutput {

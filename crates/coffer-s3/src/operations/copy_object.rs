@@ -1,7 +1,7 @@
 //! Copies of objects, within the server.
 
 use coffer_vault::version::Versioning;
-use coffer_vault::{BucketName, CopyTarget, Vault};
+use coffer_vault::{AskedEncryption, BucketName, CopyTarget, Vault};
 use s3s::dto::{
     CopyObjectInput, CopyObjectOutput, CopyObjectResult, ETag, MetadataDirective, TaggingDirective,
 };
@@ -12,7 +12,8 @@ use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::copy_source;
-use crate::parameters::encryption::{self, set_encryption};
+use crate::parameters::customer_key;
+use crate::parameters::encryption::{self, set_customer_key, set_encryption};
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -37,7 +38,7 @@ pub(crate) async fn copy_object(
         || replace_tags
         || request.input.checksum_algorithm.is_some()
         || request.input.storage_class.is_some()
-        || request.input.server_side_encryption.is_some();
+        || encryption::asked(headers(&request))? != AskedEncryption::default();
     if source.bucket == bucket && source.name == name && !changes {
         refuse_without_change(vault, &caller, &bucket).await?;
     }
@@ -53,6 +54,7 @@ pub(crate) async fn copy_object(
         .map(|algorithm| by_name(algorithm.as_str()))
         .transpose()?;
     let precondition = conditions::of_write(headers(&request))?;
+    let brought = customer_key::of_object(headers(&request))?;
     let wanted = conditions::wanted(&precondition, &name);
     let target = CopyTarget {
         name,
@@ -83,6 +85,7 @@ pub(crate) async fn copy_object(
         ..Default::default()
     };
     set_encryption!(output, &stored.encryption, &stored.level);
+    set_customer_key!(output, brought);
     Ok(S3Response::new(output))
 }
 

@@ -6,7 +6,6 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use coffer_vault::record::{Checksum, ObjectName};
-use coffer_vault::version::Which;
 use coffer_vault::{
     BucketName, Conditions, EtagMatch, ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Vault,
     VaultError,
@@ -24,7 +23,8 @@ use crate::checksums::algorithms::{kind, set_checksum};
 use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::http::ranges;
-use crate::parameters::encryption::set_encryption;
+use crate::parameters::customer_key;
+use crate::parameters::encryption::{set_customer_key, set_encryption};
 use crate::parameters::metadata::{self, DEFAULT_CONTENT_TYPE};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
@@ -66,17 +66,20 @@ pub(crate) async fn get_object(
     let caller = Caller::of(&request)?;
     let conditions = conditions::of_read(headers(&request));
     let of_range = conditions::of_range(headers(&request));
+    let brought = customer_key::of_object(headers(&request))?;
     let input = request.input;
     let which = names::which(input.version_id.as_deref())?;
     let asked = ranges::requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let place = (&bucket, &name, which);
-    let range = still_of(vault, &caller, place, asked, of_range).await;
+    let place = (&bucket, &name);
     let options = ReadOptions {
         which,
         conditions,
-        range,
+        range: asked,
+        customer_key: brought.as_ref().map(|brought| brought.key.clone()),
     };
+    let options = still_of(vault, &caller, place, options, of_range).await;
+    let range = options.range;
     let options = of_one_object(vault, &caller, place, options).await?;
     let read = vault
         .read_object(&caller.subject, &bucket, &name, options)
@@ -87,6 +90,7 @@ pub(crate) async fn get_object(
     let mut output = describe!(GetObjectOutput, info, checksum);
     set_checksum!(output, checksum);
     set_encryption!(output, &info.head.details.encryption, &info.level);
+    set_customer_key!(output, brought);
     output.content_range = content_range(&info, range);
     output.parts_count = parts_count(&info, range);
     output.tag_count = i32::try_from(info.head.tag_count)
@@ -102,30 +106,31 @@ pub(crate) async fn get_object(
     ))
 }
 
-/// The range, unless `If-Range` names another object than the one that is there: then all of it.
-/// Should it be replaced between this look and the reading, its entity tag in the answer tells.
+/// With the range, unless `If-Range` names another object than the one that is there: then all of
+/// it. Should it be replaced between this look and the reading, its entity tag in the answer tells.
 async fn still_of(
     vault: &Vault,
     caller: &Caller,
-    (bucket, name, which): (&BucketName, &ObjectName, Which),
-    range: RangeRequest,
+    (bucket, name): (&BucketName, &ObjectName),
+    options: ReadOptions,
     condition: Option<Conditions>,
-) -> RangeRequest {
-    let Some(conditions) = condition.filter(|_| range != RangeRequest::All) else {
-        return range;
+) -> ReadOptions {
+    let Some(conditions) = condition.filter(|_| options.range != RangeRequest::All) else {
+        return options;
     };
-    let options = ReadOptions {
-        which,
+    let whole = ReadOptions {
         conditions,
         range: RangeRequest::All,
+        ..options.clone()
     };
-    match vault
-        .head_object(&caller.subject, bucket, name, options)
+    let range = match vault
+        .head_object(&caller.subject, bucket, name, whole)
         .await
     {
         Err(VaultError::PreconditionFailed) => RangeRequest::All,
-        _ => range, // what else is wrong, the reading will tell
-    }
+        _ => options.range, // what else is wrong, the reading will tell
+    };
+    ReadOptions { range, ..options }
 }
 
 /// The vault looks up where a part lies, and then reads the object: which is another one, perhaps,
@@ -133,7 +138,7 @@ async fn still_of(
 async fn of_one_object(
     vault: &Vault,
     caller: &Caller,
-    (bucket, name, which): (&BucketName, &ObjectName, Which),
+    (bucket, name): (&BucketName, &ObjectName),
     options: ReadOptions,
 ) -> S3Result<ReadOptions> {
     let range = options.range;
@@ -143,7 +148,7 @@ async fn of_one_object(
     let conditions = options.conditions.clone();
     let whole = ReadOptions {
         range: RangeRequest::All,
-        ..options
+        ..options.clone()
     };
     let info = vault
         .head_object(&caller.subject, bucket, name, whole)
@@ -154,9 +159,8 @@ async fn of_one_object(
         ..conditions
     };
     Ok(ReadOptions {
-        which,
         conditions,
-        range,
+        ..options
     })
 }
 
@@ -179,17 +183,20 @@ pub(crate) async fn head_object(
     let caller = Caller::of(&request)?;
     let conditions = conditions::of_read(headers(&request));
     let of_range = conditions::of_range(headers(&request));
+    let brought = customer_key::of_object(headers(&request))?;
     let input = request.input;
     let which = names::which(input.version_id.as_deref())?;
     let asked = ranges::requested(input.range, input.part_number)?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    let place = (&bucket, &name, which);
-    let range = still_of(vault, &caller, place, asked, of_range).await;
+    let place = (&bucket, &name);
     let options = ReadOptions {
         which,
         conditions,
-        range,
+        range: asked,
+        customer_key: brought.as_ref().map(|brought| brought.key.clone()),
     };
+    let options = still_of(vault, &caller, place, options, of_range).await;
+    let range = options.range;
     let options = of_one_object(vault, &caller, place, options).await?;
     let info = vault
         .head_object(&caller.subject, &bucket, &name, options)
@@ -199,6 +206,7 @@ pub(crate) async fn head_object(
     let mut output = describe!(HeadObjectOutput, info, checksum);
     set_checksum!(output, checksum);
     set_encryption!(output, &info.head.details.encryption, &info.level);
+    set_customer_key!(output, brought);
     output.content_range = content_range(&info, range);
     output.parts_count = parts_count(&info, range);
     let (expires, mut more) = metadata::expires(&info.head.details.headers);

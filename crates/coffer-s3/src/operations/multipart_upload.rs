@@ -15,7 +15,8 @@ use crate::http::conditions;
 use crate::http::percent;
 use crate::http::ranges;
 use crate::limits::OBJECT_TAGS_MAX;
-use crate::parameters::encryption::{self, set_encryption};
+use crate::parameters::customer_key;
+use crate::parameters::encryption::{self, set_customer_key, set_encryption};
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -34,6 +35,7 @@ pub(crate) async fn create(
         .await?;
     let details = metadata::of_headers(headers(&request))?;
     let encryption = encryption::asked(headers(&request))?;
+    let brought = customer_key::of_object(headers(&request))?;
     let input = request.input;
     let tags = tags::from_header(input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
     let checksum = announced(
@@ -64,6 +66,7 @@ pub(crate) async fn create(
         ..Default::default()
     };
     set_encryption!(output, &started.encryption, &started.level);
+    set_customer_key!(output, brought);
     Ok(S3Response::new(output))
 }
 

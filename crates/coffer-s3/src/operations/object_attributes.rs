@@ -2,7 +2,7 @@
 
 use coffer_vault::record::{Checksum, ObjectHead, ObjectName, ObjectPart as StoredPart};
 use coffer_vault::version::Which;
-use coffer_vault::{BucketName, ObjectParts, Vault};
+use coffer_vault::{BucketName, ObjectParts, Vault, check_customer_key};
 use s3s::dto::{
     ETag, GetObjectAttributesInput, GetObjectAttributesOutput, GetObjectAttributesParts,
     ObjectPart, StorageClass,
@@ -11,10 +11,12 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::around_s3s::finish_response::BareEtag;
 use crate::checksums::algorithms::{kind, set_checksum};
+use crate::errors::from_vault;
 use crate::http::dates::timestamp;
 use crate::limits::LIST_MAX;
+use crate::parameters::customer_key;
 use crate::parameters::names;
-use crate::request::caller::Caller;
+use crate::request::caller::{Caller, headers};
 
 /// `GetObjectAttributes`.
 pub(crate) async fn object_attributes(
@@ -22,6 +24,7 @@ pub(crate) async fn object_attributes(
     request: S3Request<GetObjectAttributesInput>,
 ) -> S3Result<S3Response<GetObjectAttributesOutput>> {
     let caller = Caller::of(&request)?;
+    let brought = customer_key::of_object(headers(&request))?;
     let input = request.input;
     let which = names::which(input.version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
@@ -32,6 +35,8 @@ pub(crate) async fn object_attributes(
         parts,
         version,
     } = read;
+    let key = brought.as_ref().map(|brought| &brought.key);
+    check_customer_key(&head.details.encryption, key).map_err(from_vault)?;
     let mut output = GetObjectAttributesOutput {
         last_modified: Some(timestamp(head.modified_ms)),
         version_id: version.map(|version| version.to_string()),

@@ -16,7 +16,8 @@ use crate::checksums::expected::ExpectedDigests;
 use crate::errors::{from_vault, no_version, not_implemented};
 use crate::http::conditions;
 use crate::limits::{DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
-use crate::parameters::encryption::{self, set_encryption};
+use crate::parameters::customer_key;
+use crate::parameters::encryption::{self, set_customer_key, set_encryption};
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -40,6 +41,7 @@ pub(crate) async fn put_object(
         .await?;
     let details = metadata::of_headers(headers(&request))?;
     let encryption = encryption::asked(headers(&request))?;
+    let brought = customer_key::of_object(headers(&request))?;
     let PutObjectInput {
         body,
         content_length,
@@ -69,6 +71,7 @@ pub(crate) async fn put_object(
     };
     set_checksum!(output, checksum);
     set_encryption!(output, &stored.encryption, &stored.level);
+    set_customer_key!(output, brought);
     Ok(S3Response::new(output))
 }
 

@@ -14,7 +14,8 @@ use crate::errors::from_vault;
 use crate::http::dates::timestamp;
 use crate::http::ranges;
 use crate::parameters::copy_source;
-use crate::parameters::encryption::set_encryption;
+use crate::parameters::customer_key;
+use crate::parameters::encryption::{set_customer_key, set_encryption};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
@@ -26,6 +27,7 @@ pub(crate) async fn upload_part(
 ) -> S3Result<S3Response<UploadPartOutput>> {
     let caller = Caller::of(&request)?;
     let expected = ExpectedDigests::read(headers(&request))?;
+    let brought = customer_key::of_object(headers(&request))?;
     let UploadPartInput {
         body,
         bucket,
@@ -65,6 +67,7 @@ pub(crate) async fn upload_part(
         name,
         upload: id,
         number,
+        customer_key: brought.as_ref().map(|brought| brought.key.clone()),
         incoming,
     };
     let stored = vault
@@ -77,6 +80,7 @@ pub(crate) async fn upload_part(
     };
     set_checksum!(output, stored.checksum.as_ref());
     set_encryption!(output, &stored.encryption, &stored.level);
+    set_customer_key!(output, brought);
     Ok(S3Response::new(output))
 }
 
@@ -87,6 +91,7 @@ pub(crate) async fn upload_part_copy(
 ) -> S3Result<S3Response<UploadPartCopyOutput>> {
     let caller = Caller::of(&request)?;
     let source = copy_source::read(headers(&request))?;
+    let brought = customer_key::of_object(headers(&request))?;
     let input = request.input;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
     let number = ranges::part_number(input.part_number)?;
@@ -103,6 +108,7 @@ pub(crate) async fn upload_part_copy(
         upload: id,
         number,
         range,
+        customer_key: brought.as_ref().map(|brought| brought.key.clone()),
     };
     let (stored, copied) = vault
         .copy_part(&caller.subject, source, &bucket, copy)
@@ -128,6 +134,7 @@ pub(crate) async fn upload_part_copy(
         ..Default::default()
     };
     set_encryption!(output, &encryption, &level);
+    set_customer_key!(output, brought);
     Ok(S3Response::new(output))
 }
 
@@ -143,6 +150,7 @@ async fn check_within(
     let options = ReadOptions {
         range,
         which: source.which,
+        customer_key: source.customer_key.clone(),
         ..ReadOptions::default()
     };
     let head = vault

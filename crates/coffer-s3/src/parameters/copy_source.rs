@@ -8,6 +8,7 @@ use s3s::{S3Result, s3_error};
 
 use crate::errors::not_implemented;
 use crate::http::{conditions, percent};
+use crate::parameters::customer_key;
 use crate::parameters::names;
 
 /// The source of a copy, with its conditions.
@@ -21,6 +22,7 @@ pub(crate) fn read(headers: &HeaderMap) -> S3Result<CopySource> {
         name,
         which,
         conditions,
+        customer_key: customer_key::of_source(headers)?,
     })
 }
 

@@ -8,6 +8,7 @@ use s3s::dto::ServerSideEncryption;
 use s3s::{S3Result, s3_error};
 
 use crate::errors::not_implemented;
+use crate::parameters::customer_key;
 
 const ALGORITHM: HeaderName = HeaderName::from_static("x-amz-server-side-encryption");
 const KEY_ID: HeaderName = HeaderName::from_static("x-amz-server-side-encryption-aws-kms-key-id");
@@ -35,12 +36,13 @@ pub(crate) struct Told {
 impl Told {
     pub(crate) fn of(encryption: &Encryption, level: &str) -> Self {
         let algorithm = match encryption {
-            Encryption::Aes256 => ServerSideEncryption::AES256,
-            Encryption::Kms | Encryption::KmsBucketKey => ServerSideEncryption::AWS_KMS,
+            Encryption::Aes256 => Some(ServerSideEncryption::AES256),
+            Encryption::Kms | Encryption::KmsBucketKey => Some(ServerSideEncryption::AWS_KMS),
+            Encryption::Customer(_) => None,
         };
-        let is_kms = *encryption != Encryption::Aes256;
+        let is_kms = algorithm == Some(ServerSideEncryption::AWS_KMS);
         Self {
-            algorithm: Some(ServerSideEncryption::from_static(algorithm)),
+            algorithm: algorithm.map(ServerSideEncryption::from_static),
             key_id: is_kms.then(|| level.to_owned()),
             bucket_key: (*encryption == Encryption::KmsBucketKey).then_some(true),
         }
@@ -73,19 +75,26 @@ macro_rules! set_encryption {
 }
 pub(crate) use set_encryption;
 
-/// Refuses what can't be granted: keys of the client's own, two layers, unknown algorithms, and
-/// asking for any where it was asked for before.
-pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
-    let is_customer_key = |name: &HeaderName| {
-        let name = name.as_str();
-        name.starts_with("x-amz-server-side-encryption-customer-")
-            || name.starts_with("x-amz-copy-source-server-side-encryption-customer-")
+/// Tells a client that its key was used, in an output of s3s.
+macro_rules! set_customer_key {
+    ($output:expr, $brought:expr) => {
+        if let Some(brought) = &$brought {
+            $output.sse_customer_algorithm = Some("AES256".to_owned());
+            $output.sse_customer_key_md5 = Some(brought.md5.clone());
+        }
     };
-    if headers.keys().any(is_customer_key) {
+}
+pub(crate) use set_customer_key;
+
+/// Refuses what can't be granted: two layers, unknown algorithms, one beside a key of the client's
+/// own, and asking for any where it was asked for before.
+pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
+    let is_customer_key = |name: &HeaderName| name.as_str().starts_with(customer_key::OF_OBJECT);
+    if headers.contains_key(ALGORITHM) && headers.keys().any(is_customer_key) {
         return Err(s3_error!(
-            NotImplemented,
-            "Encryption with keys that the client provides (SSE-C) is not implemented: coffer \
-             makes its own keys and seals every object with one"
+            InvalidArgument,
+            "Server Side Encryption with Customer provided key is incompatible with the encryption \
+             method specified"
         ));
     }
     if NOT_ASKING.contains(&operation)
@@ -119,6 +128,9 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedEncryption> {
             return Err(s3_error!(InvalidArgument, "{BUCKET_KEY} is true or false"));
         }
     };
+    if let Some(brought) = customer_key::of_object(headers)? {
+        return Ok(AskedEncryption::Customer(brought.key));
+    }
     Ok(match headers.get(ALGORITHM).map(HeaderValue::as_bytes) {
         None => AskedEncryption::BucketDefault { bucket_key },
         Some(b"aws:kms") => AskedEncryption::Kms { bucket_key },
@@ -201,14 +213,11 @@ mod tests {
         for bad in ["aws:kms:dsse", "rot13", ""] {
             assert!(check("PutObject", &[(ALGORITHM, bad)]).is_err(), "{bad}");
         }
-        for customer in [
-            "x-amz-server-side-encryption-customer-algorithm",
-            "x-amz-server-side-encryption-customer-key",
-            "x-amz-copy-source-server-side-encryption-customer-key-md5",
-        ] {
-            let refused = check("PutObject", &[(customer, "x")]).unwrap_err();
-            assert_eq!(refused.code().as_str(), "NotImplemented");
-        }
+        let both = [
+            (ALGORITHM, "AES256"),
+            ("x-amz-server-side-encryption-customer-algorithm", "AES256"),
+        ];
+        assert!(check("PutObject", &both).is_err());
     }
 
     #[test]

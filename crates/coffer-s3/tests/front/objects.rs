@@ -81,8 +81,8 @@ async fn answers_carry_ids_and_the_encryption_that_was_asked_for() {
         .header(customer, "AES256")
         .send()
         .await;
-    let refused = refused.refused(501, "NotImplemented");
-    assert!(refused.text().contains("SSE-C"), "{}", refused.text());
+    let refused = refused.refused(400, "InvalidArgument");
+    assert!(refused.text().contains("secret key"), "{}", refused.text());
     front.close().await;
 }
 

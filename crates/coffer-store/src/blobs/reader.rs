@@ -81,6 +81,27 @@ impl BlobStore {
     }
 }
 
+impl BlobStore {
+    /// Whether a blob has the length that the catalog says, of which no more can be known without
+    /// its data key.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the file is missing or has another length.
+    pub async fn check_length(&self, id: BlobId, plaintext_bytes: u64) -> Result<()> {
+        let (store, path) = (self.inner.clone(), self.path(id));
+        let found = blocking(move || Ok(std::fs::metadata(path))).await?;
+        let found = found.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => store.damaged("blob: its file is missing", id),
+            _ => StoreError::io("look at a blob", error),
+        })?;
+        if sealed_bytes(plaintext_bytes) == Some(found.len()) {
+            Ok(())
+        } else {
+            Err(store.damaged("blob: its file has another length", id))
+        }
+    }
+}
+
 /// The plaintext of a blob, or of a range of it, as a stream. It ends with an error before the
 /// first chunk that does not open. At the blob's end it is certain that nothing is missing.
 pub struct BlobReader {

@@ -151,7 +151,7 @@ fn in_blob(name: &str, id: BlobId, plaintext_bytes: u64) -> NewObject {
             id,
             plaintext_bytes,
             key_generation: 1,
-            wrapped_key: [0; WRAPPED_KEY_BYTES],
+            wrapped_key: [0; WRAPPED_KEY_BYTES].into(),
             checksum: None,
         }),
     }

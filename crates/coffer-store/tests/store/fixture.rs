@@ -139,7 +139,7 @@ pub(crate) fn blob_ref(plaintext_bytes: u64) -> BlobRef {
 }
 
 pub(crate) fn blob_ref_to(id: BlobId, plaintext_bytes: u64) -> BlobRef {
-    let wrapped_key = [id.0[0]; WRAPPED_KEY_BYTES];
+    let wrapped_key = [id.0[0]; WRAPPED_KEY_BYTES].into();
     BlobRef {
         id,
         plaintext_bytes,

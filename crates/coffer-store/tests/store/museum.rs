@@ -11,7 +11,7 @@ use bytes::Bytes;
 use coffer_seal::{BucketId, Context, KeyKind, SecretKey, UploadId, open, seal};
 use coffer_store::record::{
     BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, ContentHeaders,
-    Details, ListQuery, ObjectHead, Part, Precondition, Upload, UploadsQuery,
+    Details, ListQuery, ObjectHead, Part, Precondition, Upload, UploadsQuery, WrappedKey,
 };
 use coffer_store::version::{Absent, VersionId, Versioning, Which};
 use coffer_store::{BlobStore, CATALOG, Catalog, Totals, VersionsQuery};
@@ -80,7 +80,7 @@ async fn blob(blobs: &BlobStore, data: &[u8]) -> BlobRef {
         id,
         plaintext_bytes,
         key_generation: GENERATION,
-        wrapped_key: wrapped.try_into().unwrap(),
+        wrapped_key: WrappedKey::of_bytes(&wrapped).unwrap(),
         checksum: None,
     }
 }
@@ -363,7 +363,7 @@ async fn read_blobs(catalog: &Catalog, blobs: &BlobStore, object: &str) -> Vec<u
 
 async fn read_blob(blobs: &BlobStore, blob: &BlobRef) -> Vec<u8> {
     let context = Context::key(KeyKind::Data(blob.id), blob.key_generation);
-    let data_key = open(&bucket_key(), &context, &blob.wrapped_key).unwrap();
+    let data_key = open(&bucket_key(), &context, blob.wrapped_key.as_bytes()).unwrap();
     let data_key = SecretKey::from_bytes(data_key.as_slice().try_into().unwrap());
     let reader = blobs
         .open(blob.id, &data_key, blob.plaintext_bytes)

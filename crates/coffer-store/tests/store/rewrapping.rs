@@ -179,7 +179,7 @@ async fn all_keys_are_met_and_replaced() {
         after = last.place;
         for key in &mut found {
             assert_eq!(key.generation, 3);
-            key.wrapped_key = [0xCC; 104];
+            key.wrapped_key = [0xCC; 104].into();
         }
         catalog.replace_keys(found, 4).await.unwrap();
     }
@@ -189,7 +189,7 @@ async fn all_keys_are_met_and_replaced() {
         .await
         .unwrap()
     {
-        assert_eq!((key.generation, key.wrapped_key), (4, [0xCC; 104]));
+        assert_eq!((key.generation, key.wrapped_key), (4, [0xCC; 104].into()));
     }
 }
 
@@ -203,7 +203,7 @@ fn many_gone() -> Vec<HeldKey> {
         },
         blob_id: BlobId([1; 16]),
         generation: 3,
-        wrapped_key: [0; 104],
+        wrapped_key: [0; 104].into(),
     };
     let rests = Duration::from_millis(1_500).div_duration_f64(REPLACE_REST) as i64;
     (0..rests * REWRAP_MAX as i64).map(gone).collect()

@@ -22,13 +22,12 @@ mod subject_limit;
 
 pub use self::administration::{AdministrationError, SharingError};
 pub use self::backup::BackupError;
-pub use self::body::BodyError;
+pub use self::body::{BodyError, CustomerKeyError};
 pub use self::from_store::files_run_out;
 pub(crate) use self::from_store::is_out_of_files;
+pub(crate) use self::rollback::listed;
 pub use self::rollback::{Rollback, RollbackOf};
 pub use self::subject_limit::SubjectLimit;
-
-pub(crate) use self::rollback::listed;
 
 /// Why the vault did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +78,9 @@ pub enum VaultError {
     /// A subject has as much as one may have.
     #[error(transparent)]
     SubjectLimit(#[from] SubjectLimit),
+    /// It is about a key that a client brings along.
+    #[error(transparent)]
+    CustomerKey(#[from] CustomerKeyError),
     /// No access key of this id, or not its secret.
     #[error("the access key or its secret is not right")]
     SignInFailed,
@@ -375,9 +377,7 @@ pub enum VaultError {
     #[error("no such request waits for an approval; it may have been withdrawn, or have expired")]
     NoSuchRequest,
     /// A second person is needed.
-    #[error(
-        "who asked for it, or has approved it already, can't approve it: another custodian must"
-    )]
+    #[error("who asked for it or has approved it can't approve it: another custodian must")]
     AnotherPersonNeeded,
     /// Who asked is no key custodian any more.
     #[error("who asked for it is no key custodian any more: withdraw the request and ask anew")]

@@ -17,8 +17,8 @@ use tokio::task::JoinHandle;
 use crate::access::Reading;
 use crate::counters::{Tally, add};
 use crate::cutoff::SubjectCutoff;
-use crate::error::{Result, VaultError};
-use crate::open_buckets::{OpenBucket, UsedBucket};
+use crate::error::{CustomerKeyError, Result, VaultError};
+use crate::open_buckets::{CustomerKey, OpenBucket, UsedBucket, customer_key};
 
 /// The selected bytes of an object, as a stream. It ends with an error before the first byte that
 /// does not open; a front door that passes it on must then break off, not end well.
@@ -55,18 +55,28 @@ struct Blobs {
 pub(crate) struct Keys {
     before: BucketKey,
     after: BucketKey,
+    /// The client's, where the object is sealed under one.
+    customer: Option<CustomerKey>,
 }
 
 impl Keys {
     /// `before` is what [`OpenBucket::key`] gave before the catalog was asked; to be called after.
     pub(crate) fn around(before: BucketKey, bucket: &OpenBucket) -> Self {
         let after = bucket.key();
-        Self { before, after }
+        Self {
+            before,
+            after,
+            customer: None,
+        }
     }
 
-    /// Unwraps a blob's data key.
-    pub(crate) fn unwrap(&self, bucket: BucketId, blob: &BlobRef) -> Result<SecretKey, StoreError> {
-        let unwrap = |key: &BucketKey| key.unwrap(blob.id, blob.key_generation, &blob.wrapped_key);
+    /// Unwraps a blob's data key; none where it takes a client's key, and none is at hand.
+    pub(crate) fn unwrap(
+        &self,
+        bucket: BucketId,
+        blob: &BlobRef,
+    ) -> Result<Option<SecretKey>, StoreError> {
+        let unwrap = |key: &BucketKey| customer_key::unwrap(key, blob, self.customer.as_ref());
         let unwrapped = unwrap(&self.after).or_else(|_| unwrap(&self.before));
         unwrapped.map_err(|_| StoreError::Damaged {
             what: "data key",
@@ -86,11 +96,11 @@ enum Reader {
 
 impl ObjectBody {
     /// A body over `range` of an object whose bytes are `content`; opens the first bytes, so that
-    /// what is missing or altered there is an answer, not a broken connection. `before` is the
-    /// bucket's key from before the object was looked up.
+    /// what is missing or altered there is an answer, not a broken connection. The keys
+    /// are the bucket's from before the object was looked up, and the client's if it has one.
     pub(crate) async fn new(
         bucket: UsedBucket,
-        before: BucketKey,
+        (before, customer): (BucketKey, Option<CustomerKey>),
         pin: ReadPin,
         content: Content,
         range: Range<u64>,
@@ -111,7 +121,10 @@ impl ObjectBody {
                 first_offset_bytes,
                 blobs,
             } => {
-                let keys = Keys::around(before, &bucket);
+                let keys = Keys {
+                    customer,
+                    ..Keys::around(before, &bucket)
+                };
                 let later = select(first_offset_bytes, blobs, &range)?;
                 Unread::Blobs(Box::new(
                     Blobs::begin(bucket, keys, later, pin, &tally).await?,
@@ -179,8 +192,10 @@ async fn open(
     within: Range<u64>,
     tally: &Tally,
 ) -> Result<BlobReader> {
+    let unwrapped = keys.unwrap(bucket.id, blob);
+    let unwrapped = unwrapped.map_err(|error| count_damage(error, tally))?;
+    let data_key = unwrapped.ok_or(CustomerKeyError::Missing)?;
     let open = async {
-        let data_key = keys.unwrap(bucket.id, blob)?;
         let mut reader = bucket
             .blobs
             .open(blob.id, &data_key, blob.plaintext_bytes)
@@ -188,7 +203,8 @@ async fn open(
         reader.range(within)?;
         Ok(reader)
     };
-    open.await.map_err(|error| count_damage(error, tally))
+    open.await
+        .map_err(|error: StoreError| count_damage(error, tally))
 }
 
 /// Counts and logs what did not open.
@@ -314,7 +330,7 @@ mod tests {
             id: BlobId([0; 16]),
             plaintext_bytes,
             key_generation: 1,
-            wrapped_key: [0; WRAPPED_KEY_BYTES],
+            wrapped_key: [0; WRAPPED_KEY_BYTES].into(),
             checksum: None,
         }
     }

@@ -5,7 +5,9 @@ use std::ops::Range;
 use coffer_store::record::ObjectHead;
 use coffer_store::version::Which;
 
+use super::asked::check_customer_key;
 use crate::error::{Result, VaultError};
+use crate::open_buckets::CustomerKey;
 
 /// Entity tags to match, without quotation marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +72,8 @@ pub struct ReadOptions {
     pub conditions: Conditions,
     /// Which bytes.
     pub range: RangeRequest,
+    /// The client's key, where the object is sealed under one.
+    pub customer_key: Option<CustomerKey>,
 }
 
 pub(super) fn choose(
@@ -77,6 +81,7 @@ pub(super) fn choose(
     options: &ReadOptions,
     part: Option<Range<u64>>,
 ) -> Result<Range<u64>> {
+    check_customer_key(&head.details.encryption, options.customer_key.as_ref())?;
     check(head, &options.conditions)?;
     select(head, options.range, part)
 }

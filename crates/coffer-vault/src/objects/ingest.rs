@@ -16,7 +16,7 @@ use super::digest::{DigestPlan, Digester, Digests};
 use crate::cutoff::SubjectCutoff;
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::SINGLE_PUT_MAX_BYTES;
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::{CustomerKey, OpenBucket, customer_key};
 
 /// The bytes of an upload, as they arrive.
 pub type Body = Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>>;
@@ -67,12 +67,15 @@ pub(crate) enum Placing {
 }
 
 /// Receives a body to its end, checks its length and digests, and makes its blob durable.
+/// What a client's key seals goes into a blob, however little it is.
 pub(crate) async fn ingest(
     bucket: &OpenBucket,
     cutoff: &SubjectCutoff,
     incoming: Incoming,
     placing: Placing,
+    customer: Option<CustomerKey>,
 ) -> Result<Ingested> {
+    let placing = customer.as_ref().map_or(placing, |_| Placing::Blob);
     let Incoming {
         declared_bytes,
         digests,
@@ -118,7 +121,7 @@ pub(crate) async fn ingest(
         }
     }
 
-    seal_into_blob(bucket, receiver, early, check).await
+    seal_into_blob(bucket, receiver, early, check, customer.as_ref()).await
 }
 
 /// Receives the rest of a body, after `early`, into a blob.
@@ -127,6 +130,7 @@ async fn seal_into_blob(
     mut receiver: Receiver<'_>,
     early: BytesMut,
     check: CheckDigests,
+    customer: Option<&CustomerKey>,
 ) -> Result<Ingested> {
     let data_key = SecretKey::generate();
     let mut writer = bucket.blobs.create(&data_key)?;
@@ -143,7 +147,7 @@ async fn seal_into_blob(
         id: blob.id(),
         plaintext_bytes: size_bytes,
         key_generation: wrapped_by.generation(),
-        wrapped_key: wrapped_by.wrap(blob.id(), &data_key),
+        wrapped_key: customer_key::wrap(&wrapped_by, blob.id(), &data_key, customer),
         checksum: digests.checksum.clone(),
     };
     Ok(Ingested {
@@ -164,9 +168,9 @@ pub(crate) fn keep_current(
 ) -> Result<()> {
     let key = bucket.key();
     if blob.key_generation != key.generation() {
-        let data_key = wrapped_by.unwrap(blob.id, blob.key_generation, &blob.wrapped_key)?;
+        let from = (wrapped_by, blob.key_generation);
+        blob.wrapped_key = customer_key::rewrap(from, &key, blob.id, &blob.wrapped_key)?;
         blob.key_generation = key.generation();
-        blob.wrapped_key = key.wrap(blob.id, &data_key);
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ mod multipart;
 
 mod complete_upload;
 
-pub use self::asked::AskedEncryption;
+pub use self::asked::{AskedEncryption, check_customer_key};
 pub(crate) use self::body::Keys;
 pub use self::body::ObjectBody;
 pub use self::complete_upload::{CompleteUpload, CompletedPart};

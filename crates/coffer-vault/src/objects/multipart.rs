@@ -11,7 +11,7 @@ use coffer_store::record::{
 };
 use coffer_store::version::VersionId;
 
-use super::asked::AskedEncryption;
+use super::asked::{AskedEncryption, check_key_of_part};
 use super::conditions::{RangeRequest, ReadOptions};
 use super::digest::DigestPlan;
 use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
@@ -22,7 +22,7 @@ use crate::audit::On;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;
-use crate::open_buckets::{Beginning, UsedBucket};
+use crate::open_buckets::{Beginning, CustomerKey, UsedBucket};
 use crate::vault::Vault;
 
 /// A part to be put.
@@ -34,6 +34,8 @@ pub struct PutPart {
     pub upload: UploadId,
     /// Its number, 1 to 10,000.
     pub number: u32,
+    /// The client's key that the upload was begun with, if it was.
+    pub customer_key: Option<CustomerKey>,
     /// Its bytes.
     pub incoming: Incoming,
 }
@@ -49,6 +51,8 @@ pub struct CopyPart {
     pub number: u32,
     /// Which bytes of the source.
     pub range: RangeRequest,
+    /// The client's key that the upload was begun with, if it was.
+    pub customer_key: Option<CustomerKey>,
 }
 
 /// A multipart upload to be begun.
@@ -113,7 +117,7 @@ impl Vault {
             checksum,
             encryption,
         } = new;
-        let encryption = encryption.of_object(grant.encryption()?);
+        let encryption = encryption.of_object(grant.encryption()?)?;
         details.encryption = encryption.clone();
         let id = UploadId::random();
         let upload = Upload {
@@ -160,15 +164,17 @@ impl Vault {
             name,
             upload: id,
             number,
+            customer_key,
             mut incoming,
         } = put;
         let upload = grant
             .prepare(|bucket| find_upload(bucket, id, &name))
             .await?;
+        check_key_of_part(&upload.details.encryption, customer_key.as_ref())?;
         incoming.digests = plan(&grant, part_plan(&upload, incoming.digests)?);
         let cutoff = grant.cutoff();
         let receive = |bucket: UsedBucket| async move {
-            ingest(&bucket, &cutoff, incoming, Placing::Blob).await
+            ingest(&bucket, &cutoff, incoming, Placing::Blob, customer_key).await
         };
         let Ingested {
             content,
@@ -180,7 +186,8 @@ impl Vault {
         let NewContent::Blob(reference) = content else {
             return Err(VaultError::Damaged);
         };
-        let (etag, modified_ms) = (self.etag_of(&digests), now_ms());
+        let encryption = upload.details.encryption;
+        let (etag, modified_ms) = (self.etag_of(&digests, &encryption), now_ms());
         let mut part = Part {
             number,
             etag: etag.clone(),
@@ -206,7 +213,7 @@ impl Vault {
             size_bytes,
             level: grant.level(),
             version: None,
-            encryption: upload.details.encryption,
+            encryption,
         })
     }
 
@@ -225,11 +232,13 @@ impl Vault {
             name,
             which,
             conditions,
+            customer_key,
         } = source;
         let options = ReadOptions {
             which,
             conditions,
             range: copy.range,
+            customer_key,
         };
         let read = self
             .read_object(subject, &from, &name, options)
@@ -240,12 +249,14 @@ impl Vault {
             name,
             upload,
             number,
+            customer_key,
             ..
         } = copy;
         let put = PutPart {
             name,
             upload,
             number,
+            customer_key,
             incoming: incoming_copy(read.body, None),
         };
         Ok((self.put_part(subject, bucket, put).await?, copied))

@@ -67,13 +67,13 @@ impl Vault {
             let which = options.which;
             let part = part_range(&bucket.catalog, name, which, options.range).await?;
             let pin = bucket.blobs.pin();
-            let before = bucket.key();
+            let keys = (bucket.key(), options.customer_key.clone());
             let choose = |head: &ObjectHead| choose(head, &options, part.clone());
             let read = bucket.catalog.read(name, which, choose).await?;
             let (head, range, content) = read??;
             let version = told_version(&bucket, head.version);
             add(&tally.read_count, 1);
-            let body = ObjectBody::new(bucket, before, pin, content, range.clone(), tally).await?;
+            let body = ObjectBody::new(bucket, keys, pin, content, range.clone(), tally).await?;
             let info = ObjectInfo {
                 head,
                 range,

@@ -24,7 +24,7 @@ use crate::audit::On;
 use crate::counters::add;
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::DELETE_MANY_MAX;
-use crate::open_buckets::UsedBucket;
+use crate::open_buckets::{CustomerKey, UsedBucket};
 use crate::vault::Vault;
 
 /// An object to be put.
@@ -74,6 +74,8 @@ pub struct CopySource {
     pub which: Which,
     /// Only if.
     pub conditions: Conditions,
+    /// The client's key that it is sealed under, where it is.
+    pub customer_key: Option<CustomerKey>,
 }
 
 /// What becomes of it.
@@ -152,11 +154,12 @@ impl Vault {
             encryption,
             mut incoming,
         } = put;
-        let encryption = encryption.of_object(grant.encryption()?);
+        let customer = encryption.customer_key();
+        let encryption = encryption.of_object(grant.encryption()?)?;
         incoming.digests = plan(&grant, incoming.digests);
         let cutoff = grant.cutoff();
         let receive = |bucket: UsedBucket| async move {
-            ingest(&bucket, &cutoff, incoming, Placing::InlineIfSmall).await
+            ingest(&bucket, &cutoff, incoming, Placing::InlineIfSmall, customer).await
         };
         let Ingested {
             content,
@@ -165,9 +168,8 @@ impl Vault {
             digests,
             wrapped_by,
         } = grant.prepare(receive).await?;
-        let etag = self.etag_of(&digests);
-        let checksum = digests.checksum;
-        details.checksum = checksum.clone();
+        let etag = self.etag_of(&digests, &encryption);
+        details.checksum.clone_from(&digests.checksum);
         details.encryption = encryption.clone();
         let modified_ms = now_ms();
         let mut object = NewObject {
@@ -199,7 +201,7 @@ impl Vault {
         add(&tally.stored_bytes, size_bytes);
         Ok(Stored {
             etag,
-            checksum,
+            checksum: digests.checksum,
             modified_ms,
             size_bytes,
             level: grant.level(),
@@ -224,10 +226,12 @@ impl Vault {
             name,
             which,
             conditions,
+            customer_key,
         } = source;
         let options = ReadOptions {
             which,
             conditions,
+            customer_key,
             range: RangeRequest::All,
         };
         let read = self
@@ -361,9 +365,10 @@ impl Vault {
     /// The entity tag of bytes received in one piece: their MD5 where it was formed, be it only to
     /// compare it with the client's, for a client that sends one expects it back. Otherwise random:
     /// S3 promises an MD5 only for objects that are not sealed under a key of ours, and the dash
-    /// keeps clients from taking it for one.
-    pub(crate) fn etag_of(&self, digests: &Digests) -> String {
-        match digests.md5 {
+    /// keeps clients from taking it for one. What a client's key seals never has an MD5 (S3).
+    pub(crate) fn etag_of(&self, digests: &Digests, encryption: &Encryption) -> String {
+        let is_customers = matches!(encryption, Encryption::Customer(_));
+        match digests.md5.filter(|_| !is_customers) {
             Some(md5) => hex::encode(md5),
             None => format!("{}-1", hex::encode(coffer_seal::random_bytes::<16>())),
         }

@@ -9,7 +9,7 @@ use coffer_store::record::{BlobRef, Content};
 use crate::error::Result;
 use crate::limits::{VERIFY_PAGE, WRONG_BLOBS_MAX};
 use crate::offline::Offline;
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::{OpenBucket, customer_key};
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,12 +91,17 @@ impl Offline {
         checked: &mut CommitmentsChecked,
     ) {
         checked.blob_count += 1;
-        let key = bucket
-            .key()
-            .unwrap(blob.id, blob.key_generation, &blob.wrapped_key);
-        let what = match key {
+        let what = match customer_key::unwrap(&bucket.key(), blob, None) {
             Err(_) => "its wrapped data key does not open".to_owned(),
-            Ok(key) => match bucket.blobs.open(blob.id, &key, blob.plaintext_bytes).await {
+            // A client's key is needed to open more.
+            Ok(None) => {
+                let checked = bucket.blobs.check_length(blob.id, blob.plaintext_bytes);
+                match checked.await {
+                    Ok(()) => return,
+                    Err(error) => error.to_string(),
+                }
+            }
+            Ok(Some(key)) => match bucket.blobs.open(blob.id, &key, blob.plaintext_bytes).await {
                 Ok(_) => return,
                 Err(error) => error.to_string(),
             },

@@ -17,10 +17,10 @@ use coffer_store::{BlobStore, Catalog, VersionsPage, VersionsQuery};
 use crate::backup::BackupRecord;
 use crate::counters::Tally;
 use crate::data_folder::Folder;
-use crate::error::{Result, Rollback, VaultError};
+use crate::error::{CustomerKeyError, Result, Rollback, VaultError};
 use crate::freshness::{Commits, Comparison};
 use crate::objects::ObjectBody;
-use crate::open_buckets::{OpenBucket, UsedBucket};
+use crate::open_buckets::{OpenBucket, UsedBucket, customer_key};
 use crate::system::System;
 
 mod audit;
@@ -184,7 +184,7 @@ impl Offline {
         let pin = bucket.blobs.pin();
         let (head, content) = whole(&bucket.catalog, name, which).await?;
         let range = 0..head.size_bytes;
-        let key = bucket.key();
+        let key = (bucket.key(), None);
         let body =
             ObjectBody::new(bucket, key, pin, content, range, Arc::<Tally>::default()).await?;
         Ok((head, body))
@@ -205,7 +205,8 @@ impl Offline {
         let key = bucket.key();
         let key_of = |blob: coffer_store::record::BlobRef| {
             let path = bucket.blobs.path(blob.id);
-            let data_key = key.unwrap(blob.id, blob.key_generation, &blob.wrapped_key)?;
+            let data_key = customer_key::unwrap(&key, &blob, None)?;
+            let data_key = data_key.ok_or(CustomerKeyError::Missing)?;
             Ok(BlobKey {
                 blob_file: path
                     .strip_prefix(self.folder.path())

@@ -12,7 +12,7 @@ use crate::audit::audit_key;
 use crate::error::{Result, RollbackOf, VaultError};
 use crate::limits::VERIFY_PAGE;
 use crate::offline::Offline;
-use crate::open_buckets::{IN_DOUBT, OpenBucket};
+use crate::open_buckets::{IN_DOUBT, OpenBucket, customer_key};
 use crate::system::System;
 use crate::verify::VerifyEvent;
 
@@ -25,6 +25,7 @@ struct Walk<T> {
     checked_bytes: u64,
     total_bytes: u64,
     damage_count: u64,
+    client_key_count: u64,
 }
 
 impl Offline {
@@ -33,14 +34,7 @@ impl Offline {
     /// place of each damage. `elsewhere` is damage that the caller has found in files of its own:
     /// it is told first, and counted.
     pub async fn verify(&self, elsewhere: Vec<String>, told: impl FnMut(VerifyEvent)) {
-        let mut walk = Walk {
-            told,
-            tells_damage: true,
-            checked_count: 0,
-            checked_bytes: 0,
-            total_bytes: 0,
-            damage_count: 0,
-        };
+        let mut walk = Walk::new(told);
         for what in elsewhere {
             walk.damage(None, None, what);
         }
@@ -100,6 +94,7 @@ impl Offline {
             checked_count: walk.checked_count,
             checked_bytes: walk.checked_bytes,
             damage_count: walk.damage_count,
+            client_key_count: walk.client_key_count,
         });
     }
 
@@ -196,6 +191,18 @@ impl Offline {
 }
 
 impl<T: FnMut(VerifyEvent)> Walk<T> {
+    fn new(told: T) -> Self {
+        Self {
+            told,
+            tells_damage: true,
+            checked_count: 0,
+            checked_bytes: 0,
+            total_bytes: 0,
+            damage_count: 0,
+            client_key_count: 0,
+        }
+    }
+
     async fn blob(
         &mut self,
         bucket: &OpenBucket,
@@ -215,11 +222,14 @@ impl<T: FnMut(VerifyEvent)> Walk<T> {
             bucket: bucket.id,
             blob: Some(blob.id),
         };
-        let key = bucket
-            .key()
-            .unwrap(blob.id, blob.key_generation, &blob.wrapped_key);
+        let key = customer_key::unwrap(&bucket.key(), blob, None);
         let key = key.map_err(|_| VaultError::Store(wrapped()))?;
         let told = VaultError::Store;
+        let Some(key) = key else {
+            self.client_key_count += 1;
+            let checked = bucket.blobs.check_length(blob.id, blob.plaintext_bytes);
+            return checked.await.map_err(told);
+        };
         let opened = bucket.blobs.open(blob.id, &key, blob.plaintext_bytes).await;
         let mut reader = opened.map_err(told)?;
         while let Some(read) = reader.next().await {

@@ -2,6 +2,8 @@
 //!
 //! How buckets are made, listed and deleted is in `buckets`; who may use one is decided in `acts`.
 
+pub(crate) mod customer_key;
+
 mod open_catalog;
 
 mod upload_ledger;
@@ -14,6 +16,7 @@ mod slots;
 
 mod table;
 
+pub use self::customer_key::CustomerKey;
 pub(crate) use self::open_bucket::{OpenBucket, UsedBucket};
 pub(crate) use self::open_catalog::{IN_DOUBT, open_buckets_max, see_commits};
 pub(crate) use self::table::{Barred, OpenBuckets, Opening};

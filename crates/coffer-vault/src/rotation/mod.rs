@@ -23,7 +23,7 @@ use crate::error::{Result, VaultError};
 use crate::limits::{
     REWRAP_COMMIT, REWRAP_PASSES_MAX, REWRAP_REST, REWRAP_REST_MAX, ROTATIONS_TOLD_MAX,
 };
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::{OpenBucket, customer_key};
 use crate::system::Kind;
 use crate::vault::{Rotation, Vault};
 
@@ -347,7 +347,8 @@ impl Vault {
 
 fn rewrap(key: &BucketKey, mut found: Vec<HeldKey>) -> Result<Vec<HeldKey>> {
     for held in &mut found {
-        held.wrapped_key = key.rewrap(held.blob_id, held.generation, &held.wrapped_key)?;
+        let from = (key, held.generation);
+        held.wrapped_key = customer_key::rewrap(from, key, held.blob_id, &held.wrapped_key)?;
         held.generation = key.generation();
     }
     Ok(found)

@@ -59,6 +59,7 @@ async fn put(vault: &Vault, subject: &Subject, number: usize) -> Result<()> {
 async fn get(vault: &Vault, subject: &Subject, number: usize) -> Bytes {
     let options = ReadOptions {
         which: coffer_store::version::Which::Current,
+        customer_key: None,
         conditions: Conditions::default(),
         range: RangeRequest::All,
     };

@@ -14,6 +14,9 @@ pub struct BucketEncryption {
     /// Those that are `aws:kms` are said to have a bucket key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bucket_key: bool,
+    /// Objects may be sealed under keys of their clients too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub customer_keys: bool,
 }
 
 impl BucketEncryption {
@@ -41,8 +44,12 @@ mod tests {
 
     #[test]
     fn documents_are_read_as_they_were_written() {
-        for (aes256, bucket_key) in [(false, false), (false, true), (true, false), (true, true)] {
-            let encryption = BucketEncryption { aes256, bucket_key };
+        for bits in 0..8 {
+            let encryption = BucketEncryption {
+                aes256: bits & 1 > 0,
+                bucket_key: bits & 2 > 0,
+                customer_keys: bits & 4 > 0,
+            };
             let document = encryption.to_document();
             let read = BucketEncryption::of_document(document.as_deref()).unwrap();
             assert_eq!(read, encryption);

@@ -63,6 +63,8 @@ pub enum VerifyEvent {
         checked_bytes: u64,
         /// How much damage was reported.
         damage_count: u64,
+        /// Blobs that only a client's key opens: their wrapped keys and lengths were checked.
+        client_key_count: u64,
     },
 }
 
@@ -108,6 +110,7 @@ impl Vault {
             checked_bytes: 0,
             total_bytes: 0,
             damage_count: 0,
+            client_key_count: 0,
         };
         tokio::spawn(walk.run());
         ReceiverStream(receiver)
@@ -143,6 +146,7 @@ struct Walk {
     checked_bytes: u64,
     total_bytes: u64,
     damage_count: u64,
+    client_key_count: u64,
 }
 
 impl Walk {
@@ -191,12 +195,14 @@ impl Walk {
             checked_count,
             checked_bytes,
             damage_count,
+            client_key_count,
             ..
         } = self;
         let done = VerifyEvent::Done {
             checked_count,
             checked_bytes,
             damage_count,
+            client_key_count,
         };
         let _ = self.events.send(done).await;
     }
@@ -313,7 +319,12 @@ impl Walk {
         blob: &BlobRef,
     ) -> Result<Result<(), StoreError>, Abandoned> {
         let data_key = match keys.unwrap(bucket.id, blob) {
-            Ok(data_key) => data_key,
+            Ok(Some(data_key)) => data_key,
+            Ok(None) => {
+                self.client_key_count += 1;
+                let checked = bucket.blobs.check_length(blob.id, blob.plaintext_bytes);
+                return Ok(checked.await);
+            }
             Err(error) => return Ok(Err(error)),
         };
         let mut reader = match bucket

@@ -229,6 +229,7 @@ impl World {
                 name,
             } => {
                 let source = CopySource {
+                    customer_key: None,
                     bucket: bucket_name(from),
                     name: object_name(object),
                     which: Which::Current,

@@ -65,6 +65,7 @@ async fn damage_is_an_error_counted_and_named_by_verify() {
     // What is damaged from the start on is told before there is a body.
     let at_once = ReadOptions {
         which: Which::Current,
+        customer_key: None,
         range: RangeRequest::FromTo {
             first: 400_000,
             last: None,
@@ -84,6 +85,7 @@ async fn damage_is_an_error_counted_and_named_by_verify() {
         checked_count: 2,
         checked_bytes: 0,
         damage_count: 1,
+        client_key_count: 0,
     };
     let Some(VerifyEvent::Done {
         checked_count,

@@ -88,6 +88,7 @@ impl Door {
     pub(crate) async fn read(&self, object: &str, range: RangeRequest) -> Result<Vec<u8>> {
         let options = ReadOptions {
             which: Which::Current,
+            customer_key: None,
             range,
             ..ReadOptions::default()
         };

@@ -42,6 +42,7 @@ async fn scene(data: &std::path::Path, approvals: u8) -> Door {
 fn all() -> ReadOptions {
     ReadOptions {
         which: Which::Current,
+        customer_key: None,
         conditions: Conditions::default(),
         range: RangeRequest::All,
     }

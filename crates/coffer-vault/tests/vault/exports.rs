@@ -34,6 +34,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 async fn read(door: &Door, bucket: &BucketName) -> Bytes {
     let options = ReadOptions {
         which: Which::Current,
+        customer_key: None,
         conditions: Conditions::default(),
         range: RangeRequest::All,
     };

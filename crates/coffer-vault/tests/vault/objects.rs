@@ -187,6 +187,7 @@ async fn upload_in_parts(door: &Door, content: &Bytes) -> Stored {
         let piece = content.slice(begin..(begin + (5 << 20)).min(content.len()));
         let incoming = incoming(&piece, 1 << 20);
         let part = PutPart {
+            customer_key: None,
             name: name("m"),
             upload,
             number,

@@ -197,6 +197,7 @@ async fn each_part_and_upload_is_recorded() {
     };
     let (upload, other) = (begin().await, begin().await);
     let part = PutPart {
+        customer_key: None,
         name: object.clone(),
         upload,
         number: 7,

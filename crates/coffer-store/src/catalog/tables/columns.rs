@@ -151,7 +151,7 @@ pub(crate) fn decode_id<I>(bytes: &[u8], id: fn([u8; 16]) -> I) -> Result<I> {
 }
 
 pub(crate) fn decode_wrapped_key(bytes: &[u8]) -> Result<WrappedKey> {
-    bytes.try_into().map_err(|_| StoreError::damaged_catalog())
+    WrappedKey::of_bytes(bytes).ok_or_else(StoreError::damaged_catalog)
 }
 
 pub(crate) fn decode_u64(value: i64) -> Result<u64> {

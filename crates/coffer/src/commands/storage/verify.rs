@@ -201,6 +201,7 @@ impl Console {
                 checked_count,
                 checked_bytes,
                 damage_count,
+                client_key_count,
             } => {
                 self.bar.finish_and_clear();
                 if !self.json {
@@ -211,6 +212,13 @@ impl Console {
                         count => format!("{count} DAMAGED"),
                     };
                     writeln!(io::stdout(), "{checked}: {result}")?;
+                    if client_key_count > 0 {
+                        writeln!(
+                            io::stdout(),
+                            "{client_key_count} blobs are sealed under clients' keys too, which \
+                             alone open them: their lengths and wrapped keys were checked"
+                        )?;
+                    }
                 }
                 Ok(Some(damage_count))
             }
