@@ -68,6 +68,9 @@ def test_an_operation(s3, bucket, lenient, name):
         parameters["Bucket"] = "made-" + bucket if name == "CreateBucket" else bucket
     if name == "PutBucketPolicy":
         parameters["Policy"] = json.dumps({"Statement": [EVERYBODY | {"Resource": ARN + bucket}]})
+    if name == "PutBucketOwnershipControls":
+        rules = [{"ObjectOwnership": "BucketOwnerEnforced"}]
+        parameters["OwnershipControls"] = {"Rules": rules}
     if name == "PutBucketCors":
         rule = {"AllowedOrigins": ["*"], "AllowedMethods": ["GET"]}
         parameters["CORSConfiguration"] = {"CORSRules": [rule]}

@@ -13,11 +13,9 @@ BUCKET_CALLS = {
     "put_object_lock_configuration": {"ObjectLockConfiguration": {"ObjectLockEnabled": "Enabled"}},
     "put_bucket_lifecycle_configuration": {"LifecycleConfiguration": {"Rules": [RULE]}},
     "delete_bucket_lifecycle": {},
-    "put_bucket_acl": {"ACL": "public-read"},
 }
 
 OBJECT_CALLS = {
-    "put_object_acl": {"ACL": "public-read"},
     "put_object_retention": {"Retention": {"Mode": "GOVERNANCE", "RetainUntilDate": FUTURE}},
     "put_object_legal_hold": {"LegalHold": {"Status": "ON"}},
     "get_object_torrent": {},
@@ -48,9 +46,6 @@ def test_of_objects(s3, bucket, call):
 @pytest.mark.parametrize(
     "options",
     [
-        {"ACL": "public-read"},
-        {"ACL": "authenticated-read"},
-        {"GrantRead": "id=someone"},
         {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": FUTURE},
         {"ObjectLockLegalHoldStatus": "ON"},
         {"WebsiteRedirectLocation": "/elsewhere"},
@@ -65,7 +60,7 @@ def test_headers_of_a_put(s3, bucket, options):
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
 
 
-@pytest.mark.parametrize("options", [{"ObjectLockEnabledForBucket": True}, {"ACL": "public-read"}])
+@pytest.mark.parametrize("options", [{"ObjectLockEnabledForBucket": True}])
 def test_headers_of_a_new_bucket(s3, options):
     with refused("NotImplemented", 501):
         s3.create_bucket(Bucket="never", **options)

@@ -18,9 +18,9 @@ mod configuration;
 
 mod cors;
 
-mod policy;
+mod acl;
 
-mod public_access;
+mod sharing;
 
 mod versions;
 
@@ -72,7 +72,7 @@ operations! {
     delete_bucket_encryption(DeleteBucketEncryptionInput) -> DeleteBucketEncryptionOutput
         = bucket_encryption::delete_bucket_encryption;
     delete_bucket_policy(DeleteBucketPolicyInput) -> DeleteBucketPolicyOutput
-        = policy::delete_bucket_policy;
+        = sharing::delete_bucket_policy;
     delete_bucket_tagging(DeleteBucketTaggingInput) -> DeleteBucketTaggingOutput
         = buckets::delete_bucket_tags;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput = objects::delete_object;
@@ -80,10 +80,10 @@ operations! {
         = objects::delete_object_tags;
     delete_objects(DeleteObjectsInput) -> DeleteObjectsOutput = objects::delete_objects;
     delete_public_access_block(DeletePublicAccessBlockInput) -> DeletePublicAccessBlockOutput
-        = public_access::delete_public_access_block;
+        = sharing::delete_public_access_block;
     get_bucket_accelerate_configuration(GetBucketAccelerateConfigurationInput)
         -> GetBucketAccelerateConfigurationOutput = configuration::accelerate;
-    get_bucket_acl(GetBucketAclInput) -> GetBucketAclOutput = configuration::acl;
+    get_bucket_acl(GetBucketAclInput) -> GetBucketAclOutput = acl::bucket_acl;
     get_bucket_analytics_configuration(GetBucketAnalyticsConfigurationInput)
         -> GetBucketAnalyticsConfigurationOutput = configuration::analytics;
     get_bucket_cors(GetBucketCorsInput) -> GetBucketCorsOutput = cors::bucket_cors;
@@ -103,10 +103,10 @@ operations! {
     get_bucket_notification_configuration(GetBucketNotificationConfigurationInput)
         -> GetBucketNotificationConfigurationOutput = configuration::notification;
     get_bucket_ownership_controls(GetBucketOwnershipControlsInput)
-        -> GetBucketOwnershipControlsOutput = configuration::ownership;
-    get_bucket_policy(GetBucketPolicyInput) -> GetBucketPolicyOutput = policy::bucket_policy;
+        -> GetBucketOwnershipControlsOutput = acl::ownership_controls;
+    get_bucket_policy(GetBucketPolicyInput) -> GetBucketPolicyOutput = sharing::bucket_policy;
     get_bucket_policy_status(GetBucketPolicyStatusInput) -> GetBucketPolicyStatusOutput
-        = policy::policy_status;
+        = sharing::policy_status;
     get_bucket_replication(GetBucketReplicationInput) -> GetBucketReplicationOutput
         = configuration::replication;
     get_bucket_request_payment(GetBucketRequestPaymentInput) -> GetBucketRequestPaymentOutput
@@ -116,7 +116,7 @@ operations! {
         = versions::bucket_versioning;
     get_bucket_website(GetBucketWebsiteInput) -> GetBucketWebsiteOutput = configuration::website;
     get_object(GetObjectInput) -> GetObjectOutput = get_object::get_object;
-    get_object_acl(GetObjectAclInput) -> GetObjectAclOutput = configuration::object_acl;
+    get_object_acl(GetObjectAclInput) -> GetObjectAclOutput = acl::object_acl;
     get_object_attributes(GetObjectAttributesInput) -> GetObjectAttributesOutput
         = object_attributes::object_attributes;
     get_object_legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput
@@ -127,7 +127,7 @@ operations! {
         = configuration::retention;
     get_object_tagging(GetObjectTaggingInput) -> GetObjectTaggingOutput = objects::object_tags;
     get_public_access_block(GetPublicAccessBlockInput) -> GetPublicAccessBlockOutput
-        = public_access::public_access_block;
+        = sharing::public_access_block;
     head_bucket(HeadBucketInput) -> HeadBucketOutput = buckets::head_bucket;
     head_object(HeadObjectInput) -> HeadObjectOutput = get_object::head_object;
     list_bucket_analytics_configurations(ListBucketAnalyticsConfigurationsInput)
@@ -149,18 +149,22 @@ operations! {
     list_parts(ListPartsInput) -> ListPartsOutput = list_uploads::list_parts;
     put_bucket_versioning(PutBucketVersioningInput) -> PutBucketVersioningOutput
         = versions::put_bucket_versioning;
+    put_bucket_acl(PutBucketAclInput) -> PutBucketAclOutput = acl::put_bucket_acl;
     put_bucket_cors(PutBucketCorsInput) -> PutBucketCorsOutput = cors::put_bucket_cors;
     put_bucket_encryption(PutBucketEncryptionInput) -> PutBucketEncryptionOutput
         = bucket_encryption::put_bucket_encryption;
+    put_bucket_ownership_controls(PutBucketOwnershipControlsInput)
+        -> PutBucketOwnershipControlsOutput = acl::put_ownership_controls;
     put_bucket_policy(PutBucketPolicyInput) -> PutBucketPolicyOutput
-        = policy::put_bucket_policy;
+        = sharing::put_bucket_policy;
     put_bucket_tagging(PutBucketTaggingInput) -> PutBucketTaggingOutput
         = buckets::put_bucket_tags;
     put_object(PutObjectInput) -> PutObjectOutput = objects::put_object;
+    put_object_acl(PutObjectAclInput) -> PutObjectAclOutput = acl::put_object_acl;
     put_object_tagging(PutObjectTaggingInput) -> PutObjectTaggingOutput
         = objects::put_object_tags;
     put_public_access_block(PutPublicAccessBlockInput) -> PutPublicAccessBlockOutput
-        = public_access::put_public_access_block;
+        = sharing::put_public_access_block;
     upload_part(UploadPartInput) -> UploadPartOutput = upload_part::upload_part;
     upload_part_copy(UploadPartCopyInput) -> UploadPartCopyOutput = upload_part::upload_part_copy;
 }

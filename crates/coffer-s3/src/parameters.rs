@@ -14,6 +14,8 @@ pub(crate) mod customer_key;
 
 pub(crate) mod encryption;
 
+pub(crate) mod acl;
+
 pub(crate) mod expected_owner;
 
 pub(crate) mod copy_source;

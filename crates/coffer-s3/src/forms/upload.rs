@@ -25,7 +25,7 @@ use crate::http::percent;
 use crate::limits::{FORM_FIELDS_MAX_BYTES, OBJECT_TAGS_MAX};
 use crate::parameters::customer_key::{self, Brought};
 use crate::parameters::encryption::Told;
-use crate::parameters::{encryption, expected_owner, metadata, names, not_implemented, tags};
+use crate::parameters::{acl, encryption, expected_owner, metadata, names, not_implemented, tags};
 use crate::request::asked::describe::{Described, describe, is_any_shared};
 use crate::request::caller::Caller;
 
@@ -76,6 +76,7 @@ async fn store(
 ) -> S3Result<Stored> {
     let headers = fields.headers()?;
     not_implemented::check_headers(&headers)?;
+    acl::check_headers("PostObject", &headers)?;
     expected_owner::check(&headers, vault.account_id().as_str())?;
     encryption::check_headers("PostObject", &headers)?;
     let caller = &Caller {

@@ -8,8 +8,6 @@ use s3s::{S3Error, S3Request, S3Response, S3Result};
 
 use crate::errors::absent;
 use crate::operations::buckets::bucket_info;
-use crate::operations::listing::owner;
-use crate::parameters::names;
 use crate::request::caller::Caller;
 
 /// What is answered once it is known that the bucket is there, and that the caller may know.
@@ -33,10 +31,6 @@ macro_rules! never_set {
 never_set! {
     accelerate(GetBucketAccelerateConfigurationInput) -> GetBucketAccelerateConfigurationOutput
         = Ok(Default::default());
-    acl(GetBucketAclInput) -> GetBucketAclOutput = Ok(GetBucketAclOutput {
-        grants: Some(vec![full_control()]),
-        owner: Some(owner()),
-    });
     analytics(GetBucketAnalyticsConfigurationInput) -> GetBucketAnalyticsConfigurationOutput
         = Err(no_configuration());
     all_analytics(ListBucketAnalyticsConfigurationsInput)
@@ -80,17 +74,6 @@ never_set! {
     ));
     legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput = Err(not_locked());
     retention(GetObjectRetentionInput) -> GetObjectRetentionOutput = Err(not_locked());
-    /// As in a new bucket since April 2023: access control lists are off.
-    ownership(GetBucketOwnershipControlsInput) -> GetBucketOwnershipControlsOutput
-        = Ok(GetBucketOwnershipControlsOutput {
-            ownership_controls: Some(OwnershipControls {
-                rules: vec![OwnershipControlsRule {
-                    object_ownership: ObjectOwnership::from_static(
-                        ObjectOwnership::BUCKET_OWNER_ENFORCED,
-                    ),
-                }],
-            }),
-        });
     replication(GetBucketReplicationInput) -> GetBucketReplicationOutput = Err(absent(
         "ReplicationConfigurationNotFoundError",
         "The replication configuration was not found",
@@ -103,42 +86,6 @@ never_set! {
         "NoSuchWebsiteConfiguration",
         "The specified bucket does not have a website configuration",
     ));
-}
-
-/// `GetObjectAcl`: the owner has full control, and no list gives any to others.
-pub(crate) async fn object_acl(
-    vault: &Vault,
-    request: S3Request<GetObjectAclInput>,
-) -> S3Result<S3Response<GetObjectAclOutput>> {
-    let caller = Caller::of(&request)?;
-    let input = request.input;
-    let which = names::which(input.version_id.as_deref())?;
-    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
-    // Not a HEAD, which may take a client's key.
-    vault
-        .object_parts(&caller.subject, &bucket, (&name, which), 0, 0)
-        .await
-        .map_err(|error| caller.refused(error))?;
-    Ok(S3Response::new(GetObjectAclOutput {
-        grants: Some(vec![full_control()]),
-        owner: Some(owner()),
-        ..Default::default()
-    }))
-}
-
-fn full_control() -> Grant {
-    let Owner { display_name, id } = owner();
-    let grantee = Grantee {
-        display_name,
-        email_address: None,
-        id,
-        type_: Type::from_static(Type::CANONICAL_USER),
-        uri: None,
-    };
-    Grant {
-        grantee: Some(grantee),
-        permission: Some(Permission::from_static(Permission::FULL_CONTROL)),
-    }
 }
 
 fn no_configuration() -> S3Error {

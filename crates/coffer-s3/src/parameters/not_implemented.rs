@@ -9,12 +9,7 @@ use crate::errors::{custom, not_implemented};
 use crate::http::percent::form_pairs;
 
 /// Headers whose presence alone asks for what is missing.
-const HEADERS: [(&str, &str); 16] = [
-    ("x-amz-grant-full-control", "Granting access by ACL"),
-    ("x-amz-grant-read", "Granting access by ACL"),
-    ("x-amz-grant-read-acp", "Granting access by ACL"),
-    ("x-amz-grant-write", "Granting access by ACL"),
-    ("x-amz-grant-write-acp", "Granting access by ACL"),
+const HEADERS: [(&str, &str); 11] = [
     ("x-amz-object-lock-mode", "Object lock"),
     ("x-amz-object-lock-retain-until-date", "Object lock"),
     ("x-amz-object-lock-legal-hold", "Object lock"),
@@ -32,12 +27,7 @@ const HEADERS: [(&str, &str); 16] = [
 ];
 
 /// Headers that ask for what is missing unless they have one of these values.
-const VALUES: [(&str, &[&str], &str); 4] = [
-    (
-        "x-amz-acl",
-        &["private", "bucket-owner-full-control"],
-        "Any ACL but private",
-    ),
+const VALUES: [(&str, &[&str], &str); 3] = [
     (
         "x-amz-bucket-object-lock-enabled",
         &["false", "False"],
@@ -237,11 +227,6 @@ mod tests {
                 "{name}"
             );
         }
-        assert_eq!(
-            headers("x-amz-acl", "public-read").as_deref(),
-            Some("NotImplemented")
-        );
-        assert_eq!(headers("x-amz-acl", "private"), None);
         assert_eq!(
             headers("x-amz-storage-class", "GLACIER").as_deref(),
             Some("InvalidStorageClass")

@@ -133,7 +133,7 @@ async fn headers_in_a_presigned_query_count() {
     assert_eq!(front.read("k").await.header("x-amz-meta-a"), "1");
     put("x-amz-acl", "public-read")
         .await
-        .refused(501, "NotImplemented");
+        .refused(400, "AccessControlListNotSupported");
     // Tools that presign form it over an empty body: it counts as a header only.
     put("x-amz-checksum-crc32", "AAAAAA==").await.expect(200);
     front.close().await;
@@ -160,9 +160,9 @@ async fn what_is_missing_is_said_and_nothing_done_instead() {
         answer.refused(501, "NotImplemented");
     }
     for (name, value, code) in [
-        ("x-amz-acl", "public-read", "NotImplemented"),
+        ("x-amz-acl", "public-read", "AccessControlListNotSupported"),
         ("x-amz-object-lock-mode", "GOVERNANCE", "NotImplemented"),
-        ("x-amz-grant-read", "id=1", "NotImplemented"),
+        ("x-amz-grant-read", "id=1", "AccessControlListNotSupported"),
         ("x-amz-storage-class", "GLACIER", "InvalidStorageClass"),
         ("x-amz-security-token", "t", "InvalidToken"),
         (

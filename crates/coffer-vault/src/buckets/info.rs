@@ -132,8 +132,8 @@ impl Vault {
         })
     }
 
-    /// A bucket.
-    pub async fn bucket(&self, subject: &Subject, name: &BucketName) -> Result<BucketInfo> {
+    /// A bucket that the subject is told of, as far as its policy lets it.
+    pub(super) fn told_row(&self, subject: &Subject, name: &BucketName) -> Result<Arc<BucketRow>> {
         let row = self.known(subject, name)?;
         if let Some(sharing) = self.sharing(&row)? {
             let checked = self.check_asked(subject, &row, &sharing);
@@ -143,6 +143,12 @@ impl Vault {
                 }
             })?;
         }
+        Ok(row)
+    }
+
+    /// A bucket.
+    pub async fn bucket(&self, subject: &Subject, name: &BucketName) -> Result<BucketInfo> {
+        let row = self.told_row(subject, name)?;
         Ok(info(&row, self.inner.tag(&row)?))
     }
 

@@ -145,6 +145,36 @@ impl Vault {
         self.keep_sharing(subject, row, kind, Some(document)).await
     }
 
+    /// The canonical user id of who owns the bucket: the id of a subject, or one made of the
+    /// account's, where it belongs to all who may do everything in it.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
+    pub fn bucket_owner(&self, subject: &Subject, name: &BucketName) -> Result<String> {
+        let row = self.told_row(subject, name)?;
+        let owner = self.owner_of(&row);
+        Ok(owner.map_or_else(
+            || format!("account{}", self.inner.account),
+            |owner| owner.to_string(),
+        ))
+    }
+
+    /// Whether the subject may say who else may use the bucket.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
+    pub fn check_may_share(&self, subject: &Subject, name: &BucketName) -> Result<()> {
+        self.row_to_share(subject, name).map(drop)
+    }
+
+    /// Whether the subject may change something in the bucket.
+    ///
+    /// # Errors
+    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
+    pub fn check_may_write(&self, subject: &Subject, name: &BucketName) -> Result<()> {
+        self.usable_row(subject, name, Right::Write).map(drop)
+    }
+
     /// The bucket's blocks as they are kept.
     fn block(&self, row: &BucketRow) -> Result<PublicAccessBlock> {
         let kind = BucketConfiguration::PublicAccessBlock;

@@ -79,14 +79,18 @@ impl Vault {
             .sharing(row.name.as_str(), &self.inner.account)
     }
 
+    /// The subject that made a bucket, if it did and is still there.
+    pub(crate) fn owner_of(&self, row: &BucketRow) -> Option<SubjectId> {
+        let maker = row.made_by.as_deref().and_then(SubjectId::from_hex)?;
+        self.inner.system.subject_of_id(maker).map(|_| maker)
+    }
+
     /// Whether the subject counts as the owner of a bucket.
     pub(crate) fn owns(&self, subject: &Subject, row: &BucketRow) -> bool {
         if subject.is_anonymous() {
             return false;
         }
-        let maker = row.made_by.as_deref().and_then(SubjectId::from_hex);
-        let living = maker.filter(|maker| self.inner.system.subject_of_id(*maker).is_some());
-        match living {
+        match self.owner_of(row) {
             Some(maker) => subject.id == maker,
             None => subject.grants.as_deref().is_none_or(|grants| {
                 let rights = grants.get(&row.id);
