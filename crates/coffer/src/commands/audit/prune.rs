@@ -16,7 +16,7 @@ use crate::output::moments::time_or_ago as time;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PruneArgs {
-    /// Records from before this time: 2026-11-20, RFC 3339, or 90d for so long ago; a day ago at the latest
+    /// Records from before this time: a day as 2026-11-20, or 90d ago; a day ago at the latest
     #[arg(long, value_name = "TIME", value_parser = time, required_unless_present = "keep")]
     pub before: Option<String>,
     /// All but those of so many days, and of the day that has begun (UTC), such as 365d
