@@ -36,15 +36,16 @@ OPERATIONS = {
     "erase_bucket": ({CUSTODIAN}, {"name": "doomed-for-{role}"}, None),
     "rotate_bucket": ({CUSTODIAN}, {"name": "kept"}, None),
     "end_uploads": ({CUSTODIAN, DATA_USER}, {"name": "kept"}, {"older_than_seconds": 0}),
+    "list_quotas": ({ADMINISTRATOR}, {}, None),
+    "set_quota": ({ADMINISTRATOR}, {"kind": "bucket", "name": "kept"}, {"objects": 9_999}),
+    "remove_quota": ({ADMINISTRATOR}, {"kind": "bucket", "name": "kept"}, None),
     "import_level": ({CUSTODIAN}, {}, {"export": "no export", "identity": IDENTITY}),
     "show_keystore": ({CUSTODIAN, AUDITOR}, {}, None),
     "back_up_keystore": ({CUSTODIAN}, {}, {"recipients": [RECIPIENT]}),
     "move_keystore": ({CUSTODIAN}, {}, {"to": "file"}),
     "rotate_root": ({CUSTODIAN}, {}, None),
     "list_levels": (ANYBODY, {}, None),
-    "create_level": (
-        {CUSTODIAN}, {}, {"name": "level-of-{role}", "rank": 1, "same_label": True},
-    ),
+    "create_level": ({CUSTODIAN}, {}, {"name": "level-of-{role}", "rank": 1, "same_label": True}),
     "show_level": (ANYBODY, {"name": "default"}, None),
     "erase_level": ({CUSTODIAN}, {"name": "doomed-for-{role}"}, None),
     "export_level": ({CUSTODIAN}, {"name": "default"}, {"recipients": [RECIPIENT]}),
@@ -57,9 +58,7 @@ OPERATIONS = {
     "approve_request": ({CUSTODIAN}, {"id": NOBODY}, None),
     "list_rotations": ({AUDITOR, CUSTODIAN}, {}, None),
     "list_subjects": (ANYBODY, {}, None),
-    "create_subject": (
-        {ADMINISTRATOR}, {}, {"name": "made-by-{role}", "clearance": "default"},
-    ),
+    "create_subject": ({ADMINISTRATOR}, {}, {"name": "made-by-{role}", "clearance": "default"}),
     "show_subject": ({ADMINISTRATOR, CUSTODIAN, AUDITOR}, {"name": "attacks.auditor"}, None),
     "settle_subject": ({CUSTODIAN}, {"name": "victim-of-{role}"}, None),
     "change_subject": ({ADMINISTRATOR}, {"name": "victim-of-{role}"}, {"roles": list(ROLES)}),
@@ -88,6 +87,9 @@ ACTS = {
     "delete_bucket": "bucket.delete",
     "erase_bucket": "bucket.erase",
     "rotate_bucket": "bucket.rotate",
+    "list_quotas": "quota.list",
+    "set_quota": "quota.set",
+    "remove_quota": "quota.remove",
     "import_level": "key.import",
     "show_keystore": "keystore.status",
     "back_up_keystore": "keystore.backup",
@@ -117,11 +119,11 @@ ACTS = {
 
 # They change something, or try to where there is nothing to be changed.
 CHANGING = {
-    "adopt_bucket", "create_bucket", "delete_bucket", "erase_bucket", "rotate_bucket",
-    "import_level", "back_up_keystore", "move_keystore", "rotate_root", "create_level",
-    "erase_level", "export_level", "rotate_level", "create_subject", "delete_subject",
-    "create_access_key", "rotate_access_keys", "change_access_key", "delete_access_key",
-    "change_subject", "settle_subject", "verify", "back_up", "prune_audit",
+    "adopt_bucket", "create_bucket", "delete_bucket", "erase_bucket", "rotate_bucket", "set_quota",
+    "remove_quota", "import_level", "back_up_keystore", "move_keystore", "rotate_root",
+    "create_level", "erase_level", "export_level", "rotate_level", "create_subject",
+    "delete_subject", "create_access_key", "rotate_access_keys", "change_access_key",
+    "delete_access_key", "change_subject", "settle_subject", "verify", "back_up", "prune_audit",
 }  # fmt: skip
 
 # Denials are recorded within a second.
@@ -167,13 +169,11 @@ def answer(server, operation, credentials, values, body, query=""):
     """The answer to an operation that is asked for with an access key. It may have no end."""
     method, path = DESCRIBED[operation]
     path = path.format(**values) + (f"?{query}" if query else "")
-    headers = {}
+    headers = {} if body is None else {"Content-Type": "application/json"}
     if credentials:
         user = base64.b64encode(":".join(credentials).encode()).decode()
         headers["Authorization"] = f"Basic {user}"
-    if body is not None:
-        body = json.dumps(body)
-        headers["Content-Type"] = "application/json"
+    body = None if body is None else json.dumps(body)
     connection = http.client.HTTPSConnection(
         "127.0.0.1", server.admin_port, context=tls_context(server), timeout=30
     )
@@ -186,9 +186,8 @@ def answer(server, operation, credentials, values, body, query=""):
 
 def status_of(server, operation, credentials, role):
     _, values, body = OPERATIONS[operation]
-    with answer(
-        server, operation, credentials, filled(values, role), filled(body, role)
-    ) as answered:
+    sent = filled(values, role), filled(body, role)
+    with answer(server, operation, credentials, *sent) as answered:
         return answered.status
 
 

@@ -47,6 +47,7 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
         .merge(keystore::routes())
         .merge(receipts::routes())
         .merge(buckets::routes())
+        .merge(buckets::quotas::routes())
         .merge(uploads::routes())
         .merge(subjects::routes())
         .merge(access_keys::routes())

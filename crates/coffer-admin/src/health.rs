@@ -74,6 +74,7 @@ async fn metrics(State(admin): State<Admin>) -> Response {
         &VaultFigures {
             counters: admin.vault.counters(),
             levels: admin.vault.level_usage(),
+            quotas: admin.vault.quotas_by_id(),
         },
         &admin.data,
         &(admin.s3_metrics)(),

@@ -178,6 +178,9 @@ fn from_writing(error: VaultError) -> S3Error {
             "You did not provide the number of bytes specified by the Content-Length HTTP header"
         ),
         VaultError::Body(_) => s3_error!(IncompleteBody, "The request body could not be received"),
+        full if full.over_quota().is_some() => {
+            custom("QuotaExceeded", StatusCode::FORBIDDEN, full.to_string())
+        }
         VaultError::StorageFull => custom(
             "StorageFull",
             StatusCode::INSUFFICIENT_STORAGE,

@@ -6,6 +6,8 @@ use coffer_seal::{BlobId, BucketId};
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 
+use crate::admission::OverQuota;
+
 /// Why the store did not do what was asked. No variant holds or shows an object's name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -26,6 +28,9 @@ pub enum StoreError {
     /// superfluous, and whatever it needs, must stay.
     #[error("it is in doubt whether this was stored: the commit failed half-way")]
     InDoubt,
+    /// A write would pass a limit; it was not done.
+    #[error(transparent)]
+    OverQuota(Box<OverQuota>),
     /// A write's precondition does not hold.
     #[error("the precondition does not hold")]
     PreconditionFailed,

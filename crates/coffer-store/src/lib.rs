@@ -21,6 +21,7 @@ pub mod version;
 
 pub mod record;
 
+mod admission;
 mod error;
 mod free_space;
 
@@ -33,6 +34,7 @@ mod blobs;
 #[doc(hidden)]
 pub mod fuzzing;
 
+pub use admission::{Admission, Change, OverQuota, Settled};
 pub use blobs::copy::{BlobCopied, BlobCopies};
 pub use blobs::folder::{BlobStore, ReadPin};
 pub use blobs::reader::BlobReader;

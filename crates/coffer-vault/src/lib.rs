@@ -23,6 +23,8 @@ mod counters;
 
 mod data_folder;
 
+mod quotas;
+
 mod system;
 
 mod audit;
@@ -65,8 +67,8 @@ pub use coffer_keys::is_region;
 pub use coffer_policy as policy;
 pub use coffer_seal::{BucketId, KeyMemory, SubjectId, UploadId, locked_memory};
 pub use coffer_store::{
-    ListedVersion, OpenUploads, Totals, VersionContent, VersionsPage, VersionsQuery, record,
-    version,
+    ListedVersion, OpenUploads, OverQuota, Totals, VersionContent, VersionsPage, VersionsQuery,
+    record, version,
 };
 
 pub use crate::access::{
@@ -75,7 +77,8 @@ pub use crate::access::{
 };
 pub use crate::admin::{
     AccessKeyChange, Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LevelInfo,
-    NewLevel, NewSubject, SignInFailure, SignInFailures, SubjectChange, SubjectInfo, neighbourhood,
+    NewLevel, NewSubject, QuotaInfo, SignInFailure, SignInFailures, SubjectChange, SubjectInfo,
+    neighbourhood,
 };
 pub use crate::approvals::{ApprovalRequest, GuardedAct, GuardedOutcome};
 pub use crate::audit::{AuditFilter, Facts, check_act};
@@ -95,6 +98,7 @@ pub use crate::objects::{
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::open_buckets::CustomerKey;
+pub use crate::quotas::{Quota, QuotaOf, QuotaUsage};
 pub use crate::system::{BucketConfiguration, BucketEncryption, MD5_ETAGS, ReceiptSummary};
 pub use crate::vault::{EtagStyle, Rotation, SubjectLimits, Vault, VaultOptions};
 pub use crate::verify::{VerifyDepth, VerifyEvent};

@@ -89,6 +89,9 @@ impl Inner {
         }
         let account = account_id(keystore.id());
         let tally = Arc::<Tally>::default();
+        let commits = freshness.commits.clone();
+        let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
+        count_by_quotas(&open_buckets, &system)?;
         folder.begin_serving();
         Ok(Self {
             audit: Arc::new(audit),
@@ -96,11 +99,7 @@ impl Inner {
             keys,
             keystore,
             system,
-            open_buckets: OpenBuckets::new(
-                open_buckets_max(),
-                tally.clone(),
-                freshness.commits.clone(),
-            ),
+            open_buckets,
             freshness,
             tally,
             account,
@@ -123,6 +122,18 @@ impl Inner {
             probe: Mutex::default(),
         })
     }
+}
+
+/// What each bucket holds is read when it is opened; here is said in which sums it counts.
+fn count_by_quotas(open_buckets: &OpenBuckets, system: &System) -> Result<()> {
+    let ledger = &open_buckets.quotas;
+    for row in system.buckets() {
+        ledger.place(row.id, row.level_id, row.made_by.as_deref());
+    }
+    for (of, quota) in system.quotas()? {
+        ledger.set(of, Some(quota));
+    }
+    Ok(())
 }
 
 /// Looks at what there is, makes the first subject where there is none, and completes what was

@@ -39,6 +39,7 @@ pub mod man;
 
 use self::audit::AuditArgs;
 use self::bucket::BucketArgs;
+use self::bucket::quota::QuotaArgs;
 use self::completions::CompletionsArgs;
 use self::key::KeyArgs;
 use self::keystore::KeystoreArgs;
@@ -97,6 +98,8 @@ pub enum Command {
     Level(LevelArgs),
     /// Make, list and delete buckets
     Bucket(BucketArgs),
+    /// Limit how much buckets, levels and subjects hold
+    Quota(QuotaArgs),
     /// Make, list and change subjects and their access keys
     Subject(SubjectArgs),
     /// Export and import levels' keys

@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::commands::audit::{AuditCommand, audit};
 use crate::commands::bucket::bucket;
+use crate::commands::bucket::quota::quota;
 use crate::commands::completions::completions;
 use crate::commands::key::key;
 use crate::commands::keystore::keystore;
@@ -175,6 +176,7 @@ fn verifies(command: &Command) -> bool {
 async fn ask(server: &AdminClient, command: &Command) -> Result<ExitCode, Error> {
     match command {
         Command::Level(args) => level(server, args).await,
+        Command::Quota(args) => quota(server, args).await,
         Command::Bucket(args) => bucket(server, args).await,
         Command::Subject(args) => subject(server, args).await,
         Command::Key(args) => key(server, args).await,

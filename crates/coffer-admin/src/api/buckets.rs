@@ -16,6 +16,8 @@ use crate::http::caller::{Caller, InPath, Input};
 use crate::http::refusal::{About, Refusal};
 use coffer_durable::rfc3339;
 
+pub(crate) mod quotas;
+
 /// A bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Bucket {

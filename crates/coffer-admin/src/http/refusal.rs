@@ -177,6 +177,7 @@ impl From<VaultError> for Refusal {
                 tracing::warn!(%error, "the disk takes no writes");
                 (S::SERVICE_UNAVAILABLE, "storage_read_only")
             }
+            error if error.over_quota().is_some() => (S::FORBIDDEN, "quota_exceeded"),
             VaultError::Keys(error) => of_keys(error),
             _ => (S::INTERNAL_SERVER_ERROR, "internal"),
         };

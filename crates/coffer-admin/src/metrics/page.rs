@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use coffer_vault::{Counters, KeyMemory, LevelUsage, locked_memory};
+use coffer_vault::{Counters, KeyMemory, LevelUsage, QuotaInfo, locked_memory};
 
 use crate::metrics::process::Process;
 use crate::metrics::s3_metrics::{S3Metrics, S3Time};
@@ -15,6 +15,8 @@ use crate::metrics::traffic::TrafficSnapshot;
 /// The content type of [`render`]'s text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+mod quotas;
+
 /// What the vault tells.
 #[derive(Debug, Default)]
 pub(crate) struct VaultFigures {
@@ -22,6 +24,8 @@ pub(crate) struct VaultFigures {
     pub(crate) counters: Counters,
     /// What each level holds.
     pub(crate) levels: Vec<LevelUsage>,
+    /// What buckets, levels and subjects may hold, and do.
+    pub(crate) quotas: Vec<QuotaInfo>,
 }
 
 /// All metrics.
@@ -59,6 +63,7 @@ pub(crate) fn render(
     page.traffic(traffic);
     page.vault(&vault.counters);
     page.levels(&vault.levels);
+    page.quotas(&vault.quotas);
     page.disk(data);
     page.keys(locked_memory());
     page.process(&Process::now());

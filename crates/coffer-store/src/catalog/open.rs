@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use coffer_seal::{BucketId, SecretKey};
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::admission::Admission;
 use crate::catalog::tables::columns::decode_u64;
 use crate::catalog::tables::schema::{
     AS_FORMAT_4, FINISHED_UPLOAD, SCHEMA, TO_FORMAT_2, TO_FORMAT_3, TO_FORMAT_4,
@@ -175,6 +176,13 @@ impl Catalog {
     /// Has `tell` told of all damage that reads and writes meet. The first one told stays.
     pub fn on_damage(&self, tell: impl Fn(&StoreError) + Send + Sync + 'static) {
         let _ = self.inner.on_damage.set(Box::new(tell));
+    }
+
+    /// Has writes admitted, and told how they end, from now on: said once, before any is made.
+    pub fn admit_by(&self, admission: Arc<dyn Admission>) {
+        if let Ok(writer) = self.writer() {
+            writer.admit_by(admission);
+        }
     }
 
     /// Gives the bucket another name, for the next time that the catalog is opened.

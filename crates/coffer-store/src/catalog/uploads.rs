@@ -61,6 +61,7 @@ impl Catalog {
                     encode_tags(&upload.tags),
                     made_by,
                 ])?;
+            session.count_uploads(1, 0);
             Ok(())
         })
         .await
@@ -325,6 +326,7 @@ fn find_upload(connection: &Connection, id: &UploadId) -> Result<Option<Upload>>
 /// Adds to the bytes that an upload's parts have.
 fn grow(session: &Session, id: &UploadId, bytes: i64) -> Result<()> {
     let sql = "UPDATE upload SET size_bytes = size_bytes + ? WHERE upload_id = ?";
+    session.count_uploads(0, bytes);
     match session.prepare_cached(sql)?.execute(params![bytes, id.0])? {
         0 => Err(StoreError::NoSuchUpload),
         _ => Ok(()),
@@ -345,11 +347,12 @@ pub(crate) fn abort(session: &Session, id: &UploadId) -> Result<AbortedUpload> {
 
 /// Removes an upload and its parts from the tables. Tells who began it.
 fn remove(session: &Session, id: &UploadId) -> Result<Option<String>> {
-    let made_by = session
-        .prepare_cached("DELETE FROM upload WHERE upload_id = ? RETURNING made_by")?
-        .query_row([id.0], |row| row.get(0))
+    let (made_by, bytes): (Option<String>, i64) = session
+        .prepare_cached("DELETE FROM upload WHERE upload_id = ? RETURNING made_by, size_bytes")?
+        .query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?
         .ok_or(StoreError::NoSuchUpload)?;
+    session.count_uploads(-1, -bytes);
     session
         .prepare_cached("DELETE FROM part WHERE upload_id = ?")?
         .execute([id.0])?;

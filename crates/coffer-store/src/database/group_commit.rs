@@ -18,14 +18,15 @@
 //! changed under one, and SQLCipher seals these copies.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use crate::admission::Admission;
 use crate::database::connections::Connections;
 use crate::database::doubt::Newest;
 use crate::database::queued_write::{Queued, Write, run_all};
@@ -47,6 +48,8 @@ struct Shared {
     gathered: Condvar,
     /// Told of each commit.
     newest: Newest,
+    /// Who counts what writes add.
+    admission: OnceLock<Arc<dyn Admission>>,
     /// `None` after a failure, until the next write opens another one, and once closed.
     session: Mutex<Option<Session>>,
     /// Whether a job waits to empty the log.
@@ -81,8 +84,14 @@ impl Writer {
             queue: Mutex::default(),
             gathered: Condvar::new(),
             newest,
+            admission: OnceLock::new(),
             is_tidying: AtomicBool::new(false),
         })))
+    }
+
+    /// From now on writes are told to who counts what they add. Only the first is.
+    pub(crate) fn admit_by(&self, admission: Arc<dyn Admission>) {
+        let _ = self.0.admission.set(admission);
     }
 
     /// Empties the log soon, for what a killed process left in it may show what it removed.
@@ -128,12 +137,8 @@ impl Writer {
         F: FnMut(&Session) -> Result<T> + Send + 'static,
     {
         let (waiting, answer) = oneshot::channel();
-        self.enqueue(Box::new(Queued {
-            adds,
-            work,
-            outcome: None,
-            waiting,
-        }))?;
+        let admission = self.0.admission.get().cloned();
+        self.enqueue(Box::new(Queued::new(adds, work, admission, waiting)))?;
         // No answer: the runtime is shutting down, or the job broke off.
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
@@ -356,7 +361,8 @@ impl Shared {
                 // Old pages may be in the log, which is emptied in time.
                 *session = reopened.inspect(Session::note_removed).ok();
             }
-            Err(StoreError::Full | StoreError::DiskReadOnly) if current.is_autocommit() => {}
+            Err(StoreError::Full | StoreError::DiskReadOnly | StoreError::OverQuota(_))
+                if current.is_autocommit() => {}
             // A connection that met a damaged page is of no use any more, and after other
             // failures a fresh one is the safer one.
             Err(_) => *session = None,

@@ -1,7 +1,10 @@
 //! A write that waits in the queue of a catalog's writer.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
+use crate::admission::{Admission, Admitted, Change, OverQuota, Settled};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 
@@ -21,15 +24,38 @@ pub(crate) enum Ran {
     Done,
     /// For a reason of its own, which says nothing about the transaction.
     Refused,
+    /// For it adds too much, and has done so.
+    OverQuota(Box<OverQuota>),
     /// The transaction can't be committed.
     Failed,
 }
 
 pub(crate) struct Queued<T, F> {
-    pub(crate) adds: bool,
-    pub(crate) work: F,
-    pub(crate) outcome: Option<Result<T>>,
-    pub(crate) waiting: oneshot::Sender<Result<T>>,
+    adds: bool,
+    work: F,
+    outcome: Option<Result<T>>,
+    /// Who counts what it adds, and that it does.
+    admission: Option<Arc<dyn Admission>>,
+    admitted: Option<Admitted>,
+    waiting: oneshot::Sender<Result<T>>,
+}
+
+impl<T, F> Queued<T, F> {
+    pub(crate) fn new(
+        adds: bool,
+        work: F,
+        admission: Option<Arc<dyn Admission>>,
+        waiting: oneshot::Sender<Result<T>>,
+    ) -> Self {
+        Self {
+            adds,
+            work,
+            outcome: None,
+            admission,
+            admitted: None,
+            waiting,
+        }
+    }
 }
 
 impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
@@ -38,7 +64,21 @@ impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
     }
 
     fn run(&mut self, session: &Session) -> Ran {
-        let outcome = (self.work)(session).map_err(|error| session.of_system(error));
+        // What was admitted of it before was undone with its transaction.
+        if let Some(admitted) = self.admitted.take() {
+            admitted.settle(Settled::Undone);
+        }
+        let before = session.change();
+        let mut outcome = (self.work)(session).map_err(|error| session.of_system(error));
+        let change = session.change().since(before);
+        if let (Ok(_), Some(admission)) = (&outcome, &self.admission)
+            && change != Change::default()
+        {
+            match Admitted::admit(admission, change) {
+                Ok(admitted) => self.admitted = Some(admitted),
+                Err(over) => outcome = Err(StoreError::OverQuota(Box::new(over))),
+            }
+        }
         match self.outcome.insert(outcome) {
             Ok(_) => Ran::Done,
             Err(
@@ -47,11 +87,19 @@ impl<T: Send, F: FnMut(&Session) -> Result<T> + Send> Write for Queued<T, F> {
                 | StoreError::PartChanged { .. }
                 | StoreError::OutOfRange,
             ) => Ran::Refused,
+            Err(StoreError::OverQuota(over)) => Ran::OverQuota(over.clone()),
             Err(_) => Ran::Failed,
         }
     }
 
     fn answer(self: Box<Self>, failed: Option<StoreError>) {
+        if let Some(admitted) = self.admitted {
+            admitted.settle(match failed {
+                None => Settled::Done,
+                Some(StoreError::InDoubt) => Settled::InDoubt,
+                Some(_) => Settled::Undone,
+            });
+        }
         let outcome = match (failed, self.outcome) {
             // Its own failure tells more than that of the transaction that it broke. A refusal
             // counts only when the transaction in which it was found stands.
@@ -71,6 +119,9 @@ pub(crate) fn run_all(session: &Session, batch: &mut [Box<dyn Write>]) -> Result
         let changes = session.total_changes();
         let ran = write.run(session);
         let has_changed = session.total_changes() != changes;
+        if let Ran::OverQuota(over) = ran {
+            return Err(StoreError::OverQuota(over));
+        }
         if ran == Ran::Failed || (ran == Ran::Refused && has_changed) {
             return Err(StoreError::Broken);
         }

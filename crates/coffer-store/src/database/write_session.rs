@@ -9,6 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ffi};
 use rustix::io::Errno;
 
+use crate::admission::Change;
 use crate::database::cipher;
 use crate::database::gaps::ZeroizedGaps;
 use crate::database::own_files::OwnFiles;
@@ -33,6 +34,8 @@ pub(crate) struct Session {
     checkpoint_at: Cell<u32>,
     /// By how much the transaction under way changes the count of objects, and of their bytes.
     counted: Cell<(i64, i64)>,
+    /// The same of uploads under way, which are not counted in the database, and of their bytes.
+    counted_uploads: Cell<(i64, i64)>,
     /// How many transactions have been committed, once that was needed.
     commit_count: Cell<Option<u64>>,
     /// Whether something was removed whose old pages may still be in the log.
@@ -65,6 +68,7 @@ impl Session {
             log_pages: Cell::new(0),
             checkpoint_at: Cell::new(CHECKPOINT_PAGES),
             counted: Cell::new((0, 0)),
+            counted_uploads: Cell::new((0, 0)),
             commit_count: Cell::new(None),
             has_removed: Cell::new(false),
         })
@@ -74,6 +78,23 @@ impl Session {
     pub(crate) fn count(&self, objects: i64, bytes: i64) {
         let (all, all_bytes) = self.counted.get();
         self.counted.set((all + objects, all_bytes + bytes));
+    }
+
+    /// Counts what it adds to the uploads under way and the bytes of their parts.
+    pub(crate) fn count_uploads(&self, uploads: i64, bytes: i64) {
+        let (all, all_bytes) = self.counted_uploads.get();
+        self.counted_uploads.set((all + uploads, all_bytes + bytes));
+    }
+
+    /// What the transaction under way has added so far.
+    pub(crate) fn change(&self) -> Change {
+        let ((objects, bytes), (uploads, part_bytes)) =
+            (self.counted.get(), self.counted_uploads.get());
+        Change {
+            objects,
+            bytes: bytes + part_bytes,
+            uploads,
+        }
     }
 
     /// Remembers that something was removed which must not stay in the log for long.
@@ -122,6 +143,7 @@ impl Session {
     /// transaction that has met one ends before it is committed.
     pub(crate) fn transact(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         self.counted.set((0, 0));
+        self.counted_uploads.set((0, 0));
         let before = LOG_PAGES.take();
         let (changes, opened) = (self.total_changes(), cipher::pages_opened(self));
         let done = self.step("BEGIN IMMEDIATE");

@@ -363,7 +363,7 @@ impl Vault {
         name: &BucketName,
         right: Right,
     ) -> Result<ChangeGrant> {
-        let row = self.usable_row(subject, name, right)?;
+        let row = self.counted(self.usable_row(subject, name, right)?).await;
         let (Granted { bucket, level }, audit) = self.granted(subject, &row, right).await?;
         let permit = Permit {
             marked: Marked::new(subject, self.inner.label(&row)?),

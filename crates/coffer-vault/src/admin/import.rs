@@ -213,6 +213,7 @@ impl Vault {
             made_by: None,
             documents: Arc::default(),
         };
+        let level_id = row.level_id;
         let inner = self.inner.clone();
         blocking(move || {
             // Had it been erased here before, its folder might have been noted for removal.
@@ -220,6 +221,7 @@ impl Vault {
             inner.system.add_bucket(row)
         })
         .await?;
+        self.inner.open_buckets.quotas.place(id, level_id, None);
         Ok(Adoption::Adopted(name))
     }
 

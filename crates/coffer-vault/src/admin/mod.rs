@@ -21,11 +21,14 @@ mod import;
 
 mod audit_query;
 
+mod quotas;
+
 pub use self::access_keys::AccessKeyChange;
 pub use self::audit_query::{AuditItem, AuditQuery};
 pub use self::import::{Adoption, Imported};
 pub use self::keystore::KeystoreStatus;
 pub use self::levels::{LevelInfo, NewLevel};
+pub use self::quotas::QuotaInfo;
 pub use self::sign_in::SignInFailure;
 pub use self::sign_in_failures::{SignInFailures, neighbourhood};
 pub use self::subjects::{NewSubject, SubjectChange, SubjectInfo};

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use coffer_durable::{now_ms, sync_folder};
 use coffer_keys::LevelEntry;
-use coffer_seal::{BucketId, LevelId};
-use coffer_store::{BlobStore, Catalog};
+use coffer_seal::{BucketId, LevelId, SubjectId};
+use coffer_store::{BlobStore, Catalog, StoreError};
 
 use super::folder::{make_bucket_folder, unmake};
 use super::info::{BucketInfo, BucketSummary, info};
@@ -17,6 +17,7 @@ use crate::data_folder::failed;
 use crate::error::{Result, SubjectLimit, VaultError};
 use crate::limits::BUCKET_COUNT_MAX;
 use crate::open_buckets::OpenBucket;
+use crate::quotas::QuotaOf;
 use crate::system::{BucketConfiguration, BucketDocuments, BucketRow};
 use crate::vault::{DEFAULT_LEVEL, Vault};
 
@@ -154,7 +155,7 @@ impl Vault {
             Actor::Subject(subject) if role == Role::DataUser => Some(Arc::from(maker(subject))),
             _ => None,
         };
-        self.has_room_for(name, made_by.as_deref())
+        self.has_room_for(name, level.id, made_by.as_deref())
             .map_err(|error| self.failed(Act::CreateBucket, actor, &facts, error))?;
         let (this, name) = (self.clone(), name.clone());
         let work = async move {
@@ -174,7 +175,7 @@ impl Vault {
         let _changing = self.inner.changing_buckets.lock().await;
         let inner = self.inner.clone();
         blocking(move || inner.system.assure_certain()).await?;
-        self.has_room_for(&name, made_by.as_deref())?;
+        self.has_room_for(&name, level_id, made_by.as_deref())?;
         let id = BucketId::random();
         let row = BucketRow {
             id,
@@ -199,7 +200,12 @@ impl Vault {
     }
 
     /// Whether a bucket of this name can be made.
-    fn has_room_for(&self, name: &BucketName, made_by: Option<&str>) -> Result<()> {
+    fn has_room_for(
+        &self,
+        name: &BucketName,
+        level_id: LevelId,
+        made_by: Option<&str>,
+    ) -> Result<()> {
         if self.inner.system.bucket(name).is_some() {
             return Err(VaultError::BucketAlreadyOwnedByYou);
         }
@@ -211,6 +217,27 @@ impl Vault {
         let limit = self.inner.subject_limits.buckets;
         if made_by.is_some_and(|maker| self.inner.system.buckets_made_by(maker) >= limit) {
             return Err(SubjectLimit::Buckets { limit }.into());
+        }
+        self.refuse_over_quota(level_id, made_by)
+    }
+
+    /// Refuses one bucket more than the quota of its level, or of who makes it, allows.
+    fn refuse_over_quota(&self, level_id: LevelId, made_by: Option<&str>) -> Result<()> {
+        let ledger = &self.inner.open_buckets.quotas;
+        if ledger.is_empty() {
+            return Ok(());
+        }
+        let rows = self.inner.system.buckets();
+        let of_level = rows.iter().filter(|row| row.level_id == level_id);
+        let of_level = (QuotaOf::Level(level_id), of_level.count());
+        let of_maker = made_by.and_then(|maker| {
+            let subject = QuotaOf::Subject(SubjectId::from_hex(maker)?);
+            Some((subject, self.inner.system.buckets_made_by(maker)))
+        });
+        for (of, used) in std::iter::once(of_level).chain(of_maker) {
+            ledger
+                .admit_bucket(of, used as u64)
+                .map_err(|over| StoreError::OverQuota(Box::new(over)))?;
         }
         Ok(())
     }
@@ -232,6 +259,8 @@ impl Vault {
             inner.system.add_bucket(new_row)
         })
         .await?;
+        let made_by = row.made_by.as_deref();
+        self.inner.open_buckets.quotas.place(id, level_id, made_by);
         self.inner
             .open_buckets
             .insert(OpenBucket::new(id, catalog, blobs, key))

@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 
-use coffer_store::StoreError;
 use coffer_store::version::Absent;
+use coffer_store::{OverQuota, StoreError};
 use rustix::io::Errno;
 
 use super::VaultError;
@@ -55,6 +55,16 @@ impl From<Absent> for VaultError {
         match absent {
             Absent::Object => Self::NoSuchObject,
             other => Self::NoVersion(other),
+        }
+    }
+}
+
+impl VaultError {
+    /// The quota that what was asked for would pass, if that is why it was refused.
+    pub fn over_quota(&self) -> Option<&OverQuota> {
+        match self {
+            Self::Store(StoreError::OverQuota(over)) => Some(over),
+            _ => None,
         }
     }
 }

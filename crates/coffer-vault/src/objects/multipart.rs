@@ -345,7 +345,9 @@ impl Vault {
 /// Decides whether an upload counts, by the outcome of the commit that was to begin it.
 fn settle_beginning(beginning: Beginning, outcome: &Result<(), StoreError>) {
     match outcome {
-        Err(StoreError::Full | StoreError::NoRoomForLog { .. }) => drop(beginning),
+        Err(StoreError::Full | StoreError::OverQuota(_) | StoreError::NoRoomForLog { .. }) => {
+            drop(beginning);
+        }
         // There, or perhaps: then the next look decides.
         Ok(()) | Err(_) => beginning.keep(),
     }

@@ -443,6 +443,7 @@ pub(crate) fn settle<T>(
         // Certainly not in the catalog: dropping it removes the file.
         Err(
             StoreError::Full
+            | StoreError::OverQuota(_)
             | StoreError::NoRoomForLog { .. }
             | StoreError::PreconditionFailed
             | StoreError::NoSuchUpload

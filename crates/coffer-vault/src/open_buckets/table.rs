@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use coffer_keys::Keystore;
 use coffer_seal::BucketId;
-use coffer_store::{BlobStore, Catalog, OpenUploads, Totals};
+use coffer_store::{BlobStore, Catalog, Change, OpenUploads, Totals};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
@@ -20,6 +20,7 @@ use crate::cutoff::Connections;
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::freshness::Commits;
+use crate::quotas::QuotaLedger;
 
 /// Buckets that are not opened any more, as [`OpenBuckets::bar`] met them.
 pub(crate) struct Barred {
@@ -53,6 +54,7 @@ pub(crate) struct OpenBuckets {
     /// What buckets held when they were last looked at: closed ones hold it still.
     totals: Mutex<HashMap<BucketId, Totals>>,
     pub(crate) uploads: UploadLedger,
+    pub(crate) quotas: QuotaLedger,
     tally: Arc<Tally>,
     commits: Arc<Commits>,
     clock: AtomicU64,
@@ -68,6 +70,7 @@ impl OpenBuckets {
             slots: Mutex::default(),
             totals: Mutex::default(),
             uploads: UploadLedger::default(),
+            quotas: QuotaLedger::default(),
             tally,
             commits,
             clock: AtomicU64::default(),
@@ -99,6 +102,7 @@ impl OpenBuckets {
             let catalog = open_catalog(&dir, id, &key, keystore, tally, commits).await?;
             // Before anything is changed in it.
             self.look(id, &catalog).await;
+            catalog.admit_by(self.quotas.admission(id));
             let blobs = BlobStore::new(&dir, id);
             let mut bucket = OpenBucket::new(id, catalog, blobs, key);
             bucket.users = slot.users.clone();
@@ -163,6 +167,9 @@ impl OpenBuckets {
         let id = bucket.id;
         count_damage_of(&bucket.catalog, &self.tally);
         self.totals.lock().insert(id, Totals::default());
+        let look = self.quotas.begin_look(id);
+        self.quotas.end_look(id, &look, Change::default());
+        bucket.catalog.admit_by(self.quotas.admission(id));
         let slot = Slot {
             users: bucket.users.clone(),
             bucket: OnceCell::new_with(Some(Arc::new(bucket))),
@@ -190,6 +197,7 @@ impl OpenBuckets {
     pub(crate) fn forget(&self, id: BucketId) {
         self.totals.lock().remove(&id);
         self.uploads.forget(id);
+        self.quotas.forget(id);
         self.slots.lock().by_id.remove(&id);
     }
 
@@ -215,10 +223,21 @@ impl OpenBuckets {
 
     /// Notes how much a bucket holds now.
     pub(crate) async fn look(&self, id: BucketId, catalog: &Catalog) {
-        if let Ok(totals) = catalog.totals().await {
+        let look = self.quotas.begin_look(id);
+        let totals = catalog.totals().await.ok();
+        if let Some(totals) = totals {
             self.totals.lock().insert(id, totals);
         }
-        self.uploads.look(id, catalog).await;
+        let uploads = self.uploads.look(id, catalog).await;
+        if let (Some(totals), Some(uploads)) = (totals, uploads) {
+            let count = |number| i64::try_from(number).unwrap_or(i64::MAX);
+            let held = Change {
+                objects: count(totals.objects),
+                bytes: count(totals.bytes.saturating_add(uploads.bytes)),
+                uploads: count(uploads.count),
+            };
+            self.quotas.end_look(id, &look, held);
+        }
     }
 
     /// How much a bucket held when it was last looked at, and its uploads.

@@ -81,19 +81,19 @@ impl UploadLedger {
         }
     }
 
-    /// Reads how many a bucket has. A catalog that can't be read keeps the count that it had.
-    pub(crate) async fn look(&self, id: BucketId, catalog: &Catalog) {
+    /// Reads how many a bucket has, and gives out what was read. A catalog that can't be read keeps
+    /// the count that it had.
+    pub(crate) async fn look(&self, id: BucketId, catalog: &Catalog) -> Option<OpenUploads> {
         let before = self.changed(id);
-        let Ok(uploads) = catalog.open_uploads(None).await else {
-            return;
-        };
+        let uploads = catalog.open_uploads(None).await.ok()?;
+        let read = uploads.clone();
         let mut ledger = self.0.lock();
         let bucket = ledger.buckets.entry(id).or_default();
         if bucket.changing > 0 || bucket.changed != before {
             // Counts are in step with commits; these two are as of now and then.
             bucket.uploads.bytes = uploads.bytes;
             bucket.uploads.oldest_ms = uploads.oldest_ms;
-            return;
+            return Some(read);
         }
         let now = uploads.by_maker.clone();
         let old = std::mem::replace(&mut bucket.uploads, uploads);
@@ -101,6 +101,7 @@ impl UploadLedger {
         for (made_by, count) in now {
             *ledger.by_maker.entry(made_by).or_default() += count;
         }
+        Some(read)
     }
 
     fn changed(&self, id: BucketId) -> u64 {

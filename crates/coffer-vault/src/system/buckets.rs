@@ -247,6 +247,7 @@ impl System {
             let run = |sql| transaction.execute(sql, [id]).map_err(StoreError::from);
             run("DELETE FROM bucket_grant WHERE bucket_id = ?")?;
             run("DELETE FROM bucket_configuration WHERE bucket_id = ?")?;
+            run("DELETE FROM quota WHERE kind = 'bucket' AND id = ?")?;
             run("INSERT OR IGNORE INTO doomed(bucket_id) VALUES(?)")?;
             run("DELETE FROM bucket WHERE id = ?")?;
             Ok(())

@@ -199,6 +199,9 @@ impl System {
             let orphans =
                 "DELETE FROM bucket_configuration WHERE bucket_id NOT IN (SELECT id FROM bucket)";
             run(transaction, orphans, ())?;
+            let orphans =
+                "DELETE FROM quota WHERE kind = 'bucket' AND id NOT IN (SELECT id FROM bucket)";
+            run(transaction, orphans, ())?;
             let keep = "INSERT INTO receipt(id, signed_ms, document) VALUES(?, ?, ?)";
             run(transaction, keep, params![receipt.id, signed_ms, json])?;
             for table in ["erase", "rotation"] {

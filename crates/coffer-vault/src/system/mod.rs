@@ -29,6 +29,8 @@ mod files;
 
 mod link;
 
+mod quotas;
+
 mod subjects;
 
 mod upgrade;

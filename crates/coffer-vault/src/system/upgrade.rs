@@ -12,11 +12,11 @@ use super::SCHEMA_1;
 use crate::error::Result;
 
 /// The format that this version writes.
-pub(super) const FORMAT_VERSION: i32 = 5;
+pub(super) const FORMAT_VERSION: i32 = 6;
 
 /// What each format changes in the one before: the first row makes 2 of 1. One statement each, with
 /// its semicolon.
-const STEPS: [&[&str]; FORMAT_VERSION as usize - 1] = [TO_2, TO_3, TO_4, TO_5];
+const STEPS: [&[&str]; FORMAT_VERSION as usize - 1] = [TO_2, TO_3, TO_4, TO_5, TO_6];
 
 const TO_2: &[&str] = &[
     // How many commits there were: tells whether one that failed stands all the same.
@@ -91,6 +91,13 @@ const TO_5: &[&str] = &[
     "DROP TABLE old_mark;",
     "DROP TABLE old_subject;",
 ];
+
+const TO_6: &[&str] = &["CREATE TABLE quota(
+        kind TEXT NOT NULL,
+        id BLOB NOT NULL,
+        document TEXT NOT NULL,
+        PRIMARY KEY(kind, id)
+    ) STRICT, WITHOUT ROWID;"];
 
 /// From this format on, requests that wait for approvals name people by subject id.
 const PEOPLE_BY_ID: i32 = 5;

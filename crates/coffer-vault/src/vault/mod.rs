@@ -24,6 +24,8 @@ use crate::limits::{BUCKETS_PER_SUBJECT, UPLOADS_PER_SUBJECT};
 use crate::open_buckets::{OpenBuckets, UsedBucket};
 use crate::system::{BucketRow, LevelTag, System};
 
+mod counted;
+
 mod rotation_progress;
 
 mod sharing;

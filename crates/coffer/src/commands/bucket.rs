@@ -16,6 +16,8 @@ use crate::error::Error;
 use crate::output::printable::{age, size};
 use crate::output::table::{AnswerArgs, Flush, done, moment, sheet, show, show_done, table};
 
+pub mod quota;
+
 pub mod end_uploads;
 
 use self::end_uploads::{EndUploadsArgs, end_uploads};

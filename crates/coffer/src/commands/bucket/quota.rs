@@ -1,0 +1,211 @@
+//! `coffer quota`.
+
+use std::process::ExitCode;
+
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use coffer_admin::{QuotaLimits, QuotaRow};
+use coffer_client::{AdminClient, segment};
+use http::Method;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::output::printable::size;
+use crate::output::table::{AnswerArgs, Flush, done, show, show_done, table};
+
+/// `coffer quota`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct QuotaArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: QuotaCommand,
+}
+
+/// What a quota is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// One bucket.
+    Bucket,
+    /// All buckets of a level.
+    Level,
+    /// All buckets that a subject has made over S3.
+    Subject,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Bucket => "bucket",
+            Self::Level => "level",
+            Self::Subject => "subject",
+        }
+    }
+}
+
+/// What can be done with quotas.
+#[derive(Debug, Subcommand)]
+pub enum QuotaCommand {
+    /// Set how much a bucket, a level or a subject may hold, in place of what was set
+    #[command(after_help = EXAMPLES)]
+    Set(SetArgs),
+    /// List quotas, and what is used of them
+    #[command(after_help = EXAMPLES)]
+    List,
+    /// Remove a quota
+    #[command(after_help = EXAMPLES)]
+    Remove {
+        /// What it is of
+        kind: Kind,
+        /// The name of that
+        name: String,
+    },
+}
+
+/// `coffer quota set`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("limits").required(true).multiple(true))]
+pub struct SetArgs {
+    /// What it is of
+    pub kind: Kind,
+    /// The name of that
+    pub name: String,
+    /// Bytes of objects and of parts of uploads, such as 10GB, 512MiB or 1000000
+    #[arg(long, value_name = "BYTES", value_parser = bytes, group = "limits")]
+    pub bytes: Option<u64>,
+    /// Objects; of versions, each is one
+    #[arg(long, value_name = "N", group = "limits")]
+    pub objects: Option<u64>,
+    /// Multipart uploads under way
+    #[arg(long, value_name = "N", group = "limits")]
+    pub uploads: Option<u64>,
+    /// Buckets, of a level or a subject
+    #[arg(long, value_name = "N", group = "limits")]
+    pub buckets: Option<u64>,
+}
+
+/// A whole number of bytes, of which the unit may be thousands or 1,024s.
+fn bytes(text: &str) -> Result<u64, String> {
+    let advice = || "write a whole number of bytes such as 10GB, 512MiB or 1000000".to_owned();
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(advice()),
+    };
+    let number: u64 = number.parse().map_err(|_| advice())?;
+    number.checked_mul(factor).ok_or_else(advice)
+}
+
+/// What was removed, for programs.
+#[derive(Serialize)]
+struct Removed<'a> {
+    removed: &'a str,
+    name: &'a str,
+}
+
+/// Asks, and shows the answer.
+pub async fn quota(server: &AdminClient, args: &QuotaArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
+    let path = |kind: Kind, name: &str| format!("/v1/quotas/{}/{}", kind.word(), segment(name));
+    match &args.command {
+        QuotaCommand::Set(args) => {
+            let limits = QuotaLimits {
+                bytes: args.bytes,
+                objects: args.objects,
+                uploads: args.uploads,
+                buckets: args.buckets,
+            };
+            let path = path(args.kind, &args.name);
+            let set: QuotaRow = server.call(Method::PUT, &path, Some(&limits)).await?;
+            show_done(json, &set, |set| rows(std::slice::from_ref(set)))?;
+        }
+        QuotaCommand::List => {
+            let all: Vec<QuotaRow> = server.get("/v1/quotas").await?;
+            show(json, &all, |all| rows(all))?;
+        }
+        QuotaCommand::Remove { kind, name } => {
+            let path = path(*kind, name);
+            server
+                .call::<()>(Method::DELETE, &path, None::<&()>)
+                .await?;
+            let removed = kind.word();
+            done(json, &Removed { removed, name })?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rows(all: &[QuotaRow]) -> String {
+    let columns = [
+        ("QUOTA OF", Flush::Left),
+        ("NAME", Flush::Left),
+        ("BYTES", Flush::Right),
+        ("OBJECTS", Flush::Right),
+        ("UPLOADS", Flush::Right),
+        ("BUCKETS", Flush::Right),
+    ];
+    let of = |used: String, limit: Option<String>| match limit {
+        Some(limit) => format!("{used} of {limit}"),
+        None => used,
+    };
+    let count = |used: u64, limit: Option<u64>| of(used.to_string(), limit.map(|n| n.to_string()));
+    let row = |quota: &QuotaRow| {
+        let (used, limits) = (quota.used, quota.limits);
+        vec![
+            quota.kind.clone(),
+            quota.name.clone(),
+            of(size(used.bytes), limits.bytes.map(size)),
+            count(used.objects, limits.objects),
+            count(used.uploads, limits.uploads),
+            count(used.buckets, limits.buckets),
+        ]
+    };
+    table(&columns, all.iter().map(row))
+}
+
+const EXAMPLES: &str = "\
+What is stored already stays. Each write is counted before it is committed: however many write at
+once, none passes a quota. What passes one is refused as QuotaExceeded (403), and says which quota,
+how much is used, and what it would add. A subject's quota counts the buckets that it has made over
+S3, whoever writes there.
+
+Examples:
+  coffer quota set bucket backups --bytes 500GB --objects 1000000
+  coffer quota set level secret --bytes 2TiB
+  coffer quota set subject ann --bytes 100GB --buckets 20 --uploads 50
+  coffer quota list --json
+  coffer quota remove bucket backups";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_whole_numbers_of_known_units() {
+        let cases = [
+            ("0", 0),
+            ("17", 17),
+            ("10GB", 10_000_000_000),
+            ("512 MiB", 512 << 20),
+            ("2tib", 2 << 40),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "GB", "1.5GB", "-1", "10 apples", "99999999999999TB"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+}
