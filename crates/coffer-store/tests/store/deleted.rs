@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use coffer_store::limits::{TIDY_AFTER, TIDY_AGAIN};
-use coffer_store::record::{NewObject, Precondition};
+use coffer_store::record::{NewObject, Precondition, WRAPPED_KEY_BYTES, WrappedKey};
 use futures::future::join_all;
 
 use crate::fixture::{Bucket, blob_ref, gone, in_blob, inline};
@@ -83,7 +83,9 @@ fn object(number: usize, width: usize) -> NewObject {
         return inline(&name, mark.repeat(1 + number % 40).as_bytes());
     }
     let mut blob = blob_ref(9);
-    blob.wrapped_key[..mark.len()].copy_from_slice(mark.as_bytes());
+    let mut wrapped_key = [0xEE; WRAPPED_KEY_BYTES];
+    wrapped_key[..mark.len()].copy_from_slice(mark.as_bytes());
+    blob.wrapped_key = WrappedKey::Once(wrapped_key);
     in_blob(&name, blob)
 }
 
