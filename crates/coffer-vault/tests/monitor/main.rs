@@ -1,5 +1,5 @@
 //! The reference monitor against a small model of what it should decide: random labels,
-//! clearances, grants and roles, random operations, on a real vault.
+//! clearances, grants, policies and roles, random operations, on a real vault.
 
 #![allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
 
@@ -8,6 +8,7 @@ mod long_put;
 mod memory;
 mod model;
 mod operations;
+mod policies;
 mod start;
 mod world;
 

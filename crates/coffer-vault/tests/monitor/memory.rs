@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{LongPut, Model};
+use crate::model::{LongPut, Model, WRITE};
 use crate::operations::{Operation, Outcome, Wish};
 
 /// The levels that a sentence tells of.
@@ -82,6 +82,7 @@ impl Model {
             bucket,
             object,
             homeless: false,
+            asked: self.is_shared(bucket),
         });
     }
 
@@ -97,6 +98,13 @@ impl Model {
             return Err(Outcome::NoSuchBucket);
         }
         self.carries_nothing_down(long.subject, self.buckets[&long.bucket].level)?;
+        let now_shared = self.is_shared(long.bucket);
+        if now_shared && !long.asked {
+            return Err(Outcome::Changed);
+        }
+        if (now_shared || long.asked) && !self.lets(long.subject, long.bucket, WRITE) {
+            return Err(Outcome::Denied);
+        }
         self.objects(long.bucket)
             .extend(content.map(|content| (long.object, content)));
         Ok(Outcome::Done)

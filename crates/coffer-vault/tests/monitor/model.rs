@@ -1,10 +1,11 @@
-//! The model: what Bell and LaPadula's rules, roles and grants come to, in as few words as
+//! The model: what Bell and LaPadula's rules, roles, grants and policies come to, in as few words as
 //! possible, with sets instead of bits and nothing of the vault's code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::memory::known_in;
 use crate::operations::{BUCKETS, LEVELS, Operation, Outcome, Wish};
+use crate::policies::Statement;
 use crate::start::{Label, Start, Subject, first_content};
 
 pub(crate) const DATA_USER: usize = 0;
@@ -12,10 +13,10 @@ pub(crate) const ADMINISTRATOR: usize = 1;
 pub(crate) const CUSTODIAN: usize = 2;
 pub(crate) const AUDITOR: usize = 3;
 
-const READ: usize = 0;
-const WRITE: usize = 1;
-const LIST: usize = 2;
-const DELETE: usize = 3;
+pub(crate) const READ: usize = 0;
+pub(crate) const WRITE: usize = 1;
+pub(crate) const LIST: usize = 2;
+pub(crate) const DELETE: usize = 3;
 
 /// A put whose bytes have not come.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct LongPut {
     pub(crate) object: usize,
     /// Whether the bucket has been deleted since.
     pub(crate) homeless: bool,
+    /// Whether there was a policy when it began.
+    pub(crate) asked: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -34,6 +37,10 @@ pub(crate) struct Bucket {
     /// Contents by object.
     pub(crate) objects: BTreeMap<usize, String>,
     pub(crate) has_uploads: bool,
+    /// The subject that made it as a data user.
+    pub(crate) maker: Option<usize>,
+    /// None: no policy.
+    pub(crate) policy: Vec<Statement>,
 }
 
 #[derive(Debug)]
@@ -42,11 +49,6 @@ pub(crate) struct Model {
     pub(crate) subjects: Vec<Subject>,
     pub(crate) buckets: BTreeMap<usize, Bucket>,
     pub(crate) long: Option<LongPut>,
-}
-
-/// The rights, unless the subject may not know of the bucket.
-struct Knows {
-    rights: BTreeSet<usize>,
 }
 
 impl Model {
@@ -60,6 +62,8 @@ impl Model {
             level,
             objects: [(0, first_content(level))].into(),
             has_uploads: false,
+            maker: None,
+            policy: Vec::new(),
         };
         Self {
             levels,
@@ -73,35 +77,50 @@ impl Model {
         &self.levels[bucket.level]
     }
 
-    /// What the subject may do in a bucket, if it may know of it.
-    fn knows(&self, subject: usize, number: usize) -> Option<Knows> {
-        let (subject, bucket) = (&self.subjects[subject], self.buckets.get(&number)?);
-        let label = self.label_of(bucket);
-        let all: BTreeSet<usize> = [READ, WRITE, LIST, DELETE].into();
-        let granted = match &subject.grants {
-            None => all,
-            Some(grants) => grants.get(&number)?.clone(),
-        };
-        let reads = subject.high.dominates(label);
-        let writes = reads && label.dominates(&subject.low);
-        let by_label = |right: &usize| match *right {
-            WRITE | DELETE => writes,
-            _ => reads,
-        };
-        let rights = granted.into_iter().filter(by_label).collect();
-        reads.then_some(Knows { rights })
+    /// Whether the subject may know of a bucket by its grants.
+    fn knows(&self, subject: usize, number: usize) -> bool {
+        let grants = self.subjects[subject].grants.as_ref();
+        let is_granted = grants.is_none_or(|grants| grants.contains_key(&number));
+        self.buckets.contains_key(&number) && is_granted && self.reads(subject, number)
+    }
+
+    /// Whether the label lets a data user write in a bucket that it may know of.
+    pub(crate) fn writes(&self, subject: usize, bucket: usize) -> Result<bool, Outcome> {
+        if !self.subjects[subject].roles.contains(&DATA_USER) {
+            return Err(Outcome::Denied);
+        }
+        self.is_known(subject, bucket)?;
+        let (subject, label) = (
+            &self.subjects[subject],
+            self.label_of(&self.buckets[&bucket]),
+        );
+        Ok(label.dominates(&subject.low))
+    }
+
+    fn reads(&self, subject: usize, bucket: usize) -> bool {
+        let label = self.label_of(&self.buckets[&bucket]);
+        self.subjects[subject].high.dominates(label)
+    }
+
+    /// A bucket that the subject may know of: by its grants, or because its policy shares it.
+    fn is_known(&self, subject: usize, bucket: usize) -> Result<(), Outcome> {
+        self.buckets.get(&bucket).ok_or(Outcome::NoSuchBucket)?;
+        let is_shared = self.reads(subject, bucket) && self.is_shared_with(subject, bucket);
+        if is_shared || self.knows(subject, bucket) {
+            Ok(())
+        } else {
+            Err(Outcome::NoSuchBucket)
+        }
     }
 
     /// Whether a data user has a right in a bucket; otherwise why not.
     fn use_right(&self, subject: usize, bucket: usize, right: usize) -> Result<(), Outcome> {
-        if !self.subjects[subject].roles.contains(&DATA_USER) {
+        let writes = self.writes(subject, bucket)?;
+        let changes = [WRITE, DELETE].contains(&right);
+        if changes && !writes || !self.lets(subject, bucket, right) {
             return Err(Outcome::Denied);
         }
-        let knows = self.knows(subject, bucket).ok_or(Outcome::NoSuchBucket)?;
-        if !knows.rights.contains(&right) {
-            return Err(Outcome::Denied);
-        }
-        if [WRITE, DELETE].contains(&right) {
+        if changes {
             self.carries_nothing_down(subject, self.buckets[&bucket].level)
         } else {
             Ok(())
@@ -126,6 +145,9 @@ impl Model {
             | Wish::Trust { .. }
             | Wish::Settle { .. }
             | Wish::Switch { .. } => self.on_subject(*subject, wish),
+            Wish::SetPolicy { bucket, statements } => {
+                self.set_policy(*subject, *bucket, statements)
+            }
             Wish::CreateBucket { .. }
             | Wish::DeleteBucket { .. }
             | Wish::HeadBucket { .. }
@@ -148,14 +170,14 @@ impl Model {
             Wish::Get { bucket, object } => {
                 self.use_right(subject, bucket, READ)?;
                 self.is_told(subject, bucket);
-                let content = self.content(bucket, object)?;
+                let content = self.told_content(subject, bucket, object)?;
                 self.subjects[subject].memory.extend(known_in(&content));
                 return Ok(Outcome::Content(content));
             }
             Wish::Head { bucket, object } => {
                 self.use_right(subject, bucket, READ)?;
                 self.is_told(subject, bucket);
-                self.content(bucket, object)?;
+                self.told_content(subject, bucket, object)?;
             }
             Wish::Delete { bucket, object } => {
                 self.use_right(subject, bucket, DELETE)?;
@@ -173,6 +195,13 @@ impl Model {
                 to,
                 name,
             } => {
+                // All that is asked of one bucket is asked at once.
+                if from == to {
+                    self.writes(subject, to)?;
+                    if self.is_shared(to) && !self.lets(subject, to, READ) {
+                        return Err(Outcome::Denied);
+                    }
+                }
                 self.use_right(subject, to, WRITE)?;
                 self.use_right(subject, from, READ)?;
                 let [from_label, to_label] =
@@ -181,13 +210,13 @@ impl Model {
                     return Err(Outcome::Denied);
                 }
                 self.is_told(subject, from);
-                let content = self.content(from, object)?;
+                let content = self.told_content(subject, from, object)?;
                 self.objects(to).insert(name, content);
             }
             Wish::SetTags { bucket, object } => {
                 self.use_right(subject, bucket, WRITE)?;
                 self.is_told(subject, bucket);
-                self.content(bucket, object)?;
+                self.told_content(subject, bucket, object)?;
             }
             Wish::Upload { bucket } => {
                 self.use_right(subject, bucket, WRITE)?;
@@ -212,9 +241,14 @@ impl Model {
         &mut self.buckets.get_mut(&bucket).unwrap().objects
     }
 
-    pub(crate) fn content(&self, bucket: usize, object: usize) -> Result<String, Outcome> {
+    fn told_content(
+        &self,
+        subject: usize,
+        bucket: usize,
+        object: usize,
+    ) -> Result<String, Outcome> {
         let found = self.buckets[&bucket].objects.get(&object);
-        found.cloned().ok_or(Outcome::NoSuchObject)
+        found.cloned().ok_or_else(|| self.missing(subject, bucket))
     }
 
     fn on_bucket(&mut self, number: usize, wish: &Wish) -> Result<Outcome, Outcome> {
@@ -239,10 +273,11 @@ impl Model {
                     return Err(Outcome::Denied);
                 }
                 has(DATA_USER)?;
-                let known = self.knows(number, bucket).is_some();
+                let known = self.is_known(number, bucket).is_ok();
                 self.make(
                     bucket,
                     level,
+                    Some(number),
                     if known {
                         Outcome::OwnedByYou
                     } else {
@@ -256,16 +291,31 @@ impl Model {
                 }
                 has(ADMINISTRATOR)?;
                 self.carries_nothing_down(number, level)?;
-                self.make(bucket, level, Outcome::OwnedByYou)
+                self.make(bucket, level, None, Outcome::OwnedByYou)
             }
             Wish::DeleteBucket { bucket } => {
-                self.use_right(number, bucket, DELETE)?;
+                // Statements are of objects, and of listing.
+                let statements = self.buckets.get_mut(&bucket);
+                let statements = statements.map(|bucket| std::mem::take(&mut bucket.policy));
+                let shared = statements.clone().unwrap_or_default();
+                let is_shared_with = |one: &Statement| one.allows_any(number);
+                let allowed = self.use_right(number, bucket, DELETE);
+                let is_known = shared.iter().any(is_shared_with) && self.reads(number, bucket);
+                if let (Some(bucket), Some(statements)) =
+                    (self.buckets.get_mut(&bucket), statements)
+                {
+                    bucket.policy = statements;
+                }
+                allowed.map_err(|refusal| match refusal {
+                    Outcome::NoSuchBucket if is_known => Outcome::Denied,
+                    other => other,
+                })?;
                 self.is_told(number, bucket);
                 self.remove(bucket)
             }
             Wish::WithdrawBucket { bucket } => {
-                let knows = looks_after
-                    || subject.roles.contains(&DATA_USER) && self.knows(number, bucket).is_some();
+                let knows =
+                    looks_after || subject.roles.contains(&DATA_USER) && self.knows(number, bucket);
                 if !knows || !self.buckets.contains_key(&bucket) {
                     return Err(Outcome::NoSuchBucket);
                 }
@@ -275,12 +325,15 @@ impl Model {
             }
             Wish::HeadBucket { bucket } => {
                 has(DATA_USER)?;
-                let knows = self.knows(number, bucket);
-                knows.map(|_| Outcome::Done).ok_or(Outcome::NoSuchBucket)
+                self.is_known(number, bucket)?;
+                if self.is_shared(bucket) && !self.lets(number, bucket, LIST) {
+                    return Err(Outcome::Denied);
+                }
+                Ok(Outcome::Done)
             }
             Wish::ListBuckets => {
                 has(DATA_USER)?;
-                let known = (0..BUCKETS).filter(|bucket| self.knows(number, *bucket).is_some());
+                let known = (0..BUCKETS).filter(|bucket| self.knows(number, *bucket));
                 Ok(Outcome::Buckets(known.collect()))
             }
             Wish::CreateLevel => has(CUSTODIAN).map(|()| Outcome::Done),
@@ -288,7 +341,13 @@ impl Model {
         }
     }
 
-    fn make(&mut self, bucket: usize, level: usize, taken: Outcome) -> Result<Outcome, Outcome> {
+    fn make(
+        &mut self,
+        bucket: usize,
+        level: usize,
+        maker: Option<usize>,
+        taken: Outcome,
+    ) -> Result<Outcome, Outcome> {
         if self.buckets.contains_key(&bucket) {
             return Err(taken);
         }
@@ -296,6 +355,8 @@ impl Model {
             level,
             objects: BTreeMap::new(),
             has_uploads: false,
+            maker,
+            policy: Vec::new(),
         };
         self.buckets.insert(bucket, made);
         Ok(Outcome::Done)

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use coffer_vault::VaultError;
+use coffer_vault::{AdministrationError, SharingError, VaultError};
 use proptest::prelude::*;
+
+use crate::policies::{self, Statement};
 
 /// How many of each there are in a world, so that operations meet.
 pub(crate) const LEVELS: usize = 5;
@@ -73,6 +75,11 @@ pub(crate) enum Wish {
     },
     /// Sends the bytes of the put that is under way, if one is, of any subject.
     EndPut,
+    /// Sets a policy; without statements, removes it.
+    SetPolicy {
+        bucket: usize,
+        statements: Vec<Statement>,
+    },
     ProvideBucket {
         bucket: usize,
         level: usize,
@@ -133,6 +140,7 @@ pub(crate) enum Outcome {
     Exists,
     NotEmpty,
     Invalid,
+    Changed,
 }
 
 /// What a refusal is called here.
@@ -148,6 +156,9 @@ pub(crate) fn refusal(error: VaultError) -> Outcome {
         VaultError::BucketAlreadyExists => Outcome::Exists,
         VaultError::BucketNotEmpty => Outcome::NotEmpty,
         VaultError::Invalid { .. } => Outcome::Invalid,
+        VaultError::Administration(AdministrationError::Sharing(SharingError::Changed)) => {
+            Outcome::Changed
+        }
         other => panic!("{other}"),
     }
 }
@@ -159,6 +170,7 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
     let subject = prop_oneof![3 => Just(0), 1 => all()];
     prop_oneof![
         4 => (all(), on_data()).prop_map(move |(subject, wish)| asked(subject, wish)),
+        1 => (all(), policies::wish()).prop_map(move |(subject, wish)| asked(subject, wish)),
         2 => (all(), on_buckets()).prop_map(move |(subject, wish)| asked(subject, wish)),
         1 => (subject, on_subjects()).prop_map(move |(subject, wish)| asked(subject, wish)),
     ]

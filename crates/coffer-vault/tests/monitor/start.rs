@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use coffer_vault::{NewSubject, Role, Vault};
 use proptest::prelude::*;
 
+use crate::long_put::put;
 use crate::model::{ADMINISTRATOR, AUDITOR, CUSTODIAN, DATA_USER};
 use crate::operations::{LEVELS, SUBJECTS};
+use crate::world::{OWNER, bucket_name, level_name, vault_label};
 
 /// Rank and categories.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,4 +91,32 @@ pub(crate) fn start() -> impl Strategy<Value = Start> {
 /// What object 0 of each bucket holds at the start; bucket and level have the same number.
 pub(crate) fn first_content(bucket: usize) -> String {
     format!("{bucket}/0 from the start knowing []")
+}
+
+/// Makes a bucket in each level and puts an object into it.
+pub(crate) async fn fill(vault: &Vault, start: &Start) {
+    let labels = start.levels.iter().map(vault_label);
+    let labels = [coffer_label::Label::LOWEST].into_iter().chain(labels);
+    for (number, label) in labels.enumerate() {
+        let level = level_name(number);
+        let name = bucket_name(number);
+        vault
+            .provide_bucket(&OWNER, &name, Some(&level))
+            .await
+            .unwrap();
+        let new = NewSubject {
+            name: format!("filler-{number}"),
+            clearance: label.to_string(),
+            roles: [Role::DataUser].into_iter().collect(),
+            is_trusted: false,
+            expires_ms: None,
+            grants: None,
+        };
+        let (filler, _) = vault.create_subject(&OWNER, new).await.unwrap();
+        let first = put(0, first_content(number));
+        vault
+            .put_object(&filler.subject, &name, first)
+            .await
+            .unwrap();
+    }
 }

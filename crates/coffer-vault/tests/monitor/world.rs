@@ -13,7 +13,7 @@ use futures::TryStreamExt;
 use crate::long_put::{LongPut, put};
 use crate::model::Model;
 use crate::operations::{Operation, Outcome, Wish, refusal};
-use crate::start::{Label, Start, first_content};
+use crate::start::{Label, Start, fill};
 
 pub(crate) struct World {
     pub(crate) vault: Vault,
@@ -26,9 +26,9 @@ pub(crate) struct World {
     _data: tempfile::TempDir,
 }
 
-const OWNER: Actor = Actor::Local { uid: 0 };
+pub(crate) const OWNER: Actor = Actor::Local { uid: 0 };
 
-fn level_name(level: usize) -> String {
+pub(crate) fn level_name(level: usize) -> String {
     if level == 0 {
         "default".into()
     } else {
@@ -40,7 +40,7 @@ pub(crate) fn bucket_name(bucket: usize) -> BucketName {
     BucketName::new(&format!("bucket-{bucket}")).unwrap()
 }
 
-fn subject_name(subject: usize) -> String {
+pub(crate) fn subject_name(subject: usize) -> String {
     format!("subject-{subject}")
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn object_name(object: usize) -> ObjectName {
     ObjectName::new(format!("object-{object}")).unwrap()
 }
 
-fn label(label: &Label) -> coffer_label::Label {
+pub(crate) fn vault_label(label: &Label) -> coffer_label::Label {
     let mut categories = Categories::NONE;
     for number in &label.categories {
         categories.insert(Category::new(*number).unwrap());
@@ -71,34 +71,6 @@ fn number(name: &str) -> usize {
     name.rsplit('-').next().unwrap().parse().unwrap()
 }
 
-/// Makes a bucket in each level and puts an object into it.
-async fn fill(vault: &Vault, start: &Start) {
-    let labels = start.levels.iter().map(label);
-    let labels = [coffer_label::Label::LOWEST].into_iter().chain(labels);
-    for (number, label) in labels.enumerate() {
-        let level = level_name(number);
-        let name = bucket_name(number);
-        vault
-            .provide_bucket(&OWNER, &name, Some(&level))
-            .await
-            .unwrap();
-        let new = NewSubject {
-            name: format!("filler-{number}"),
-            clearance: label.to_string(),
-            roles: [Role::DataUser].into_iter().collect(),
-            is_trusted: false,
-            expires_ms: None,
-            grants: None,
-        };
-        let (filler, _) = vault.create_subject(&OWNER, new).await.unwrap();
-        let first = put(0, first_content(number));
-        vault
-            .put_object(&filler.subject, &name, first)
-            .await
-            .unwrap();
-    }
-}
-
 impl World {
     pub(crate) async fn new(start: &Start) -> Self {
         let data = tempfile::tempdir().unwrap();
@@ -107,7 +79,7 @@ impl World {
         for (place, level) in start.levels.iter().enumerate() {
             let new = NewLevel {
                 name: level_name(place + 1),
-                label: label(level),
+                label: vault_label(level),
                 options: Default::default(),
                 may_share_label: true,
             };
@@ -118,7 +90,11 @@ impl World {
         for (place, subject) in start.subjects.iter().enumerate() {
             let new = NewSubject {
                 name: subject_name(place),
-                clearance: format!("{}-{}", label(&subject.low), label(&subject.high)),
+                clearance: format!(
+                    "{}-{}",
+                    vault_label(&subject.low),
+                    vault_label(&subject.high)
+                ),
                 roles: roles(&subject.roles),
                 is_trusted: false,
                 expires_ms: None,
@@ -147,9 +123,13 @@ impl World {
         let Some(asking) = self.vault.subject(&self.access_key_ids[*subject]) else {
             return Outcome::NoSuchAccessKey;
         };
+        let asking = self.asking(asking, wish);
         let actor = Actor::Subject(asking.clone());
         let outcome = match wish {
             Wish::BeginPut { bucket, object } => self.begin_put(asking, *bucket, *object).await,
+            Wish::SetPolicy { bucket, statements } => {
+                self.set_policy(&asking, *bucket, statements).await
+            }
             Wish::Settle { whom } => {
                 let name = subject_name(*whom);
                 let settled = self.vault.settle_subject(&actor, &name).await;

@@ -1,0 +1,208 @@
+//! Policies of buckets: what the model makes of them, and how the vault is told of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use coffer_vault::policy::{Action, NoValues, Timestamp};
+use coffer_vault::version::Which;
+use coffer_vault::{Asked, AskedAction, AskedOf, Result, Subject};
+use proptest::prelude::*;
+
+use crate::model::{DELETE, LIST, Model, READ, WRITE};
+use crate::operations::{BUCKETS, Outcome, SUBJECTS, Wish};
+use crate::world::{World, bucket_name, object_name, subject_name};
+
+/// A statement: whom it allows or denies which rights.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement {
+    denies: bool,
+    /// All, unless it is one.
+    whom: Option<usize>,
+    rights: BTreeSet<usize>,
+}
+
+impl Statement {
+    /// Whether it allows a subject anything.
+    pub(crate) fn allows_any(&self, subject: usize) -> bool {
+        !self.denies && self.whom == Some(subject)
+    }
+}
+
+/// A wish to set a policy, or to remove it where there are no statements.
+pub(crate) fn wish() -> impl Strategy<Value = Wish> {
+    let rights = || prop::collection::btree_set(0..4usize, 1..4);
+    let allow = (0..SUBJECTS, rights()).prop_map(|(whom, rights)| Statement {
+        denies: false,
+        whom: Some(whom),
+        rights,
+    });
+    let deny = (prop::option::of(0..SUBJECTS), rights()).prop_map(|(whom, rights)| Statement {
+        denies: true,
+        whom,
+        rights,
+    });
+    let statements = prop::collection::vec(prop_oneof![2 => allow, 1 => deny], 0..4);
+    (0..BUCKETS, statements).prop_map(|(bucket, statements)| Wish::SetPolicy { bucket, statements })
+}
+
+impl Model {
+    /// Whether the bucket has a policy.
+    pub(crate) fn is_shared(&self, bucket: usize) -> bool {
+        !self.buckets[&bucket].policy.is_empty()
+    }
+
+    /// Whether a policy allows the subject anything.
+    pub(crate) fn is_shared_with(&self, subject: usize, bucket: usize) -> bool {
+        let mut statements = self.buckets[&bucket].policy.iter();
+        statements.any(|statement| statement.allows_any(subject))
+    }
+
+    fn is_granted(&self, subject: usize, bucket: usize, right: usize) -> bool {
+        let grants = self.subjects[subject].grants.as_ref();
+        grants.is_none_or(|grants| {
+            grants
+                .get(&bucket)
+                .is_some_and(|rights| rights.contains(&right))
+        })
+    }
+
+    /// What grants and policy say together, whatever labels say.
+    pub(crate) fn lets(&self, subject: usize, bucket: usize, right: usize) -> bool {
+        let is_meant = |statement: &&Statement| {
+            statement.whom.is_none_or(|whom| whom == subject) && statement.rights.contains(&right)
+        };
+        let meant = || self.buckets[&bucket].policy.iter().filter(is_meant);
+        if meant().any(|statement| statement.denies) {
+            return false;
+        }
+        meant().count() > 0 || self.is_granted(subject, bucket, right)
+    }
+
+    fn owns(&self, subject: usize, bucket: usize) -> bool {
+        match self.buckets[&bucket].maker {
+            Some(maker) => maker == subject,
+            None => [READ, WRITE, LIST, DELETE]
+                .iter()
+                .all(|right| self.is_granted(subject, bucket, *right)),
+        }
+    }
+
+    /// That an object is missing is told to those who may list.
+    pub(crate) fn missing(&self, subject: usize, bucket: usize) -> Outcome {
+        if self.is_shared(bucket) && !self.lets(subject, bucket, LIST) {
+            Outcome::Denied
+        } else {
+            Outcome::NoSuchObject
+        }
+    }
+
+    pub(crate) fn set_policy(
+        &mut self,
+        subject: usize,
+        bucket: usize,
+        statements: &[Statement],
+    ) -> std::result::Result<Outcome, Outcome> {
+        let writes = self.writes(subject, bucket)?;
+        let owns = self.owns(subject, bucket);
+        // Where there is a policy, it is asked before what the subject has read.
+        if !writes || !self.is_granted(subject, bucket, WRITE) || self.is_shared(bucket) && !owns {
+            return Err(Outcome::Denied);
+        }
+        self.carries_nothing_down(subject, self.buckets[&bucket].level)?;
+        if !owns {
+            return Err(Outcome::Denied);
+        }
+        self.buckets.get_mut(&bucket).unwrap().policy = statements.to_vec();
+        Ok(Outcome::Done)
+    }
+}
+
+/// What an operation asks for, as a front door would say it.
+fn actions(wish: &Wish) -> Vec<AskedAction> {
+    let on_object = |bucket: usize, action, object| AskedAction {
+        bucket: bucket_name(bucket),
+        action,
+        on: AskedOf::Object(object_name(object), Which::Current),
+    };
+    let on_bucket = |bucket: usize, action| AskedAction {
+        bucket: bucket_name(bucket),
+        action,
+        on: AskedOf::Bucket,
+    };
+    match *wish {
+        Wish::Put { bucket, object }
+        | Wish::BeginPut { bucket, object }
+        | Wish::SetTags { bucket, object } => vec![on_object(bucket, Action::PutObject, object)],
+        Wish::Upload { bucket } => vec![on_object(bucket, Action::PutObject, 0)],
+        Wish::Get { bucket, object } | Wish::Head { bucket, object } => {
+            vec![on_object(bucket, Action::GetObject, object)]
+        }
+        Wish::Delete { bucket, object } => vec![on_object(bucket, Action::DeleteObject, object)],
+        Wish::List { bucket } | Wish::ListUploads { bucket } | Wish::HeadBucket { bucket } => {
+            vec![on_bucket(bucket, Action::ListBucket)]
+        }
+        Wish::DeleteBucket { bucket } => vec![on_bucket(bucket, Action::DeleteBucket)],
+        Wish::SetPolicy { bucket, .. } => vec![on_bucket(bucket, Action::PutBucketPolicy)],
+        Wish::Copy {
+            from,
+            object,
+            to,
+            name,
+        } => vec![
+            on_object(to, Action::PutObject, name),
+            on_object(from, Action::GetObject, object),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+impl World {
+    /// The subject as it asks for this, where a policy is to be asked.
+    pub(crate) fn asking(&self, subject: Arc<Subject>, wish: &Wish) -> Arc<Subject> {
+        let actions = actions(wish);
+        let is_shared = |asked: &AskedAction| self.vault.is_shared(asked.bucket.as_str());
+        if !actions.iter().any(is_shared) {
+            return subject;
+        }
+        Arc::new(subject.asking(Asked {
+            actions,
+            time: Timestamp::from_seconds(1_790_000_000),
+            values: Arc::new(NoValues),
+        }))
+    }
+
+    pub(crate) async fn set_policy(
+        &self,
+        subject: &Arc<Subject>,
+        bucket: usize,
+        statements: &[Statement],
+    ) -> Result<Outcome> {
+        let name = bucket_name(bucket);
+        let account = self.vault.account_id();
+        let json = |statement: &Statement| {
+            let effect = if statement.denies { "Deny" } else { "Allow" };
+            let principal = match statement.whom {
+                None => "\"*\"".to_owned(),
+                Some(whom) => {
+                    let arn = format!("arn:aws:iam::{account}:user/{}", subject_name(whom));
+                    format!("{{\"AWS\": \"{arn}\"}}")
+                }
+            };
+            let named = ["GetObject", "PutObject", "ListBucket", "DeleteObject"];
+            let rights = statement.rights.iter();
+            let actions: Vec<_> = rights
+                .map(|right| format!("\"s3:{}\"", named[*right]))
+                .collect();
+            format!(
+                "{{\"Effect\": \"{effect}\", \"Principal\": {principal}, \"Action\": [{}], \
+                 \"Resource\": [\"arn:aws:s3:::{name}\", \"arn:aws:s3:::{name}/*\"]}}",
+                actions.join(", ")
+            )
+        };
+        let statements: Vec<_> = statements.iter().map(json).collect();
+        let policy = format!("{{\"Statement\": [{}]}}", statements.join(", "));
+        let policy = (!statements.is_empty()).then_some(policy.as_bytes());
+        self.vault.set_bucket_policy(subject, &name, policy).await?;
+        Ok(Outcome::Done)
+    }
+}
