@@ -42,7 +42,7 @@ fn decrypted(key: &[u8; 32], page: &[u8]) -> Vec<u8> {
 /// Stands before the number of an object in its name, its bytes and its wrapped key.
 const MARK: &[u8] = b"telling:";
 
-/// The numbers of objects that anything in the pages tells.
+/// The numbers of objects of which the pages tell.
 fn numbers_in(pages: &[Vec<u8>]) -> BTreeSet<usize> {
     let told = |page: &Vec<u8>| -> Vec<usize> {
         let marked = page
