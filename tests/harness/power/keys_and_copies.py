@@ -1,4 +1,4 @@
-"""Acts on access keys and on copies of the folder, and a folder of an older format.
+"""Acts on access keys, quotas and copies of the folder, and a folder of an older format.
 
 What they make is looked at as `looking.py` says.
 """
@@ -86,6 +86,19 @@ def back_up(world):
 
 def ask_for_backup(world, body):
     return world.client.admin("POST", "/v1/backup", body)
+
+
+def quotas(world):
+    """Set, used up, raised and removed."""
+    path = "/v1/quotas/bucket/worn"
+    world.admin({("quota", "worn"): 50_000}, "PUT", path, {"bytes": 50_000})
+    for number in range(4):
+        world.put("worn", f"new-{number}", BLOB)
+    world.admin({("quota", "worn"): 60_000}, "PUT", path, {"bytes": 60_000})
+    world.put("worn", "after", BLOB)
+    world.admin({("quota", "worn"): None}, "DELETE", path)
+    world.put("worn", "unlimited", BLOB)
+    world.record()
 
 
 def unpack_museum(root, version):

@@ -104,6 +104,14 @@ class Look:
         rows = self.table(f"/v1/subjects/{name}/keys")
         return ",".join(row["state"] for row in rows) or None
 
+    def _quota(self, bucket):
+        """How many bytes it may hold, which it holds at most."""
+        row = self._row("/v1/quotas", bucket)
+        if row is None:
+            return None
+        limit, used = row["limits"]["bytes"], row["used"]["bytes"]
+        return limit if used <= limit else f"{used} are used of {limit}"
+
     def _backup(self):
         """What `verify` says of the copy, with the root key of the folder it was made of."""
         running = self.client.running

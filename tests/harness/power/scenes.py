@@ -57,6 +57,7 @@ SCENES = {
     "approvals": Scene(acts.approvals),
     "keystore": Scene(acts.keystore),
     "keystore and back": Scene(acts.keystore_back, is_long=True),
+    "quotas": Scene(keys_and_copies.quotas, often=(["write", "sync"], "system.db-wal")),
     "backups": Scene(keys_and_copies.backups, prepare=keys_and_copies.with_copies),
     "older format": Scene(keys_and_copies.first_use, "museum"),
     "shutdown": Scene(acts.shutdown, is_stop=True),
