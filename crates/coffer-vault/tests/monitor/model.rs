@@ -1,5 +1,5 @@
-//! The model: what Bell and LaPadula's rules, roles, grants and policies come to, in as few words as
-//! possible, with sets instead of bits and nothing of the vault's code.
+//! The model: what Bell and LaPadula's rules, roles, grants and policies come to, in as few words
+//! as possible, with sets instead of bits and nothing of the vault's code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -195,23 +195,7 @@ impl Model {
                 to,
                 name,
             } => {
-                // All that is asked of one bucket is asked at once.
-                if from == to {
-                    self.writes(subject, to)?;
-                    if self.is_shared(to) && !self.lets(subject, to, READ) {
-                        return Err(Outcome::Denied);
-                    }
-                }
-                self.use_right(subject, to, WRITE)?;
-                self.use_right(subject, from, READ)?;
-                let [from_label, to_label] =
-                    [from, to].map(|bucket| self.label_of(&self.buckets[&bucket]));
-                if !to_label.dominates(from_label) {
-                    return Err(Outcome::Denied);
-                }
-                self.is_told(subject, from);
-                let content = self.told_content(subject, from, object)?;
-                self.objects(to).insert(name, content);
+                self.copy(subject, (from, object), (to, name))?;
             }
             Wish::SetTags { bucket, object } => {
                 self.use_right(subject, bucket, WRITE)?;
@@ -235,6 +219,50 @@ impl Model {
             _ => unreachable!("not on data"),
         }
         Ok(Outcome::Done)
+    }
+
+    fn copy(
+        &mut self,
+        subject: usize,
+        (from, object): (usize, usize),
+        (to, name): (usize, usize),
+    ) -> Result<(), Outcome> {
+        // All that is asked of one bucket is asked at once.
+        if from == to {
+            self.writes(subject, to)?;
+            if self.is_shared(to) && !self.lets(subject, to, READ) {
+                return Err(Outcome::Denied);
+            }
+        }
+        self.use_right(subject, to, WRITE)?;
+        self.use_right(subject, from, READ)?;
+        let [from_label, to_label] = [from, to].map(|bucket| self.label_of(&self.buckets[&bucket]));
+        if !to_label.dominates(from_label) {
+            return Err(Outcome::Denied);
+        }
+        self.is_told(subject, from);
+        let content = self.told_content(subject, from, object)?;
+        self.objects(to).insert(name, content);
+        Ok(())
+    }
+
+    /// A look at a bucket, which is one at its listing where a policy is asked.
+    fn look(&self, subject: usize, bucket: usize) -> Result<Outcome, Outcome> {
+        self.is_known(subject, bucket)?;
+        if self.is_shared(bucket) && !self.lets(subject, bucket, LIST) {
+            return Err(Outcome::Denied);
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Whether a data user may delete a bucket: statements are of objects and of listing, so its
+    /// grants alone say so.
+    fn may_delete(&self, subject: usize, bucket: usize) -> Result<(), Outcome> {
+        let writes = self.writes(subject, bucket)?;
+        if !writes || !self.is_granted(subject, bucket, DELETE) {
+            return Err(Outcome::Denied);
+        }
+        self.carries_nothing_down(subject, self.buckets[&bucket].level)
     }
 
     pub(crate) fn objects(&mut self, bucket: usize) -> &mut BTreeMap<usize, String> {
@@ -294,22 +322,7 @@ impl Model {
                 self.make(bucket, level, None, Outcome::OwnedByYou)
             }
             Wish::DeleteBucket { bucket } => {
-                // Statements are of objects, and of listing.
-                let statements = self.buckets.get_mut(&bucket);
-                let statements = statements.map(|bucket| std::mem::take(&mut bucket.policy));
-                let shared = statements.clone().unwrap_or_default();
-                let is_shared_with = |one: &Statement| one.allows_any(number);
-                let allowed = self.use_right(number, bucket, DELETE);
-                let is_known = shared.iter().any(is_shared_with) && self.reads(number, bucket);
-                if let (Some(bucket), Some(statements)) =
-                    (self.buckets.get_mut(&bucket), statements)
-                {
-                    bucket.policy = statements;
-                }
-                allowed.map_err(|refusal| match refusal {
-                    Outcome::NoSuchBucket if is_known => Outcome::Denied,
-                    other => other,
-                })?;
+                self.may_delete(number, bucket)?;
                 self.is_told(number, bucket);
                 self.remove(bucket)
             }
@@ -325,11 +338,7 @@ impl Model {
             }
             Wish::HeadBucket { bucket } => {
                 has(DATA_USER)?;
-                self.is_known(number, bucket)?;
-                if self.is_shared(bucket) && !self.lets(number, bucket, LIST) {
-                    return Err(Outcome::Denied);
-                }
-                Ok(Outcome::Done)
+                self.look(number, bucket)
             }
             Wish::ListBuckets => {
                 has(DATA_USER)?;

@@ -57,7 +57,7 @@ impl Model {
         statements.any(|statement| statement.allows_any(subject))
     }
 
-    fn is_granted(&self, subject: usize, bucket: usize, right: usize) -> bool {
+    pub(crate) fn is_granted(&self, subject: usize, bucket: usize, right: usize) -> bool {
         let grants = self.subjects[subject].grants.as_ref();
         grants.is_none_or(|grants| {
             grants
