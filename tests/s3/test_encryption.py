@@ -64,7 +64,8 @@ def test_what_was_asked_for_is_told(s3, bucket, asked, expected):
     assert told(part) == expected
     assert told(s3.upload_part_copy(**where, PartNumber=2, CopySource=source)) == expected
     parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
-    assert told(s3.complete_multipart_upload(**where, MultipartUpload=parts)) == expected
+    for _ in range(2):
+        assert told(s3.complete_multipart_upload(**where, MultipartUpload=parts)) == expected
     assert told(s3.head_object(Bucket=bucket, Key="c")) == expected
 
 

@@ -48,7 +48,6 @@ def test_of_objects(s3, bucket, call):
     [
         {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": FUTURE},
         {"ObjectLockLegalHoldStatus": "ON"},
-        {"WebsiteRedirectLocation": "/elsewhere"},
         {"StorageClass": "GLACIER"},
     ],
 )

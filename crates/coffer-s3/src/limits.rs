@@ -58,6 +58,9 @@ pub const LIST_MAX: i32 = 1_000;
 /// Most buckets of one page (S3: 10,000).
 pub const BUCKETS_PAGE_MAX: i32 = 10_000;
 
+/// `x-amz-website-redirect-location` (S3: 2 KB).
+pub const REDIRECT_MAX_BYTES: usize = 2 << 10;
+
 /// User metadata, names and values together (S3: 2 KB).
 pub const USER_METADATA_MAX_BYTES: usize = 2 << 10;
 

@@ -73,6 +73,10 @@ operations! {
         = bucket_encryption::delete_bucket_encryption;
     delete_bucket_policy(DeleteBucketPolicyInput) -> DeleteBucketPolicyOutput
         = sharing::delete_bucket_policy;
+    delete_bucket_replication(DeleteBucketReplicationInput) -> DeleteBucketReplicationOutput
+        = configuration::defaults::no_replication;
+    delete_bucket_website(DeleteBucketWebsiteInput) -> DeleteBucketWebsiteOutput
+        = configuration::defaults::no_website;
     delete_bucket_tagging(DeleteBucketTaggingInput) -> DeleteBucketTaggingOutput
         = buckets::delete_bucket_tags;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput = objects::delete_object;
@@ -150,6 +154,13 @@ operations! {
     put_bucket_versioning(PutBucketVersioningInput) -> PutBucketVersioningOutput
         = versions::put_bucket_versioning;
     put_bucket_acl(PutBucketAclInput) -> PutBucketAclOutput = acl::put_bucket_acl;
+    put_bucket_accelerate_configuration(PutBucketAccelerateConfigurationInput)
+        -> PutBucketAccelerateConfigurationOutput = configuration::defaults::accelerate;
+    put_bucket_logging(PutBucketLoggingInput) -> PutBucketLoggingOutput = configuration::defaults::logging;
+    put_bucket_notification_configuration(PutBucketNotificationConfigurationInput)
+        -> PutBucketNotificationConfigurationOutput = configuration::defaults::notification;
+    put_bucket_request_payment(PutBucketRequestPaymentInput) -> PutBucketRequestPaymentOutput
+        = configuration::defaults::request_payment;
     put_bucket_cors(PutBucketCorsInput) -> PutBucketCorsOutput = cors::put_bucket_cors;
     put_bucket_encryption(PutBucketEncryptionInput) -> PutBucketEncryptionOutput
         = bucket_encryption::put_bucket_encryption;

@@ -114,6 +114,9 @@ pub struct Details {
     /// How it is said to be encrypted.
     #[serde(skip_serializing_if = "Encryption::is_default")]
     pub encryption: Encryption,
+    /// `x-amz-website-redirect-location`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<String>,
 }
 
 /// Tags in the order in which they came: key and value.

@@ -2,6 +2,8 @@
 //! was never set, by its default or by the code that says there is none. Setting it is
 //! `NotImplemented`, by s3s's defaults.
 
+pub(crate) mod defaults;
+
 use coffer_vault::Vault;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result};

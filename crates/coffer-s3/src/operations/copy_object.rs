@@ -38,6 +38,7 @@ pub(crate) async fn copy_object(
         || replace_tags
         || request.input.checksum_algorithm.is_some()
         || request.input.storage_class.is_some()
+        || metadata::redirect_of(headers(&request))?.is_some()
         || encryption::asked(headers(&request))? != AskedEncryption::default();
     if source.bucket == bucket && source.name == name && !changes {
         refuse_without_change(vault, &caller, &bucket).await?;
@@ -62,6 +63,7 @@ pub(crate) async fn copy_object(
         tags,
         checksum,
         encryption: encryption::asked(headers(&request))?,
+        redirect: metadata::redirect_of(headers(&request))?,
         precondition,
     };
     let copied = vault.copy_object(&caller.subject, source, &bucket, target);

@@ -52,6 +52,7 @@ macro_rules! describe {
             e_tag: Some(ETag::Strong($info.head.etag.clone())),
             last_modified: Some(timestamp($info.head.modified_ms)),
             metadata: metadata::user_metadata(&$info.head.details),
+            website_redirect_location: $info.head.details.redirect.clone(),
             version_id: $info.version.map(|version| version.to_string()),
             ..Default::default()
         }

@@ -1,5 +1,6 @@
 //! What describes an object: content headers and user metadata.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use coffer_vault::record::{ContentHeaders, Details};
@@ -7,22 +8,26 @@ use http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE, EXPIRES,
     HeaderName,
 };
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::dto::{Metadata, Timestamp, TimestampFormat};
 use s3s::{S3Result, s3_error};
 
+use crate::errors::custom;
 use crate::http::encoded_words;
-use crate::limits::USER_METADATA_MAX_BYTES;
+use crate::limits::{REDIRECT_MAX_BYTES, USER_METADATA_MAX_BYTES};
 
 /// What an object has that was put without a content type (S3).
 pub(crate) const DEFAULT_CONTENT_TYPE: &str = "binary/octet-stream";
+
+const REDIRECT: HeaderName = HeaderName::from_static("x-amz-website-redirect-location");
 
 /// How the names of user metadata begin.
 pub(crate) const USER_METADATA: &str = "x-amz-meta-";
 
 /// Reads the description from the headers of a put, copy or new upload.
 pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Details> {
-    let user_metadata = user_metadata_of(headers)?;
+    let user_metadata = user_metadata_of(headers);
+    let redirect = redirect_of(headers)?;
     let headers = ContentHeaders {
         cache_control: text(headers, CACHE_CONTROL),
         content_disposition: text(headers, CONTENT_DISPOSITION),
@@ -42,13 +47,34 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Details> {
     Ok(Details {
         headers,
         user_metadata,
+        redirect,
         ..Details::default()
     })
 }
 
+/// Where a website that serves the object would send its visitors on to (S3).
+pub(crate) fn redirect_of(headers: &HeaderMap) -> S3Result<Option<String>> {
+    let Some(value) = headers.get(REDIRECT) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or("");
+    let is_place = ["/", "http://", "https://"]
+        .iter()
+        .any(|start| text.starts_with(start));
+    if !is_place || text.len() > REDIRECT_MAX_BYTES {
+        return Err(custom(
+            "InvalidRedirectLocation",
+            StatusCode::BAD_REQUEST,
+            "The website redirect location must have a prefix of 'http://' or 'https://' or '/', \
+             and at most 2,048 bytes.",
+        ));
+    }
+    Ok(Some(text.to_owned()))
+}
+
 /// User metadata from the headers as the client sent them. What was sent twice becomes one value
 /// (RFC 9110, section 5.3).
-fn user_metadata_of(headers: &HeaderMap) -> S3Result<BTreeMap<String, String>> {
+fn user_metadata_of(headers: &HeaderMap) -> BTreeMap<String, String> {
     let mut metadata = BTreeMap::new();
     for name in headers.keys() {
         let key = name.as_str().strip_prefix(USER_METADATA).unwrap_or("");
@@ -57,17 +83,16 @@ fn user_metadata_of(headers: &HeaderMap) -> S3Result<BTreeMap<String, String>> {
         }
         let mut values = Vec::new();
         for value in headers.get_all(name) {
-            let text = std::str::from_utf8(value.as_bytes()).map_err(|_| {
-                s3_error!(
-                    InvalidArgument,
-                    "User metadata must be UTF-8: {name} is not"
-                )
-            })?;
-            values.push(encoded_words::decode(text));
+            let text = match std::str::from_utf8(value.as_bytes()) {
+                Ok(text) => Cow::Borrowed(text),
+                // What HTTP was before it was UTF-8: codes are the first 256 of Unicode.
+                Err(_) => value.as_bytes().iter().copied().map(char::from).collect(),
+            };
+            values.push(encoded_words::decode(&text));
         }
         metadata.insert(key.to_owned(), values.join(","));
     }
-    Ok(metadata)
+    metadata
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
@@ -156,7 +181,7 @@ mod tests {
         ];
         assert_eq!(pairs, expected);
         headers.insert("x-amz-meta-a", HeaderValue::from_bytes(b"\xe4").unwrap());
-        assert!(of_headers(&headers).is_err());
+        assert_eq!(of_headers(&headers).unwrap().user_metadata["a"], "ä");
     }
 
     #[test]

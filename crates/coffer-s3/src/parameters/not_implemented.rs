@@ -9,11 +9,10 @@ use crate::errors::{custom, not_implemented};
 use crate::http::percent::form_pairs;
 
 /// Headers whose presence alone asks for what is missing.
-const HEADERS: [(&str, &str); 11] = [
+const HEADERS: [(&str, &str); 10] = [
     ("x-amz-object-lock-mode", "Object lock"),
     ("x-amz-object-lock-retain-until-date", "Object lock"),
     ("x-amz-object-lock-legal-hold", "Object lock"),
-    ("x-amz-website-redirect-location", "Website redirection"),
     ("x-amz-write-offset-bytes", "Appending to an object"),
     ("x-amz-mfa", "Multi-factor authentication"),
     ("x-amz-if-match-last-modified-time", "This condition"),

@@ -8,12 +8,14 @@ use coffer_seal::UploadId;
 use rusqlite::params;
 
 use crate::catalog::open::Catalog;
-use crate::catalog::tables::columns::{decode_checksum, decode_u64, encode_checksum};
+use crate::catalog::tables::columns::{
+    decode_checksum, decode_encryption, decode_u64, encode_checksum, encode_encryption,
+};
 use crate::catalog::tables::rows::text_or_null;
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::limits::FINISHED_KEPT_MS;
-use crate::record::{Checksum, CompletedObject};
+use crate::record::{Checksum, CompletedObject, Encryption};
 use crate::version::VersionId;
 
 /// What was answered when an upload was completed.
@@ -29,6 +31,8 @@ pub struct FinishedUpload {
     pub checksum: Option<Checksum>,
     /// What the version is called that it became.
     pub version: VersionId,
+    /// How it was said to be encrypted.
+    pub encryption: Encryption,
 }
 
 impl Catalog {
@@ -42,7 +46,8 @@ impl Catalog {
     ) -> Result<Option<FinishedUpload>> {
         self.point(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT finished_ms, etag, size_bytes, checksum, version FROM finished_upload
+                "SELECT finished_ms, etag, size_bytes, checksum, version, encryption
+                 FROM finished_upload
                  WHERE upload_id = ? AND request = ? AND finished_ms > ?",
             )?;
             let since_ms = now_ms.saturating_sub(FINISHED_KEPT_MS);
@@ -59,6 +64,7 @@ impl Catalog {
                     Some(text) => text.parse().map_err(|_| StoreError::damaged_catalog())?,
                     None => VersionId::Null,
                 },
+                encryption: decode_encryption(text_or_null(row, 5)?)?,
             }))
         })
         .await
@@ -81,8 +87,8 @@ pub(crate) fn note(
     session
         .prepare_cached(
             "INSERT OR REPLACE INTO finished_upload(upload_id, finished_ms, request, etag,
-                 size_bytes, checksum, version)
-             VALUES(?, ?, ?, ?, ?, ?, ?)",
+                 size_bytes, checksum, version, encryption)
+             VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             id.0,
@@ -92,6 +98,7 @@ pub(crate) fn note(
             size_bytes,
             checksum,
             (version != VersionId::Null).then(|| version.to_string()),
+            encode_encryption(&object.details.encryption),
         ])?;
     Ok(())
 }

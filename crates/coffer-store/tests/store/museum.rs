@@ -44,6 +44,7 @@ fn details() -> Details {
     };
     let user_metadata = BTreeMap::from([("author".to_owned(), "Zoë".to_owned())]);
     Details {
+        redirect: None,
         encryption: Default::default(),
         headers,
         user_metadata,

@@ -16,6 +16,7 @@ async fn an_object_comes_back_as_it_was_put() {
     let mut bucket = Bucket::new().await;
     let mut object = inline("photos/ß/1.jpg", &noise(4096));
     object.details = Details {
+        redirect: None,
         encryption: Encryption::Aes256,
         headers: ContentHeaders {
             content_type: Some("image/jpeg; \"quoted\" \\".into()),

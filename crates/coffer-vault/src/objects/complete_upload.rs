@@ -7,7 +7,7 @@ use coffer_durable::now_ms;
 use coffer_seal::UploadId;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
-    Checksum, ChecksumKind, CompletedObject, Encryption, ObjectName, Part, Precondition, Upload,
+    Checksum, ChecksumKind, CompletedObject, ObjectName, Part, Precondition, Upload,
 };
 
 use super::digest::{PartSum, combine};
@@ -184,7 +184,7 @@ fn stored(finished: FinishedUpload, level: String) -> Stored {
         modified_ms: finished.finished_ms,
         size_bytes: finished.size_bytes,
         level,
-        encryption: Encryption::default(),
+        encryption: finished.encryption,
         version: kept(finished.version),
     }
 }

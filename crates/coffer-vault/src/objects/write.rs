@@ -91,6 +91,8 @@ pub struct CopyTarget {
     pub checksum: Option<ChecksumAlgorithm>,
     /// How it is to be said to be encrypted, whatever is said of the source.
     pub encryption: AskedEncryption,
+    /// Its `x-amz-website-redirect-location`, whatever the source's is.
+    pub redirect: Option<String>,
     /// What must be true of the object that is there now.
     pub precondition: Precondition,
 }
@@ -255,10 +257,11 @@ impl Vault {
         let algorithm = target
             .checksum
             .or(kept.checksum.as_ref().map(|checksum| checksum.algorithm));
-        let details = target.details.unwrap_or(Details {
+        let mut details = target.details.unwrap_or(Details {
             checksum: None,
             ..kept
         });
+        details.redirect = target.redirect;
         let incoming = incoming_copy(read.body, algorithm);
         let CopyTarget {
             name,

@@ -216,6 +216,7 @@ impl World {
                     conditions: Conditions::default(),
                 };
                 let target = CopyTarget {
+                    redirect: None,
                     encryption: Default::default(),
                     name: object_name(name),
                     details: None,

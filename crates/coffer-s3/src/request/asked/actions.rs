@@ -140,7 +140,25 @@ const OPERATIONS: &[Row] = &[
     ("ListParts", &[ListMultipartUploadParts], &[]),
     ("PostObject", &[PutObject], &[]),
     ("PutBucketAcl", &[PutBucketAcl], &[]),
+    (
+        "PutBucketAccelerateConfiguration",
+        &[PutAccelerateConfiguration],
+        &[],
+    ),
     ("PutBucketCors", &[PutBucketCORS], &[]),
+    ("PutBucketLogging", &[PutBucketLogging], &[]),
+    (
+        "PutBucketNotificationConfiguration",
+        &[PutBucketNotification],
+        &[],
+    ),
+    ("PutBucketRequestPayment", &[PutBucketRequestPayment], &[]),
+    (
+        "DeleteBucketReplication",
+        &[PutReplicationConfiguration],
+        &[],
+    ),
+    ("DeleteBucketWebsite", &[DeleteBucketWebsite], &[]),
     ("PutBucketEncryption", &[PutEncryptionConfiguration], &[]),
     (
         "PutBucketLifecycleConfiguration",

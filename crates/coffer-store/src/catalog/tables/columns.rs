@@ -22,6 +22,8 @@ struct Written<'a> {
     user_metadata: &'a BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Encryption::is_default")]
     encryption: &'a Encryption,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redirect: &'a Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -30,6 +32,7 @@ struct Read {
     headers: ContentHeaders,
     user_metadata: BTreeMap<String, String>,
     encryption: Encryption,
+    redirect: Option<String>,
 }
 
 fn is_default(headers: &ContentHeaders) -> bool {
@@ -43,14 +46,17 @@ pub(crate) fn encode_details(details: &Details) -> Option<String> {
         user_metadata,
         checksum: _,
         encryption,
+        redirect,
     } = details;
-    if is_default(headers) && user_metadata.is_empty() && encryption.is_default() {
+    let is_plain = encryption.is_default() && redirect.is_none();
+    if is_default(headers) && user_metadata.is_empty() && is_plain {
         return None;
     }
     let json = serde_json::to_string(&Written {
         headers,
         user_metadata,
         encryption,
+        redirect,
     });
     Some(json.expect("a tree of strings is always JSON"))
 }
@@ -64,8 +70,22 @@ pub(crate) fn decode_details(json: Option<&str>, checksum: Option<&str>) -> Resu
         headers: read.headers,
         user_metadata: read.user_metadata,
         encryption: read.encryption,
+        redirect: read.redirect,
         checksum: checksum.map(decode_checksum).transpose()?,
     })
+}
+
+/// JSON, as in a description; `None` for the default.
+pub(crate) fn encode_encryption(encryption: &Encryption) -> Option<String> {
+    let json = || serde_json::to_string(encryption).expect("words are always JSON");
+    (!encryption.is_default()).then(json)
+}
+
+pub(crate) fn decode_encryption(json: Option<&str>) -> Result<Encryption> {
+    match json {
+        Some(json) => serde_json::from_str(json).map_err(|_| StoreError::damaged_catalog()),
+        None => Ok(Encryption::default()),
+    }
 }
 
 /// JSON of a list of pairs; `None` for no tags.

@@ -43,6 +43,7 @@ ALTER TABLE upload ADD COLUMN acl TEXT;
 ALTER TABLE upload ADD COLUMN lock INTEGER;
 ALTER TABLE upload ADD COLUMN retain_until_ms INTEGER;
 ALTER TABLE finished_upload ADD COLUMN version TEXT;
+ALTER TABLE finished_upload ADD COLUMN encryption TEXT;
 CREATE TABLE version(
     name BLOB NOT NULL,
     id INTEGER NOT NULL,
