@@ -36,9 +36,14 @@ impl SourceSpec {
             Self::Keyring(_) => ", before a reboot destroys it",
             _ => "",
         };
+        let otherwise = match self {
+            Self::Keyring(_) => "move the root key elsewhere by `coffer keystore move`",
+            _ => "copy the file",
+        };
         format!(
             "{what} has changed: copies of it from before do not open the data any more. Keep a \
-             new one apart{reboot}, such as by `coffer keystore backup`"
+             new one apart{reboot}: by `coffer keystore backup`, or, where a level forbids \
+             exports, {otherwise}"
         )
     }
 
@@ -78,6 +83,13 @@ mod tests {
             let is_keyring = named == "keyring";
             assert_eq!(keep.contains("reboot"), is_keyring, "{keep}");
             assert_eq!(stale.contains("reboot"), is_keyring, "{stale}");
+            // No backup is made where a level forbids exports.
+            let otherwise = if is_keyring {
+                "keystore move"
+            } else {
+                "copy the file"
+            };
+            assert!(stale.contains(otherwise), "{stale}");
         }
     }
 }
