@@ -156,7 +156,8 @@ operations! {
     put_bucket_acl(PutBucketAclInput) -> PutBucketAclOutput = acl::put_bucket_acl;
     put_bucket_accelerate_configuration(PutBucketAccelerateConfigurationInput)
         -> PutBucketAccelerateConfigurationOutput = configuration::defaults::accelerate;
-    put_bucket_logging(PutBucketLoggingInput) -> PutBucketLoggingOutput = configuration::defaults::logging;
+    put_bucket_logging(PutBucketLoggingInput) -> PutBucketLoggingOutput
+        = configuration::defaults::logging;
     put_bucket_notification_configuration(PutBucketNotificationConfigurationInput)
         -> PutBucketNotificationConfigurationOutput = configuration::defaults::notification;
     put_bucket_request_payment(PutBucketRequestPaymentInput) -> PutBucketRequestPaymentOutput

@@ -1,5 +1,5 @@
-//! Configuration of buckets that can't be set here, but can be set to what it is anyway: programs that
-//! look after buckets do so. All else is `NotImplemented`, with a sentence.
+//! Configuration of buckets that can't be set here, but can be set to what it is anyway: programs
+//! that look after buckets do so. All else is `NotImplemented`, with a sentence.
 
 use coffer_vault::Vault;
 use s3s::dto::*;

@@ -31,8 +31,8 @@ PRAGMA user_version = 3;
 ";
 
 /// What makes a catalog of format 3 one of format 4: versions of objects, locks on them, who owns
-/// them and who else may use them. Of a name, the newest version is in `object`, unless it is a delete
-/// marker; all others are in `version`.
+/// them and who else may use them. Of a name, the newest version is in `object`, unless it is a
+/// delete marker; all others are in `version`.
 pub(crate) const TO_FORMAT_4: &str = "
 ALTER TABLE object ADD COLUMN version_tag INTEGER;
 ALTER TABLE object ADD COLUMN owner TEXT;
