@@ -126,8 +126,10 @@ impl Session {
         let id = match self.next_object_id.get() {
             Some(id) => id,
             None => self.query_row(
+                // Delete markers have numbers, too, and no content.
                 "SELECT 1 + max(ifnull((SELECT max(object_id) FROM inline), 0),
-                                ifnull((SELECT max(object_id) FROM blob), 0))",
+                                ifnull((SELECT max(object_id) FROM blob), 0),
+                                ifnull((SELECT max(id) FROM version), 0))",
                 (),
                 |row| row.get(0),
             )?,

@@ -235,3 +235,23 @@ async fn listings_of_versions_fold_and_go_on() {
     let rest = list(Some(("b", Some(VersionId::Null))), 10).await;
     assert_eq!(rest.versions.len(), 1);
 }
+
+/// Markers have no content, by which alone numbers were found once.
+#[tokio::test]
+async fn after_a_reopening_numbers_rise_above_those_of_markers() {
+    let mut bucket = Bucket::new().await;
+    let state = Versioning::Enabled;
+    bucket.catalog.set_versioning(state).await.unwrap();
+    put(&bucket.catalog, "a", b"1").await;
+    for object in ["a", "a", "b"] {
+        let deletion = gone(&name(object), Precondition::None);
+        bucket.catalog.delete(deletion).await.unwrap();
+    }
+    bucket.reopen().await;
+    let deletion = gone(&name("c"), Precondition::None);
+    bucket.catalog.delete(deletion).await.unwrap();
+    let newest = put(&bucket.catalog, "a", b"2").await;
+    let rows = listed(&bucket.catalog).await;
+    assert_eq!(rows[0], ("a".to_owned(), newest, true, false));
+    assert_eq!(rows.len(), 6);
+}
