@@ -155,3 +155,6 @@ pub const END_UPLOADS_AT_ONCE: i64 = 64;
 
 /// How many blobs they have together, before the next that has more; one alone may have 10,000.
 pub const END_UPLOADS_BLOBS: usize = 1_000;
+
+/// A transaction that ends versions ends no more once it has freed so many blobs.
+pub const RETIRED_BLOBS: usize = 1_000;

@@ -5,3 +5,5 @@ pub(crate) mod find;
 pub(crate) mod listing;
 pub(crate) mod place;
 pub(crate) mod state;
+
+pub(crate) mod aged;

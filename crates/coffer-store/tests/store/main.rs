@@ -4,6 +4,7 @@
 
 mod fixture;
 
+mod aged;
 mod blobs;
 mod commits;
 mod damage;
