@@ -17,7 +17,7 @@ use libfuzzer_sys::fuzz_target;
 type Body = fn(&[u8]);
 
 /// What is fuzzed, by name.
-const TARGETS: [(&str, Body); 24] = [
+const TARGETS: [(&str, Body); 25] = [
     ("audit", coffer_audit::fuzzing::fuzz_audit),
     ("keys_export", coffer_keys::fuzzing::fuzz_export),
     ("keys_receipt", coffer_keys::fuzzing::fuzz_receipt),
@@ -32,6 +32,7 @@ const TARGETS: [(&str, Body); 24] = [
     ("s3_form", s3::form),
     ("s3_headers", s3::headers),
     ("s3_hosts", s3::hosts),
+    ("s3_lifecycle", s3::lifecycle),
     ("s3_range", s3::range),
     ("s3_signature", s3::signature),
     ("s3_tags", s3::tagging_header),

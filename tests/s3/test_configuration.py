@@ -120,14 +120,3 @@ def test_buckets_are_listed_in_pages(server, s3):
         assert status == 400 and b"<Code>InvalidArgument</Code>" in body, wrong
     for name in names:
         s3.delete_bucket(Bucket=name)
-
-
-def test_setting_it_is_not_implemented(s3, bucket):
-    day = datetime.datetime(2099, 1, 1, tzinfo=datetime.UTC)
-    rule = {"Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": {"Date": day}}
-    with refused("NotImplemented", 501):
-        s3.put_bucket_lifecycle_configuration(
-            Bucket=bucket, LifecycleConfiguration={"Rules": [rule]}
-        )
-    with refused("NoSuchLifecycleConfiguration", 404):
-        s3.get_bucket_lifecycle_configuration(Bucket=bucket)

@@ -7,12 +7,9 @@ import pytest
 from harness.clients import refused
 
 FUTURE = datetime.datetime(2099, 1, 1, tzinfo=datetime.UTC)
-RULE = {"ID": "r", "Status": "Enabled", "Prefix": "", "Expiration": {"Days": 1}}
 
 BUCKET_CALLS = {
     "put_object_lock_configuration": {"ObjectLockConfiguration": {"ObjectLockEnabled": "Enabled"}},
-    "put_bucket_lifecycle_configuration": {"LifecycleConfiguration": {"Rules": [RULE]}},
-    "delete_bucket_lifecycle": {},
 }
 
 OBJECT_CALLS = {

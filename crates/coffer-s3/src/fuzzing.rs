@@ -9,6 +9,8 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request};
+use s3s::dto::BucketLifecycleConfiguration;
+use s3s::xml::{Deserialize, Deserializer};
 use time::OffsetDateTime;
 
 use crate::around_s3s::header_compat;
@@ -20,6 +22,7 @@ use crate::http::encoded_words;
 use crate::http::hosts::Domains;
 use crate::http::percent::{self, form_pairs};
 use crate::http::ranges;
+use crate::lifecycle::document as lifecycle_document;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::continuation_tokens;
 use crate::parameters::copy_source;
@@ -235,6 +238,22 @@ pub fn hosts(data: &[u8]) {
     }
 }
 
+/// Lifecycle rules that are taken come back as they were, from the vault and to clients.
+pub fn lifecycle(data: &[u8]) {
+    const DAY_MS: i64 = 86_400_000;
+    let mut xml = Deserializer::new(data);
+    let Ok(given) = BucketLifecycleConfiguration::deserialize(&mut xml) else {
+        return;
+    };
+    let Ok(rules) = lifecycle_document::of_client(given.rules, DAY_MS) else {
+        return;
+    };
+    let kept = serde_json::to_string(&rules).expect("rules are JSON");
+    assert_eq!(serde_json::from_str(&kept).ok().as_ref(), Some(&rules));
+    let again = lifecycle_document::of_client(lifecycle_document::to_client(&rules), DAY_MS);
+    assert_eq!(again.ok(), Some(rules));
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -310,6 +329,25 @@ mod tests {
             copy_source(source.as_bytes());
             etags(list.as_bytes());
             chunks(body.as_bytes());
+        }
+
+        #[test]
+        fn what_must_hold_holds_for_lifecycle_rules(
+            action in concat!(
+                "<Expiration><(Days>[0-3]</Days|Date>20[0-9]{2}-01-01T0[01]:00:00Z</Date)>",
+                "</Expiration>|<NoncurrentVersionExpiration><NoncurrentDays>[0-2]</NoncurrentDays>",
+                "(<NewerNoncurrentVersions>[0-9]{1,3}</NewerNoncurrentVersions>)?",
+                "</NoncurrentVersionExpiration>|<AbortIncompleteMultipartUpload>",
+                "<DaysAfterInitiation>-?[0-9]</DaysAfterInitiation></AbortIncompleteMultipartUpload>"
+            ),
+            filter in concat!(
+                "<Prefix>[a-c/]{0,3}</Prefix>|<Filter/>|<Filter><And><Prefix>a</Prefix>",
+                "<Tag><Key>[a-b]</Key><Value>[a-b]?</Value></Tag></And></Filter>"
+            ),
+        ) {
+            let rule = format!("<Rule><Status>Enabled</Status>{filter}{action}</Rule>");
+            let whole = format!("<LifecycleConfiguration>{rule}</LifecycleConfiguration>");
+            lifecycle(whole.as_bytes());
         }
     }
 }

@@ -26,6 +26,8 @@ mod around_s3s;
 
 mod cors;
 
+mod lifecycle;
+
 mod forms;
 
 mod operations;

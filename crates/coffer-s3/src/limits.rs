@@ -127,3 +127,6 @@ pub const FORM_START_MAX_BYTES: usize = 64 << 10;
 
 /// Origins, methods and headers of all rules of a CORS configuration.
 pub const CORS_NAMES_MAX: usize = 1_000;
+
+/// Bytes of a lifecycle configuration as it is kept: as many as its XML may have.
+pub const LIFECYCLE_MAX_BYTES: usize = XML_BODY_MAX_BYTES;

@@ -6,6 +6,8 @@ use coffer_vault::Vault;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
 
+use crate::lifecycle::set as set_lifecycle;
+
 mod page_length;
 
 mod listing;
@@ -71,6 +73,8 @@ operations! {
     delete_bucket_cors(DeleteBucketCorsInput) -> DeleteBucketCorsOutput = cors::delete_bucket_cors;
     delete_bucket_encryption(DeleteBucketEncryptionInput) -> DeleteBucketEncryptionOutput
         = bucket_encryption::delete_bucket_encryption;
+    delete_bucket_lifecycle(DeleteBucketLifecycleInput) -> DeleteBucketLifecycleOutput
+        = set_lifecycle::delete_bucket_lifecycle;
     delete_bucket_policy(DeleteBucketPolicyInput) -> DeleteBucketPolicyOutput
         = sharing::delete_bucket_policy;
     delete_bucket_replication(DeleteBucketReplicationInput) -> DeleteBucketReplicationOutput
@@ -98,7 +102,7 @@ operations! {
     get_bucket_inventory_configuration(GetBucketInventoryConfigurationInput)
         -> GetBucketInventoryConfigurationOutput = configuration::inventory;
     get_bucket_lifecycle_configuration(GetBucketLifecycleConfigurationInput)
-        -> GetBucketLifecycleConfigurationOutput = configuration::lifecycle;
+        -> GetBucketLifecycleConfigurationOutput = set_lifecycle::bucket_lifecycle;
     get_bucket_location(GetBucketLocationInput) -> GetBucketLocationOutput
         = buckets::bucket_location;
     get_bucket_logging(GetBucketLoggingInput) -> GetBucketLoggingOutput = configuration::logging;
@@ -167,6 +171,8 @@ operations! {
         = bucket_encryption::put_bucket_encryption;
     put_bucket_ownership_controls(PutBucketOwnershipControlsInput)
         -> PutBucketOwnershipControlsOutput = acl::put_ownership_controls;
+    put_bucket_lifecycle_configuration(PutBucketLifecycleConfigurationInput)
+        -> PutBucketLifecycleConfigurationOutput = set_lifecycle::put_bucket_lifecycle;
     put_bucket_policy(PutBucketPolicyInput) -> PutBucketPolicyOutput
         = sharing::put_bucket_policy;
     put_bucket_tagging(PutBucketTaggingInput) -> PutBucketTaggingOutput

@@ -32,6 +32,12 @@ pub struct Counters {
     pub reclaimed_count: u64,
     /// Blob files that nothing referred to and that were kept, for their catalog was in doubt.
     pub kept_orphan_count: u64,
+    /// Versions and delete markers that lifecycle rules removed.
+    pub lifecycle_removed_count: u64,
+    /// Objects that lifecycle rules hid behind delete markers.
+    pub lifecycle_hidden_count: u64,
+    /// Uploads that were ended for their age, by rules or the server's setting.
+    pub lifecycle_upload_count: u64,
     /// Catalogs open at the moment.
     pub open_catalog_count: u64,
     /// Multipart uploads that were neither completed nor aborted, as of half a minute ago.
@@ -50,6 +56,9 @@ pub(crate) struct Tally {
     pub(crate) storage_full_count: AtomicU64,
     pub(crate) reclaimed_count: AtomicU64,
     pub(crate) kept_orphan_count: AtomicU64,
+    pub(crate) lifecycle_removed_count: AtomicU64,
+    pub(crate) lifecycle_hidden_count: AtomicU64,
+    pub(crate) lifecycle_upload_count: AtomicU64,
     damaged: Places,
 }
 
@@ -97,6 +106,9 @@ impl Tally {
             storage_full_count: value(&self.storage_full_count),
             reclaimed_count: value(&self.reclaimed_count),
             kept_orphan_count: value(&self.kept_orphan_count),
+            lifecycle_removed_count: value(&self.lifecycle_removed_count),
+            lifecycle_hidden_count: value(&self.lifecycle_hidden_count),
+            lifecycle_upload_count: value(&self.lifecycle_upload_count),
             open_catalog_count,
             open_upload_count,
         }

@@ -25,6 +25,8 @@ mod data_folder;
 
 mod quotas;
 
+mod lifecycle;
+
 mod system;
 
 mod audit;
@@ -83,12 +85,16 @@ pub use crate::admin::{
 pub use crate::approvals::{ApprovalRequest, GuardedAct, GuardedOutcome};
 pub use crate::audit::{AuditFilter, Facts, check_act};
 pub use crate::backup::{BackupCounts, BackupEvent};
-pub use crate::buckets::{BucketInfo, BucketSummary, LevelUsage, NewBucket, UploadsEnded};
+pub use crate::buckets::{BucketInfo, BucketSummary, DueEnd, LevelUsage, NewBucket, UploadsEnded};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::error::{
     AdministrationError, BackupError, BodyError, CustomerKeyError, Result, Rollback, RollbackOf,
     SharingError, SubjectLimit, VaultError, files_run_out,
+};
+pub use crate::lifecycle::{
+    Day, Ending, Expiration, FilterForm, LifecycleFilter, LifecycleRule, LifecycleRules,
+    Noncurrent, RuleFault,
 };
 pub use crate::objects::{
     AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart,

@@ -229,3 +229,41 @@ pub(crate) const PATH_MAX_BYTES: usize = 4_095;
 
 /// The last moment that can be written as a time: 9999-12-31T23:59:59.999Z.
 pub(crate) const EXPIRY_MAX_MS: i64 = 253_402_300_799_999;
+
+/// Rules of a lifecycle configuration (S3: 1,000).
+pub const LIFECYCLE_RULES_MAX: usize = 1_000;
+
+/// Characters of a lifecycle rule's ID (S3: 255).
+pub const LIFECYCLE_ID_MAX_CHARS: usize = 255;
+
+/// Tags of a lifecycle rule's filter: no object has more.
+pub const LIFECYCLE_TAGS_MAX: usize = 10;
+
+/// Days that a lifecycle rule counts (S3: 2^31 - 1).
+pub const LIFECYCLE_DAYS_MAX: u32 = i32::MAX.cast_unsigned();
+
+/// Newer versions that a rule for those that are not the newest may keep (S3: 100).
+pub const NEWER_NONCURRENT_MAX: u32 = 100;
+
+/// After how many days an upload is aborted that was not completed, unless a rule or the
+/// configuration says otherwise.
+pub const ABORT_UPLOADS_DAYS: std::num::NonZeroU32 = std::num::NonZeroU32::new(7).unwrap();
+
+/// Rows that a run of lifecycle rules looks at between two rests.
+pub(crate) const LIFECYCLE_PAGE: usize = 1_000;
+
+/// Versions that it ends in one transaction. Each makes all readers of the catalog forget the pages
+/// that they have opened, and other writes wait as long.
+pub(crate) const LIFECYCLE_BATCH: usize = if cfg!(test) { 16 } else { 512 };
+
+/// It rests so many times as long as each step took, to leave the machine to others.
+pub(crate) const LIFECYCLE_REST: u32 = 2;
+
+/// But no longer than this.
+pub(crate) const LIFECYCLE_REST_MAX: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// How long after a start it begins.
+pub(crate) const LIFECYCLE_AFTER_START: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// How often it looks whether a new day has begun, should the clock be set meanwhile.
+pub(crate) const LIFECYCLE_LOOK: std::time::Duration = std::time::Duration::from_secs(60);

@@ -22,10 +22,9 @@ use crate::data_folder::{Folder, write_private};
 use crate::erase::complete_interrupted;
 use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::freshness::{Commits, Freshness};
-use crate::limits::START_LOOK;
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::system::System;
-use crate::vault::{DEFAULT_LEVEL, Inner, Vault, VaultOptions};
+use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};
 
 /// The name of the subject that the first start makes; it has every role.
 const FIRST_SUBJECT: &str = "first";
@@ -107,6 +106,7 @@ impl Inner {
             etag: options.etag,
             settle_after: options.settle_after,
             subject_limits: options.subject_limits,
+            lifecycle: Lifecycle::new(options),
             started: Instant::now(),
             changing_buckets: tokio::sync::Mutex::default(),
             expiries_changed: Arc::default(),
@@ -262,7 +262,7 @@ fn look(
     let mut found = freshness.look(folder, system)?;
     let commits = &freshness.commits;
     // To accept older copies is to accept all that there are.
-    let time = (!accepts_rollback).then_some(START_LOOK);
+    let time = (!accepts_rollback).then_some(crate::limits::START_LOOK);
     found.extend(look_at_catalogs(folder, keystore, system, commits, time)?);
     if found.is_empty() || accepts_rollback {
         Ok(found)

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use coffer_keys::SourceSpec;
+use coffer_vault::limits::ABORT_UPLOADS_DAYS;
 use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
@@ -29,6 +30,9 @@ pub const LISTEN_DEFAULT: &str = "127.0.0.1:9000";
 /// Where administration is served unless told otherwise.
 pub const ADMIN_LISTEN_DEFAULT: &str = "127.0.0.1:9001";
 
+/// Seconds of a day.
+const DAY_SECONDS: NonZeroU32 = NonZeroU32::new(86_400).unwrap();
+
 /// All that `coffer serve` needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -50,6 +54,10 @@ pub struct Config {
     pub etag: Etag,
     /// After how many hours without a read that counts a subject that floats is settled.
     pub settle_after_hours: Option<NonZeroU32>,
+    /// After how many days an upload is aborted that was not completed; 0: never.
+    pub abort_uploads_after_days: u32,
+    /// How long a day of lifecycle rules is: shorter for tests alone.
+    pub lifecycle_day_seconds: NonZeroU32,
     /// How much to log.
     pub log: LogLevel,
     /// How log lines look.
@@ -96,6 +104,8 @@ struct File {
     domain: Vec<String>,
     etag: Etag,
     settle_after_hours: Option<NonZeroU32>,
+    abort_uploads_after_days: Option<u32>,
+    lifecycle_day_seconds: Option<NonZeroU32>,
     log: Option<LogLevel>,
     log_format: Option<LogFormat>,
     limits: Limits,
@@ -134,6 +144,10 @@ impl Config {
             addresses,
             etag: file.etag,
             settle_after_hours: file.settle_after_hours,
+            abort_uploads_after_days: file
+                .abort_uploads_after_days
+                .unwrap_or(ABORT_UPLOADS_DAYS.get()),
+            lifecycle_day_seconds: file.lifecycle_day_seconds.unwrap_or(DAY_SECONDS),
             log: args.log.or(file.log).unwrap_or_default(),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             limits: file.limits,

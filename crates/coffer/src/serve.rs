@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, S3Time, Status, Traffic};
 use coffer_keys::SourceSecrets;
 use coffer_s3::{RequestCount, RequestTime, S3Options, S3Service, TIME_BOUNDS};
-use coffer_vault::{EtagStyle, SignInFailures, Vault, VaultOptions};
+use coffer_vault::{Day, EtagStyle, SignInFailures, Vault, VaultOptions};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -82,6 +83,10 @@ pub async fn serve(
         settle_after: config
             .settle_after_hours
             .map(|hours| Duration::from_secs(u64::from(hours.get()) * 3600)),
+        lifecycle_day: Day {
+            ms: i64::from(config.lifecycle_day_seconds.get()) * 1000,
+        },
+        abort_uploads_days: NonZeroU32::new(config.abort_uploads_after_days),
     })
     .await?;
     warn_of_exposed_keys();

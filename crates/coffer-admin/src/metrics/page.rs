@@ -210,6 +210,28 @@ impl Page {
         );
     }
 
+    fn lifecycle(&mut self, vault: &Counters) {
+        for (name, help, value) in [
+            (
+                "coffer_lifecycle_removed_total",
+                "Versions and delete markers that lifecycle rules removed.",
+                vault.lifecycle_removed_count,
+            ),
+            (
+                "coffer_lifecycle_hidden_total",
+                "Objects that lifecycle rules hid behind delete markers.",
+                vault.lifecycle_hidden_count,
+            ),
+            (
+                "coffer_aborted_uploads_total",
+                "Uploads aborted for their age, by lifecycle rules or the server's setting.",
+                vault.lifecycle_upload_count,
+            ),
+        ] {
+            self.counter(name, help, value);
+        }
+    }
+
     fn vault(&mut self, vault: &Counters) {
         for (name, help, value) in [
             (
@@ -255,6 +277,7 @@ impl Page {
         ] {
             self.counter(name, help, value);
         }
+        self.lifecycle(vault);
         self.gauge(
             "coffer_open_catalogs",
             "Catalogs open.",

@@ -55,11 +55,6 @@ never_set! {
             is_truncated: Some(false),
             ..Default::default()
         });
-    lifecycle(GetBucketLifecycleConfigurationInput) -> GetBucketLifecycleConfigurationOutput
-        = Err(absent(
-            "NoSuchLifecycleConfiguration",
-            "The lifecycle configuration does not exist",
-        ));
     logging(GetBucketLoggingInput) -> GetBucketLoggingOutput = Ok(Default::default());
     metrics(GetBucketMetricsConfigurationInput) -> GetBucketMetricsConfigurationOutput
         = Err(no_configuration());

@@ -1,5 +1,6 @@
 //! Copies of objects, within the server.
 
+use coffer_vault::record::ChecksumAlgorithm;
 use coffer_vault::version::Versioning;
 use coffer_vault::{AskedEncryption, BucketName, CopyTarget, Vault};
 use s3s::dto::{
@@ -10,6 +11,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 use crate::checksums::algorithms::{by_name, kind, set_checksum};
 use crate::http::conditions;
 use crate::http::dates::timestamp;
+use crate::lifecycle::told as told_of_rules;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::copy_source;
 use crate::parameters::customer_key;
@@ -50,10 +52,7 @@ pub(crate) async fn copy_object(
     let tags = replace_tags
         .then(|| tags::from_header(header, OBJECT_TAGS_MAX))
         .transpose()?;
-    let algorithm = request.input.checksum_algorithm.as_ref();
-    let checksum = algorithm
-        .map(|algorithm| by_name(algorithm.as_str()))
-        .transpose()?;
+    let checksum = checksum_of(request.input.checksum_algorithm.as_ref())?;
     let precondition = conditions::of_write(headers(&request))?;
     let brought = customer_key::of_object(headers(&request))?;
     let wanted = conditions::wanted(&precondition, &name);
@@ -66,12 +65,14 @@ pub(crate) async fn copy_object(
         redirect: metadata::redirect_of(headers(&request))?,
         precondition,
     };
+    let ruled = told_of_rules::ruled(vault, &bucket, &target.name);
     let copied = vault.copy_object(&caller.subject, source, &bucket, target);
     let (stored, copied) = match copied.await.map_err(copy_source::too_large) {
         Ok(stored) => stored,
         Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
     };
 
+    let (place, about) = ((&bucket, ruled), told_of_rules::about(&stored));
     let checksum = stored.checksum.as_ref();
     let mut result = CopyObjectResult {
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
@@ -81,6 +82,7 @@ pub(crate) async fn copy_object(
     };
     set_checksum!(result, checksum);
     let mut output = CopyObjectOutput {
+        expiration: told_of_rules::of_write(vault, &caller, place, about).await,
         copy_object_result: Some(result),
         copy_source_version_id: copied.map(|version| version.to_string()),
         version_id: stored.version.map(|version| version.to_string()),
@@ -89,6 +91,12 @@ pub(crate) async fn copy_object(
     set_encryption!(output, &stored.encryption, &stored.level);
     set_customer_key!(output, brought);
     Ok(S3Response::new(output))
+}
+
+fn checksum_of(asked: Option<&s3s::dto::ChecksumAlgorithm>) -> S3Result<Option<ChecksumAlgorithm>> {
+    asked
+        .map(|algorithm| by_name(algorithm.as_str()))
+        .transpose()
 }
 
 /// A copy of an object to itself without a change makes sense where it makes a version.

@@ -23,6 +23,7 @@ use crate::checksums::algorithms::{kind, set_checksum};
 use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::http::ranges;
+use crate::lifecycle::told as told_of_rules;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{set_customer_key, set_encryption};
 use crate::parameters::metadata::{self, DEFAULT_CONTENT_TYPE};
@@ -89,6 +90,7 @@ pub(crate) async fn get_object(
     let info = read.info;
     let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(GetObjectOutput, info, checksum);
+    output.expiration = told_of_rules::of_read(vault, &bucket, (&name, which), &info).await;
     set_checksum!(output, checksum);
     set_encryption!(output, &info.head.details.encryption, &info.level);
     set_customer_key!(output, brought);
@@ -205,6 +207,7 @@ pub(crate) async fn head_object(
         .map_err(|error| read_refused(&caller, range, error))?;
     let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(HeadObjectOutput, info, checksum);
+    output.expiration = told_of_rules::of_read(vault, &bucket, (&name, which), &info).await;
     set_checksum!(output, checksum);
     set_encryption!(output, &info.head.details.encryption, &info.level);
     set_customer_key!(output, brought);

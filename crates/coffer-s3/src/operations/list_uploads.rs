@@ -10,6 +10,7 @@ use s3s::{S3Request, S3Response, S3Result};
 
 use crate::checksums::algorithms::{kind, name as algorithm_name, set_checksum};
 use crate::http::dates::timestamp;
+use crate::lifecycle::told as told_of_rules;
 use crate::limits::LIST_MAX;
 use crate::operations::listing::{Writing, owner, page_size, prefixes};
 use crate::operations::page_length::{self, cut_uploads};
@@ -77,7 +78,12 @@ pub(crate) async fn list_parts(
         .next
         .filter(|_| is_truncated)
         .and_then(|number| i32::try_from(number).ok());
+    let upload = (&page.upload.name, page.upload.started_ms);
+    let end = vault.upload_end(None, &bucket, upload);
+    let (abort_date, abort_rule_id) = told_of_rules::of_upload(end);
     Ok(S3Response::new(ListPartsOutput {
+        abort_date,
+        abort_rule_id,
         bucket: Some(input.bucket),
         key: Some(input.key),
         upload_id: Some(input.upload_id),

@@ -14,6 +14,7 @@ use crate::checksums::headers::header_value;
 use crate::http::conditions;
 use crate::http::percent;
 use crate::http::ranges;
+use crate::lifecycle::told as told_of_rules;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
@@ -45,6 +46,7 @@ pub(crate) async fn create(
             .map(dto::ChecksumAlgorithm::as_str),
         input.checksum_type.as_ref().map(dto::ChecksumType::as_str),
     )?;
+    let ruled = told_of_rules::ruled(vault, &bucket, &name);
     let new = NewUpload {
         name,
         details,
@@ -56,8 +58,15 @@ pub(crate) async fn create(
         .create_upload(&caller.subject, &bucket, new)
         .await
         .map_err(|error| caller.refused(error))?;
+    let end = ruled.and_then(|name| {
+        let upload = (&name, started.started_ms);
+        vault.upload_end(Some(&caller.subject), &bucket, upload)
+    });
+    let (abort_date, abort_rule_id) = told_of_rules::of_upload(end);
     let told = |algorithm| dto::ChecksumAlgorithm::from_static(algorithm_name(algorithm));
     let mut output = CreateMultipartUploadOutput {
+        abort_date,
+        abort_rule_id,
         bucket: Some(input.bucket),
         key: Some(input.key),
         upload_id: Some(started.id.to_string()),
@@ -176,13 +185,17 @@ pub(crate) async fn complete(
         size_bytes: object_size(input.mpu_object_size)?,
         precondition,
     };
+    let ruled = told_of_rules::ruled(vault, &bucket, &complete.name);
     let completed = vault.complete_upload(&caller.subject, &bucket, complete);
     let stored = match completed.await {
         Ok(stored) => stored,
         Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
     };
+    let place = (&bucket, ruled);
+    let about = told_of_rules::about(&stored);
     let checksum = stored.checksum.as_ref();
     let mut output = CompleteMultipartUploadOutput {
+        expiration: told_of_rules::of_write(vault, &caller, place, about).await,
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
         e_tag: Some(ETag::Strong(stored.etag)),
         version_id: stored.version.map(|version| version.to_string()),

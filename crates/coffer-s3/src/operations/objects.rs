@@ -15,6 +15,7 @@ use crate::checksums::algorithms::{kind, set_checksum};
 use crate::checksums::expected::ExpectedDigests;
 use crate::errors::{from_vault, no_version, not_implemented};
 use crate::http::conditions;
+use crate::lifecycle::told as told_of_rules;
 use crate::limits::{DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
@@ -50,6 +51,7 @@ pub(crate) async fn put_object(
     let incoming = incoming::incoming(body, content_length, expected, caller.context.clone())?;
 
     let wanted = conditions::wanted(&precondition, &name);
+    let ruled = told_of_rules::ruled(vault, &bucket, &name);
     let put = PutObject {
         name,
         details,
@@ -62,8 +64,11 @@ pub(crate) async fn put_object(
         Ok(stored) => stored,
         Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
     };
+    let place = (&bucket, ruled);
+    let about = told_of_rules::about(&stored);
     let checksum = stored.checksum.as_ref();
     let mut output = PutObjectOutput {
+        expiration: told_of_rules::of_write(vault, &caller, place, about).await,
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
         e_tag: Some(ETag::Strong(stored.etag)),
         version_id: stored.version.map(|version| version.to_string()),

@@ -33,6 +33,7 @@ acts! {
     CreateUpload "upload.create",
     AbortUpload "upload.abort",
     EndUploads "upload.end",
+    RunLifecycle "lifecycle.run",
     ListUploads "upload.list",
     WritePart "part.write",
     ListParts "part.list",

@@ -62,6 +62,9 @@ impl Vault {
             ("bucket", name.to_string()),
             ("configuration", kind.name().to_owned()),
         ]);
+        // From when this returns, nothing is ended by the rules that there were.
+        let is_lifecycle = kind == BucketConfiguration::Lifecycle;
+        let stepping = is_lifecycle.then(|| self.inner.clone());
         let grant = self.changeable(subject, name, Right::Write).await?;
         let grant = grant.recorded_as_act();
         let inner = self.inner.clone();
@@ -69,7 +72,13 @@ impl Vault {
             blocking(move || inner.system.configure(&row, kind, document)).await?;
             Ok(Changed::freeing((), Vec::new()))
         };
-        let work = async move { grant.change(ACT, [On::Bucket], set).await };
+        let work = async move {
+            let _step = match &stepping {
+                Some(inner) => Some(inner.lifecycle.step.lock().await),
+                None => None,
+            };
+            grant.change(ACT, [On::Bucket], set).await
+        };
         let actor = Actor::Subject(subject.clone());
         self.act(&actor, Role::DataUser, ACT, facts, work).await
     }

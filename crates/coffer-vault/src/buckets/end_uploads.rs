@@ -95,7 +95,7 @@ impl Vault {
         Ok((row, role))
     }
 
-    async fn end_in(&self, bucket: &UsedBucket, before_ms: i64) -> Result<UploadsEnded> {
+    pub(crate) async fn end_in(&self, bucket: &UsedBucket, before_ms: i64) -> Result<UploadsEnded> {
         let mut all = UploadsEnded::default();
         loop {
             let changing = self.inner.open_buckets.uploads.change(bucket.id);

@@ -11,6 +11,8 @@ mod folder;
 
 mod info;
 
+mod lifecycle;
+
 mod create;
 
 mod tags;
@@ -32,3 +34,4 @@ pub use self::end_uploads::UploadsEnded;
 pub(crate) use self::folder::remove_doomed_folder;
 pub use self::info::{BucketInfo, BucketSummary};
 pub use self::level_usage::LevelUsage;
+pub use self::lifecycle::DueEnd;

@@ -75,6 +75,8 @@ pub struct NewUpload {
 pub struct StartedUpload {
     /// Its id.
     pub id: UploadId,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: i64,
     /// Name of the level whose key will seal its parts.
     pub level: String,
     /// How the object will be said to be encrypted.
@@ -120,10 +122,11 @@ impl Vault {
         let encryption = encryption.of_object(grant.encryption()?)?;
         details.encryption = encryption.clone();
         let id = UploadId::random();
+        let started_ms = now_ms();
         let upload = Upload {
             id,
             name: name.clone(),
-            started_ms: now_ms(),
+            started_ms,
             details,
             tags,
             checksum,
@@ -142,6 +145,7 @@ impl Vault {
         grant.change(Act::CreateUpload, on, create).await?;
         Ok(StartedUpload {
             id,
+            started_ms,
             level: grant.level(),
             encryption,
         })

@@ -11,7 +11,8 @@ use parking_lot::RwLock;
 use rusqlite::Connection;
 
 use crate::access::Sharing;
-use crate::error::Result;
+use crate::error::{Result, VaultError};
+use crate::lifecycle::LifecycleRules;
 
 /// A kind of document that configures a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum BucketConfiguration {
     Encryption,
     /// How entity tags come about: [`MD5_ETAGS`](crate::MD5_ETAGS). Said when a bucket is made.
     Etag,
+    /// When objects end by themselves: [`LifecycleRules`].
+    Lifecycle,
     /// The policy: who may what, with its principals as ids.
     Policy,
     /// What blocks the public.
@@ -39,6 +42,7 @@ impl BucketConfiguration {
             Self::Cors => "cors",
             Self::Encryption => "encryption",
             Self::Etag => "etag",
+            Self::Lifecycle => "lifecycle",
             Self::Policy => "policy",
             Self::PublicAccessBlock => "public-access-block",
         }
@@ -56,6 +60,8 @@ pub(crate) struct BucketDocuments {
     is_shared: AtomicBool,
     /// What they say of that, once it was read.
     sharing: RwLock<Option<Arc<Sharing>>>,
+    /// The lifecycle rules, once they were read.
+    lifecycle: RwLock<Option<Arc<LifecycleRules>>>,
 }
 
 impl BucketDocuments {
@@ -64,6 +70,7 @@ impl BucketDocuments {
             is_shared: AtomicBool::new(says_who_may(&documents)),
             kept: RwLock::new(documents),
             sharing: RwLock::default(),
+            lifecycle: RwLock::default(),
         }
     }
 
@@ -91,8 +98,28 @@ impl BucketDocuments {
             None => documents.remove(kind),
         };
         *self.sharing.write() = None;
+        *self.lifecycle.write() = None;
         self.is_shared
             .store(says_who_may(&documents), Ordering::SeqCst);
+    }
+
+    /// The lifecycle rules, if any are set: the same as long as they are not set anew.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`](crate::VaultError::Damaged).
+    pub(crate) fn lifecycle(&self) -> Result<Option<Arc<LifecycleRules>>> {
+        // Held until it is noted what was read: else a change meanwhile would go unnoticed.
+        let documents = self.kept.read();
+        let Some(document) = documents.get(BucketConfiguration::Lifecycle.name()) else {
+            return Ok(None);
+        };
+        if let Some(known) = &*self.lifecycle.read() {
+            return Ok(Some(known.clone()));
+        }
+        let rules = serde_json::from_str(document).map_err(|_| VaultError::Damaged)?;
+        // Another may have read them just now: all get the same.
+        let mut known = self.lifecycle.write();
+        Ok(Some(known.get_or_insert_with(|| Arc::new(rules)).clone()))
     }
 
     /// Whether any of them says who may use the bucket.

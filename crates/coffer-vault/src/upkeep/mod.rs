@@ -1,5 +1,5 @@
 //! What the server does by itself, in the background: order after a start, expiry of access keys,
-//! and holding how new everything is.
+//! what lifecycle rules end, and holding how new everything is.
 //!
 //! What a start does before anything is served is in `start`.
 
@@ -8,3 +8,7 @@ mod recovery;
 mod expiry;
 
 mod hold_freshness;
+
+mod lifecycle_run;
+
+mod lifecycle;

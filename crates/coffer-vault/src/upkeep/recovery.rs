@@ -22,6 +22,7 @@ impl Vault {
             this.remove_doomed_folders_soon();
             this.count_all().await;
             this.sweep_all().await;
+            this.start_lifecycle();
             let inner = std::sync::Arc::downgrade(&this.inner);
             drop(this);
             look_at_buckets(inner).await;

@@ -1,5 +1,6 @@
 //! The vault itself: opening, closing, and what every call needs.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,8 @@ use crate::counters::{Counters, Tally, add};
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::freshness::Freshness;
-use crate::limits::{BUCKETS_PER_SUBJECT, UPLOADS_PER_SUBJECT};
+use crate::lifecycle::Day;
+use crate::limits::{ABORT_UPLOADS_DAYS, BUCKETS_PER_SUBJECT, UPLOADS_PER_SUBJECT};
 use crate::open_buckets::{OpenBuckets, UsedBucket};
 use crate::system::{BucketRow, LevelTag, System};
 
@@ -86,6 +88,11 @@ pub struct VaultOptions {
     /// After which time without a read that counts a subject that floats is settled; none: a key
     /// custodian must do it.
     pub settle_after: Option<Duration>,
+    /// How long a day of lifecycle rules is: a day, but for tests.
+    pub lifecycle_day: Day,
+    /// After how many such days an upload is aborted that was not completed, in buckets without a
+    /// rule for uploads; none: never.
+    pub abort_uploads_days: Option<NonZeroU32>,
 }
 
 impl VaultOptions {
@@ -99,6 +106,8 @@ impl VaultOptions {
             accept_rollback: false,
             subject_limits: SubjectLimits::default(),
             settle_after: None,
+            lifecycle_day: Day::default(),
+            abort_uploads_days: Some(ABORT_UPLOADS_DAYS),
         }
     }
 }
@@ -123,6 +132,7 @@ pub(crate) struct Inner {
     pub(crate) etag: EtagStyle,
     pub(crate) settle_after: Option<Duration>,
     pub(crate) subject_limits: SubjectLimits,
+    pub(crate) lifecycle: Lifecycle,
     pub(crate) started: Instant,
     /// Held while buckets are made and deleted, which takes several durable steps.
     pub(crate) changing_buckets: tokio::sync::Mutex<()>,
@@ -144,6 +154,26 @@ pub(crate) struct Inner {
     /// Told of the steps of a rotation, so that a test can look at the disk between them.
     #[cfg(test)]
     pub(crate) probe: Mutex<Option<Probe>>,
+}
+
+/// What runs by lifecycle rules.
+pub(crate) struct Lifecycle {
+    pub(crate) day: Day,
+    pub(crate) abort_uploads_days: Option<NonZeroU32>,
+    /// Held while a batch is ended by rules, and while rules are changed.
+    pub(crate) step: tokio::sync::Mutex<()>,
+    pub(crate) task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Lifecycle {
+    pub(crate) fn new(options: &VaultOptions) -> Self {
+        Self {
+            day: options.lifecycle_day,
+            abort_uploads_days: options.abort_uploads_days,
+            step: tokio::sync::Mutex::default(),
+            task: Mutex::default(),
+        }
+    }
 }
 
 /// A bucket that is open.
@@ -183,6 +213,7 @@ impl Vault {
     pub async fn close(&self) {
         self.inner.closed.store(true, Ordering::Release);
         self.stop_recovery().await;
+        self.stop_lifecycle().await;
         self.stop_rotations().await;
         self.stop_holding().await;
         self.inner.open_buckets.close_all().await;

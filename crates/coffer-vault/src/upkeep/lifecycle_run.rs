@@ -1,0 +1,299 @@
+//! A run of lifecycle rules over one bucket: in pages, and in batches, each of which is a
+//! transaction that looks again at all that it ends. Between them others have their turn.
+//!
+//! What a rule did is recorded: that it begins, before its first batch; and how much it was, in the
+//! end. No batch is committed once other rules were set, or none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use coffer_audit::Outcome;
+use coffer_durable::now_ms;
+use coffer_seal::UploadId;
+use coffer_store::record::UploadsQuery;
+use coffer_store::{AgedVersion, Retired, StoreError};
+
+use crate::access::Act;
+use crate::audit::{Facts, SERVER};
+use crate::blocking::blocking;
+use crate::counters::add;
+use crate::error::{Result, VaultError};
+use crate::lifecycle::LifecycleRules;
+use crate::limits::{LIFECYCLE_BATCH, LIFECYCLE_PAGE, LIFECYCLE_REST, LIFECYCLE_REST_MAX};
+use crate::open_buckets::UsedBucket;
+use crate::system::BucketRow;
+use crate::vault::Vault;
+
+/// What a rule did in this run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Done {
+    removed: u64,
+    removed_bytes: u64,
+    hidden: u64,
+    locked: u64,
+    /// Markers that a quota did not allow.
+    refused: u64,
+    uploads: u64,
+}
+
+/// Why a run ends before its end.
+enum Stop {
+    /// Other rules were set meanwhile, or none: theirs is the next run.
+    OtherRules,
+    Failed(VaultError),
+}
+
+impl<E: Into<VaultError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+type Step = std::result::Result<(), Stop>;
+
+/// One run.
+pub(super) struct Run<'a> {
+    vault: &'a Vault,
+    row: &'a Arc<BucketRow>,
+    bucket: UsedBucket,
+    rules: Arc<LifecycleRules>,
+    now_ms: i64,
+    /// By the rules' ids.
+    done: BTreeMap<String, Done>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        vault: &'a Vault,
+        row: &'a Arc<BucketRow>,
+        bucket: UsedBucket,
+        rules: Arc<LifecycleRules>,
+        now_ms: i64,
+    ) -> Self {
+        Self {
+            vault,
+            row,
+            bucket,
+            rules,
+            now_ms,
+            done: BTreeMap::new(),
+        }
+    }
+
+    /// Ends all that is due, and records how much that was, also where it breaks off.
+    pub(super) async fn finish(mut self) -> Result<()> {
+        let mut outcome = self.versions().await;
+        if outcome.is_ok() {
+            outcome = self.uploads().await;
+        }
+        let told = match &outcome {
+            Ok(()) | Err(Stop::OtherRules) => Outcome::Done,
+            Err(Stop::Failed(_)) => Outcome::Failed,
+        };
+        for (rule, done) in &self.done {
+            let mut facts = self.facts(rule);
+            let counts = [
+                ("removed", done.removed),
+                ("bytes", done.removed_bytes),
+                ("hidden", done.hidden),
+                ("locked", done.locked),
+                ("refused", done.refused),
+                ("uploads", done.uploads),
+            ];
+            facts.extend(counts.map(|(name, count)| (name, count.to_string())));
+            let facts = [facts];
+            let recorded = self.vault.record(Act::RunLifecycle, &SERVER, told, &facts);
+            if let Err(error) = recorded.await {
+                tracing::error!(%error, "what lifecycle rules ended could not be recorded");
+            }
+        }
+        match outcome {
+            Ok(()) | Err(Stop::OtherRules) => Ok(()),
+            Err(Stop::Failed(error)) => Err(self.bucket.if_closed(error)),
+        }
+    }
+
+    async fn versions(&mut self) -> Step {
+        let (mut after, mut due) = (None, Vec::new());
+        loop {
+            let begun = Instant::now();
+            let page = self
+                .bucket
+                .catalog
+                .aged_after(after.as_ref(), LIFECYCLE_PAGE);
+            let page = page.await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.place.clone());
+            let (rules, day, now_ms) = (self.rules.clone(), self.day(), self.now_ms);
+            let judge = move || {
+                let judged = page.into_iter().filter_map(|version| {
+                    let ending = rules.ending(&version, day)?;
+                    (ending.due_ms <= now_ms).then(|| (ending.rule.id.clone(), version))
+                });
+                Ok(judged.collect::<Vec<_>>())
+            };
+            due.extend(blocking(judge).await?);
+            self.rest(begun).await?;
+            while due.len() >= LIFECYCLE_BATCH {
+                self.end(due.drain(..LIFECYCLE_BATCH).collect()).await?;
+            }
+        }
+        self.end(due).await
+    }
+
+    /// Ends what is due, with the rules by which it is.
+    async fn end(&mut self, mut due: Vec<(String, AgedVersion)>) -> Step {
+        while !due.is_empty() {
+            let begun = Instant::now();
+            for (rule, _) in &due {
+                self.begin(rule).await?;
+            }
+            let versions: Vec<_> = due.iter().map(|(_, version)| version.clone()).collect();
+            let step = self.vault.inner.lifecycle.step.lock().await;
+            self.check_rules()?;
+            let guard = self.bucket.commit_guard().await?;
+            let retirement = self.bucket.catalog.retire(versions, now_ms()).await;
+            drop((guard, step));
+            let retirement = match retirement {
+                // Delete markers count as objects. What makes room is still to come.
+                Err(StoreError::OverQuota(_)) => {
+                    self.count_refused(&due);
+                    return self.rest(begun).await;
+                }
+                retirement => retirement?,
+            };
+            let count = retirement.ends.len();
+            for ((rule, version), end) in due.drain(..count).zip(retirement.ends) {
+                self.count(&rule, &version, end);
+            }
+            self.bucket.blobs.remove(retirement.freed).await;
+            self.rest(begun).await?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, rule: &str, version: &AgedVersion, end: Retired) {
+        let tally = &self.vault.inner.tally;
+        let Some(done) = self.done.get_mut(rule) else {
+            return;
+        };
+        match end {
+            Retired::Changed => {}
+            Retired::Locked => done.locked += 1,
+            Retired::Hidden => {
+                done.hidden += 1;
+                add(&tally.lifecycle_hidden_count, 1);
+            }
+            Retired::Removed => {
+                done.removed += 1;
+                done.removed_bytes += version.size_bytes;
+                add(&tally.lifecycle_removed_count, 1);
+            }
+        }
+    }
+
+    fn count_refused(&mut self, due: &[(String, AgedVersion)]) {
+        for (rule, _) in due {
+            if let Some(done) = self.done.get_mut(rule) {
+                done.refused += 1;
+            }
+        }
+    }
+
+    async fn uploads(&mut self) -> Step {
+        if !self.rules.ends_uploads() {
+            return Ok(());
+        }
+        let mut start_after = None;
+        loop {
+            let query = UploadsQuery {
+                start_after,
+                limit: LIFECYCLE_PAGE,
+                ..UploadsQuery::default()
+            };
+            let page = self.bucket.catalog.uploads(query).await?;
+            for upload in &page.uploads {
+                let rules = self.rules.clone();
+                let (name, day) = (upload.name.expose(), self.day());
+                let ending = rules.upload_ending(name, upload.started_ms, day);
+                if let Some(ending) = ending.filter(|ending| ending.due_ms <= self.now_ms) {
+                    self.abort(&ending.rule.id, upload.id).await?;
+                }
+            }
+            match page.next {
+                Some(next) => start_after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn abort(&mut self, rule: &str, id: UploadId) -> Step {
+        let begun = Instant::now();
+        self.begin(rule).await?;
+        let inner = &self.vault.inner;
+        let step = inner.lifecycle.step.lock().await;
+        self.check_rules()?;
+        let changing = inner.open_buckets.uploads.change(self.bucket.id);
+        let guard = self.bucket.commit_guard().await?;
+        let aborted = match self.bucket.catalog.abort_upload(&id).await {
+            // Completed or aborted meanwhile.
+            Err(StoreError::NoSuchUpload) => return Ok(()),
+            aborted => aborted?,
+        };
+        changing.ended(aborted.made_by.as_deref());
+        drop((guard, changing, step));
+        add(&inner.tally.lifecycle_upload_count, 1);
+        if let Some(done) = self.done.get_mut(rule) {
+            done.uploads += 1;
+        }
+        self.bucket.blobs.remove(aborted.freed).await;
+        self.rest(begun).await
+    }
+
+    /// Records, durably, that a rule begins to act, unless that was done.
+    async fn begin(&mut self, rule: &str) -> Result<()> {
+        if self.done.contains_key(rule) {
+            return Ok(());
+        }
+        let facts = [self.facts(rule)];
+        let vault = self.vault;
+        vault
+            .record(Act::RunLifecycle, &SERVER, Outcome::Begun, &facts)
+            .await?;
+        self.done.insert(rule.to_owned(), Done::default());
+        Ok(())
+    }
+
+    fn facts(&self, rule: &str) -> Facts {
+        Facts::from([
+            ("bucket", self.row.name.to_string()),
+            ("rule", rule.to_owned()),
+            ("day", self.day().number(self.now_ms).to_string()),
+        ])
+    }
+
+    /// Held with the lock that a change of the rules takes as well, it keeps true for a commit.
+    fn check_rules(&self) -> Step {
+        let now = self.row.documents.lifecycle()?;
+        if now.is_some_and(|now| Arc::ptr_eq(&now, &self.rules)) {
+            Ok(())
+        } else {
+            Err(Stop::OtherRules)
+        }
+    }
+
+    /// Leaves the machine to others, for as long as a step took and some.
+    async fn rest(&self, begun: Instant) -> Step {
+        if self.bucket.is_cut() {
+            return Err(VaultError::NoSuchBucket.into());
+        }
+        let rest: Duration = begun.elapsed() * LIFECYCLE_REST;
+        tokio::time::sleep(rest.min(LIFECYCLE_REST_MAX)).await;
+        Ok(())
+    }
+
+    fn day(&self) -> crate::lifecycle::Day {
+        self.vault.inner.lifecycle.day
+    }
+}
