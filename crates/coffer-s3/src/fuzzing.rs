@@ -338,7 +338,8 @@ mod tests {
                 "</Expiration>|<NoncurrentVersionExpiration><NoncurrentDays>[0-2]</NoncurrentDays>",
                 "(<NewerNoncurrentVersions>[0-9]{1,3}</NewerNoncurrentVersions>)?",
                 "</NoncurrentVersionExpiration>|<AbortIncompleteMultipartUpload>",
-                "<DaysAfterInitiation>-?[0-9]</DaysAfterInitiation></AbortIncompleteMultipartUpload>"
+                "<DaysAfterInitiation>-?[0-9]</DaysAfterInitiation>",
+                "</AbortIncompleteMultipartUpload>"
             ),
             filter in concat!(
                 "<Prefix>[a-c/]{0,3}</Prefix>|<Filter/>|<Filter><And><Prefix>a</Prefix>",

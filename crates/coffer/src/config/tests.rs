@@ -35,6 +35,8 @@ fn defaults() {
     assert_eq!(config.admin_listen, "127.0.0.1:9001".parse().unwrap());
     assert_eq!((config.tls, config.etag), (None, Etag::Random));
     assert_eq!(config.limits, Limits::default());
+    let uploads = config.abort_uploads_after_days;
+    assert_eq!((uploads, config.lifecycle_day_seconds.get()), (7, 86_400));
 }
 
 const WHOLE: &str = r#"
@@ -46,6 +48,8 @@ const WHOLE: &str = r#"
     domain = ["S3.example.org", "localhost"]
     etag = "md5"
     settle-after-hours = 8
+    abort-uploads-after-days = 0
+    lifecycle-day-seconds = 2
     log = "warn"
     log-format = "json"
     [limits]
@@ -68,6 +72,8 @@ fn file_sets_everything() {
     assert_eq!(config.domains, ["s3.example.org", "localhost"]);
     assert_eq!(config.etag, Etag::Md5);
     assert_eq!(config.settle_after_hours, NonZeroU32::new(8));
+    let uploads = config.abort_uploads_after_days;
+    assert_eq!((uploads, config.lifecycle_day_seconds.get()), (0, 2));
     assert_eq!(
         (config.log, config.log_format),
         (LogLevel::Warn, LogFormat::Json)
