@@ -18,7 +18,7 @@ def test_the_reader_of_the_format_reads_every_object(monkeypatch):
     exec(reader(), found)
     sizes = {name: len(data) for name, data in found["objects"].items()}
     whole = {"4 KiB": 4096, "a/large": 40_000, "a/small": 31, "empty": 0, "of parts": 5300}
-    assert sizes == whole | {"versions": 13}
+    assert sizes == whole | {"versions": 13, "locked": 11}
 
 
 def test_the_reader_of_the_format_finds_damage_in_a_catalog(monkeypatch):

@@ -1,20 +1,10 @@
 """What comes later says so: NotImplemented, never silence."""
 
-import datetime
-
 import pytest
 
 from harness.clients import refused
 
-FUTURE = datetime.datetime(2099, 1, 1, tzinfo=datetime.UTC)
-
-BUCKET_CALLS = {
-    "put_object_lock_configuration": {"ObjectLockConfiguration": {"ObjectLockEnabled": "Enabled"}},
-}
-
 OBJECT_CALLS = {
-    "put_object_retention": {"Retention": {"Mode": "GOVERNANCE", "RetainUntilDate": FUTURE}},
-    "put_object_legal_hold": {"LegalHold": {"Status": "ON"}},
     "get_object_torrent": {},
     "restore_object": {"RestoreRequest": {"Days": 1}},
     "select_object_content": {
@@ -24,13 +14,6 @@ OBJECT_CALLS = {
         "OutputSerialization": {"CSV": {}},
     },
 }
-
-
-@pytest.mark.parametrize("call", BUCKET_CALLS)
-def test_of_buckets(s3, bucket, call):
-    with refused("NotImplemented", 501) as error:
-        getattr(s3, call)(Bucket=bucket, **BUCKET_CALLS[call])
-    assert error.message
 
 
 @pytest.mark.parametrize("call", OBJECT_CALLS)
@@ -43,8 +26,6 @@ def test_of_objects(s3, bucket, call):
 @pytest.mark.parametrize(
     "options",
     [
-        {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": FUTURE},
-        {"ObjectLockLegalHoldStatus": "ON"},
         {"StorageClass": "GLACIER"},
     ],
 )
@@ -54,13 +35,6 @@ def test_headers_of_a_put(s3, bucket, options):
     expected = ("InvalidStorageClass", 400) if "StorageClass" in options else None
     assert (error.code, error.status) in (("NotImplemented", 501), expected)
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
-
-
-@pytest.mark.parametrize("options", [{"ObjectLockEnabledForBucket": True}])
-def test_headers_of_a_new_bucket(s3, options):
-    with refused("NotImplemented", 501):
-        s3.create_bucket(Bucket="never", **options)
-    assert "never" not in [found["Name"] for found in s3.list_buckets()["Buckets"]]
 
 
 def test_an_unversioned_bucket_says_so(s3, bucket):

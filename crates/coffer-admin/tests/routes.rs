@@ -57,6 +57,7 @@ async fn store(vault: &Vault, data: &Path) {
     vault.create_bucket(&subject, &bucket, None).await.unwrap();
     let object = PutObject {
         encryption: Default::default(),
+        lock: Default::default(),
         name: ObjectName::new("object").unwrap(),
         details: Details::default(),
         tags: Tags::new(),

@@ -68,6 +68,19 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         }
         VaultError::SubjectLimit(limit) => from_limit(limit),
         VaultError::CustomerKey(error) => from_customer_key(error),
+        VaultError::Administration(AdministrationError::Locked) => s3_error!(
+            AccessDenied,
+            "Access Denied because object protected by object lock."
+        ),
+        VaultError::Administration(missing @ AdministrationError::NoObjectLock) => {
+            s3_error!(InvalidRequest, "{missing}")
+        }
+        VaultError::Administration(needs @ AdministrationError::LockNeedsVersions) => {
+            s3_error!(InvalidBucketState, "{needs}")
+        }
+        VaultError::Administration(
+            wrong @ (AdministrationError::LockTooLong { .. } | AdministrationError::LockInPast),
+        ) => s3_error!(InvalidArgument, "{wrong}"),
         VaultError::Administration(full @ AdministrationError::ConfigurationsFull { .. }) => {
             s3_error!(InvalidRequest, "{full}")
         }

@@ -128,11 +128,11 @@ operations! {
     get_object_attributes(GetObjectAttributesInput) -> GetObjectAttributesOutput
         = object_attributes::object_attributes;
     get_object_legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput
-        = configuration::legal_hold;
+        = versions::object_lock::legal_hold;
     get_object_lock_configuration(GetObjectLockConfigurationInput)
-        -> GetObjectLockConfigurationOutput = configuration::object_lock;
+        -> GetObjectLockConfigurationOutput = versions::object_lock::configuration;
     get_object_retention(GetObjectRetentionInput) -> GetObjectRetentionOutput
-        = configuration::retention;
+        = versions::object_lock::retention;
     get_object_tagging(GetObjectTaggingInput) -> GetObjectTaggingOutput = objects::object_tags;
     get_public_access_block(GetPublicAccessBlockInput) -> GetPublicAccessBlockOutput
         = sharing::public_access_block;
@@ -155,6 +155,12 @@ operations! {
     list_objects(ListObjectsInput) -> ListObjectsOutput = listing::list_objects;
     list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output = listing::list_objects_v2;
     list_parts(ListPartsInput) -> ListPartsOutput = list_uploads::list_parts;
+    put_object_legal_hold(PutObjectLegalHoldInput) -> PutObjectLegalHoldOutput
+        = versions::object_lock::put_legal_hold;
+    put_object_lock_configuration(PutObjectLockConfigurationInput)
+        -> PutObjectLockConfigurationOutput = versions::object_lock::put_configuration;
+    put_object_retention(PutObjectRetentionInput) -> PutObjectRetentionOutput
+        = versions::object_lock::put_retention;
     put_bucket_versioning(PutBucketVersioningInput) -> PutBucketVersioningOutput
         = versions::put_bucket_versioning;
     put_bucket_acl(PutBucketAclInput) -> PutBucketAclOutput = acl::put_bucket_acl;

@@ -8,6 +8,7 @@ pub(crate) mod continuation_tokens;
 
 pub(crate) mod tags;
 
+pub(crate) mod lock;
 pub(crate) mod metadata;
 
 pub(crate) mod customer_key;

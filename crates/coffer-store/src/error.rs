@@ -34,6 +34,9 @@ pub enum StoreError {
     /// A write's precondition does not hold.
     #[error("the precondition does not hold")]
     PreconditionFailed,
+    /// A retention or a hold keeps the version as it is.
+    #[error("the version is locked")]
+    Locked,
     /// There is no multipart upload of this id.
     #[error("there is no such upload")]
     NoSuchUpload,

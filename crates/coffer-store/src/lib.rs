@@ -13,16 +13,20 @@
 
 pub mod limits;
 
+mod admission;
+
+mod error;
+
 mod encryption;
 
 mod wrapped_key;
 
 pub mod version;
 
+pub mod lock;
+
 pub mod record;
 
-mod admission;
-mod error;
 mod free_space;
 
 mod database;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::encryption::Encryption;
 use crate::limits::OBJECT_NAME_MAX_BYTES;
+use crate::lock::Lock;
 use crate::version::VersionId;
 pub use crate::wrapped_key::{WRAPPED_KEY_BYTES, WRAPPED_TWICE_BYTES, WrappedKey};
 
@@ -159,6 +160,8 @@ pub struct NewObject {
     pub details: Details,
     /// Its tags.
     pub tags: Tags,
+    /// What keeps it from being deleted.
+    pub lock: Lock,
     /// Its bytes.
     pub content: NewContent,
 }
@@ -180,6 +183,8 @@ pub struct ObjectHead {
     pub tag_count: u32,
     /// What this version is called.
     pub version: VersionId,
+    /// What keeps it from being deleted.
+    pub lock: Lock,
 }
 
 /// The bytes of an object, or what covers the range that was asked for.
@@ -264,6 +269,8 @@ pub struct Upload {
     pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
     /// Tags of the object to be.
     pub tags: Tags,
+    /// What keeps it from being deleted.
+    pub lock: Lock,
 }
 
 /// A part of a multipart upload, as it was received.
@@ -292,6 +299,8 @@ pub struct CompletedObject {
     pub details: Details,
     /// Its tags.
     pub tags: Tags,
+    /// What keeps it from being deleted.
+    pub lock: Lock,
     /// Its parts in ascending order: number, and the blob that was stored under it when the
     /// completion was checked. Another blob there by now is `StoreError::PartChanged`.
     pub parts: Vec<(u32, BlobId)>,

@@ -39,6 +39,8 @@ mod vault;
 
 mod acts;
 
+mod locks;
+
 mod objects;
 
 mod buckets;
@@ -70,7 +72,7 @@ pub use coffer_policy as policy;
 pub use coffer_seal::{BucketId, KeyMemory, SubjectId, UploadId, locked_memory};
 pub use coffer_store::{
     ListedVersion, OpenUploads, OverQuota, Totals, VersionContent, VersionsPage, VersionsQuery,
-    record, version,
+    lock, record, version,
 };
 
 pub use crate::access::{
@@ -89,13 +91,14 @@ pub use crate::buckets::{BucketInfo, BucketSummary, DueEnd, LevelUsage, NewBucke
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::error::{
-    AdministrationError, BackupError, BodyError, CustomerKeyError, Result, Rollback, RollbackOf,
-    SharingError, SubjectLimit, VaultError, files_run_out,
+    AdministrationError, BackupError, BodyError, CustomerKeyError, EraseLocked, Result, Rollback,
+    RollbackOf, SharingError, SubjectLimit, VaultError, files_run_out,
 };
 pub use crate::lifecycle::{
     Day, Ending, Expiration, FilterForm, LifecycleFilter, LifecycleRule, LifecycleRules,
     Noncurrent, RuleFault,
 };
+pub use crate::locks::{AskedLock, DefaultRetention, ObjectLock};
 pub use crate::objects::{
     AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart,
     CopySource, CopyTarget, DeleteObject, Deleted, DigestPlan, Digests, EtagMatch, Incoming,

@@ -267,3 +267,26 @@ pub(crate) const LIFECYCLE_AFTER_START: std::time::Duration = std::time::Duratio
 
 /// How often it looks whether a new day has begun, should the clock be set meanwhile.
 pub(crate) const LIFECYCLE_LOOK: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A bound on the locks of a bucket is raised by so many at least, so that few locks raise it.
+pub(crate) const LOCK_BOUND_COUNT_STEP: u64 = 256;
+
+/// A bound on when the locks of a bucket end is raised by so much more than it takes: a day, in
+/// milliseconds.
+pub(crate) const LOCK_BOUND_STEP_MS: i64 = 24 * 3_600 * 1_000;
+
+/// By how much the time by which locks end follows the wall clock across a stop, at most: a week, in
+/// milliseconds.
+pub(crate) const LOCK_TIME_STOP_MAX_MS: i64 = 7 * 24 * 3_600 * 1_000;
+
+/// How long an object may be locked, where the configuration says nothing else: ten years, in days.
+pub const LOCK_MAX_DAYS: u32 = 3_650;
+
+/// The longest default retention (Amazon S3): a hundred years, in days.
+pub const LOCK_DEFAULT_MAX_DAYS: u32 = 36_500;
+
+/// An erase that a bound holds back counts the locks of so many buckets anew.
+pub(crate) const LOCKS_COUNTED_AT_ERASE: usize = 16;
+
+/// How often is kept how far that time has come, in milliseconds: an hour.
+pub(crate) const LOCK_TIME_KEPT_EVERY_MS: i64 = 3_600 * 1_000;

@@ -23,7 +23,7 @@ use crate::erase::complete_interrupted;
 use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::freshness::{Commits, Freshness};
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
-use crate::system::System;
+use crate::system::{LockTime, System};
 use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};
 
 /// The name of the subject that the first start makes; it has every role.
@@ -87,6 +87,10 @@ impl Inner {
             tracing::error!(%error, "how new the data is can't be written down for now");
         }
         let account = account_id(keystore.id());
+        let (lock_time, jump) = LockTime::open(&system, now_ms())?;
+        if let Some(jump) = jump {
+            audit.note_lock_time(jump);
+        }
         let tally = Arc::<Tally>::default();
         let commits = freshness.commits.clone();
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
@@ -100,6 +104,8 @@ impl Inner {
             system,
             open_buckets,
             freshness,
+            lock_time,
+            lock_max_days: options.lock_max_days,
             tally,
             account,
             anonymous: Arc::new(Subject::anonymous()),

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use coffer_keys::SourceSpec;
-use coffer_vault::limits::ABORT_UPLOADS_DAYS;
+use coffer_vault::limits::{ABORT_UPLOADS_DAYS, LOCK_MAX_DAYS};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
@@ -58,6 +58,8 @@ pub struct Config {
     pub abort_uploads_after_days: u32,
     /// How long a day of lifecycle rules is: shorter for tests alone.
     pub lifecycle_day_seconds: NonZeroU32,
+    /// For how many days at most an object may be locked.
+    pub lock_max_days: u32,
     /// How much to log.
     pub log: LogLevel,
     /// How log lines look.
@@ -106,6 +108,7 @@ struct File {
     settle_after_hours: Option<NonZeroU32>,
     abort_uploads_after_days: Option<u32>,
     lifecycle_day_seconds: Option<NonZeroU32>,
+    lock_max_days: Option<NonZeroU32>,
     log: Option<LogLevel>,
     log_format: Option<LogFormat>,
     limits: Limits,
@@ -148,6 +151,7 @@ impl Config {
                 .abort_uploads_after_days
                 .unwrap_or(ABORT_UPLOADS_DAYS.get()),
             lifecycle_day_seconds: file.lifecycle_day_seconds.unwrap_or(DAY_SECONDS),
+            lock_max_days: file.lock_max_days.map_or(LOCK_MAX_DAYS, NonZeroU32::get),
             log: args.log.or(file.log).unwrap_or_default(),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             limits: file.limits,

@@ -80,6 +80,7 @@ pub async fn serve(
         secrets,
         accept_rollback,
         subject_limits: config.limits.of_subjects(),
+        lock_max_days: config.lock_max_days,
         settle_after: config
             .settle_after_hours
             .map(|hours| Duration::from_secs(u64::from(hours.get()) * 3600)),

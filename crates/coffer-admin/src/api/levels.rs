@@ -38,6 +38,8 @@ pub struct Level {
     pub audit_data: bool,
     /// Whether its buckets can be shared with those who sign nothing.
     pub public: bool,
+    /// Whether an erase wins over object locks.
+    pub erase_breaks_locks: bool,
     /// Whether its key came from another server, which may hold it still.
     pub imported: bool,
     /// The generation of its key, from 1.
@@ -79,6 +81,9 @@ pub struct LevelRequest {
     /// categories.
     #[serde(default)]
     pub public: bool,
+    /// Whether an erase is to win over object locks: then a lock keeps from deleting alone.
+    #[serde(default)]
+    pub erase_breaks_locks: bool,
     /// Whether it may have the label of another level: who reads one reads both.
     #[serde(default)]
     pub same_label: bool,
@@ -104,6 +109,7 @@ impl From<LevelInfo> for Level {
             approvals: level.options.approvals,
             audit_data: level.options.audit_data,
             public: level.options.public,
+            erase_breaks_locks: level.options.erase_breaks_locks,
             imported: level.imported,
             generation: level.generation,
             export_count: level.export_count,
@@ -130,6 +136,7 @@ impl TryFrom<LevelRequest> for NewLevel {
                 approvals: request.approvals,
                 audit_data: request.audit_data,
                 public: request.public,
+                erase_breaks_locks: request.erase_breaks_locks,
             },
             may_share_label: request.same_label,
         })

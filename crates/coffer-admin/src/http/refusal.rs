@@ -205,6 +205,7 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
         AdministrationError::SameLabel { .. } => (S::CONFLICT, "same_label"),
         AdministrationError::ConfigurationsFull { .. } => (S::CONFLICT, "too_much_configuration"),
         AdministrationError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
+        AdministrationError::EraseLocked(_) => (S::CONFLICT, "locked"),
         AdministrationError::SystemWrittenOver { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
         AdministrationError::NoSuchAccessKey => (S::NOT_FOUND, "no_such_access_key"),
         AdministrationError::TooManyAccessKeys { .. } => (S::CONFLICT, "too_many_access_keys"),

@@ -24,6 +24,7 @@ const EXPORTABLE: u8 = 1;
 const AUDIT_DATA: u8 = 2;
 const IMPORTED: u8 = 4;
 const PUBLIC: u8 = 16;
+const ERASE_BREAKS_LOCKS: u8 = 8;
 
 impl Contents {
     /// The body's bytes.
@@ -129,7 +130,8 @@ fn write_level(level: &LevelEntry, body: &mut Vec<u8>) {
         flag(level.options.exportable, EXPORTABLE)
             | flag(level.options.audit_data, AUDIT_DATA)
             | flag(level.imported, IMPORTED)
-            | flag(level.options.public, PUBLIC),
+            | flag(level.options.public, PUBLIC)
+            | flag(level.options.erase_breaks_locks, ERASE_BREAKS_LOCKS),
     );
     body.push(level.options.approvals);
     body.extend_from_slice(&level.export_count.to_be_bytes());
@@ -217,7 +219,8 @@ impl Fields<'_> {
         let id = LevelId(self.take(WHAT)?);
         let (name, label) = (self.level_name()?, self.label()?);
         let ([flags], [approvals]) = (self.take("level options")?, self.take("level options")?);
-        let is_known = flags & !(EXPORTABLE | AUDIT_DATA | IMPORTED | PUBLIC) == 0;
+        let is_known =
+            flags & !(EXPORTABLE | AUDIT_DATA | IMPORTED | PUBLIC | ERASE_BREAKS_LOCKS) == 0;
         require(is_known, "level options")?;
         require((1..=APPROVALS_MAX).contains(&approvals), "level options")?;
         Ok(LevelEntry {
@@ -229,6 +232,7 @@ impl Fields<'_> {
                 approvals,
                 audit_data: flags & AUDIT_DATA != 0,
                 public: flags & PUBLIC != 0,
+                erase_breaks_locks: flags & ERASE_BREAKS_LOCKS != 0,
             },
             imported: flags & IMPORTED != 0,
             export_count: u32::from_be_bytes(self.take(WHAT)?),

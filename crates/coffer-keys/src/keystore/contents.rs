@@ -50,6 +50,9 @@ pub struct LevelOptions {
     /// Whether what its buckets share with everyone is shared with those who sign nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub public: bool,
+    /// Whether an erase wins over object locks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub erase_breaks_locks: bool,
 }
 
 impl Default for LevelOptions {
@@ -59,6 +62,7 @@ impl Default for LevelOptions {
             approvals: 1,
             audit_data: false,
             public: false,
+            erase_breaks_locks: false,
         }
     }
 }

@@ -25,7 +25,9 @@ use crate::http::percent;
 use crate::limits::{FORM_FIELDS_MAX_BYTES, OBJECT_TAGS_MAX};
 use crate::parameters::customer_key::{self, Brought};
 use crate::parameters::encryption::Told;
-use crate::parameters::{acl, encryption, expected_owner, metadata, names, not_implemented, tags};
+use crate::parameters::{
+    acl, encryption, expected_owner, lock, metadata, names, not_implemented, tags,
+};
 use crate::request::asked::describe::{Described, describe, is_any_shared};
 use crate::request::caller::Caller;
 
@@ -91,6 +93,7 @@ async fn store(
         tags: tags_of(fields)?,
         precondition: Precondition::None,
         encryption: encryption::asked(&headers)?,
+        lock: lock::asked(&headers)?,
         incoming: incoming(&headers, file, range, received.clone())?,
     };
     let stored = vault.put_object(&caller.subject, bucket, put).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coffer_vault::{
-    BucketConfiguration, BucketInfo, MD5_ETAGS, NewBucket, Vault, VaultError, is_region,
+    BucketConfiguration, BucketInfo, MD5_ETAGS, NewBucket, ObjectLock, Vault, VaultError, is_region,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 use s3s::dto::{
@@ -52,8 +52,12 @@ pub(crate) async fn create_bucket(
             "Making a bucket with tags (use PutBucketTagging after it)",
         ));
     }
-    let documents = etag_document(headers(&request))?;
+    let mut documents = etag_document(headers(&request))?;
     let input = request.input;
+    if input.object_lock_enabled_for_bucket == Some(true) {
+        let lock = ObjectLock::default().to_document();
+        documents.push((BucketConfiguration::ObjectLock, lock));
+    }
     let bucket = names::new_bucket(&input.bucket)?;
     let configuration = input.create_bucket_configuration.unwrap_or_default();
     if configuration.bucket.is_some() || configuration.location.is_some() {

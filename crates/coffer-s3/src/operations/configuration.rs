@@ -65,12 +65,6 @@ never_set! {
         });
     notification(GetBucketNotificationConfigurationInput)
         -> GetBucketNotificationConfigurationOutput = Ok(Default::default());
-    object_lock(GetObjectLockConfigurationInput) -> GetObjectLockConfigurationOutput = Err(absent(
-        "ObjectLockConfigurationNotFoundError",
-        "Object Lock configuration does not exist for this bucket",
-    ));
-    legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput = Err(not_locked());
-    retention(GetObjectRetentionInput) -> GetObjectRetentionOutput = Err(not_locked());
     replication(GetBucketReplicationInput) -> GetBucketReplicationOutput = Err(absent(
         "ReplicationConfigurationNotFoundError",
         "The replication configuration was not found",
@@ -89,12 +83,5 @@ fn no_configuration() -> S3Error {
     absent(
         "NoSuchConfiguration",
         "The specified configuration does not exist.",
-    )
-}
-
-fn not_locked() -> S3Error {
-    s3s::s3_error!(
-        InvalidRequest,
-        "Bucket is missing Object Lock Configuration"
     )
 }

@@ -16,6 +16,7 @@ use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::copy_source;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
+use crate::parameters::lock;
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -63,6 +64,7 @@ pub(crate) async fn copy_object(
         checksum,
         encryption: encryption::asked(headers(&request))?,
         redirect: metadata::redirect_of(headers(&request))?,
+        lock: lock::asked(headers(&request))?,
         precondition,
     };
     let ruled = told_of_rules::ruled(vault, &bucket, &target.name);

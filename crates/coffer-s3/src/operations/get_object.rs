@@ -26,6 +26,7 @@ use crate::http::ranges;
 use crate::lifecycle::told as told_of_rules;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{set_customer_key, set_encryption};
+use crate::parameters::lock;
 use crate::parameters::metadata::{self, DEFAULT_CONTENT_TYPE};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
@@ -54,6 +55,10 @@ macro_rules! describe {
             last_modified: Some(timestamp($info.head.modified_ms)),
             metadata: metadata::user_metadata(&$info.head.details),
             website_redirect_location: $info.head.details.redirect.clone(),
+            object_lock_legal_hold_status: lock::told_hold($info.head.lock),
+            object_lock_mode: lock::told_mode($info.head.lock),
+            object_lock_retain_until_date: { $info.head.lock.retention }
+                .map(|retention| timestamp(retention.until_ms)),
             version_id: $info.version.map(|version| version.to_string()),
             ..Default::default()
         }

@@ -18,6 +18,7 @@ use crate::lifecycle::told as told_of_rules;
 use crate::limits::OBJECT_TAGS_MAX;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
+use crate::parameters::lock;
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -37,6 +38,7 @@ pub(crate) async fn create(
     let details = metadata::of_headers(headers(&request))?;
     let encryption = encryption::asked(headers(&request))?;
     let brought = customer_key::of_object(headers(&request))?;
+    let lock = lock::asked(headers(&request))?;
     let input = request.input;
     let tags = tags::from_header(input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
     let checksum = announced(
@@ -53,6 +55,7 @@ pub(crate) async fn create(
         tags,
         checksum,
         encryption,
+        lock,
     };
     let started = vault
         .create_upload(&caller.subject, &bucket, new)

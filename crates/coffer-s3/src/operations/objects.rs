@@ -17,8 +17,10 @@ use crate::errors::{from_vault, no_version, not_implemented};
 use crate::http::conditions;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::{DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
+use crate::operations::versions::object_lock::check_bypass;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
+use crate::parameters::lock;
 use crate::parameters::metadata;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -41,6 +43,7 @@ pub(crate) async fn put_object(
         .check_named_key(vault, &bucket, headers(&request))
         .await?;
     let details = metadata::of_headers(headers(&request))?;
+    let lock = lock::asked(headers(&request))?;
     let encryption = encryption::asked(headers(&request))?;
     let brought = customer_key::of_object(headers(&request))?;
     let PutObjectInput {
@@ -58,6 +61,7 @@ pub(crate) async fn put_object(
         tags,
         precondition,
         encryption,
+        lock,
         incoming,
     };
     let stored = match vault.put_object(&caller.subject, &bucket, put).await {
@@ -91,13 +95,16 @@ pub(crate) async fn delete_object(
     if precondition == Precondition::Absent {
         return Err(not_implemented("Deleting with If-None-Match"));
     }
+    let bypasses_governance = lock::bypasses_governance(headers(&request));
     let DeleteObjectInput { bucket, key, .. } = request.input;
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
+    check_bypass(vault, &caller, &bucket, bypasses_governance).await?;
     let wanted = conditions::wanted(&precondition, &name);
     let delete = DeleteObject {
         name,
         which,
         precondition,
+        bypasses_governance,
     };
     let deleted = match vault.delete_object(&caller.subject, &bucket, delete).await {
         Ok(deleted) => deleted,
@@ -130,6 +137,8 @@ pub(crate) async fn delete_objects(
     let caller = Caller::of(&request)?;
     caller.check_xml_body(headers(&request))?;
     let bucket = names::bucket(&request.input.bucket)?;
+    let bypasses = lock::bypasses_governance(headers(&request));
+    check_bypass(vault, &caller, &bucket, bypasses).await?;
     let Delete { objects, quiet } = request.input.delete;
     if objects.is_empty() || objects.len() > coffer_vault::limits::DELETE_MANY_MAX {
         return Err(s3_error!(
@@ -148,7 +157,7 @@ pub(crate) async fn delete_objects(
     let mut output = (Vec::new(), Vec::new());
     let mut doomed = Vec::with_capacity(objects.len());
     for identifier in &objects {
-        match to_delete(identifier) {
+        match to_delete(identifier, bypasses) {
             Ok(one) => doomed.push(one),
             Err(error) => {
                 let key = identifier.key.clone();
@@ -188,7 +197,7 @@ pub(crate) async fn delete_objects(
     }))
 }
 
-fn to_delete(identifier: &ObjectIdentifier) -> S3Result<DeleteObject> {
+fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteObject> {
     // SDKs send the element empty where there is none.
     let version = identifier.version_id.as_deref();
     let which = names::which(version.filter(|version| !version.is_empty()));
@@ -205,6 +214,7 @@ fn to_delete(identifier: &ObjectIdentifier) -> S3Result<DeleteObject> {
         name: names::object(identifier.key.as_str())?,
         which,
         precondition,
+        bypasses_governance: bypasses,
     })
 }
 

@@ -1,5 +1,7 @@
 //! Versions of objects: whether a bucket keeps them, and which there are.
 
+pub(crate) mod object_lock;
+
 use coffer_vault::version::{VersionId, Versioning};
 use coffer_vault::{ListedVersion, Vault, VersionContent, VersionsPage, VersionsQuery};
 use s3s::dto::{

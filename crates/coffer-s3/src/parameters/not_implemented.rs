@@ -9,10 +9,7 @@ use crate::errors::{custom, not_implemented};
 use crate::http::percent::form_pairs;
 
 /// Headers whose presence alone asks for what is missing.
-const HEADERS: [(&str, &str); 10] = [
-    ("x-amz-object-lock-mode", "Object lock"),
-    ("x-amz-object-lock-retain-until-date", "Object lock"),
-    ("x-amz-object-lock-legal-hold", "Object lock"),
+const HEADERS: [(&str, &str); 7] = [
     ("x-amz-write-offset-bytes", "Appending to an object"),
     ("x-amz-mfa", "Multi-factor authentication"),
     ("x-amz-if-match-last-modified-time", "This condition"),
@@ -26,23 +23,11 @@ const HEADERS: [(&str, &str); 10] = [
 ];
 
 /// Headers that ask for what is missing unless they have one of these values.
-const VALUES: [(&str, &[&str], &str); 3] = [
-    (
-        "x-amz-bucket-object-lock-enabled",
-        &["false", "False"],
-        "Object lock",
-    ),
-    (
-        "x-amz-object-ownership",
-        &["BucketOwnerEnforced"],
-        "Object ownership by ACL",
-    ),
-    (
-        "x-amz-bypass-governance-retention",
-        &["false", "False"],
-        "Object lock",
-    ),
-];
+const VALUES: [(&str, &[&str], &str); 1] = [(
+    "x-amz-object-ownership",
+    &["BucketOwnerEnforced"],
+    "Object ownership by ACL",
+)];
 
 /// Names in a query that select something else than the object or bucket itself. s3s takes those
 /// it does not know, or not with this method, for nothing: `DELETE /bucket?acl` would delete the

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use coffer_seal::SecretKey;
+use coffer_store::lock::{Lock, LockTest};
 use coffer_store::record::{
     ContentHeaders, Details, ListQuery, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
 };
@@ -63,6 +64,7 @@ fn object(name: ObjectName, fill: u8) -> NewObject {
             ..Details::default()
         },
         tags: Vec::new(),
+        lock: Lock::default(),
         content: NewContent::Inline(Bytes::from(vec![fill; 4096])),
     }
 }
@@ -143,6 +145,10 @@ pub(crate) async fn measure(dir: &Path) {
                             which: Which::Current,
                             precondition: Precondition::None,
                             now_ms: 0,
+                            test: LockTest {
+                                now_ms: 0,
+                                bypasses_governance: false,
+                            },
                         })
                         .await
                         .unwrap();

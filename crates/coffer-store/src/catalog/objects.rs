@@ -9,6 +9,7 @@ use crate::catalog::tables::rows::{ObjectRow, store_blob};
 use crate::catalog::versions::place::{Place, There, find, mark, remove};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
+use crate::lock::LockTest;
 use crate::record::{NewContent, NewObject, ObjectName, Precondition};
 use crate::version::{VersionId, Versioning, Which};
 
@@ -33,6 +34,8 @@ pub struct Deletion {
     pub precondition: Precondition,
     /// When a marker counts as made, in milliseconds since 1970.
     pub now_ms: i64,
+    /// What locks are to be compared with.
+    pub test: LockTest,
 }
 
 /// What became of a delete.
@@ -66,7 +69,7 @@ impl Catalog {
     /// Deletes an object. That there is none is no error, unless the precondition says so.
     ///
     /// # Errors
-    /// [`StoreError::PreconditionFailed`].
+    /// [`StoreError::PreconditionFailed`], [`StoreError::Locked`].
     pub async fn delete(&self, deletion: Deletion) -> Result<DeleteOutcome> {
         let known = self.known_versioning();
         self.write(move |session| delete(session, &deletion, known.state()))
@@ -76,7 +79,7 @@ impl Catalog {
     /// Deletes several objects in one transaction; each has its own outcome.
     ///
     /// # Errors
-    /// Those of the whole; a failed precondition is an inner result.
+    /// Those of the whole; a failed precondition and a lock are inner results.
     pub async fn delete_many(
         &self,
         deletions: Vec<Deletion>,
@@ -87,8 +90,8 @@ impl Catalog {
             for deletion in &deletions {
                 match delete(session, deletion, known.state()) {
                     // Checked before anything is changed, so there is nothing to undo.
-                    Err(StoreError::PreconditionFailed) => {
-                        outcomes.push(Err(StoreError::PreconditionFailed));
+                    Err(error @ (StoreError::PreconditionFailed | StoreError::Locked)) => {
+                        outcomes.push(Err(error));
                     }
                     outcome => outcomes.push(Ok(outcome?)),
                 }
@@ -168,6 +171,7 @@ fn delete(session: &Session, deletion: &Deletion, state: Versioning) -> Result<D
         which,
         precondition,
         now_ms,
+        test,
     } = deletion;
     let there = find(session, name)?;
     check(precondition, there.as_ref())?;
@@ -184,7 +188,7 @@ fn delete(session: &Session, deletion: &Deletion, state: Versioning) -> Result<D
             });
         }
     };
-    let removed = remove(session, name, version)?;
+    let removed = remove(session, name, version, *test)?;
     Ok(
         removed.map_or_else(DeleteOutcome::default, |removed| DeleteOutcome {
             existed: true,

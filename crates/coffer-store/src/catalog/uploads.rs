@@ -19,6 +19,7 @@ use crate::catalog::versions::place::{Place, find};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::limits::LIST_MAX;
+use crate::lock::Lock;
 use crate::record::{CompletedObject, Part, Precondition, Upload, UploadsPage, UploadsQuery};
 use crate::version::{VersionId, Versioning};
 
@@ -45,12 +46,13 @@ pub struct CompletedUpload {
 impl Catalog {
     /// Begins an upload, which counts as that of `made_by`. Durable when this returns.
     pub async fn create_upload(&self, upload: Upload, made_by: Option<String>) -> Result<()> {
+        let (lock, retain_until_ms) = upload.lock.to_columns();
         self.add(move |session| {
             session
                 .prepare_cached(
                     "INSERT INTO upload(name, upload_id, started_ms, checksum, details, tags,
-                         made_by)
-                     VALUES(?, ?, ?, ?, ?, ?, ?)",
+                         made_by, lock, retain_until_ms)
+                     VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 )?
                 .execute(params![
                     upload.name.expose().as_bytes(),
@@ -60,6 +62,8 @@ impl Catalog {
                     encode_details(&upload.details),
                     encode_tags(&upload.tags),
                     made_by,
+                    lock,
+                    retain_until_ms,
                 ])?;
             session.count_uploads(1, 0);
             Ok(())
@@ -205,7 +209,7 @@ fn complete(
         }
     }
     let made_by = remove(session, upload_id)?;
-    let mut row = ObjectRow::described(&object.details, &object.tags);
+    let mut row = ObjectRow::described(&object.details, &object.tags, object.lock);
     row.size_bytes = size_bytes;
     row.etag.clone_from(&object.etag);
     row.modified_ms = object.modified_ms;
@@ -265,7 +269,8 @@ fn list(connection: &Connection, query: &UploadsQuery) -> Result<UploadsPage> {
 
     let _snapshot = connection.unchecked_transaction()?;
     let mut statement = connection.prepare_cached(
-        "SELECT name, upload_id, started_ms, checksum, details, tags FROM upload
+        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms
+         FROM upload
          WHERE (name, upload_id) >= (?, ?) AND name < ? ORDER BY name, upload_id",
     )?;
     'seek: loop {
@@ -316,7 +321,8 @@ fn first_upload(
 
 fn find_upload(connection: &Connection, id: &UploadId) -> Result<Option<Upload>> {
     let mut statement = connection.prepare_cached(
-        "SELECT name, upload_id, started_ms, checksum, details, tags FROM upload
+        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms
+         FROM upload
          WHERE upload_id = ?",
     )?;
     let mut rows = statement.query([id.0])?;
@@ -373,6 +379,7 @@ fn read_upload(row: &Row<'_>) -> Result<Upload> {
             .transpose()?,
         details: decode_details(text_or_null(row, 4)?, None)?,
         tags: decode_tags(text_or_null(row, 5)?)?,
+        lock: Lock::of_columns(row.get(6)?, row.get(7)?)?,
     })
 }
 

@@ -2,8 +2,11 @@
 //! others are in `version`. Numbers of content rise, so the newest has the highest.
 
 pub(crate) mod find;
-pub(crate) mod listing;
+
 pub(crate) mod place;
+
+pub(crate) mod listing;
+pub(crate) mod lock;
 pub(crate) mod state;
 
 pub(crate) mod aged;

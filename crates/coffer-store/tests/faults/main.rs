@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use coffer_seal::{BlobId, BucketId, SecretKey};
+use coffer_store::lock::Lock;
 use coffer_store::record::{
     BlobRef, Content, Details, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
     WRAPPED_KEY_BYTES,
@@ -147,6 +148,7 @@ fn in_blob(name: &str, id: BlobId, plaintext_bytes: u64) -> NewObject {
         modified_ms: 0,
         details: Details::default(),
         tags: Vec::new(),
+        lock: Lock::default(),
         content: NewContent::Blob(BlobRef {
             id,
             plaintext_bytes,

@@ -25,7 +25,7 @@ async fn delete(catalog: &Catalog, object: &str) {
 }
 
 async fn ends(catalog: &Catalog, due: Vec<AgedVersion>) -> Vec<Retired> {
-    catalog.retire(due, 7_000).await.unwrap().ends
+    catalog.retire(due, 7_000, 7_000).await.unwrap().ends
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn what_is_due_ends_as_the_bucket_keeps_versions() {
     catalog.put(blob, Precondition::None).await.unwrap();
     put(catalog, "inline", b"1").await;
     let due = all(catalog, 10).await;
-    let retired = catalog.retire(due, 1).await.unwrap();
+    let retired = catalog.retire(due, 1, 1).await.unwrap();
     assert_eq!(retired.ends, [Retired::Removed; 2]);
     assert_eq!(retired.freed.len(), 1);
     assert!(catalog.is_empty().await.unwrap());

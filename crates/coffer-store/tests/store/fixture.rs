@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use coffer_seal::{BlobId, BucketId, SecretKey};
+use coffer_store::lock::{Lock, LockTest};
 use coffer_store::record::{
     BlobRef, Content, Details, NewContent, NewObject, ObjectHead, ObjectName, Precondition,
     WRAPPED_KEY_BYTES,
@@ -122,6 +123,7 @@ pub(crate) fn inline(object_name: &str, data: &[u8]) -> NewObject {
         modified_ms: 1_700_000_000_123,
         details: Details::default(),
         tags: Vec::new(),
+        lock: Lock::default(),
         content: NewContent::Inline(Bytes::copy_from_slice(data)),
     }
 }
@@ -180,5 +182,9 @@ pub(crate) fn gone(name: &ObjectName, precondition: Precondition) -> Deletion {
         which: Which::Current,
         precondition,
         now_ms: 1_700_000_000_456,
+        test: LockTest {
+            now_ms: 1_700_000_000_456,
+            bypasses_governance: false,
+        },
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use coffer_seal::UploadId;
+use coffer_store::lock::Lock;
 use coffer_store::record::{
     Details, ListPage, ListQuery, ObjectName, Precondition, Upload, UploadsPage, UploadsQuery,
 };
@@ -192,6 +193,7 @@ fn upload(name: ObjectName, id: UploadId) -> Upload {
         details: Details::default(),
         checksum: None,
         tags: vec![],
+        lock: Lock::default(),
     }
 }
 

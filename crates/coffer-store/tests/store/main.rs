@@ -13,6 +13,7 @@ mod full_disk;
 mod killed;
 mod left_logs;
 mod listing;
+mod locks;
 mod museum;
 mod objects;
 mod older;

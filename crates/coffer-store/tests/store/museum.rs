@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use coffer_seal::{BucketId, Context, KeyKind, SecretKey, UploadId, open, seal};
+use coffer_store::lock::{Lock, Locked, Retention, RetentionMode};
 use coffer_store::record::{
     BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, ContentHeaders,
     Details, ListQuery, ObjectHead, Part, Precondition, Upload, UploadsQuery, WrappedKey,
@@ -97,6 +98,7 @@ fn upload(id: UploadId, object: &str) -> Upload {
         },
         checksum: Some((ChecksumAlgorithm::Crc64nvme, ChecksumKind::FullObject)),
         tags: tags(),
+        lock: Lock::default(),
     }
 }
 
@@ -148,6 +150,7 @@ async fn make_the_newest() {
         modified_ms: 1_700_000_000_002,
         details: details(),
         tags: Vec::new(),
+        lock: Lock::default(),
         parts,
         request: [7; 32],
     };
@@ -179,6 +182,16 @@ async fn make_versions(catalog: &Catalog, blobs: &BlobStore) {
     ] {
         catalog.put(object, Precondition::None).await.unwrap();
     }
+    let retention = Retention {
+        mode: RetentionMode::Compliance,
+        until_ms: 1_700_000_000_500,
+    };
+    let mut locked = inline("locked", b"Until then.");
+    locked.lock = Lock {
+        retention: Some(retention),
+        has_hold: true,
+    };
+    catalog.put(locked, Precondition::None).await.unwrap();
     let deletion = gone(&name("gone"), Precondition::Present);
     catalog.delete(deletion).await.unwrap();
     catalog.set_versioning(Versioning::Suspended).await.unwrap();
@@ -208,7 +221,7 @@ async fn every_format_is_read() {
         let catalog = Catalog::open_read_only(&dir, &catalog_key()).await.unwrap();
         assert_everything(&catalog, &dir).await;
         let counted = catalog.commit_count().await.unwrap();
-        assert_eq!(counted, [0, 11, 11, 18][format as usize - 1]);
+        assert_eq!(counted, [0, 11, 11, 19][format as usize - 1]);
         catalog.close().await;
     }
 }
@@ -258,10 +271,11 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
     if catalog.has_versions() {
         assert_versions(catalog, dir).await;
         totals = Totals {
-            objects: 10,
-            bytes: bytes + 20_000 + 11 + 12 + 13,
+            objects: 11,
+            bytes: bytes + 20_000 + 11 + 12 + 13 + 11,
         };
-        names.push("versions");
+        names.extend(["locked", "versions"]);
+        names.sort_unstable();
     }
     assert_eq!(catalog.totals().await.unwrap(), totals);
     assert_eq!(catalog.bucket_tags().await.unwrap(), Some(tags()));
@@ -335,6 +349,13 @@ async fn assert_versions(catalog: &Catalog, dir: &Path) {
         absent,
         Err(Absent::Deleted(VersionId::Numbered { .. }))
     ));
+    let locked = Locked {
+        count: 1,
+        compliance_until_ms: Some(1_700_000_000_500),
+        governance_until_ms: None,
+        has_hold: true,
+    };
+    assert_eq!(catalog.locked().await.unwrap(), locked);
     let which = Which::Version(versions[2].version);
     let Ok(Content::Blobs { blobs: refs, .. }) = read_version(catalog, "versions", which).await
     else {

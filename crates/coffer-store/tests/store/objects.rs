@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use coffer_store::lock::Lock;
 use coffer_store::record::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Content, ContentHeaders, Details, Encryption,
     ObjectHead, Precondition,
@@ -46,6 +47,7 @@ async fn an_object_comes_back_as_it_was_put() {
         part_count: 0,
         tag_count: 2,
         version: VersionId::Null,
+        lock: Lock::default(),
     };
     assert_eq!(
         bucket

@@ -1,6 +1,7 @@
 //! Uploads under way as a whole.
 
 use coffer_seal::UploadId;
+use coffer_store::lock::Lock;
 use coffer_store::record::{Details, Part, Upload};
 use coffer_store::{EndedUploads, OpenUploads, StoreError};
 use futures::future::join_all;
@@ -16,6 +17,7 @@ async fn begin_at(bucket: &Bucket, started_ms: i64, made_by: Option<&str>) -> Up
         details: Details::default(),
         checksum: None,
         tags: Vec::new(),
+        lock: Lock::default(),
     };
     let id = upload.id;
     let made_by = made_by.map(str::to_owned);

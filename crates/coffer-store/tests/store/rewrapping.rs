@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use coffer_seal::{BlobId, UploadId};
 use coffer_store::limits::{REPLACE_REST, REWRAP_MAX};
+use coffer_store::lock::Lock;
 use coffer_store::record::{CompletedObject, Details, Part, Precondition, Upload};
 use coffer_store::{Catalog, HeldKey, KeyPlace, Totals};
 use proptest::prelude::*;
@@ -47,6 +48,7 @@ async fn upload(bucket: &Bucket, object: &str, size: usize) {
         checksum: None,
         details: Details::default(),
         tags: Vec::new(),
+        lock: Lock::default(),
     };
     bucket.catalog.create_upload(upload, None).await.unwrap();
     let part = Part {
@@ -63,6 +65,7 @@ async fn upload(bucket: &Bucket, object: &str, size: usize) {
         modified_ms: 2,
         details: Details::default(),
         tags: Vec::new(),
+        lock: Lock::default(),
         parts,
         request: [7; 32],
     };
@@ -156,6 +159,7 @@ async fn all_keys_are_met_and_replaced() {
         checksum: None,
         details: Details::default(),
         tags: Vec::new(),
+        lock: Lock::default(),
     };
     bucket.catalog.create_upload(under_way, None).await.unwrap();
     for number in 1..=300 {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use coffer_seal::{SecretKey, UploadId};
+use coffer_store::lock::Lock;
 use coffer_store::record::{Content, Details, Part, Precondition, Upload};
 use coffer_store::{BlobStore, Swept};
 
@@ -30,6 +31,7 @@ async fn only_orphans_are_swept() {
         details: Details::default(),
         checksum: None,
         tags: vec![],
+        lock: Lock::default(),
     };
     let blob = blob_ref_to(in_part, 4);
     let part = Part {

@@ -2,6 +2,7 @@
 
 use coffer_seal::UploadId;
 use coffer_store::StoreError;
+use coffer_store::lock::Lock;
 use coffer_store::record::{
     BlobRef, Checksum, ChecksumAlgorithm, ChecksumKind, CompletedObject, Content, Details, Part,
     Precondition, Upload, WalkedPart,
@@ -20,6 +21,7 @@ async fn begin(bucket: &Bucket, object_name: &str) -> UploadId {
         details: Details::default(),
         checksum: Some((ChecksumAlgorithm::Sha256, ChecksumKind::Composite)),
         tags: vec![("a".into(), "b".into())],
+        lock: Lock::default(),
     };
     bucket
         .catalog
@@ -55,6 +57,7 @@ fn completed(object_name: &str, parts: &[&Part]) -> CompletedObject {
         modified_ms: 7,
         details: Details::default(),
         tags: vec![],
+        lock: Lock::default(),
         parts: parts
             .iter()
             .map(|part| (part.number, part.blob.id))

@@ -166,6 +166,11 @@ impl ChangeGrant {
         server == EtagStyle::Md5 || self.permit.row.has_md5_etags()
     }
 
+    /// The bucket's row.
+    pub(crate) fn row(&self) -> &Arc<BucketRow> {
+        &self.permit.row
+    }
+
     /// The bucket's id.
     pub(crate) fn bucket(&self) -> BucketId {
         self.bucket.id

@@ -10,6 +10,7 @@ use coffer_durable::now_ms;
 use coffer_keys::{ExportIdentity, LevelEntry};
 use coffer_seal::BucketId;
 use coffer_store::Catalog;
+use coffer_store::lock::Locked;
 
 use crate::access::{Act, Actor, BucketName, Role};
 use crate::admin::levels::told_of;
@@ -17,7 +18,7 @@ use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
 use crate::limits::BUCKET_COUNT_MAX;
-use crate::system::BucketRow;
+use crate::system::{BucketConfiguration, BucketDocuments, BucketRow, LockBound};
 use crate::vault::Vault;
 
 /// A level that was imported, and what became of its buckets.
@@ -190,9 +191,10 @@ impl Vault {
                 } else {
                     Ok(())
                 };
-                match renamed {
-                    Ok(()) => self.add_row(id, name).await,
-                    Err(error) => Err(error.into()),
+                let locked = catalog.locked().await;
+                match (renamed, locked) {
+                    (Ok(()), Ok(locked)) => self.add_row(id, name, locked).await,
+                    (Err(error), _) | (_, Err(error)) => Err(error.into()),
                 }
             }
             Err(error) => Err(error),
@@ -201,7 +203,10 @@ impl Vault {
         outcome
     }
 
-    async fn add_row(&self, id: BucketId, name: BucketName) -> Result<Adoption> {
+    async fn add_row(&self, id: BucketId, name: BucketName, locked: Locked) -> Result<Adoption> {
+        let bound = LockBound::of(locked).to_document();
+        let bound = bound.map(|document| (BucketConfiguration::LockBound, document));
+        let documents = bound.into_iter().collect();
         let entry = self.inner.keystore.bucket(id);
         let row = BucketRow {
             id,
@@ -211,7 +216,7 @@ impl Vault {
             level: OnceLock::new(),
             is_hidden: Arc::default(),
             made_by: None,
-            documents: Arc::default(),
+            documents: Arc::new(BucketDocuments::first(documents)),
         };
         let level_id = row.level_id;
         let inner = self.inner.clone();

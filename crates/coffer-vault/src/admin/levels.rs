@@ -45,6 +45,7 @@ pub(crate) fn told_of(name: &str, label: &Label, options: LevelOptions) -> Facts
         ("exportable", options.exportable.to_string()),
         ("audit_data", options.audit_data.to_string()),
         ("public", options.public.to_string()),
+        ("erase_breaks_locks", options.erase_breaks_locks.to_string()),
     ])
 }
 

@@ -249,9 +249,16 @@ impl Vault {
         let keystore = &self.inner.keystore;
         match wanted.level() {
             // Of a level that is gone already, only the receipt is left to be signed.
-            Some(name) => keystore
-                .level_named(name)
-                .map_or(1, |level| level.options.approvals),
+            Some(name) => keystore.level_named(name).map_or(1, |level| {
+                let for_locks = match wanted {
+                    GuardedAct::LevelErase { .. } => self.people_for_locks(&level, None),
+                    GuardedAct::BucketErase { bucket_id, .. } => {
+                        self.people_for_locks(&level, Some(*bucket_id))
+                    }
+                    _ => 1,
+                };
+                level.options.approvals.max(for_locks)
+            }),
             None => {
                 let levels = keystore.levels().into_iter();
                 levels

@@ -27,6 +27,10 @@ impl Vault {
         self.refuse_but_custodians(actor, Act::EraseLevel, &on_level(name))?;
         let level = self.level_or_draft(name)?;
         let level = level.ok_or(VaultError::NoSuchLevel)?;
+        let rows = self.rows_of_level(&level);
+        if let Err(error) = self.check_locks(&level, &rows).await {
+            return Err(self.failed(Act::EraseLevel, actor, &on_level(name), error));
+        }
         let wanted = GuardedAct::LevelErase {
             level: level.name,
             level_id: level.id,
@@ -42,10 +46,15 @@ impl Vault {
         self.refuse_but_custodians(actor, Act::EraseBucket, &on_bucket(name))?;
         let row = self.looked_after(actor, name)?;
         let level = self.inner.keystore.level(row.level_id);
+        let level = level.ok_or(VaultError::NoSuchLevel)?;
+        let locks = self.check_locks(&level, std::slice::from_ref(&row)).await;
+        if let Err(error) = locks {
+            return Err(self.failed(Act::EraseBucket, actor, &on_bucket(name), error));
+        }
         let wanted = GuardedAct::BucketErase {
             bucket: name.as_str().to_owned(),
             bucket_id: row.id,
-            level: level.ok_or(VaultError::NoSuchLevel)?.name,
+            level: level.name,
         };
         self.ask(actor, wanted, SourceSecrets::default()).await
     }

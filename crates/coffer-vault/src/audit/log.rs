@@ -21,7 +21,7 @@ use super::rate_limit::{FailureLimit, RateLimit};
 use crate::access::{Act, Subject};
 use crate::error::{Result, VaultError};
 use crate::limits::{REPEATS_KEPT, STRANGERS_TOLD};
-use crate::system::System;
+use crate::system::{Jump, System};
 
 /// What the audit key is derived with from the keystore's system key.
 const KEY_LABEL: &[u8] = b"coffer audit key v1\0";
@@ -227,6 +227,20 @@ impl Audit {
                 .with("count", damage_count - told);
             self.note(event);
         }
+    }
+
+    /// Notes that the wall clock moved while the server was stopped as locks do not follow it.
+    pub(crate) fn note_lock_time(&self, jump: Jump) {
+        let event = Event::new(Act::JumpLockTime.name(), SERVER, Outcome::Done)
+            .with("wall_ms", jump.wall_ms)
+            .with("followed_ms", jump.followed_ms);
+        tracing::warn!(
+            wall_ms = jump.wall_ms,
+            followed_ms = jump.followed_ms,
+            "the wall clock moved backwards, or by more than a week, while the server was \
+             stopped: the time by which object locks end follows it by so much only"
+        );
+        self.note(event);
     }
 
     /// A verification tells of one place that is damaged.

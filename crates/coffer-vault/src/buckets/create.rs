@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use coffer_durable::{now_ms, sync_folder};
 use coffer_keys::LevelEntry;
 use coffer_seal::{BucketId, LevelId, SubjectId};
+use coffer_store::version::Versioning;
 use coffer_store::{BlobStore, Catalog, StoreError};
 
 use super::folder::{make_bucket_folder, unmake};
@@ -252,6 +253,9 @@ impl Vault {
         .await?;
         let dir = self.inner.folder.bucket(id);
         let catalog = Catalog::create(&dir, &key.catalog_key(), row.name.as_str()).await?;
+        if row.has_object_lock() {
+            catalog.set_versioning(Versioning::Enabled).await?;
+        }
         let blobs = BlobStore::new(&dir, id);
         let (inner, new_row) = (self.inner.clone(), row.clone());
         blocking(move || {

@@ -7,7 +7,7 @@ use coffer_store::version::Versioning;
 use crate::access::{Act, Actor, BucketName, Right, Role, Subject};
 use crate::acts::Changed;
 use crate::audit::{Facts, On};
-use crate::error::Result;
+use crate::error::{AdministrationError, Result};
 use crate::open_buckets::UsedBucket;
 use crate::vault::Vault;
 
@@ -41,7 +41,11 @@ impl Vault {
             ("configuration", "versioning".to_owned()),
             ("state", format!("{state:?}").to_lowercase()),
         ]);
+        let row = grant.row().clone();
         let set = move |bucket: UsedBucket| async move {
+            if state != Versioning::Enabled && row.has_object_lock() {
+                return Err(AdministrationError::LockNeedsVersions.into());
+            }
             bucket.catalog.set_versioning(state).await?;
             Ok(Changed::freeing((), Vec::new()))
         };

@@ -32,6 +32,9 @@ pub(crate) struct EraseDraft {
     pub(crate) uncounted: usize,
     pub(crate) requested_ms: i64,
     pub(crate) performed_by: Vec<Person>,
+    /// What the receipt says of object locks; missing in drafts of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) locks: Option<String>,
 }
 
 /// A bucket whose keys are to be destroyed.

@@ -5,6 +5,8 @@
 
 mod journal;
 
+mod locks;
+
 mod steps;
 
 mod receipts;

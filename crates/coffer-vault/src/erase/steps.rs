@@ -40,6 +40,12 @@ pub(crate) enum Doomed {
 }
 
 impl Doomed {
+    fn level(&self) -> &LevelEntry {
+        match self {
+            Self::Level(level) | Self::Bucket(level, _) => level,
+        }
+    }
+
     fn id(&self) -> DocumentId {
         match self {
             Self::Level(level) => level.id.into(),
@@ -109,8 +115,18 @@ impl Vault {
         let connection_count = connections.iter().map(|noted| noted.count()).sum();
         let hidden = inner.system.hide(&ids);
         inner.at("cut off");
+        let locks = self.locks_at_last(&doomed, &hidden, &warrant);
+        let locks = match locks {
+            Ok(locks) => locks,
+            Err(error) => {
+                self.let_go(&ids, open).await;
+                self.show_again(&ids, hidden);
+                return Err(error);
+            }
+        };
         let (totals, uncounted) = self.count(&ids, &open).await;
-        let draft = draft(&doomed, buckets, &hidden, totals, uncounted, warrant);
+        let mut draft = draft(&doomed, buckets, &hidden, totals, uncounted, warrant);
+        draft.locks = Some(locks);
         let kept = {
             let (inner, draft) = (inner.clone(), draft.clone());
             blocking(move || inner.system.keep(Kind::Erase, draft.id(), &draft)).await
@@ -148,6 +164,18 @@ impl Vault {
             // The buckets stay out of sight: neither side of the moment is certain.
             Destroyed::Unknown(error) => Err(VaultError::EraseUnsettled { source: error }),
         }
+    }
+
+    /// Looks once more, now that no lock is made any more, and says what a receipt says of locks.
+    fn locks_at_last(
+        &self,
+        doomed: &Doomed,
+        rows: &[Arc<BucketRow>],
+        warrant: &Warrant,
+    ) -> Result<String> {
+        let met = self.locks_met(rows)?;
+        met.check(doomed.level(), warrant.performed_by.len())?;
+        Ok(met.told(doomed.level()))
     }
 
     /// Opens the catalogs that were not counted since the start, if they are few. Counted or not,
@@ -245,6 +273,7 @@ impl Vault {
              connections with them",
             cut_off.connections
         )];
+        checked.extend(draft.locks.clone());
         let mut left = Vec::new();
         if cut_off.is_request_left {
             left.push(
@@ -345,6 +374,7 @@ fn draft(
         uncounted,
         requested_ms: warrant.requested_ms,
         performed_by: warrant.performed_by,
+        locks: None,
     }
 }
 

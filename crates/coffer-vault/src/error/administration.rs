@@ -1,7 +1,10 @@
 //! What administrators, custodians and owners of buckets are refused.
 
+mod erase_locked;
+
 mod sharing;
 
+pub use self::erase_locked::EraseLocked;
 pub use self::sharing::SharingError;
 
 /// Why something of administration is not done.
@@ -37,6 +40,34 @@ pub enum AdministrationError {
         /// How long.
         limit_bytes: usize,
     },
+    /// Objects can be locked only where versions are kept, and versions are kept as long as objects
+    /// can be locked.
+    #[error(
+        "objects can be locked only while the bucket keeps versions: enable versioning first; \
+         where objects can be locked, it can't be suspended"
+    )]
+    LockNeedsVersions,
+    /// Objects of the bucket can't be locked.
+    #[error("Bucket is missing Object Lock Configuration")]
+    NoObjectLock,
+    /// A retention or a hold stands against it.
+    #[error("the object is locked: its retention has not ended, or it is held")]
+    Locked,
+    /// Its lock would have ended already.
+    #[error("The retain until date must be in the future!")]
+    LockInPast,
+    /// It would be locked for too long.
+    #[error(
+        "an object may be locked for {limit_days} days at most (lock-max-days in the server's \
+         configuration)"
+    )]
+    LockTooLong {
+        /// For how many days it may be.
+        limit_days: u32,
+    },
+    /// Locks stand against an erase.
+    #[error(transparent)]
+    EraseLocked(EraseLocked),
     /// What says who may use a bucket was refused, or changed meanwhile.
     #[error(transparent)]
     Sharing(SharingError),

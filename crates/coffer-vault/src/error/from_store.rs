@@ -6,7 +6,7 @@ use coffer_store::version::Absent;
 use coffer_store::{OverQuota, StoreError};
 use rustix::io::Errno;
 
-use super::VaultError;
+use super::{AdministrationError, VaultError};
 
 /// SQLITE_CANTOPEN.
 const CANNOT_OPEN: i32 = 14;
@@ -80,6 +80,7 @@ impl From<StoreError> for VaultError {
             },
             StoreError::InDoubt => Self::InDoubt,
             StoreError::PreconditionFailed => Self::PreconditionFailed,
+            StoreError::Locked => Self::Administration(AdministrationError::Locked),
             StoreError::NoSuchUpload => Self::NoSuchUpload,
             StoreError::PartChanged { number } => Self::InvalidPart { number },
             StoreError::Damaged { .. } => Self::Damaged,

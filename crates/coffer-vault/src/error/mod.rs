@@ -20,7 +20,7 @@ mod rollback;
 
 mod subject_limit;
 
-pub use self::administration::{AdministrationError, SharingError};
+pub use self::administration::{AdministrationError, EraseLocked, SharingError};
 pub use self::backup::BackupError;
 pub use self::body::{BodyError, CustomerKeyError};
 pub use self::from_store::files_run_out;

@@ -108,12 +108,14 @@ impl Vault {
         let mut details = upload.details;
         details.checksum = checksum.clone();
         let encryption = details.encryption.clone();
+        let (lock, covered) = self.lock_of_new(grant, upload.lock).await?;
         let object = CompletedObject {
             name: upload.name,
             etag: etag.clone(),
             modified_ms,
             details,
             tags: upload.tags,
+            lock,
             parts: parts
                 .iter()
                 .map(|part| (part.number, part.blob.id))
@@ -127,6 +129,7 @@ impl Vault {
         }
         let changing = self.inner.open_buckets.uploads.change(grant.bucket());
         let commit = move |bucket: UsedBucket| async move {
+            let _covered = covered;
             let completed = bucket.catalog.complete_upload(&id, object, precondition);
             let completed = completed.await?;
             changing.ended(completed.made_by.as_deref());

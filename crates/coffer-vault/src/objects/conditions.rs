@@ -161,6 +161,7 @@ mod tests {
             part_count: 0,
             tag_count: 0,
             version: VersionId::Null,
+            lock: Default::default(),
         }
     }
 

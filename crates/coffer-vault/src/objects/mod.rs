@@ -17,6 +17,8 @@ mod read;
 
 mod write;
 
+mod delete;
+
 mod multipart;
 
 mod complete_upload;
@@ -26,8 +28,9 @@ pub(crate) use self::body::Keys;
 pub use self::body::ObjectBody;
 pub use self::complete_upload::{CompleteUpload, CompletedPart};
 pub use self::conditions::{Conditions, EtagMatch, RangeRequest, ReadOptions};
+pub use self::delete::{DeleteObject, Deleted};
 pub use self::digest::{DigestPlan, Digests};
 pub use self::ingest::{Body, CheckDigests, Incoming};
 pub use self::multipart::{CopyPart, NewUpload, PartsPage, PutPart, StartedUpload};
 pub use self::read::{ObjectInfo, ObjectParts, ObjectRead};
-pub use self::write::{CopySource, CopyTarget, DeleteObject, Deleted, PutObject, Stored};
+pub use self::write::{CopySource, CopyTarget, PutObject, Stored};

@@ -22,6 +22,7 @@ use crate::audit::On;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;
+use crate::locks::AskedLock;
 use crate::open_buckets::{Beginning, CustomerKey, UsedBucket};
 use crate::vault::Vault;
 
@@ -68,6 +69,8 @@ pub struct NewUpload {
     pub encryption: AskedEncryption,
     /// The checksum that the client announced; `None` becomes full-object CRC-64/NVME.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
+    /// What is to keep the object from being deleted.
+    pub lock: AskedLock,
 }
 
 /// A multipart upload that has begun.
@@ -118,7 +121,9 @@ impl Vault {
             tags,
             checksum,
             encryption,
+            lock,
         } = new;
+        let lock = self.asked_lock(&grant, lock)?;
         let encryption = encryption.of_object(grant.encryption()?)?;
         details.encryption = encryption.clone();
         let id = UploadId::random();
@@ -130,6 +135,7 @@ impl Vault {
             details,
             tags,
             checksum,
+            lock,
         };
         let made_by = maker(subject);
         let limit = self.inner.subject_limits.uploads;

@@ -5,13 +5,12 @@
 use std::borrow::Cow;
 
 use coffer_durable::now_ms;
-use coffer_policy::Action;
 use coffer_store::record::{
     Checksum, ChecksumAlgorithm, Details, Encryption, NewContent, NewObject, ObjectName,
     Precondition, Tags,
 };
 use coffer_store::version::{VersionId, Which};
-use coffer_store::{Deletion, FinishedBlob, StoreError};
+use coffer_store::{FinishedBlob, StoreError};
 
 use super::asked::AskedEncryption;
 use super::conditions::{Conditions, RangeRequest, ReadOptions};
@@ -23,7 +22,7 @@ use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::counters::add;
 use crate::error::{BodyError, Result, VaultError};
-use crate::limits::DELETE_MANY_MAX;
+use crate::locks::AskedLock;
 use crate::open_buckets::{CustomerKey, UsedBucket};
 use crate::vault::Vault;
 
@@ -40,6 +39,8 @@ pub struct PutObject {
     pub precondition: Precondition,
     /// How it is to be said to be encrypted.
     pub encryption: AskedEncryption,
+    /// What is to keep it from being deleted.
+    pub lock: AskedLock,
     /// Its bytes.
     pub incoming: Incoming,
 }
@@ -93,45 +94,10 @@ pub struct CopyTarget {
     pub encryption: AskedEncryption,
     /// Its `x-amz-website-redirect-location`, whatever the source's is.
     pub redirect: Option<String>,
+    /// What is to keep it from being deleted, whatever keeps the source.
+    pub lock: AskedLock,
     /// What must be true of the object that is there now.
     pub precondition: Precondition,
-}
-
-/// An object to be deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeleteObject {
-    /// Its name.
-    pub name: ObjectName,
-    /// Its newest version, which a delete marker hides where the bucket keeps versions; or this
-    /// one, for good.
-    pub which: Which,
-    /// What must be true of the newest version.
-    pub precondition: Precondition,
-}
-
-impl DeleteObject {
-    fn action(&self) -> Action {
-        match self.which {
-            Which::Current => Action::DeleteObject,
-            Which::Version(_) => Action::DeleteObjectVersion,
-        }
-    }
-
-    fn at(self, now_ms: i64) -> Deletion {
-        Deletion {
-            name: self.name,
-            which: self.which,
-            precondition: self.precondition,
-            now_ms,
-        }
-    }
-}
-
-/// What was deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Deleted {
-    /// The delete marker that was made, or removed.
-    pub marker: Option<VersionId>,
 }
 
 impl Vault {
@@ -154,8 +120,10 @@ impl Vault {
             tags,
             precondition,
             encryption,
+            lock,
             mut incoming,
         } = put;
+        let lock = self.asked_lock(&grant, lock)?;
         let customer = encryption.customer_key();
         let encryption = encryption.of_object(grant.encryption()?)?;
         incoming.digests = plan(&grant, incoming.digests);
@@ -174,12 +142,14 @@ impl Vault {
         details.checksum.clone_from(&digests.checksum);
         details.encryption = encryption.clone();
         let modified_ms = now_ms();
+        let (lock, covered) = self.lock_of_new(&grant, lock).await?;
         let mut object = NewObject {
             name,
             etag: etag.clone(),
             modified_ms,
             details,
             tags,
+            lock,
             content,
         };
 
@@ -188,6 +158,7 @@ impl Vault {
         }
         let name = object.name.clone();
         let put = |bucket: UsedBucket| async move {
+            let _covered = covered;
             if let NewContent::Blob(reference) = &mut object.content {
                 keep_current(&bucket, &wrapped_by, reference)?;
             }
@@ -267,6 +238,7 @@ impl Vault {
             name,
             precondition,
             encryption,
+            lock,
             ..
         } = target;
         let put = PutObject {
@@ -275,71 +247,10 @@ impl Vault {
             tags: kept_tags,
             precondition,
             encryption,
+            lock,
             incoming,
         };
         Ok((self.put_object(&asking, bucket, put).await?, copied))
-    }
-
-    /// Deletes an object, or a version of one. One that does not exist is deleted already, unless
-    /// the precondition asks for it.
-    pub async fn delete_object(
-        &self,
-        subject: &Subject,
-        bucket: &BucketName,
-        delete: DeleteObject,
-    ) -> Result<Deleted> {
-        let mut outcomes = self.delete_objects(subject, bucket, vec![delete]).await?;
-        outcomes.pop().unwrap_or(Ok(Deleted::default()))
-    }
-
-    /// Deletes up to 1,000 objects; an outcome for each, in order.
-    pub async fn delete_objects(
-        &self,
-        subject: &Subject,
-        bucket: &BucketName,
-        doomed: Vec<DeleteObject>,
-    ) -> Result<Vec<Result<Deleted>>> {
-        if doomed.len() > DELETE_MANY_MAX {
-            return Err(VaultError::Invalid {
-                what: "at most 1,000 objects in one deletion",
-            });
-        }
-        let mut grant = self.changeable(subject, bucket, Right::Delete).await?;
-        let has_condition = |one: &DeleteObject| one.precondition != Precondition::None;
-        if doomed.iter().any(has_condition) {
-            grant.note_read().await?;
-        }
-        let (doomed, spared) = spare_denied(&mut grant, doomed).await?;
-        let names: Vec<ObjectName> = doomed.iter().map(|one| one.name.clone()).collect();
-        let delete = |bucket: UsedBucket| async move {
-            let mut changed = Changed::freeing(Vec::with_capacity(doomed.len()), Vec::new());
-            let now_ms = now_ms();
-            let doomed = doomed.into_iter().map(|one| one.at(now_ms)).collect();
-            let outcomes = bucket.catalog.delete_many(doomed).await?;
-            for (place, outcome) in outcomes.into_iter().enumerate() {
-                let outcome = outcome.map(|gone| {
-                    changed.freed.extend(gone.freed);
-                    Deleted {
-                        marker: gone.marker,
-                    }
-                });
-                if outcome.is_err() {
-                    changed.failed.push(place);
-                }
-                changed.value.push(outcome.map_err(VaultError::from));
-            }
-            Ok(changed)
-        };
-        let on = names.iter().map(On::Object);
-        let mut outcomes = if names.is_empty() {
-            Vec::new()
-        } else {
-            grant.change(Act::DeleteObject, on, delete).await?
-        };
-        for place in spared {
-            outcomes.insert(place, Err(VaultError::AccessDenied));
-        }
-        Ok(outcomes)
     }
 
     /// Replaces an object's tags. Tells what the version is called, where the bucket keeps versions
@@ -384,25 +295,6 @@ pub(crate) fn plan(grant: &ChangeGrant, asked: DigestPlan) -> DigestPlan {
         checksum: asked.checksum.or(Some(ChecksumAlgorithm::Crc64nvme)),
         md5: asked.md5 || grant.has_md5_etags(),
     }
-}
-
-/// Takes out of a deletion what a policy denies, and gives the places where that was, ascending.
-async fn spare_denied(
-    grant: &mut ChangeGrant,
-    doomed: Vec<DeleteObject>,
-) -> Result<(Vec<DeleteObject>, Vec<usize>)> {
-    if !grant.is_shared() {
-        return Ok((doomed, Vec::new()));
-    }
-    let asked = doomed.iter();
-    let asked = asked.map(|one| (one.action(), one.name.clone(), one.which));
-    let Some(lets) = grant.lets_each(asked.collect()).await? else {
-        return Ok((doomed, Vec::new()));
-    };
-    let spared = (0..lets.len()).filter(|place| !lets[*place]).collect();
-    let doomed = doomed.into_iter().zip(lets);
-    let doomed = doomed.filter(|(_, is_let)| *is_let).map(|(one, _)| one);
-    Ok((doomed.collect(), spared))
 }
 
 /// What is told of a version that was made: a null version is not, as by S3.

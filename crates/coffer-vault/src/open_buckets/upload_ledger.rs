@@ -222,6 +222,7 @@ mod tests {
             details: Details::default(),
             checksum: None,
             tags: Vec::new(),
+            lock: Default::default(),
         };
         let id = upload.id;
         let made_by = Some(made_by.to_owned());

@@ -47,6 +47,7 @@ async fn put(vault: &Vault, subject: &Subject, number: usize) -> Result<()> {
     };
     let put = PutObject {
         encryption: Default::default(),
+        lock: Default::default(),
         name: ObjectName::new(number.to_string()).unwrap(),
         details: Details::default(),
         tags: Tags::new(),

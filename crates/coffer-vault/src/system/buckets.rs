@@ -35,6 +35,13 @@ pub(crate) struct BucketRow {
 }
 
 impl BucketRow {
+    /// Whether objects of the bucket can be locked.
+    pub(crate) fn has_object_lock(&self) -> bool {
+        self.documents
+            .get(BucketConfiguration::ObjectLock)
+            .is_some()
+    }
+
     /// Whether entity tags of what comes to the bucket are MD5s, whatever the server does.
     pub(crate) fn has_md5_etags(&self) -> bool {
         self.documents.get(BucketConfiguration::Etag).as_deref() == Some(MD5_ETAGS)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use coffer_policy::AccountId;
 use coffer_seal::BucketId;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use rusqlite::Connection;
 
 use crate::access::Sharing;
@@ -30,6 +30,11 @@ pub enum BucketConfiguration {
     Policy,
     /// What blocks the public.
     PublicAccessBlock,
+    /// That objects can be locked, and how new ones are: an
+    /// [`ObjectLock`](crate::ObjectLock).
+    ObjectLock,
+    /// What locks there may be. The server's own.
+    LockBound,
 }
 
 /// The document that says that entity tags are MD5s.
@@ -45,6 +50,8 @@ impl BucketConfiguration {
             Self::Lifecycle => "lifecycle",
             Self::Policy => "policy",
             Self::PublicAccessBlock => "public-access-block",
+            Self::ObjectLock => "object-lock",
+            Self::LockBound => "lock-bound",
         }
     }
 }
@@ -62,6 +69,16 @@ pub(crate) struct BucketDocuments {
     sharing: RwLock<Option<Arc<Sharing>>>,
     /// The lifecycle rules, once they were read.
     lifecycle: RwLock<Option<Arc<LifecycleRules>>>,
+    locks_made: Mutex<LocksMade>,
+}
+
+/// How many locks were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LocksMade {
+    /// At most so many; 0 before the first one since the start.
+    pub(super) number: u64,
+    /// Of how many it is not known yet whether they are.
+    pub(super) under_way: u32,
 }
 
 impl BucketDocuments {
@@ -71,6 +88,7 @@ impl BucketDocuments {
             kept: RwLock::new(documents),
             sharing: RwLock::default(),
             lifecycle: RwLock::default(),
+            locks_made: Mutex::default(),
         }
     }
 
@@ -80,6 +98,11 @@ impl BucketDocuments {
             (kind.name().to_owned(), Arc::from(document))
         };
         Self::new(documents.into_iter().map(named).collect())
+    }
+
+    /// How many locks were made, for one who makes one more: no other does meanwhile.
+    pub(super) fn locks_made(&self) -> MutexGuard<'_, LocksMade> {
+        self.locks_made.lock()
     }
 
     pub(crate) fn get(&self, kind: BucketConfiguration) -> Option<Arc<str>> {

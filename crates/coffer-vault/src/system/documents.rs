@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Rotation,
     /// The last backup of the root key.
     Backup,
+    /// How far the time has come by which locks end.
+    LockTime,
 }
 
 /// The id of what is erased or rotated, or of a request.
@@ -60,6 +62,7 @@ impl Kind {
             Self::Request => "request",
             Self::Rotation => "rotation",
             Self::Backup => "backup",
+            Self::LockTime => "lock_time",
         }
     }
 }

@@ -92,12 +92,18 @@ const TO_5: &[&str] = &[
     "DROP TABLE old_subject;",
 ];
 
-const TO_6: &[&str] = &["CREATE TABLE quota(
+const TO_6: &[&str] = &[
+    "CREATE TABLE quota(
         kind TEXT NOT NULL,
         id BLOB NOT NULL,
         document TEXT NOT NULL,
         PRIMARY KEY(kind, id)
-    ) STRICT, WITHOUT ROWID;"];
+    ) STRICT, WITHOUT ROWID;",
+    "CREATE TABLE lock_time(
+        id BLOB PRIMARY KEY NOT NULL,
+        document TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;",
+];
 
 /// From this format on, requests that wait for approvals name people by subject id.
 const PEOPLE_BY_ID: i32 = 5;

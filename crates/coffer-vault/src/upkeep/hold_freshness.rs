@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
+use coffer_durable::now_ms;
+
 use crate::access::Role;
+use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
 use crate::freshness::Occasion;
 use crate::limits::ANCHOR_EVERY;
@@ -52,6 +55,11 @@ impl Vault {
 
     /// Holds all, at the end.
     pub(crate) async fn hold_last(&self) {
+        let inner = self.inner.clone();
+        let keep = blocking(move || inner.lock_time.keep(&inner.system, now_ms()));
+        if let Err(error) = keep.await {
+            tracing::warn!(%error, "the time by which object locks end falls behind by the stop");
+        }
         if let Err(error) = hold(self.inner.clone(), Occasion::Turn).await {
             tracing::error!(%error, "how new the data is could not be written down at the end");
         }
@@ -65,7 +73,10 @@ async fn see_all(inner: &Inner) {
 }
 
 async fn hold(inner: Arc<Inner>, occasion: Occasion) -> Result<()> {
-    let hold = move || inner.freshness.hold(&inner.system, &inner.audit, occasion);
+    let hold = move || {
+        inner.lock_time.keep_when_due(&inner.system, now_ms())?;
+        inner.freshness.hold(&inner.system, &inner.audit, occasion)
+    };
     let held = tokio::task::spawn_blocking(hold).await;
     held.map_err(|_| VaultError::ShuttingDown)?
 }

@@ -153,7 +153,9 @@ impl<'a> Run<'a> {
             let step = self.vault.inner.lifecycle.step.lock().await;
             self.check_rules()?;
             let guard = self.bucket.commit_guard().await?;
-            let retirement = self.bucket.catalog.retire(versions, now_ms()).await;
+            let lock_now_ms = self.vault.lock_now_ms();
+            let retired = self.bucket.catalog.retire(versions, now_ms(), lock_now_ms);
+            let retirement = retired.await;
             drop((guard, step));
             let retirement = match retirement {
                 // Delete markers count as objects. What makes room is still to come.

@@ -22,9 +22,9 @@ use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
 use crate::freshness::Freshness;
 use crate::lifecycle::Day;
-use crate::limits::{ABORT_UPLOADS_DAYS, BUCKETS_PER_SUBJECT, UPLOADS_PER_SUBJECT};
+use crate::limits::{ABORT_UPLOADS_DAYS, BUCKETS_PER_SUBJECT, LOCK_MAX_DAYS, UPLOADS_PER_SUBJECT};
 use crate::open_buckets::{OpenBuckets, UsedBucket};
-use crate::system::{BucketRow, LevelTag, System};
+use crate::system::{BucketRow, LevelTag, LockTime, System};
 
 mod counted;
 
@@ -85,6 +85,8 @@ pub struct VaultOptions {
     pub accept_rollback: bool,
     /// What one subject may take.
     pub subject_limits: SubjectLimits,
+    /// For how many days at most an object may be locked.
+    pub lock_max_days: u32,
     /// After which time without a read that counts a subject that floats is settled; none: a key
     /// custodian must do it.
     pub settle_after: Option<Duration>,
@@ -105,6 +107,7 @@ impl VaultOptions {
             secrets: SourceSecrets::default(),
             accept_rollback: false,
             subject_limits: SubjectLimits::default(),
+            lock_max_days: LOCK_MAX_DAYS,
             settle_after: None,
             lifecycle_day: Day::default(),
             abort_uploads_days: Some(ABORT_UPLOADS_DAYS),
@@ -124,6 +127,8 @@ pub(crate) struct Inner {
     pub(crate) audit: Arc<Audit>,
     pub(crate) system: System,
     pub(crate) freshness: Freshness,
+    pub(crate) lock_time: LockTime,
+    pub(crate) lock_max_days: u32,
     pub(crate) open_buckets: OpenBuckets,
     pub(crate) tally: Arc<Tally>,
     pub(crate) account: AccountId,

@@ -31,6 +31,7 @@ fn put_body(
 ) -> PutObject {
     PutObject {
         encryption: Default::default(),
+        lock: Default::default(),
         name: object_name(name),
         details: Details::default(),
         tags: Tags::new(),

@@ -180,6 +180,7 @@ impl World {
                     name,
                     which: Which::Current,
                     precondition: Precondition::None,
+                    bypasses_governance: false,
                 };
                 vault.delete_object(subject, &bucket, delete).await?;
             }
@@ -218,6 +219,7 @@ impl World {
                 let target = CopyTarget {
                     redirect: None,
                     encryption: Default::default(),
+                    lock: Default::default(),
                     name: object_name(name),
                     details: None,
                     tags: None,
@@ -237,6 +239,7 @@ impl World {
             Wish::Upload { bucket } => {
                 let new = NewUpload {
                     encryption: Default::default(),
+                    lock: Default::default(),
                     name: object_name(0),
                     details: Details::default(),
                     tags: Tags::new(),

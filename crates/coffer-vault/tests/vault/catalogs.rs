@@ -185,6 +185,7 @@ async fn open_uploads_are_counted_at_the_start() {
         for object in ["a", "b", "b"] {
             let new = NewUpload {
                 encryption: Default::default(),
+                lock: Default::default(),
                 name: name(object),
                 details: Details::default(),
                 tags: Tags::new(),

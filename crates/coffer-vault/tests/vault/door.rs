@@ -70,6 +70,7 @@ pub(crate) fn incoming(content: &Bytes, piece: usize) -> Incoming {
 pub(crate) fn put(object: &str, content: &Bytes) -> PutObject {
     PutObject {
         encryption: Default::default(),
+        lock: Default::default(),
         name: name(object),
         details: Details::default(),
         tags: Tags::new(),
@@ -172,5 +173,6 @@ pub(crate) fn gone(name: ObjectName, precondition: Precondition) -> DeleteObject
         name,
         which: Which::Current,
         precondition,
+        bypasses_governance: false,
     }
 }

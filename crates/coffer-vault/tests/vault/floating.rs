@@ -125,6 +125,7 @@ async fn what_was_read_high_bars_every_change_below_until_it_is_settled() {
     is_read_above(vault.create_bucket(subject, &another, None).await);
     let upload = NewUpload {
         encryption: Default::default(),
+        lock: Default::default(),
         name: name("new"),
         details: Details::default(),
         tags: Tags::new(),
@@ -225,6 +226,7 @@ async fn a_write_looks_again_when_it_commits() {
         &low,
         NewUpload {
             encryption: Default::default(),
+            lock: Default::default(),
             name: name("parts"),
             details: Details::default(),
             tags: Tags::new(),

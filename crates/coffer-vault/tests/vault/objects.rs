@@ -175,6 +175,7 @@ async fn upload_in_parts(door: &Door, content: &Bytes) -> Stored {
     let (vault, subject, bucket) = (&door.vault, &door.subject, &door.bucket);
     let new = NewUpload {
         encryption: Default::default(),
+        lock: Default::default(),
         name: name("m"),
         details: Details::default(),
         tags: Tags::new(),

@@ -41,6 +41,7 @@ async fn begin(
         tokio::spawn(async move {
             let new = NewUpload {
                 encryption: Default::default(),
+                lock: Default::default(),
                 name: name("o"),
                 details: Details::default(),
                 tags: Tags::new(),

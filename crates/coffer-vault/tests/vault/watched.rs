@@ -188,6 +188,7 @@ async fn each_part_and_upload_is_recorded() {
     let begin = || async {
         let new = NewUpload {
             encryption: Default::default(),
+            lock: Default::default(),
             name: object.clone(),
             details: Details::default(),
             tags: Tags::new(),

@@ -80,6 +80,9 @@ pub struct CreateArgs {
     /// Let its buckets be shared with those who sign nothing: rank 0, no categories
     #[arg(long)]
     pub public: bool,
+    /// Have an erase win over object locks, legal holds too: said in each receipt
+    #[arg(long)]
+    pub erase_breaks_locks: bool,
     /// Let it have the label of another level: who reads one reads both
     #[arg(long)]
     pub same_label: bool,
@@ -99,6 +102,7 @@ pub async fn level(server: &AdminClient, args: &LevelArgs) -> Result<ExitCode, E
                 approvals: args.approvals,
                 audit_data: args.audit_data,
                 public: args.public,
+                erase_breaks_locks: args.erase_breaks_locks,
                 same_label: args.same_label,
             };
             let made: Level = server
@@ -130,6 +134,7 @@ fn many(levels: &[Level]) -> String {
         ("GENERATION", Flush::Right),
         ("EXPORTS", Flush::Right),
         ("PUBLIC", Flush::Left),
+        ("BREAKS LOCKS", Flush::Left),
         ("CREATED (UTC)", Flush::Left),
     ];
     let row = |level: &Level| {
@@ -140,6 +145,7 @@ fn many(levels: &[Level]) -> String {
             level.generation.to_string(),
             level.export_count.to_string(),
             yes_no(level.public),
+            yes_no(level.erase_breaks_locks),
             moment(&level.created_at),
         ]
     };
@@ -164,6 +170,10 @@ fn one(level: &Level) -> String {
         ),
         ("reads and writes are audited", yes_no(level.audit_data)),
         ("may be shared with everyone", yes_no(level.public)),
+        (
+            "an erase breaks object locks",
+            yes_no(level.erase_breaks_locks),
+        ),
         ("created (UTC)", moment(&level.created_at)),
     ])
 }

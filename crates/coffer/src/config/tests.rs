@@ -50,6 +50,7 @@ const WHOLE: &str = r#"
     settle-after-hours = 8
     abort-uploads-after-days = 0
     lifecycle-day-seconds = 2
+    lock-max-days = 40
     log = "warn"
     log-format = "json"
     [limits]
@@ -74,6 +75,7 @@ fn file_sets_everything() {
     assert_eq!(config.settle_after_hours, NonZeroU32::new(8));
     let uploads = config.abort_uploads_after_days;
     assert_eq!((uploads, config.lifecycle_day_seconds.get()), (0, 2));
+    assert_eq!(config.lock_max_days, 40);
     assert_eq!(
         (config.log, config.log_format),
         (LogLevel::Warn, LogFormat::Json)

@@ -20,13 +20,15 @@ fn labels() -> impl Strategy<Value = Label> {
 }
 
 fn options() -> impl Strategy<Value = LevelOptions> {
-    let flags = any::<[bool; 3]>();
-    (flags, 1..=APPROVALS_MAX).prop_map(|([exportable, audit_data, public], approvals)| {
+    let flags = any::<[bool; 4]>();
+    (flags, 1..=APPROVALS_MAX).prop_map(|(flags, approvals)| {
+        let [exportable, audit_data, public, erase_breaks_locks] = flags;
         LevelOptions {
             exportable,
             approvals,
             audit_data,
             public,
+            erase_breaks_locks,
         }
     })
 }

@@ -10,13 +10,15 @@ use crate::catalog::tables::columns::{
 };
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
+use crate::lock::Lock;
 use crate::record::{BlobRef, Details, NewContent, NewObject, ObjectHead, ObjectName, Tags};
 use crate::version::VersionId;
 
 /// The columns that make an `ObjectHead`, for `read_head`.
 macro_rules! head_columns {
     () => {
-        "size_bytes, etag, modified_ms, part_count, tag_count, checksum, details, id, version_tag"
+        "size_bytes, etag, modified_ms, part_count, tag_count, checksum, details, id, version_tag,
+         lock, retain_until_ms"
     };
 }
 /// The columns that make a `BlobRef`, for `read_blob`; both `blob` and `part` have them.
@@ -29,7 +31,8 @@ macro_rules! blob_columns {
 macro_rules! object_columns {
     () => {
         "(name, id, is_inline, size_bytes, etag, modified_ms, part_count, tag_count, checksum,
-             details, tags, version_tag) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+             details, tags, version_tag, lock, retain_until_ms)
+         VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     };
 }
 pub(crate) use {blob_columns, head_columns};
@@ -38,7 +41,7 @@ pub(crate) use {blob_columns, head_columns};
 pub(crate) const HEAD_ID: usize = 7;
 
 /// How many `head_columns!` there are.
-pub(crate) const HEAD_COLUMNS: usize = 9;
+pub(crate) const HEAD_COLUMNS: usize = 11;
 
 /// How many `blob_columns!` there are.
 pub(crate) const BLOB_COLUMNS: usize = 5;
@@ -52,6 +55,7 @@ pub(crate) fn read_head(row: &Row<'_>) -> Result<ObjectHead> {
         tag_count: row.get(4)?,
         details: decode_details(text_or_null(row, 6)?, text_or_null(row, 5)?)?,
         version: VersionId::of(row.get(HEAD_ID)?, row.get(HEAD_ID + 1)?),
+        lock: Lock::of_columns(row.get(HEAD_ID + 2)?, row.get(HEAD_ID + 3)?)?,
     })
 }
 
@@ -112,6 +116,8 @@ pub(crate) struct ObjectRow {
     checksum: Option<String>,
     details: Option<String>,
     tags: Option<String>,
+    /// The columns of the lock.
+    lock: (Option<i64>, Option<i64>),
 }
 
 impl ObjectRow {
@@ -120,7 +126,7 @@ impl ObjectRow {
             NewContent::Inline(data) => data.len() as u64,
             NewContent::Blob(blob) => blob.plaintext_bytes,
         };
-        let mut row = Self::described(&object.details, &object.tags);
+        let mut row = Self::described(&object.details, &object.tags, object.lock);
         row.is_inline = matches!(object.content, NewContent::Inline(_));
         row.size_bytes = encode_u64(size_bytes)?;
         row.etag.clone_from(&object.etag);
@@ -129,7 +135,7 @@ impl ObjectRow {
     }
 
     /// A row of an object in blobs; size, entity tag, time and number of parts are still to come.
-    pub(crate) fn described(details: &Details, tags: &Tags) -> Self {
+    pub(crate) fn described(details: &Details, tags: &Tags, lock: Lock) -> Self {
         Self {
             is_inline: false,
             size_bytes: 0,
@@ -140,6 +146,7 @@ impl ObjectRow {
             checksum: details.checksum.as_ref().map(encode_checksum),
             details: encode_details(details),
             tags: encode_tags(tags),
+            lock: lock.to_columns(),
         }
     }
 
@@ -154,7 +161,7 @@ impl ObjectRow {
         let statement = if has_row {
             "UPDATE object SET id = ?2, is_inline = ?3, size_bytes = ?4, etag = ?5,
                  modified_ms = ?6, part_count = ?7, tag_count = ?8, checksum = ?9, details = ?10,
-                 tags = ?11, version_tag = ?12
+                 tags = ?11, version_tag = ?12, lock = ?13, retain_until_ms = ?14
              WHERE name = ?1"
         } else {
             concat!("INSERT INTO object", object_columns!())
@@ -200,6 +207,8 @@ impl ObjectRow {
             self.details,
             self.tags,
             tag,
+            self.lock.0,
+            self.lock.1,
         ])?)
     }
 }

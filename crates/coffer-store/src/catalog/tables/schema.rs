@@ -64,6 +64,8 @@ CREATE TABLE version(
     retain_until_ms INTEGER,
     PRIMARY KEY(name, id DESC)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX object_locked ON object(lock, retain_until_ms) WHERE lock IS NOT NULL;
+CREATE INDEX version_locked ON version(lock, retain_until_ms) WHERE lock IS NOT NULL;
 CREATE UNIQUE INDEX version_by_id ON version(id);
 CREATE UNIQUE INDEX version_null ON version(name) WHERE version_tag IS NULL;
 PRAGMA user_version = 4;
@@ -80,6 +82,8 @@ CREATE TEMP VIEW version AS
         tag_count, checksum, details, tags, NULL AS version_tag, NULL AS owner, NULL AS acl,
         NULL AS lock, NULL AS retain_until_ms
     FROM main.object WHERE 0;
+CREATE TEMP VIEW upload AS
+    SELECT *, NULL AS acl, NULL AS lock, NULL AS retain_until_ms FROM main.upload;
 ";
 
 /// The tables that all formats have. `docs/FORMAT.md`, "Catalog", says what each column means.

@@ -9,8 +9,9 @@ use crate::catalog::tables::columns::{decode_tags, decode_u64};
 use crate::catalog::tables::rows::{read_name, row_limit, text_or_null};
 use crate::catalog::versions::place::{find, mark, remove};
 use crate::database::write_session::Session;
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::limits::{RETIRED_BLOBS, WALK_PAGE};
+use crate::lock::LockTest;
 use crate::record::{Tags, WalkPlace};
 use crate::version::{VersionId, Versioning};
 
@@ -65,7 +66,7 @@ macro_rules! newest {
     ($end:literal) => {
         concat!(
             "SELECT name, id, version_tag, 0, modified_ms, size_bytes, tags, NULL, 0,
-                 NOT EXISTS(SELECT 1 FROM version AS v WHERE v.name = o.name), lock IS NOT NULL
+                 NOT EXISTS(SELECT 1 FROM version AS v WHERE v.name = o.name)
              FROM object AS o WHERE ",
             $end
         )
@@ -86,8 +87,7 @@ macro_rules! older {
                      (SELECT 1 FROM version AS v
                       WHERE v.name = o.name AND v.id > o.id AND v.is_marker = 0 LIMIT 101)),
                  NOT EXISTS(SELECT 1 FROM version AS v WHERE v.name = o.name AND v.id <> o.id)
-                     AND NOT EXISTS(SELECT 1 FROM object AS n WHERE n.name = o.name),
-                 lock IS NOT NULL
+                     AND NOT EXISTS(SELECT 1 FROM object AS n WHERE n.name = o.name)
              FROM version AS o WHERE ",
             $end
         )
@@ -135,7 +135,12 @@ impl Catalog {
     ///
     /// # Errors
     /// As any write.
-    pub async fn retire(&self, due: Vec<AgedVersion>, now_ms: i64) -> Result<Retirement> {
+    pub async fn retire(
+        &self,
+        due: Vec<AgedVersion>,
+        now_ms: i64,
+        lock_now_ms: i64,
+    ) -> Result<Retirement> {
         let known = self.known_versioning();
         self.write(move |session| {
             let mut retirement = Retirement::default();
@@ -143,7 +148,7 @@ impl Catalog {
                 if retirement.freed.len() >= RETIRED_BLOBS {
                     break;
                 }
-                let (end, freed) = retire(session, aged, known.state(), now_ms)?;
+                let (end, freed) = retire(session, aged, known.state(), (now_ms, lock_now_ms))?;
                 retirement.ends.push(end);
                 retirement.freed.extend(freed);
             }
@@ -173,16 +178,15 @@ fn select(connection: &Connection, sql: &str, from: &[&dyn ToSql]) -> Result<Vec
     let mut rows = statement.query(from)?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(read(row)?.0);
+        found.push(read(row)?);
     }
     Ok(found)
 }
 
-/// A row, and whether it has a lock.
-fn read(row: &Row<'_>) -> Result<(AgedVersion, bool)> {
+fn read(row: &Row<'_>) -> Result<AgedVersion> {
     let id = row.get(1)?;
     let (is_marker, successor_ms): (bool, Option<i64>) = (row.get(3)?, row.get(7)?);
-    let aged = AgedVersion {
+    Ok(AgedVersion {
         place: WalkPlace {
             name: read_name(row)?,
             id,
@@ -197,15 +201,14 @@ fn read(row: &Row<'_>) -> Result<(AgedVersion, bool)> {
         successor_ms,
         newer_noncurrent: row.get(8)?,
         is_lone: row.get(9)?,
-    };
-    Ok((aged, row.get(10)?))
+    })
 }
 
 fn retire(
     session: &Session,
     aged: &AgedVersion,
     state: Versioning,
-    now_ms: i64,
+    (now_ms, lock_now_ms): (i64, i64),
 ) -> Result<(Retired, Vec<BlobId>)> {
     let name = &aged.place.name;
     let sql = if aged.place.is_older {
@@ -219,18 +222,22 @@ fn retire(
         .query_row(one, |row| Ok(read(row)))
         .optional()?
         .transpose()?;
-    let Some((_, has_lock)) = found.filter(|(found, _)| found == aged) else {
+    if found.is_none_or(|found| found != *aged) {
         return Ok((Retired::Changed, Vec::new()));
-    };
+    }
     if !aged.place.is_older && state != Versioning::Never {
         let there = find(session, name)?;
         let (_, freed) = mark(session, name, there.as_ref(), state, now_ms)?;
         return Ok((Retired::Hidden, freed));
     }
-    if has_lock {
-        return Ok((Retired::Locked, Vec::new()));
-    }
-    let removed = remove(session, name, aged.version)?;
+    let test = LockTest {
+        now_ms: lock_now_ms,
+        bypasses_governance: false,
+    };
+    let removed = match remove(session, name, aged.version, test) {
+        Err(StoreError::Locked) => return Ok((Retired::Locked, Vec::new())),
+        removed => removed?,
+    };
     Ok(removed.map_or((Retired::Changed, Vec::new()), |removed| {
         (Retired::Removed, removed.freed)
     }))

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::Result;
+use crate::lock::Lock;
 use crate::record::ObjectName;
 use crate::version::{Absent, VersionId, Which};
 
@@ -121,4 +122,29 @@ fn in_version(row: &Row<'_>) -> rusqlite::Result<Found> {
         is_marker: row.get(2)?,
         modified_ms: row.get(1)?,
     })
+}
+
+/// What keeps the version in this table from being deleted. None: there is no such row.
+pub(crate) fn lock_of(
+    connection: &Connection,
+    name: &ObjectName,
+    table: Table,
+) -> Result<Option<Lock>> {
+    let name = name.expose().as_bytes();
+    let (sql, id) = match table {
+        Table::Object => (
+            "SELECT lock, retain_until_ms FROM object WHERE name = ?1 AND ?2 IS NULL",
+            None,
+        ),
+        Table::Version(id) => (
+            "SELECT lock, retain_until_ms FROM version WHERE name = ?1 AND id = ?2",
+            Some(id),
+        ),
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![name, id])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Lock::of_columns(row.get(0)?, row.get(1)?).map(Some)
 }

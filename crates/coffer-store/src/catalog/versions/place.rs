@@ -4,9 +4,10 @@ use coffer_seal::BlobId;
 use rusqlite::{OptionalExtension, ToSql, params};
 
 use crate::catalog::tables::columns::decode_id;
-use crate::catalog::versions::find::{Table, find_version, table_of, why_absent};
+use crate::catalog::versions::find::{Table, find_version, lock_of, table_of, why_absent};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
+use crate::lock::{Lock, LockTest};
 use crate::record::ObjectName;
 use crate::version::{Absent, VersionId, Versioning, Which};
 
@@ -26,11 +27,14 @@ pub(crate) struct There {
     pub(crate) size_bytes: i64,
     /// None of the null version.
     pub(crate) tag: Option<i64>,
+    /// What keeps it from being deleted.
+    lock: Lock,
 }
 
 pub(crate) fn find(session: &Session, name: &ObjectName) -> Result<Option<There>> {
     let mut statement = session.prepare_cached(
-        "SELECT id, is_inline, etag, size_bytes, version_tag FROM object WHERE name = ?",
+        "SELECT id, is_inline, etag, size_bytes, version_tag, lock, retain_until_ms
+         FROM object WHERE name = ?",
     )?;
     let mut rows = statement.query([name.expose().as_bytes()])?;
     let Some(row) = rows.next()? else {
@@ -42,6 +46,7 @@ pub(crate) fn find(session: &Session, name: &ObjectName) -> Result<Option<There>
         etag: row.get(2)?,
         size_bytes: row.get(3)?,
         tag: row.get(4)?,
+        lock: Lock::of_columns(row.get(5)?, row.get(6)?)?,
     }))
 }
 
@@ -72,6 +77,11 @@ impl Place {
         let tag = (state == Versioning::Enabled).then(VersionId::new_tag);
         let replaced = there.filter(|there| tag.is_none() && there.tag.is_none());
         if let Some(replaced) = replaced {
+            // Where objects are locked, versions are kept, and nothing is replaced. Should it come
+            // to that, a lock stands, ended or not.
+            if !replaced.lock.is_none() {
+                return Err(StoreError::Locked);
+            }
             let has_inline = replaced.is_inline && is_inline;
             let freed = if has_inline {
                 // New bytes will overwrite the old ones in their row.
@@ -162,10 +172,15 @@ pub(crate) fn remove(
     session: &Session,
     name: &ObjectName,
     version: VersionId,
+    test: LockTest,
 ) -> Result<Option<Removed>> {
     let Some(found) = find_version(session, name, version)? else {
         return Ok(None);
     };
+    let lock = lock_of(session, name, found.table)?;
+    if lock.is_some_and(|lock| lock.keeps_from(test)) {
+        return Err(StoreError::Locked);
+    }
     let (id, is_inline, size_bytes) = match found.table {
         Table::Object => {
             let there = find(session, name)?.ok_or_else(StoreError::damaged_catalog)?;
@@ -196,7 +211,8 @@ fn take(session: &Session, name: &ObjectName, id: i64) -> Result<(i64, bool, i64
 
 /// Removes the null version from those that are not the newest, be it a marker.
 fn remove_null(session: &Session, name: &ObjectName) -> Result<Vec<BlobId>> {
-    let sql = "DELETE FROM version WHERE name = ? AND version_tag IS NULL
+    // As above: a locked one stands, and then the write is refused by the index.
+    let sql = "DELETE FROM version WHERE name = ? AND version_tag IS NULL AND lock IS NULL
                RETURNING id, is_inline, size_bytes";
     let removed: Option<(i64, bool, i64)> = session
         .prepare_cached(sql)?

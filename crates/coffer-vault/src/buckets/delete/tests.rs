@@ -36,6 +36,7 @@ async fn commit(granted: &Granted) -> Result<()> {
         modified_ms: 1,
         details: Details::default(),
         tags: Tags::new(),
+        lock: Default::default(),
         content: NewContent::Inline("content".into()),
     };
     let _guard = granted.bucket.commit_guard().await?;
@@ -106,6 +107,7 @@ async fn a_bucket_that_a_put_came_to_first_stays() {
         started_ms: 1,
         details: Details::default(),
         tags: Tags::new(),
+        lock: Default::default(),
         checksum: None,
     };
     granted

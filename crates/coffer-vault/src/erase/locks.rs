@@ -1,0 +1,184 @@
+//! The rule where locks and an erase meet: what is held, or locked for compliance, is not erased
+//! before that ends; what is locked for governance is, by two people; and in a level that was made
+//! with `--erase-breaks-locks` an erase wins.
+//!
+//! No catalog is opened to know what is locked, but where a bound stands against an erase, which may
+//! be higher than what there is: then that is counted, of a few buckets.
+
+use std::sync::Arc;
+
+use coffer_durable::rfc3339;
+use coffer_keys::LevelEntry;
+use coffer_seal::BucketId;
+
+use crate::blocking::blocking;
+use crate::error::{AdministrationError, EraseLocked, Result};
+use crate::limits::LOCKS_COUNTED_AT_ERASE;
+use crate::system::{BucketRow, LockBound};
+use crate::vault::Vault;
+
+/// How many people an erase takes that passes over locks for governance.
+pub(crate) const GOVERNANCE_PEOPLE: u8 = 2;
+
+/// The locks of buckets that are to be erased.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LocksMet {
+    /// The one that stands longest, of the strictest kind.
+    strictest: Option<EraseLocked>,
+    count: u64,
+}
+
+impl LocksMet {
+    fn add(&mut self, row: &BucketRow, bound: LockBound, now_ms: i64) {
+        let stands = |until: Option<i64>| until.filter(|until_ms| *until_ms > now_ms);
+        let compliance = stands(bound.compliance_until_ms);
+        let governance = stands(bound.governance_until_ms);
+        let is_strict = bound.has_hold || compliance.is_some();
+        if !is_strict && governance.is_none() {
+            return;
+        }
+        self.count += bound.count;
+        let met = EraseLocked {
+            bucket: row.name.to_string(),
+            count: bound.count,
+            until_ms: if is_strict { compliance } else { governance },
+            has_hold: bound.has_hold,
+            takes_two: !is_strict,
+        };
+        let rank = |met: &EraseLocked| (!met.takes_two, met.has_hold, met.until_ms);
+        if self
+            .strictest
+            .as_ref()
+            .is_none_or(|before| rank(before) < rank(&met))
+        {
+            self.strictest = Some(met);
+        }
+    }
+
+    /// How many people an erase takes at least.
+    pub(crate) fn people(&self) -> u8 {
+        self.strictest.as_ref().map_or(1, |_| GOVERNANCE_PEOPLE)
+    }
+
+    fn is_strict(&self) -> bool {
+        self.strictest.as_ref().is_some_and(|met| !met.takes_two)
+    }
+
+    /// Whether so many people may erase it, in this level.
+    ///
+    /// # Errors
+    /// [`AdministrationError::EraseLocked`].
+    pub(crate) fn check(&self, level: &LevelEntry, people: usize) -> Result<()> {
+        match &self.strictest {
+            Some(met) if !level.options.erase_breaks_locks => {
+                if met.takes_two && people >= usize::from(GOVERNANCE_PEOPLE) {
+                    return Ok(());
+                }
+                Err(AdministrationError::EraseLocked(met.clone()).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a receipt says of locks.
+    pub(crate) fn told(&self, level: &LevelEntry) -> String {
+        let rule = if level.options.erase_breaks_locks {
+            "the level was made so that an erase wins over object locks"
+        } else {
+            "object locks for compliance and legal holds keep from an erase in this level"
+        };
+        let Some(met) = &self.strictest else {
+            return format!("{rule}; no lock stood");
+        };
+        let kind = match (met.takes_two, met.has_hold) {
+            (true, _) => "governance",
+            (false, true) => "legal holds and retention",
+            (false, false) => "compliance",
+        };
+        let until = met.until_ms.map(rfc3339);
+        let until = until.map_or(String::new(), |until| {
+            format!(", until {until} at the latest")
+        });
+        let count = self.count;
+        format!("{rule}; locks were overridden: of {count} objects at most, by {kind}{until}")
+    }
+}
+
+impl Vault {
+    /// The locks that are known of in these buckets.
+    pub(crate) fn locks_met(&self, rows: &[Arc<BucketRow>]) -> Result<LocksMet> {
+        let now_ms = self.lock_now_ms();
+        let mut met = LocksMet::default();
+        for row in rows {
+            met.add(row, self.inner.system.lock_bound(row)?, now_ms);
+        }
+        Ok(met)
+    }
+
+    /// The buckets of a level.
+    pub(crate) fn rows_of_level(&self, level: &LevelEntry) -> Vec<Arc<BucketRow>> {
+        let mut rows = self.inner.system.buckets();
+        rows.retain(|row| row.level_id == level.id);
+        rows
+    }
+
+    /// Whether locks let these buckets be erased, by two people if need be.
+    ///
+    /// # Errors
+    /// [`AdministrationError::EraseLocked`].
+    pub(crate) async fn check_locks(
+        &self,
+        level: &LevelEntry,
+        rows: &[Arc<BucketRow>],
+    ) -> Result<()> {
+        let enough = usize::from(GOVERNANCE_PEOPLE);
+        if self.locks_met(rows)?.check(level, enough).is_ok() {
+            return Ok(());
+        }
+        let now_ms = self.lock_now_ms();
+        let stands = |row: &&Arc<BucketRow>| {
+            let mut met = LocksMet::default();
+            let bound = self.inner.system.lock_bound(row).unwrap_or_default();
+            met.add(row, bound, now_ms);
+            met.is_strict()
+        };
+        let held: Vec<_> = rows
+            .iter()
+            .filter(stands)
+            .take(LOCKS_COUNTED_AT_ERASE)
+            .collect();
+        for row in held {
+            // Where that can't be done, the bound stands.
+            if let Err(error) = self.count_locks(row).await {
+                tracing::warn!(bucket = %row.id, %error, "its locks can't be counted");
+            }
+        }
+        self.locks_met(rows)?.check(level, enough)
+    }
+
+    /// Counts what is locked in a bucket, and lowers its bound to that.
+    async fn count_locks(&self, row: &Arc<BucketRow>) -> Result<()> {
+        let Some(made) = self.inner.system.locks_made(row) else {
+            return Ok(());
+        };
+        let inner = &self.inner;
+        let opened = inner
+            .open_buckets
+            .open(&inner.folder, &inner.keystore, row.id);
+        let bucket = opened.await?;
+        let locked = bucket.catalog.locked().await?;
+        let (inner, row) = (self.inner.clone(), row.clone());
+        blocking(move || inner.system.lower_lock_bound(&row, locked, made)).await
+    }
+
+    /// How many people an erase of these takes, for the locks there.
+    pub(crate) fn people_for_locks(&self, level: &LevelEntry, bucket: Option<BucketId>) -> u8 {
+        if level.options.erase_breaks_locks {
+            return 1;
+        }
+        let mut rows = self.rows_of_level(level);
+        rows.retain(|row| bucket.is_none_or(|id| row.id == id));
+        self.locks_met(&rows)
+            .map_or(GOVERNANCE_PEOPLE, |met| met.people())
+    }
+}

@@ -1,0 +1,148 @@
+//! Locks of objects: those that are asked for with an object, and those that come later.
+
+use std::sync::Arc;
+
+use coffer_store::lock::{Lock, LockChange, LockTest, Retention};
+use coffer_store::record::ObjectName;
+use coffer_store::version::{VersionId, Which};
+
+use super::configuration::ObjectLock;
+use crate::access::{Act, BucketName, Right, Subject};
+use crate::acts::{ChangeGrant, Changed};
+use crate::audit::On;
+use crate::blocking::blocking;
+use crate::error::{AdministrationError, Result};
+use crate::open_buckets::UsedBucket;
+use crate::system::{BucketConfiguration, BucketRow, CoveredLock};
+use crate::vault::Vault;
+
+const DAY_MS: u64 = 24 * 3_600 * 1_000;
+
+/// The lock that a writer asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AskedLock {
+    /// A retention; without one, the bucket's default.
+    pub retention: Option<Retention>,
+    /// Whether there is to be a hold.
+    pub hold: Option<bool>,
+}
+
+impl Vault {
+    /// The time by which locks end, in milliseconds since 1970.
+    pub fn lock_now_ms(&self) -> i64 {
+        self.inner.lock_time.now_ms()
+    }
+
+    /// Changes what keeps a version from being deleted. Tells what the version is called.
+    ///
+    /// # Errors
+    /// [`AdministrationError::NoObjectLock`], [`AdministrationError::Locked`] where what keeps it
+    /// now does not allow that, [`AdministrationError::LockTooLong`], [`AdministrationError::LockInPast`].
+    pub async fn change_lock(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        (name, which): (&ObjectName, Which),
+        change: LockChange,
+        bypasses_governance: bool,
+    ) -> Result<VersionId> {
+        // Who passes governance over may delete: that is what it keeps from.
+        if bypasses_governance {
+            self.usable_row(subject, bucket, Right::Delete)?;
+        }
+        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        if lock_of(grant.row())?.is_none() {
+            return Err(AdministrationError::NoObjectLock.into());
+        }
+        let lock = match change {
+            LockChange::Retention(retention) => Lock {
+                retention,
+                has_hold: false,
+            },
+            LockChange::Hold(has_hold) => Lock {
+                retention: None,
+                has_hold,
+            },
+        };
+        self.check_lock(lock)?;
+        // The answer tells whether there is such an object.
+        grant.note_read().await?;
+        let covered = self.cover(&grant, lock).await?;
+        let test = LockTest {
+            now_ms: self.lock_now_ms(),
+            bypasses_governance,
+        };
+        let object = name.clone();
+        let set = move |bucket: UsedBucket| async move {
+            let _covered = covered;
+            let version = bucket.catalog.change_lock(&object, which, change, test);
+            Ok(Changed::freeing(version.await??, Vec::new()))
+        };
+        grant.change(Act::WriteLock, [On::Object(name)], set).await
+    }
+
+    /// Whether a new object in a bucket may be locked as its writer asks for.
+    ///
+    /// # Errors
+    /// Those of [`change_lock`](Self::change_lock).
+    pub(crate) fn asked_lock(&self, grant: &ChangeGrant, asked: AskedLock) -> Result<Lock> {
+        let lock = Lock {
+            retention: asked.retention,
+            has_hold: asked.hold.unwrap_or(false),
+        };
+        if !lock.is_none() && lock_of(grant.row())?.is_none() {
+            return Err(AdministrationError::NoObjectLock.into());
+        }
+        self.check_lock(lock)?;
+        Ok(lock)
+    }
+
+    /// The lock of an object that is about to be made: what was asked for, with the bucket's
+    /// default. It is covered when this returns.
+    pub(crate) async fn lock_of_new(
+        &self,
+        grant: &ChangeGrant,
+        asked: Lock,
+    ) -> Result<(Lock, Option<CoveredLock>)> {
+        let Some(settings) = lock_of(grant.row())? else {
+            return Ok((asked, None));
+        };
+        let by_default = settings
+            .default
+            .map(|default| default.from(self.lock_now_ms()));
+        let lock = Lock {
+            retention: asked.retention.or(by_default),
+            ..asked
+        };
+        let covered = self.cover(grant, lock).await?;
+        Ok((lock, covered))
+    }
+
+    /// Has the bucket's bound cover a lock that is about to be made. What is returned is held until
+    /// it is known whether it was.
+    async fn cover(&self, grant: &ChangeGrant, lock: Lock) -> Result<Option<CoveredLock>> {
+        if lock.is_none() {
+            return Ok(None);
+        }
+        let (inner, row) = (self.inner.clone(), grant.row().clone());
+        let cover = move || inner.system.cover_lock(&row, lock).map(Some);
+        blocking(cover).await
+    }
+
+    fn check_lock(&self, lock: Lock) -> Result<()> {
+        let Some(Retention { until_ms, .. }) = lock.retention else {
+            return Ok(());
+        };
+        let ahead_ms = until_ms.saturating_sub(self.lock_now_ms());
+        match u64::try_from(ahead_ms) {
+            Ok(ahead_ms) if ahead_ms > 0 => self.check_days(ahead_ms.div_ceil(DAY_MS)),
+            _ => Err(AdministrationError::LockInPast.into()),
+        }
+    }
+}
+
+/// How objects of a bucket are locked, if they can be.
+pub(super) fn lock_of(row: &Arc<BucketRow>) -> Result<Option<ObjectLock>> {
+    let document = row.documents.get(BucketConfiguration::ObjectLock);
+    ObjectLock::of_document(document.as_deref())
+}

@@ -1,0 +1,144 @@
+//! Deleting objects, and versions of them.
+
+use coffer_durable::now_ms;
+use coffer_policy::Action;
+use coffer_store::Deletion;
+use coffer_store::lock::LockTest;
+use coffer_store::record::{ObjectName, Precondition};
+use coffer_store::version::{VersionId, Which};
+
+use crate::access::{Act, BucketName, Right, Subject};
+use crate::acts::{ChangeGrant, Changed};
+use crate::audit::On;
+use crate::error::{Result, VaultError};
+use crate::limits::DELETE_MANY_MAX;
+use crate::open_buckets::UsedBucket;
+use crate::vault::Vault;
+
+/// An object to be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteObject {
+    /// Its name.
+    pub name: ObjectName,
+    /// Its newest version, which a delete marker hides where the bucket keeps versions; or this
+    /// one, for good.
+    pub which: Which,
+    /// What must be true of the newest version.
+    pub precondition: Precondition,
+    /// Whether retention for governance is passed over.
+    pub bypasses_governance: bool,
+}
+
+impl DeleteObject {
+    fn action(&self) -> Action {
+        match self.which {
+            Which::Current => Action::DeleteObject,
+            Which::Version(_) => Action::DeleteObjectVersion,
+        }
+    }
+
+    fn at(self, now_ms: i64, lock_now_ms: i64) -> Deletion {
+        Deletion {
+            name: self.name,
+            which: self.which,
+            precondition: self.precondition,
+            now_ms,
+            test: LockTest {
+                now_ms: lock_now_ms,
+                bypasses_governance: self.bypasses_governance,
+            },
+        }
+    }
+}
+
+/// What was deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// The delete marker that was made, or removed.
+    pub marker: Option<VersionId>,
+}
+
+impl Vault {
+    /// Deletes an object, or a version of one. One that does not exist is deleted already, unless
+    /// the precondition asks for it.
+    pub async fn delete_object(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        delete: DeleteObject,
+    ) -> Result<Deleted> {
+        let mut outcomes = self.delete_objects(subject, bucket, vec![delete]).await?;
+        outcomes.pop().unwrap_or(Ok(Deleted::default()))
+    }
+
+    /// Deletes up to 1,000 objects; an outcome for each, in order.
+    pub async fn delete_objects(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        doomed: Vec<DeleteObject>,
+    ) -> Result<Vec<Result<Deleted>>> {
+        if doomed.len() > DELETE_MANY_MAX {
+            return Err(VaultError::Invalid {
+                what: "at most 1,000 objects in one deletion",
+            });
+        }
+        let mut grant = self.changeable(subject, bucket, Right::Delete).await?;
+        let has_condition = |one: &DeleteObject| one.precondition != Precondition::None;
+        if doomed.iter().any(has_condition) {
+            grant.note_read().await?;
+        }
+        let (doomed, spared) = spare_denied(&mut grant, doomed).await?;
+        let names: Vec<ObjectName> = doomed.iter().map(|one| one.name.clone()).collect();
+        let lock_now_ms = self.lock_now_ms();
+        let delete = move |bucket: UsedBucket| async move {
+            let mut changed = Changed::freeing(Vec::with_capacity(doomed.len()), Vec::new());
+            let at = now_ms();
+            let doomed = doomed.into_iter().map(|one| one.at(at, lock_now_ms));
+            let doomed = doomed.collect();
+            let outcomes = bucket.catalog.delete_many(doomed).await?;
+            for (place, outcome) in outcomes.into_iter().enumerate() {
+                let outcome = outcome.map(|gone| {
+                    changed.freed.extend(gone.freed);
+                    Deleted {
+                        marker: gone.marker,
+                    }
+                });
+                if outcome.is_err() {
+                    changed.failed.push(place);
+                }
+                changed.value.push(outcome.map_err(VaultError::from));
+            }
+            Ok(changed)
+        };
+        let on = names.iter().map(On::Object);
+        let mut outcomes = if names.is_empty() {
+            Vec::new()
+        } else {
+            grant.change(Act::DeleteObject, on, delete).await?
+        };
+        for place in spared {
+            outcomes.insert(place, Err(VaultError::AccessDenied));
+        }
+        Ok(outcomes)
+    }
+}
+
+/// Takes out of a deletion what a policy denies, and gives the places where that was, ascending.
+async fn spare_denied(
+    grant: &mut ChangeGrant,
+    doomed: Vec<DeleteObject>,
+) -> Result<(Vec<DeleteObject>, Vec<usize>)> {
+    if !grant.is_shared() {
+        return Ok((doomed, Vec::new()));
+    }
+    let asked = doomed.iter();
+    let asked = asked.map(|one| (one.action(), one.name.clone(), one.which));
+    let Some(lets) = grant.lets_each(asked.collect()).await? else {
+        return Ok((doomed, Vec::new()));
+    };
+    let spared = (0..lets.len()).filter(|place| !lets[*place]).collect();
+    let doomed = doomed.into_iter().zip(lets);
+    let doomed = doomed.filter(|(_, is_let)| *is_let).map(|(one, _)| one);
+    Ok((doomed.collect(), spared))
+}

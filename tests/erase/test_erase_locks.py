@@ -1,0 +1,140 @@
+"""Where object locks and an erase meet: the rule that docs/OPERATING.md states."""
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from harness.clients import refused, s3_client
+from harness.custodian import WAITS, ask, ask_as, run, subject
+from harness.server import coffer
+
+
+def soon(**delta):
+    return datetime.now(UTC).replace(microsecond=0) + timedelta(**delta)
+
+
+@pytest.fixture
+def server(own_server):
+    return own_server().start()
+
+
+@pytest.fixture
+def s3(server):
+    return s3_client(server)
+
+
+def make(server, s3, level, *options, default=None):
+    """A level with a bucket of its own whose objects can be locked."""
+    ask(server, "level", "create", level, "--rank", "0", "--same-label", *options)
+    bucket = f"{level}-bucket"
+    ask(server, "bucket", "create", bucket, "--level", level)
+    enabled = {"Status": "Enabled"}
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=enabled)
+    lock = {"ObjectLockEnabled": "Enabled"}
+    if default:
+        lock["Rule"] = {"DefaultRetention": default}
+    s3.put_object_lock_configuration(Bucket=bucket, ObjectLockConfiguration=lock)
+    return bucket
+
+
+def put(s3, bucket, key="a", mode=None, until=None, **options):
+    if mode:
+        options |= {"ObjectLockMode": mode, "ObjectLockRetainUntilDate": until}
+    version = s3.put_object(Bucket=bucket, Key=key, Body=b"kept", **options)["VersionId"]
+    return {"Bucket": bucket, "Key": key, "VersionId": version}
+
+
+def erase(server, what, name, expect=0):
+    done = coffer("--data", server.data, what, "erase", name, "--yes", "--json")
+    said = done.stdout.decode() + done.stderr.decode()
+    assert done.returncode == expect, said
+    return said
+
+
+def test_compliance_keeps_from_an_erase_until_it_ends(server, s3):
+    bucket = make(server, s3, "kept")
+    until = soon(days=3)
+    where = put(s3, bucket, mode="COMPLIANCE", until=until)
+    put(s3, bucket, key="free")
+    for what, name in (("level", "kept"), ("bucket", bucket)):
+        said = erase(server, what, name, expect=1)
+        assert f"bucket {bucket} are locked: 1 at most" in said, "what is there was counted"
+        assert until.strftime("%Y-%m-%dT%H:%M:%S") in said and "at the latest" in said
+    assert s3.get_object(**where)["Body"].read() == b"kept", "nothing was cut off"
+    server.restart()
+    erase(server, "level", "kept", expect=1)
+    lines = run(server, "audit", "show", "--last", 40, "--json").splitlines()
+    tried = [json.loads(line) for line in lines]
+    tried = [record for record in tried if record["act"] == "level.erase"]
+    assert tried and all(record["outcome"] == "failed" for record in tried)
+
+
+def test_what_has_ended_keeps_from_nothing(server, s3):
+    bucket = make(server, s3, "short")
+    put(s3, bucket, mode="COMPLIANCE", until=soon(seconds=2))
+    erase(server, "level", "short", expect=1)
+    time.sleep(2.5)
+    erase(server, "level", "short")
+    with refused("NoSuchBucket", 404):
+        s3.list_objects_v2(Bucket=bucket)
+
+
+def test_a_hold_keeps_from_an_erase_until_it_is_taken_off(server, s3):
+    bucket = make(server, s3, "held")
+    where = put(s3, bucket, ObjectLockLegalHoldStatus="ON")
+    said = erase(server, "bucket", bucket, expect=1)
+    assert "legal hold, which lasts until it is taken off" in said
+    s3.put_object_legal_hold(**where, LegalHold={"Status": "OFF"})
+    erase(server, "bucket", bucket)
+
+
+def test_governance_gives_way_to_two_people(server, s3):
+    bucket = make(server, s3, "governed", default={"Mode": "GOVERNANCE", "Days": 9})
+    put(s3, bucket)
+    second = subject(server, "second", roles=("key-custodian",))
+    said = coffer("--data", server.data, "level", "erase", "governed", "--yes", "--json")
+    assert said.returncode == WAITS, said.stderr.decode()
+    [request] = ask(server, "request", "list")
+    assert request["approvals"] == 2, "though the level asks for one"
+    done = ask_as(server, second, "request", "approve", request["id"], "--yes", "--json")
+    receipt = done.get("receipt", done)
+    [sentence] = [text for text in receipt["verification"] if "locks" in text]
+    assert "locks were overridden: of 257 objects at most, by governance, until" in sentence
+    assert len(receipt["performed_by"]) == 2
+
+
+def test_an_erase_wins_where_the_level_says_so_from_the_first_day(server, s3):
+    bucket = make(server, s3, "breaking", "--erase-breaks-locks")
+    levels = {level["name"]: level for level in ask(server, "level", "list")}
+    assert levels["breaking"]["erase_breaks_locks"] and not levels["default"]["erase_breaks_locks"]
+    put(s3, bucket, mode="COMPLIANCE", until=soon(days=3), ObjectLockLegalHoldStatus="ON")
+    told = ask(server, "level", "erase", "breaking", "--yes")
+    receipt = told.get("receipt", told)
+    [sentence] = [text for text in receipt["verification"] if "locks" in text]
+    assert "an erase wins over object locks; locks were overridden" in sentence
+    assert "legal holds" in sentence and "at the latest" in sentence
+
+
+def test_a_receipt_says_that_no_lock_stood(server, s3):
+    make(server, s3, "free")
+    told = ask(server, "level", "erase", "free", "--yes")
+    receipt = told.get("receipt", told)
+    assert any(
+        "keep from an erase in this level; no lock stood" in text
+        for text in receipt["verification"]
+    )
+
+
+def test_the_bound_stands_over_a_kill(server, s3):
+    bucket = make(server, s3, "bound", default={"Mode": "COMPLIANCE", "Days": 2})
+    for number in range(3):
+        put(s3, bucket, key=str(number))
+    server.kill()
+    server.start()
+    said = erase(server, "level", "bound", expect=1)
+    assert "locked: 3 at most" in said
+    s3 = s3_client(server)
+    put(s3, bucket, key="more")
+    assert "locked: 4 at most" in erase(server, "level", "bound", expect=1)
