@@ -142,8 +142,8 @@ def test_secrets_are_in_no_log(server):
 def test_tables(server):
     run(server, "level", "create", "tabled", "--rank", "4")
     lines = run(server, "level", "list").splitlines()
-    assert lines[0].split() == ["LEVEL", "LABEL", "BUCKETS", "GENERATION", "EXPORTS", "PUBLIC", "BREAKS", "LOCKS",
-                                "CREATED", "(UTC)"]  # fmt: skip
+    heading = "LEVEL LABEL BUCKETS GENERATION EXPORTS PUBLIC BREAKS LOCKS CREATED (UTC)"
+    assert lines[0].split() == heading.split()
     row = next(line for line in lines if line.startswith("tabled"))
     assert row.split()[1:6] == ["s4", "0", "1", "0", "no"]
     assert row.index("s4") == lines[0].index("LABEL")

@@ -68,23 +68,8 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         }
         VaultError::SubjectLimit(limit) => from_limit(limit),
         VaultError::CustomerKey(error) => from_customer_key(error),
-        VaultError::Administration(AdministrationError::Locked) => s3_error!(
-            AccessDenied,
-            "Access Denied because object protected by object lock."
-        ),
-        VaultError::Administration(missing @ AdministrationError::NoObjectLock) => {
-            s3_error!(InvalidRequest, "{missing}")
-        }
-        VaultError::Administration(needs @ AdministrationError::LockNeedsVersions) => {
-            s3_error!(InvalidBucketState, "{needs}")
-        }
-        VaultError::Administration(
-            wrong @ (AdministrationError::LockTooLong { .. } | AdministrationError::LockInPast),
-        ) => s3_error!(InvalidArgument, "{wrong}"),
-        VaultError::Administration(full @ AdministrationError::ConfigurationsFull { .. }) => {
-            s3_error!(InvalidRequest, "{full}")
-        }
         VaultError::Administration(AdministrationError::Sharing(refusal)) => from_sharing(&refusal),
+        VaultError::Administration(error) => from_administration(&error),
         VaultError::AccessDenied => s3_error!(AccessDenied, "Access Denied"),
         VaultError::ReadAbove { read } => s3_error!(
             AccessDenied,
@@ -104,6 +89,21 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
             "The requested partnumber is not satisfiable",
         ),
         other => from_writing(other),
+    }
+}
+
+/// What comes of configuration and of locks.
+fn from_administration(error: &AdministrationError) -> S3Error {
+    use AdministrationError as E;
+    match error {
+        E::Locked => s3_error!(
+            AccessDenied,
+            "Access Denied because object protected by object lock."
+        ),
+        E::NoObjectLock | E::ConfigurationsFull { .. } => s3_error!(InvalidRequest, "{error}"),
+        E::LockNeedsVersions => s3_error!(InvalidBucketState, "{error}"),
+        E::LockTooLong { .. } | E::LockInPast => s3_error!(InvalidArgument, "{error}"),
+        _ => from_storage(VaultError::Administration(error.clone())),
     }
 }
 

@@ -275,8 +275,8 @@ pub(crate) const LOCK_BOUND_COUNT_STEP: u64 = 256;
 /// milliseconds.
 pub(crate) const LOCK_BOUND_STEP_MS: i64 = 24 * 3_600 * 1_000;
 
-/// By how much the time by which locks end follows the wall clock across a stop, at most: a week, in
-/// milliseconds.
+/// By how much the time by which locks end follows the wall clock across a stop, at most: a week,
+/// in milliseconds.
 pub(crate) const LOCK_TIME_STOP_MAX_MS: i64 = 7 * 24 * 3_600 * 1_000;
 
 /// How long an object may be locked, where the configuration says nothing else: ten years, in days.

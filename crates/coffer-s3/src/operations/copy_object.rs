@@ -31,9 +31,8 @@ pub(crate) async fn copy_object(
     let bucket = names::bucket(&request.input.bucket)?;
     let name = names::object(std::mem::take(&mut request.input.key))?;
     let source = copy_source::read(headers(&request))?;
-    caller
-        .check_named_key(vault, &bucket, headers(&request))
-        .await?;
+    let named = caller.check_named_key(vault, &bucket, headers(&request));
+    named.await?;
 
     let replace_metadata = replaces_metadata(request.input.metadata_directive.as_ref())?;
     let replace_tags = replaces_tags(request.input.tagging_directive.as_ref())?;

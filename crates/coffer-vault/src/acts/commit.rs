@@ -4,8 +4,11 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use coffer_seal::BlobId;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
+
+use crate::open_buckets::UsedBucket;
 
 /// Work that goes on in a task of its own when the request that waits for it goes away. As long as
 /// one waits it needs no task, and none is woken for it.
@@ -34,5 +37,13 @@ impl<T: Send + 'static> Drop for ToItsEnd<T> {
         if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
             runtime.spawn(work);
         }
+    }
+}
+
+/// Removes files that no row refers to any more, in the background: they are noise by now.
+pub(super) fn reclaim(bucket: &UsedBucket, freed: Vec<BlobId>) {
+    if !freed.is_empty() {
+        let bucket = bucket.clone();
+        tokio::spawn(async move { bucket.blobs.remove(freed).await });
     }
 }

@@ -18,7 +18,7 @@ use coffer_seal::{BlobId, BucketId};
 use coffer_store::record::ObjectName;
 use coffer_store::version::Which;
 
-use super::commit::ToItsEnd;
+use super::commit::{ToItsEnd, reclaim};
 use super::decide::Marked;
 use super::permit::Permit;
 use crate::access::{Act, BucketName, Reading, Right, Subject, is_marked_by};
@@ -315,14 +315,6 @@ impl ChangeGrant {
                 .inspect_err(|error| permit.count_full(error))
         })
         .await
-    }
-}
-
-/// Removes files that no row refers to any more, in the background: they are noise by now.
-fn reclaim(bucket: &UsedBucket, freed: Vec<BlobId>) {
-    if !freed.is_empty() {
-        let bucket = bucket.clone();
-        tokio::spawn(async move { bucket.blobs.remove(freed).await });
     }
 }
 

@@ -2,8 +2,8 @@
 //! before that ends; what is locked for governance is, by two people; and in a level that was made
 //! with `--erase-breaks-locks` an erase wins.
 //!
-//! No catalog is opened to know what is locked, but where a bound stands against an erase, which may
-//! be higher than what there is: then that is counted, of a few buckets.
+//! No catalog is opened to know what is locked, but where a bound stands against an erase, which
+//! may be higher than what there is: then that is counted, of a few buckets.
 
 use std::sync::Arc;
 
@@ -113,6 +113,18 @@ impl Vault {
             met.add(row, self.inner.system.lock_bound(row)?, now_ms);
         }
         Ok(met)
+    }
+
+    /// Looks once more, when no lock is made any more, and says what a receipt says of locks.
+    pub(super) fn locks_at_last(
+        &self,
+        level: &LevelEntry,
+        rows: &[Arc<BucketRow>],
+        people: usize,
+    ) -> Result<String> {
+        let met = self.locks_met(rows)?;
+        met.check(level, people)?;
+        Ok(met.told(level))
     }
 
     /// The buckets of a level.

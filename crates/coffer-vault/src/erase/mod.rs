@@ -7,9 +7,12 @@ mod journal;
 
 mod locks;
 
+mod destroy;
+
 mod steps;
 
 mod receipts;
 
+pub(crate) use self::destroy::settle;
 pub(crate) use self::journal::{EraseDraft, complete_interrupted};
-pub(crate) use self::steps::{Doomed, Warrant, settle};
+pub(crate) use self::steps::{Doomed, Warrant};

@@ -13,21 +13,22 @@
 //! Folders are removed in the background: they are noise by now.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use coffer_durable::now_ms;
 use coffer_keys::receipt::{Person, Receipt};
-use coffer_keys::{BucketEntry, Erased, ErasedWhat, KeysError, Keystore, LevelEntry};
+use coffer_keys::{BucketEntry, Erased, ErasedWhat, Keystore, LevelEntry};
 use coffer_seal::BucketId;
 use coffer_store::Totals;
 use futures::future::join_all;
 
+use super::destroy::{Destroyed, destroy_keys, settle};
 use super::journal::{DraftBucket, EraseDraft, last_audit_record};
 use crate::blocking::blocking;
 use crate::buckets::remove_doomed_folder;
 use crate::cutoff::Connections;
 use crate::error::{Result, VaultError};
-use crate::limits::{COMMIT_WAIT, COUNTED_BY_OPENING_MAX, CUT_LOOK, CUT_WAIT, SETTLE_PAUSES};
+use crate::limits::{COMMIT_WAIT, COUNTED_BY_OPENING_MAX, CUT_LOOK, CUT_WAIT};
 use crate::open_buckets::{Barred, OpenBucket, Opening};
 use crate::system::{BucketRow, DocumentId, Kind};
 use crate::vault::{Inner, Vault};
@@ -115,14 +116,10 @@ impl Vault {
         let connection_count = connections.iter().map(|noted| noted.count()).sum();
         let hidden = inner.system.hide(&ids);
         inner.at("cut off");
-        let locks = self.locks_at_last(&doomed, &hidden, &warrant);
-        let locks = match locks {
+        let people = warrant.performed_by.len();
+        let locks = match self.locks_at_last(doomed.level(), &hidden, people) {
             Ok(locks) => locks,
-            Err(error) => {
-                self.let_go(&ids, open).await;
-                self.show_again(&ids, hidden);
-                return Err(error);
-            }
+            Err(error) => return self.spare(&ids, open, hidden, error).await,
         };
         let (totals, uncounted) = self.count(&ids, &open).await;
         let mut draft = draft(&doomed, buckets, &hidden, totals, uncounted, warrant);
@@ -132,9 +129,7 @@ impl Vault {
             blocking(move || inner.system.keep(Kind::Erase, draft.id(), &draft)).await
         };
         if let Err(error) = kept {
-            self.let_go(&ids, open).await;
-            self.show_again(&ids, hidden);
-            return Err(error);
+            return self.spare(&ids, open, hidden, error).await;
         }
 
         let keys = {
@@ -166,18 +161,6 @@ impl Vault {
         }
     }
 
-    /// Looks once more, now that no lock is made any more, and says what a receipt says of locks.
-    fn locks_at_last(
-        &self,
-        doomed: &Doomed,
-        rows: &[Arc<BucketRow>],
-        warrant: &Warrant,
-    ) -> Result<String> {
-        let met = self.locks_met(rows)?;
-        met.check(doomed.level(), warrant.performed_by.len())?;
-        Ok(met.told(doomed.level()))
-    }
-
     /// Opens the catalogs that were not counted since the start, if they are few. Counted or not,
     /// it must not take long.
     async fn open_uncounted(&self, ids: &[BucketId]) {
@@ -202,6 +185,19 @@ impl Vault {
             )
             .await;
         }
+    }
+
+    /// Nothing was erased, for this reason.
+    async fn spare<T>(
+        &self,
+        ids: &[BucketId],
+        open: Vec<Arc<OpenBucket>>,
+        hidden: Vec<Arc<BucketRow>>,
+        error: VaultError,
+    ) -> Result<T> {
+        self.let_go(ids, open).await;
+        self.show_again(ids, hidden);
+        Err(error)
     }
 
     /// Nothing was erased.
@@ -376,44 +372,4 @@ fn draft(
         performed_by: warrant.performed_by,
         locks: None,
     }
-}
-
-/// Whether keys were destroyed.
-enum Destroyed {
-    Yes(Box<Erased>),
-    No(KeysError),
-    /// The keystore can't be brought to either state just now.
-    Unknown(KeysError),
-}
-
-fn destroy_keys(inner: &Inner, draft: &EraseDraft) -> Destroyed {
-    let keystore = &inner.keystore;
-    let erased = match (draft.what, draft.buckets.first()) {
-        (ErasedWhat::Level, _) => keystore.erase_level(draft.level.id),
-        (ErasedWhat::Bucket, Some(bucket)) => keystore.erase_bucket(bucket.entry.id),
-        (ErasedWhat::Bucket, None) => Err(KeysError::Malformed { what: "draft" }),
-    };
-    let error = match erased {
-        Ok(erased) => return Destroyed::Yes(Box::new(erased)),
-        Err(error) => error,
-    };
-    // Gone from the newest copy, or perhaps not: once everything is settled, memory tells.
-    match settle(keystore) {
-        Err(unsettled) => Destroyed::Unknown(unsettled),
-        Ok(()) if draft.is_untouched(keystore) => Destroyed::No(error),
-        Ok(()) => Destroyed::Yes(Box::new(draft.erased(keystore))),
-    }
-}
-
-/// Destroys what an unsettled change left, in several attempts.
-pub(crate) fn settle(keystore: &Keystore) -> Result<(), KeysError> {
-    let mut settled = keystore.settle();
-    for pause in SETTLE_PAUSES {
-        if settled.is_ok() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(pause));
-        settled = keystore.settle();
-    }
-    settled
 }

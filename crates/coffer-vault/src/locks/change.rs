@@ -37,7 +37,8 @@ impl Vault {
     ///
     /// # Errors
     /// [`AdministrationError::NoObjectLock`], [`AdministrationError::Locked`] where what keeps it
-    /// now does not allow that, [`AdministrationError::LockTooLong`], [`AdministrationError::LockInPast`].
+    /// now does not allow that, [`AdministrationError::LockTooLong`],
+    /// [`AdministrationError::LockInPast`].
     pub async fn change_lock(
         &self,
         subject: &Subject,

@@ -19,7 +19,6 @@ use super::write::{CopySource, Stored, as_precondition, incoming_copy, plan, set
 use crate::access::{Act, BucketName, Right, Subject, maker};
 use crate::acts::Changed;
 use crate::audit::On;
-use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;
 use crate::locks::AskedLock;
@@ -213,9 +212,7 @@ impl Vault {
         };
         let on = [On::Part(&name, number)];
         grant.change(Act::WritePart, on, put).await?;
-        let tally = &self.inner.tally;
-        add(&tally.stored_count, 1);
-        add(&tally.stored_bytes, size_bytes);
+        self.count_stored(size_bytes);
         Ok(Stored {
             etag,
             checksum: digests.checksum,

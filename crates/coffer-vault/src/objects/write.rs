@@ -127,9 +127,9 @@ impl Vault {
         let customer = encryption.customer_key();
         let encryption = encryption.of_object(grant.encryption()?)?;
         incoming.digests = plan(&grant, incoming.digests);
-        let cutoff = grant.cutoff();
+        let (cutoff, placing) = (grant.cutoff(), Placing::InlineIfSmall);
         let receive = |bucket: UsedBucket| async move {
-            ingest(&bucket, &cutoff, incoming, Placing::InlineIfSmall, customer).await
+            ingest(&bucket, &cutoff, incoming, placing, customer).await
         };
         let Ingested {
             content,
@@ -166,12 +166,9 @@ impl Vault {
             let outcome = settle(blob, outcome)?;
             Ok(Changed::freeing(outcome.version, outcome.replaced))
         };
-        let version = grant
-            .change(Act::WriteObject, [On::Object(&name)], put)
-            .await?;
-        let tally = &self.inner.tally;
-        add(&tally.stored_count, 1);
-        add(&tally.stored_bytes, size_bytes);
+        let on = [On::Object(&name)];
+        let version = grant.change(Act::WriteObject, on, put).await?;
+        self.count_stored(size_bytes);
         Ok(Stored {
             etag,
             checksum: digests.checksum,
@@ -181,6 +178,12 @@ impl Vault {
             encryption,
             version: kept(version),
         })
+    }
+
+    pub(super) fn count_stored(&self, size_bytes: u64) {
+        let tally = &self.inner.tally;
+        add(&tally.stored_count, 1);
+        add(&tally.stored_bytes, size_bytes);
     }
 
     /// Copies an object, which is opened and sealed anew under a data key of its own. Never to a

@@ -1,5 +1,5 @@
-//! What locks a bucket may hold, known without its catalog: a bound that is durable before a lock is
-//! acknowledged, and higher than what there is, so that few locks raise it.
+//! What locks a bucket may hold, known without its catalog: a bound that is durable before a lock
+//! is acknowledged, and higher than what there is, so that few locks raise it.
 
 use std::sync::Arc;
 

@@ -131,7 +131,7 @@ fn newer(database: Database, path: &Path, key: &coffer_seal::SecretKey) {
 async fn a_start_refuses_what_a_newer_version_wrote_and_says_what_to_do() {
     let system = Database {
         application_id: 0x636f_6673,
-        format_version: 5,
+        format_version: 6,
     };
     for of_system in [false, true] {
         let data = tempfile::tempdir().unwrap();

@@ -227,8 +227,10 @@ fn retire(
     }
     if !aged.place.is_older && state != Versioning::Never {
         let there = find(session, name)?;
-        let (_, freed) = mark(session, name, there.as_ref(), state, now_ms)?;
-        return Ok((Retired::Hidden, freed));
+        return match mark(session, name, there.as_ref(), state, now_ms) {
+            Err(StoreError::Locked) => Ok((Retired::Locked, Vec::new())),
+            marked => Ok((Retired::Hidden, marked?.1)),
+        };
     }
     let test = LockTest {
         now_ms: lock_now_ms,
