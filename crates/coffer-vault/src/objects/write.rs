@@ -138,10 +138,9 @@ impl Vault {
             digests,
             wrapped_by,
         } = grant.prepare(receive).await?;
-        let etag = self.etag_of(&digests, &encryption);
+        let (etag, modified_ms) = (self.etag_of(&digests, &encryption), now_ms());
         details.checksum.clone_from(&digests.checksum);
         details.encryption = encryption.clone();
-        let modified_ms = now_ms();
         let (lock, covered) = self.lock_of_new(&grant, lock).await?;
         let mut object = NewObject {
             name,
@@ -162,8 +161,7 @@ impl Vault {
             if let NewContent::Blob(reference) = &mut object.content {
                 keep_current(&bucket, &wrapped_by, reference)?;
             }
-            let outcome = bucket.catalog.put(object, precondition).await;
-            let outcome = settle(blob, outcome)?;
+            let outcome = settle(blob, bucket.catalog.put(object, precondition).await)?;
             Ok(Changed::freeing(outcome.version, outcome.replaced))
         };
         let on = [On::Object(&name)];
