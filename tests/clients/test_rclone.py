@@ -93,3 +93,22 @@ def test_modification_times_are_kept(rclone, tmp_path):
     rclone("touch", "--timestamp", "2001-02-03T04:05:06", "coffer:rclone-times/file")
     assert "2001-02-03 04:05:06" in rclone("lsl", "coffer:rclone-times")
     rclone("purge", "coffer:rclone-times")
+
+
+def test_versions_are_listed_and_brought_back(rclone, s3, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    s3.create_bucket(Bucket="rclone-versions")
+    rclone("backend", "versioning", "coffer:rclone-versions", "Enabled")
+    for text in ("old", "new"):
+        (source / "file.txt").write_text(text)
+        rclone("copy", "--ignore-times", source, "coffer:rclone-versions")
+    rclone("deletefile", "coffer:rclone-versions/file.txt")
+    assert rclone("lsf", "coffer:rclone-versions") == ""
+    listed = rclone("lsf", "--s3-versions", "coffer:rclone-versions").split()
+    assert len(listed) == 2 and all(name.startswith("file-v") for name in listed)
+    found = {rclone("cat", "--s3-versions", f"coffer:rclone-versions/{name}") for name in listed}
+    assert found == {"old", "new"}
+    rclone("backend", "cleanup-hidden", "coffer:rclone-versions")
+    assert "Versions" not in s3.list_object_versions(Bucket="rclone-versions")
+    s3.delete_bucket(Bucket="rclone-versions")

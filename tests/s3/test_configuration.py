@@ -1,6 +1,5 @@
 """Configuration of buckets that was never set: S3's default, or its code for there being none."""
 
-
 import pytest
 
 from harness.clients import refused

@@ -249,3 +249,21 @@ def test_after_kill_9_it_goes_on(tmp_path):
         )
         for name in kept:
             s3.get_object(Bucket="bucket", Key=name)["Body"].read()
+
+
+def test_a_locked_version_stays_until_its_lock_has_ended(fast):
+    fast.create_bucket(Bucket="r-locked", ObjectLockEnabledForBucket=True)
+    soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=9)
+    locked = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": soon}
+    kept = fast.put_object(Bucket="r-locked", Key="a", Body=b"kept", **locked)["VersionId"]
+    free = fast.put_object(Bucket="r-locked", Key="b", Body=b"free")["VersionId"]
+    for key in "ab":
+        fast.delete_object(Bucket="r-locked", Key=key)
+    ends = {NONCURRENT: {"NoncurrentDays": 1}, "Expiration": {"ExpiredObjectDeleteMarker": True}}
+    set_rules(fast, "r-locked", rule("all", **ends))
+    gone = lambda version: version not in {row[1] for row in versions(fast, "r-locked")}  # noqa: E731
+    until(lambda: gone(free), "what is free goes")
+    assert not gone(kept), "what is locked stays"
+    until(lambda: not versions(fast, "r-locked"), "what was locked goes, and the markers")
+    assert datetime.datetime.now(datetime.UTC) > soon
+    fast.delete_bucket(Bucket="r-locked")
