@@ -261,7 +261,10 @@ def test_a_locked_version_stays_until_its_lock_has_ended(fast):
         fast.delete_object(Bucket="r-locked", Key=key)
     ends = {NONCURRENT: {"NoncurrentDays": 1}, "Expiration": {"ExpiredObjectDeleteMarker": True}}
     set_rules(fast, "r-locked", rule("all", **ends))
-    gone = lambda version: version not in {row[1] for row in versions(fast, "r-locked")}  # noqa: E731
+
+    def gone(version):
+        return version not in {row[1] for row in versions(fast, "r-locked")}
+
     until(lambda: gone(free), "what is free goes")
     assert not gone(kept), "what is locked stays"
     until(lambda: not versions(fast, "r-locked"), "what was locked goes, and the markers")

@@ -57,8 +57,8 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         ),
         VaultError::BucketNotEmpty => s3_error!(
             BucketNotEmpty,
-            "The bucket you tried to delete is not empty: delete its objects and abort its \
-             multipart uploads first"
+            "The bucket you tried to delete is not empty: delete its objects, their versions and \
+             delete markers, and abort its multipart uploads first"
         ),
         VaultError::TooManyBuckets { limit } => {
             s3_error!(

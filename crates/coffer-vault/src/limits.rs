@@ -286,7 +286,7 @@ pub const LOCK_MAX_DAYS: u32 = 3_650;
 pub const LOCK_DEFAULT_MAX_DAYS: u32 = 36_500;
 
 /// An erase that a bound holds back counts the locks of so many buckets anew.
-pub(crate) const LOCKS_COUNTED_AT_ERASE: usize = 16;
+pub(crate) const LOCKS_COUNTED_AT_ERASE: usize = 64;
 
 /// How often is kept how far that time has come, in milliseconds: an hour.
 pub(crate) const LOCK_TIME_KEPT_EVERY_MS: i64 = 3_600 * 1_000;

@@ -87,14 +87,16 @@ impl Inner {
             tracing::error!(%error, "how new the data is can't be written down for now");
         }
         let account = account_id(keystore.id());
-        let (lock_time, jump) = LockTime::open(&system, now_ms())?;
+        let lock_time = LockTime::open(&system, now_ms());
+        let (lock_time, jump) = lock_time.map_err(|error| damage_told(error, &folder, &system))?;
         if let Some(jump) = jump {
             audit.note_lock_time(jump);
         }
         let tally = Arc::<Tally>::default();
         let commits = freshness.commits.clone();
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
-        count_by_quotas(&open_buckets, &system)?;
+        let counted = count_by_quotas(&open_buckets, &system);
+        counted.map_err(|error| damage_told(error, &folder, &system))?;
         folder.begin_serving();
         Ok(Self {
             audit: Arc::new(audit),

@@ -50,7 +50,7 @@ fn of_element(rule: RuleElement, place: usize) -> S3Result<LifecycleRule> {
         || has_some(rule.noncurrent_version_transitions.map(|list| list.len()))
     {
         return Err(not_implemented(
-            "A transition: there are no storage classes to move objects to",
+            "A transition to another storage class (there is only STANDARD)",
         ));
     }
     let is_enabled = match rule.status.as_str() {

@@ -161,7 +161,7 @@ async fn what_is_missing_is_said_and_nothing_done_instead() {
     }
     for (name, value, code) in [
         ("x-amz-acl", "public-read", "AccessControlListNotSupported"),
-        ("x-amz-object-lock-mode", "GOVERNANCE", "NotImplemented"),
+        ("x-amz-object-lock-mode", "GOVERNANCE", "InvalidArgument"),
         ("x-amz-grant-read", "id=1", "AccessControlListNotSupported"),
         ("x-amz-storage-class", "GLACIER", "InvalidStorageClass"),
         ("x-amz-security-token", "t", "InvalidToken"),

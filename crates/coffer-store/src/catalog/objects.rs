@@ -6,7 +6,7 @@ use rusqlite::params;
 
 use crate::catalog::open::Catalog;
 use crate::catalog::tables::rows::{ObjectRow, store_blob};
-use crate::catalog::versions::place::{Place, There, find, mark, remove};
+use crate::catalog::versions::place::{Place, There, find, mark, remove, remove_only};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::lock::LockTest;
@@ -177,7 +177,14 @@ fn delete(session: &Session, deletion: &Deletion, state: Versioning) -> Result<D
     check(precondition, there.as_ref())?;
     let version = match which {
         Which::Version(version) => *version,
-        Which::Current if state == Versioning::Never => VersionId::Null,
+        Which::Current if state == Versioning::Never => {
+            let freed = there.map(|there| remove_only(session, name, &there));
+            return Ok(DeleteOutcome {
+                existed: freed.is_some(),
+                freed: freed.transpose()?.unwrap_or_default(),
+                marker: None,
+            });
+        }
         Which::Current => {
             let existed = there.is_some();
             let (marker, freed) = mark(session, name, there.as_ref(), state, *now_ms)?;

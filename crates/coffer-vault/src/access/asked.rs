@@ -101,7 +101,12 @@ pub(crate) fn right_for(action: Action) -> Right {
         Action::DeleteObject
         | Action::DeleteObjectVersion
         | Action::DeleteBucket
-        | Action::BypassGovernanceRetention => Right::Delete,
+        | Action::BypassGovernanceRetention
+        | Action::PutLifecycleConfiguration
+        | Action::PutBucketVersioning
+        | Action::PutBucketObjectLockConfiguration
+        | Action::PutObjectRetention
+        | Action::PutObjectLegalHold => Right::Delete,
         other if other.name().starts_with("Get") => Right::Read,
         _ => Right::Write,
     }

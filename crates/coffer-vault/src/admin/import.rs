@@ -18,6 +18,7 @@ use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
 use crate::limits::BUCKET_COUNT_MAX;
+use crate::locks::ObjectLock;
 use crate::system::{BucketConfiguration, BucketDocuments, BucketRow, LockBound};
 use crate::vault::Vault;
 
@@ -206,7 +207,12 @@ impl Vault {
     async fn add_row(&self, id: BucketId, name: BucketName, locked: Locked) -> Result<Adoption> {
         let bound = LockBound::of(locked).to_document();
         let bound = bound.map(|document| (BucketConfiguration::LockBound, document));
-        let documents = bound.into_iter().collect();
+        // What is locked stays under the rules of object lock; of the default nothing is known.
+        let lock = ObjectLock::default().to_document();
+        let lock = bound
+            .is_some()
+            .then_some((BucketConfiguration::ObjectLock, lock));
+        let documents = bound.into_iter().chain(lock).collect();
         let entry = self.inner.keystore.bucket(id);
         let row = BucketRow {
             id,

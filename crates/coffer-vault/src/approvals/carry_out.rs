@@ -49,11 +49,16 @@ impl Vault {
                         .drafted_level(level_id)?
                         .ok_or(VaultError::NoSuchLevel)?,
                 };
+                let rows = self.rows_of_level(&level);
+                self.check_locks(&level, &rows).await?;
                 let receipt = self.erase(Doomed::Level(level), warrant).await?;
                 Ok(GuardedOutcome::Erased(Box::new(receipt)))
             }
             GuardedAct::BucketErase { bucket_id, .. } => {
                 let (level, bucket) = self.level_of(bucket_id)?;
+                let mut rows = self.rows_of_level(&level);
+                rows.retain(|row| row.id == bucket_id);
+                self.check_locks(&level, &rows).await?;
                 let receipt = self.erase(Doomed::Bucket(level, bucket), warrant).await?;
                 Ok(GuardedOutcome::Erased(Box::new(receipt)))
             }

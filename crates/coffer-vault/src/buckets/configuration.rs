@@ -53,8 +53,14 @@ impl Vault {
         document: Option<String>,
     ) -> Result<()> {
         let row = self.usable_row(subject, name, Right::Write)?;
+        if kind == BucketConfiguration::Lifecycle {
+            // Its rules delete.
+            self.usable_row(subject, name, Right::Delete)?;
+        }
+        // Only those who may read in the bucket are told of lifecycle rules.
         let is_lowest = *self.inner.label(&row)? == Label::LOWEST;
-        if !is_lowest && !subject.roles.has(Role::SystemAdministrator) {
+        let is_told = kind != BucketConfiguration::Lifecycle;
+        if is_told && !is_lowest && !subject.roles.has(Role::SystemAdministrator) {
             self.refused(subject, ACT, name);
             return Err(VaultError::AccessDenied);
         }

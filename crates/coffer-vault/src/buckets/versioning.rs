@@ -36,6 +36,8 @@ impl Vault {
         self.usable_row(subject, name, Right::Delete)?;
         let grant = self.changeable(subject, name, Right::Write).await?;
         let grant = grant.recorded_as_act();
+        // Not while object lock is turned on, which needs versions.
+        let _changing = self.inner.changing_buckets.lock().await;
         let facts = Facts::from([
             ("bucket", name.to_string()),
             ("configuration", "versioning".to_owned()),

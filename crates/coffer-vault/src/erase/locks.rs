@@ -60,10 +60,6 @@ impl LocksMet {
         self.strictest.as_ref().map_or(1, |_| GOVERNANCE_PEOPLE)
     }
 
-    fn is_strict(&self) -> bool {
-        self.strictest.as_ref().is_some_and(|met| !met.takes_two)
-    }
-
     /// Whether so many people may erase it, in this level.
     ///
     /// # Errors
@@ -134,7 +130,8 @@ impl Vault {
         rows
     }
 
-    /// Whether locks let these buckets be erased, by two people if need be.
+    /// Whether locks let these buckets be erased, by two people if need be. Of buckets whose bound
+    /// says that something is locked, some are counted first.
     ///
     /// # Errors
     /// [`AdministrationError::EraseLocked`].
@@ -143,28 +140,20 @@ impl Vault {
         level: &LevelEntry,
         rows: &[Arc<BucketRow>],
     ) -> Result<()> {
-        let enough = usize::from(GOVERNANCE_PEOPLE);
-        if self.locks_met(rows)?.check(level, enough).is_ok() {
-            return Ok(());
-        }
         let now_ms = self.lock_now_ms();
         let stands = |row: &&Arc<BucketRow>| {
             let mut met = LocksMet::default();
             let bound = self.inner.system.lock_bound(row).unwrap_or_default();
             met.add(row, bound, now_ms);
-            met.is_strict()
+            met.strictest.is_some()
         };
-        let held: Vec<_> = rows
-            .iter()
-            .filter(stands)
-            .take(LOCKS_COUNTED_AT_ERASE)
-            .collect();
-        for row in held {
+        for row in rows.iter().filter(stands).take(LOCKS_COUNTED_AT_ERASE) {
             // Where that can't be done, the bound stands.
             if let Err(error) = self.count_locks(row).await {
                 tracing::warn!(bucket = %row.id, %error, "its locks can't be counted");
             }
         }
+        let enough = usize::from(GOVERNANCE_PEOPLE);
         self.locks_met(rows)?.check(level, enough)
     }
 

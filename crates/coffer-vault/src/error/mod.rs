@@ -67,7 +67,7 @@ pub enum VaultError {
         limit: usize,
     },
     /// A bucket must be empty to be deleted.
-    #[error("the bucket is not empty: delete its objects and abort its multipart uploads first")]
+    #[error("the bucket is not empty: delete objects, versions, markers and uploads first")]
     BucketNotEmpty,
     /// The server holds as many buckets as it can.
     #[error("the server holds {limit} buckets, as many as it can")]

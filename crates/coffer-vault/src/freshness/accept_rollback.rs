@@ -38,6 +38,7 @@ impl Freshness {
             let log = audit.log_or_open()?;
             log.append(event).map_err(VaultError::AuditUnavailable)?;
         }
+        system.doubt_lock_bounds()?;
         let is = |of: &RollbackOf| found.iter().any(|rollback| rollback.of == *of);
         if is(&RollbackOf::Backup) && is(&RollbackOf::System) {
             disable_all(system, audit)?;

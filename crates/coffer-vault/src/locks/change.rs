@@ -47,10 +47,8 @@ impl Vault {
         change: LockChange,
         bypasses_governance: bool,
     ) -> Result<VersionId> {
-        // Who passes governance over may delete: that is what it keeps from.
-        if bypasses_governance {
-            self.usable_row(subject, bucket, Right::Delete)?;
-        }
+        // What keeps from deleting is set and taken off by those who may delete.
+        self.usable_row(subject, bucket, Right::Delete)?;
         let grant = self.changeable(subject, bucket, Right::Write).await?;
         if lock_of(grant.row())?.is_none() {
             return Err(AdministrationError::NoObjectLock.into());

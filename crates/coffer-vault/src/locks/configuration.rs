@@ -103,6 +103,8 @@ impl Vault {
         let grant = self.changeable(subject, name, Right::Write).await?;
         let grant = grant.recorded_as_act();
         let row = grant.row().clone();
+        // Not while versioning is suspended.
+        let _changing = self.inner.changing_buckets.lock().await;
         let kind = BucketConfiguration::ObjectLock;
         let mut facts = Facts::from([
             ("bucket", name.to_string()),

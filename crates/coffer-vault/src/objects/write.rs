@@ -342,6 +342,7 @@ pub(crate) fn settle<T>(
             | StoreError::OverQuota(_)
             | StoreError::NoRoomForLog { .. }
             | StoreError::PreconditionFailed
+            | StoreError::Locked
             | StoreError::NoSuchUpload
             | StoreError::PartChanged { .. },
         ) => drop(blob),

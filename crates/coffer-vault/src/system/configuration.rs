@@ -79,6 +79,10 @@ pub(super) struct LocksMade {
     pub(super) number: u64,
     /// Of how many it is not known yet whether they are.
     pub(super) under_way: u32,
+    /// How often the bound was asked for or changed: it only rises.
+    pub(super) changes: u64,
+    /// Whether it is not certain that the bound was not lowered, whatever is told of it.
+    pub(super) may_be_lowered: bool,
 }
 
 impl BucketDocuments {

@@ -95,34 +95,57 @@ impl System {
             made.number
         };
         let raised = bound.raised(lock, before + 1);
-        if raised != bound {
+        made.changes += 1;
+        // Whether a lowering that failed has happened is not known: what is told may be too high.
+        if raised != bound || made.may_be_lowered {
             self.configure(row, BucketConfiguration::LockBound, raised.to_document())?;
+            made.may_be_lowered = false;
         }
         made.number = before + 1;
         made.under_way += 1;
         Ok(CoveredLock(row.clone()))
     }
 
+    /// Has each bucket's bound say that there may be a hold, until its locks are counted: what it
+    /// said is of another time than the catalogs are.
+    pub(crate) fn doubt_lock_bounds(&self) -> Result<()> {
+        let unknown = LockBound {
+            count: 1,
+            has_hold: true,
+            ..LockBound::default()
+        };
+        for row in self.buckets() {
+            let mut made = row.documents.locks_made();
+            made.changes += 1;
+            self.configure(&row, BucketConfiguration::LockBound, unknown.to_document())?;
+        }
+        Ok(())
+    }
+
     /// What is to be compared after locks were counted; none while any is being made.
     pub(crate) fn locks_made(&self, row: &BucketRow) -> Option<u64> {
         let made = *row.documents.locks_made();
-        (made.under_way == 0).then_some(made.number)
+        (made.under_way == 0).then_some(made.changes)
     }
 
-    /// Lowers a bucket's bound to what was counted, if no lock was made since `made` was told.
+    /// Lowers a bucket's bound to what was counted, if no lock was made since `locks_made` was
+    /// told.
     pub(crate) fn lower_lock_bound(
         &self,
         row: &Arc<BucketRow>,
         locked: Locked,
-        made_before: u64,
+        changes_before: u64,
     ) -> Result<()> {
         let mut made = row.documents.locks_made();
-        if made.under_way > 0 || made.number != made_before {
+        if made.under_way > 0 || made.changes != changes_before {
             return Ok(());
         }
         let bound = LockBound::of(locked);
-        if bound != self.lock_bound(row)? {
+        made.changes += 1;
+        if bound != self.lock_bound(row)? || made.may_be_lowered {
+            made.may_be_lowered = true;
             self.configure(row, BucketConfiguration::LockBound, bound.to_document())?;
+            made.may_be_lowered = false;
         }
         made.number = bound.count;
         Ok(())

@@ -74,8 +74,9 @@ async fn see_all(inner: &Inner) {
 
 async fn hold(inner: Arc<Inner>, occasion: Occasion) -> Result<()> {
     let hold = move || {
-        inner.lock_time.keep_when_due(&inner.system, now_ms())?;
-        inner.freshness.hold(&inner.system, &inner.audit, occasion)
+        let kept = inner.lock_time.keep_when_due(&inner.system, now_ms());
+        let held = inner.freshness.hold(&inner.system, &inner.audit, occasion);
+        kept.and(held)
     };
     let held = tokio::task::spawn_blocking(hold).await;
     held.map_err(|_| VaultError::ShuttingDown)?

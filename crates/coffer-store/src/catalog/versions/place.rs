@@ -199,6 +199,22 @@ pub(crate) fn remove(
     }))
 }
 
+/// Removes what is there, where there are no other versions.
+pub(crate) fn remove_only(
+    session: &Session,
+    name: &ObjectName,
+    there: &There,
+) -> Result<Vec<BlobId>> {
+    // As where it would be replaced.
+    if !there.lock.is_none() {
+        return Err(StoreError::Locked);
+    }
+    delete_row(session, name)?;
+    session.count(-1, -there.size_bytes);
+    session.note_removed();
+    remove_content(session, there.id, there.is_inline)
+}
+
 /// Removes the row of a version that is not the newest, or a marker. Number of its content, whether
 /// that is inline, and how long it is.
 fn take(session: &Session, name: &ObjectName, id: i64) -> Result<(i64, bool, i64)> {
@@ -211,8 +227,17 @@ fn take(session: &Session, name: &ObjectName, id: i64) -> Result<(i64, bool, i64
 
 /// Removes the null version from those that are not the newest, be it a marker.
 fn remove_null(session: &Session, name: &ObjectName) -> Result<Vec<BlobId>> {
-    // As above: a locked one stands, and then the write is refused by the index.
-    let sql = "DELETE FROM version WHERE name = ? AND version_tag IS NULL AND lock IS NULL
+    // As above: a locked one stands.
+    let is_locked: bool = session
+        .prepare_cached(
+            "SELECT EXISTS(SELECT 1 FROM version
+                 WHERE name = ? AND version_tag IS NULL AND lock IS NOT NULL)",
+        )?
+        .query_row([name.expose().as_bytes()], |row| row.get(0))?;
+    if is_locked {
+        return Err(StoreError::Locked);
+    }
+    let sql = "DELETE FROM version WHERE name = ? AND version_tag IS NULL
                RETURNING id, is_inline, size_bytes";
     let removed: Option<(i64, bool, i64)> = session
         .prepare_cached(sql)?
