@@ -205,7 +205,7 @@ mod tests {
             assert!(!may(governance, shorter, at(1, false)));
             assert!(may(governance, shorter, at(1, true)));
         }
-        // A hold stands beside it and keeps nobody from changing the retention.
+        // A hold stands beside it and keeps no one from changing the retention.
         let held = compliance
             .changed(LockChange::Hold(true), at(1, false))
             .unwrap();

@@ -31,7 +31,8 @@ impl Vault {
             facts.insert("from", from.unwrap_or_else(|| "unknown".to_owned()));
         }
         let this = self.clone();
-        let work = async move { this.do_wanted(request, secrets).await };
+        // On the heap: what it may have to do takes long futures.
+        let work = Box::pin(async move { this.do_wanted(request, secrets).await });
         self.act(actor, role, act, facts, work).await
     }
 
@@ -50,16 +51,16 @@ impl Vault {
                         .ok_or(VaultError::NoSuchLevel)?,
                 };
                 let rows = self.rows_of_level(&level);
-                self.check_locks(&level, &rows).await?;
-                let receipt = self.erase(Doomed::Level(level), warrant).await?;
+                Box::pin(self.check_locks(&level, &rows)).await?;
+                let receipt = Box::pin(self.erase(Doomed::Level(level), warrant)).await?;
                 Ok(GuardedOutcome::Erased(Box::new(receipt)))
             }
             GuardedAct::BucketErase { bucket_id, .. } => {
                 let (level, bucket) = self.level_of(bucket_id)?;
                 let mut rows = self.rows_of_level(&level);
                 rows.retain(|row| row.id == bucket_id);
-                self.check_locks(&level, &rows).await?;
-                let receipt = self.erase(Doomed::Bucket(level, bucket), warrant).await?;
+                Box::pin(self.check_locks(&level, &rows)).await?;
+                let receipt = Box::pin(self.erase(Doomed::Bucket(level, bucket), warrant)).await?;
                 Ok(GuardedOutcome::Erased(Box::new(receipt)))
             }
             GuardedAct::KeyExport {

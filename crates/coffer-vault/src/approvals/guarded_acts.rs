@@ -28,7 +28,7 @@ impl Vault {
         let level = self.level_or_draft(name)?;
         let level = level.ok_or(VaultError::NoSuchLevel)?;
         let rows = self.rows_of_level(&level);
-        if let Err(error) = self.check_locks(&level, &rows).await {
+        if let Err(error) = Box::pin(self.check_locks(&level, &rows)).await {
             return Err(self.failed(Act::EraseLevel, actor, &on_level(name), error));
         }
         let wanted = GuardedAct::LevelErase {
@@ -47,7 +47,7 @@ impl Vault {
         let row = self.looked_after(actor, name)?;
         let level = self.inner.keystore.level(row.level_id);
         let level = level.ok_or(VaultError::NoSuchLevel)?;
-        let locks = self.check_locks(&level, std::slice::from_ref(&row)).await;
+        let locks = Box::pin(self.check_locks(&level, std::slice::from_ref(&row))).await;
         if let Err(error) = locks {
             return Err(self.failed(Act::EraseBucket, actor, &on_bucket(name), error));
         }

@@ -142,7 +142,7 @@ mod tests {
         assert_ne!(
             one.new_check(),
             check,
-            "nobody sees that two objects have one key"
+            "it can't be seen that two objects have one key"
         );
         for damaged in ["", "zz", &check[..94], &format!("{check}00")] {
             assert!(!one.is_checked_by(damaged), "{damaged}");

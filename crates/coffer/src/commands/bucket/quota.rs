@@ -179,7 +179,7 @@ const EXAMPLES: &str = "\
 What is stored already stays. Each write is counted before it is committed: however many write at
 once, none passes a quota. What passes one is refused as QuotaExceeded (403), and says which quota,
 how much is used, and what it would add. A subject's quota counts the buckets that it has made over
-S3, whoever writes there.
+S3, with all that is written there.
 
 Examples:
   coffer quota set bucket backups --bytes 500GB --objects 1000000
