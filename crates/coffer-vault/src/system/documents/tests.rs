@@ -89,6 +89,8 @@ fn rows_that_move_leave_nothing_behind() {
     drop(system);
     let file = std::fs::read(&path).unwrap();
     let mut gaps_count = 0;
+    // Page 1 is laid out otherwise: it begins with the salt, and its list of cells stands behind
+    // the header of the file. It holds the schema, and none of the rows.
     for page in file.chunks_exact(PAGE_BYTES as usize).skip(1) {
         let page = plaintext(page, &key);
         let word = |at: usize| usize::from(u16::from_be_bytes([page[at], page[at + 1]]));
