@@ -22,7 +22,7 @@ use crate::file::store::{Store, check};
 use crate::host::folder::{Folder, Room};
 use crate::measuring::content::{BLOCK_BYTES, Content, Sink};
 use crate::measuring::progress::Progress;
-use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
+use crate::measuring::rounds::{Amounts, Effort, Entrant, Figure, Plan, run};
 use crate::record::{Axis, Experiment, Sample};
 use coffer_measure::cpu_time::Watch;
 
@@ -187,6 +187,7 @@ fn plan<'a>(
             .map(|entry| entry.contender.clone())
             .collect(),
         entrants: entrants.collect(),
+        figure: Figure::Speed,
         whole_machine: true,
     }
 }
@@ -221,7 +222,6 @@ fn measure(work: Work, store: &mut dyn Store, blocks: u64) -> Result<Sample> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Unit;
 
     #[test]
     fn what_is_needed_grows_with_what_can_run() {
@@ -252,7 +252,7 @@ mod tests {
         let effort = Effort {
             rounds: Some(1),
             quick: true,
-            unit: Unit::MegabytesPerSecond,
+            counts_instructions: false,
         };
         let in_memory = Room::of(&parent).unwrap().in_memory;
         let experiments = file(effort, &parent).unwrap();

@@ -12,12 +12,13 @@ use coffer_lab::cipher::algorithm::Algorithm;
 use coffer_lab::cipher::kernel_module;
 use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
-use coffer_lab::host::machine::{Conditions, Machine};
+use coffer_lab::host::machine::Conditions;
 use coffer_lab::host::undo;
+use coffer_lab::measuring::calibration::calibrate;
 use coffer_lab::measuring::rounds::Effort;
 use coffer_lab::raw::{self, loop_alone, raw};
 use coffer_lab::record::published::{Published, published};
-use coffer_lab::record::{Agreement, Experiment, FORMAT, Record, Unit};
+use coffer_lab::record::{Agreement, Experiment, Record};
 use coffer_lab::report::{compare, table};
 use coffer_lab::{file, kernel, net, report, sendfile, server};
 use time::OffsetDateTime;
@@ -177,7 +178,7 @@ fn sendfile_experiments(
     effort: Effort,
 ) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
     let folder = measuring.folder.as_deref().unwrap_or(Path::new(FOLDER));
-    Ok((Vec::new(), vec![sendfile::sendfile(effort, folder)?]))
+    Ok((Vec::new(), sendfile::sendfile(effort, folder)?))
 }
 
 fn net_experiments(
@@ -200,23 +201,12 @@ fn measure(measuring: &Measuring, all: &[Experiments]) -> Result<()> {
     let effort = Effort {
         rounds: measuring.rounds.map(usize::from),
         quick: measuring.quick,
-        unit: if measuring.instructions {
-            Unit::BytesPerThousandInstructions
-        } else {
-            Unit::MegabytesPerSecond
-        },
+        counts_instructions: measuring.instructions,
     };
-    let mut record = Record {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        date: now(),
-        command: arguments(),
-        machine: Machine::look(),
-        before: Conditions::look(),
-        after: Conditions::look(),
-        agreements: Vec::new(),
-        experiments: Vec::new(),
-    };
+    let mut record = Record::begin(now(), arguments());
+    if measuring.instructions {
+        record.calibration = calibrate()?;
+    }
     let json = measuring.json.as_deref();
     for one in all {
         let (agreed, measured) = one(measuring, effort)?;

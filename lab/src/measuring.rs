@@ -7,4 +7,6 @@ pub mod observe;
 
 pub mod progress;
 
+pub mod calibration;
+
 pub mod rounds;

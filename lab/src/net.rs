@@ -18,7 +18,7 @@ use crate::error::{Doing, LabError, Result};
 use crate::host::folder::{Folder, Room};
 use crate::measuring::content::{BLOCK_BYTES, Content, Sink};
 use crate::measuring::progress::Progress;
-use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
+use crate::measuring::rounds::{Amounts, Effort, Entrant, Figure, Plan, run};
 use crate::net::link::Link;
 use crate::net::roster::{Entry, entries};
 use crate::net::session::Session;
@@ -150,6 +150,7 @@ fn plan<'a>(
             .map(|entry| entry.contender.clone())
             .collect(),
         entrants: entrants.collect(),
+        figure: Figure::Speed,
         whole_machine: true,
     }
 }

@@ -1,20 +1,30 @@
 //! What the lab found: every sample, in a form that `--json` writes and `compare` reads.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::contender::Contender;
 use crate::host::machine::{Conditions, Machine};
 
+mod observed;
+mod unit;
+pub mod versions;
+
 pub mod published;
 
 pub mod shares;
 
+use coffer_measure::comparison::{self, Comparison};
 use coffer_measure::statistics::Estimate;
+
+pub use observed::{Observed, Tally, crossing};
+pub use unit::Unit;
 
 /// The version of the JSON form.
 pub const FORMAT: u32 = 1;
+
+/// The commit that this lab was built from, with `-dirty` where files had changed; empty where that
+/// is not known.
+pub const COMMIT: &str = env!("COFFER_LAB_COMMIT");
 
 /// All that one run found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,6 +33,9 @@ pub struct Record {
     pub format: u32,
     /// The version of the lab.
     pub version: String,
+    /// The commit that the lab was built from, as `git describe` tells it; empty in older records.
+    #[serde(default)]
+    pub commit: String,
     /// When it began, RFC 3339.
     pub date: String,
     /// The command line, without the program.
@@ -35,16 +48,62 @@ pub struct Record {
     pub after: Conditions,
     /// What was compared byte for byte before anything was timed.
     pub agreements: Vec<Agreement>,
+    /// What a simulated processor counts for work whose cost is known; empty where time is
+    /// measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibration: Vec<Calibration>,
     /// What was measured.
     pub experiments: Vec<Experiment>,
 }
 
+/// What a simulated processor counted for work whose cost is known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The work.
+    pub work: String,
+    /// What it is counted by: `byte`, `turn`, `call`.
+    pub unit: String,
+    /// Instructions of one.
+    pub instructions: f64,
+    /// The fewest that a processor of its kind could do with.
+    pub least: f64,
+    /// The most that it should need.
+    pub most: f64,
+}
+
+impl Calibration {
+    /// Whether the count lies within its limits.
+    pub fn is_plausible(&self) -> bool {
+        (self.least..=self.most).contains(&self.instructions)
+    }
+}
+
 impl Record {
+    /// Of this machine, without figures so far.
+    pub fn begin(date: String, command: String) -> Self {
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: COMMIT.to_owned(),
+            date,
+            command,
+            machine: Machine::look(),
+            before: Conditions::look(),
+            after: Conditions::look(),
+            agreements: Vec::new(),
+            calibration: Vec::new(),
+            experiments: Vec::new(),
+        }
+    }
+
     /// One record of several that were made of the same machine: experiments in their order,
     /// conditions before the first and after the last. None, where there are no records.
     pub fn join(records: Vec<Self>) -> Option<Self> {
         records.into_iter().reduce(|mut whole, next| {
             whole.agreements.extend(next.agreements);
+            if whole.calibration.is_empty() {
+                whole.calibration = next.calibration;
+            }
             whole.experiments.extend(next.experiments);
             whole.after = next.after;
             whole
@@ -81,43 +140,6 @@ pub enum Axis {
     Single,
 }
 
-/// What a figure counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unit {
-    /// 1,000,000 bytes a second of wall time.
-    #[serde(rename = "MB/s")]
-    MegabytesPerSecond,
-    /// Bytes for each thousand instructions of a simulated processor that counts them.
-    #[serde(rename = "bytes per 1,000 instructions")]
-    BytesPerThousandInstructions,
-}
-
-impl Unit {
-    /// As it stands at an axis.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MegabytesPerSecond => "MB/s",
-            Self::BytesPerThousandInstructions => "bytes per 1,000 instructions",
-        }
-    }
-
-    /// As it stands above a narrow column.
-    pub fn short(self) -> &'static str {
-        match self {
-            Self::MegabytesPerSecond => "MB/s",
-            Self::BytesPerThousandInstructions => "B/1,000 instr.",
-        }
-    }
-
-    /// What the processor had to do, in the same clock.
-    pub fn cost(self) -> &'static str {
-        match self {
-            Self::MegabytesPerSecond => "CPU s/GB",
-            Self::BytesPerThousandInstructions => "instr./B",
-        }
-    }
-}
-
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
@@ -132,6 +154,18 @@ pub struct Sample {
     pub counts: Option<Counts>,
 }
 
+impl Sample {
+    /// Of one thread, or of one machine, without counts.
+    pub fn new(bytes: u64, wall_seconds: f64, cpu_seconds: f64) -> Self {
+        Self {
+            bytes,
+            wall_seconds,
+            cpu_seconds,
+            counts: None,
+        }
+    }
+}
+
 /// What a server did for a number of transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
@@ -141,70 +175,19 @@ pub struct Counts {
     pub context_switches: u64,
 }
 
-/// The system calls of a server, observed from outside in a run that is not timed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Observed {
-    /// How many transfers.
-    pub transfers: u64,
-    /// Bytes that were delivered by all of them.
-    pub bytes: u64,
-    /// By the names of the calls.
-    pub calls: BTreeMap<String, Tally>,
-}
-
-/// What calls of one name did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
-    /// How often.
-    pub count: u64,
-    /// Bytes that they said they moved, where they move bytes; else 0.
-    pub bytes: u64,
-}
-
-impl Observed {
-    /// System calls of one transfer.
-    pub fn calls_of_a_transfer(&self) -> f64 {
-        let all: u64 = self.calls.values().map(|tally| tally.count).sum();
-        all as f64 / self.transfers as f64
-    }
-
-    /// Bytes that the kernel copied into the program or out of it, for each byte delivered.
-    pub fn copied(&self) -> f64 {
-        self.share(crossing::COPYING)
-    }
-
-    /// Bytes that calls moved from one of the kernel's places to another, for each byte delivered.
-    pub fn moved_within(&self) -> f64 {
-        self.share(crossing::WITHIN)
-    }
-
-    fn share(&self, names: &[&str]) -> f64 {
-        let tallies = names.iter().filter_map(|name| self.calls.get(*name));
-        let bytes: u64 = tallies.map(|tally| tally.bytes).sum();
-        bytes as f64 / self.bytes as f64
-    }
-}
-
-/// System calls that move bytes, by what that means (their manual pages, section 2).
-pub mod crossing {
-    /// The kernel copies between its memory and the program's.
-    pub const COPYING: &[&str] = &[
-        "read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg", "write",
-        "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg",
-    ];
-
-    /// The program gives an order, and never sees the bytes.
-    pub const WITHIN: &[&str] = &["sendfile", "splice", "tee", "copy_file_range"];
-}
-
 impl Sample {
     /// The figure, in the experiment's unit.
     pub fn value(&self, unit: Unit) -> f64 {
-        let per_second = self.bytes as f64 / self.wall_seconds;
+        let megabytes = self.bytes as f64 / 1e6;
+        let requests = self.counts.map_or(1, |counts| counts.transfers) as f64;
         match unit {
-            Unit::MegabytesPerSecond => per_second / 1e6,
-            // There a nanosecond is an instruction.
-            Unit::BytesPerThousandInstructions => per_second / 1e6,
+            // Where instructions are counted, a nanosecond is one.
+            Unit::MegabytesPerSecond | Unit::BytesPerThousandInstructions => {
+                megabytes / self.wall_seconds
+            }
+            Unit::MegabytesPerCpuSecond => megabytes / self.cpu_seconds,
+            Unit::MicrosecondsPerRequest => self.wall_seconds * 1e6 / requests,
+            Unit::InstructionsPerRequest => self.wall_seconds * 1e9 / requests,
         }
     }
 
@@ -214,6 +197,15 @@ impl Sample {
         self.cpu_seconds / (self.bytes as f64 / 1e9)
     }
 }
+
+/// The kernel tells CPU time of other processes, and of the whole machine, in ticks (proc(5)).
+const TICK_SECONDS: f64 = 0.01;
+
+/// A clock that counts nanoseconds comes as near as this to whole ticks by chance only.
+const TICK_TOLERANCE: f64 = 1e-4;
+
+/// Fewer ticks tell more about when the clock ticked than about the work.
+pub const COARSE_SECONDS: f64 = 5.0 * TICK_SECONDS;
 
 /// The samples of one contender at one place of the axis, one a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -228,15 +220,35 @@ pub struct Point {
 }
 
 impl Point {
+    /// The figures of all rounds.
+    pub fn values(&self, unit: Unit) -> Vec<f64> {
+        self.samples.iter().map(|one| one.value(unit)).collect()
+    }
+
     /// The figure; None without samples.
     pub fn estimate(&self, unit: Unit) -> Option<Estimate> {
-        Estimate::of(
-            &self
-                .samples
-                .iter()
-                .map(|s| s.value(unit))
-                .collect::<Vec<_>>(),
-        )
+        Estimate::of(&self.values(unit))
+    }
+
+    /// How many times this figure is that of another contender, which took turns with it.
+    pub fn compared(&self, other: &Self, unit: Unit) -> Option<Comparison> {
+        let (ours, theirs) = (self.values(unit), other.values(unit));
+        if unit.counts_instructions() {
+            comparison::exact(&ours, &theirs)
+        } else {
+            comparison::paired(&ours, &theirs)
+        }
+    }
+
+    /// How many times this figure is that of another point, which another machine gave, or another
+    /// run: there are no rounds that belong together.
+    pub fn compared_apart(&self, other: &Self, unit: Unit) -> Option<Comparison> {
+        let (ours, theirs) = (self.values(unit), other.values(unit));
+        if unit.counts_instructions() {
+            comparison::exact(&ours, &theirs)
+        } else {
+            comparison::apart(&ours, &theirs)
+        }
     }
 
     /// The median of context switches of a transfer; None where none were counted.
@@ -244,6 +256,18 @@ impl Point {
         let counts = self.samples.iter().filter_map(|sample| sample.counts);
         let each = counts.map(|one| one.context_switches as f64 / one.transfers as f64);
         Some(Estimate::of(&each.collect::<Vec<_>>())?.median)
+    }
+
+    /// Whether its CPU time was counted in ticks, and in too few of them to say more than that it
+    /// is less than [`COARSE_SECONDS`].
+    pub fn cpu_is_coarse(&self) -> bool {
+        let in_ticks = self.samples.iter().all(|sample| {
+            let ticks = sample.cpu_seconds / TICK_SECONDS;
+            (ticks - ticks.round()).abs() < TICK_TOLERANCE
+        });
+        let spent: Vec<f64> = self.samples.iter().map(|one| one.cpu_seconds).collect();
+        let least = COARSE_SECONDS - TICK_TOLERANCE * TICK_SECONDS;
+        in_ticks && Estimate::of(&spent).is_some_and(|spent| spent.median < least)
     }
 
     /// CPU seconds per gigabyte; None without samples.
@@ -283,6 +307,9 @@ pub struct Noise {
 pub struct Experiment {
     /// A name that stays: `raw/aes-256-gcm/encrypt`.
     pub id: String,
+    /// Of what it does: see [`versions`].
+    #[serde(default = "versions::first")]
+    pub version: u32,
     /// For people.
     pub title: String,
     /// What the horizontal axis counts.
@@ -298,6 +325,26 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// Without contenders, of a quiet machine, and of the version that this lab measures.
+    pub fn new(id: impl Into<String>, axis: Axis, unit: Unit) -> Self {
+        let id = id.into();
+        Self {
+            version: versions::version(&id),
+            title: id.clone(),
+            id,
+            axis,
+            unit,
+            how: String::new(),
+            series: Vec::new(),
+            noise: Noise::default(),
+        }
+    }
+
+    /// Whether this lab does something else under that id.
+    pub fn is_outdated(&self) -> bool {
+        self.version < versions::version(&self.id)
+    }
+
     /// All places of the axis, in order.
     pub fn places(&self) -> Vec<u64> {
         let points = self.series.iter().flat_map(|series| &series.points);

@@ -15,6 +15,7 @@ mod beside;
 mod ladder;
 mod requirements;
 
+mod calibration;
 mod experiments;
 
 mod advice_cards;
@@ -25,7 +26,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use self::advice::advice;
 use self::table::warnings;
 use crate::record::published::{Published, SOURCES};
-use crate::record::{Agreement, Experiment, Record, Unit};
+use crate::record::{Agreement, COMMIT, Experiment, Record};
 
 const STYLE: &str = include_str!("report/style.css");
 
@@ -50,16 +51,20 @@ pub fn page(record: &Record, published: &[Published]) -> String {
                     p.quiet {
                         "Measured " (day(&record.date)) " by "
                         code { "coffer-lab " (record.command) }
+                        ", built from " (commit(&record.commit)) "; drawn by "
+                        (commit(COMMIT)) "."
                     }
+                    (outdated(record))
                     @if counts_instructions(record) {
                         p.warning role="note" {
                             strong { "Instructions, not time. " } (INSTRUCTIONS)
                         }
+                        (calibration::section(&record.calibration))
                     }
                     (noise(record))
                 }
                 main {
-                    (advice_cards::cards(&advice(record)))
+                    (advice_cards::advice(&advice(record)))
                     nav aria-label="Experiments" {
                         @for group in &groups {
                             a href=(format!("#{}", group.anchor)) { (group.title) }
@@ -78,6 +83,29 @@ pub fn page(record: &Record, published: &[Published]) -> String {
     markup.into_string()
 }
 
+fn commit(commit: &str) -> Markup {
+    html! {
+        @if commit.is_empty() { "a commit that it does not say" }
+        @else { "commit " code { (commit) } }
+    }
+}
+
+/// What the lab measures otherwise by now.
+fn outdated(record: &Record) -> Markup {
+    let outdated = record.experiments.iter().filter(|one| one.is_outdated());
+    let titles: Vec<&str> = outdated.map(|one| one.title.as_str()).collect();
+    html! {
+        @if !titles.is_empty() {
+            p.warning role="note" {
+                strong { "Older than what the lab does now. " }
+                (titles.len()) " of " (record.experiments.len())
+                " experiments have changed since they were measured here; set them beside newer "
+                "figures with care: " (titles.join(" · ")) "."
+            }
+        }
+    }
+}
+
 fn day(date: &str) -> &str {
     date.split('T').next().unwrap_or(date)
 }
@@ -86,10 +114,12 @@ const INSTRUCTIONS: &str = "Bytes per 1,000 instructions are no speed. A simulat
      this kernel, whose clock moves on by one with each instruction, whatever that one costs \
      on a real one: one round of AES by AES-NI counts as much as an addition. The figures are the \
      same in every run, and tell how much work each way makes; where one end waits, time passes \
-     without instructions.";
+     without instructions. What a count can’t show: caches and memory (a miss counts nothing), \
+     units that work side by side, how long an instruction takes. Copies by `rep movsb`, which \
+     this processor would count once a byte, are switched off.";
 
 fn counts_instructions(record: &Record) -> bool {
-    let counted = |one: &Experiment| one.unit == Unit::BytesPerThousandInstructions;
+    let counted = |one: &Experiment| one.unit.counts_instructions();
     record.experiments.iter().any(counted)
 }
 

@@ -5,41 +5,51 @@ pub mod way;
 
 mod spliced;
 
+mod http;
+
 mod client;
 mod server;
 
-use std::net::TcpStream;
+mod transfer;
+
 use std::path::Path;
 use std::process::Command;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Instant;
 
-use crate::contender::Contender;
+use crate::contender::{Availability, Contender};
 use crate::error::{Doing, LabError, Result};
 use crate::host::folder::{Folder, Room};
-use crate::host::kernel_tls;
-use crate::measuring::observe::{self, observe};
+use crate::measuring::observe::observe;
 use crate::measuring::progress::Progress;
-use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
-use crate::record::{Axis, Counts, Experiment, Observed, Sample};
+use crate::measuring::rounds::{Amounts, Effort, Entrant, Figure, Plan, run};
+use crate::record::{Axis, Experiment, Observed};
+use crate::sendfile::transfer::{Task, measure};
 use crate::sendfile::way::{Files, Keys, Way};
-use coffer_measure::cpu_time::ThreadCost;
-use coffer_measure::loopback::tcp_pair;
 use coffer_measure::tls::Tls;
 
 /// Sizes of the files and how often each is sent: those of B. Where instructions are counted, more
 /// transfers and greater files tell the same, slowly.
 const SIZES: Amounts<&[(u64, u64)]> = Amounts {
-    full: &[
-        (15, 1000),
-        (1_000_000, 10),
-        (10_000_000, 3),
-        (100_000_000, 1),
-    ],
-    quick: &[(15, 200), (1_000_000, 5), (10_000_000, 1)],
-    counted: &[(15, 200), (1_000_000, 2), (10_000_000, 1)],
-    quick_counted: &[(15, 50), (1_000_000, 1)],
+    full: &[(1_000_000, 10), (10_000_000, 3), (100_000_000, 1)],
+    quick: &[(1_000_000, 5), (10_000_000, 1)],
+    counted: &[(1_000_000, 2), (10_000_000, 1)],
+    quick_counted: &[(1_000_000, 1)],
+};
+
+/// The small file of B, and how often it is asked for over one connection.
+const SMALL_BYTES: u64 = 15;
+const REQUESTS: Amounts<u64> = Amounts {
+    full: 1000,
+    quick: 200,
+    counted: 200,
+    quick_counted: 50,
+};
+
+/// How often it is asked for over a connection of its own each time.
+const CONNECTIONS: Amounts<u64> = Amounts {
+    full: 50,
+    quick: 10,
+    counted: 10,
+    quick_counted: 3,
 };
 
 /// More transfers than these tell nothing new about system calls.
@@ -50,71 +60,119 @@ pub fn contenders() -> Vec<Contender> {
     Way::ALL.map(Way::contender).to_vec()
 }
 
-/// Sends files of each size in every way that can run; they lie below `folder`, in memory too.
-pub fn sendfile(effort: Effort, folder: &Path) -> Result<Experiment> {
+/// Sends files of each size in every way that can run, and asks for a small one again and again;
+/// they lie below `folder`, in memory too.
+pub fn sendfile(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let own = Folder::new(folder, "sendfile")?;
     let folder = &own.path;
     let sizes = fitting(effort.choose(SIZES), &Room::of(folder)?);
     let (keys, tls) = (Keys::new()?, Tls::new()?);
-    let files: Result<Vec<Files>> = sizes
-        .iter()
-        .map(|&(bytes, _)| Files::create(folder, bytes, &keys))
-        .collect();
-    let files = files?;
-    let contenders = contenders();
-    let runs = |way: usize| contenders[way].availability.runs();
-    let entrants = sizes
-        .iter()
-        .zip(&files)
-        .flat_map(|(&(bytes, transfers), files)| {
-            let those = Way::ALL
-                .into_iter()
-                .enumerate()
-                .filter(|(index, _)| runs(*index));
-            let (keys, tls) = (&keys, &tls);
-            those.map(move |(contender, way)| {
-                let task = Task {
-                    way,
-                    files,
-                    keys,
-                    tls,
-                    transfers,
-                    observed: false,
-                };
-                Entrant {
-                    contender,
-                    x: bytes,
-                    measure: Box::new(move || measure(&task)),
-                }
-            })
-        });
-    let entrants = entrants.collect();
-    let plan = Plan {
-        id: "sendfile/transfer".into(),
-        title: "From file to network, by the size of the file".into(),
-        axis: Axis::FileBytes,
-        how:
-            "One connection on 127.0.0.1; the client asks for each transfer, takes it and compares \
-              it. From the first question to the last byte. CPU seconds and context switches are \
-              the server's alone. Its system calls were observed from outside (ptrace) in a run \
-              that was not timed: bytes that read, write, send and receive say they moved cross \
-              between kernel and program, and are copied; those of sendfile and splice stay in \
-              the kernel. What the kernel copies within itself is not seen. The files lie in \
-              memory."
-                .into(),
-        contenders: contenders.clone(),
-        entrants,
-        whole_machine: false,
+    let files = |bytes| Files::create(folder, bytes, &keys);
+    let small = files(SMALL_BYTES)?;
+    let large: Result<Vec<Files>> = sizes.iter().map(|&(bytes, _)| files(bytes)).collect();
+    let large = large?;
+    let task = |way, files, transfers, each_connects| Task {
+        way,
+        files,
+        keys: &keys,
+        tls: &tls,
+        transfers,
+        each_connects,
+        observed: false,
     };
-    let mut experiment = run(plan, effort)?;
-    if let Err(error) = observe_all(&mut experiment, sizes, folder) {
+    let large = sizes.iter().zip(&large);
+    let transfers = large.map(|(&(_, transfers), files)| (files, transfers));
+    let mut transfer = run(
+        Plan {
+            id: "sendfile/transfer".into(),
+            title: "From file to network, by the size of the file".into(),
+            how: format!("{HOW} {OBSERVED}"),
+            ..plan(transfers.collect(), Figure::Speed, |way, files, count| {
+                task(way, files, count, false)
+            })
+        },
+        effort,
+    )?;
+    if let Err(error) = observe_all(&mut transfer, sizes, folder) {
         match error {
             // A container may forbid it: then there are no such figures.
-            LabError::Io { .. } => experiment.how += &format!(" Not observed here: {error}."),
+            LabError::Io { .. } => transfer.how += &format!(" Not observed here: {error}."),
             other => return Err(other),
         }
     }
-    Ok(experiment)
+    let request = Plan {
+        id: "sendfile/request".into(),
+        title: "A request for 15 B, over a connection that stands".into(),
+        how: HOW.to_owned(),
+        ..plan(
+            vec![(&small, effort.choose(REQUESTS))],
+            Figure::Request,
+            |way, files, count| task(way, files, count, false),
+        )
+    };
+    let connection = Plan {
+        id: "sendfile/connection".into(),
+        title: "A request for 15 B, over a connection of its own".into(),
+        how: format!(
+            "{HOW} Each request connects first, and shakes hands where TLS is spoken (X25519, an \
+             ECDSA certificate, no resumption)."
+        ),
+        ..plan(
+            vec![(&small, effort.choose(CONNECTIONS))],
+            Figure::Request,
+            |way, files, count| task(way, files, count, true),
+        )
+    };
+    let (request, connection) = (run(request, effort)?, run(connection, effort)?);
+    Ok(vec![transfer, request, connection])
+}
+
+const HOW: &str = "One connection on 127.0.0.1; the client asks for each transfer, takes it and \
+     compares it. From the first question to the last byte. CPU seconds and context switches are \
+     the server's alone. The files lie in memory.";
+
+const OBSERVED: &str = "Its system calls were observed from outside (ptrace) in a run that was not \
+     timed: bytes that read, write, send and receive say they moved cross between kernel and \
+     program, and are copied; those of sendfile and splice stay in the kernel. What the kernel \
+     copies within itself is not seen.";
+
+/// All ways that can run, with these files, each so often.
+fn plan<'a>(
+    files: Vec<(&'a Files, u64)>,
+    figure: Figure,
+    task: impl Fn(Way, &'a Files, u64) -> Task<'a>,
+) -> Plan<'a> {
+    let mut contenders = contenders();
+    let mut entrants = Vec::new();
+    for (files, transfers) in files {
+        for (contender, way) in Way::ALL.into_iter().enumerate() {
+            let task = task(way, files, transfers);
+            let availability = &mut contenders[contender].availability;
+            if task.each_connects && way.through_kernel_tls() {
+                *availability = Availability::cannot(
+                    "the lab gives the kernel its keys without a handshake",
+                    "a library that shakes hands and hands its keys to the kernel",
+                );
+            }
+            if availability.runs() {
+                entrants.push(Entrant {
+                    contender,
+                    x: files.bytes,
+                    measure: Box::new(move || measure(&task)),
+                });
+            }
+        }
+    }
+    Plan {
+        id: String::new(),
+        title: String::new(),
+        axis: Axis::FileBytes,
+        how: String::new(),
+        contenders,
+        entrants,
+        figure,
+        whole_machine: false,
+    }
 }
 
 /// The sizes for whose files there is room: three of each, as many again for those who are
@@ -163,94 +221,16 @@ pub fn be_observed(way: Way, bytes: u64, transfers: u64, folder: &Path) -> Resul
         keys: &keys,
         tls: &tls,
         transfers,
+        each_connects: false,
         observed: true,
     };
     measure(&task).map(drop)
 }
 
-/// What is transferred.
-#[derive(Clone, Copy)]
-struct Task<'a> {
-    way: Way,
-    files: &'a Files,
-    keys: &'a Keys,
-    tls: &'a Tls,
-    transfers: u64,
-    /// The server's thread waits for those who observe it, and tells them when it begins and ends.
-    observed: bool,
-}
-
-fn measure(task: &Task<'_>) -> Result<Sample> {
-    let (at_client, at_server) = tcp_pair().doing(|| "connecting".into())?;
-    if task.way.through_kernel_tls() {
-        kernel_tls::enable(&at_server, &at_client).doing(|| "kernel TLS".into())?;
-    }
-    thread::scope(|scope| {
-        let (ready, told) = mpsc::channel();
-        let serving = scope.spawn(move || serve(task, at_server, &ready));
-        let received = (|| -> Result<f64> {
-            let mut client = client::Client::connect(task.way, at_client, task.tls)?;
-            let _ = told.recv();
-            let start = Instant::now();
-            for _ in 0..task.transfers {
-                client.fetch(task.files, task.keys)?;
-            }
-            Ok(start.elapsed().as_secs_f64())
-        })();
-        let served = serving
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        sample(task, received?, &served?)
-    })
-}
-
-/// The server's thread; tells when it is ready, and in the end what it cost.
-fn serve(task: &Task<'_>, stream: TcpStream, ready: &mpsc::Sender<()>) -> Result<ThreadCost> {
-    let mut server = server::Server::connect(task.way, stream, task.tls, task.keys)?;
-    if task.observed {
-        observe::wait().doing(|| "waiting to be observed".into())?;
-    }
-    // The client can't be told when it is gone: then it says itself what happened.
-    let _ = ready.send(());
-    let before = ThreadCost::so_far();
-    let mark = || {
-        if task.observed {
-            observe::mark();
-        }
-    };
-    mark();
-    for _ in 0..task.transfers {
-        server.serve(task.files, task.keys)?;
-    }
-    mark();
-    let after = ThreadCost::so_far();
-    Ok(ThreadCost {
-        cpu_seconds: after.cpu_seconds - before.cpu_seconds,
-        context_switches: after.context_switches - before.context_switches,
-    })
-}
-
-fn sample(task: &Task<'_>, wall_seconds: f64, served: &ThreadCost) -> Result<Sample> {
-    if wall_seconds <= 0.0 {
-        return Err(LabError::Data {
-            file: "sendfile".into(),
-            what: "took no time".into(),
-        });
-    }
-    Ok(Sample {
-        bytes: task.files.bytes * task.transfers,
-        wall_seconds,
-        cpu_seconds: served.cpu_seconds,
-        counts: Some(Counts {
-            transfers: task.transfers,
-            context_switches: served.context_switches,
-        }),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Sample;
 
     fn folder(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("coffer-lab-{name}-{}", std::process::id()));
@@ -265,10 +245,21 @@ mod tests {
         let files = Files::create(&folder, 1_000_000, &keys).unwrap();
         let runs = |way: &Way| way.contender().availability.runs();
         let those: Vec<Way> = Way::ALL.into_iter().filter(runs).collect();
-        assert!(those.len() >= 6, "{those:?}");
+        assert!(those.len() >= 8, "{those:?}");
         for way in those {
             let sample = transfer(way, &files, &keys, &tls, 3).unwrap();
             assert_eq!(sample.bytes, 3_000_000);
+            let each_connects = !way.through_kernel_tls();
+            let task = Task {
+                way,
+                files: &files,
+                keys: &keys,
+                tls: &tls,
+                transfers: 3,
+                each_connects,
+                observed: false,
+            };
+            assert_eq!(measure(&task).unwrap().counts.unwrap().transfers, 3);
         }
         std::fs::remove_dir_all(&folder).unwrap();
     }
@@ -280,6 +271,7 @@ mod tests {
             keys,
             tls,
             transfers: times,
+            each_connects: false,
             observed: false,
         })
     }
@@ -301,13 +293,27 @@ mod tests {
             transfer(Way::SealedTls, &files, &keys, &tls, 1).unwrap_err();
         }
         std::fs::write(&files.plain, &plain[..99_999]).unwrap();
-        for way in [Way::SendFile, Way::ReadWrite, Way::Gcm, Way::Tls] {
+        for way in [
+            Way::SendFile,
+            Way::ReadWrite,
+            Way::Gcm,
+            Way::Tls,
+            Way::Http,
+            Way::Https,
+        ] {
             transfer(way, &files, &keys, &tls, 1).unwrap_err();
         }
         let mut other = plain.clone();
         other[99_999] ^= 1;
         std::fs::write(&files.plain, other).unwrap();
-        for way in [Way::SendFile, Way::ReadWrite, Way::Gcm, Way::Tls] {
+        for way in [
+            Way::SendFile,
+            Way::ReadWrite,
+            Way::Gcm,
+            Way::Tls,
+            Way::Http,
+            Way::Https,
+        ] {
             let error = transfer(way, &files, &keys, &tls, 1)
                 .unwrap_err()
                 .to_string();

@@ -19,7 +19,7 @@ use std::time::Duration;
 use crate::contender::{Availability, Contender};
 use crate::error::Result;
 use crate::host::folder::Folder;
-use crate::measuring::rounds::{Effort, Entrant, Plan, run};
+use crate::measuring::rounds::{Effort, Entrant, Figure, Plan, run};
 use crate::record::{Axis, Experiment};
 use crate::server::clients::measure;
 use crate::server::model::Model;
@@ -91,6 +91,7 @@ pub fn server(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
                     .into(),
             contenders: contenders.clone(),
             entrants: entrants.collect(),
+            figure: Figure::Speed,
             whole_machine: true,
         };
         experiments.push(run(plan, effort)?);

@@ -8,6 +8,8 @@ pub mod rounds;
 
 pub mod statistics;
 
+pub mod comparison;
+
 pub mod cpu_time;
 
 pub mod process;

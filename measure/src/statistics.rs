@@ -120,14 +120,14 @@ pub fn percentile(values: &mut [u64], percent: f64) -> u64 {
     values.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-fn sorted(samples: &[f64]) -> Vec<f64> {
+pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
 /// Of at least one, sorted: the one in the middle, or the mean of the two there.
-fn middle(sorted: &[f64]) -> f64 {
+pub(crate) fn middle(sorted: &[f64]) -> f64 {
     let upper = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) {
         (sorted[upper - 1] + sorted[upper]) / 2.0

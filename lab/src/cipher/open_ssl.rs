@@ -179,9 +179,19 @@ impl Cipher for OpenSsl {
     }
 }
 
-/// A stream to encrypt under one counter: each call goes on where the last one ended.
+/// AES in counter mode with a key of that length.
+fn counter_mode(key: &[u8]) -> Algorithm {
+    if key.len() == Algorithm::Ctr128.key_bytes() {
+        Algorithm::Ctr128
+    } else {
+        Algorithm::Ctr256
+    }
+}
+
+/// A stream to encrypt under one counter, with AES-128 or AES-256 by the length of the key: each
+/// call goes on where the last one ended.
 pub fn encrypting_stream(key: &[u8], iv: &[u8]) -> Result<Stream> {
-    let mut context = open(Algorithm::Ctr128, key)?.encrypting;
+    let mut context = open(counter_mode(key), key)?.encrypting;
     let begun = context.encrypt_init(None, None, Some(iv));
     begun.map_err(refused("the IV"))?;
     Ok(stream(context))
@@ -189,7 +199,7 @@ pub fn encrypting_stream(key: &[u8], iv: &[u8]) -> Result<Stream> {
 
 /// The same to decrypt.
 pub fn decrypting_stream(key: &[u8], iv: &[u8]) -> Result<Stream> {
-    let mut context = open(Algorithm::Ctr128, key)?.decrypting;
+    let mut context = open(counter_mode(key), key)?.decrypting;
     let begun = context.decrypt_init(None, None, Some(iv));
     begun.map_err(refused("the IV"))?;
     Ok(stream(context))

@@ -18,7 +18,7 @@ use crate::kernel::request::{Request, Work};
 use crate::kernel::run::{lock, measure_on, prepare};
 use crate::measuring::progress::Progress;
 use crate::record::shares::FAMILY;
-use crate::record::{Axis, Experiment, Noise, Point, Record, Series, Unit};
+use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
 
 use build::{Builder, Built, kept_below};
 use source::Source;
@@ -125,7 +125,7 @@ fn of_one_boot(request: &Request) -> (Request, u16) {
 }
 
 fn counts(experiment: &Experiment) -> bool {
-    experiment.unit == Unit::BytesPerThousandInstructions
+    experiment.unit.counts_instructions()
 }
 
 /// What stands at the rung after `taken` steps.
@@ -174,18 +174,16 @@ fn combine(rungs: Vec<Vec<Record>>, built_as: &str) -> Result<Record> {
                 points: vec![point],
             });
         }
+        let unit = unit.unwrap_or(Unit::MegabytesPerSecond);
         experiments.push(Experiment {
-            id: format!("{FAMILY}{slug}"),
             title: title.to_owned(),
-            axis: Axis::Single,
-            unit: unit.unwrap_or(Unit::MegabytesPerSecond),
             how: "The loop of A (AES-256-CBC, 1 KB as two calls of 512 B, there and back) under \
                   kernels built from Debian's source over tinyconfig. Each has all changes of \
                   those above it, and one more. A step's share of the whole difference depends \
                   on the order of the steps."
                 .into(),
             series,
-            noise: Noise::default(),
+            ..Experiment::new(format!("{FAMILY}{slug}"), Axis::Single, unit)
         });
     }
     let first = rungs.into_iter().flatten().next();
@@ -221,41 +219,24 @@ fn describe(taken: usize, contender: Contender) -> Contender {
 mod tests {
     use super::*;
     use crate::contender::Placement;
-    use crate::host::machine::{Conditions, Machine};
-    use crate::record::{FORMAT, Sample};
+    use crate::record::Sample;
 
     fn record(bytes: u64) -> Record {
         let series = COMPARED.map(|(_, _, name)| Series {
             contender: Contender::new(name, Placement::Kernel, ""),
             points: vec![Point {
                 x: 0,
-                samples: vec![Sample {
-                    bytes,
-                    wall_seconds: 1.0,
-                    cpu_seconds: 1.0,
-                    counts: None,
-                }],
+                samples: vec![Sample::new(bytes, 1.0, 1.0)],
                 observed: None,
             }],
         });
+        let unit = Unit::BytesPerThousandInstructions;
         Record {
-            format: FORMAT,
-            version: String::new(),
-            date: String::new(),
-            command: String::new(),
-            machine: Machine::look(),
-            before: Conditions::look(),
-            after: Conditions::look(),
-            agreements: Vec::new(),
             experiments: vec![Experiment {
-                id: "raw/table-a-loop".into(),
-                title: String::new(),
-                axis: Axis::Single,
-                unit: Unit::BytesPerThousandInstructions,
-                how: String::new(),
                 series: series.into(),
-                noise: Noise::default(),
+                ..Experiment::new("raw/table-a-loop", Axis::Single, unit)
             }],
+            ..Record::begin(String::new(), String::new())
         }
     }
 

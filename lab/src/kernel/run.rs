@@ -13,7 +13,7 @@ use crate::kernel::request::{Request, Work};
 use crate::kernel::side_by_side::side_by_side;
 use crate::kernel::stage::Stage;
 use crate::measuring::progress::{Progress, TELL};
-use crate::record::{Record, Unit};
+use crate::record::Record;
 
 /// The packages of programs that the lab needs around and inside of the virtual machine.
 const TOOLS: [&str; 6] = [
@@ -102,7 +102,7 @@ fn works(work: &Work, accelerator: Accelerator) -> Vec<Work> {
 /// What the machine does: measure. A processor that counts instructions gives the same figures each
 /// time, so one round tells all.
 fn lab_script(request: &Request, work: &Work, accelerator: Accelerator) -> String {
-    let counts = accelerator.unit() == Unit::BytesPerThousandInstructions;
+    let counts = accelerator.unit().counts_instructions();
     let rounds = request.rounds.or(counts.then_some(1));
     let work = match work {
         Work::Experiments(wanted) => format!("all --only {}", wanted.join(",")),

@@ -6,7 +6,7 @@ use crate::contender::Contender;
 use crate::error::{LabError, Result};
 use crate::host::machine::core_count;
 use crate::measuring::progress::Progress;
-use crate::record::{Axis, Experiment, Noise, Point, Sample, Series, Unit};
+use crate::record::{Axis, Experiment, Noise, Point, Sample, Series, Unit, versions};
 use coffer_measure::cpu_time::{Watch, process_cpu_seconds};
 use coffer_measure::rounds::Rounds;
 
@@ -20,8 +20,8 @@ pub struct Effort {
     pub rounds: Option<usize>,
     /// Fewer places and shorter runs.
     pub quick: bool,
-    /// What the machine's clock counts.
-    pub unit: Unit,
+    /// The machine is simulated, and its clock counts instructions.
+    pub counts_instructions: bool,
 }
 
 /// Rounds of an experiment whose samples are short.
@@ -74,7 +74,7 @@ impl Effort {
 
     /// Whether figures are instructions, and not time.
     pub fn counts_instructions(&self) -> bool {
-        self.unit == Unit::BytesPerThousandInstructions
+        self.counts_instructions
     }
 
     /// How long a measurement takes, by the machine's clock.
@@ -101,6 +101,29 @@ pub struct Entrant<'a> {
     pub measure: Measure<'a>,
 }
 
+/// What the figures of an experiment are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// Bytes in wall time.
+    Speed,
+    /// Bytes in CPU time: for one thread that never waits, what a quiet machine's wall time says.
+    CpuSpeed,
+    /// Wall time of a request.
+    Request,
+}
+
+impl Figure {
+    fn unit(self, effort: &Effort) -> Unit {
+        match (self, effort.counts_instructions) {
+            (Self::Speed, false) => Unit::MegabytesPerSecond,
+            (Self::CpuSpeed, false) => Unit::MegabytesPerCpuSecond,
+            (Self::Request, false) => Unit::MicrosecondsPerRequest,
+            (Self::Speed | Self::CpuSpeed, true) => Unit::BytesPerThousandInstructions,
+            (Self::Request, true) => Unit::InstructionsPerRequest,
+        }
+    }
+}
+
 /// An experiment before it has run.
 pub struct Plan<'a> {
     /// See [`Experiment`].
@@ -113,6 +136,8 @@ pub struct Plan<'a> {
     pub how: String,
     /// All contenders, also those that can't run.
     pub contenders: Vec<Contender>,
+    /// What its figures are.
+    pub figure: Figure,
     /// What is measured, in this order, in each round.
     pub entrants: Vec<Entrant<'a>>,
     /// Samples count the CPU time of the whole machine: what others do can't be told from it, and
@@ -149,10 +174,11 @@ pub fn run(mut plan: Plan<'_>, effort: Effort) -> Result<Experiment> {
     if plan.whole_machine {
         others.add_pause();
     }
-    let noise = match effort.unit {
-        Unit::MegabytesPerSecond => others.noise(),
+    let noise = if effort.counts_instructions {
         // The machine is simulated, and holds nothing else.
-        Unit::BytesPerThousandInstructions => Noise::default(),
+        Noise::default()
+    } else {
+        others.noise()
     };
     let mut series: Vec<Series> = plan.contenders.into_iter().map(without_points).collect();
     for (entrant, samples) in plan.entrants.iter().zip(samples) {
@@ -164,10 +190,11 @@ pub fn run(mut plan: Plan<'_>, effort: Effort) -> Result<Experiment> {
         series[entrant.contender].points.push(point);
     }
     Ok(Experiment {
+        version: versions::version(&plan.id),
         id: plan.id,
         title: plan.title,
         axis: plan.axis,
-        unit: effort.unit,
+        unit: plan.figure.unit(&effort),
         how: plan.how,
         series,
         noise,
@@ -258,7 +285,7 @@ mod tests {
         let effort = |rounds, quick| Effort {
             rounds,
             quick,
-            unit: Unit::MegabytesPerSecond,
+            counts_instructions: false,
         };
         let count = |effort: Effort| effort.with_usual_rounds(6, 3).round_count();
         assert_eq!(count(effort(Some(20), true)), 20);
@@ -294,6 +321,7 @@ mod tests {
             title: "t".into(),
             axis: Axis::Single,
             how: String::new(),
+            figure: Figure::Speed,
             contenders: vec![contender("a"), contender("b"), cannot],
             entrants: vec![entrant(0), entrant(1)],
             whole_machine: false,
@@ -301,7 +329,7 @@ mod tests {
         let effort = Effort {
             rounds: Some(2),
             quick: true,
-            unit: Unit::MegabytesPerSecond,
+            counts_instructions: false,
         };
         let experiment = run(plan, effort).unwrap();
         assert_eq!(*order.borrow(), [0, 1, 0, 1, 0, 1]);

@@ -10,7 +10,7 @@ use crate::cipher::roster::roster;
 use crate::cipher::{AfAlgOperation, Stream, open_ssl_decrypting, open_ssl_encrypting};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};
-use crate::measuring::rounds::{Effort, Entrant, Measure, Plan, run};
+use crate::measuring::rounds::{Effort, Entrant, Figure, Measure, Plan, run};
 use crate::raw::speed::{Direction, again_and_again};
 use crate::record::{Axis, Experiment, Sample};
 
@@ -62,6 +62,7 @@ fn plan(
         })
     });
     Plan {
+        figure: Figure::CpuSpeed,
         whole_machine: false,
         id: id(direction),
         title: format!(

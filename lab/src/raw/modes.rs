@@ -6,7 +6,7 @@ use crate::cipher::CipherContender;
 use crate::cipher::algorithm::Algorithm;
 use crate::error::Result;
 use crate::host::machine::core_count;
-use crate::measuring::rounds::{Amounts, Effort, Entrant, Plan, run};
+use crate::measuring::rounds::{Amounts, Effort, Entrant, Figure, Plan, run};
 use crate::raw::speed::{Direction, Task, measure};
 use crate::record::{Axis, Experiment};
 
@@ -132,6 +132,10 @@ fn both_directions(
             })
         });
         let plan = Plan {
+            figure: match axis {
+                Axis::BlockBytes => Figure::CpuSpeed,
+                _ => Figure::Speed,
+            },
             whole_machine: false,
             id: id(algorithm, direction, axis),
             title: format!("{}, {}{by_threads}", algorithm.name(), direction.word()),

@@ -9,7 +9,7 @@ use coffer_seal::random_bytes;
 use crate::cipher::{NullCipher, null_cipher};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};
-use crate::measuring::rounds::{Effort, Entrant, Plan, run};
+use crate::measuring::rounds::{Effort, Entrant, Figure, Plan, run};
 use crate::raw::speed::again_and_again;
 use crate::record::{Axis, Experiment, Sample};
 
@@ -48,6 +48,7 @@ pub(super) fn null_operations(effort: Effort) -> Result<Experiment> {
         })
     });
     let plan = Plan {
+        figure: Figure::CpuSpeed,
         whole_machine: false,
         id: ID.into(),
         title: "The experiment of B: operations of the null cipher".into(),

@@ -4,7 +4,7 @@ use crate::contender::{Availability, Contender, Placement};
 use crate::error::{LabError, Result};
 use crate::host::machine::core_count;
 use crate::host::programs::{command, run as run_program, version};
-use crate::measuring::rounds::{Effort, Entrant, Plan, run};
+use crate::measuring::rounds::{Effort, Entrant, Figure, Plan, run};
 use crate::record::{Axis, Experiment, Sample};
 use coffer_measure::cpu_time::Watch;
 
@@ -20,10 +20,6 @@ const ARGUMENTS: [&str; 8] = [
     "1",
     "-mr",
 ];
-
-/// `openssl speed` counts whole seconds, so it gets fewer rounds than the others.
-const ROUNDS: usize = 6;
-const QUICK_ROUNDS: usize = 1;
 
 /// The program.
 pub fn contender() -> Contender {
@@ -57,17 +53,18 @@ pub(super) fn open_ssl_speed(effort: Effort) -> Result<Experiment> {
         Vec::new()
     };
     let plan = Plan {
+        figure: Figure::Speed,
         whole_machine: true,
         id: "raw/openssl-speed".into(),
         title: "openssl speed: AES-256-CBC, 1 KB blocks, encrypt".into(),
         axis: Axis::Threads,
-        how: "What the program prints about itself, for one process and for one a core; CPU \
-              seconds are those of the whole machine meanwhile."
+        how: "What the program prints about itself, for one process and for one a core: bytes a \
+              second of its own CPU time. CPU seconds beside it are those of the whole machine."
             .into(),
         contenders: vec![contender],
         entrants,
     };
-    run(plan, effort.with_usual_rounds(ROUNDS, QUICK_ROUNDS))
+    run(plan, effort)
 }
 
 fn measure(processes: usize) -> Result<Sample> {

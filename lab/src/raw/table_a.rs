@@ -9,7 +9,7 @@ use crate::cipher::algorithm::{Algorithm, BLOCK_BYTES, TAG_BYTES};
 use crate::cipher::{CipherContender, KernelModule, PlainLoop};
 use crate::contender::{Contender, Placement};
 use crate::error::{LabError, Result};
-use crate::measuring::rounds::{Effort, Entrant, Plan, run};
+use crate::measuring::rounds::{Effort, Entrant, Figure, Plan, run};
 use crate::record::{Axis, Experiment, Sample};
 use coffer_measure::cpu_time::thread_cpu_seconds;
 
@@ -65,6 +65,7 @@ pub(super) fn loop_of_a(
     }
     contenders.push(module.clone());
     let plan = Plan {
+        figure: Figure::CpuSpeed,
         whole_machine: false,
         id: ID.into(),
         title: "The loop of A: AES-256-CBC, 1 KB as two calls of 512 B, there and back".into(),

@@ -24,7 +24,10 @@ pub struct Published {
     pub x: Option<u64>,
     /// In MB/s; none where something else [was said](Self::says).
     #[serde(default)]
-    pub megabytes_per_second: Option<f64>,
+    megabytes_per_second: Option<f64>,
+    /// The same in MiB/s, where that is what its source counts.
+    #[serde(default)]
+    mebibytes_per_second: Option<f64>,
     /// What was said in place of a figure in MB/s.
     #[serde(default)]
     pub says: Option<String>,
@@ -37,6 +40,8 @@ pub struct Published {
     /// Which of [`SOURCES`].
     pub source: String,
 }
+
+const MEBIBYTE: f64 = 1_048_576.0;
 
 /// What the letters stand for.
 pub const SOURCES: [(&str, &str); 3] = [
@@ -74,11 +79,24 @@ impl Published {
         format!("{word} ({})", self.source)
     }
 
+    /// In MB/s, whatever its source counts.
+    pub fn megabytes(&self) -> Option<f64> {
+        let converted = self
+            .mebibytes_per_second
+            .map(|value| value * MEBIBYTE / 1e6);
+        self.megabytes_per_second.or(converted)
+    }
+
     /// The figure with its unit, in as many digits as its source has; or what was said.
     pub fn told(&self) -> String {
-        let figure = self
-            .megabytes_per_second
-            .map(|value| format!("{value} MB/s"));
+        let figure = match (self.megabytes_per_second, self.mebibytes_per_second) {
+            (Some(value), _) => Some(format!("{value} MB/s")),
+            (None, Some(value)) => {
+                let converted = (value * MEBIBYTE / 1e6).round();
+                Some(format!("{value} MiB/s, which is {converted} MB/s"))
+            }
+            (None, None) => None,
+        };
         let mut told = figure.or_else(|| self.says.clone()).unwrap_or_default();
         if !self.note.is_empty() {
             told += &format!(" ({})", self.note);
@@ -156,7 +174,7 @@ mod tests {
                 SOURCES.iter().any(|(letter, _)| *letter == figure.source),
                 "{figure:?}"
             );
-            let positive = figure.megabytes_per_second.is_some_and(|value| value > 0.0);
+            let positive = figure.megabytes().is_some_and(|value| value > 0.0);
             assert!(positive != figure.says.is_some(), "{figure:?}");
             assert!(positive || !figure.required, "{figure:?}");
         }
@@ -217,9 +235,7 @@ mod tests {
         assert_eq!(reached(50.0), Reached::Unsure);
         assert_eq!(reached(50.1), Reached::No);
         let required = published().unwrap().into_iter().filter(|one| one.required);
-        let required: Vec<_> = required
-            .map(|one| (one.x, one.megabytes_per_second))
-            .collect();
+        let required: Vec<_> = required.map(|one| (one.x, one.megabytes())).collect();
         assert_eq!(required, [(Some(1), Some(40.0)), (Some(100), Some(200.0))]);
     }
 }

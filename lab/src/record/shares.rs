@@ -1,8 +1,8 @@
 //! A ladder of kernels: how much each step has of the difference between the first and the last.
 
 use crate::record::published::Published;
-use crate::record::{Experiment, Unit};
-use coffer_measure::statistics::Estimate;
+use crate::record::{Experiment, Point, Unit};
+use coffer_measure::comparison::Finding;
 
 /// The beginning of the names of such experiments.
 pub const FAMILY: &str = "kernel/configs/";
@@ -15,8 +15,10 @@ const GAIN_MIN: f64 = 0.001;
 pub enum Share {
     /// So much: 0.5 is half of it. Negative where the step made it slower.
     Of(f64),
-    /// The intervals before and after the step overlap.
+    /// It makes no difference that matters.
     NoDifference,
+    /// The samples before and after the step do not tell.
+    CannotTell,
     /// The whole is no difference, so there is nothing to share.
     OfNothing,
 }
@@ -39,17 +41,20 @@ pub struct Step {
 pub struct Ladder {
     /// What each byte took under the first kernel.
     pub first: f64,
-    /// How much faster the last one is: 0.15 is 15 %. None where the intervals overlap.
+    /// How much faster the last one is: 0.15 is 15 %. None where it is not said to be another.
     pub gain: Option<f64>,
+    /// What may be said of that.
+    pub finding: Finding,
     /// The steps.
     pub steps: Vec<Step>,
 }
 
 /// What costs are told in: unlike speeds, they can be added.
 pub fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::MegabytesPerSecond => "ns for each byte",
-        Unit::BytesPerThousandInstructions => "instructions for each byte",
+    if unit.counts_instructions() {
+        "instructions for each byte"
+    } else {
+        "ns for each byte"
     }
 }
 
@@ -58,49 +63,67 @@ pub fn ladder(experiment: &Experiment) -> Option<Ladder> {
     if !experiment.id.starts_with(FAMILY) {
         return None;
     }
-    let figures: Option<Vec<(String, Estimate)>> = experiment
+    let unit = experiment.unit;
+    let rungs: Option<Vec<(&str, &Point, f64)>> = experiment
         .series
         .iter()
         .map(|series| {
-            let estimate = series.at(0)?.estimate(experiment.unit)?;
-            Some((series.contender.name.clone(), estimate))
+            let point = series.at(0)?;
+            // All units are 1,000,000 bytes over 1,000,000,000 nanoseconds or instructions.
+            let cost = 1000.0 / point.estimate(unit)?.median;
+            Some((series.contender.name.as_str(), point, cost))
         })
         .collect();
-    let figures = figures?;
-    let ((_, first), (_, last)) = (figures.first()?, figures.last()?);
-    // Both units are 1,000,000 bytes over 1,000,000,000 nanoseconds or instructions.
-    let cost = |estimate: &Estimate| 1000.0 / estimate.median;
-    let gain = last.median / first.median - 1.0;
-    // Counted instructions have no interval: there a tick of the clock more or less would differ.
-    let differs = !first.overlaps(last) && gain.abs() >= GAIN_MIN;
-    let whole = cost(first) - cost(last);
-    let steps = figures.windows(2).map(|pair| {
-        let saved = cost(&pair[0].1) - cost(&pair[1].1);
-        // Counted instructions are exact: two equal figures are a share of zero.
-        let is_time = experiment.unit == Unit::MegabytesPerSecond;
-        Step {
-            name: pair[1].0.clone(),
-            cost: cost(&pair[1].1),
+    let rungs = rungs?;
+    let ((_, first, first_cost), (_, last, last_cost)) = (*rungs.first()?, *rungs.last()?);
+    let whole = first_cost - last_cost;
+    let finding = between(first, last, unit)?;
+    let differs = matches!(finding, Finding::More | Finding::Less);
+    let steps = rungs.windows(2).map(|pair| {
+        let ((_, before, cost_before), (name, after, cost)) = (pair[0], pair[1]);
+        let saved = cost_before - cost;
+        let share = match between(before, after, unit)? {
+            // Counted instructions are exact: two equal figures are a share of zero.
+            Finding::Same if !unit.counts_instructions() => Share::NoDifference,
+            Finding::CannotTell => Share::CannotTell,
+            _ if differs => Share::Of(saved / whole),
+            _ => Share::OfNothing,
+        };
+        let name = name.to_owned();
+        Some(Step {
+            name,
+            cost,
             saved,
-            share: if is_time && pair[0].1.overlaps(&pair[1].1) {
-                Share::NoDifference
-            } else if differs {
-                Share::Of(saved / whole)
-            } else {
-                Share::OfNothing
-            },
-        }
+            share,
+        })
     });
     Some(Ladder {
-        first: cost(first),
-        gain: differs.then_some(gain),
-        steps: steps.collect(),
+        first: first_cost,
+        gain: differs.then_some(first_cost / last_cost - 1.0),
+        finding,
+        steps: steps.collect::<Option<_>>()?,
+    })
+}
+
+/// How the speed changes from one rung to another. Of counted instructions a tick of the clock more
+/// or less is no difference.
+fn between(before: &Point, after: &Point, unit: Unit) -> Option<Finding> {
+    let compared = after.compared_apart(before, unit)?;
+    let gain = compared.ratio.median - 1.0;
+    Some(match unit.counts_instructions() {
+        false => compared.finding,
+        true if gain.abs() < GAIN_MIN => Finding::Same,
+        true if gain > 0.0 => Finding::More,
+        true => Finding::Less,
     })
 }
 
 /// What the whole ladder gains, in words, beside what others gained.
 pub fn gain(experiment: &Experiment, ladder: &Ladder, published: &[&Published]) -> String {
     let mut text = match ladder.gain {
+        None if ladder.finding == Finding::CannotTell => {
+            "whether the first and the last differ, the samples don’t tell".to_owned()
+        }
         None => "no difference between the first and the last".to_owned(),
         Some(gain) => {
             let unit = experiment.unit.name();
@@ -124,7 +147,7 @@ pub fn gain(experiment: &Experiment, ladder: &Ladder, published: &[&Published]) 
 /// What a step saved, for people.
 pub fn saved(step: &Step) -> String {
     match step.share {
-        Share::NoDifference => "–".to_owned(),
+        Share::NoDifference | Share::CannotTell => "–".to_owned(),
         _ => format!("{:.3}", without_sign(step.saved, 0.0005)),
     }
 }
@@ -134,6 +157,7 @@ pub fn percent(share: Share) -> String {
     match share {
         Share::Of(share) => format!("{:.1} %", without_sign(share * 100.0, 0.05)),
         Share::NoDifference => "no difference".to_owned(),
+        Share::CannotTell => "can’t tell".to_owned(),
         Share::OfNothing => "–".to_owned(),
     }
 }
@@ -148,16 +172,11 @@ mod tests {
     use super::*;
     use crate::contender::{Contender, Placement};
     use crate::record::published::{of_experiment, published};
-    use crate::record::{Axis, Noise, Point, Sample, Series};
+    use crate::record::{Axis, Point, Sample, Series};
 
     /// A ladder whose rungs took so many seconds for 1,000,000,000 bytes, in each round.
     fn rungs(id: &str, unit: Unit, costs: &[&[f64]]) -> Experiment {
-        let sample = |cost: &f64| Sample {
-            bytes: 1_000_000_000,
-            wall_seconds: *cost,
-            cpu_seconds: 0.0,
-            counts: None,
-        };
+        let sample = |cost: &f64| Sample::new(1_000_000_000, *cost, 0.0);
         let series = costs.iter().enumerate().map(|(index, costs)| Series {
             contender: Contender::new(index.to_string(), Placement::Kernel, ""),
             points: vec![Point {
@@ -167,13 +186,8 @@ mod tests {
             }],
         });
         Experiment {
-            id: id.into(),
-            title: String::new(),
-            axis: Axis::Single,
-            unit,
-            how: String::new(),
             series: series.collect(),
-            noise: Noise::default(),
+            ..Experiment::new(id, Axis::Single, unit)
         }
     }
 
@@ -208,8 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn a_step_whose_intervals_overlap_has_no_share_of_time() {
-        let costs: [&[f64]; 4] = [&[9.9, 10.0, 10.1], &[9.8, 9.9, 10.0], &[5.0], &[5.0, 5.1]];
+    fn a_step_that_makes_no_difference_has_no_share_of_time() {
+        let costs: [&[f64]; 4] = [
+            &[9.9, 10.0, 10.1],
+            &[9.8, 9.9, 10.0],
+            &[5.0, 5.0, 5.0],
+            &[4.0, 5.1, 6.0],
+        ];
         let found = ladder(&rungs(
             "kernel/configs/module",
             Unit::MegabytesPerSecond,
@@ -219,7 +238,7 @@ mod tests {
         let told: Vec<String> = steps.iter().map(|step| percent(step.share)).collect();
         assert_eq!(told[0], "no difference");
         assert!(told[1].ends_with(" %"), "{told:?}");
-        assert_eq!(told[2], "no difference");
+        assert_eq!(told[2], "can’t tell");
         assert_eq!(saved(&steps[0]), "–");
         // The same figures, counted: nothing varies, and nothing overlaps by chance.
         let counted = experiment("kernel/configs/module", &[10.0, 10.0, 5.0]);

@@ -1,35 +1,67 @@
-//! The advice: for each job, which placement to choose on this machine, and by how much.
+//! The advice: for each job, which placement to choose on this machine, and by how much. CPU time
+//! of the server decides first, since that is what a server runs out of; where it does not tell,
+//! wall time, and then the time of a request.
 
 mod jobs;
 
 use crate::contender::{Availability, Placement};
-use crate::record::{Experiment, Record, Series, Unit};
-use crate::report::advice::jobs::{JOBS, Job};
-use crate::report::table::{figure, place};
-use coffer_measure::statistics::{CONFIDENCE, Estimate, ratio};
+use crate::record::{Experiment, Record};
+use crate::report::advice::jobs::{Evidence, JOBS, Job};
+use crate::report::table::figure;
+use coffer_measure::comparison::{self, Comparison, Finding};
+use coffer_measure::statistics::{CONFIDENCE, Estimate};
+
+pub use jobs::Resource;
 
 /// The best that a placement has to offer.
 #[derive(Debug, Clone)]
 pub struct Best {
     /// Which placement.
     pub placement: Placement,
-    /// Its fastest contender.
+    /// Its cheapest contender.
     pub contender: String,
-    /// How fast, or how much of the same without encryption.
-    pub estimate: Estimate,
+    /// What it costs.
+    pub cost: Estimate,
+    /// In each round.
+    rounds: Vec<f64>,
+}
+
+/// What a resource says of a job.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Of what.
+    pub resource: Resource,
+    /// What its costs are.
+    pub unit: String,
+    /// The best of each placement that ran, the cheapest first; "no encryption" among them.
+    pub best: Vec<Best>,
+    /// The cheapest that encrypts against the second: how many times the one takes what the other
+    /// takes.
+    pub compared: Option<Comparison>,
 }
 
 /// What to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// This placement is the faster one.
+    /// This placement takes less.
     Choose(Placement),
-    /// Intervals overlap: other reasons may decide.
+    /// They take the same: other reasons may decide.
     NoDifference,
+    /// The samples don't tell.
+    CannotTell,
     /// Only one placement could run: it is no choice.
     OnlyOneRan(Placement),
     /// Nothing was measured.
     NotMeasured,
+}
+
+/// One who could not run.
+#[derive(Debug, Clone)]
+pub struct Absent {
+    /// Where it would encrypt.
+    pub placement: Placement,
+    /// Who, why not, and what would help.
+    pub text: String,
 }
 
 /// The advice for one job.
@@ -41,10 +73,16 @@ pub struct Advice {
     pub about: &'static str,
     /// What to do.
     pub verdict: Verdict,
-    /// Why, in a sentence or two.
+    /// The resource that says so; the first where none does.
+    pub decided_by: usize,
+    /// What each resource says, in their order.
+    pub rows: Vec<Row>,
+    /// Why, in sentences.
     pub reasons: Vec<String>,
-    /// The best of each placement that ran, the fastest first.
-    pub best: Vec<Best>,
+    /// Who ran.
+    pub ran: Vec<String>,
+    /// Who did not.
+    pub absent: Vec<Absent>,
     /// The experiment that says so.
     pub experiment: Option<String>,
 }
@@ -55,329 +93,223 @@ pub fn advice(record: &Record) -> Vec<Advice> {
 }
 
 fn for_job(job: &Job, record: &Record) -> Advice {
-    let found = |evidence: &[(&str, u64)]| {
-        evidence.iter().find_map(|&(id, x)| {
-            let experiment = record.experiments.iter().find(|one| one.id == id)?;
-            experiment.places().contains(&x).then_some((experiment, x))
-        })
-    };
-    match found(job.evidence) {
-        Some(evidence) => judge(job, evidence, found(job.also)),
+    let mut evidence = job.evidence.iter();
+    match evidence.find_map(|one| Some((*one, one.of(record)?))) {
+        Some((evidence, experiments)) => {
+            let latency = job.latency.and_then(|one| Some((one, one.of(record)?)));
+            judge(job, (evidence, experiments), latency)
+        }
         None => Advice {
             job: job.name,
             about: job.about,
             verdict: Verdict::NotMeasured,
+            decided_by: 0,
+            rows: Vec::new(),
             reasons: vec![format!(
                 "Not measured here: this run holds no experiment for it ({}).",
-                job.evidence[0].0
+                job.evidence[0].ids.join(", ")
             )],
-            best: Vec::new(),
+            ran: Vec::new(),
+            absent: Vec::new(),
             experiment: None,
         },
     }
 }
 
-/// An experiment, and where on its axis to look.
-type Evidence<'a> = (&'a Experiment, u64);
+/// Experiments, and where on their axis to look.
+type Found<'a> = (Evidence, Vec<&'a Experiment>);
 
-fn judge(job: &Job, evidence: Evidence<'_>, also: Option<Evidence<'_>>) -> Advice {
-    let (experiment, _) = evidence;
-    let best = best(job, evidence);
-    let mut reasons = reasons(job, evidence, &best);
-    let mut verdict = verdict(&best);
-    if let Some(also) = also {
-        let other = self::best(job, also);
-        reasons.extend(self::reasons(job, also, &other));
-        let chosen = [&verdict, &self::verdict(&other)].map(|verdict| match verdict {
-            Verdict::Choose(placement) => Some(*placement),
-            _ => None,
-        });
-        if let [Some(first), Some(second)] = chosen
-            && first != second
-        {
-            verdict = Verdict::NoDifference;
-            reasons.push("One direction asks for the one, the other for the other.".to_owned());
-        }
-    }
-    reasons.extend(experiment_absences(experiment, &best));
+fn judge(job: &Job, found: Found<'_>, latency: Option<Found<'_>>) -> Advice {
+    let (_, experiments) = &found;
+    let rows = Resource::ALL.into_iter().filter_map(|resource| {
+        let found = match resource {
+            Resource::Latency => latency.as_ref()?,
+            _ => &found,
+        };
+        row(job, found, resource)
+    });
+    let rows: Vec<Row> = rows.collect();
+    let (verdict, decided_by) = verdict(&rows);
+    let mut reasons: Vec<String> = rows.iter().map(reason).collect();
+    reasons.extend(doubt(&rows, decided_by));
+    let who = |runs: bool| {
+        let of_job =
+            move |name: &str| job.only.is_empty() || job.only.iter().any(|(own, _)| *own == name);
+        let all = experiments[0].series.iter().map(|one| &one.contender);
+        all.filter(move |one| {
+            one.placement != Placement::None && of_job(&one.name) && one.availability.runs() == runs
+        })
+    };
     Advice {
         job: job.name,
         about: job.about,
         verdict,
+        decided_by,
+        rows,
         reasons,
-        best,
-        experiment: Some(experiment.id.clone()),
+        ran: who(true).map(|one| one.name.clone()).collect(),
+        absent: who(false).filter_map(absent).collect(),
+        experiment: Some(experiments[0].id.clone()),
     }
 }
 
-/// The best of each placement, the fastest first.
-fn best(job: &Job, (experiment, x): Evidence<'_>) -> Vec<Best> {
+fn absent(one: &crate::contender::Contender) -> Option<Absent> {
+    let Availability::CannotRun {
+        why,
+        what_would_make_it_run: remedy,
+    } = &one.availability
+    else {
+        return None;
+    };
+    Some(Absent {
+        placement: one.placement,
+        text: format!("{}: {why}. It would need: {remedy}.", one.name),
+    })
+}
+
+/// None, where nothing was measured of it.
+fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Option<Row> {
+    let counted = experiments[0].unit.counts_instructions();
+    let scale = job.scale(resource);
     let mut best: Vec<Best> = Vec::new();
-    for series in &experiment.series {
-        let placement = series.contender.placement;
-        let estimate = job.figure(experiment, series, x);
-        let Some(estimate) = estimate.filter(|_| placement != Placement::None) else {
+    for series in &experiments[0].series {
+        let (name, placement) = (&series.contender.name, series.contender.placement);
+        let Some(mut rounds) = job.costs(experiments, evidence.x, name, resource) else {
+            continue;
+        };
+        rounds.iter_mut().for_each(|cost| *cost *= scale);
+        let Some(cost) = Estimate::of(&rounds) else {
             continue;
         };
         let own = Best {
             placement,
-            contender: series.contender.name.clone(),
-            estimate,
+            contender: name.clone(),
+            cost,
+            rounds,
         };
         match best.iter_mut().find(|one| one.placement == placement) {
-            Some(one) if one.estimate.median < estimate.median => *one = own,
+            Some(one) if one.cost.median > cost.median => *one = own,
             Some(_) => {}
             None => best.push(own),
         }
     }
-    best.sort_by(|a, b| b.estimate.median.total_cmp(&a.estimate.median));
-    best
+    best.sort_by(|a, b| a.cost.median.total_cmp(&b.cost.median));
+    let mut encrypt = best.iter().filter(|one| one.placement != Placement::None);
+    let first = encrypt.next()?;
+    let compared = encrypt.next().and_then(|second| {
+        let (ours, theirs) = (&second.rounds, &first.rounds);
+        if counted {
+            comparison::exact(ours, theirs)
+        } else {
+            comparison::paired(ours, theirs)
+        }
+    });
+    Some(Row {
+        resource,
+        unit: job.unit(resource, counted),
+        compared,
+        best,
+    })
 }
 
-fn verdict(best: &[Best]) -> Verdict {
-    match best {
-        [] => Verdict::NotMeasured,
-        [only] => Verdict::OnlyOneRan(only.placement),
-        [first, second, ..] if first.estimate.overlaps(&second.estimate) => Verdict::NoDifference,
-        [first, ..] => Verdict::Choose(first.placement),
+impl Row {
+    /// The cheapest that encrypts, and the second.
+    fn leaders(&self) -> (Option<&Best>, Option<&Best>) {
+        let mut all = self
+            .best
+            .iter()
+            .filter(|one| one.placement != Placement::None);
+        (all.next(), all.next())
+    }
+
+    /// The best of a placement.
+    pub fn at(&self, placement: Placement) -> Option<&Best> {
+        self.best.iter().find(|one| one.placement == placement)
     }
 }
 
-fn reasons(job: &Job, (experiment, x): Evidence<'_>, best: &[Best]) -> Vec<String> {
-    let unit = job.unit(experiment);
-    let at = place(experiment.axis, x);
-    let at = if at.is_empty() {
-        String::new()
-    } else {
-        format!(" at {at}")
+fn verdict(rows: &[Row]) -> (Verdict, usize) {
+    let Some((Some(first), second)) = rows.first().map(Row::leaders) else {
+        return (Verdict::NotMeasured, 0);
     };
-    let title = &experiment.title;
-    let speed = |one: &Best| {
-        let estimate = &one.estimate;
+    if second.is_none() {
+        return (Verdict::OnlyOneRan(first.placement), 0);
+    }
+    let finding = |row: &Row| row.compared.map(|one| one.finding);
+    let decides = |row: &Row| finding(row) == Some(Finding::More);
+    if let Some(index) = rows.iter().position(decides)
+        && let (Some(first), _) = rows[index].leaders()
+    {
+        return (Verdict::Choose(first.placement), index);
+    }
+    let same = rows.iter().all(|row| finding(row) == Some(Finding::Same));
+    let verdict = if same {
+        Verdict::NoDifference
+    } else {
+        Verdict::CannotTell
+    };
+    (verdict, 0)
+}
+
+/// What a row says, in a sentence.
+fn reason(row: &Row) -> String {
+    let told = |one: &Best| {
+        let cost = &one.cost;
+        let (low, high) = (figure(cost.low), figure(cost.high));
+        let range = if low == high {
+            String::new()
+        } else {
+            format!(" ({low}–{high})")
+        };
+        let median = figure(cost.median);
         format!(
-            "{} {} {unit}{}",
+            "{} ({}) {median}{range}",
             one.contender,
-            figure(estimate.median),
-            range(estimate)
+            one.placement.word()
         )
     };
-    match best {
-        [] => vec![format!(
-            "Not measured here: no contender could run “{title}”."
-        )],
-        [only] => vec![format!("{title}: {}{at}.", speed(only))],
-        [first, second, ..] => {
-            let compared = compared(experiment.unit, &first.estimate, &second.estimate);
-            let both = format!("{} against {}", speed(first), speed(second));
-            let mut reasons = vec![format!("{title}{at}: {both}: {compared}.")];
-            reasons.extend(doubt(experiment.unit, [first, second]));
-            reasons
+    let unit = &row.unit;
+    match (row.leaders(), row.compared) {
+        ((Some(first), Some(second)), Some(compared)) => {
+            let both = format!("{} against {}", told(first), told(second));
+            format!("{unit}: {both}: {}.", times(&compared))
         }
+        ((Some(first), _), _) => format!("{unit}: {}.", told(first)),
+        _ => String::new(),
     }
 }
 
-/// The interval, where there is one: what is counted does not vary.
-fn range(estimate: &Estimate) -> String {
-    let (low, high) = (figure(estimate.low), figure(estimate.high));
-    if low == high {
+fn times(compared: &Comparison) -> String {
+    let Estimate {
+        median, low, high, ..
+    } = compared.ratio;
+    let interval = if low == high {
         String::new()
     } else {
-        format!(" ({low}–{high})")
-    }
-}
-
-/// Instructions are no time: a processor may do some of them faster than others.
-fn compared(unit: Unit, first: &Estimate, second: &Estimate) -> String {
-    if first.overlaps(second) {
-        return "the intervals overlap: no difference that this run can tell".to_owned();
-    }
-    let times = ratio(first, second);
-    let (median, range) = (figure(times.median), range(&times));
-    match unit {
-        Unit::MegabytesPerSecond => format!("{median} times as fast{range}"),
-        Unit::BytesPerThousandInstructions => {
-            format!("{median} times as many bytes with the same number of instructions")
+        format!(" ({}–{})", figure(low), figure(high))
+    };
+    match compared.finding {
+        Finding::More | Finding::Less => {
+            format!(
+                "the second takes {} times as much{interval}",
+                figure(median)
+            )
         }
+        Finding::Same => "no difference".to_owned(),
+        Finding::CannotTell => format!("can’t tell, {} times{interval}", figure(median)),
     }
 }
 
 /// Where too few rounds were made for the intervals to hold what they should.
-fn doubt(unit: Unit, compared: [&Best; 2]) -> Option<String> {
-    let least = compared.iter().map(|one| one.estimate.confidence);
-    let least = least.fold(1.0, f64::min);
-    let varies = unit == Unit::MegabytesPerSecond;
-    // That of a ratio is the product of two.
-    (varies && least < CONFIDENCE * CONFIDENCE).then(|| {
+fn doubt(rows: &[Row], decided_by: usize) -> Option<String> {
+    let confidence = rows.get(decided_by)?.compared?.ratio.confidence;
+    (confidence < CONFIDENCE).then(|| {
         format!(
             "With so few rounds these intervals hold with {:.0} % only: try more (--rounds).",
-            least * 100.0
+            confidence * 100.0
         )
     })
 }
 
-/// Placements that took part, but of which none could run: no figure is no zero.
-fn experiment_absences(experiment: &Experiment, best: &[Best]) -> Option<String> {
-    let absent = |series: &&Series| {
-        let placement = series.contender.placement;
-        placement != Placement::None && !best.iter().any(|one| one.placement == placement)
-    };
-    let first = experiment.series.iter().find(absent)?;
-    let Availability::CannotRun {
-        why,
-        what_would_make_it_run,
-    } = &first.contender.availability
-    else {
-        return None;
-    };
-    Some(format!(
-        "Not measured here: {} ({why}). It would need: {what_would_make_it_run}.",
-        first.contender.placement.word()
-    ))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::contender::Contender;
-    use crate::record::{Axis, Noise, Point, Sample, Unit};
-
-    fn series(name: &str, placement: Placement, speeds: &[f64]) -> Series {
-        let sample = |speed: &f64| Sample {
-            bytes: 1_000_000,
-            wall_seconds: 1.0 / speed,
-            cpu_seconds: 1.0,
-            counts: None,
-        };
-        Series {
-            contender: Contender::new(name, placement, ""),
-            points: vec![Point {
-                x: 1024,
-                samples: speeds.iter().map(sample).collect(),
-                observed: None,
-            }],
-        }
-    }
-
-    fn judged(all: Vec<Series>) -> Advice {
-        let experiment = Experiment {
-            id: "raw/aes-256-gcm/encrypt".into(),
-            title: "GCM".into(),
-            axis: Axis::BlockBytes,
-            unit: Unit::MegabytesPerSecond,
-            how: String::new(),
-            series: all,
-            noise: Noise::default(),
-        };
-        judge(&JOBS[0], (&experiment, 1024), None)
-    }
-
-    fn experiment(id: &str, title: &str, x: u64, mut all: Vec<Series>) -> Experiment {
-        for series in &mut all {
-            series.points[0].x = x;
-        }
-        Experiment {
-            id: id.into(),
-            title: title.into(),
-            axis: Axis::Single,
-            unit: Unit::MegabytesPerSecond,
-            how: String::new(),
-            series: all,
-            noise: Noise::default(),
-        }
-    }
-
-    #[test]
-    fn the_faster_placement_is_chosen_by_how_much() {
-        let advice = judged(vec![
-            series("slow", Placement::User, &[90.0, 100.0, 110.0]),
-            series("u", Placement::User, &[190.0, 200.0, 210.0]),
-            series("k", Placement::Kernel, &[40.0, 50.0, 60.0]),
-        ]);
-        assert_eq!(advice.verdict, Verdict::Choose(Placement::User));
-        assert!(
-            advice.reasons[0].contains("4.00 times"),
-            "{:?}",
-            advice.reasons
-        );
-    }
-
-    #[test]
-    fn overlapping_intervals_are_no_difference() {
-        let advice = judged(vec![
-            series("u", Placement::User, &[90.0, 100.0, 110.0]),
-            series("k", Placement::Kernel, &[80.0, 95.0, 105.0]),
-        ]);
-        assert_eq!(advice.verdict, Verdict::NoDifference);
-    }
-
-    #[test]
-    fn few_rounds_are_told() {
-        let both = |speeds: &[f64]| {
-            let slow: Vec<f64> = speeds.iter().map(|speed| speed / 2.0).collect();
-            let advice = judged(vec![
-                series("u", Placement::User, speeds),
-                series("k", Placement::Kernel, &slow),
-            ]);
-            advice.reasons.join(" ")
-        };
-        assert!(both(&[100.0, 100.0, 100.0]).contains("75 % only"));
-        assert!(!both(&[100.0; 6]).contains("only"));
-    }
-
-    #[test]
-    fn instructions_are_not_called_speed() {
-        let estimate = |speed: f64| Estimate::of(&[speed]).unwrap();
-        let (fast, slow) = (estimate(200.0), estimate(100.0));
-        let time = compared(Unit::MegabytesPerSecond, &fast, &slow);
-        assert_eq!(time, "2.00 times as fast");
-        let counted = compared(Unit::BytesPerThousandInstructions, &fast, &slow);
-        assert!(
-            counted.starts_with("2.00") && !counted.contains("fast"),
-            "{counted}"
-        );
-    }
-
-    /// On an image in a file everything is slower; that is not the cipher's fault.
-    #[test]
-    fn who_works_on_an_image_is_compared_with_an_image() {
-        let all = || {
-            vec![
-                series("none", Placement::None, &[1000.0; 6]),
-                series("none, ext4 in an image", Placement::None, &[500.0; 6]),
-                series("dm-crypt", Placement::Kernel, &[400.0; 6]),
-                series("gocryptfs", Placement::User, &[600.0; 6]),
-                series("coffer blob", Placement::User, &[900.0; 6]),
-            ]
-        };
-        let write = experiment("file/write", "Writing", 0, all());
-        let advice = judge(&JOBS[3], (&write, 0), None);
-        assert_eq!(advice.verdict, Verdict::Choose(Placement::Kernel));
-        let text = advice.reasons.join(" ");
-        assert!(
-            text.contains("dm-crypt 0.80") && text.contains("gocryptfs 0.60"),
-            "{text}"
-        );
-
-        let mut reading = all();
-        reading[2] = series("dm-crypt", Placement::Kernel, &[100.0; 6]);
-        let read = experiment("file/read", "Reading", 0, reading);
-        let advice = judge(&JOBS[3], (&write, 0), Some((&read, 0)));
-        assert_eq!(advice.verdict, Verdict::NoDifference);
-        assert!(advice.reasons.join(" ").contains("One direction"));
-    }
-
-    #[test]
-    fn what_did_not_run_is_no_loser() {
-        let mut absent = series("k", Placement::Kernel, &[]);
-        absent.points.clear();
-        absent.contender.availability = Availability::cannot("no socket", "a socket");
-        let advice = judged(vec![series("u", Placement::User, &[1.0, 2.0]), absent]);
-        assert_eq!(advice.verdict, Verdict::OnlyOneRan(Placement::User));
-        let text = advice.reasons.join(" ");
-        assert!(
-            text.contains("no socket") && text.contains("a socket"),
-            "{text}"
-        );
-        assert_eq!(judged(Vec::new()).verdict, Verdict::NotMeasured);
-    }
-}
+mod tests;

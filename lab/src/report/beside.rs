@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
+use crate::record::Experiment;
 use crate::record::published::Published;
 use crate::record::shares;
-use crate::record::{Experiment, Unit};
 use crate::report::drawings::{Form, form, marks};
 
 /// Those of its figures that can stand in its plot: they are MB/s, and no instructions.
@@ -12,8 +12,8 @@ pub(super) fn comparable<'a>(
     experiment: &Experiment,
     published: &[&'a Published],
 ) -> Vec<&'a Published> {
-    let is_time = experiment.unit == Unit::MegabytesPerSecond;
-    let wanted = |figure: &&&Published| is_time && figure.megabytes_per_second.is_some();
+    let is_time = experiment.unit.is_megabytes();
+    let wanted = |figure: &&&Published| is_time && figure.megabytes().is_some();
     published.iter().filter(wanted).copied().collect()
 }
 

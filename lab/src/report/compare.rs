@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::{Doing, LabError, Result};
 use crate::record::{Experiment, FORMAT, Record};
 use crate::report::table::{figure, place};
-use coffer_measure::statistics::ratio;
+use coffer_measure::comparison::{Comparison, Finding};
 
 /// Reads a record that `--json` wrote.
 pub fn read(path: &Path) -> Result<Record> {
@@ -80,24 +80,18 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
             (false, true) => text += &format!("  {name}: can't run on A\n"),
         }
         for point in &series.points {
-            let there = other
-                .at(point.x)
-                .and_then(|point| point.estimate(theirs.unit));
-            let (Some(a), Some(b)) = (point.estimate(ours.unit), there) else {
+            let Some(there) = other.at(point.x) else {
                 continue;
             };
-            let times = ratio(&a, &b);
-            let verdict = if a.overlaps(&b) {
-                "no difference".to_owned()
-            } else {
-                format!(
-                    "A is {} times B ({}–{})",
-                    figure(times.median),
-                    figure(times.low),
-                    figure(times.high)
-                )
+            let unit = ours.unit;
+            let (Some(a), Some(b)) = (point.estimate(unit), there.estimate(unit)) else {
+                continue;
+            };
+            let Some(compared) = point.compared_apart(there, unit) else {
+                continue;
             };
             let at = place(ours.axis, point.x);
+            let verdict = told(&compared);
             let (a, b) = (figure(a.median), figure(b.median));
             text += &format!("  {name:<34} {at:>8}  {a:>8} {b:>8}  {verdict}\n");
         }
@@ -114,21 +108,31 @@ fn one(ours: &Experiment, theirs: &Experiment) -> String {
     text
 }
 
+fn told(compared: &Comparison) -> String {
+    let times = compared.ratio;
+    match compared.finding {
+        Finding::Same => "no difference".to_owned(),
+        Finding::CannotTell => "can't tell".to_owned(),
+        Finding::More | Finding::Less => {
+            let interval = if times.low < times.high {
+                format!(" ({}–{})", figure(times.low), figure(times.high))
+            } else {
+                String::new()
+            };
+            format!("A is {} times B{interval}", figure(times.median))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::contender::{Availability, Contender, Placement};
-    use crate::host::machine::{Conditions, Machine};
-    use crate::record::{Axis, Noise, Point, Sample, Series, Unit};
+    use crate::record::{Axis, Point, Sample, Series, Unit};
 
     /// A contender of these speeds in MB/s, or in bytes per 1,000 instructions.
     fn series(name: &str, speeds: &[f64]) -> Series {
-        let sample = |speed: &f64| Sample {
-            bytes: (speed * 1e6) as u64,
-            wall_seconds: 1.0,
-            cpu_seconds: 1.0,
-            counts: None,
-        };
+        let sample = |speed: &f64| Sample::new((speed * 1e6) as u64, 1.0, 1.0);
         let points = vec![Point {
             x: 0,
             samples: speeds.iter().map(sample).collect(),
@@ -147,23 +151,11 @@ mod tests {
 
     fn record(id: &str, unit: Unit, series: Vec<Series>) -> Record {
         Record {
-            format: FORMAT,
-            version: String::new(),
-            date: String::new(),
-            command: String::new(),
-            machine: Machine::look(),
-            before: Conditions::look(),
-            after: Conditions::look(),
-            agreements: Vec::new(),
             experiments: vec![Experiment {
-                id: id.to_owned(),
-                title: id.to_owned(),
-                axis: Axis::Single,
-                unit,
-                how: String::new(),
                 series,
-                noise: Noise::default(),
+                ..Experiment::new(id, Axis::Single, unit)
             }],
+            ..Record::begin(String::new(), String::new())
         }
     }
 

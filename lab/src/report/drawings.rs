@@ -113,7 +113,7 @@ pub(super) fn marks<'a>(
     }
     let mut letters = 'a'..='z';
     let mark = |&figure: &&'a Published| {
-        let (x, value) = (figure.x?, figure.megabytes_per_second?);
+        let (x, value) = (figure.x?, figure.megabytes()?);
         let label = if figure.required {
             format!("required {value}")
         } else {
@@ -170,7 +170,7 @@ fn counted(experiment: &Experiment, x: u64, count: fn(&Observed) -> f64) -> Vec<
 }
 
 fn row_of_others(figure: &Published) -> Option<Bar> {
-    let value = figure.megabytes_per_second?;
+    let value = figure.megabytes()?;
     let name = format!("{}: {}", figure.origin(), figure.label());
     Some(if figure.required {
         Bar::Required { name, value }

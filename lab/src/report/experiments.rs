@@ -4,13 +4,13 @@ use maud::{Markup, html};
 
 use crate::contender::{Availability, Contender, Placement};
 use crate::record::published::{Published, of_experiment};
-use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
+use crate::record::{Axis, Experiment, Point, Record, Series};
 use crate::report::beside;
 use crate::report::drawings::drawings;
 use crate::report::ladder::ladder;
 use crate::report::plot::colour;
 use crate::report::requirements::requirements;
-use crate::report::table::{cost, figure, place, warnings};
+use crate::report::table::{cost, counterparts, figure, place, warnings};
 
 /// Experiments that belong together: the same contenders, other directions.
 pub(super) struct Group<'a> {
@@ -81,7 +81,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
         figure.wide[wide] {
             figcaption {
                 h3 { (experiment.title) }
-                @if experiment.unit == Unit::BytesPerThousandInstructions {
+                @if experiment.unit.counts_instructions() {
                     p.quiet { (experiment.unit.name()) }
                 }
             }
@@ -97,6 +97,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
             @if experiment.axis != Axis::Single && !wide { (legend(experiment)) }
             (beside::list(experiment, published))
             (requirements(experiment, &comparable))
+            @for sentence in counterparts(experiment) { p { (sentence) } }
             (ladder(experiment, published))
             @let cautions = warnings(experiment).join("; ");
             @if !cautions.is_empty() { p.warning role="note" { (cautions) } }

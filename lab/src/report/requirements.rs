@@ -10,7 +10,7 @@ pub(super) fn requirements(experiment: &Experiment, published: &[&Published]) ->
     let required: Vec<(u64, f64, &Published)> = published
         .iter()
         .filter(|figure| figure.required)
-        .filter_map(|figure| Some((figure.x?, figure.megabytes_per_second?, *figure)))
+        .filter_map(|figure| Some((figure.x?, figure.megabytes()?, *figure)))
         .collect();
     html! {
         @if !required.is_empty() {

@@ -1,13 +1,16 @@
 //! Tables for the terminal.
 
 mod figures;
+
+mod counterparts;
 mod warnings;
 
 use crate::contender::{Availability, Contender};
 use crate::record::published::{Published, Reached, of_experiment};
 use crate::record::shares::{self, Share};
-use crate::record::{Axis, Experiment, Point, Record, Series, Unit};
+use crate::record::{Axis, Experiment, Point, Record, Series};
 
+pub use counterparts::told as counterparts;
 pub use figures::{cost, figure, place};
 pub use warnings::warnings;
 
@@ -23,9 +26,18 @@ pub fn terminal(record: &Record, published: &[Published]) -> String {
         })
         .collect();
     text += &format!("load {} before, {} after\n", loads[0], loads[1]);
-    let counted = |one: &Experiment| one.unit == Unit::BytesPerThousandInstructions;
+    let counted = |one: &Experiment| one.unit.counts_instructions();
     if record.experiments.iter().any(counted) {
         text += "Instructions, not time: bytes per 1,000 instructions of a simulated processor\n";
+    }
+    for one in &record.calibration {
+        let (counted, unit) = (figure(one.instructions), &one.unit);
+        let strange = if one.is_plausible() {
+            ""
+        } else {
+            ": NOT what it should be"
+        };
+        text += &format!("{}: {counted} instructions a {unit}{strange}\n", one.work);
     }
     for agreement in &record.agreements {
         text += &format!(
@@ -58,7 +70,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
     text += &align(&rows);
     for published in published {
         text += &format!("  {}\n", published.line());
-        if published.required && experiment.unit == Unit::MegabytesPerSecond {
+        if published.required && experiment.unit.is_megabytes() {
             text += &requirement(experiment, published);
         }
     }
@@ -69,6 +81,9 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
         }
     }
     text += &steps(experiment, published).unwrap_or_default();
+    for sentence in counterparts(experiment) {
+        text += &format!("  {sentence}\n");
+    }
     for warning in warnings(experiment) {
         text += &format!("  ! {warning}\n");
     }
@@ -84,7 +99,7 @@ fn steps(experiment: &Experiment, published: &[&Published]) -> Option<String> {
         let share = shares::percent(step.share);
         let saved = shares::saved(step);
         text += &match step.share {
-            Share::NoDifference => format!("  {}: {share}\n", step.name),
+            Share::NoDifference | Share::CannotTell => format!("  {}: {share}\n", step.name),
             _ => format!("  {}: {saved} {unit} saved, {share}\n", step.name),
         };
     }
@@ -106,7 +121,7 @@ fn transfer(name: &str, at: &str, point: &Point) -> Option<String> {
 
 /// Who reaches what was required, and who doesn't.
 fn requirement(experiment: &Experiment, required: &Published) -> String {
-    let (Some(x), Some(least)) = (required.x, required.megabytes_per_second) else {
+    let (Some(x), Some(least)) = (required.x, required.megabytes()) else {
         return String::new();
     };
     let mut text = String::new();

@@ -7,7 +7,9 @@ use coffer_seal::Opener;
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use rustls::{ClientConnection, StreamOwned};
 
+use crate::cipher::open_ssl_decrypting;
 use crate::error::{Doing, LabError, Result};
+use crate::sendfile::http;
 use crate::sendfile::way::{Files, Keys, RECORD_BYTES, Way};
 use coffer_measure::tls::Tls;
 
@@ -23,6 +25,8 @@ pub(super) struct Client {
     way: Way,
     connection: Connection,
     buffer: Vec<u8>,
+    /// What has come already, behind the head of an answer.
+    ahead: Vec<u8>,
 }
 
 fn failed(what: impl ToString) -> LabError {
@@ -36,7 +40,7 @@ impl Client {
     /// Greets the server, where TLS wants it.
     pub(super) fn connect(way: Way, mut stream: TcpStream, tls: &Tls) -> Result<Self> {
         let connection = match way {
-            Way::Tls | Way::SealedTls => {
+            Way::Tls | Way::SealedTls | Way::Https => {
                 let connection = ClientConnection::new(tls.client.clone(), tls.name.clone());
                 let mut connection = connection.map_err(failed)?;
                 while connection.is_handshaking() {
@@ -51,17 +55,34 @@ impl Client {
             way,
             connection,
             buffer: vec![0; 64 << 10],
+            ahead: Vec::new(),
         })
     }
 
     /// Asks for the file, takes it and compares it.
     pub(super) fn fetch(&mut self, files: &Files, keys: &Keys) -> Result<()> {
+        let question = if self.way.speaks_http() {
+            http::QUESTION
+        } else {
+            b"?"
+        };
         let asked = match &mut self.connection {
-            Connection::Plain(stream) => stream.write_all(b"?"),
-            Connection::Tls(stream) => stream.write_all(b"?").and_then(|()| stream.flush()),
+            Connection::Plain(stream) => stream.write_all(question),
+            Connection::Tls(stream) => stream.write_all(question).and_then(|()| stream.flush()),
         };
         asked.doing(|| "asking".into())?;
+        if self.way.speaks_http() {
+            let (announced, begun) = match &mut self.connection {
+                Connection::Plain(stream) => http::take_head(stream),
+                Connection::Tls(stream) => http::take_head(stream),
+            }?;
+            self.ahead = begun;
+            if announced != files.bytes {
+                return Err(failed("it announces another length"));
+            }
+        }
         match self.way {
+            way if way.arrives_counter_encrypted() => self.decrypt_counter(files, keys),
             Way::Gcm => self.decrypt(files, keys),
             Way::SealedSendFile => self.open_sealed(files, keys),
             _ => self.take(files),
@@ -69,7 +90,12 @@ impl Client {
     }
 
     fn read_exact(&mut self, count: usize) -> Result<()> {
-        let room = &mut self.buffer[..count];
+        // What came with a head is taken first.
+        let ahead = self.ahead.len().min(count);
+        for (room, byte) in self.buffer.iter_mut().zip(self.ahead.drain(..ahead)) {
+            *room = byte;
+        }
+        let room = &mut self.buffer[ahead..count];
         let read = match &mut self.connection {
             Connection::Plain(stream) => stream.read_exact(room),
             Connection::Tls(stream) => stream.read_exact(room),
@@ -93,6 +119,17 @@ impl Client {
                 expected,
                 keys.decrypt(number as u64, &mut self.buffer[..count])?,
             )?;
+        }
+        Ok(())
+    }
+
+    fn decrypt_counter(&mut self, files: &Files, keys: &Keys) -> Result<()> {
+        let mut opened = open_ssl_decrypting(&*keys.counter, &keys.counter_iv)?;
+        for expected in files.content.chunks(self.buffer.len()) {
+            self.read_exact(expected.len())?;
+            let piece = &mut self.buffer[..expected.len()];
+            opened(piece)?;
+            compare(expected, piece)?;
         }
         Ok(())
     }

@@ -9,13 +9,18 @@ use coffer_seal::Opener;
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use rustls::{ServerConnection, StreamOwned};
 
+use crate::cipher::AfAlgOperation;
 use crate::error::{Doing, LabError, Result};
+use crate::sendfile::http;
 use crate::sendfile::spliced::Splicer;
 use crate::sendfile::way::{Files, Keys, READ_BYTES, RECORD_BYTES, Way};
 use coffer_measure::tls::Tls;
 
 /// Sealed chunks that are read at a time.
 const CHUNKS_AT_ONCE: usize = READ_BYTES / CHUNK_BYTES;
+
+/// What AF_ALG takes at a time without waiting until some of it is fetched.
+const DEVICE_BYTES: usize = 64 << 10;
 
 /// Room for them, and for the header before the first.
 const SEALED_BYTES: usize = HEADER_BYTES + CHUNKS_AT_ONCE * SEALED_CHUNK_BYTES;
@@ -24,6 +29,7 @@ enum Connection {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
     Spliced(TcpStream, Splicer),
+    Device(TcpStream, AfAlgOperation),
 }
 
 /// One connection.
@@ -47,7 +53,7 @@ impl Server {
     /// Greets the client, where TLS wants it.
     pub(super) fn connect(way: Way, stream: TcpStream, tls: &Tls, keys: &Keys) -> Result<Self> {
         let connection = match way {
-            Way::Tls | Way::SealedTls => {
+            Way::Tls | Way::SealedTls | Way::Https => {
                 let connection = ServerConnection::new(tls.server.clone()).map_err(failed)?;
                 let mut stream = StreamOwned::new(connection, stream);
                 while stream.conn.is_handshaking() {
@@ -58,7 +64,12 @@ impl Server {
                 stream.conn.set_buffer_limit(Some(2 * READ_BYTES));
                 Connection::Tls(Box::new(stream))
             }
-            Way::AfAlg => Connection::Spliced(stream, Splicer::new(&keys.counter)?),
+            Way::AfAlg | Way::EncryptingSplice => {
+                Connection::Spliced(stream, Splicer::new(&keys.counter)?)
+            }
+            Way::Device => {
+                Connection::Device(stream, AfAlgOperation::new("ctr(aes)", &*keys.counter)?)
+            }
             _ => Connection::Plain(stream),
         };
         Ok(Self {
@@ -71,18 +82,22 @@ impl Server {
 
     /// Waits for a question and answers it.
     pub(super) fn serve(&mut self, files: &Files, keys: &Keys) -> Result<()> {
-        let mut question = [0];
-        self.connection
-            .stream()
-            .read_exact(&mut question)
-            .doing(|| "waiting for a question".into())?;
+        if self.way.speaks_http() {
+            http::take_question(self.connection.stream())?;
+            let head = http::head_of_answer(files.bytes);
+            self.connection.send(head.as_bytes())?;
+        } else {
+            let question = self.connection.stream().read_exact(&mut [0]);
+            question.doing(|| "waiting for a question".into())?;
+        }
         match self.way {
             Way::SendFile | Way::KernelTls => self.send_file(&files.plain, files.bytes),
             Way::SealedSendFile => self.send_file(&files.sealed, files.sealed_bytes),
-            Way::ReadWrite | Way::Tls => self.copy(files),
+            Way::ReadWrite | Way::Tls | Way::Http | Way::Https => self.copy(files),
             Way::Gcm => self.encrypt(files, keys),
             Way::SealedTls => self.open_sealed(files, keys),
-            Way::AfAlg => self.splice(files, keys),
+            Way::AfAlg | Way::EncryptingSplice => self.splice(files, keys),
+            Way::Device => self.through_device(files, keys),
         }
     }
 
@@ -106,8 +121,29 @@ impl Server {
         let Connection::Spliced(stream, splicer) = &self.connection else {
             return Err(failed("no pipes to splice through"));
         };
-        let file = open(&files.counter_encrypted)?;
-        splicer.send(&file, files.bytes, &keys.counter_iv, stream)
+        let (bytes, iv) = (files.bytes, &keys.counter_iv);
+        if self.way == Way::AfAlg {
+            splicer.send_decrypted(&open(&files.counter_encrypted)?, bytes, iv, stream)
+        } else {
+            splicer.send_encrypted(&open(&files.plain)?, bytes, iv, stream)
+        }
+    }
+
+    fn through_device(&mut self, files: &Files, keys: &Keys) -> Result<()> {
+        let Connection::Device(stream, device) = &mut self.connection else {
+            return Err(failed("no device to encrypt with"));
+        };
+        let mut file = open(&files.plain)?;
+        device.begin_encrypting(&keys.counter_iv)?;
+        for piece in pieces(files.bytes, READ_BYTES) {
+            let piece = &mut self.buffer[..piece];
+            file.read_exact(piece).doing(|| "reading the file".into())?;
+            for part in piece.chunks_mut(DEVICE_BYTES) {
+                device.go_on(part)?;
+            }
+            stream.write_all(piece).doing(|| "sending".into())?;
+        }
+        Ok(())
     }
 
     fn copy(&mut self, files: &Files) -> Result<()> {
@@ -172,7 +208,7 @@ impl Server {
 impl Connection {
     fn stream(&mut self) -> &mut dyn ReadWrite {
         match self {
-            Self::Plain(stream) | Self::Spliced(stream, _) => stream,
+            Self::Plain(stream) | Self::Spliced(stream, _) | Self::Device(stream, _) => stream,
             Self::Tls(stream) => stream.as_mut(),
         }
     }

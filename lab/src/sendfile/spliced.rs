@@ -21,7 +21,7 @@ pub(super) struct Splicer {
 }
 
 impl Splicer {
-    /// What is spliced through it is decrypted with AES-256-CTR.
+    /// What is spliced through it is encrypted or decrypted with AES-256-CTR.
     pub(super) fn new(key: &[u8; 32]) -> Result<Self> {
         let pipe = || pipe().doing(|| "making a pipe".into());
         Ok(Self {
@@ -31,8 +31,8 @@ impl Splicer {
         })
     }
 
-    /// Sends all of `file`, which has so many bytes.
-    pub(super) fn send(
+    /// Sends all of `file`, which has so many bytes and was encrypted under this counter.
+    pub(super) fn send_decrypted(
         &self,
         file: &File,
         bytes: u64,
@@ -40,6 +40,22 @@ impl Splicer {
         socket: &TcpStream,
     ) -> Result<()> {
         self.operation.begin_decrypting(iv)?;
+        self.send(file, bytes, socket)
+    }
+
+    /// Sends all of a plain `file`, encrypted.
+    pub(super) fn send_encrypted(
+        &self,
+        file: &File,
+        bytes: u64,
+        iv: &[u8; 16],
+        socket: &TcpStream,
+    ) -> Result<()> {
+        self.operation.begin_encrypting(iv)?;
+        self.send(file, bytes, socket)
+    }
+
+    fn send(&self, file: &File, bytes: u64, socket: &TcpStream) -> Result<()> {
         let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
         while left > 0 {
             let wanted = left.min(PIECE_BYTES);

@@ -22,6 +22,11 @@ pub(super) const RECORD_BYTES: usize = 16_384;
 /// Bytes that are read at a time, and written at a time, by all that go through the program.
 pub(super) const READ_BYTES: usize = 16 * RECORD_BYTES;
 
+/// The two that B compared, as they stand in tables.
+pub const DEVICE: &str = "read, AF_ALG, write";
+/// See [`DEVICE`].
+pub const SPLICE: &str = "AF_ALG spliced to the connection";
+
 /// A way from a file to the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Way {
@@ -41,10 +46,18 @@ pub enum Way {
     AfAlg,
     /// A sealed file, by sendfile.
     SealedSendFile,
+    /// A plain file, through the program, with HTTP's heads.
+    Http,
+    /// The same over TLS.
+    Https,
+    /// A plain file, encrypted by the kernel for the program, which sends it.
+    Device,
+    /// A plain file, encrypted by the kernel on its way, which the program does not see.
+    EncryptingSplice,
 }
 
 impl Way {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::SendFile,
         Self::ReadWrite,
         Self::Gcm,
@@ -53,6 +66,10 @@ impl Way {
         Self::KernelTls,
         Self::AfAlg,
         Self::SealedSendFile,
+        Self::Http,
+        Self::Https,
+        Self::Device,
+        Self::EncryptingSplice,
     ];
 
     /// As the command line calls it.
@@ -64,6 +81,16 @@ impl Way {
     /// Whether the kernel seals what goes over the connection.
     pub(super) fn through_kernel_tls(self) -> bool {
         matches!(self, Self::KernelTls | Self::AfAlg)
+    }
+
+    /// Whether questions and answers have heads.
+    pub(super) fn speaks_http(self) -> bool {
+        matches!(self, Self::Http | Self::Https)
+    }
+
+    /// Whether the kernel's cipher encrypts what goes over the connection, in counter mode.
+    pub(super) fn arrives_counter_encrypted(self) -> bool {
+        matches!(self, Self::Device | Self::EncryptingSplice)
     }
 
     pub(super) fn contender(self) -> Contender {
@@ -106,6 +133,19 @@ impl Way {
                 "sendfile(2)",
             )
             .set("Cobblestone-256 as it lies on the disk: no cryptography on the server"),
+            Self::Http => one("HTTP", Placement::None, "read(2), write(2)")
+                .set("as read and write, with the heads of HTTP/1.1"),
+            Self::Https => one("HTTPS", Placement::User, rustls)
+                .set(TLS_SETTINGS)
+                .set("as TLS in the program, with the heads of HTTP/1.1"),
+            Self::Device => one(DEVICE, Placement::Kernel, "the kernel's crypto API")
+                .set("what B measured against: AES-256-CTR by AF_ALG, as a crypto device")
+                .set("read 256 KiB, encrypt 64 KiB at a time in place, write all")
+                .available(kernel_availability(Algorithm::Ctr256)),
+            Self::EncryptingSplice => one(SPLICE, Placement::Kernel, "the kernel's crypto API")
+                .set("what B proposed: AES-256-CTR on the way, the program gives orders only")
+                .set("file, pipe, AF_ALG, pipe, socket: splice(2), 64 KiB at a time")
+                .available(kernel_availability(Algorithm::Ctr256)),
         }
     }
 }

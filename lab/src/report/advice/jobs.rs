@@ -1,109 +1,236 @@
 //! The jobs that there is advice for, and what tells about each.
 
-use crate::record::{Experiment, Series};
-use coffer_measure::statistics::{Estimate, ratio};
+use crate::record::{Experiment, Record, Sample, Series};
 
-/// A job that an operator has, and the experiments that tell about it, the nearest first.
+/// A job that an operator has.
 pub(super) struct Job {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    pub(super) evidence: &'static [(&'static str, u64)],
-    /// What else belongs to the job: the other direction.
-    pub(super) also: &'static [(&'static str, u64)],
+    /// What tells about it, the nearest first.
+    pub(super) evidence: &'static [Evidence],
+    /// Figures are of a request, and not of a gigabyte.
+    pub(super) by_request: bool,
+    /// Whose CPU time it is.
+    pub(super) cpu_of: &'static str,
+    /// What tells how long a request takes, where that is another experiment.
+    pub(super) latency: Option<Evidence>,
     /// Only these are for the job, each with what it is compared with: the same without
     /// encryption. All, as they are, when it is empty.
     pub(super) only: &'static [(&'static str, &'static str)],
 }
 
+/// Experiments that belong together, there and back, and where on their axis to look.
+#[derive(Clone, Copy)]
+pub(super) struct Evidence {
+    pub(super) ids: &'static [&'static str],
+    pub(super) x: u64,
+}
+
+/// What a job takes, the one that decides first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Of the server, where it is known apart.
+    Cpu,
+    /// From the first to the last byte.
+    Time,
+    /// From a question to its answer.
+    Latency,
+}
+
+impl Resource {
+    pub(super) const ALL: [Self; 3] = [Self::Cpu, Self::Time, Self::Latency];
+}
+
+const fn at(ids: &'static [&'static str], x: u64) -> Evidence {
+    Evidence { ids, x }
+}
+
+/// A file system on a block device, with what lies below it.
+const DM_CRYPT: [(&str, &str); 2] = [
+    ("dm-crypt", "none, ext4 in an image"),
+    ("dm-crypt, no work queues", "none, ext4 in an image"),
+];
+
 /// Below any program: what the others write needs a program of its own to be read. Those of the
 /// kernel are measured on an image in a file, which costs something of its own.
 const TRANSPARENT: [(&str, &str); 5] = [
+    DM_CRYPT[0],
+    DM_CRYPT[1],
     ("fscrypt", "none, ext4 in an image"),
-    ("dm-crypt", "none, ext4 in an image"),
-    ("dm-crypt, no work queues", "none, ext4 in an image"),
     ("gocryptfs", "none"),
     ("encfs", "none"),
 ];
 
+const FILES: [Evidence; 2] = [
+    at(&["file/write", "file/read"], 0),
+    at(&["file/write", "file/read-warm"], 0),
+];
+
+const PLAIN: Job = Job {
+    name: "",
+    about: "",
+    evidence: &[],
+    by_request: false,
+    cpu_of: "the thread that encrypts",
+    latency: None,
+    only: &[],
+};
+
 /// The jobs, in the order of the page.
-pub(super) const JOBS: [Job; 5] = [
+pub(super) const JOBS: [Job; 6] = [
     Job {
         name: "Many small objects",
-        about: "authenticated, 1 KiB each",
-        evidence: &[("raw/aes-256-gcm/encrypt", 1024)],
-        also: &[("raw/aes-256-gcm/decrypt", 1024)],
-        only: &[],
+        about: "authenticated, 1 KiB each, there and back",
+        evidence: &[at(
+            &["raw/aes-256-gcm/encrypt", "raw/aes-256-gcm/decrypt"],
+            1024,
+        )],
+        ..PLAIN
+    },
+    Job {
+        name: "Small requests",
+        about: "15 B from a file to a connection that stands",
+        evidence: &[at(&["sendfile/request"], 15)],
+        by_request: true,
+        cpu_of: "the server",
+        ..PLAIN
     },
     Job {
         name: "Large streams",
-        about: "authenticated, 1 MB and more at a time",
+        about: "from a file to a connection, authenticated, 1 MB and more",
         evidence: &[
-            ("sendfile/transfer", 100_000_000),
-            ("sendfile/transfer", 10_000_000),
-            ("raw/aes-256-gcm/decrypt", 1 << 20),
-            ("sendfile/transfer", 1_000_000),
+            at(&["sendfile/transfer"], 100_000_000),
+            at(&["sendfile/transfer"], 10_000_000),
+            at(&["sendfile/transfer"], 1_000_000),
         ],
-        also: &[],
-        only: &[],
+        cpu_of: "the server",
+        latency: Some(at(&["sendfile/request"], 15)),
+        ..PLAIN
     },
     Job {
         name: "Block device",
-        about: "sectors of a volume, read and written by a program",
-        evidence: &[
-            ("raw/aes-256-xts/encrypt", 4096),
-            ("raw/aes-256-xts/encrypt", 1024),
-        ],
-        also: &[
-            ("raw/aes-256-xts/decrypt", 4096),
-            ("raw/aes-256-xts/decrypt", 1024),
-        ],
-        only: &[],
+        about: "a volume below a file system, written and read",
+        evidence: &FILES,
+        cpu_of: "the whole machine",
+        only: &DM_CRYPT,
+        ..PLAIN
     },
     Job {
         name: "Whole disk",
-        about: "files below any program",
-        evidence: &[("file/write", 0)],
-        also: &[("file/read", 0), ("file/read-warm", 0)],
+        about: "files below any program, written and read",
+        evidence: &FILES,
+        cpu_of: "the whole machine",
         only: &TRANSPARENT,
+        ..PLAIN
     },
     Job {
         name: "Link between two sites",
         about: "all that goes over a wire",
-        evidence: &[("net/stream", 0)],
-        also: &[("net/copy", 0)],
-        only: &[],
+        evidence: &[at(&["net/stream", "net/copy"], 0)],
+        cpu_of: "both ends",
+        ..PLAIN
     },
 ];
 
+impl Evidence {
+    /// The experiments of a record, where the first of them has figures there.
+    pub(super) fn of(self, record: &Record) -> Option<Vec<&Experiment>> {
+        let find = |id: &&str| record.experiments.iter().find(|one| one.id == **id);
+        let found: Vec<&Experiment> = self.ids.iter().filter_map(find).collect();
+        let first = found.first()?;
+        (first.id == self.ids[0] && first.places().contains(&self.x)).then_some(found)
+    }
+}
+
 impl Job {
-    /// The figure of a contender that is for the job: what it does, or how much it keeps of what
-    /// the same without encryption does.
-    pub(super) fn figure(
+    /// What a contender's rounds cost, over all experiments: seconds of a gigabyte or of a request,
+    /// or how many times the same without encryption. None where it was not measured in all of
+    /// them, or too coarsely.
+    pub(super) fn costs(
         &self,
-        experiment: &Experiment,
-        series: &Series,
+        experiments: &[&Experiment],
         x: u64,
-    ) -> Option<Estimate> {
-        let at = |series: &Series| series.at(x)?.estimate(experiment.unit);
+        name: &str,
+        resource: Resource,
+    ) -> Option<Vec<f64>> {
+        let by_request = self.by_request || resource == Resource::Latency;
+        let own = sums(experiments, x, name, resource, by_request)?;
         if self.only.is_empty() {
-            return at(series);
+            return Some(own);
         }
-        let name = series.contender.name.as_str();
-        let (_, baseline) = self.only.iter().find(|(own, _)| *own == name)?;
-        let baseline = experiment
-            .series
-            .iter()
-            .find(|one| one.contender.name == *baseline)?;
-        Some(ratio(&at(series)?, &at(baseline)?))
+        let (_, baseline) = self.only.iter().find(|(one, _)| *one == name)?;
+        let baseline = sums(experiments, x, baseline, resource, by_request)?;
+        Some(own.iter().zip(baseline).map(|(a, b)| a / b).collect())
     }
 
     /// What its figures are.
-    pub(super) fn unit(&self, experiment: &Experiment) -> &'static str {
-        match self.only {
-            [] => experiment.unit.name(),
-            _ => "of the same without encryption",
+    pub(super) fn unit(&self, resource: Resource, counted: bool) -> String {
+        let whose = match resource {
+            Resource::Cpu => format!(" of {}", self.cpu_of),
+            _ => String::new(),
+        };
+        let unit = match (self.by_request || resource == Resource::Latency, counted) {
+            _ if !self.only.is_empty() => return format!("times as much{whose} as without"),
+            (true, false) => "µs a request",
+            (true, true) => "thousand instructions a request",
+            (false, false) => "s/GB",
+            (false, true) => "instructions a byte",
+        };
+        match resource {
+            Resource::Cpu if !counted => format!("CPU {unit}{whose}"),
+            _ => format!("{unit}{whose}"),
         }
     }
+
+    /// From seconds to [the unit](Self::unit).
+    pub(super) fn scale(&self, resource: Resource) -> f64 {
+        let by_request = self.by_request || resource == Resource::Latency;
+        // Where instructions are counted, a nanosecond is one.
+        if by_request && self.only.is_empty() {
+            1e6
+        } else {
+            1.0
+        }
+    }
+}
+
+/// The sum over experiments, round by round.
+fn sums(
+    experiments: &[&Experiment],
+    x: u64,
+    name: &str,
+    resource: Resource,
+    by_request: bool,
+) -> Option<Vec<f64>> {
+    let mut sums: Vec<f64> = Vec::new();
+    for experiment in experiments {
+        let named = |one: &&Series| one.contender.name == name;
+        let point = experiment.series.iter().find(named)?.at(x)?;
+        if resource == Resource::Cpu && point.cpu_is_coarse() {
+            return None;
+        }
+        let cost = |sample: &Sample| {
+            let seconds = match resource {
+                Resource::Cpu => sample.cpu_seconds,
+                Resource::Time | Resource::Latency => sample.wall_seconds,
+            };
+            if !by_request {
+                return Some(seconds / (sample.bytes as f64 / 1e9));
+            }
+            let counts = sample.counts?;
+            Some(seconds / counts.transfers as f64)
+        };
+        let costs: Option<Vec<f64>> = point.samples.iter().map(cost).collect();
+        let costs = costs?;
+        if sums.is_empty() {
+            sums = vec![0.0; costs.len()];
+        }
+        sums.iter_mut()
+            .zip(&costs)
+            .for_each(|(sum, cost)| *sum += cost);
+        sums.truncate(costs.len());
+    }
+    Some(sums)
 }
 
 #[cfg(test)]
@@ -123,9 +250,6 @@ mod tests {
             );
         }
         let crypts = all.iter().filter(|name| name.starts_with("dm-crypt"));
-        let judged = TRANSPARENT
-            .iter()
-            .filter(|(name, _)| name.starts_with("dm-crypt"));
-        assert_eq!(crypts.count(), judged.count());
+        assert_eq!(crypts.count(), DM_CRYPT.len());
     }
 }

@@ -1,16 +1,7 @@
 //! Figures as they stand in tables and plots.
 
-use crate::record::{Axis, Point};
+use crate::record::{Axis, COARSE_SECONDS, Point};
 use coffer_measure::statistics::Estimate;
-
-/// The kernel tells CPU time of other processes, and of the whole machine, in ticks (proc(5)).
-const TICK_SECONDS: f64 = 0.01;
-
-/// A clock that counts nanoseconds comes as near as this to whole ticks by chance only.
-const TICK_TOLERANCE: f64 = 1e-4;
-
-/// Fewer ticks tell more about when the clock ticked than about the work.
-const TICKS_MIN: f64 = 5.0;
 
 /// A place of an axis, for people: `16 KiB`, `2 threads`.
 pub fn place(axis: Axis, x: u64) -> String {
@@ -61,21 +52,13 @@ fn thousands(value: u64) -> String {
 /// What each byte cost the processor. Where that was counted in ticks, and in too few of them to
 /// tell: only that it is less than so many. None without samples.
 pub fn cost(point: &Point) -> Option<String> {
-    let median = |values: Vec<f64>| Some(Estimate::of(&values)?.median);
-    let ticks = |cpu_seconds: f64| cpu_seconds / TICK_SECONDS;
-    let in_ticks = point.samples.iter().all(|sample| {
-        let ticks = ticks(sample.cpu_seconds);
-        (ticks - ticks.round()).abs() < TICK_TOLERANCE
-    });
-    let spent = median(point.samples.iter().map(|one| one.cpu_seconds).collect())?;
-    if !in_ticks || ticks(spent) > TICKS_MIN - TICK_TOLERANCE {
-        return Some(figure(point.cpu()?.median));
+    let cpu = point.cpu()?;
+    if !point.cpu_is_coarse() {
+        return Some(figure(cpu.median));
     }
-    let bytes = median(point.samples.iter().map(|one| one.bytes as f64).collect())?;
-    Some(format!(
-        "< {}",
-        figure(TICKS_MIN * TICK_SECONDS / (bytes / 1e9))
-    ))
+    let bytes: Vec<f64> = point.samples.iter().map(|one| one.bytes as f64).collect();
+    let gigabytes = Estimate::of(&bytes)?.median / 1e9;
+    Some(format!("< {}", figure(COARSE_SECONDS / gigabytes)))
 }
 
 #[cfg(test)]
@@ -98,12 +81,7 @@ mod tests {
     }
 
     fn point(cpu_seconds: &[f64]) -> Point {
-        let sample = |&cpu_seconds: &f64| Sample {
-            bytes: 100_000_000,
-            wall_seconds: 1.0,
-            cpu_seconds,
-            counts: None,
-        };
+        let sample = |&cpu_seconds: &f64| Sample::new(100_000_000, 1.0, cpu_seconds);
         Point {
             x: 0,
             samples: cpu_seconds.iter().map(sample).collect(),

@@ -49,18 +49,8 @@ mod tests {
 
     /// An experiment with one figure of these speeds, in MB/s.
     fn experiment(noise: Noise, speeds: &[f64]) -> Experiment {
-        let sample = |speed: &f64| Sample {
-            bytes: (speed * 1e6) as u64,
-            wall_seconds: 1.0,
-            cpu_seconds: 1.0,
-            counts: None,
-        };
+        let sample = |speed: &f64| Sample::new((speed * 1e6) as u64, 1.0, 1.0);
         Experiment {
-            id: "raw/planted".into(),
-            title: String::new(),
-            axis: Axis::Single,
-            unit: Unit::MegabytesPerSecond,
-            how: String::new(),
             series: vec![Series {
                 contender: Contender::new("planted", Placement::User, ""),
                 points: vec![Point {
@@ -70,6 +60,7 @@ mod tests {
                 }],
             }],
             noise,
+            ..Experiment::new("raw/planted", Axis::Single, Unit::MegabytesPerSecond)
         }
     }
 

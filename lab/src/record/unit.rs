@@ -1,0 +1,78 @@
+//! What figures count.
+
+use serde::{Deserialize, Serialize};
+
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// 1,000,000 bytes a second of wall time.
+    #[serde(rename = "MB/s")]
+    MegabytesPerSecond,
+    /// 1,000,000 bytes a second of CPU time, where one thread works: what others do on the machine
+    /// meanwhile does not count.
+    #[serde(rename = "MB per CPU second")]
+    MegabytesPerCpuSecond,
+    /// Wall time of a request; the less the better.
+    #[serde(rename = "µs a request")]
+    MicrosecondsPerRequest,
+    /// Bytes for each thousand instructions of a simulated processor that counts them.
+    #[serde(rename = "bytes per 1,000 instructions")]
+    BytesPerThousandInstructions,
+    /// Instructions of both ends for a request; the less the better.
+    #[serde(rename = "instructions a request")]
+    InstructionsPerRequest,
+}
+
+impl Unit {
+    /// As it stands at an axis.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MegabytesPerSecond => "MB/s",
+            Self::MegabytesPerCpuSecond => "MB per CPU second",
+            Self::MicrosecondsPerRequest => "µs a request",
+            Self::BytesPerThousandInstructions => "bytes per 1,000 instructions",
+            Self::InstructionsPerRequest => "instructions a request",
+        }
+    }
+
+    /// As it stands above a narrow column.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::MegabytesPerCpuSecond => "MB/CPU s",
+            Self::MicrosecondsPerRequest => "µs",
+            Self::BytesPerThousandInstructions => "B/1,000 instr.",
+            Self::InstructionsPerRequest => "instr.",
+            Self::MegabytesPerSecond => self.name(),
+        }
+    }
+
+    /// What the processor had to do for a byte, in the same clock.
+    pub fn cost(self) -> &'static str {
+        if self.counts_instructions() {
+            "instr./B"
+        } else {
+            "CPU s/GB"
+        }
+    }
+
+    /// Whether the clock is one of instructions, and not of time.
+    pub fn counts_instructions(self) -> bool {
+        matches!(
+            self,
+            Self::BytesPerThousandInstructions | Self::InstructionsPerRequest
+        )
+    }
+
+    /// Whether it is what others publish as MB/s.
+    pub fn is_megabytes(self) -> bool {
+        matches!(self, Self::MegabytesPerSecond | Self::MegabytesPerCpuSecond)
+    }
+
+    /// Whether the smaller figure is the better one.
+    pub fn less_is_better(self) -> bool {
+        matches!(
+            self,
+            Self::MicrosecondsPerRequest | Self::InstructionsPerRequest
+        )
+    }
+}

@@ -1,0 +1,195 @@
+use super::*;
+use crate::contender::Contender;
+use crate::record::{Axis, Counts, Point, Sample, Series, Unit};
+
+/// A contender that took so many CPU and wall seconds for a gigabyte, in each round.
+fn series(name: &str, placement: Placement, x: u64, rounds: &[(f64, f64)]) -> Series {
+    let sample = |&(cpu, wall): &(f64, f64)| Sample {
+        counts: Some(Counts {
+            transfers: 1000,
+            context_switches: 0,
+        }),
+        ..Sample::new(1_000_000_000, wall + 1e-7, cpu + 1e-7)
+    };
+    Series {
+        contender: Contender::new(name, placement, ""),
+        points: vec![Point {
+            x,
+            samples: rounds.iter().map(sample).collect(),
+            observed: None,
+        }],
+    }
+}
+
+fn experiment(id: &str, unit: Unit, series: Vec<Series>) -> Experiment {
+    Experiment {
+        series,
+        ..Experiment::new(id, Axis::Single, unit)
+    }
+}
+
+fn record(experiments: Vec<Experiment>) -> Record {
+    Record {
+        experiments,
+        ..Record::begin(String::new(), String::new())
+    }
+}
+
+fn of<'a>(all: &'a [Advice], job: &str) -> &'a Advice {
+    all.iter().find(|one| one.job == job).unwrap()
+}
+
+/// Nine rounds around a cost, of CPU and of wall time.
+fn rounds(cpu: f64, wall: f64) -> Vec<(f64, f64)> {
+    let shake = [1.0, 1.01, 0.99, 1.005, 0.995, 1.002, 0.998, 1.0, 1.001];
+    shake.map(|by| (cpu * by, wall * by)).into()
+}
+
+/// Sent to one client on the same cores: what the client saves the server, it spends itself.
+fn transfer(rounds_of_client: &[(f64, f64)]) -> Vec<Advice> {
+    let x = 100_000_000;
+    let all = vec![
+        series("none", Placement::None, x, &rounds(0.05, 0.5)),
+        series("TLS", Placement::User, x, &rounds(0.72, 1.0)),
+        series("slow", Placement::User, x, &rounds(2.0, 2.0)),
+        series("sealed", Placement::Client, x, rounds_of_client),
+    ];
+    let unit = Unit::MegabytesPerSecond;
+    advice(&record(vec![experiment("sendfile/transfer", unit, all)]))
+}
+
+#[test]
+fn the_servers_cpu_decides_before_time_does() {
+    let all = transfer(&rounds(0.08, 1.0));
+    let advice = of(&all, "Large streams");
+    assert_eq!(advice.verdict, Verdict::Choose(Placement::Client));
+    assert_eq!(advice.decided_by, 0);
+    assert!(advice.reasons[0].contains("9.00 times"), "{advice:?}");
+    assert!(advice.reasons[1].contains("no difference"), "{advice:?}");
+    assert_eq!(advice.ran, ["TLS", "slow", "sealed"]);
+    assert_eq!(advice.rows[0].best.len(), 3, "the floor stands beside them");
+}
+
+#[test]
+fn time_decides_where_cpu_does_not() {
+    let all = transfer(&rounds(0.72, 3.0));
+    let advice = of(&all, "Large streams");
+    assert_eq!(advice.verdict, Verdict::Choose(Placement::User));
+    assert_eq!(advice.decided_by, 1);
+    assert_eq!(
+        of(&transfer(&rounds(0.72, 1.0)), "Large streams").verdict,
+        Verdict::NoDifference
+    );
+}
+
+#[test]
+fn what_scatters_is_not_called_the_same() {
+    let wild: Vec<(f64, f64)> = [0.3, 2.0, 0.5, 1.5, 0.4, 1.2, 0.6, 0.9, 1.1]
+        .map(|by| (0.72 * by, by))
+        .into();
+    let all = transfer(&wild);
+    assert_eq!(of(&all, "Large streams").verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn few_rounds_are_told() {
+    let three = transfer(&rounds(0.08, 1.0)[..3]);
+    let text = of(&three, "Large streams").reasons.join(" ");
+    assert!(text.contains("75 % only"), "{text}");
+    let nine = transfer(&rounds(0.08, 1.0));
+    assert!(
+        !of(&nine, "Large streams")
+            .reasons
+            .join(" ")
+            .contains("only")
+    );
+}
+
+#[test]
+fn instructions_are_not_called_seconds() {
+    let all = vec![
+        series("TLS", Placement::User, 1_000_000, &[(2.0, 3.0)]),
+        series("kernel TLS", Placement::Kernel, 1_000_000, &[(1.0, 2.0)]),
+    ];
+    let unit = Unit::BytesPerThousandInstructions;
+    let all = advice(&record(vec![experiment("sendfile/transfer", unit, all)]));
+    let advice = of(&all, "Large streams");
+    assert_eq!(advice.verdict, Verdict::Choose(Placement::Kernel));
+    let text = advice.reasons.join(" ");
+    assert!(text.contains("instructions a byte"), "{text}");
+    assert!(!text.contains("s/GB") && !text.contains("rounds"), "{text}");
+}
+
+/// On an image in a file everything is slower; that is not the cipher's fault. What is written and
+/// what is read count together.
+#[test]
+fn who_works_on_an_image_is_compared_with_an_image() {
+    let image = "none, ext4 in an image";
+    let all = |crypt: f64| {
+        vec![
+            series("none", Placement::None, 0, &rounds(1.0, 1.0)),
+            series(image, Placement::None, 0, &rounds(2.0, 2.0)),
+            series("dm-crypt", Placement::Kernel, 0, &rounds(crypt, crypt)),
+            series("gocryptfs", Placement::User, 0, &rounds(1.8, 1.8)),
+            series("coffer blob", Placement::User, 0, &rounds(1.1, 1.1)),
+        ]
+    };
+    let unit = Unit::MegabytesPerSecond;
+    let both = |write: f64, read: f64| {
+        advice(&record(vec![
+            experiment("file/write", unit, all(write)),
+            experiment("file/read", unit, all(read)),
+        ]))
+    };
+    let found = both(2.4, 2.4);
+    let disk = of(&found, "Whole disk");
+    assert_eq!(disk.verdict, Verdict::Choose(Placement::Kernel));
+    let text = disk.reasons.join(" ");
+    assert!(text.contains("dm-crypt (kernel) 1.20"), "{text}");
+    assert!(text.contains("gocryptfs (user) 1.80"), "{text}");
+    assert!(!text.contains("coffer blob"), "{text}");
+    let device = of(&found, "Block device");
+    assert_eq!(device.verdict, Verdict::OnlyOneRan(Placement::Kernel));
+    let slow_to_read = both(2.4, 6.0);
+    let disk = of(&slow_to_read, "Whole disk");
+    assert_eq!(disk.verdict, Verdict::Choose(Placement::User));
+}
+
+#[test]
+fn what_did_not_run_is_no_loser() {
+    let mut absent = series("k", Placement::Kernel, 1024, &[]);
+    absent.points.clear();
+    absent.contender.availability = Availability::cannot("no socket", "a socket");
+    let own = series("u", Placement::User, 1024, &rounds(1.0, 1.0));
+    let unit = Unit::MegabytesPerCpuSecond;
+    let all = advice(&record(vec![experiment(
+        "raw/aes-256-gcm/encrypt",
+        unit,
+        vec![own, absent],
+    )]));
+    let advice = of(&all, "Many small objects");
+    assert_eq!(advice.verdict, Verdict::OnlyOneRan(Placement::User));
+    assert_eq!(advice.absent[0].placement, Placement::Kernel);
+    let text = &advice.absent[0].text;
+    assert!(
+        text.contains("no socket") && text.contains("a socket"),
+        "{text}"
+    );
+    assert_eq!(of(&all, "Large streams").verdict, Verdict::NotMeasured);
+}
+
+/// Where the kernel's clock ticked a few times only, CPU time is no evidence.
+#[test]
+fn a_few_ticks_decide_nothing() {
+    let ticks =
+        |cpu: f64, wall: f64| -> Vec<(f64, f64)> { (0..9).map(|_| (cpu - 1e-7, wall)).collect() };
+    let all = vec![
+        series("TLS", Placement::User, 0, &ticks(0.02, 1.0)),
+        series("IPsec", Placement::Kernel, 0, &ticks(0.01, 2.0)),
+    ];
+    let unit = Unit::MegabytesPerSecond;
+    let all = advice(&record(vec![experiment("net/stream", unit, all)]));
+    let link = of(&all, "Link between two sites");
+    assert_eq!(link.verdict, Verdict::Choose(Placement::User));
+    assert_eq!(link.rows[0].resource, Resource::Time);
+}

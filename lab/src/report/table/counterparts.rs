@@ -1,0 +1,137 @@
+//! What others found between two of their own, and the same between two of ours.
+
+use crate::contender::Availability;
+use crate::record::{Experiment, Point, Series};
+use crate::report::table::figures::place;
+use crate::sendfile::way::{DEVICE, SPLICE};
+use coffer_measure::comparison::Finding;
+
+/// A comparison that was published, and its two contenders here.
+struct Counterpart {
+    experiment: &'static str,
+    ours: &'static str,
+    theirs: &'static str,
+    /// What was found, by whom.
+    published: &'static str,
+}
+
+const COUNTERPARTS: [Counterpart; 2] = [
+    Counterpart {
+        experiment: "sendfile/transfer",
+        ours: SPLICE,
+        theirs: DEVICE,
+        published: "B: about 27 % faster, with 3DES, for files of 1 to 100 MB",
+    },
+    Counterpart {
+        experiment: "raw/table-a-loop",
+        ours: "AES in plain C, kernel module",
+        theirs: "AES in plain C, loop in C",
+        published: "A: the kernel module is 21 % slower (Xeon), 12 % (Opteron), 6 % (Celeron)",
+    },
+];
+
+/// What an experiment says to that, in sentences.
+pub fn told(experiment: &Experiment) -> Vec<String> {
+    let of_it = COUNTERPARTS
+        .iter()
+        .filter(|one| one.experiment == experiment.id);
+    of_it.flat_map(|one| one.told(experiment)).collect()
+}
+
+impl Counterpart {
+    fn told(&self, experiment: &Experiment) -> Vec<String> {
+        let named = |name: &str| {
+            let mut all = experiment.series.iter();
+            all.find(|one| one.contender.name == name)
+        };
+        let (Some(ours), Some(theirs)) = (named(self.ours), named(self.theirs)) else {
+            return Vec::new();
+        };
+        let head = format!("{} against {}", self.ours, self.theirs);
+        if let Some(why) = [ours, theirs].into_iter().find_map(absence) {
+            return vec![format!(
+                "{head}: not measured here ({why}). {}.",
+                self.published
+            )];
+        }
+        let sentence = |point: &Point| {
+            let other = theirs.at(point.x)?;
+            let compared = point.compared(other, experiment.unit)?;
+            let ratio = compared.ratio;
+            let percent = |ratio: f64| format!("{:.0} %", (ratio - 1.0).abs() * 100.0);
+            let at = place(experiment.axis, point.x);
+            let at = if at.is_empty() { at } else { format!(", {at}") };
+            let found = match compared.finding {
+                Finding::Same => "no difference".to_owned(),
+                Finding::CannotTell => "can’t tell".to_owned(),
+                Finding::More => format!("{} faster", percent(ratio.median)),
+                Finding::Less => format!("{} slower", percent(ratio.median)),
+            };
+            let interval = if ratio.low < ratio.high {
+                format!(" (ratio {:.2}–{:.2})", ratio.low, ratio.high)
+            } else {
+                format!(" (ratio {:.2})", ratio.median)
+            };
+            Some(format!(
+                "{head}{at}: {found}{interval}. {}.",
+                self.published
+            ))
+        };
+        ours.points.iter().filter_map(sentence).collect()
+    }
+}
+
+fn absence(series: &Series) -> Option<&str> {
+    match &series.contender.availability {
+        Availability::Runs => None,
+        Availability::CannotRun { why, .. } => Some(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::{Contender, Placement};
+    use crate::record::{Axis, Sample, Unit};
+
+    fn series(name: &str, speeds: &[f64]) -> Series {
+        let sample = |speed: &f64| Sample::new((speed * 1e6) as u64, 1.0, 1.0);
+        Series {
+            contender: Contender::new(name, Placement::Kernel, ""),
+            points: vec![Point {
+                x: 1_000_000,
+                samples: speeds.iter().map(sample).collect(),
+                observed: None,
+            }],
+        }
+    }
+
+    fn experiment(ours: Series) -> Experiment {
+        let theirs = series(COUNTERPARTS[0].theirs, &[100.0; 6]);
+        Experiment {
+            series: vec![ours, theirs],
+            ..Experiment::new(
+                "sendfile/transfer",
+                Axis::FileBytes,
+                Unit::MegabytesPerSecond,
+            )
+        }
+    }
+
+    #[test]
+    fn what_was_published_stands_beside_our_own_ratio() {
+        let name = COUNTERPARTS[0].ours;
+        let faster = told(&experiment(series(name, &[130.0; 6])));
+        assert!(faster[0].contains(", 1 MB: 30 % faster"), "{faster:?}");
+        assert!(faster[0].contains("about 27 % faster"), "{faster:?}");
+        let slower = told(&experiment(series(name, &[80.0; 6])));
+        assert!(slower[0].contains("20 % slower"), "{slower:?}");
+        let mut absent = series(name, &[1.0]);
+        absent.contender.availability = Availability::cannot("no AF_ALG", "a kernel");
+        let absent = told(&experiment(absent));
+        assert!(
+            absent[0].contains("not measured here (no AF_ALG)"),
+            "{absent:?}"
+        );
+    }
+}

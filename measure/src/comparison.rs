@@ -1,0 +1,245 @@
+//! Two contenders against each other: how many times the one is the other, and what may be said.
+//!
+//! Of two that took turns, the ratio of each round is taken: what disturbs the machine for a while
+//! disturbs both sides. The figure is the median of these ratios. Its interval is a bootstrap by
+//! percentiles (Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13): the median of
+//! as many ratios, drawn with replacement, [`RESAMPLES`] times; the middle 95 % of them. The draws
+//! begin with the same number each time, so the same samples give the same interval.
+//!
+//! An interval without 1 is a difference. That an interval holds 1 proves nothing: "no difference"
+//! is said only after two one-sided tests (Schuirmann 1987), which is when the middle 90 % lie
+//! within [`EQUIVALENT_WITHIN`] of 1. In all other cases it can't be told.
+
+use crate::statistics::{Estimate, middle, ratios, sorted};
+
+/// Ratios from `1 / (1 + this)` to `1 + this` are no difference that matters.
+pub const EQUIVALENT_WITHIN: f64 = 0.05;
+
+/// How often medians are drawn.
+pub const RESAMPLES: usize = 4000;
+
+/// With fewer samples a bootstrap has nothing to draw from: the interval is all of them.
+const BOOTSTRAP_MIN: usize = 5;
+
+/// With fewer samples nothing can be told.
+const SAMPLES_MIN: usize = 3;
+
+/// What may be said of a ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finding {
+    /// It is more than 1.
+    More,
+    /// It is less than 1.
+    Less,
+    /// It is 1, but for [`EQUIVALENT_WITHIN`].
+    Same,
+    /// The samples do not tell.
+    CannotTell,
+}
+
+/// How many times the one is the other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// The ratio with its interval; its confidence is less than 95 % where samples are few.
+    pub ratio: Estimate,
+    /// What may be said of it.
+    pub finding: Finding,
+}
+
+/// Of two that took turns, a sample each in each round. None without samples.
+pub fn paired(ours: &[f64], theirs: &[f64]) -> Option<Comparison> {
+    let ratios = ratios(ours, theirs);
+    let mut draws = Draws::new();
+    judge(&ratios, || draws.median(&ratios))
+}
+
+/// Of two that were measured apart: medians of both are drawn, each from its own samples. None
+/// without samples.
+pub fn apart(ours: &[f64], theirs: &[f64]) -> Option<Comparison> {
+    let (own, other) = (middle_of(ours)?, middle_of(theirs)?);
+    // Every ratio that one sample of each allows: their range is the interval of few samples.
+    let all: Vec<f64> = ours
+        .iter()
+        .flat_map(|ours| theirs.iter().map(move |theirs| ours / theirs))
+        .collect();
+    let fewest = ours.len().min(theirs.len());
+    let mut draws = Draws::new();
+    let mut comparison = within(&all, fewest, own / other, || {
+        draws.median(ours) / draws.median(theirs)
+    })?;
+    comparison.ratio.median = own / other;
+    Some(comparison)
+}
+
+/// Of two figures that are the same each time they are taken. None without figures.
+pub fn exact(ours: &[f64], theirs: &[f64]) -> Option<Comparison> {
+    let median = middle_of(ours)? / middle_of(theirs)?;
+    let ratio = Estimate {
+        median,
+        low: median,
+        high: median,
+        confidence: 1.0,
+    };
+    let finding = found(ratio, (median, median));
+    Some(Comparison { ratio, finding })
+}
+
+fn middle_of(samples: &[f64]) -> Option<f64> {
+    (!samples.is_empty()).then(|| middle(&sorted(samples)))
+}
+
+fn judge(ratios: &[f64], draw: impl FnMut() -> f64) -> Option<Comparison> {
+    within(ratios, ratios.len(), middle_of(ratios)?, draw)
+}
+
+/// `all` are the ratios that single samples gave, of `count` samples on a side.
+fn within(
+    all: &[f64],
+    count: usize,
+    median: f64,
+    mut draw: impl FnMut() -> f64,
+) -> Option<Comparison> {
+    let sorted_all = sorted(all);
+    let (&least, &most) = (sorted_all.first()?, sorted_all.last()?);
+    let (outer, inner, confidence) = if count < BOOTSTRAP_MIN {
+        // All samples lie on one side of the true median with this probability.
+        let confidence = 1.0 - 2.0 * 0.5_f64.powi(i32::try_from(count).unwrap_or(0));
+        ((least, most), (least, most), confidence.max(0.0))
+    } else {
+        let drawn: Vec<f64> = (0..RESAMPLES).map(|_| draw()).collect();
+        let drawn = sorted(&drawn);
+        (part(&drawn, 0.025), part(&drawn, 0.05), 0.95)
+    };
+    let ratio = Estimate {
+        median,
+        low: outer.0,
+        high: outer.1,
+        confidence,
+    };
+    let finding = if count < SAMPLES_MIN {
+        Finding::CannotTell
+    } else {
+        found(ratio, inner)
+    };
+    Some(Comparison { ratio, finding })
+}
+
+/// The middle part of sorted values, without this share at each end.
+fn part(sorted: &[f64], share: f64) -> (f64, f64) {
+    let skipped = (sorted.len() as f64 * share) as usize;
+    (sorted[skipped], sorted[sorted.len() - 1 - skipped])
+}
+
+fn found(ratio: Estimate, inner: (f64, f64)) -> Finding {
+    let most = 1.0 + EQUIVALENT_WITHIN;
+    if inner.0 >= 1.0 / most && inner.1 <= most {
+        Finding::Same
+    } else if ratio.low > 1.0 {
+        Finding::More
+    } else if ratio.high < 1.0 {
+        Finding::Less
+    } else {
+        Finding::CannotTell
+    }
+}
+
+/// Random places (SplitMix64, Steele and others 2014), the same each time.
+struct Draws(u64);
+
+impl Draws {
+    fn new() -> Self {
+        Self(0x5eed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// The median of as many as there are, drawn with replacement.
+    fn median(&mut self, samples: &[f64]) -> f64 {
+        let count = samples.len() as u64;
+        let drawn: Vec<f64> = samples
+            .iter()
+            .map(|_| samples[(self.next() % count) as usize])
+            .collect();
+        middle(&sorted(&drawn))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALM: [f64; 9] = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.1, 99.9];
+
+    fn times(factor: f64) -> Vec<f64> {
+        CALM.iter().map(|sample| sample * factor).collect()
+    }
+
+    #[test]
+    fn what_disturbs_both_sides_of_a_round_disturbs_no_ratio() {
+        let storm = [1.0, 9.0, 2.0, 1.0, 7.0, 3.0, 1.0, 5.0, 1.5];
+        let ours: Vec<f64> = times(1.2).iter().zip(storm).map(|(a, b)| a * b).collect();
+        let theirs: Vec<f64> = CALM.iter().zip(storm).map(|(a, b)| a * b).collect();
+        let found = paired(&ours, &theirs).unwrap();
+        assert_eq!(found.finding, Finding::More);
+        assert!((found.ratio.median - 1.2).abs() < 1e-9 && found.ratio.low > 1.19);
+        assert_eq!(paired(&theirs, &ours).unwrap().finding, Finding::Less);
+        // Without the pairs the same samples tell nothing.
+        let found = apart(&ours, &theirs).unwrap();
+        assert_eq!(found.finding, Finding::CannotTell);
+    }
+
+    #[test]
+    fn no_difference_needs_a_proof() {
+        assert_eq!(apart(&CALM, &times(1.01)).unwrap().finding, Finding::Same);
+        assert_eq!(paired(&CALM, &times(1.01)).unwrap().finding, Finding::Same);
+        let wide = [50.0, 150.0, 80.0, 120.0, 100.0, 60.0, 140.0, 90.0, 110.0];
+        let found = apart(&CALM, &wide).unwrap();
+        assert_eq!(found.finding, Finding::CannotTell);
+        assert!(found.ratio.low < 1.0 && found.ratio.high > 1.0);
+    }
+
+    #[test]
+    fn few_samples_say_how_sure_they_are() {
+        let three = paired(&[2.0, 2.1, 2.2], &[1.0, 1.0, 1.0]).unwrap();
+        assert_eq!(
+            (three.finding, three.ratio.confidence),
+            (Finding::More, 0.75)
+        );
+        assert_eq!((three.ratio.low, three.ratio.high), (2.0, 2.2));
+        let one = paired(&[2.0], &[1.0]).unwrap();
+        assert_eq!(one.finding, Finding::CannotTell);
+        assert_eq!(paired(&[], &[]), None);
+        assert_eq!(apart(&[1.0], &[]), None);
+    }
+
+    #[test]
+    fn counted_figures_are_exact() {
+        assert_eq!(exact(&[2.0], &[1.0]).unwrap().finding, Finding::More);
+        assert_eq!(exact(&[1.0], &[2.0]).unwrap().finding, Finding::Less);
+        assert_eq!(exact(&[1.04], &[1.0]).unwrap().finding, Finding::Same);
+    }
+
+    /// Ratios of a known distribution, skewed, with its median at 1: the intervals must hold it
+    /// about as often as they say, from six rounds on.
+    #[test]
+    fn intervals_hold_the_true_ratio_as_often_as_they_say() {
+        let mut draws = Draws(42);
+        let mut uniform = || (draws.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        for (rounds, least) in [(6, 0.85), (9, 0.9)] {
+            let held = (0..100).filter(|_| {
+                let side: Vec<f64> = (0..rounds)
+                    .map(|_| -(1.0 - uniform()).ln() / 2.0_f64.ln())
+                    .collect();
+                let found = paired(&side, &vec![1.0; rounds]).unwrap();
+                (found.ratio.low..=found.ratio.high).contains(&1.0)
+            });
+            let share = held.count() as f64 / 100.0;
+            assert!(share >= least, "{rounds}: {share}");
+        }
+    }
+}
