@@ -26,6 +26,8 @@ mod lines;
 
 mod s3;
 
+pub mod sealed;
+
 pub use crate::administration::{AdminClient, segment};
 pub use crate::credentials::Credentials;
 pub use crate::error::ClientError;

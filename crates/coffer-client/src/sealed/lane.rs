@@ -1,0 +1,75 @@
+//! What one transfer after the other uses: a connection that stays, and two buffers.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+
+use coffer_seal::limits::{CHUNK_BYTES, SEALED_CHUNK_BYTES};
+use zeroize::Zeroizing;
+
+use crate::limits::TRANSFER_BATCH_CHUNKS;
+use crate::sealed::data_port::{DataPort, is_quiet};
+use crate::sealed::error::SealedError;
+
+/// Moves transfers, one at a time. It keeps its connection for the next, and its buffers: 1 MiB.
+pub struct Lane {
+    pub(super) sealed: Vec<u8>,
+    pub(super) plain: Zeroizing<Vec<u8>>,
+    idle: Option<(String, TcpStream)>,
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Lane {
+    /// A lane without a connection yet.
+    pub fn new() -> Self {
+        Self {
+            sealed: vec![0; TRANSFER_BATCH_CHUNKS * SEALED_CHUNK_BYTES],
+            plain: Zeroizing::new(vec![0; TRANSFER_BATCH_CHUNKS * CHUNK_BYTES]),
+            idle: None,
+        }
+    }
+
+    /// Sends the head of a request, on the connection of before if that still stands.
+    pub(super) fn begin(
+        &mut self,
+        data_port: &DataPort,
+        head: &str,
+        of: u64,
+    ) -> Result<TcpStream, SealedError> {
+        let address = data_port.address();
+        let idle = self.idle.take().filter(|(to, _)| *to == address);
+        let mut stream = match idle.filter(|(_, stream)| is_quiet(stream)) {
+            Some((_, stream)) => stream,
+            None => data_port.connect()?,
+        };
+        match stream.write_all(head.as_bytes()) {
+            Ok(()) => Ok(stream),
+            Err(source) => Err(cut(address, 0, of, source)),
+        }
+    }
+
+    /// Keeps a connection on which everything was read.
+    pub(super) fn keep(&mut self, address: String, stream: TcpStream) {
+        self.idle = Some((address, stream));
+    }
+}
+
+/// A break, told in plain words where it is one of the usual ones.
+pub(super) fn cut(address: String, done: u64, of: u64, source: io::Error) -> SealedError {
+    let told = |text: &str| io::Error::new(source.kind(), text);
+    let source = match source.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => told("nothing moved any more"),
+        io::ErrorKind::UnexpectedEof => told("the connection ended"),
+        _ => source,
+    };
+    SealedError::Cut {
+        address,
+        done,
+        of,
+        source,
+    }
+}
