@@ -12,7 +12,12 @@ pub(crate) mod folder;
 pub(crate) mod sealed_file;
 
 pub(crate) mod reader;
+
+pub(crate) mod in_flight;
 pub(crate) mod writer;
+
+pub(crate) mod sealed_segment;
+pub(crate) mod sealed_writer;
 
 pub(crate) mod sweep;
 

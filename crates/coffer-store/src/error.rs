@@ -88,6 +88,9 @@ pub enum StoreError {
     /// More bytes than a blob can hold, or a range outside of it.
     #[error("outside of what a blob can hold")]
     OutOfRange,
+    /// What came to be stored as it is, sealed elsewhere, does not open under its key.
+    #[error("what was sent is not sealed as it was to be")]
+    NotSealed,
     /// The operating system refused.
     #[error("{op}: {source}")]
     Io {

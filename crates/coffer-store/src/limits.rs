@@ -135,6 +135,9 @@ pub const READERS_MANY: usize = 32;
 /// Sealed chunks that are read at once and opened while they are in the processor's cache.
 pub const SCRATCH_CHUNKS: usize = 4;
 
+/// So far apart, in bytes, it is looked whether sealed chunks are in the page cache.
+pub const PROBE_BYTES: usize = 64 * 1_024;
+
 /// Free buffers of each size kept for the next reader or writer, in bytes.
 pub const POOL_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 

@@ -2,6 +2,7 @@
 //! "Locking objects with Object Lock").
 
 use crate::error::{Result, StoreError};
+use crate::version::VersionId;
 
 /// How strict a retention is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +40,25 @@ pub struct LockTest {
     pub bypasses_governance: bool,
 }
 
+impl LockTest {
+    /// As it is for who passes nothing over.
+    fn strict(self) -> Self {
+        Self {
+            bypasses_governance: false,
+            ..self
+        }
+    }
+}
+
+/// What became of a change of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedLock {
+    /// What the version is called.
+    pub version: VersionId,
+    /// The retention for governance that stood against it and was passed over.
+    pub overridden: Option<Retention>,
+}
+
 /// A change of what keeps a version from being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockChange {
@@ -65,6 +85,19 @@ impl Lock {
             retention.until_ms > test.now_ms && !gives_way
         };
         self.has_hold || self.retention.is_some_and(keeps)
+    }
+
+    /// The retention that would keep the version from being deleted, were it not passed over.
+    pub(crate) fn overridden(&self, test: LockTest) -> Option<Retention> {
+        let is_overridden = self.keeps_from(test.strict()) && !self.keeps_from(test);
+        self.retention.filter(|_| is_overridden)
+    }
+
+    /// The retention that would keep from this change, were it not passed over.
+    pub(crate) fn overridden_by(&self, change: LockChange, test: LockTest) -> Option<Retention> {
+        let is_allowed = |test| self.changed(change, test).is_ok();
+        let is_overridden = is_allowed(test) && !is_allowed(test.strict());
+        self.retention.filter(|_| is_overridden)
     }
 
     /// This lock with a change, if that may be made: a retention that has not ended may become
@@ -133,6 +166,40 @@ pub struct Locked {
     pub governance_until_ms: Option<i64>,
     /// Whether any has a hold.
     pub has_hold: bool,
+}
+
+/// What keeps versions of a bucket from being deleted now, kind by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StandingLocks {
+    /// How many versions are kept for compliance.
+    pub compliance: u64,
+    /// How many are kept for governance.
+    pub governance: u64,
+    /// How many have a hold.
+    pub held: u64,
+    /// How many are kept for compliance, have a hold, or both.
+    pub strict: u64,
+}
+
+impl StandingLocks {
+    /// With as many locks more of this kind, of which so many have not ended.
+    pub(crate) fn add(&mut self, count: u64, lock: Lock, standing: u64) {
+        let strict = match lock.retention.map(|retention| retention.mode) {
+            Some(RetentionMode::Compliance) => {
+                self.compliance += standing;
+                standing
+            }
+            Some(RetentionMode::Governance) => {
+                self.governance += standing;
+                0
+            }
+            None => 0,
+        };
+        if lock.has_hold {
+            self.held += count;
+        }
+        self.strict += if lock.has_hold { count } else { strict };
+    }
 }
 
 impl Locked {

@@ -6,6 +6,7 @@
 //! the buffer that goes to the client. Only what the disk must deliver is read by the blocking
 //! pool.
 
+use std::fs::File;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Poll, ready};
 
 use bytes::Bytes;
-use coffer_seal::limits::CHUNK_BYTES;
-use coffer_seal::{BlobId, Context, Opener, SecretKey, sealed_bytes};
+use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES};
+use coffer_seal::{BlobId, Opener, SecretKey, sealed_bytes};
 use futures::{FutureExt, Stream};
 use rustix::io::Errno;
 use tokio::task::JoinHandle;
@@ -42,22 +43,9 @@ impl BlobStore {
         data_key: &SecretKey,
         plaintext_bytes: u64,
     ) -> Result<BlobReader> {
+        let (file, header, file_bytes) = self.open_file(id, plaintext_bytes).await?;
         let store = self.inner.clone();
-        let path = self.path(id);
-        // Without a hop when the kernel knows the path and has the header.
-        let opened = match open_cached(&path) {
-            Some(opened) => opened,
-            None => blocking(move || Ok(open_waiting(&path))).await?,
-        };
-        let (file, header, file_bytes) = opened.map_err(|error| match error {
-            Errno::NOENT => store.damaged("blob: its file is missing", id),
-            error => StoreError::io("open a blob", error),
-        })?;
-        if sealed_bytes(plaintext_bytes) != Some(file_bytes) {
-            return Err(store.damaged("blob: its file has another length", id));
-        }
-        let context = Context::blob(store.bucket, id);
-        let opener = Opener::new(data_key, &context, &header, file_bytes)
+        let opener = Opener::new(data_key, &self.context(id), &header, file_bytes)
             .map_err(|_| store.damaged("blob: its header does not open", id))?;
         let source = SealedFile {
             store,
@@ -78,6 +66,30 @@ impl BlobStore {
         };
         reader.range(0..plaintext_bytes)?;
         Ok(reader)
+    }
+
+    /// Opens the file of a blob of which the catalog says that it holds `plaintext_bytes`; with it
+    /// its header and its length in bytes.
+    pub(crate) async fn open_file(
+        &self,
+        id: BlobId,
+        plaintext_bytes: u64,
+    ) -> Result<(File, [u8; HEADER_BYTES], u64)> {
+        let path = self.path(id);
+        // Without a hop when the kernel knows the path and has the header.
+        let opened = match open_cached(&path) {
+            Some(opened) => opened,
+            None => blocking(move || Ok(open_waiting(&path))).await?,
+        };
+        let store = &self.inner;
+        let opened = opened.map_err(|error| match error {
+            Errno::NOENT => store.damaged("blob: its file is missing", id),
+            error => StoreError::io("open a blob", error),
+        })?;
+        if sealed_bytes(plaintext_bytes) != Some(opened.2) {
+            return Err(store.damaged("blob: its file has another length", id));
+        }
+        Ok(opened)
     }
 }
 
@@ -122,20 +134,8 @@ impl BlobReader {
     /// # Errors
     /// [`StoreError::OutOfRange`] when it is not within the blob.
     pub fn range(&mut self, range: Range<u64>) -> Result<()> {
-        let plaintext_bytes = self.source.opener.plaintext_bytes();
-        if range.start > range.end || range.end > plaintext_bytes {
-            return Err(StoreError::OutOfRange);
-        }
-        let chunk_bytes = CHUNK_BYTES as u64;
-        self.next_chunk = range.start / chunk_bytes;
-        self.end_chunk = if range.is_empty() && range.end < plaintext_bytes {
-            self.next_chunk
-        } else if range.end == plaintext_bytes {
-            // With the last chunk, which may be empty, for it proves the end.
-            self.source.opener.chunk_count()
-        } else {
-            range.end.div_ceil(chunk_bytes)
-        };
+        let chunks = chunks_of(&range, &self.source.opener)?;
+        (self.next_chunk, self.end_chunk) = (chunks.start, chunks.end);
         self.plaintext = range;
         self.waiting = None;
         Ok(())
@@ -217,6 +217,24 @@ impl Stream for BlobReader {
         }
         Poll::Ready(None)
     }
+}
+
+/// The chunks that a range of a blob's plaintext lies in: with the last one where it reaches to the
+/// end, though that be empty, for it proves the end.
+pub(crate) fn chunks_of(range: &Range<u64>, opener: &Opener) -> Result<Range<u64>> {
+    let plaintext_bytes = opener.plaintext_bytes();
+    if range.start > range.end || range.end > plaintext_bytes {
+        return Err(StoreError::OutOfRange);
+    }
+    let start = range.start / CHUNK_BYTES as u64;
+    let end = if range.end == plaintext_bytes {
+        opener.chunk_count()
+    } else if range.is_empty() {
+        start
+    } else {
+        range.end.div_ceil(CHUNK_BYTES as u64)
+    };
+    Ok(start..end)
 }
 
 struct Counted;

@@ -9,7 +9,7 @@ use crate::catalog::tables::rows::{ObjectRow, store_blob};
 use crate::catalog::versions::place::{Place, There, find, mark, remove, remove_only};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
-use crate::lock::LockTest;
+use crate::lock::{LockTest, Retention};
 use crate::record::{NewContent, NewObject, ObjectName, Precondition};
 use crate::version::{VersionId, Versioning, Which};
 
@@ -47,6 +47,8 @@ pub struct DeleteOutcome {
     pub freed: Vec<BlobId>,
     /// The delete marker that was made, or removed.
     pub marker: Option<VersionId>,
+    /// The retention for governance that stood against it and was passed over.
+    pub overridden: Option<Retention>,
 }
 
 impl Catalog {
@@ -182,7 +184,7 @@ fn delete(session: &Session, deletion: &Deletion, state: Versioning) -> Result<D
             return Ok(DeleteOutcome {
                 existed: freed.is_some(),
                 freed: freed.transpose()?.unwrap_or_default(),
-                marker: None,
+                ..DeleteOutcome::default()
             });
         }
         Which::Current => {
@@ -192,6 +194,7 @@ fn delete(session: &Session, deletion: &Deletion, state: Versioning) -> Result<D
                 existed,
                 freed,
                 marker: Some(marker),
+                overridden: None,
             });
         }
     };
@@ -201,6 +204,7 @@ fn delete(session: &Session, deletion: &Deletion, state: Versioning) -> Result<D
             existed: true,
             freed: removed.freed,
             marker: removed.is_marker.then_some(version),
+            overridden: removed.overridden,
         }),
     )
 }

@@ -1,6 +1,8 @@
 //! Locks: what they keep from being deleted, and what is known of them all.
 
-use coffer_store::lock::{Lock, LockChange, LockTest, Locked, Retention, RetentionMode};
+use coffer_store::lock::{
+    ChangedLock, Lock, LockChange, LockTest, Locked, Retention, RetentionMode,
+};
 use coffer_store::record::Precondition;
 use coffer_store::version::{Absent, VersionId, Versioning, Which};
 use coffer_store::{Catalog, Deletion, StoreError};
@@ -105,15 +107,21 @@ async fn all_locks_of_a_bucket_are_known_together() {
     let change =
         async |which, change, test| catalog.change_lock(&name("b"), which, change, test).await;
     let hold = change(Which::Current, LockChange::Hold(true), at(0, false)).await;
-    assert_eq!(hold.unwrap(), Ok(b));
+    let of = |overridden| ChangedLock {
+        version: b,
+        overridden,
+    };
+    assert_eq!(hold.unwrap(), Ok(of(None)));
     assert!(catalog.locked().await.unwrap().has_hold);
     let none = LockChange::Retention(None);
     let refused = change(Which::Current, none, at(49, false)).await;
     assert!(matches!(refused, Err(StoreError::Locked)));
-    change(Which::Current, none, at(49, true))
-        .await
-        .unwrap()
-        .unwrap();
+    let stronger = LockChange::Retention(until(RetentionMode::Governance, 60).retention);
+    let changed = change(Which::Current, stronger, at(49, true)).await;
+    assert_eq!(changed.unwrap(), Ok(of(None)), "nothing stood against it");
+    let changed = change(Which::Current, none, at(49, true)).await;
+    let passed_over = until(RetentionMode::Governance, 60).retention;
+    assert_eq!(changed.unwrap(), Ok(of(passed_over)));
     change(Which::Current, LockChange::Hold(false), at(0, false))
         .await
         .unwrap()

@@ -19,6 +19,7 @@ mod objects;
 mod older;
 mod open_uploads;
 mod rewrapping;
+mod sealed;
 mod stopped;
 mod sweeps;
 mod uploads;

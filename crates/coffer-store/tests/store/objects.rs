@@ -121,8 +121,7 @@ async fn what_is_not_there_is_none() {
         outcome,
         DeleteOutcome {
             existed: false,
-            marker: None,
-            freed: vec![]
+            ..DeleteOutcome::default()
         }
     );
 }
@@ -171,8 +170,8 @@ async fn replacing_frees_exactly_what_was_there() {
         outcome,
         DeleteOutcome {
             existed: true,
-            marker: None,
-            freed: vec![first.id]
+            freed: vec![first.id],
+            ..DeleteOutcome::default()
         }
     );
     assert_eq!(read(&bucket.catalog, "b").await.unwrap(), None);

@@ -11,7 +11,7 @@ use crate::catalog::versions::place::{find, mark, remove};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::limits::{RETIRED_BLOBS, WALK_PAGE};
-use crate::lock::LockTest;
+use crate::lock::{Lock, LockTest};
 use crate::record::{Tags, WalkPlace};
 use crate::version::{VersionId, Versioning};
 
@@ -37,6 +37,8 @@ pub struct AgedVersion {
     pub newer_noncurrent: u32,
     /// Whether it is the only version of its name.
     pub is_lone: bool,
+    /// What keeps it from being removed.
+    pub lock: Lock,
 }
 
 /// What became of versions that were due.
@@ -66,7 +68,8 @@ macro_rules! newest {
     ($end:literal) => {
         concat!(
             "SELECT name, id, version_tag, 0, modified_ms, size_bytes, tags, NULL, 0,
-                 NOT EXISTS(SELECT 1 FROM version AS v WHERE v.name = o.name)
+                 NOT EXISTS(SELECT 1 FROM version AS v WHERE v.name = o.name),
+                 lock, retain_until_ms
              FROM object AS o WHERE ",
             $end
         )
@@ -87,7 +90,8 @@ macro_rules! older {
                      (SELECT 1 FROM version AS v
                       WHERE v.name = o.name AND v.id > o.id AND v.is_marker = 0 LIMIT 101)),
                  NOT EXISTS(SELECT 1 FROM version AS v WHERE v.name = o.name AND v.id <> o.id)
-                     AND NOT EXISTS(SELECT 1 FROM object AS n WHERE n.name = o.name)
+                     AND NOT EXISTS(SELECT 1 FROM object AS n WHERE n.name = o.name),
+                 lock, retain_until_ms
              FROM version AS o WHERE ",
             $end
         )
@@ -201,6 +205,7 @@ fn read(row: &Row<'_>) -> Result<AgedVersion> {
         successor_ms,
         newer_noncurrent: row.get(8)?,
         is_lone: row.get(9)?,
+        lock: Lock::of_columns(row.get(10)?, row.get(11)?)?,
     })
 }
 

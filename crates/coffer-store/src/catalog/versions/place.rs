@@ -7,7 +7,7 @@ use crate::catalog::tables::columns::decode_id;
 use crate::catalog::versions::find::{Table, find_version, lock_of, table_of, why_absent};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
-use crate::lock::{Lock, LockTest};
+use crate::lock::{Lock, LockTest, Retention};
 use crate::record::ObjectName;
 use crate::version::{Absent, VersionId, Versioning, Which};
 
@@ -164,6 +164,8 @@ pub(crate) fn mark(
 pub(crate) struct Removed {
     pub(crate) is_marker: bool,
     pub(crate) freed: Vec<BlobId>,
+    /// What stood against it and was passed over.
+    pub(crate) overridden: Option<Retention>,
 }
 
 /// Removes a version, and makes the one behind it the newest where it was that. None: there is no
@@ -196,6 +198,7 @@ pub(crate) fn remove(
     Ok(Some(Removed {
         is_marker: found.is_marker,
         freed,
+        overridden: lock.and_then(|lock| lock.overridden(test)),
     }))
 }
 

@@ -1,0 +1,237 @@
+//! A blob on its way into its file, and the file until the catalog refers to it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use coffer_seal::BlobId;
+use coffer_seal::limits::SEALED_CHUNK_BYTES;
+use tokio::sync::oneshot;
+
+use crate::blobs::buffers::{Buffer, WRITE, WRITE_MANY};
+use crate::blobs::folder::{BlobStore, Inner, in_background};
+use crate::blobs::path::path_of;
+use crate::blobs::write_stall;
+use crate::database::readers::blocking;
+use crate::error::{Result, StoreError};
+use crate::free_space;
+use crate::limits::WRITERS_MANY;
+
+/// How many writers there are, in all buckets.
+static WRITERS: AtomicUsize = AtomicUsize::new(0);
+
+/// A file that sealed bytes are written to, from its beginning to its end. Dropping it removes
+/// the file, which is made with the first bytes.
+pub(crate) struct BlobFile {
+    in_flight: Arc<InFlight>,
+    flushed_bytes: u64,
+    file: Option<Arc<File>>,
+    /// The buffer before, on its way to the file: one at most.
+    writing: Option<oneshot::Receiver<Result<Arc<File>>>>,
+    _counted: Option<Counted>,
+}
+
+impl BlobFile {
+    /// A file to be, of a blob with a new random id.
+    pub(crate) fn new(store: &BlobStore) -> Self {
+        let id = BlobId::random();
+        store.inner.in_flight().insert(id);
+        Self {
+            in_flight: Arc::new(InFlight {
+                store: store.inner.clone(),
+                id,
+                has_file: AtomicBool::new(false),
+                is_in_doubt: AtomicBool::new(false),
+            }),
+            flushed_bytes: 0,
+            file: None,
+            writing: None,
+            _counted: None,
+        }
+    }
+
+    /// The blob's id.
+    pub(crate) fn id(&self) -> BlobId {
+        self.in_flight.id
+    }
+
+    /// A buffer to write from: less than [`SEALED_CHUNK_BYTES`] longer than what is written at
+    /// once.
+    pub(crate) fn buffer(&mut self) -> Buffer {
+        let is_one_of_many = WRITERS.fetch_add(1, Ordering::Relaxed) >= WRITERS_MANY;
+        self._counted = Some(Counted);
+        if is_one_of_many {
+            WRITE_MANY.take()
+        } else {
+            WRITE.take()
+        }
+    }
+
+    /// Writes the front of a buffer whose first `filled` bytes are sealed: as much as begins and
+    /// ends on the borders of pages. What is left is moved to the front; returns its length.
+    pub(crate) async fn write_front(&mut self, out: &mut Buffer, filled: usize) -> Result<usize> {
+        let written = self.written().await?;
+        let write_bytes = out.len() - SEALED_CHUNK_BYTES;
+        // The first write makes the file, which may wait for the disk's journal.
+        if written.is_some() && !write_stall::are_likely() {
+            let began = Instant::now();
+            self.in_flight
+                .write_out(written, &out[..write_bytes], self.flushed_bytes)?;
+            write_stall::note(began.elapsed());
+            out.copy_within(write_bytes..filled, 0);
+        } else {
+            let mut next = out.another();
+            next[..filled - write_bytes].copy_from_slice(&out[write_bytes..filled]);
+            let full = std::mem::replace(out, next);
+            let (in_flight, offset_bytes) = (self.in_flight.clone(), self.flushed_bytes);
+            self.writing = Some(write_stall::hand_over(move || {
+                in_flight.write_out(written, &full[..write_bytes], offset_bytes)
+            }));
+        }
+        self.flushed_bytes += write_bytes as u64;
+        Ok(filled - write_bytes)
+    }
+
+    /// Writes the last `end` bytes, and makes the whole file durable.
+    pub(crate) async fn finish(
+        mut self,
+        out: Buffer,
+        end: usize,
+        plaintext_bytes: u64,
+    ) -> Result<FinishedBlob> {
+        let written = self.written().await?;
+        let Self {
+            in_flight,
+            flushed_bytes,
+            ..
+        } = self;
+        blocking(move || {
+            let file = in_flight.write_out(written, &out[..end], flushed_bytes)?;
+            file.sync_data()
+                .map_err(|error| StoreError::io("sync a blob", error))?;
+            in_flight.store.sync_entry(in_flight.id)?;
+            Ok(FinishedBlob {
+                in_flight,
+                plaintext_bytes,
+            })
+        })
+        .await
+    }
+
+    /// Waits for the buffer on its way, if there is one. The file, once there is one.
+    async fn written(&mut self) -> Result<Option<Arc<File>>> {
+        if let Some(writing) = &mut self.writing {
+            let written = writing.await.unwrap_or(Err(StoreError::Closed));
+            self.writing = None;
+            self.file = Some(written?);
+        }
+        Ok(self.file.clone())
+    }
+}
+
+/// A blob whose file is whole and durable. Dropping it removes the file, until the catalog refers
+/// to it and [`FinishedBlob::keep`] has said so.
+#[derive(Debug)]
+pub struct FinishedBlob {
+    in_flight: Arc<InFlight>,
+    plaintext_bytes: u64,
+}
+
+impl FinishedBlob {
+    /// The blob's id.
+    pub fn id(&self) -> BlobId {
+        self.in_flight.id
+    }
+
+    /// How many bytes of plaintext it holds.
+    pub fn plaintext_bytes(&self) -> u64 {
+        self.plaintext_bytes
+    }
+
+    /// Lets the file be: from now on the catalog says whether it is needed.
+    pub fn keep(self) {
+        self.in_flight.has_file.store(false, Ordering::Release);
+    }
+
+    /// Lets the file be whatever the catalog says, as long as this process runs: the commit that
+    /// refers to it may come back with the next start, and that decides.
+    pub fn keep_in_doubt(self) {
+        self.in_flight.is_in_doubt.store(true, Ordering::Release);
+        self.keep();
+    }
+}
+
+/// That a blob is being written: as long as it lives, no sweep touches the file; afterwards there
+/// is none, unless it was kept. Every job that works on the file holds one, too, so that the
+/// last one to end cleans up.
+#[derive(Debug)]
+struct InFlight {
+    store: Arc<Inner>,
+    id: BlobId,
+    has_file: AtomicBool,
+    /// Whether it stays one that no sweep touches.
+    is_in_doubt: AtomicBool,
+}
+
+impl InFlight {
+    /// Writes sealed bytes where they belong; makes the file first where there is none. Blocks.
+    fn write_out(
+        &self,
+        file: Option<Arc<File>>,
+        sealed: &[u8],
+        offset_bytes: u64,
+    ) -> Result<Arc<File>> {
+        let file = match file {
+            Some(file) => file,
+            None => {
+                self.has_file.store(true, Ordering::Release);
+                let created = create_file(&path_of(&self.store.dir, self.id));
+                Arc::new(created.map_err(|error| StoreError::io("create a blob", error))?)
+            }
+        };
+        if free_space::room_bytes_for(&file) == 0 {
+            return Err(StoreError::Full);
+        }
+        file.write_all_at(sealed, offset_bytes)
+            .map_err(|error| StoreError::io("write a blob", error))?;
+        Ok(file)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let (store, id) = (self.store.clone(), self.id);
+        if self.has_file.load(Ordering::Acquire) {
+            in_background(move || {
+                store.unlink(&[id]);
+                store.in_flight().remove(&id);
+            });
+        } else if !self.is_in_doubt.load(Ordering::Acquire) {
+            store.in_flight().remove(&id);
+        }
+    }
+}
+
+struct Counted;
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        WRITERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn create_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    match (options.open(path), path.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder)?;
+            options.open(path)
+        }
+        (opened, _) => opened,
+    }
+}

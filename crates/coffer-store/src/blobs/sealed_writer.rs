@@ -1,0 +1,190 @@
+//! Receiving a blob that was sealed elsewhere: each chunk is opened before a byte of it is written,
+//! so that nothing but what is sealed under the blob's key comes to the disk.
+
+use std::cell::RefCell;
+
+use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
+use coffer_seal::{BlobId, Context, Opener, SecretKey, sealed_bytes, zeroize_buffer};
+
+use crate::blobs::buffers::Buffer;
+use crate::blobs::folder::BlobStore;
+use crate::blobs::in_flight::{BlobFile, FinishedBlob};
+use crate::error::{Result, StoreError};
+
+thread_local! {
+    /// What a chunk holds, while it is looked at.
+    static OPENED: RefCell<Box<[u8]>> = RefCell::new(vec![0; CHUNK_BYTES].into_boxed_slice());
+}
+
+impl BlobStore {
+    /// Begins a blob with a new random id that will arrive sealed under `data_key`, as one message
+    /// of `plaintext_bytes`. Its file is made with the first bytes that have opened.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfRange`]: no blob holds so much.
+    pub fn receive(&self, data_key: SecretKey, plaintext_bytes: u64) -> Result<SealedBlobWriter> {
+        let sealed_bytes = sealed_bytes(plaintext_bytes).ok_or(StoreError::OutOfRange)?;
+        let file = BlobFile::new(self);
+        Ok(SealedBlobWriter {
+            context: self.context(file.id()),
+            file,
+            data_key,
+            plaintext_bytes,
+            sealed_bytes,
+            received_bytes: 0,
+            opener: None,
+            out: None,
+            filled: 0,
+            opened: 0,
+            next_chunk: 0,
+        })
+    }
+}
+
+/// A blob that arrives sealed. Dropping it removes its file.
+pub struct SealedBlobWriter {
+    file: BlobFile,
+    context: Context,
+    data_key: SecretKey,
+    plaintext_bytes: u64,
+    sealed_bytes: u64,
+    received_bytes: u64,
+    /// Once the header has come.
+    opener: Option<Opener>,
+    /// Once anything is about to come.
+    out: Option<Buffer>,
+    /// So many bytes of `out` have come and are still to be written.
+    filled: usize,
+    /// So many of them belong to the header or to chunks that have opened.
+    opened: usize,
+    next_chunk: u64,
+}
+
+impl SealedBlobWriter {
+    /// The blob's id.
+    pub fn id(&self) -> BlobId {
+        self.file.id()
+    }
+
+    /// What it must be sealed under.
+    pub fn data_key(&self) -> &SecretKey {
+        &self.data_key
+    }
+
+    /// What it must be sealed with.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// How much plaintext it will hold, in bytes.
+    pub fn plaintext_bytes(&self) -> u64 {
+        self.plaintext_bytes
+    }
+
+    /// How long the message is, in bytes.
+    pub fn sealed_bytes(&self) -> u64 {
+        self.sealed_bytes
+    }
+
+    /// How much of it is still to come, in bytes.
+    pub fn missing_bytes(&self) -> u64 {
+        self.sealed_bytes - self.received_bytes
+    }
+
+    /// Room for bytes that come next; empty once all have come.
+    pub fn room(&mut self) -> &mut [u8] {
+        let missing = usize::try_from(self.missing_bytes()).unwrap_or(usize::MAX);
+        let file = &mut self.file;
+        let out = self.out.get_or_insert_with(|| file.buffer());
+        let end = out.len().min(self.filled.saturating_add(missing));
+        &mut out[self.filled..end]
+    }
+
+    /// Takes `count` bytes that were put into [`room`](Self::room). Each chunk that is whole is
+    /// opened, and what it holds given to `each`, in order.
+    ///
+    /// # Errors
+    /// [`StoreError::NotSealed`] when a chunk, or the header, does not open; [`StoreError::Full`],
+    /// [`StoreError::Io`]. The blob can't be finished then.
+    pub async fn received(
+        &mut self,
+        count: usize,
+        each: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<()> {
+        debug_assert!(count as u64 <= self.missing_bytes());
+        self.filled += count;
+        self.received_bytes += count as u64;
+        self.open(each)?;
+        let Some(out) = &mut self.out else {
+            return Ok(());
+        };
+        let write_bytes = out.len() - SEALED_CHUNK_BYTES;
+        if self.opened >= write_bytes {
+            self.filled = self.file.write_front(out, self.filled).await?;
+            self.opened -= write_bytes;
+        }
+        Ok(())
+    }
+
+    /// Makes the whole file durable.
+    ///
+    /// # Errors
+    /// [`StoreError::NotSealed`] when something is missing; as [`received`](Self::received), and
+    /// nothing is left behind.
+    pub async fn finish(self) -> Result<FinishedBlob> {
+        let Self {
+            file,
+            out,
+            filled,
+            opened,
+            plaintext_bytes,
+            ..
+        } = self;
+        match out {
+            Some(out) if self.received_bytes == self.sealed_bytes && opened == filled => {
+                file.finish(out, filled, plaintext_bytes).await
+            }
+            _ => Err(StoreError::NotSealed),
+        }
+    }
+
+    fn open(&mut self, each: &mut (dyn FnMut(&[u8]) + Send)) -> Result<()> {
+        let Some(out) = self.out.as_deref() else {
+            return Ok(());
+        };
+        let opener = match &self.opener {
+            Some(opener) => opener,
+            None => {
+                let Some(header) = out[..self.filled].first_chunk::<HEADER_BYTES>() else {
+                    return Ok(());
+                };
+                let opener = Opener::new(&self.data_key, &self.context, header, self.sealed_bytes)
+                    .map_err(|_| StoreError::NotSealed)?;
+                self.opened = HEADER_BYTES;
+                self.opener.insert(opener)
+            }
+        };
+        OPENED.with_borrow_mut(|plaintext| {
+            let mut outcome = Ok(());
+            let mut used = 0;
+            while self.next_chunk < opener.chunk_count() {
+                let range = opener.chunk_range(self.next_chunk);
+                let end = self.opened + (range.end - range.start) as usize;
+                if end > self.filled {
+                    break;
+                }
+                let sealed = &out[self.opened..end];
+                let Ok(bytes) = opener.open_chunk(self.next_chunk, sealed, plaintext) else {
+                    outcome = Err(StoreError::NotSealed);
+                    break;
+                };
+                each(&plaintext[..bytes]);
+                used = used.max(bytes);
+                self.opened = end;
+                self.next_chunk += 1;
+            }
+            zeroize_buffer(&mut plaintext[..used]);
+            outcome
+        })
+    }
+}
