@@ -33,6 +33,7 @@ impl Scene {
     fn add_secret(&self) -> LevelEntry {
         let options = LevelOptions {
             approvals: 2,
+            sealed_transfer: true,
             ..LevelOptions::default()
         };
         let label = "s2:c1".parse().unwrap();

@@ -75,6 +75,7 @@ fn levels_are_made_with_their_options_and_come_back() {
         exportable: false,
         approvals: 2,
         audit_data: true,
+        sealed_transfer: true,
         ..LevelOptions::default()
     };
     let name = "x".repeat(63);

@@ -23,8 +23,11 @@ const BODY_VERSION_HOLDING_NOTHING: u16 = 1;
 const EXPORTABLE: u8 = 1;
 const AUDIT_DATA: u8 = 2;
 const IMPORTED: u8 = 4;
-const PUBLIC: u8 = 16;
 const ERASE_BREAKS_LOCKS: u8 = 8;
+const PUBLIC: u8 = 16;
+const SEALED_TRANSFER: u8 = 32;
+const LEVEL_OPTIONS: u8 =
+    EXPORTABLE | AUDIT_DATA | IMPORTED | ERASE_BREAKS_LOCKS | PUBLIC | SEALED_TRANSFER;
 
 impl Contents {
     /// The body's bytes.
@@ -131,7 +134,8 @@ fn write_level(level: &LevelEntry, body: &mut Vec<u8>) {
             | flag(level.options.audit_data, AUDIT_DATA)
             | flag(level.imported, IMPORTED)
             | flag(level.options.public, PUBLIC)
-            | flag(level.options.erase_breaks_locks, ERASE_BREAKS_LOCKS),
+            | flag(level.options.erase_breaks_locks, ERASE_BREAKS_LOCKS)
+            | flag(level.options.sealed_transfer, SEALED_TRANSFER),
     );
     body.push(level.options.approvals);
     body.extend_from_slice(&level.export_count.to_be_bytes());
@@ -219,9 +223,7 @@ impl Fields<'_> {
         let id = LevelId(self.take(WHAT)?);
         let (name, label) = (self.level_name()?, self.label()?);
         let ([flags], [approvals]) = (self.take("level options")?, self.take("level options")?);
-        let is_known =
-            flags & !(EXPORTABLE | AUDIT_DATA | IMPORTED | PUBLIC | ERASE_BREAKS_LOCKS) == 0;
-        require(is_known, "level options")?;
+        require(flags & !LEVEL_OPTIONS == 0, "level options")?;
         require((1..=APPROVALS_MAX).contains(&approvals), "level options")?;
         Ok(LevelEntry {
             id,
@@ -233,6 +235,7 @@ impl Fields<'_> {
                 audit_data: flags & AUDIT_DATA != 0,
                 public: flags & PUBLIC != 0,
                 erase_breaks_locks: flags & ERASE_BREAKS_LOCKS != 0,
+                sealed_transfer: flags & SEALED_TRANSFER != 0,
             },
             imported: flags & IMPORTED != 0,
             export_count: u32::from_be_bytes(self.take(WHAT)?),

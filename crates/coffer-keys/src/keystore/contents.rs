@@ -53,6 +53,9 @@ pub struct LevelOptions {
     /// Whether an erase wins over object locks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub erase_breaks_locks: bool,
+    /// Whether clients are given data keys, to open and seal objects themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sealed_transfer: bool,
 }
 
 impl Default for LevelOptions {
@@ -63,6 +66,7 @@ impl Default for LevelOptions {
             audit_data: false,
             public: false,
             erase_breaks_locks: false,
+            sealed_transfer: false,
         }
     }
 }

@@ -20,15 +20,22 @@ fn labels() -> impl Strategy<Value = Label> {
 }
 
 fn options() -> impl Strategy<Value = LevelOptions> {
-    let flags = any::<[bool; 4]>();
+    let flags = any::<[bool; 5]>();
     (flags, 1..=APPROVALS_MAX).prop_map(|(flags, approvals)| {
-        let [exportable, audit_data, public, erase_breaks_locks] = flags;
+        let [
+            exportable,
+            audit_data,
+            public,
+            erase_breaks_locks,
+            sealed_transfer,
+        ] = flags;
         LevelOptions {
             exportable,
             approvals,
             audit_data,
             public,
             erase_breaks_locks,
+            sealed_transfer,
         }
     })
 }
@@ -242,4 +249,20 @@ fn nonsense_is_malformed() {
         newer,
         KeysError::NewerFormat { found: 3, known: 2 }
     ));
+}
+
+/// Options of later versions: what they promise would not be kept.
+#[test]
+fn levels_with_unknown_options_are_refused() {
+    let body = fullest().to_bytes().to_vec();
+    let name_length = BODY_FIXED_BYTES - 4 + ID_BYTES;
+    let options = name_length + 1 + LEVEL_NAME_MAX_BYTES + 1 + CATEGORIES_BYTES;
+    assert_eq!(body[options], EXPORTABLE | IMPORTED);
+    for unknown in [64, 128] {
+        let mut later = body.clone();
+        later[options] |= unknown;
+        let refused = Contents::from_bytes(&later).unwrap_err();
+        let what = "level options";
+        assert!(matches!(refused, KeysError::Malformed { what: told } if told == what));
+    }
 }
