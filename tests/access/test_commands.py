@@ -64,7 +64,7 @@ def test_json_of_levels(server):
     assert made == {
         "name": "vault", "label": "s3:c1.c3,c7", "rank": 3, "categories": "c1.c3,c7",
         "no_export": True, "approvals": 2, "audit_data": True, "public": False,
-        "erase_breaks_locks": False,
+        "erase_breaks_locks": False, "sealed_transfer": False,
         "imported": False,
         "generation": 1, "export_count": 0, "bucket_count": 0,
     }  # fmt: skip
@@ -142,7 +142,9 @@ def test_secrets_are_in_no_log(server):
 def test_tables(server):
     run(server, "level", "create", "tabled", "--rank", "4")
     lines = run(server, "level", "list").splitlines()
-    heading = "LEVEL LABEL BUCKETS GENERATION EXPORTS PUBLIC BREAKS LOCKS CREATED (UTC)"
+    heading = (
+        "LEVEL LABEL BUCKETS GENERATION EXPORTS PUBLIC BREAKS LOCKS SEALED TRANSFER CREATED (UTC)"
+    )
     assert lines[0].split() == heading.split()
     row = next(line for line in lines if line.startswith("tabled"))
     assert row.split()[1:6] == ["s4", "0", "1", "0", "no"]

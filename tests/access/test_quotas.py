@@ -203,7 +203,8 @@ def test_quotas_are_set_listed_and_removed_by_system_administrators(running):
     (row,) = ask(running, "quota", "list")
     assert row["limits"] == {"objects": 7} and row["used"]["objects"] == 1
     run(running, "quota", "remove", "bucket", "mine")
-    run(running, "quota", "remove", "bucket", "mine")
+    said = refused(running, "quota", "remove", "bucket", "mine")
+    assert "mine: this bucket has no quota" in said
     assert ask(running, "quota", "list") == []
     s3_client(running).put_object(Bucket="mine", Key="b", Body=b"b" * 5_000)
     acts = run(running, "audit", "show", "--act", "quota")
@@ -234,3 +235,29 @@ def test_a_quota_goes_with_its_bucket(running):
     }  # fmt: skip
     run(running, "bucket", "erase", "mine", "--yes")
     assert used(running, "level", "default")["bytes"] == 0
+
+
+def test_metrics_tell_no_quota_of_what_is_gone(running):
+    s3 = s3_client(running)
+    s3.create_bucket(Bucket="mine")
+    s3.create_bucket(Bucket="erased")
+    make_subject(running, "ann", "default")
+    run(running, "level", "create", "kept", "--rank", "0", "--same-label")
+    run(running, "quota", "set", "level", "default", "--objects", "9")
+    doomed = [("bucket", "mine"), ("bucket", "erased"), ("subject", "ann"), ("level", "kept")]
+    for kind, name in doomed:
+        run(running, "quota", "set", kind, name, "--objects", "7")
+
+    def kinds():
+        page = raw.get_admin(running, "/metrics")[1]
+        lines = [line for line in page.splitlines() if line.startswith("coffer_quota_limit{")]
+        return sorted(line.split('of="')[1].split('"')[0] for line in lines)
+
+    assert kinds() == ["bucket", "bucket", "level", "level", "subject"]
+    s3.delete_bucket(Bucket="mine")
+    run(running, "bucket", "erase", "erased", "--yes")
+    run(running, "subject", "delete", "ann")
+    run(running, "level", "erase", "kept", "--yes")
+    assert kinds() == ["level"]
+    running.restart()
+    assert kinds() == ["level"]

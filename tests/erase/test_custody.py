@@ -192,7 +192,8 @@ def test_exports_of_such_a_level_take_two_as_well(running, tmp_path):
 def test_a_level_moves_to_another_server_with_its_bucket(own_server, tmp_path):
     here, there = own_server("here").start(), own_server("there").start()
     s3 = s3_client(here)
-    ask(here, "level", "create", "moving", "--rank", "0", "--same-label")
+    options = ("--rank", "0", "--same-label", "--sealed-transfer")
+    ask(here, "level", "create", "moving", *options)
     ask(here, "bucket", "create", "of-moving", "--level", "moving")
     body = content(300_000, "moving")
     s3.put_object(Bucket="of-moving", Key="large", Body=body)
@@ -212,11 +213,14 @@ def test_a_level_moves_to_another_server_with_its_bucket(own_server, tmp_path):
     assert [(row["name"], row["state"]) for row in imported["buckets"]] == [
         ("of-moving", "adopted")
     ]
+    left = {"owner", "grants", "policy", "cors", "lifecycle", "quota"}
+    assert left < set(imported["buckets"][0]["left_behind"])
     s3 = s3_client(there)
     assert s3.get_object(Bucket="of-moving", Key="large")["Body"].read() == body
     there.restart()
     assert s3_client(there).get_object(Bucket="of-moving", Key="small")["Body"].read() == b"small"
-    assert ask(there, "level", "show", "arrived")["imported"]
+    arrived = ask(there, "level", "show", "arrived")
+    assert arrived["imported"] and arrived["sealed_transfer"]
 
 
 def test_a_level_that_is_never_exported_is_not(running):

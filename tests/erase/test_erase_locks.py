@@ -198,3 +198,57 @@ def test_who_may_only_write_can_not_have_a_lock_or_a_rule_destroy(server, s3):
         )
     with refused("AccessDenied", 403):
         writing.delete_bucket_lifecycle(Bucket=bucket)
+
+
+def test_an_approval_that_locks_refuse_leaves_the_request_as_it_was(server, s3):
+    bucket = make(server, s3, "careful", "--approvals", "2")
+    first, second = (subject(server, name, roles=("key-custodian",)) for name in ("ann", "bob"))
+    erase(server, "level", "careful", expect=WAITS)
+    [asked] = ask(server, "request", "list")
+    where = put(s3, bucket, ObjectLockLegalHoldStatus="ON")
+    approve = ("request", "approve", asked["id"], "--yes", "--json")
+    for who in (first, second):
+        said = ask_as(server, who, *approve, expect=1)
+        assert "legal hold" in said
+        assert ask(server, "request", "list") == [asked], "nobody has approved it"
+    server.restart()
+    assert ask(server, "request", "list") == [asked]
+    s3_client(server).put_object_legal_hold(**where, LegalHold={"Status": "OFF"})
+    receipt = ask_as(server, first, *approve)
+    assert receipt["erased"]["level"]["name"] == "careful"
+    assert ask(server, "request", "list") == []
+
+
+def test_a_refusal_counts_each_kind_of_lock(server, s3):
+    bucket = make(server, s3, "mixed")
+    until, later = soon(days=3), soon(days=9)
+    put(s3, bucket, key="a", mode="COMPLIANCE", until=until)
+    put(s3, bucket, key="b", mode="COMPLIANCE", until=until, ObjectLockLegalHoldStatus="ON")
+    put(s3, bucket, key="c", mode="GOVERNANCE", until=later)
+    put(s3, bucket, key="d", mode="COMPLIANCE", until=soon(seconds=1))
+    put(s3, bucket, key="e")
+    time.sleep(1.5)
+    moment = "%Y-%m-%dT%H:%M:%S.000Z"
+    told = (
+        f"objects in the bucket {bucket} are locked: 2 at most, 2 for compliance until "
+        f"{until.strftime(moment)} at the latest, 1 by a legal hold, which lasts until it is taken "
+        "off; nothing is erased before that ends, for the level was not made with "
+        f"--erase-breaks-locks (1 for governance until {later.strftime(moment)} at the latest "
+        "would give way to two people)"
+    )
+    assert told in erase(server, "bucket", bucket, expect=1)
+    assert told in erase(server, "level", "mixed", expect=1)
+
+
+def test_that_it_waits_says_why_it_takes_two(server, s3):
+    bucket = make(server, s3, "governed", default={"Mode": "GOVERNANCE", "Days": 9})
+    put(s3, bucket)
+    said = erase(server, "bucket", bucket, expect=WAITS)
+    why = "locked for governance, so an erase takes 2 people, though the level asks for 1"
+    assert why in said
+    [request] = ask(server, "request", "list")
+    assert why in request["because"] and request["approvals"] == 2
+    careful = make(server, s3, "careful", "--approvals", "2")
+    erase(server, "bucket", careful, expect=WAITS)
+    [own] = [one for one in ask(server, "request", "list") if one["bucket"] == careful]
+    assert "because" not in own

@@ -80,6 +80,8 @@ class Server:
         self.confine = confine
         self.port = free_port()
         self.admin_port = free_port()
+        self.data_port = free_port()
+        self.config = config
         self.process = None
         self.start_seconds = None
         self.output = []
@@ -95,7 +97,12 @@ class Server:
         assert self.process is None, "already running"
         command = [BINARY, "serve", "--data", self.data]
         command += ["--listen", f"127.0.0.1:{self.port}"]
-        command += ["--admin-listen", f"127.0.0.1:{self.admin_port}", *self.arguments]
+        command += ["--admin-listen", f"127.0.0.1:{self.admin_port}"]
+        # A test that names another, by an option or in a file, is heard.
+        named = map(str, [*self.arguments, self.config])
+        if not any("data-listen" in words for words in named):
+            command += ["--data-listen", f"127.0.0.1:{self.data_port}"]
+        command += self.arguments
         began = time.monotonic()
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(

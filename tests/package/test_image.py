@@ -40,7 +40,7 @@ def test_what_it_says_of_itself(image):
     config = image.config
     assert config["Entrypoint"] + config["Cmd"] == ["/usr/bin/coffer", "serve"]
     assert config["User"] == "coffer" and config["StopSignal"] == "SIGTERM"
-    assert set(config["ExposedPorts"]) == {"9000", "9001"}
+    assert set(config["ExposedPorts"]) == {"9000", "9001", "9002"}
     assert "COFFER_LISTEN=0.0.0.0:9000" in config["Env"]
 
 

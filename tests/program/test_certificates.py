@@ -85,6 +85,30 @@ def test_names_and_addresses_come_later_and_clients_keep_their_authority(own_ser
     assert answer.startswith(b"HTTP/1.1 200") and b"<Name>kept</Name>" in answer
 
 
+def test_an_authority_that_is_gone_is_a_warning_with_a_remedy(own_server, tmp_path):
+    server = own_server().start()
+    server.stop()
+    tls = server.data / "tls"
+    kept = {name: (tls / name).read_bytes() for name in ("ca.pem", "ca.key")}
+    (tls / "ca.key").unlink()
+    server.restart()
+    assert "ERROR the server's certificate is good, but can't be renewed" in server.log()
+    assert "put back a copy of it" in server.log()
+    server.stop()
+    (tls / "ca.pem").unlink()
+    server.start()
+    (warning,) = [line for line in server.log().splitlines() if "another was made" in line]
+    assert " WARN " in warning and "put copies of its ca.pem and ca.key there" in warning
+    assert server.ca.read_bytes() != kept["ca.pem"]
+    # As it says.
+    server.stop()
+    for name, text in kept.items():
+        (tls / name).write_bytes(text)
+    server.start()
+    served(server, server.port, ca=server.ca, name="127.0.0.1")
+    assert server.ca.read_bytes() == kept["ca.pem"]
+
+
 def test_a_renewed_certificate_is_taken_at_once_and_a_broken_one_is_not(operators, tmp_path):
     server, own = operators, tmp_path / "own.pem"
     ports = [server.port, server.admin_port]

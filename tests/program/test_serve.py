@@ -169,6 +169,21 @@ def test_data_may_come_from_the_environment(tmp_path):
     assert done.returncode != 0 and "from-environment" in done.stderr
 
 
+def test_what_the_environment_sets_is_not_told_as_required():
+    environment = clean_environment()
+    environment |= {"COFFER_DATA": "/nowhere", "COFFER_CONFIG": "/no", "AWS_CA_BUNDLE": "/none"}
+
+    def typed(*words):
+        options = {"capture_output": True, "text": True, "timeout": 20, "check": False}
+        return subprocess.run([BINARY, *words], env=environment, **options)
+
+    wrong = typed("bucket", "create")
+    assert wrong.returncode == 2
+    assert "Usage: coffer bucket create <NAME>" in wrong.stderr, wrong.stderr
+    told = typed("serve", "--help")
+    assert told.returncode == 0 and "COFFER_DATA" in told.stdout
+
+
 def test_a_port_that_is_taken(own_server, server):
     other = own_server()
     other.port = server.port

@@ -317,3 +317,15 @@ def test_the_aws_cli(server, s3, allowing, tmp_path):
     )
     [rule] = shown["ServerSideEncryptionConfiguration"]["Rules"]
     assert rule["BlockedEncryptionTypes"]["EncryptionType"] == ["NONE"]
+
+
+def test_without_the_key_an_empty_object_is_not_read_offline_either(server, s3, allowing):
+    s3.put_object(Bucket=allowing, Key="empty", Body=b"", **brought(MINE))
+    s3.put_object(Bucket=allowing, Key="plain", Body=b"")
+    server.stop()
+    for words in (["cat"], ["keys"]):
+        opened = coffer("offline", *words, "--data", server.data, allowing, "empty")
+        assert opened.returncode == 1 and b"client's key" in opened.stderr, opened
+    opened = coffer("offline", "cat", "--data", server.data, allowing, "plain")
+    assert opened.returncode == 0 and opened.stdout == b"", opened
+    server.start()

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness.auditing import export
+from harness.auditing import ask, export
 from harness.clients import drain, s3_client
 from harness.content import PART_MIN_BYTES
 from harness.lifecycle import put, rule, set_rules
@@ -270,3 +270,44 @@ def test_a_locked_version_stays_until_its_lock_has_ended(fast):
     until(lambda: not versions(fast, "r-locked"), "what was locked goes, and the markers")
     assert datetime.datetime.now(datetime.UTC) > soon
     fast.delete_bucket(Bucket="r-locked")
+
+
+def test_what_locks_and_quotas_keep_is_recorded_when_it_changes(fast, quick):
+    fast.create_bucket(Bucket="r-kept", ObjectLockEnabledForBucket=True)
+    for key in ("a", "b"):
+        put(fast, "r-kept", key, ObjectLockLegalHoldStatus="ON")
+        put(fast, "r-kept", key)
+    set_rules(fast, "r-kept", rule("old", **{NONCURRENT: {"NoncurrentDays": 1}}))
+
+    def locked():
+        done = [row["details"] for row in runs(quick, "r-kept") if row["outcome"] == "done"]
+        assert all(row["outcome"] == "done" or len(done) > 1 for row in runs(quick, "r-kept"))
+        return [row["locked"] for row in done]
+
+    until(locked, "what locks keep is recorded")
+    time.sleep(3 * DAY_SECONDS)
+    # Their days may end one after the other.
+    assert locked() in (["2"], ["1", "2"]), "once, and nothing was begun"
+    [kept] = [version for key, version, _ in versions(fast, "r-kept") if key == "a"][1:]
+    off = {"Status": "OFF"}
+    fast.put_object_legal_hold(Bucket="r-kept", Key="a", VersionId=kept, LegalHold=off)
+    until(lambda: len(versions(fast, "r-kept")) == 3, "what is free ends")
+    until(lambda: runs(quick, "r-kept")[-1]["details"].get("removed") == "1", "it is recorded")
+    assert [row["outcome"] for row in runs(quick, "r-kept")][-2:] == ["begun", "done"]
+
+
+def test_as_many_delete_markers_are_made_as_a_quota_allows(fast, quick):
+    fast.create_bucket(Bucket="r-full")
+    enable(fast, "r-full")
+    put(fast, "r-full", *"abcdefg")
+    ask(quick, "quota", "set", "bucket", "r-full", "--objects", "10")
+    set_rules(fast, "r-full", rule("all", **DAYS))
+    until(lambda: len(keys(fast, "r-full")) == 4, "three are hidden")
+    time.sleep(3 * DAY_SECONDS)
+    assert len(keys(fast, "r-full")) == 4
+    done = [row["details"] for row in runs(quick, "r-full") if row["outcome"] == "done"]
+    assert sum(int(row["hidden"]) for row in done) == 3
+    assert done[-1]["refused"] == "4", done
+    assert len(runs(quick, "r-full")) <= 4, "and not with each run"
+    ask(quick, "quota", "remove", "bucket", "r-full")
+    until(lambda: not keys(fast, "r-full"), "the rest follows")

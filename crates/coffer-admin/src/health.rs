@@ -39,6 +39,9 @@ async fn ready(State(admin): State<Admin>) -> Response {
     if let Some(s3) = admin.status.s3() {
         text.push_str(&format!("S3 {s3}\n"));
     }
+    if let Some(data) = admin.status.data() {
+        text.push_str(&format!("data {data}\n"));
+    }
     (status, text).into_response()
 }
 

@@ -15,6 +15,8 @@ struct Inner {
     certificate_expiry_seconds: AtomicU64,
     /// Where S3 is served: a URL.
     s3: OnceLock<String>,
+    /// Where the data port is: a URL.
+    data: OnceLock<String>,
 }
 
 const STARTING: u8 = 0;
@@ -49,6 +51,16 @@ impl Status {
     /// Where S3 is served, as a URL that reaches it from this machine.
     pub fn serves_s3_at(&self, url: String) {
         let _ = self.0.s3.set(url);
+    }
+
+    /// Where the data port is, as a URL that reaches it from this machine.
+    pub fn serves_data_at(&self, url: String) {
+        let _ = self.0.data.set(url);
+    }
+
+    /// Where the data port is, if there is one.
+    pub(crate) fn data(&self) -> Option<&str> {
+        self.0.data.get().map(String::as_str)
     }
 
     /// Where S3 is served.

@@ -69,6 +69,7 @@ async fn store(vault: &Vault, data: &Path) {
                 b"ten bytes!",
             ))])),
             check: Box::new(|_| Ok(())),
+            arrived: None,
         },
     };
     vault.put_object(&subject, &bucket, object).await.unwrap();

@@ -30,6 +30,8 @@ mod lifecycle;
 
 mod forms;
 
+mod transfers;
+
 mod operations;
 
 mod response_body;

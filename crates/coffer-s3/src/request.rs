@@ -21,4 +21,6 @@ pub(crate) mod body;
 
 pub(crate) mod caller;
 
+pub(crate) mod bucket_document;
+
 pub(crate) mod incoming;

@@ -35,6 +35,9 @@ use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, claimed_access_key, failure};
 use crate::signature::payload::{Payload, unsigned_payload};
 use crate::signature::requirements;
+use crate::transfers::announce::is_announcement;
+
+mod announcements;
 
 mod pages;
 
@@ -219,6 +222,31 @@ impl S3Service {
         Ok(response.map(|body| ResponseBody::new(body, in_flight)))
     }
 
+    /// Checks who signed a request, and notes who did. Gives what is known of its body, and whether
+    /// it is let on.
+    fn known(&self, head: &mut Parts, context: &RequestContext) -> S3Result<(Payload, bool)> {
+        let query = head.uri.query().unwrap_or("");
+        let presented = requirements::check(query, &head.headers)?;
+        let signer = authenticate(&self.vault, &self.domains, head, &presented)?;
+        if let Some(signed) = Signed::of(&presented, &head.headers) {
+            context.set_signed(signed);
+        }
+        match signer {
+            Some((subject, payload)) => {
+                context.set_signed_in();
+                head.extensions.insert(subject);
+                Ok((payload, true))
+            }
+            // Refused by the access check, once the operation is known, unless it may be public.
+            None => {
+                let (bucket, _) = self.domains.bucket_and_object(&head.uri, &head.headers);
+                let may_be_public = self.vault.may_be_public(&bucket);
+                let payload = unsigned_payload(may_be_public, &head.headers)?;
+                Ok((payload, may_be_public))
+            }
+        }
+    }
+
     /// Checks who signed a request, and has it done.
     async fn answer<B>(
         &self,
@@ -232,30 +260,7 @@ impl S3Service {
         B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
     {
         let tally = self.tally.clone();
-        let query = head.uri.query().unwrap_or("");
-        let signed = throttled
-            .and_then(|()| requirements::check(query, &head.headers))
-            .and_then(|presented| {
-                let signer = authenticate(&self.vault, &self.domains, &head, &presented)?;
-                if let Some(signed) = Signed::of(&presented, &head.headers) {
-                    context.set_signed(signed);
-                }
-                Ok(signer)
-            });
-        let known = signed.and_then(|signed| match signed {
-            Some((subject, payload)) => {
-                context.set_signed_in();
-                head.extensions.insert(subject);
-                Ok((payload, true))
-            }
-            // Refused by the access check, once the operation is known, unless it may be public.
-            None => {
-                let (bucket, _) = self.domains.bucket_and_object(&head.uri, &head.headers);
-                let may_be_public = self.vault.may_be_public(&bucket);
-                let payload = unsigned_payload(may_be_public, &head.headers)?;
-                Ok((payload, may_be_public))
-            }
-        });
+        let known = throttled.and_then(|()| self.known(&mut head, context));
         let (payload, is_let_on) = match known {
             Ok(known) => known,
             Err(refusal) => {
@@ -265,6 +270,12 @@ impl S3Service {
                 return Err(refusal);
             }
         };
+        if is_announcement(&head.method, &head.uri) {
+            // Apart, so that no other request pays for it.
+            return Box::pin(self.answer_announcement(&head, body, context))
+                .await
+                .map(Ok);
+        }
         let is_chunked = matches!(payload, Payload::Chunks(_));
         let check = BodyCheck::new(payload, &head.headers);
         let body = RequestBody::new(body, check, waits, context.clone(), tally);

@@ -9,6 +9,7 @@ use coffer_store::StoreError;
 use parking_lot::Mutex;
 
 use crate::limits::{DAMAGED_PLACES_TOLD, REPEATS_WINDOW};
+use crate::transfer_counters::{TransferCounters, TransferTally};
 
 /// A snapshot of the counters; all since the vault was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct Counters {
     pub open_catalog_count: u64,
     /// Multipart uploads that were neither completed nor aborted, as of half a minute ago.
     pub open_upload_count: u64,
+    /// Sealed transfers.
+    pub transfers: TransferCounters,
 }
 
 /// The counters themselves.
@@ -59,6 +62,7 @@ pub(crate) struct Tally {
     pub(crate) lifecycle_removed_count: AtomicU64,
     pub(crate) lifecycle_hidden_count: AtomicU64,
     pub(crate) lifecycle_upload_count: AtomicU64,
+    pub(crate) transfers: TransferTally,
     damaged: Places,
 }
 
@@ -94,7 +98,12 @@ impl Tally {
         }
     }
 
-    pub(crate) fn snapshot(&self, open_catalog_count: u64, open_upload_count: u64) -> Counters {
+    pub(crate) fn snapshot(
+        &self,
+        open_catalog_count: u64,
+        open_upload_count: u64,
+        open_transfer_count: u64,
+    ) -> Counters {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counters {
             stored_bytes: value(&self.stored_bytes),
@@ -111,6 +120,7 @@ impl Tally {
             lifecycle_upload_count: value(&self.lifecycle_upload_count),
             open_catalog_count,
             open_upload_count,
+            transfers: self.transfers.snapshot(open_transfer_count),
         }
     }
 }

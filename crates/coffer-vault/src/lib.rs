@@ -19,7 +19,11 @@ mod cutoff;
 
 mod access;
 
+mod transfer_counters;
+
 mod counters;
+
+mod digest;
 
 mod data_folder;
 
@@ -34,6 +38,8 @@ mod audit;
 mod freshness;
 
 mod open_buckets;
+
+mod transfers;
 
 mod vault;
 
@@ -71,8 +77,8 @@ pub use coffer_keys::is_region;
 pub use coffer_policy as policy;
 pub use coffer_seal::{BucketId, KeyMemory, SubjectId, UploadId, locked_memory};
 pub use coffer_store::{
-    ListedVersion, OpenUploads, OverQuota, Totals, VersionContent, VersionsPage, VersionsQuery,
-    lock, record, version,
+    ListedVersion, OpenUploads, OverQuota, SealedSegment, SegmentFile, Totals, VersionContent,
+    VersionsPage, VersionsQuery, lock, record, version,
 };
 
 pub use crate::access::{
@@ -80,9 +86,9 @@ pub use crate::access::{
     Roles, Subject,
 };
 pub use crate::admin::{
-    AccessKeyChange, Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LevelInfo,
-    NewLevel, NewSubject, QuotaInfo, SignInFailure, SignInFailures, SubjectChange, SubjectInfo,
-    neighbourhood,
+    AccessKeyChange, Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LEFT_BEHIND,
+    LevelInfo, NewLevel, NewSubject, QuotaInfo, SignInFailure, SignInFailures, SubjectChange,
+    SubjectInfo, neighbourhood,
 };
 pub use crate::approvals::{ApprovalRequest, GuardedAct, GuardedOutcome};
 pub use crate::audit::{AuditFilter, Facts, check_act};
@@ -90,6 +96,7 @@ pub use crate::backup::{BackupCounts, BackupEvent};
 pub use crate::buckets::{BucketInfo, BucketSummary, DueEnd, LevelUsage, NewBucket, UploadsEnded};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
+pub use crate::digest::{DigestPlan, Digests};
 pub use crate::error::{
     AdministrationError, BackupError, BodyError, CustomerKeyError, EraseLocked, Result, Rollback,
     RollbackOf, SharingError, SubjectLimit, VaultError, files_run_out,
@@ -100,14 +107,17 @@ pub use crate::lifecycle::{
 };
 pub use crate::locks::{AskedLock, DefaultRetention, ObjectLock};
 pub use crate::objects::{
-    AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions, CopyPart,
-    CopySource, CopyTarget, DeleteObject, Deleted, DigestPlan, Digests, EtagMatch, Incoming,
-    NewUpload, ObjectBody, ObjectInfo, ObjectParts, ObjectRead, PartsPage, PutObject, PutPart,
-    RangeRequest, ReadOptions, StartedUpload, Stored, check_customer_key,
+    Announcement, AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions,
+    CopyPart, CopySource, CopyTarget, DeleteObject, Deleted, EtagMatch, Incoming, NewUpload,
+    ObjectBody, ObjectInfo, ObjectParts, ObjectRead, PartsPage, PutObject, PutPart, RangeRequest,
+    ReadOptions, Released, ReleasedSegment, SealedObject, SealedUpload, StartedUpload, Stored,
+    check_customer_key,
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::open_buckets::CustomerKey;
 pub use crate::quotas::{Quota, QuotaOf, QuotaUsage};
 pub use crate::system::{BucketConfiguration, BucketEncryption, MD5_ETAGS, ReceiptSummary};
+pub use crate::transfer_counters::{TransferCounters, TransferEnds};
+pub use crate::transfers::{Arrival, DataPort, NoSuchTransfer, NotTaken, Sending, Ticket};
 pub use crate::vault::{EtagStyle, Rotation, SubjectLimits, Vault, VaultOptions};
 pub use crate::verify::{VerifyDepth, VerifyEvent};

@@ -275,6 +275,10 @@ pub(crate) const LOCK_BOUND_COUNT_STEP: u64 = 256;
 /// milliseconds.
 pub(crate) const LOCK_BOUND_STEP_MS: i64 = 24 * 3_600 * 1_000;
 
+/// A bound on the data keys that clients were given is raised by so many, so that few of them raise
+/// it; after a crash as many may be told too many.
+pub(crate) const KEY_RELEASES_STEP: u64 = 1_000;
+
 /// By how much the time by which locks end follows the wall clock across a stop, at most: a week,
 /// in milliseconds.
 pub(crate) const LOCK_TIME_STOP_MAX_MS: i64 = 7 * 24 * 3_600 * 1_000;
@@ -290,3 +294,24 @@ pub(crate) const LOCKS_COUNTED_AT_ERASE: usize = 64;
 
 /// How often is kept how far that time has come, in milliseconds: an hour.
 pub(crate) const LOCK_TIME_KEPT_EVERY_MS: i64 = 3_600 * 1_000;
+
+/// A ticket of a sealed transfer, in bytes.
+pub(crate) const TICKET_BYTES: usize = 32;
+
+/// How long a ticket waits to be presented at the data port.
+pub const TICKET_TIME: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// How long bytes that have arrived wait for their commit.
+pub const ARRIVED_TIME: std::time::Duration = std::time::Duration::from_secs(600);
+
+/// Sealed transfers at once, from their tickets to their ends.
+pub const TRANSFERS_MAX: usize = 4_096;
+
+/// Those of one subject.
+pub const TRANSFERS_PER_SUBJECT: usize = 256;
+
+/// How often it is looked whether the subject of a transfer under way still has its right.
+pub(crate) const TRANSFER_LOOK: std::time::Duration = std::time::Duration::from_millis(400);
+
+/// Segments of one transfer: an object of more parts goes out in several.
+pub const TRANSFER_SEGMENTS_MAX: usize = 256;

@@ -24,6 +24,7 @@ use crate::error::{BackupError, Result, Rollback, VaultError, listed};
 use crate::freshness::{Commits, Freshness};
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::system::{LockTime, System};
+use crate::transfers::Transfers;
 use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};
 
 /// The name of the subject that the first start makes; it has every role.
@@ -105,6 +106,7 @@ impl Inner {
             keystore,
             system,
             open_buckets,
+            transfers: Transfers::default(),
             freshness,
             lock_time,
             lock_max_days: options.lock_max_days,

@@ -19,7 +19,7 @@ pub mod domains;
 
 pub mod proxy_rules;
 
-use self::args::{DataArgs, ServeArgs, address};
+use self::args::{DataArgs, DataListen, ServeArgs, address, data_address, data_url};
 use self::domains::domains_and_addresses;
 use self::proxy_rules::ProxyRules;
 
@@ -29,6 +29,9 @@ pub const DATA_DEFAULT: &str = "coffer-data";
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:9000";
 /// Where administration is served unless told otherwise.
 pub const ADMIN_LISTEN_DEFAULT: &str = "127.0.0.1:9001";
+
+/// The data port unless told otherwise, at the host of S3.
+pub const DATA_PORT_DEFAULT: u16 = 9002;
 
 /// Seconds of a day.
 const DAY_SECONDS: NonZeroU32 = NonZeroU32::new(86_400).unwrap();
@@ -42,6 +45,10 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Address of administration.
     pub admin_listen: SocketAddr,
+    /// Address of the data port, if it was said: otherwise [`DATA_PORT_DEFAULT`], if it is free.
+    pub data_listen: Option<DataListen>,
+    /// The URL that clients reach it by, where that is another.
+    pub data_advertise: Option<String>,
     /// The operator's own certificate; without one, a local authority makes it.
     pub tls: Option<TlsFiles>,
     /// Where the root key is made at the first start.
@@ -99,6 +106,10 @@ struct File {
     listen: Option<SocketAddr>,
     #[serde(deserialize_with = "listen")]
     admin_listen: Option<SocketAddr>,
+    #[serde(deserialize_with = "data_listen")]
+    data_listen: Option<DataListen>,
+    #[serde(deserialize_with = "data_advertise")]
+    data_advertise: Option<String>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
     #[serde(deserialize_with = "source")]
@@ -141,6 +152,8 @@ impl Config {
                 .admin_listen
                 .or(file.admin_listen)
                 .unwrap_or_else(|| fixed(ADMIN_LISTEN_DEFAULT)),
+            data_listen: args.data_listen.or(file.data_listen),
+            data_advertise: args.data_advertise.clone().or(file.data_advertise),
             tls,
             root_key: args.root_key.clone().or(file.root_key),
             domains,
@@ -226,6 +239,18 @@ fn in_plain_words(problem: &str) -> String {
 fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(deserializer)?;
     address(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+fn data_listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DataListen>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    data_address(&text)
+        .map(Some)
+        .map_err(serde::de::Error::custom)
+}
+
+fn data_advertise<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    data_url(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SourceSpec>, D::Error> {

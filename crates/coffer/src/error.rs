@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coffer_admin::AdminError;
@@ -98,6 +98,17 @@ pub enum Error {
         /// The folder.
         data: PathBuf,
     },
+    /// The folder is no data folder, but that of a backup, in which the copy lies.
+    #[error(
+        "{folder} is no data folder: it holds a backup, whose copy is {copy}; `coffer verify` and \
+         `coffer offline` read that, with --data {copy}",
+        folder = folder.display(),
+        copy = folder.join("copy").display()
+    )]
+    FolderOfBackup {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A server holds the data folder.
     #[error(
         "a server is running on {data}: stop it first, or ask it over S3",
@@ -139,6 +150,23 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same, but where a folder was named that holds a backup, and the copy in it is meant.
+    #[must_use]
+    pub fn saying_where_the_copy_is(self) -> Self {
+        let folder = match &self {
+            Self::NoKeystore { data } => data.clone(),
+            Self::Client(ClientError::NoServer { data, .. }) => data.clone(),
+            Self::Vault(VaultError::Folder { path, .. }) => PathBuf::from(path),
+            _ => return self,
+        };
+        let has_keystore = |folder: &Path| folder.join("keystore").exists();
+        if !has_keystore(&folder) && has_keystore(&folder.join("copy")) {
+            Self::FolderOfBackup { folder }
+        } else {
+            self
+        }
+    }
+
     /// For programs: a word that stays the same.
     pub fn code(&self) -> &str {
         match self {

@@ -18,6 +18,11 @@ pub mod tls;
 
 pub mod connection;
 
+pub mod data_port;
+
+#[doc(hidden)]
+pub mod fuzzing;
+
 pub mod hardening;
 
 pub mod serve;

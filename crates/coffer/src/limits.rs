@@ -301,3 +301,30 @@ pub const OFFLINE_PROGRESS: Duration = Duration::from_millis(200);
 
 /// How often it is looked whether the data folder is still there under its name.
 pub const FOLDER_LOOK: Duration = Duration::from_secs(1);
+
+/// Connections to the data port at once: one in so many of those to S3.
+pub const DATA_CONNECTIONS_SHARE: usize = 4;
+
+/// But at least so many.
+pub const DATA_CONNECTIONS_MIN: usize = 16;
+
+/// Bytes of the head of a request at the data port.
+pub const DATA_HEAD_BYTES: usize = 4 * 1024;
+
+/// Header fields in it.
+pub const DATA_HEADERS_MAX: usize = 32;
+
+/// How long it may take, once it has begun.
+pub const DATA_HEAD_TIME: Duration = Duration::from_secs(10);
+
+/// Sealed bytes that are sent before it is looked whether the next are in the page cache.
+pub const SEND_WINDOW_BYTES: u64 = 1024 * 1024;
+
+/// Bytes of a refused request that are read and thrown away, so that its client gets to see why.
+pub const DATA_DRAIN_MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// So many at once.
+pub const DATA_DRAIN_BYTES: usize = 64 * 1024;
+
+/// How long they are read.
+pub const DATA_DRAIN_TIME: Duration = Duration::from_secs(10);

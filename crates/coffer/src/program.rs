@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use coffer_client::AdminClient;
 use tokio::runtime::{Builder, Runtime};
@@ -87,6 +88,7 @@ pub fn run() -> ExitCode {
     let failure = verifies(&cli.command).then(|| ExitCode::from(2));
     log::queue::flush();
     outcome.unwrap_or_else(|error| {
+        let error = error.saying_where_the_copy_is();
         errors.tell(&error);
         failure.unwrap_or_else(|| error.exit_code())
     })
@@ -102,6 +104,8 @@ fn typed() -> Result<(Cli, Errors), ExitCode> {
         Cli::from_arg_matches(&matches).map(|cli| (cli, errors))
     });
     parsed.map_err(|told| {
+        let plain = without_environment().filter(|plain| plain.kind() == told.kind());
+        let told = plain.filter(|_| told.use_stderr()).unwrap_or(told);
         if told.use_stderr() && std::env::args_os().any(|word| word == "--json") {
             Errors::Json.write("invalid_argument", &sentence(&told.to_string()));
             return ExitCode::from(2);
@@ -113,6 +117,15 @@ fn typed() -> Result<(Cli, Errors), ExitCode> {
             (_, code) => u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from),
         }
     })
+}
+
+/// The same error as it is without the environment, for clap tells what is set there as required.
+fn without_environment() -> Option<clap::Error> {
+    fn strip(command: clap::Command) -> clap::Command {
+        let command = command.mut_args(|arg| arg.env(Resettable::Reset));
+        command.mut_subcommands(strip)
+    }
+    strip(Cli::command()).try_get_matches().err()
 }
 
 /// What is wrong with the arguments, without the help that follows it, on one line.

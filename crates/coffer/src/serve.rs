@@ -1,7 +1,7 @@
 //! `coffer serve`: puts the parts together, and takes them apart at the end.
 
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::config::proxy_rules::Listener;
 use crate::config::{Config, Etag};
 use crate::connection::activity::Activity;
-use crate::connection::listen::listen;
+use crate::connection::listen::{listen, local_address};
 use crate::connection::proxies::Proxies;
 use crate::connection::read_ahead::Pool;
 use crate::connection::shutdown::Shutdown;
@@ -32,6 +32,8 @@ use crate::tls::server_config::server_config;
 pub mod administration;
 
 pub mod clock_watch;
+
+pub mod data;
 
 pub mod folder_watch;
 
@@ -50,10 +52,11 @@ pub mod signals;
 pub mod startup_message;
 
 use self::administration::AdministrationService;
+use self::data::{asked_data_listener, serve_data, usual_data_listener};
 use self::request_limit::RequestLimit;
 use self::served_certificate::ServedCertificate;
 use self::signals::{Reloads, Signals};
-use self::startup_message::{StartupMessage, url};
+use self::startup_message::{StartupMessage, plain_url, url};
 
 /// Serves until a signal asks for the end.
 ///
@@ -68,8 +71,11 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let mut signals = Signals::catch()?;
     let mut reloads = Reloads::catch()?;
-    let s3_listener = listen(config.listen)?;
-    let admin_listener = listen(config.admin_listen)?;
+    let listeners = Listeners {
+        s3: listen(config.listen)?,
+        administration: listen(config.admin_listen)?,
+        data: asked_data_listener(&config)?,
+    };
     let vault = Vault::open(VaultOptions {
         data: config.data.clone(),
         etag: match config.etag {
@@ -91,7 +97,7 @@ pub async fn serve(
     })
     .await?;
     warn_of_exposed_keys();
-    let server = match Server::start(&config, &vault, s3_listener, admin_listener) {
+    let server = match Server::start(&config, &vault, listeners) {
         Ok(server) => server,
         Err(error) => {
             tell_what_to_keep(&vault);
@@ -131,6 +137,13 @@ fn tell_what_to_keep(vault: &Vault) {
     }
 }
 
+/// The addresses that were taken.
+struct Listeners {
+    s3: TcpListener,
+    administration: TcpListener,
+    data: Option<TcpListener>,
+}
+
 /// All that runs while the server serves.
 struct Server {
     startup_message: StartupMessage,
@@ -144,20 +157,16 @@ struct Server {
 }
 
 impl Server {
-    fn start(
-        config: &Config,
-        vault: &Vault,
-        s3_listener: TcpListener,
-        admin_listener: TcpListener,
-    ) -> Result<Self, Error> {
+    fn start(config: &Config, vault: &Vault, mut listeners: Listeners) -> Result<Self, Error> {
         let status = Status::default();
         let certificate = Arc::new(ServedCertificate::load(config, status.clone())?);
         let tls = server_config(certificate.certificate())?;
         let socket = LocalSocket::bind(&config.data)?;
+        // Last, so that a start that fails says only why.
+        listeners.data = listeners.data.or_else(|| usual_data_listener(config));
         let (shutdown, aside_shutdown) = (Shutdown::default(), Shutdown::default());
         let traffic = Arc::<Traffic>::default();
-        let startup_message =
-            startup_message(config, vault, &certificate, [&s3_listener, &admin_listener])?;
+        let startup_message = startup_message(config, vault, &certificate, &listeners)?;
         let service = coffer_s3::service(
             vault.clone(),
             S3Options {
@@ -165,12 +174,10 @@ impl Server {
                 sign_in_failures: Some(config.limits.sign_in_failures),
             },
         );
-        let (counters, data) = (service.clone(), config.data.clone());
-        let count = move || requests(&counters);
-        let admin = Admin::new(vault.clone(), data, status.clone(), traffic.clone(), count)
-            .with_sign_in_throttle(SignInFailures::new(config.limits.sign_in_failures));
+        let admin = admin_of(config, vault, (&status, &traffic), &service);
         let stops = [shutdown.clone(), aside_shutdown.clone()];
-        let [s3_tls, admin_tls] = tls_listeners(config, tls, traffic.clone(), stops);
+        let connections = connections(&config.limits);
+        let [s3_tls, admin_tls] = tls_listeners(config, connections, tls, &traffic, stops);
         let busy = service.clone();
         let refuse = move || busy.slow_down();
         let request_limit = RequestLimit::new(
@@ -198,12 +205,14 @@ impl Server {
             AdministrationService::new(routes, client, activity.is_reserved(), proxies)
         };
         let aside = vec![
-            tokio::spawn(admin_tls.serve(admin_listener, admin_service)),
+            tokio::spawn(admin_tls.serve(listeners.administration, admin_service)),
             tokio::spawn(socket.serve(move |peer| routes.for_peer(peer))),
             tokio::spawn(certificate.clone().watch()),
             tokio::spawn(folder_watch::watch(vault.clone())),
         ];
-        let s3 = tokio::spawn(s3_tls.serve(s3_listener, s3_service));
+        let s3 = s3_tls.serve(listeners.s3, s3_service);
+        let data = serve_data(config, vault, (listeners.data, connections), &shutdown)?;
+        let s3 = tokio::spawn(async move { tokio::join!(s3, data).0 });
         Ok(Self {
             startup_message,
             status,
@@ -218,6 +227,9 @@ impl Server {
     /// A standard output that is closed, full or without a reader does not keep us from serving.
     fn say_ready(&self) {
         self.status.serves_s3_at(url(self.startup_message.s3));
+        if let Some(data) = self.startup_message.data_port {
+            self.status.serves_data_at(plain_url(data));
+        }
         self.status.serves();
         let ready_line = self.startup_message.ready_line();
         service_manager::ready(ready_line.trim_end());
@@ -254,14 +266,27 @@ impl Server {
     }
 }
 
+/// What administration answers from.
+fn admin_of(
+    config: &Config,
+    vault: &Vault,
+    (status, traffic): (&Status, &Arc<Traffic>),
+    s3: &S3Service,
+) -> Admin {
+    let (counters, data) = (s3.clone(), config.data.clone());
+    let count = move || requests(&counters);
+    Admin::new(vault.clone(), data, status.clone(), traffic.clone(), count)
+        .with_sign_in_throttle(SignInFailures::new(config.limits.sign_in_failures))
+}
+
 /// The listeners of S3 and of administration.
 fn tls_listeners(
     config: &Config,
+    connections: usize,
     tls: Arc<ServerConfig>,
-    traffic: Arc<Traffic>,
+    traffic: &Arc<Traffic>,
     [s3_stop, admin_stop]: [Shutdown; 2],
 ) -> [TlsListener; 2] {
-    let connections = connections(&config.limits);
     let s3 = TlsListener {
         name: "s3",
         tls: tls.clone(),
@@ -269,7 +294,7 @@ fn tls_listeners(
         slots: Slots::shared(connections, 0, config.limits.per_address()),
         per_subject: config.limits.per_subject(connections),
         proxies: Proxies::of(&config.proxies, Listener::S3),
-        traffic,
+        traffic: traffic.clone(),
         stop: s3_stop,
         pool: Arc::<Pool>::default(),
     };
@@ -292,7 +317,7 @@ fn startup_message(
     config: &Config,
     vault: &Vault,
     certificate: &ServedCertificate,
-    [s3, admin]: [&TcpListener; 2],
+    listeners: &Listeners,
 ) -> Result<StartupMessage, Error> {
     let data = absolute(&config.data)?;
     let credentials = data.join("credentials");
@@ -300,8 +325,9 @@ fn startup_message(
         data,
         credentials: credentials.exists().then_some(credentials),
         ca_cert: certificate.authority().map(absolute).transpose()?,
-        s3: local_address(s3)?,
-        admin: local_address(admin)?,
+        s3: local_address(&listeners.s3)?,
+        admin: local_address(&listeners.administration)?,
+        data_port: listeners.data.as_ref().map(local_address).transpose()?,
         first_start: vault.first_start(),
         root_key: vault.root_source(),
     })
@@ -351,12 +377,4 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
         source,
     };
     std::path::absolute(path).map_err(failed)
-}
-
-fn local_address(listener: &TcpListener) -> Result<SocketAddr, Error> {
-    let failed = |source| Error::System {
-        doing: "looking up a listener's address",
-        source,
-    };
-    listener.local_addr().map_err(failed)
 }

@@ -20,6 +20,7 @@ class Look:
         self.notes = notes
         self.tables = {}
         self.tag_counts = {}
+        self.erases_tried = set()
 
     def value(self, fact):
         kind, *rest = fact
@@ -57,6 +58,62 @@ class Look:
         assert status in (200, 404), f"GET {bucket}/{name}: {status} {body[:300]}"
         self.tag_counts[bucket, name] = headers.get("x-amz-tagging-count", "0")
         return short(body) if status == 200 else None
+
+    def _version(self, bucket, name, version):
+        if self._bucket(bucket) is None:
+            return None
+        path, query, key = f"/{bucket}/{name}", f"versionId={version}", self.key_of(bucket)
+        status, headers, body = self.client.s3("GET", path, query=query, key=key)
+        if status == 405 and headers.get("x-amz-delete-marker") == "true":
+            return "marker"
+        assert status in (200, 404), f"GET {bucket}/{name} {version}: {status} {body[:300]}"
+        return short(body) if status == 200 else None
+
+    def _versions(self, bucket):
+        """Whether each version is one that was asked for."""
+        if self._bucket(bucket) is None:
+            return "known"
+        query, key = "versions=", self.key_of(bucket)
+        status, _, body = self.client.s3("GET", f"/{bucket}", query=query, key=key)
+        assert status == 200, f"versions of {bucket}: {status} {body[:300]}"
+        listed = zip(elements(body, "Key"), elements(body, "VersionId"), strict=True)
+        for name, version in listed:
+            found = self._version(bucket, name, version)
+            # What rules end is gone between two looks.
+            if found is not None and found not in self.notes.get(("tried", bucket, name), ()):
+                return f"{name} {version} is {found}, which was never stored"
+        return "known"
+
+    def _retention(self, bucket, name, version):
+        told = self._lock(bucket, name, version, "retention", ("Mode", "RetainUntilDate"))
+        mode, until = told or (None, None)
+        if mode:
+            self._refuses(bucket, name, version, is_strict=mode == "COMPLIANCE")
+        return mode and f"{mode} {until[:10]}"
+
+    def _hold(self, bucket, name, version):
+        (status,) = self._lock(bucket, name, version, "legal-hold", ("Status",)) or ("OFF",)
+        if status == "ON":
+            self._refuses(bucket, name, version, is_strict=True)
+        return "ON" if status == "ON" else None
+
+    def _lock(self, bucket, name, version, query, wanted):
+        if self._bucket(bucket) is None:
+            return None
+        path, query = f"/{bucket}/{name}", f"{query}=&versionId={version}"
+        status, _, body = self.client.s3("GET", path, query=query, key=self.key_of(bucket))
+        assert status in (200, 404), f"{query} of {bucket}/{name}: {status} {body[:300]}"
+        return tuple(elements(body, one)[0] for one in wanted) if status == 200 else None
+
+    def _refuses(self, bucket, name, version, *, is_strict):
+        """A lock that is there keeps from deleting, and from an erase: no bound is too low."""
+        path, query, key = f"/{bucket}/{name}", f"versionId={version}", self.key_of(bucket)
+        status, _, body = self.client.s3("DELETE", path, query=query, key=key)
+        assert status == 403, f"the locked {bucket}/{name} {version} is deleted: {status} {body}"
+        if is_strict and bucket not in self.erases_tried:
+            self.erases_tried.add(bucket)
+            status, told = self.client.admin("POST", f"/v1/buckets/{bucket}/erase")
+            assert status == 409, f"{bucket}, in which {name} is locked, is erased: {status} {told}"
 
     def _tags(self, bucket, name):
         if self._bucket(bucket) is None or self.tag_counts.get((bucket, name)) == "0":

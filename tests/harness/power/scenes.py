@@ -3,7 +3,7 @@
 import shutil
 from typing import NamedTuple
 
-from . import acts, keys_and_copies
+from . import acts, keys_and_copies, versions
 from .ledger import Ledger
 from .world import World, copy_tree
 
@@ -58,6 +58,14 @@ SCENES = {
     "keystore": Scene(acts.keystore),
     "keystore and back": Scene(acts.keystore_back, is_long=True),
     "quotas": Scene(keys_and_copies.quotas, often=(["write", "sync"], "system.db-wal")),
+    "versions": Scene(versions.versions, often=(["write", "sync"], "catalog.db-wal")),
+    "locks": Scene(versions.locks, often=(["write", "sync"], "system.db-wal")),
+    "locks after a kill": Scene(versions.locks, "killed", is_long=True),
+    "lifecycle": Scene(
+        versions.lifecycle,
+        arguments=versions.QUICK_DAYS,
+        often=(["write", "sync"], "catalog.db-wal"),
+    ),
     "backups": Scene(keys_and_copies.backups, prepare=keys_and_copies.with_copies),
     "older format": Scene(keys_and_copies.first_use, "museum"),
     "shutdown": Scene(acts.shutdown, is_stop=True),

@@ -133,6 +133,10 @@ pub struct PendingRequest {
     pub expires_at: String,
     /// How many custodians it takes, the one who asked among them.
     pub approvals: u8,
+    /// Why these are more than the level asks for, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub because: Option<String>,
     /// Who has approved so far.
     pub approved_by: Vec<String>,
     /// Their names, in the same order: again `local:UID` of who has none.
@@ -181,6 +185,7 @@ impl From<ApprovalRequest> for PendingRequest {
             requested_at: rfc3339(request.requested_ms),
             expires_at: rfc3339(request.expires_ms),
             approvals: request.approvals,
+            because: request.because,
             approved_by: request.approved_by,
         }
     }

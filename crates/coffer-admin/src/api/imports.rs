@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use coffer_keys::KeysError;
-use coffer_vault::{Adoption, BucketId};
+use coffer_vault::{Adoption, BucketId, LEFT_BEHIND};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -60,6 +60,12 @@ pub struct ImportedBucket {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub problem: Option<String>,
+    /// What the other server kept of an adopted bucket outside of its folder, if it did, and which
+    /// has not come along: set it anew. Kinds: `owner`, `grants`, `policy`,
+    /// `public-access-block`, `cors`, `lifecycle`, `encryption`, `etag`, `object-lock`,
+    /// `quota`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_behind: Vec<String>,
 }
 
 /// A bucket to be adopted.
@@ -76,6 +82,10 @@ pub struct AdoptRequest {
 }
 
 fn told(id: BucketId, adoption: Adoption) -> ImportedBucket {
+    let left_behind = match &adoption {
+        Adoption::Adopted(_) => LEFT_BEHIND.map(str::to_owned).to_vec(),
+        _ => Vec::new(),
+    };
     let (state, name, problem) = match adoption {
         Adoption::Adopted(name) => ("adopted", Some(name.to_string()), None),
         Adoption::NameTaken(name) => ("name-taken", Some(name.to_string()), None),
@@ -87,6 +97,7 @@ fn told(id: BucketId, adoption: Adoption) -> ImportedBucket {
         state: state.to_owned(),
         name,
         problem,
+        left_behind,
     }
 }
 

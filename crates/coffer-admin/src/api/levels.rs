@@ -40,6 +40,8 @@ pub struct Level {
     pub public: bool,
     /// Whether an erase wins over object locks.
     pub erase_breaks_locks: bool,
+    /// Whether clients may be given data keys, for sealed transfer.
+    pub sealed_transfer: bool,
     /// Whether its key came from another server, which may hold it still.
     pub imported: bool,
     /// The generation of its key, from 1.
@@ -84,6 +86,10 @@ pub struct LevelRequest {
     /// Whether an erase is to win over object locks: then a lock keeps from deleting alone.
     #[serde(default)]
     pub erase_breaks_locks: bool,
+    /// Whether clients may be given data keys, for sealed transfer: who keeps one can open the
+    /// sealed bytes of that object for ever.
+    #[serde(default)]
+    pub sealed_transfer: bool,
     /// Whether it may have the label of another level: who reads one reads both.
     #[serde(default)]
     pub same_label: bool,
@@ -110,6 +116,7 @@ impl From<LevelInfo> for Level {
             audit_data: level.options.audit_data,
             public: level.options.public,
             erase_breaks_locks: level.options.erase_breaks_locks,
+            sealed_transfer: level.options.sealed_transfer,
             imported: level.imported,
             generation: level.generation,
             export_count: level.export_count,
@@ -137,6 +144,7 @@ impl TryFrom<LevelRequest> for NewLevel {
                 audit_data: request.audit_data,
                 public: request.public,
                 erase_breaks_locks: request.erase_breaks_locks,
+                sealed_transfer: request.sealed_transfer,
             },
             may_share_label: request.same_label,
         })

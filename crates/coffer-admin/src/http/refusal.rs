@@ -207,6 +207,7 @@ fn of_administration(error: &AdministrationError) -> (StatusCode, &'static str) 
         AdministrationError::TooManyRequests { .. } => (S::CONFLICT, "too_many_requests"),
         AdministrationError::EraseLocked(_) => (S::CONFLICT, "locked"),
         AdministrationError::SystemWrittenOver { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
+        AdministrationError::NoQuota { .. } => (S::NOT_FOUND, "no_such_quota"),
         AdministrationError::NoSuchAccessKey => (S::NOT_FOUND, "no_such_access_key"),
         AdministrationError::TooManyAccessKeys { .. } => (S::CONFLICT, "too_many_access_keys"),
         _ => (S::INTERNAL_SERVER_ERROR, "internal"),
@@ -228,6 +229,9 @@ impl<T> About<T> for Result<T, VaultError> {
                 VaultError::NoSuchSubject => Some(format!("there is no subject {name}")),
                 VaultError::NoSuchRequest => Some(format!("{name}: {error}")),
                 VaultError::NoSuchReceipt => Some(format!("there is no receipt {name}")),
+                VaultError::Administration(AdministrationError::NoQuota { .. }) => {
+                    Some(format!("{name}: {error}"))
+                }
                 VaultError::BucketAlreadyOwnedByYou => {
                     Some(format!("there is a bucket {name} already"))
                 }

@@ -17,6 +17,8 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 mod quotas;
 
+mod transfers;
+
 /// What the vault tells.
 #[derive(Debug, Default)]
 pub(crate) struct VaultFigures {
@@ -62,6 +64,7 @@ pub(crate) fn render(
     page.requests(requests);
     page.traffic(traffic);
     page.vault(&vault.counters);
+    page.transfers(&vault.counters.transfers);
     page.levels(&vault.levels);
     page.quotas(&vault.quotas);
     page.disk(data);

@@ -163,6 +163,7 @@ fn incoming(
             }
             check(digests)
         }),
+        arrived: None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The lifecycle configuration of a bucket: set, read, removed.
 
 use coffer_vault::BucketConfiguration::Lifecycle;
-use coffer_vault::{BucketName, LifecycleRules, Vault};
+use coffer_vault::{LifecycleRules, Vault};
 use s3s::dto::{
     DeleteBucketLifecycleInput, DeleteBucketLifecycleOutput, GetBucketLifecycleConfigurationInput,
     GetBucketLifecycleConfigurationOutput, PutBucketLifecycleConfigurationInput,
@@ -12,8 +12,14 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 use crate::errors::absent;
 use crate::lifecycle::document;
 use crate::limits::LIFECYCLE_MAX_BYTES;
-use crate::parameters::names;
+use crate::request::bucket_document::BucketDocument;
 use crate::request::caller::{Caller, headers};
+
+const DOCUMENT: BucketDocument = BucketDocument {
+    kind: Lifecycle,
+    told: "lifecycle configuration",
+    max_bytes: LIFECYCLE_MAX_BYTES,
+};
 
 /// `GetBucketLifecycleConfiguration`.
 pub(crate) async fn bucket_lifecycle(
@@ -21,17 +27,13 @@ pub(crate) async fn bucket_lifecycle(
     request: S3Request<GetBucketLifecycleConfigurationInput>,
 ) -> S3Result<S3Response<GetBucketLifecycleConfigurationOutput>> {
     let caller = Caller::of(&request)?;
-    let bucket = names::bucket(&request.input.bucket)?;
-    let read = vault.bucket_configuration(&caller.subject, &bucket, Lifecycle);
-    let document = read.await.map_err(|error| caller.refused(error))?;
-    let rules: LifecycleRules = document
-        .and_then(|document| serde_json::from_str(&document).ok())
-        .ok_or_else(|| {
-            absent(
-                "NoSuchLifecycleConfiguration",
-                "The lifecycle configuration does not exist",
-            )
-        })?;
+    let read = DOCUMENT.read(vault, &caller, &request.input.bucket);
+    let rules: LifecycleRules = read.await?.ok_or_else(|| {
+        absent(
+            "NoSuchLifecycleConfiguration",
+            "The lifecycle configuration does not exist",
+        )
+    })?;
     Ok(S3Response::new(GetBucketLifecycleConfigurationOutput {
         rules: Some(document::to_client(&rules)),
         ..Default::default()
@@ -45,7 +47,6 @@ pub(crate) async fn put_bucket_lifecycle(
 ) -> S3Result<S3Response<PutBucketLifecycleConfigurationOutput>> {
     let caller = Caller::of(&request)?;
     caller.check_xml_body(headers(&request))?;
-    let bucket = names::bucket(&request.input.bucket)?;
     let Some(configuration) = request.input.lifecycle_configuration else {
         return Err(s3_error!(
             MalformedXML,
@@ -53,14 +54,8 @@ pub(crate) async fn put_bucket_lifecycle(
         ));
     };
     let rules = document::of_client(configuration.rules, vault.lifecycle_day().ms)?;
-    let document = serde_json::to_string(&rules).expect("rules are JSON");
-    if document.len() > LIFECYCLE_MAX_BYTES {
-        return Err(s3_error!(
-            InvalidRequest,
-            "A lifecycle configuration has at most {LIFECYCLE_MAX_BYTES} bytes"
-        ));
-    }
-    set(vault, &caller, &bucket, Some(document)).await?;
+    let bucket = &request.input.bucket;
+    DOCUMENT.set(vault, &caller, bucket, &rules).await?;
     Ok(S3Response::new(Default::default()))
 }
 
@@ -70,19 +65,7 @@ pub(crate) async fn delete_bucket_lifecycle(
     request: S3Request<DeleteBucketLifecycleInput>,
 ) -> S3Result<S3Response<DeleteBucketLifecycleOutput>> {
     let caller = Caller::of(&request)?;
-    let bucket = names::bucket(&request.input.bucket)?;
-    set(vault, &caller, &bucket, None).await?;
+    let bucket = &request.input.bucket;
+    DOCUMENT.remove(vault, &caller, bucket).await?;
     Ok(S3Response::new(DeleteBucketLifecycleOutput::default()))
-}
-
-async fn set(
-    vault: &Vault,
-    caller: &Caller,
-    bucket: &BucketName,
-    document: Option<String>,
-) -> S3Result {
-    vault
-        .set_bucket_configuration(&caller.subject, bucket, Lifecycle, document)
-        .await
-        .map_err(|error| caller.refused(error))
 }

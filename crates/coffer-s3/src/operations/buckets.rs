@@ -24,6 +24,7 @@ use crate::parameters::names;
 use crate::parameters::tags;
 use crate::request::caller::{Caller, headers};
 use crate::signature::requirements::REGION;
+use crate::transfers::answers::offered;
 
 /// The level whose buckets have no location constraint.
 const DEFAULT_LEVEL: &str = "default";
@@ -126,7 +127,8 @@ pub(crate) async fn head_bucket(
         bucket_region: Some(REGION.to_owned()),
         ..Default::default()
     };
-    Ok(S3Response::new(output))
+    let offered = offered(vault, &caller, &request.input.bucket)?;
+    Ok(S3Response::with_headers(output, offered))
 }
 
 /// `GetBucketLocation`: the level, or nothing for the default one.

@@ -7,16 +7,17 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use coffer_vault::record::{Checksum, ObjectName};
 use coffer_vault::{
-    BucketName, Conditions, EtagMatch, ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Vault,
-    VaultError,
+    BucketName, Conditions, EtagMatch, ObjectBody, ObjectInfo, RangeRequest, ReadOptions, Released,
+    SealedObject, Vault, VaultError,
 };
 use futures::Stream;
+use http::HeaderMap;
 use s3s::dto::{
     ChecksumMode, ETag, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
     StreamingBlob,
 };
 use s3s::stream::{ByteStream, RemainingLength};
-use s3s::{S3Error, S3Request, S3Response, S3Result, StdError, s3_error};
+use s3s::{Body, S3Error, S3Request, S3Response, S3Result, StdError, s3_error};
 
 use crate::around_s3s::finish_response::StatusInstead;
 use crate::checksums::algorithms::{kind, set_checksum};
@@ -30,6 +31,7 @@ use crate::parameters::lock;
 use crate::parameters::metadata::{self, DEFAULT_CONTENT_TYPE};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
+use crate::transfers::answers::{self, ObjectHeaders};
 
 /// What GET and HEAD tell alike.
 macro_rules! describe {
@@ -74,6 +76,7 @@ pub(crate) async fn get_object(
     let conditions = conditions::of_read(headers(&request));
     let of_range = conditions::of_range(headers(&request));
     let brought = customer_key::of_object(headers(&request))?;
+    let sealed = answers::is_asked(&caller, headers(&request));
     let input = request.input;
     let which = names::which(input.version_id.as_deref())?;
     let asked = ranges::requested(input.range, input.part_number)?;
@@ -88,11 +91,21 @@ pub(crate) async fn get_object(
     let options = still_of(vault, &caller, place, options, of_range).await;
     let range = options.range;
     let options = of_one_object(vault, &caller, place, options).await?;
-    let read = vault
-        .read_object(&caller.subject, &bucket, &name, options)
-        .await
-        .map_err(|error| read_refused(&caller, range, error))?;
-    let info = read.info;
+    let is_overridden = input.response_content_type.is_some()
+        || input.response_content_encoding.is_some()
+        || input.response_cache_control.is_some();
+    let released = if sealed && !is_overridden {
+        let releasing = vault.release_object(&caller.subject, &bucket, &name, options);
+        releasing.await
+    } else {
+        let reading = vault.read_object(&caller.subject, &bucket, &name, options);
+        reading.await.map(Released::Opened)
+    };
+    let released = released.map_err(|error| read_refused(&caller, range, error))?;
+    let info = match &released {
+        Released::Sealed(sealed) => sealed.info.clone(),
+        Released::Opened(read) => read.info.clone(),
+    };
     let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(GetObjectOutput, info, checksum);
     output.expiration = told_of_rules::of_read(vault, &bucket, (&name, which), &info).await;
@@ -106,12 +119,31 @@ pub(crate) async fn get_object(
         .filter(|count| *count > 0);
     let (expires, odd) = metadata::expires(&info.head.details.headers);
     output.expires = expires;
-    output.body = Some(StreamingBlob::new(Outgoing { body: read.body }));
     let overridden = input.response_expires.is_some();
-    Ok(S3Response::with_headers(
-        output,
-        if overridden { Default::default() } else { odd },
-    ))
+    let mut headers = if overridden { HeaderMap::new() } else { odd };
+    match released {
+        Released::Opened(read) => {
+            output.body = Some(StreamingBlob::new(Outgoing { body: read.body }));
+        }
+        Released::Sealed(sealed) => {
+            give_sealed(vault, &sealed, &mut output)?;
+            headers.extend(answers::headers_of(&sealed));
+        }
+    }
+    Ok(S3Response::with_headers(output, headers))
+}
+
+/// Puts keys and ticket in the place of the object's bytes.
+fn give_sealed(vault: &Vault, sealed: &SealedObject, output: &mut GetObjectOutput) -> S3Result {
+    let own = ObjectHeaders {
+        content_type: output.content_type.replace("application/json".to_owned()),
+        cache_control: output.cache_control.replace("no-store".to_owned()),
+        content_encoding: output.content_encoding.take(),
+    };
+    let document = answers::document_of(vault, sealed, own)?;
+    output.content_length = i64::try_from(document.len()).ok();
+    output.body = Some(StreamingBlob::from(Body::from(document)));
+    Ok(())
 }
 
 /// With the range, unless `If-Range` names another object than the one that is there: then all of

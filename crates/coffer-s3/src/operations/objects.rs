@@ -27,6 +27,7 @@ use crate::parameters::tags;
 use crate::request::answer_room::{no_room, written_bytes};
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
+use crate::transfers::answers::{TRANSFER, ticket_of};
 
 /// `PutObject`.
 pub(crate) async fn put_object(
@@ -46,12 +47,15 @@ pub(crate) async fn put_object(
     let lock = lock::asked(headers(&request))?;
     let encryption = encryption::asked(headers(&request))?;
     let brought = customer_key::of_object(headers(&request))?;
+    let ticket = headers(&request).get(TRANSFER).cloned();
     let PutObjectInput {
         body,
         content_length,
         ..
     } = request.input;
-    let incoming = incoming::incoming(body, content_length, expected, caller.context.clone())?;
+    let context = caller.context.clone();
+    let mut incoming = incoming::incoming(body, content_length, expected, context)?;
+    incoming.arrived = ticket_of(ticket.as_ref(), incoming.declared_bytes)?;
 
     let wanted = conditions::wanted(&precondition, &name);
     let ruled = told_of_rules::ruled(vault, &bucket, &name);

@@ -19,6 +19,7 @@ use crate::parameters::encryption::{set_customer_key, set_encryption};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
+use crate::transfers::answers::{TRANSFER, ticket_of};
 
 /// `UploadPart`.
 pub(crate) async fn upload_part(
@@ -28,6 +29,7 @@ pub(crate) async fn upload_part(
     let caller = Caller::of(&request)?;
     let expected = ExpectedDigests::read(headers(&request))?;
     let brought = customer_key::of_object(headers(&request))?;
+    let ticket = headers(&request).get(TRANSFER).cloned();
     let UploadPartInput {
         body,
         bucket,
@@ -45,7 +47,8 @@ pub(crate) async fn upload_part(
     // sends with its parts; two are computed then.
     let other = expected
         .algorithm()
-        .filter(|algorithm| *algorithm != ChecksumAlgorithm::Crc64nvme);
+        .filter(|algorithm| *algorithm != ChecksumAlgorithm::Crc64nvme)
+        .filter(|_| ticket.is_none());
     let announced = match other {
         Some(_) => vault
             .announced_checksum(&caller.subject, &bucket, &name, id)
@@ -53,7 +56,7 @@ pub(crate) async fn upload_part(
             .map_err(|error| caller.refused(error))?,
         None => None,
     };
-    let incoming = match (other, announced) {
+    let mut incoming = match (other, announced) {
         (Some(algorithm), None) => incoming::incoming_summed(
             body,
             content_length,
@@ -63,6 +66,7 @@ pub(crate) async fn upload_part(
         )?,
         _ => incoming::incoming(body, content_length, expected, caller.context.clone())?,
     };
+    incoming.arrived = ticket_of(ticket.as_ref(), incoming.declared_bytes)?;
     let put = PutPart {
         name,
         upload: id,

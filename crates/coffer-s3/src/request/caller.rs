@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use coffer_vault::record::ObjectName;
-use coffer_vault::{BucketName, ReadOptions, Subject, Vault, VaultError};
+use coffer_vault::{BucketName, NoSuchTransfer, ReadOptions, Subject, Vault, VaultError};
 use http::{HeaderMap, StatusCode};
 use s3s::{S3Error, S3Request, S3Result, s3_error};
 
 use crate::checksums::expected::ExpectedDigests;
-use crate::errors::{custom, from_vault};
+use crate::errors::{absent, custom, from_vault};
 use crate::parameters::encryption;
 use crate::request::context::{BodyFault, RequestContext};
 
@@ -36,6 +36,7 @@ impl Caller {
     /// The vault's refusal in S3's words; for a body that did not arrive, the reason why.
     pub(crate) fn refused(&self, error: VaultError) -> S3Error {
         match error {
+            VaultError::Body(body) if body.0.is::<NoSuchTransfer>() => no_such_transfer(),
             VaultError::Body(_) => match self.context.fault() {
                 Some(fault) => fault_error(fault),
                 None => from_vault(error),
@@ -110,6 +111,15 @@ pub(crate) fn headers<T>(request: &S3Request<T>) -> &HeaderMap {
         .extensions
         .get::<Original>()
         .map_or(&request.headers, |original| &original.0)
+}
+
+/// The ticket of a commit is no good.
+pub(crate) fn no_such_transfer() -> S3Error {
+    absent(
+        "NoSuchTransfer",
+        "The bytes that this ticket stands for have not arrived, are another upload's, or waited \
+         for too long. Announce the upload and send it again.",
+    )
 }
 
 /// Why a body did not arrive whole.

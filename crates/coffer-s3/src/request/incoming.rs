@@ -29,6 +29,7 @@ pub(crate) fn incoming(
         digests,
         body: stream(body),
         check,
+        arrived: None,
     })
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn incoming_summed(
         digests,
         body: body.boxed(),
         check,
+        arrived: None,
     })
 }
 

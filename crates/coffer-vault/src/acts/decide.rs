@@ -58,13 +58,7 @@ impl Vault {
             }
             Some(_) => false,
         };
-        if !is_usable {
-            self.refused(subject, right.act(), name);
-            return Err(VaultError::AccessDenied);
-        }
-        if right.changes() {
-            self.check_mark(subject, label, right.act(), name)?;
-        }
+        self.used(subject, &row, right, is_usable)?;
         Ok(row)
     }
 
@@ -81,14 +75,27 @@ impl Vault {
             return self.usable_row(subject, name, right);
         }
         let label = self.inner.label(&row)?;
-        if !may_use(subject, row.id, label, right) || !self.owns(subject, &row) {
-            self.refused(subject, right.act(), name);
+        let is_usable = may_use(subject, row.id, label, right) && self.owns(subject, &row);
+        self.used(subject, &row, right, is_usable)?;
+        Ok(row)
+    }
+
+    /// Notes what is refused; what is not must still not carry down what was read.
+    fn used(
+        &self,
+        subject: &Subject,
+        row: &BucketRow,
+        right: Right,
+        is_usable: bool,
+    ) -> Result<()> {
+        if !is_usable {
+            self.refused(subject, right.act(), &row.name);
             return Err(VaultError::AccessDenied);
         }
         if right.changes() {
-            self.check_mark(subject, label, right.act(), name)?;
+            self.check_mark(subject, self.inner.label(row)?, right.act(), &row.name)?;
         }
-        Ok(row)
+        Ok(())
     }
 
     /// Whether what the subject has read lets it write at this label.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use coffer_audit::Outcome;
 use coffer_policy::Action;
-use coffer_seal::{BlobId, BucketId};
+use coffer_seal::{BlobId, BucketId, SubjectId};
 use coffer_store::record::ObjectName;
 use coffer_store::version::Which;
 
@@ -22,7 +22,7 @@ use super::commit::{ToItsEnd, reclaim};
 use super::decide::Marked;
 use super::permit::Permit;
 use crate::access::{Act, BucketName, Reading, Right, Subject, is_marked_by};
-use crate::audit::{ObjectAudit, On};
+use crate::audit::{Facts, ObjectAudit, On};
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
 use crate::open_buckets::UsedBucket;
@@ -32,20 +32,14 @@ use crate::vault::{EtagStyle, Granted, Vault};
 /// A bucket that a subject may read in.
 pub(crate) struct ReadGrant {
     bucket: UsedBucket,
+    row: Arc<BucketRow>,
     level: String,
     /// Where the level asks for records of reads and writes.
     audit: Option<ObjectAudit>,
-    /// For what is told of an object that is not there.
-    shared: Option<Box<SharedUse>>,
+    /// Who uses a bucket that has a policy: for what is told of an object that is not there.
+    shared: Option<Box<(Vault, Subject)>>,
     /// For the subject's mark, to be held for as long as something is given out.
     reading: Option<Reading>,
-}
-
-/// Who uses a bucket that has a policy.
-struct SharedUse {
-    vault: Vault,
-    subject: Subject,
-    row: Arc<BucketRow>,
 }
 
 /// A bucket that a subject may change.
@@ -63,6 +57,8 @@ pub(crate) struct Changed<T> {
     pub(crate) freed: Vec<BlobId>,
     /// Which of the things that the act was on failed, by their places; nothing became of those.
     pub(crate) failed: Vec<usize>,
+    /// What is recorded of some of them now that they are done, by their places.
+    pub(crate) told: Vec<(usize, Facts)>,
 }
 
 impl<T> Changed<T> {
@@ -72,6 +68,7 @@ impl<T> Changed<T> {
             value,
             freed,
             failed: Vec::new(),
+            told: Vec::new(),
         }
     }
 }
@@ -111,6 +108,11 @@ impl ReadGrant {
         self.level.clone()
     }
 
+    /// The bucket's row.
+    pub(crate) fn row(&self) -> &Arc<BucketRow> {
+        &self.row
+    }
+
     /// Looks at something and records the act, durably, before what was found is given out; with
     /// it what is to be held for as long as more is.
     ///
@@ -129,7 +131,7 @@ impl ReadGrant {
         let outcome = look(self.bucket).await;
         let outcome = outcome.map_err(|error| bucket.if_closed(error));
         let outcome = outcome.map_err(|error| match &self.shared {
-            Some(shared) => shared.vault.missing(&shared.subject, &shared.row, error),
+            Some(shared) => shared.0.missing(&shared.1, &self.row, error),
             None => error,
         });
         if let Some(audit) = &self.audit {
@@ -169,6 +171,11 @@ impl ChangeGrant {
     /// The bucket's row.
     pub(crate) fn row(&self) -> &Arc<BucketRow> {
         &self.permit.row
+    }
+
+    /// Who changes it.
+    pub(crate) fn subject(&self) -> SubjectId {
+        self.permit.marked.subject.id
     }
 
     /// The bucket's id.
@@ -234,11 +241,8 @@ impl ChangeGrant {
     {
         let outcome = work(self.bucket.clone()).await;
         let permit = &self.permit;
-        let missing = |error| {
-            permit
-                .vault
-                .missing(&permit.marked.subject, &permit.row, error)
-        };
+        let (vault, subject) = (&permit.vault, &permit.marked.subject);
+        let missing = |error| vault.missing(subject, &permit.row, error);
         let outcome = outcome.map_err(|error| missing(self.bucket.if_closed(error)));
         if outcome.as_ref().is_err_and(tells_what_is_stored) {
             self.note_read().await?;
@@ -301,7 +305,7 @@ impl ChangeGrant {
             let outcome = committed.await;
             if let Some(begun) = begun {
                 match &outcome {
-                    Ok(changed) => begun.failed(&changed.failed),
+                    Ok(changed) => begun.ended(&changed.failed, &changed.told),
                     Err(VaultError::InDoubt) => {}
                     Err(_) => begun.all_failed(),
                 }
@@ -335,16 +339,11 @@ impl Vault {
             None
         };
         let (Granted { bucket, level }, audit) = self.granted(subject, &row, right).await?;
-        let shared = row.documents.is_shared().then(|| {
-            let (vault, subject) = (self.clone(), subject.clone());
-            Box::new(SharedUse {
-                vault,
-                subject,
-                row,
-            })
-        });
+        let used = || Box::new((self.clone(), subject.clone()));
+        let shared = row.documents.is_shared().then(used);
         Ok(ReadGrant {
             bucket,
+            row,
             level,
             audit,
             shared,

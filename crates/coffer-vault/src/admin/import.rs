@@ -22,6 +22,21 @@ use crate::locks::ObjectLock;
 use crate::system::{BucketConfiguration, BucketDocuments, BucketRow, LockBound};
 use crate::vault::Vault;
 
+/// What the other server keeps of a bucket outside of its folder, by kind: an export is of keys
+/// alone, so none of it comes along, nor is it known which of it there was.
+pub const LEFT_BEHIND: [&str; 10] = [
+    "owner",
+    "grants",
+    "policy",
+    "public-access-block",
+    "cors",
+    "lifecycle",
+    "encryption",
+    "etag",
+    "object-lock",
+    "quota",
+];
+
 /// A level that was imported, and what became of its buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {

@@ -46,6 +46,7 @@ pub(crate) fn told_of(name: &str, label: &Label, options: LevelOptions) -> Facts
         ("audit_data", options.audit_data.to_string()),
         ("public", options.public.to_string()),
         ("erase_breaks_locks", options.erase_breaks_locks.to_string()),
+        ("sealed_transfer", options.sealed_transfer.to_string()),
     ])
 }
 

@@ -25,7 +25,7 @@ mod quotas;
 
 pub use self::access_keys::AccessKeyChange;
 pub use self::audit_query::{AuditItem, AuditQuery};
-pub use self::import::{Adoption, Imported};
+pub use self::import::{Adoption, Imported, LEFT_BEHIND};
 pub use self::keystore::KeystoreStatus;
 pub use self::levels::{LevelInfo, NewLevel};
 pub use self::quotas::QuotaInfo;

@@ -3,7 +3,7 @@
 use crate::access::{Act, Actor, BucketName, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result, VaultError};
 use crate::quotas::{Quota, QuotaOf, QuotaUsage};
 use crate::vault::Vault;
 
@@ -72,19 +72,22 @@ impl Vault {
         Ok(self.quota_info(of, told, quota))
     }
 
-    /// Removes a quota. Whether there was one.
+    /// Removes a quota.
     ///
     /// # Errors
-    /// As [`Vault::set_quota`].
-    pub async fn remove_quota(&self, actor: &Actor, kind: &str, name: &str) -> Result<bool> {
+    /// [`AdministrationError::NoQuota`] where there is none; as [`Vault::set_quota`].
+    pub async fn remove_quota(&self, actor: &Actor, kind: &str, name: &str) -> Result<()> {
         let (of, told) = self.quota_of(actor, Act::RemoveQuota, kind, name)?;
         let ledger = self.inner.open_buckets.quotas.clone();
-        let existed = ledger.all().iter().any(|(one, _)| *one == of);
+        if !ledger.all().iter().any(|(one, _)| *one == of) {
+            let error = AdministrationError::NoQuota { kind: of.kind() }.into();
+            return Err(self.failed(Act::RemoveQuota, actor, &facts_of(of, &told), error));
+        }
         let inner = self.inner.clone();
         let work = async move {
             blocking(move || inner.system.keep_quota(of, None)).await?;
             ledger.set(of, None);
-            Ok(existed)
+            Ok(())
         };
         let role = Role::SystemAdministrator;
         let facts = facts_of(of, &told);
@@ -111,10 +114,16 @@ impl Vault {
         Ok(told)
     }
 
-    /// All quotas with what is used of them, as far as it has been read: for metrics.
+    /// All quotas of what is there, with what is used of them, as far as it has been read: for
+    /// metrics.
     pub fn quotas_by_id(&self) -> Vec<QuotaInfo> {
-        let ledger = &self.inner.open_buckets.quotas;
-        let all = ledger.all().into_iter();
+        let inner = &self.inner;
+        let is_there = |(of, _): &(QuotaOf, Quota)| match *of {
+            QuotaOf::Bucket(id) => inner.system.bucket_of_id(id).is_some(),
+            QuotaOf::Level(id) => inner.keystore.level(id).is_some(),
+            QuotaOf::Subject(id) => inner.system.subject_of_id(id).is_some(),
+        };
+        let all = inner.open_buckets.quotas.all().into_iter().filter(is_there);
         let told = all.map(|(of, quota)| self.quota_info(of, String::new(), quota));
         told.collect()
     }

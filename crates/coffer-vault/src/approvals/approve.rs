@@ -51,7 +51,8 @@ impl Vault {
     }
 
     /// Approves a request. With the last approval that it takes, it is done, or can be by who
-    /// asked. Approvals of those who are no key custodians any more don't count.
+    /// asked. Approvals of those who are no key custodians any more don't count. Where it is
+    /// refused and nothing was done, as by locks that stand by now, the request stays as it was.
     ///
     /// # Errors
     /// [`VaultError::NoSuchRequest`], [`VaultError::AnotherPersonNeeded`],
@@ -70,17 +71,18 @@ impl Vault {
             let (judge, person) = (this.clone(), asker.clone());
             let approve = move || {
                 let mut requests = judge.inner.system.ledger(Kind::Request);
-                let found = requests.get(key)?.ok_or(VaultError::NoSuchRequest)?;
-                let request = judge.approved(found, &person)?;
+                let found: Option<ApprovalRequest> = requests.get(key)?;
+                let found = found.ok_or(VaultError::NoSuchRequest)?;
+                let request = judge.approved(found.clone(), &person)?;
                 if request.is_approved() && !request.wanted.is_done_by_asking_again() {
                     // First it is gone, so that it can't be done twice.
                     requests.remove(key)?;
                 } else {
                     requests.keep(key, &request)?;
                 }
-                Ok(request)
+                Ok((found, request))
             };
-            let request = blocking(approve).await?;
+            let (before, request) = blocking(approve).await?;
             match (
                 request.is_approved(),
                 request.wanted.is_done_by_asking_again(),
@@ -88,14 +90,34 @@ impl Vault {
                 (false, _) => Ok(GuardedOutcome::Waits(request)),
                 (true, true) => Ok(GuardedOutcome::Approved(request)),
                 (true, false) => {
-                    let role = Role::KeyCustodian;
-                    this.perform(&asker, role, request, SourceSecrets::default())
-                        .await
+                    let (role, secrets) = (Role::KeyCustodian, SourceSecrets::default());
+                    let done = this.perform(&asker, role, request, secrets).await;
+                    if done.as_ref().is_err_and(VaultError::leaves_request) {
+                        this.put_back(before).await;
+                    }
+                    done
                 }
             }
         };
         self.act(actor, Role::KeyCustodian, Act::ApproveRequest, facts, work)
             .await
+    }
+
+    /// Keeps a request as it was before an approval with which it could not be done.
+    async fn put_back(&self, request: ApprovalRequest) {
+        let inner = self.inner.clone();
+        let id = request.id.clone();
+        let keep = move || {
+            let mut requests = inner.system.ledger(Kind::Request);
+            let others = requests.all::<ApprovalRequest>()?;
+            if others.iter().any(|other| other.wanted == request.wanted) {
+                return Ok(());
+            }
+            requests.keep(request.key()?, &request)
+        };
+        if let Err(error) = blocking(keep).await {
+            tracing::warn!(request = id, %error, "it is gone, though it was not done: ask anew");
+        }
     }
 
     /// A request with the approval of one more person.
@@ -124,7 +146,10 @@ impl Vault {
         }
         let is_custodian = |name: &String| self.has_role(name, Role::KeyCustodian);
         request.approved_by.retain(is_custodian);
-        request.approvals = request.approvals.max(self.approvals_of(&request.wanted));
+        let (approvals, because) = self.approvals_of(&request.wanted);
+        if approvals > request.approvals {
+            (request.approvals, request.because) = (approvals, because);
+        }
         Ok(())
     }
 
@@ -156,7 +181,7 @@ impl Vault {
         wanted: GuardedAct,
         secrets: SourceSecrets,
     ) -> Result<GuardedOutcome> {
-        let approvals = self.approvals_of(&wanted);
+        let (approvals, because) = self.approvals_of(&wanted);
         let requested_ms = now_ms();
         let requested_by = actor.to_string();
         let name = actor.name().map(str::to_owned);
@@ -171,6 +196,7 @@ impl Vault {
             requested_ms,
             expires_ms: requested_ms + REQUEST_LIFE_MS,
             approvals,
+            because,
             approved_by: Vec::new(),
         };
         let role = request.wanted.role();
@@ -244,12 +270,13 @@ impl Vault {
         }
     }
 
-    /// How many people something takes: as many as its level asks for, or the most that any does.
-    fn approvals_of(&self, wanted: &GuardedAct) -> u8 {
+    /// How many people something takes: as many as its level asks for, or the most that any does;
+    /// and why, where that is more than the level asks for.
+    fn approvals_of(&self, wanted: &GuardedAct) -> (u8, Option<String>) {
         let keystore = &self.inner.keystore;
         match wanted.level() {
             // Of a level that is gone already, only the receipt is left to be signed.
-            Some(name) => keystore.level_named(name).map_or(1, |level| {
+            Some(name) => keystore.level_named(name).map_or((1, None), |level| {
                 let for_locks = match wanted {
                     GuardedAct::LevelErase { .. } => self.people_for_locks(&level, None),
                     GuardedAct::BucketErase { bucket_id, .. } => {
@@ -257,14 +284,18 @@ impl Vault {
                     }
                     _ => 1,
                 };
-                level.options.approvals.max(for_locks)
+                let by_level = level.options.approvals;
+                let because = format!(
+                    "objects there are locked for governance, so an erase takes {for_locks} \
+                     people, though the level asks for {by_level}"
+                );
+                let is_more = for_locks > by_level;
+                (by_level.max(for_locks), is_more.then_some(because))
             }),
             None => {
                 let levels = keystore.levels().into_iter();
-                levels
-                    .map(|level| level.options.approvals)
-                    .max()
-                    .unwrap_or(1)
+                let most = levels.map(|level| level.options.approvals).max();
+                (most.unwrap_or(1), None)
             }
         }
     }

@@ -49,6 +49,9 @@ pub struct ApprovalRequest {
     pub expires_ms: i64,
     /// How many people it takes, the one who asked among them.
     pub approvals: u8,
+    /// Why it takes more people than the level asks for, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
     /// Who has approved so far.
     pub approved_by: Vec<String>,
     /// The names of these people, by subject id, as they were when they spoke.

@@ -48,6 +48,8 @@ pub(crate) enum On<'a> {
     /// The objects whose names begin so.
     Prefix(&'a str),
     Object(&'a ObjectName),
+    /// An object, and what more is told of it.
+    Told(&'a ObjectName, &'a Facts),
     /// A part of an object to be.
     Part(&'a ObjectName, u32),
 }
@@ -111,6 +113,10 @@ impl ObjectAudit {
             On::Bucket | On::Prefix("") => event,
             On::Prefix(text) => event.with(prefix, self.sealed(text)),
             On::Object(name) => event.with(object, self.sealed(name.expose())),
+            On::Told(name, told) => told.iter().fold(
+                event.with(object, self.sealed(name.expose())),
+                |event, (detail, value)| event.with(detail, value),
+            ),
             On::Part(name, number) => event
                 .with(object, self.sealed(name.expose()))
                 .with(PART, number),
@@ -124,16 +130,28 @@ impl ObjectAudit {
 }
 
 impl Begun {
-    /// Notes that all of them failed.
-    pub(crate) fn all_failed(&self) {
-        for event in &self.failed {
+    /// Notes which of them failed, and what is known of others only now that they are done, by
+    /// their places.
+    pub(crate) fn ended(&self, failed: &[usize], told: &[(usize, Facts)]) {
+        for event in failed.iter().filter_map(|place| self.failed.get(*place)) {
             self.audit.note(event.clone());
+        }
+        for (place, facts) in told {
+            let Some(failed) = self.failed.get(*place) else {
+                continue;
+            };
+            let mut event = failed.clone();
+            event.outcome = Outcome::Done;
+            let facts = facts.iter();
+            let facts = facts.map(|(name, value)| ((*name).to_owned(), value.clone()));
+            event.details.extend(facts);
+            self.audit.note(event);
         }
     }
 
-    /// Notes which of them failed, by their places.
-    pub(crate) fn failed(&self, places: &[usize]) {
-        for event in places.iter().filter_map(|place| self.failed.get(*place)) {
+    /// Notes that all of them failed.
+    pub(crate) fn all_failed(&self) {
+        for event in &self.failed {
             self.audit.note(event.clone());
         }
     }

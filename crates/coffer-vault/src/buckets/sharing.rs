@@ -55,15 +55,8 @@ impl Vault {
         subject: &Subject,
         name: &BucketName,
     ) -> Result<Option<String>> {
-        let document = self
-            .bucket_configuration(subject, name, BucketConfiguration::Policy)
-            .await?;
-        let Some(document) = document else {
-            return Ok(None);
-        };
-        let kept = Policy::from_stored(document.as_bytes(), name.as_str(), &self.inner.account);
-        let policy = kept.map_err(|_| VaultError::Damaged)?;
-        Ok(Some(policy.shown(&Names(&self.inner.system))))
+        let policy = self.kept_policy(subject, name).await?;
+        Ok(policy.map(|policy| policy.shown(&Names(&self.inner.system))))
     }
 
     /// Whether the bucket's policy is public; none where there is none.
@@ -75,14 +68,18 @@ impl Vault {
         subject: &Subject,
         name: &BucketName,
     ) -> Result<Option<bool>> {
-        let document = self
-            .bucket_configuration(subject, name, BucketConfiguration::Policy)
-            .await?;
-        let Some(document) = document else {
-            return Ok(None);
+        let policy = self.kept_policy(subject, name).await?;
+        Ok(policy.as_ref().map(is_public))
+    }
+
+    async fn kept_policy(&self, subject: &Subject, name: &BucketName) -> Result<Option<Policy>> {
+        let kind = BucketConfiguration::Policy;
+        let document = self.bucket_configuration(subject, name, kind).await?;
+        let read = |document: Arc<str>| {
+            Policy::from_stored(document.as_bytes(), name.as_str(), &self.inner.account)
         };
-        let kept = Policy::from_stored(document.as_bytes(), name.as_str(), &self.inner.account);
-        Ok(Some(is_public(&kept.map_err(|_| VaultError::Damaged)?)))
+        let policy = document.map(read).transpose();
+        policy.map_err(|_| VaultError::Damaged)
     }
 
     /// Sets the bucket's policy, or removes it. Durable, and in force, when this returns.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::access::Act;
 use crate::audit::{Audit, SERVER};
 use crate::error::Result;
-use crate::system::{DocumentId, Kind, System};
+use crate::system::{DocumentId, KeyReleases, Kind, System};
 
 /// What an erase reaches never, in the words of a receipt.
 const LEFT_OUTSIDE: &str = "what had left the server before: in the memory and files of clients, \
@@ -35,6 +35,10 @@ pub(crate) struct EraseDraft {
     /// What the receipt says of object locks; missing in drafts of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) locks: Option<String>,
+    /// How many data keys clients were given of the level's buckets that are gone; missing in
+    /// drafts of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) level_key_releases: Option<KeyReleases>,
 }
 
 /// A bucket whose keys are to be destroyed.
@@ -43,6 +47,9 @@ pub(crate) struct DraftBucket {
     pub(crate) entry: BucketEntry,
     /// None of one that was being made or deleted.
     pub(crate) name: Option<String>,
+    /// How many data keys clients were given; none of one without a row, whose level has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key_releases: Option<KeyReleases>,
 }
 
 impl EraseDraft {
@@ -107,6 +114,9 @@ impl EraseDraft {
                 self.uncounted
             ));
         }
+        let keys = self.keys_told();
+        checked.extend(keys.checked);
+        left.extend(keys.left);
         left.push(LEFT_OUTSIDE.to_owned());
         let name = |bucket: &DraftBucket| Some((bucket.entry.id, bucket.name.clone()?));
         let bucket_names: BTreeMap<_, _> = self.buckets.iter().filter_map(name).collect();
@@ -161,7 +171,8 @@ pub(crate) fn complete_interrupted(
         ];
         let last = last_audit_record(audit);
         let receipt = draft.sign(keystore, &erased, checked, Vec::new(), last)?;
-        system.finish_erase(draft.id(), &draft.bucket_ids(), &receipt, now_ms())?;
+        let kept = (draft.level.id, draft.key_releases_kept());
+        system.finish_erase(draft.id(), &draft.bucket_ids(), kept, &receipt, now_ms())?;
         let event = Event::new(draft.act().name(), SERVER, Outcome::Done);
         audit.note(event.with("level", level).with("receipt", &receipt.id));
         tracing::info!(

@@ -5,11 +5,13 @@
 //! No catalog is opened to know what is locked, but where a bound stands against an erase, which
 //! may be higher than what there is: then that is counted, of a few buckets.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use coffer_durable::rfc3339;
 use coffer_keys::LevelEntry;
 use coffer_seal::BucketId;
+use coffer_store::lock::StandingLocks;
 
 use crate::blocking::blocking;
 use crate::error::{AdministrationError, EraseLocked, Result};
@@ -26,10 +28,14 @@ pub(crate) struct LocksMet {
     /// The one that stands longest, of the strictest kind.
     strictest: Option<EraseLocked>,
     count: u64,
+    kinds: BTreeSet<&'static str>,
 }
 
+/// What was counted of some buckets: how many locks stand there, kind by kind.
+type Counted = HashMap<BucketId, StandingLocks>;
+
 impl LocksMet {
-    fn add(&mut self, row: &BucketRow, bound: LockBound, now_ms: i64) {
+    fn add(&mut self, row: &BucketRow, bound: LockBound, counted: &Counted, now_ms: i64) {
         let stands = |until: Option<i64>| until.filter(|until_ms| *until_ms > now_ms);
         let compliance = stands(bound.compliance_until_ms);
         let governance = stands(bound.governance_until_ms);
@@ -38,14 +44,22 @@ impl LocksMet {
             return;
         }
         self.count += bound.count;
+        let kinds = [
+            ("compliance", compliance.is_some()),
+            ("governance", governance.is_some()),
+            ("legal holds", bound.has_hold),
+        ];
+        let stand = kinds.into_iter().filter(|(_, stands)| *stands);
+        self.kinds.extend(stand.map(|(kind, _)| kind));
         let met = EraseLocked {
             bucket: row.name.to_string(),
             count: bound.count,
-            until_ms: if is_strict { compliance } else { governance },
+            counted: counted.get(&row.id).copied(),
+            compliance_until_ms: compliance,
+            governance_until_ms: governance,
             has_hold: bound.has_hold,
-            takes_two: !is_strict,
         };
-        let rank = |met: &EraseLocked| (!met.takes_two, met.has_hold, met.until_ms);
+        let rank = |met: &EraseLocked| (!met.takes_two(), met.has_hold, last(met));
         if self
             .strictest
             .as_ref()
@@ -67,7 +81,7 @@ impl LocksMet {
     pub(crate) fn check(&self, level: &LevelEntry, people: usize) -> Result<()> {
         match &self.strictest {
             Some(met) if !level.options.erase_breaks_locks => {
-                if met.takes_two && people >= usize::from(GOVERNANCE_PEOPLE) {
+                if met.takes_two() && people >= usize::from(GOVERNANCE_PEOPLE) {
                     return Ok(());
                 }
                 Err(AdministrationError::EraseLocked(met.clone()).into())
@@ -86,27 +100,33 @@ impl LocksMet {
         let Some(met) = &self.strictest else {
             return format!("{rule}; no lock stood");
         };
-        let kind = match (met.takes_two, met.has_hold) {
-            (true, _) => "governance",
-            (false, true) => "legal holds and retention",
-            (false, false) => "compliance",
-        };
-        let until = met.until_ms.map(rfc3339);
+        let kinds: Vec<&str> = self.kinds.iter().copied().collect();
+        let kinds = kinds.join(", ");
+        let until = last(met).map(rfc3339);
         let until = until.map_or(String::new(), |until| {
             format!(", until {until} at the latest")
         });
         let count = self.count;
-        format!("{rule}; locks were overridden: of {count} objects at most, by {kind}{until}")
+        format!("{rule}; locks were overridden: of {count} objects at most, by {kinds}{until}")
+    }
+}
+
+/// Until when the strictest locks are.
+fn last(met: &EraseLocked) -> Option<i64> {
+    if met.takes_two() {
+        met.governance_until_ms
+    } else {
+        met.compliance_until_ms
     }
 }
 
 impl Vault {
     /// The locks that are known of in these buckets.
-    pub(crate) fn locks_met(&self, rows: &[Arc<BucketRow>]) -> Result<LocksMet> {
+    pub(crate) fn locks_met(&self, rows: &[Arc<BucketRow>], counted: &Counted) -> Result<LocksMet> {
         let now_ms = self.lock_now_ms();
         let mut met = LocksMet::default();
         for row in rows {
-            met.add(row, self.inner.system.lock_bound(row)?, now_ms);
+            met.add(row, self.inner.system.lock_bound(row)?, counted, now_ms);
         }
         Ok(met)
     }
@@ -118,7 +138,7 @@ impl Vault {
         rows: &[Arc<BucketRow>],
         people: usize,
     ) -> Result<String> {
-        let met = self.locks_met(rows)?;
+        let met = self.locks_met(rows, &Counted::new())?;
         met.check(level, people)?;
         Ok(met.told(level))
     }
@@ -144,42 +164,52 @@ impl Vault {
         let stands = |row: &&Arc<BucketRow>| {
             let mut met = LocksMet::default();
             let bound = self.inner.system.lock_bound(row).unwrap_or_default();
-            met.add(row, bound, now_ms);
+            met.add(row, bound, &Counted::new(), now_ms);
             met.strictest.is_some()
         };
+        let mut counted = Counted::new();
         for row in rows.iter().filter(stands).take(LOCKS_COUNTED_AT_ERASE) {
             // Where that can't be done, the bound stands.
-            if let Err(error) = self.count_locks(row).await {
-                tracing::warn!(bucket = %row.id, %error, "its locks can't be counted");
+            match self.count_locks(row).await {
+                Ok(standing) => counted.extend(standing.map(|standing| (row.id, standing))),
+                Err(error) => {
+                    tracing::warn!(bucket = %row.id, %error, "its locks can't be counted");
+                }
             }
         }
         let enough = usize::from(GOVERNANCE_PEOPLE);
-        self.locks_met(rows)?.check(level, enough)
+        self.locks_met(rows, &counted)?.check(level, enough)
     }
 
-    /// Counts what is locked in a bucket, and lowers its bound to that.
-    async fn count_locks(&self, row: &Arc<BucketRow>) -> Result<()> {
+    /// Counts what is locked in a bucket, and lowers its bound to that. None: locks are being made.
+    async fn count_locks(&self, row: &Arc<BucketRow>) -> Result<Option<StandingLocks>> {
         let Some(made) = self.inner.system.locks_made(row) else {
-            return Ok(());
+            return Ok(None);
         };
         let inner = &self.inner;
         let opened = inner
             .open_buckets
             .open(&inner.folder, &inner.keystore, row.id);
         let bucket = opened.await?;
-        let locked = bucket.catalog.locked().await?;
+        let (locked, standing) = bucket.catalog.locked_at(self.lock_now_ms()).await?;
         let (inner, row) = (self.inner.clone(), row.clone());
-        blocking(move || inner.system.lower_lock_bound(&row, locked, made)).await
+        let lower = move || {
+            inner.system.lower_lock_bound(&row, locked, made)?;
+            // Others may have been made meanwhile: then what was counted is too few.
+            let is_all = inner.system.lock_bound(&row)? == LockBound::of(locked);
+            Ok(is_all.then_some(standing))
+        };
+        blocking(lower).await
     }
 
-    /// How many people an erase of these takes, for the locks there.
+    /// How many people an erase of these takes at least, for the locks there.
     pub(crate) fn people_for_locks(&self, level: &LevelEntry, bucket: Option<BucketId>) -> u8 {
         if level.options.erase_breaks_locks {
             return 1;
         }
         let mut rows = self.rows_of_level(level);
         rows.retain(|row| bucket.is_none_or(|id| row.id == id));
-        self.locks_met(&rows)
+        self.locks_met(&rows, &Counted::new())
             .map_or(GOVERNANCE_PEOPLE, |met| met.people())
     }
 }

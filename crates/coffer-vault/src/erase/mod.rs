@@ -5,6 +5,8 @@
 
 mod journal;
 
+mod key_releases;
+
 mod locks;
 
 mod destroy;

@@ -124,14 +124,10 @@ impl Vault {
         let (totals, uncounted) = self.count(&ids, &open).await;
         let mut draft = draft(&doomed, buckets, &hidden, totals, uncounted, warrant);
         draft.locks = Some(locks);
-        let kept = {
-            let (inner, draft) = (inner.clone(), draft.clone());
-            blocking(move || inner.system.keep(Kind::Erase, draft.id(), &draft)).await
+        let draft = match self.keep_draft(draft, hidden.clone()).await {
+            Ok(draft) => draft,
+            Err(error) => return self.spare(&ids, open, hidden, error).await,
         };
-        if let Err(error) = kept {
-            return self.spare(&ids, open, hidden, error).await;
-        }
-
         let keys = {
             let (inner, draft) = (inner.clone(), draft.clone());
             blocking(move || Ok(destroy_keys(&inner, &draft)))
@@ -290,9 +286,10 @@ impl Vault {
             let last = last_audit_record(&inner.audit);
             let receipt = draft.sign(&inner.keystore, &erased, checked, left, last)?;
             let ids = draft.bucket_ids();
+            let kept = (draft.level.id, draft.key_releases_kept());
             inner
                 .system
-                .finish_erase(draft.id(), &ids, &receipt, now_ms())?;
+                .finish_erase(draft.id(), &ids, kept, &receipt, now_ms())?;
             // There are no keys that would open them, unless an import brings them back.
             inner.open_buckets.unbar(&ids);
             Ok(receipt)
@@ -359,6 +356,7 @@ fn draft(
         DraftBucket {
             entry,
             name: row.map(|row| row.name.as_str().to_owned()),
+            key_releases: None,
         }
     };
     EraseDraft {
@@ -371,5 +369,6 @@ fn draft(
         requested_ms: warrant.requested_ms,
         performed_by: warrant.performed_by,
         locks: None,
+        level_key_releases: None,
     }
 }

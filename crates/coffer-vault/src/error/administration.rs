@@ -25,6 +25,12 @@ pub enum AdministrationError {
     /// The subject has no access key of this id.
     #[error("the subject has no such access key: coffer subject key list NAME shows those it has")]
     NoSuchAccessKey,
+    /// There is no quota to be removed.
+    #[error("this {kind} has no quota: coffer quota list shows those there are")]
+    NoQuota {
+        /// Of what: a bucket, a level or a subject.
+        kind: &'static str,
+    },
     /// The subject has as many access keys as it may, and none of them has expired.
     #[error("the subject has {limit} access keys, as many as there may be: delete one first")]
     TooManyAccessKeys {

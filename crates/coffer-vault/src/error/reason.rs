@@ -20,6 +20,19 @@ impl VaultError {
         }
     }
 
+    /// Whether what was approved was refused, and certainly nothing of it done, for a reason that
+    /// may pass: then it still waits for an approval.
+    pub(crate) fn leaves_request(&self) -> bool {
+        matches!(
+            self,
+            Self::AccessDenied
+                | Self::TooManyFailures
+                | Self::AuditUnavailable(_)
+                | Self::Invalid { .. }
+                | Self::Administration(AdministrationError::EraseLocked(_))
+        )
+    }
+
     /// Why an act was not begun, in a word for the audit log, where what repeats is counted by it.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
@@ -33,7 +46,9 @@ impl VaultError {
             Self::NoSuchBucket
             | Self::NoSuchLevel
             | Self::NoSuchSubject
-            | Self::Administration(AdministrationError::NoSuchAccessKey) => "does not exist",
+            | Self::Administration(
+                AdministrationError::NoSuchAccessKey | AdministrationError::NoQuota { .. },
+            ) => "does not exist",
             Self::BucketNotEmpty => "not empty",
             Self::Administration(AdministrationError::Sharing(_)) => "refused",
             Self::TooManyBuckets { .. }

@@ -39,6 +39,7 @@ impl Freshness {
             log.append(event).map_err(VaultError::AuditUnavailable)?;
         }
         system.doubt_lock_bounds()?;
+        self.doubt_key_releases(found, system)?;
         let is = |of: &RollbackOf| found.iter().any(|rollback| rollback.of == *of);
         if is(&RollbackOf::Backup) && is(&RollbackOf::System) {
             disable_all(system, audit)?;
@@ -52,6 +53,19 @@ impl Freshness {
             }
         }
         Ok(())
+    }
+
+    /// Releases of data keys that only the newer `system.db` knew of are not counted any more.
+    fn doubt_key_releases(&self, found: &[Rollback], system: &System) -> Result<()> {
+        let counts_none =
+            |one: &Rollback| matches!(one.of, RollbackOf::Catalog(_) | RollbackOf::Audit);
+        if found.iter().all(counts_none) {
+            return Ok(());
+        }
+        let levels = self.keystore.levels().into_iter();
+        let levels = levels.filter(|level| level.options.sealed_transfer);
+        let levels: Vec<_> = levels.map(|level| level.id).collect();
+        system.doubt_key_releases(&levels)
     }
 
     /// Those that are older, or all, when what holds them is older itself: then nothing tells how

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use coffer_store::lock::{Lock, LockChange, LockTest, Retention};
+use coffer_store::lock::{ChangedLock, Lock, LockChange, LockTest, Retention};
 use coffer_store::record::ObjectName;
 use coffer_store::version::{VersionId, Which};
 
 use super::configuration::ObjectLock;
+use super::recorded::{asked_to_bypass, of_change, of_version, overridden};
 use crate::access::{Act, BucketName, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
@@ -74,10 +75,26 @@ impl Vault {
         let object = name.clone();
         let set = move |bucket: UsedBucket| async move {
             let _covered = covered;
-            let version = bucket.catalog.change_lock(&object, which, change, test);
-            Ok(Changed::freeing(version.await??, Vec::new()))
+            let changed = bucket.catalog.change_lock(&object, which, change, test);
+            let ChangedLock {
+                version,
+                overridden: passed_over,
+            } = changed.await??;
+            // Which version was the newest is known only now.
+            let mut told = of_version(Which::Version(version));
+            told.extend(passed_over.into_iter().flat_map(overridden));
+            Ok(Changed {
+                told: vec![(0, told)],
+                ..Changed::freeing(version, Vec::new())
+            })
         };
-        grant.change(Act::WriteLock, [On::Object(name)], set).await
+        let mut facts = of_version(which);
+        facts.extend(of_change(change));
+        if bypasses_governance {
+            facts.extend(asked_to_bypass());
+        }
+        let on = [On::Told(name, &facts)];
+        grant.change(Act::WriteLock, on, set).await
     }
 
     /// Whether a new object in a bucket may be locked as its writer asks for.

@@ -5,7 +5,10 @@
 
 mod configuration;
 
+mod recorded;
+
 mod change;
 
 pub use self::change::AskedLock;
 pub use self::configuration::{DefaultRetention, ObjectLock};
+pub(crate) use self::recorded::{asked_to_bypass, of_lock, of_version, overridden};

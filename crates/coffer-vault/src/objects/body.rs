@@ -158,7 +158,7 @@ impl ObjectBody {
 }
 
 /// The part of each blob that lies within `range` of the object; they must cover it.
-fn select(
+pub(super) fn select(
     first_offset_bytes: u64,
     blobs: Vec<BlobRef>,
     range: &Range<u64>,

@@ -10,14 +10,15 @@ use coffer_store::record::{
     Checksum, ChecksumKind, CompletedObject, ObjectName, Part, Precondition, Upload,
 };
 
-use super::digest::{PartSum, combine};
 use super::multipart::{DEFAULT_CHECKSUM, find_upload};
 use super::write::{Stored, kept};
 use crate::access::{Act, BucketName, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
+use crate::digest::{PartSum, combine};
 use crate::error::{Result, VaultError};
 use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
+use crate::locks::of_lock;
 use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::vault::Vault;
 use coffer_store::FinishedUpload;
@@ -109,6 +110,7 @@ impl Vault {
         details.checksum = checksum.clone();
         let encryption = details.encryption.clone();
         let (lock, covered) = self.lock_of_new(grant, upload.lock).await?;
+        let locked = of_lock(lock);
         let object = CompletedObject {
             name: upload.name,
             etag: etag.clone(),
@@ -135,7 +137,7 @@ impl Vault {
             changing.ended(completed.made_by.as_deref());
             Ok(Changed::freeing(completed.version, completed.replaced))
         };
-        let on = [On::Object(&complete.name)];
+        let on = [On::Told(&complete.name, &locked)];
         let version = grant.change(Act::WriteObject, on, commit).await?;
         Ok(Stored {
             etag,

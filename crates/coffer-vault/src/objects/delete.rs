@@ -9,9 +9,10 @@ use coffer_store::version::{VersionId, Which};
 
 use crate::access::{Act, BucketName, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
-use crate::audit::On;
+use crate::audit::{Facts, On};
 use crate::error::{Result, VaultError};
 use crate::limits::DELETE_MANY_MAX;
+use crate::locks::{asked_to_bypass, of_version, overridden};
 use crate::open_buckets::UsedBucket;
 use crate::vault::Vault;
 
@@ -35,6 +36,15 @@ impl DeleteObject {
             Which::Current => Action::DeleteObject,
             Which::Version(_) => Action::DeleteObjectVersion,
         }
+    }
+
+    /// What is recorded of it beside the name.
+    fn facts(&self) -> Facts {
+        let mut facts = of_version(self.which);
+        if self.bypasses_governance {
+            facts.extend(asked_to_bypass());
+        }
+        facts
     }
 
     fn at(self, now_ms: i64, lock_now_ms: i64) -> Deletion {
@@ -90,6 +100,7 @@ impl Vault {
         }
         let (doomed, spared) = spare_denied(&mut grant, doomed).await?;
         let names: Vec<ObjectName> = doomed.iter().map(|one| one.name.clone()).collect();
+        let told: Vec<Facts> = doomed.iter().map(DeleteObject::facts).collect();
         let lock_now_ms = self.lock_now_ms();
         let delete = move |bucket: UsedBucket| async move {
             let mut changed = Changed::freeing(Vec::with_capacity(doomed.len()), Vec::new());
@@ -100,6 +111,9 @@ impl Vault {
             for (place, outcome) in outcomes.into_iter().enumerate() {
                 let outcome = outcome.map(|gone| {
                     changed.freed.extend(gone.freed);
+                    if let Some(passed_over) = gone.overridden {
+                        changed.told.push((place, overridden(passed_over)));
+                    }
                     Deleted {
                         marker: gone.marker,
                     }
@@ -111,7 +125,8 @@ impl Vault {
             }
             Ok(changed)
         };
-        let on = names.iter().map(On::Object);
+        let on = names.iter().zip(&told);
+        let on = on.map(|(name, told)| On::Told(name, told));
         let mut outcomes = if names.is_empty() {
             Vec::new()
         } else {

@@ -12,11 +12,12 @@ use coffer_store::record::{BlobRef, NewContent};
 use coffer_store::{BlobWriter, FinishedBlob};
 use futures::{Stream, StreamExt};
 
-use super::digest::{DigestPlan, Digester, Digests};
 use crate::cutoff::SubjectCutoff;
+use crate::digest::{DigestPlan, Digester, Digests};
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::SINGLE_PUT_MAX_BYTES;
 use crate::open_buckets::{CustomerKey, OpenBucket, customer_key};
+use crate::transfers::Ticket;
 
 /// The bytes of an upload, as they arrive.
 pub type Body = Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>>;
@@ -35,6 +36,8 @@ pub struct Incoming {
     pub body: Body,
     /// What to compare at the end.
     pub check: CheckDigests,
+    /// In place of the body: the ticket that its bytes have come with, sealed.
+    pub arrived: Option<Ticket>,
 }
 
 impl fmt::Debug for Incoming {
@@ -81,6 +84,7 @@ pub(crate) async fn ingest(
         digests,
         body,
         check,
+        ..
     } = incoming;
     if declared_bytes.is_some_and(|declared| declared > SINGLE_PUT_MAX_BYTES) {
         return Err(VaultError::TooLarge {

@@ -5,8 +5,6 @@
 
 mod asked;
 
-mod digest;
-
 mod ingest;
 
 mod body;
@@ -23,14 +21,19 @@ mod multipart;
 
 mod complete_upload;
 
+mod release;
+
+mod announce;
+
+pub use self::announce::{Announcement, SealedUpload};
 pub use self::asked::{AskedEncryption, check_customer_key};
 pub(crate) use self::body::Keys;
 pub use self::body::ObjectBody;
 pub use self::complete_upload::{CompleteUpload, CompletedPart};
 pub use self::conditions::{Conditions, EtagMatch, RangeRequest, ReadOptions};
 pub use self::delete::{DeleteObject, Deleted};
-pub use self::digest::{DigestPlan, Digests};
 pub use self::ingest::{Body, CheckDigests, Incoming};
 pub use self::multipart::{CopyPart, NewUpload, PartsPage, PutPart, StartedUpload};
 pub use self::read::{ObjectInfo, ObjectParts, ObjectRead};
+pub use self::release::{Released, ReleasedSegment, SealedObject};
 pub use self::write::{CopySource, CopyTarget, PutObject, Stored};

@@ -13,16 +13,17 @@ use coffer_store::version::VersionId;
 
 use super::asked::{AskedEncryption, check_key_of_part};
 use super::conditions::{RangeRequest, ReadOptions};
-use super::digest::DigestPlan;
-use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
+use super::ingest::{Incoming, Ingested, Placing, keep_current};
 use super::write::{CopySource, Stored, as_precondition, incoming_copy, plan, settle};
 use crate::access::{Act, BucketName, Right, Subject, maker};
 use crate::acts::Changed;
 use crate::audit::On;
+use crate::digest::DigestPlan;
 use crate::error::{Result, VaultError};
 use crate::limits::PART_NUMBER_MAX;
 use crate::locks::AskedLock;
 use crate::open_buckets::{Beginning, CustomerKey, UsedBucket};
+use crate::transfers::ArrivedAs;
 use crate::vault::Vault;
 
 /// A part to be put.
@@ -181,17 +182,16 @@ impl Vault {
             .await?;
         check_key_of_part(&upload.details.encryption, customer_key.as_ref())?;
         incoming.digests = plan(&grant, part_plan(&upload, incoming.digests)?);
-        let cutoff = grant.cutoff();
-        let receive = |bucket: UsedBucket| async move {
-            ingest(&bucket, &cutoff, incoming, Placing::Blob, customer_key).await
-        };
+        let becomes = ArrivedAs::part(&name, (id, number));
         let Ingested {
             content,
             blob,
             size_bytes,
             digests,
             wrapped_by,
-        } = grant.prepare(receive).await?;
+        } = self
+            .take_in(&grant, becomes, incoming, Placing::Blob, customer_key)
+            .await?;
         let NewContent::Blob(reference) = content else {
             return Err(VaultError::Damaged);
         };
@@ -373,7 +373,7 @@ pub(crate) async fn find_upload(
 }
 
 /// The digests to form over a part: its checksum is of the upload's algorithm.
-fn part_plan(upload: &Upload, asked: DigestPlan) -> Result<DigestPlan> {
+pub(super) fn part_plan(upload: &Upload, asked: DigestPlan) -> Result<DigestPlan> {
     let (announced, _) = upload.checksum.unwrap_or(DEFAULT_CHECKSUM);
     if asked
         .checksum

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use coffer_store::record::{ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags};
+use coffer_store::record::{
+    Content, ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags,
+};
 use coffer_store::version::{VersionId, Which};
 use coffer_store::{VersionsPage, VersionsQuery};
 
@@ -64,22 +66,12 @@ impl Vault {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, tally) = (grant.level(), self.inner.tally.clone());
         let look = |bucket: UsedBucket| async move {
-            let which = options.which;
-            let part = part_range(&bucket.catalog, name, which, options.range).await?;
             let pin = bucket.blobs.pin();
             let keys = (bucket.key(), options.customer_key.clone());
-            let choose = |head: &ObjectHead| choose(head, &options, part.clone());
-            let read = bucket.catalog.read(name, which, choose).await?;
-            let (head, range, content) = read??;
-            let version = told_version(&bucket, head.version);
+            let (info, content) = look_up(&bucket, name, &options, level).await?;
             add(&tally.read_count, 1);
-            let body = ObjectBody::new(bucket, keys, pin, content, range.clone(), tally).await?;
-            let info = ObjectInfo {
-                head,
-                range,
-                level,
-                version,
-            };
+            let range = info.range.clone();
+            let body = ObjectBody::new(bucket, keys, pin, content, range, tally).await?;
             Ok((info, body))
         };
         let ((info, body), reading) = grant.read(Act::ReadObject, On::Object(name), look).await?;
@@ -187,6 +179,28 @@ impl Vault {
         let (tags, _reading) = grant.read(Act::ReadTags, On::Object(name), look).await?;
         Ok(tags)
     }
+}
+
+/// Looks an object up, judges conditions and range, and finds what holds the range. The caller
+/// has pinned the blobs, and taken the bucket's key, before.
+pub(super) async fn look_up(
+    bucket: &UsedBucket,
+    name: &ObjectName,
+    options: &ReadOptions,
+    level: String,
+) -> Result<(ObjectInfo, Content)> {
+    let which = options.which;
+    let part = part_range(&bucket.catalog, name, which, options.range).await?;
+    let choose = |head: &ObjectHead| choose(head, options, part.clone());
+    let read = bucket.catalog.read(name, which, choose).await?;
+    let (head, range, content) = read??;
+    let info = ObjectInfo {
+        version: told_version(bucket, head.version),
+        head,
+        range,
+        level,
+    };
+    Ok((info, content))
 }
 
 /// Where the part that was asked for lies. Read before the object itself: should the object be

@@ -14,16 +14,17 @@ use coffer_store::{FinishedBlob, StoreError};
 
 use super::asked::AskedEncryption;
 use super::conditions::{Conditions, RangeRequest, ReadOptions};
-use super::digest::{DigestPlan, Digests};
-use super::ingest::{Incoming, Ingested, Placing, ingest, keep_current};
+use super::ingest::{Incoming, Ingested, Placing, keep_current};
 use super::read::told_version;
 use crate::access::{Act, BucketName, Right, Subject, tags_copied};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::counters::add;
+use crate::digest::{DigestPlan, Digests};
 use crate::error::{BodyError, Result, VaultError};
-use crate::locks::AskedLock;
+use crate::locks::{AskedLock, of_lock};
 use crate::open_buckets::{CustomerKey, UsedBucket};
+use crate::transfers::ArrivedAs;
 use crate::vault::Vault;
 
 /// An object to be put.
@@ -127,21 +128,21 @@ impl Vault {
         let customer = encryption.customer_key();
         let encryption = encryption.of_object(grant.encryption()?)?;
         incoming.digests = plan(&grant, incoming.digests);
-        let (cutoff, placing) = (grant.cutoff(), Placing::InlineIfSmall);
-        let receive = |bucket: UsedBucket| async move {
-            ingest(&bucket, &cutoff, incoming, placing, customer).await
-        };
+        let (becomes, placing) = (ArrivedAs::object(&name), Placing::InlineIfSmall);
         let Ingested {
             content,
             blob,
             size_bytes,
             digests,
             wrapped_by,
-        } = grant.prepare(receive).await?;
+        } = self
+            .take_in(&grant, becomes, incoming, placing, customer)
+            .await?;
         let (etag, modified_ms) = (self.etag_of(&digests, &encryption), now_ms());
         details.checksum.clone_from(&digests.checksum);
         details.encryption = encryption.clone();
         let (lock, covered) = self.lock_of_new(&grant, lock).await?;
+        let locked = of_lock(lock);
         let mut object = NewObject {
             name,
             etag: etag.clone(),
@@ -164,7 +165,7 @@ impl Vault {
             let outcome = settle(blob, bucket.catalog.put(object, precondition).await)?;
             Ok(Changed::freeing(outcome.version, outcome.replaced))
         };
-        let on = [On::Object(&name)];
+        let on = [On::Told(&name, &locked)];
         let version = grant.change(Act::WriteObject, on, put).await?;
         self.count_stored(size_bytes);
         Ok(Stored {
@@ -326,6 +327,7 @@ pub(crate) fn incoming_copy(
         },
         body: Box::pin(body.map_err(|error| BodyError(Box::new(error)))),
         check: Box::new(|_| Ok(())),
+        arrived: None,
     }
 }
 

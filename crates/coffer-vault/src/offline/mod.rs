@@ -19,7 +19,7 @@ use crate::counters::Tally;
 use crate::data_folder::Folder;
 use crate::error::{CustomerKeyError, Result, Rollback, VaultError};
 use crate::freshness::{Commits, Comparison};
-use crate::objects::ObjectBody;
+use crate::objects::{ObjectBody, check_customer_key};
 use crate::open_buckets::{OpenBucket, UsedBucket, customer_key};
 use crate::system::System;
 
@@ -253,5 +253,7 @@ async fn whole(
 ) -> Result<(ObjectHead, Content)> {
     let all = |head: &ObjectHead| Ok::<_, VaultError>(0..head.size_bytes);
     let (head, _, content) = catalog.read(name, which, all).await???;
+    // An empty object has no blob that would ask for the key.
+    check_customer_key(&head.details.encryption, None)?;
     Ok((head, content))
 }

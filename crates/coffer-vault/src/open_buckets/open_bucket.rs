@@ -98,6 +98,11 @@ impl OpenBucket {
         self.cut.cancelled().await;
     }
 
+    /// What is cancelled then, for those who must not hold the bucket.
+    pub(crate) fn cut_token(&self) -> CancellationToken {
+        self.cut.clone()
+    }
+
     /// Cuts off all that reads or writes.
     pub(super) fn cut(&self) {
         self.cut.cancel();

@@ -193,6 +193,22 @@ impl QuotaLedger {
         refuse_above(of, "buckets", limit, (used, 1))
     }
 
+    /// Whether a bucket may hold one object more.
+    pub(crate) fn has_room_in(&self, id: BucketId) -> bool {
+        let ledger = self.0.ledger.lock();
+        let adds = Change {
+            objects: 1,
+            ..Change::default()
+        };
+        let Some(bucket) = ledger.buckets.get(&id) else {
+            return true;
+        };
+        let held = |of| ledger.sums.get(&of).map(|sum| sum.held).unwrap_or_default();
+        let mut sums = sums_of(bucket.place).map(|of| (of, held(of)));
+        let of_bucket = ledger.judge(QuotaOf::Bucket(id), bucket.held, adds);
+        of_bucket.is_ok() && sums.all(|(of, held)| ledger.judge(of, held, adds).is_ok())
+    }
+
     /// Counts what a catalog commits.
     pub(crate) fn admission(&self, bucket: BucketId) -> Arc<dyn Admission> {
         Arc::new(OfCatalog {

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::access::{BucketName, Subject};
+use crate::digest::DigestPlan;
 use crate::limits::REWRAP_COMMIT;
 use crate::objects::*;
 use crate::vault::VaultOptions;
@@ -44,6 +45,7 @@ async fn put(vault: &Vault, subject: &Subject, number: usize) -> Result<()> {
         digests: DigestPlan::default(),
         body: Box::pin(futures::stream::iter([Ok(data)])),
         check: Box::new(|_| Ok(())),
+        arrived: None,
     };
     let put = PutObject {
         encryption: Default::default(),

@@ -57,6 +57,8 @@ pub(crate) struct LevelTag {
     pub(crate) is_watched: bool,
     /// Whether its buckets can be shared with those who sign nothing.
     pub(crate) is_public: bool,
+    /// Whether clients may be given data keys of its objects.
+    pub(crate) has_sealed_transfer: bool,
 }
 
 impl LevelTag {
@@ -66,6 +68,7 @@ impl LevelTag {
             label: level.label,
             is_watched: level.options.audit_data,
             is_public: level.options.public,
+            has_sealed_transfer: level.options.sealed_transfer,
         }
     }
 }
@@ -249,7 +252,8 @@ impl System {
         kept: impl FnOnce() + Send + 'static,
     ) -> Result<()> {
         row.is_hidden.store(true, Ordering::SeqCst);
-        let id = row.id.0;
+        let (id, level_id) = (row.id.0, row.level_id);
+        let released = self.key_releases(row);
         let remove = move |transaction: &Transaction<'_>| {
             let run = |sql| transaction.execute(sql, [id]).map_err(StoreError::from);
             run("DELETE FROM bucket_grant WHERE bucket_id = ?")?;
@@ -257,7 +261,7 @@ impl System {
             run("DELETE FROM quota WHERE kind = 'bucket' AND id = ?")?;
             run("INSERT OR IGNORE INTO doomed(bucket_id) VALUES(?)")?;
             run("DELETE FROM bucket WHERE id = ?")?;
-            Ok(())
+            Self::add_key_releases(transaction, level_id, released)
         };
         let row = row.clone();
         let settle = move |system: &Self, is_removed: bool| {

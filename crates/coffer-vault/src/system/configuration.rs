@@ -35,6 +35,8 @@ pub enum BucketConfiguration {
     ObjectLock,
     /// What locks there may be. The server's own.
     LockBound,
+    /// How many data keys were given to clients. The server's own.
+    KeyReleases,
 }
 
 /// The document that says that entity tags are MD5s.
@@ -52,6 +54,7 @@ impl BucketConfiguration {
             Self::PublicAccessBlock => "public-access-block",
             Self::ObjectLock => "object-lock",
             Self::LockBound => "lock-bound",
+            Self::KeyReleases => "key-releases",
         }
     }
 }
@@ -70,6 +73,7 @@ pub(crate) struct BucketDocuments {
     /// The lifecycle rules, once they were read.
     lifecycle: RwLock<Option<Arc<LifecycleRules>>>,
     locks_made: Mutex<LocksMade>,
+    keys_given: Mutex<KeysGiven>,
 }
 
 /// How many locks were made.
@@ -85,6 +89,15 @@ pub(super) struct LocksMade {
     pub(super) may_be_lowered: bool,
 }
 
+/// How many data keys clients were given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct KeysGiven {
+    /// At most so many; none before the first one since the start.
+    pub(super) number: Option<u64>,
+    /// Whether it is not certain that the bound was not lowered, whatever is told of it.
+    pub(super) may_be_lowered: bool,
+}
+
 impl BucketDocuments {
     pub(super) fn new(documents: BTreeMap<String, Arc<str>>) -> Self {
         Self {
@@ -93,6 +106,7 @@ impl BucketDocuments {
             sharing: RwLock::default(),
             lifecycle: RwLock::default(),
             locks_made: Mutex::default(),
+            keys_given: Mutex::default(),
         }
     }
 
@@ -107,6 +121,16 @@ impl BucketDocuments {
     /// How many locks were made, for one who makes one more: no other does meanwhile.
     pub(super) fn locks_made(&self) -> MutexGuard<'_, LocksMade> {
         self.locks_made.lock()
+    }
+
+    /// How many data keys were given, for one who gives more: no other does meanwhile.
+    pub(super) fn keys_given(&self) -> MutexGuard<'_, KeysGiven> {
+        self.keys_given.lock()
+    }
+
+    /// The same, where that takes no waiting.
+    pub(super) fn try_keys_given(&self) -> Option<MutexGuard<'_, KeysGiven>> {
+        self.keys_given.try_lock()
     }
 
     pub(crate) fn get(&self, kind: BucketConfiguration) -> Option<Arc<str>> {

@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Result, VaultError};
-use crate::system::{Held, System};
+use crate::system::key_releases::LEVEL_KEY_RELEASES;
+use crate::system::{Held, KeyReleases, System};
 
 /// A kind of documents: its table.
 #[derive(Clone, Copy)]
@@ -183,11 +184,13 @@ impl System {
     }
 
     /// Ends an erase, in one transaction: the rows of the buckets go, the receipt comes, the draft
-    /// is dropped, and the buckets' folders are doomed.
+    /// is dropped, and the buckets' folders are doomed. A level that stays keeps how many data keys
+    /// were given of the bucket.
     pub(crate) fn finish_erase(
         &self,
         draft_id: DocumentId,
         buckets: &[BucketId],
+        (level_id, released): (LevelId, Option<KeyReleases>),
         receipt: &Receipt,
         signed_ms: i64,
     ) -> Result<()> {
@@ -200,8 +203,13 @@ impl System {
             let orphans = "DELETE FROM bucket_grant WHERE bucket_id NOT IN (SELECT id FROM bucket)";
             run(transaction, orphans, ())?;
             let orphans =
-                "DELETE FROM bucket_configuration WHERE bucket_id NOT IN (SELECT id FROM bucket)";
-            run(transaction, orphans, ())?;
+                "DELETE FROM bucket_configuration WHERE bucket_id NOT IN (SELECT id FROM bucket)
+                 AND kind <> ?";
+            run(transaction, orphans, [LEVEL_KEY_RELEASES])?;
+            match released {
+                Some(released) => System::add_key_releases(transaction, level_id, released)?,
+                None => System::forget_key_releases(transaction, level_id)?,
+            }
             let orphans =
                 "DELETE FROM quota WHERE kind = 'bucket' AND id NOT IN (SELECT id FROM bucket)";
             run(transaction, orphans, ())?;

@@ -20,9 +20,11 @@ use coffer_store::{Database, StoreError, ZeroizedGaps};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::files::Files;
+use self::files::Files;
 use super::{DATABASE, System};
 use crate::error::{AdministrationError, Result, VaultError};
+
+mod files;
 
 /// Told, once, whether a change has happened.
 pub(super) type OnSettled = Box<dyn FnOnce(&System, bool) + Send>;

@@ -25,8 +25,6 @@ mod copy;
 
 mod damage;
 
-mod files;
-
 mod link;
 
 mod quotas;
@@ -34,6 +32,8 @@ mod quotas;
 mod subjects;
 
 mod upgrade;
+
+mod key_releases;
 
 mod documents;
 
@@ -47,6 +47,7 @@ pub use self::configuration::{BucketConfiguration, MD5_ETAGS};
 pub use self::documents::ReceiptSummary;
 pub(crate) use self::documents::{DocumentId, Kind};
 pub use self::encryption::BucketEncryption;
+pub(crate) use self::key_releases::KeyReleases;
 pub(crate) use self::lock_bound::{CoveredLock, LockBound};
 pub(crate) use self::lock_time::{Jump, LockTime};
 pub(crate) use self::subjects::SubjectEntry;

@@ -2,6 +2,8 @@
 
 mod erase_races;
 
+mod key_releases;
+
 mod late_rollback;
 
 mod unsaved_read_mark;

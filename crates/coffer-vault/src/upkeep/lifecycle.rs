@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use coffer_audit::Outcome;
 use coffer_durable::now_ms;
+use coffer_seal::BucketId;
 
 use super::lifecycle_run::Run;
 use crate::access::Act;
@@ -52,7 +53,12 @@ impl Vault {
     }
 
     async fn run_lifecycle(&self) {
-        for row in self.inner.system.buckets() {
+        let rows = self.inner.system.buckets();
+        let is_there = |id: &BucketId| rows.iter().any(|row| row.id == *id);
+        let mut kept = std::mem::take(&mut *self.inner.lifecycle.kept.lock());
+        kept.retain(|id, _| is_there(id));
+        *self.inner.lifecycle.kept.lock() = kept;
+        for row in rows {
             let now_ms = now_ms();
             let outcome = match self.end_by_rules(&row, now_ms).await {
                 Ok(()) => self.end_forgotten_uploads(&row, now_ms).await,
@@ -74,6 +80,7 @@ impl Vault {
             return Ok(());
         };
         let bucket = self.opened(row).await?;
+        let row = &self.counted(row.clone()).await;
         Run::new(self, row, bucket, rules, now_ms).finish().await
     }
 

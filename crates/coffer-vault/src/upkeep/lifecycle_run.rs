@@ -2,7 +2,8 @@
 //! transaction that looks again at all that it ends. Between them others have their turn.
 //!
 //! What a rule did is recorded: that it begins, before its first batch; and how much it was, in the
-//! end. No batch is committed once other rules were set, or none.
+//! end. Where locks and quotas keep all that is due, that is recorded when it changes. No batch is
+//! committed once other rules were set, or none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,9 @@ use std::time::{Duration, Instant};
 use coffer_audit::Outcome;
 use coffer_durable::now_ms;
 use coffer_seal::UploadId;
+use coffer_store::lock::LockTest;
 use coffer_store::record::UploadsQuery;
+use coffer_store::version::Versioning;
 use coffer_store::{AgedVersion, Retired, StoreError};
 
 use crate::access::Act;
@@ -23,11 +26,13 @@ use crate::lifecycle::LifecycleRules;
 use crate::limits::{LIFECYCLE_BATCH, LIFECYCLE_PAGE, LIFECYCLE_REST, LIFECYCLE_REST_MAX};
 use crate::open_buckets::UsedBucket;
 use crate::system::BucketRow;
-use crate::vault::Vault;
+use crate::vault::{Kept, Vault};
 
 /// What a rule did in this run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
+    /// Whether it is recorded that the rule acts.
+    is_begun: bool,
     removed: u64,
     removed_bytes: u64,
     hidden: u64,
@@ -49,6 +54,9 @@ impl<E: Into<VaultError>> From<E> for Stop {
         Self::Failed(error.into())
     }
 }
+
+/// What is due, after the id of its rule.
+type Due = (String, AgedVersion);
 
 type Step = std::result::Result<(), Stop>;
 
@@ -91,7 +99,12 @@ impl<'a> Run<'a> {
             Ok(()) | Err(Stop::OtherRules) => Outcome::Done,
             Err(Stop::Failed(_)) => Outcome::Failed,
         };
+        let kept_before = self.kept_before();
         for (rule, done) in &self.done {
+            let kept = (done.locked, done.refused);
+            if !done.is_begun && kept_before.get(rule) == Some(&kept) {
+                continue;
+            }
             let mut facts = self.facts(rule);
             let counts = [
                 ("removed", done.removed),
@@ -107,6 +120,9 @@ impl<'a> Run<'a> {
             if let Err(error) = recorded.await {
                 tracing::error!(%error, "what lifecycle rules ended could not be recorded");
             }
+        }
+        if outcome.is_ok() {
+            self.remember_kept();
         }
         match outcome {
             Ok(()) | Err(Stop::OtherRules) => Ok(()),
@@ -126,6 +142,10 @@ impl<'a> Run<'a> {
             let Some(last) = page.last() else { break };
             after = Some(last.place.clone());
             let (rules, day, now_ms) = (self.rules.clone(), self.day(), self.now_ms);
+            let test = LockTest {
+                now_ms: self.vault.lock_now_ms(),
+                bypasses_governance: false,
+            };
             let judge = move || {
                 let judged = page.into_iter().filter_map(|version| {
                     let ending = rules.ending(&version, day)?;
@@ -133,7 +153,14 @@ impl<'a> Run<'a> {
                 });
                 Ok(judged.collect::<Vec<_>>())
             };
-            due.extend(blocking(judge).await?);
+            for (rule, version) in blocking(judge).await? {
+                // Nothing is begun for what stays. A newest version is hidden, locked or not.
+                if version.place.is_older && version.lock.keeps_from(test) {
+                    self.of_rule(&rule).locked += 1;
+                } else {
+                    due.push((rule, version));
+                }
+            }
             self.rest(begun).await?;
             while due.len() >= LIFECYCLE_BATCH {
                 self.end(due.drain(..LIFECYCLE_BATCH).collect()).await?;
@@ -142,44 +169,73 @@ impl<'a> Run<'a> {
         self.end(due).await
     }
 
-    /// Ends what is due, with the rules by which it is.
-    async fn end(&mut self, mut due: Vec<(String, AgedVersion)>) -> Step {
-        while !due.is_empty() {
-            let begun = Instant::now();
-            for (rule, _) in &due {
-                self.begin(rule).await?;
-            }
-            let versions: Vec<_> = due.iter().map(|(_, version)| version.clone()).collect();
-            let step = self.vault.inner.lifecycle.step.lock().await;
-            self.check_rules()?;
-            let guard = self.bucket.commit_guard().await?;
-            let lock_now_ms = self.vault.lock_now_ms();
-            let retired = self.bucket.catalog.retire(versions, now_ms(), lock_now_ms);
-            let retirement = retired.await;
-            drop((guard, step));
-            let retirement = match retirement {
-                // Delete markers count as objects. What makes room is still to come.
-                Err(StoreError::OverQuota(_)) => {
-                    self.count_refused(&due);
-                    return self.rest(begun).await;
+    /// Ends what is due, with the rules by which it is: first what makes room. Delete markers count
+    /// as objects: as many are made as quotas allow.
+    async fn end(&mut self, due: Vec<Due>) -> Step {
+        let versioning = self.bucket.catalog.versioning().await?;
+        let is_hidden = |due: &Due| versioning != Versioning::Never && !due.1.place.is_older;
+        let (mut hidden, mut removed): (Vec<_>, Vec<_>) = due.into_iter().partition(is_hidden);
+        while !removed.is_empty() {
+            let length = removed.len();
+            self.batch(&mut removed, length).await?;
+        }
+        let mut length = hidden.len();
+        while !hidden.is_empty() {
+            // Where versions are suspended, a marker may take the place of an object.
+            let ledger = &self.vault.inner.open_buckets.quotas;
+            let is_full = versioning == Versioning::Enabled && !ledger.has_room_in(self.row.id);
+            if is_full || length == 0 {
+                // One that was tried alone; those behind it may still replace something.
+                let count = if is_full { hidden.len() } else { 1 };
+                for (rule, _) in hidden.drain(..count) {
+                    self.of_rule(&rule).refused += 1;
                 }
-                retirement => retirement?,
-            };
+                length = 1;
+                continue;
+            }
+            length = length.min(hidden.len());
+            if !self.batch(&mut hidden, length).await? {
+                length /= 2;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the first so many in one transaction, and takes them out. Whether quotas allowed that.
+    async fn batch(
+        &mut self,
+        due: &mut Vec<Due>,
+        length: usize,
+    ) -> std::result::Result<bool, Stop> {
+        let begun = Instant::now();
+        for (rule, _) in &due[..length] {
+            self.begin(rule).await?;
+        }
+        let versions = due[..length].iter().map(|(_, version)| version.clone());
+        let versions = versions.collect();
+        let step = self.vault.inner.lifecycle.step.lock().await;
+        self.check_rules()?;
+        let guard = self.bucket.commit_guard().await?;
+        let lock_now_ms = self.vault.lock_now_ms();
+        let retired = self.bucket.catalog.retire(versions, now_ms(), lock_now_ms);
+        let retirement = retired.await;
+        drop((guard, step));
+        let is_allowed = !matches!(retirement, Err(StoreError::OverQuota(_)));
+        if is_allowed {
+            let retirement = retirement?;
             let count = retirement.ends.len();
             for ((rule, version), end) in due.drain(..count).zip(retirement.ends) {
                 self.count(&rule, &version, end);
             }
             self.bucket.blobs.remove(retirement.freed).await;
-            self.rest(begun).await?;
         }
-        Ok(())
+        self.rest(begun).await?;
+        Ok(is_allowed)
     }
 
     fn count(&mut self, rule: &str, version: &AgedVersion, end: Retired) {
         let tally = &self.vault.inner.tally;
-        let Some(done) = self.done.get_mut(rule) else {
-            return;
-        };
+        let done = self.done.entry(rule.to_owned()).or_default();
         match end {
             Retired::Changed => {}
             Retired::Locked => done.locked += 1,
@@ -195,12 +251,24 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn count_refused(&mut self, due: &[(String, AgedVersion)]) {
-        for (rule, _) in due {
-            if let Some(done) = self.done.get_mut(rule) {
-                done.refused += 1;
-            }
-        }
+    fn of_rule(&mut self, rule: &str) -> &mut Done {
+        self.done.entry(rule.to_owned()).or_default()
+    }
+
+    /// What locks and quotas kept of each rule when the last run ended.
+    fn kept_before(&self) -> BTreeMap<String, Kept> {
+        let kept = self.vault.inner.lifecycle.kept.lock();
+        kept.get(&self.row.id).cloned().unwrap_or_default()
+    }
+
+    fn remember_kept(&self) {
+        let of_rule = |(rule, done): (&String, &Done)| {
+            let kept = (done.locked, done.refused);
+            (kept != Kept::default()).then(|| (rule.clone(), kept))
+        };
+        let of_rules = self.done.iter().filter_map(of_rule).collect();
+        let mut kept = self.vault.inner.lifecycle.kept.lock();
+        kept.insert(self.row.id, of_rules);
     }
 
     async fn uploads(&mut self) -> Step {
@@ -246,16 +314,14 @@ impl<'a> Run<'a> {
         changing.ended(aborted.made_by.as_deref());
         drop((guard, changing, step));
         add(&inner.tally.lifecycle_upload_count, 1);
-        if let Some(done) = self.done.get_mut(rule) {
-            done.uploads += 1;
-        }
+        self.of_rule(rule).uploads += 1;
         self.bucket.blobs.remove(aborted.freed).await;
         self.rest(begun).await
     }
 
     /// Records, durably, that a rule begins to act, unless that was done.
     async fn begin(&mut self, rule: &str) -> Result<()> {
-        if self.done.contains_key(rule) {
+        if self.done.get(rule).is_some_and(|done| done.is_begun) {
             return Ok(());
         }
         let facts = [self.facts(rule)];
@@ -263,7 +329,7 @@ impl<'a> Run<'a> {
         vault
             .record(Act::RunLifecycle, &SERVER, Outcome::Begun, &facts)
             .await?;
-        self.done.insert(rule.to_owned(), Done::default());
+        self.of_rule(rule).is_begun = true;
         Ok(())
     }
 

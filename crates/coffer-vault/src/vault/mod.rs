@@ -1,5 +1,6 @@
 //! The vault itself: opening, closing, and what every call needs.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_label::Label;
 use coffer_policy::AccountId;
+use coffer_seal::BucketId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -25,8 +27,11 @@ use crate::lifecycle::Day;
 use crate::limits::{ABORT_UPLOADS_DAYS, BUCKETS_PER_SUBJECT, LOCK_MAX_DAYS, UPLOADS_PER_SUBJECT};
 use crate::open_buckets::{OpenBuckets, UsedBucket};
 use crate::system::{BucketRow, LevelTag, LockTime, System};
+use crate::transfers::{DataPort, Transfers};
 
 mod counted;
+
+mod key_releases;
 
 mod rotation_progress;
 
@@ -130,6 +135,7 @@ pub(crate) struct Inner {
     pub(crate) lock_time: LockTime,
     pub(crate) lock_max_days: u32,
     pub(crate) open_buckets: OpenBuckets,
+    pub(crate) transfers: Transfers,
     pub(crate) tally: Arc<Tally>,
     pub(crate) account: AccountId,
     /// Who signs nothing; all of them are cut off, and bounded, together.
@@ -168,7 +174,13 @@ pub(crate) struct Lifecycle {
     /// Held while a batch is ended by rules, and while rules are changed.
     pub(crate) step: tokio::sync::Mutex<()>,
     pub(crate) task: Mutex<Option<JoinHandle<()>>>,
+    /// What the last run of each bucket could not end, by the rules' ids: what stays so is not
+    /// recorded again.
+    pub(crate) kept: Mutex<BTreeMap<BucketId, BTreeMap<String, Kept>>>,
 }
+
+/// How many versions that are due locks keep, and how many delete markers a quota did not allow.
+pub(crate) type Kept = (u64, u64);
 
 impl Lifecycle {
     pub(crate) fn new(options: &VaultOptions) -> Self {
@@ -177,6 +189,7 @@ impl Lifecycle {
             abort_uploads_days: options.abort_uploads_days,
             step: tokio::sync::Mutex::default(),
             task: Mutex::default(),
+            kept: Mutex::default(),
         }
     }
 }
@@ -217,11 +230,13 @@ impl Vault {
     /// Refuses further calls and closes all catalogs. Calls under way end with an error.
     pub async fn close(&self) {
         self.inner.closed.store(true, Ordering::Release);
+        self.inner.transfers.close();
         self.stop_recovery().await;
         self.stop_lifecycle().await;
         self.stop_rotations().await;
         self.stop_holding().await;
         self.inner.open_buckets.close_all().await;
+        self.settle_key_releases().await;
         self.close_audit().await;
         self.hold_last().await;
         self.inner.folder.end_serving();
@@ -247,9 +262,21 @@ impl Vault {
         let Inner {
             tally,
             open_buckets,
+            transfers,
             ..
         } = &*self.inner;
-        tally.snapshot(open_buckets.count(), open_buckets.uploads.count())
+        let uploads = open_buckets.uploads.count();
+        tally.snapshot(open_buckets.count(), uploads, transfers.count())
+    }
+
+    /// Says where clients find the data port; until then there is no sealed transfer.
+    pub fn offer_transfers(&self, port: DataPort) {
+        self.inner.transfers.offer(port);
+    }
+
+    /// Where clients find the data port, if there is one.
+    pub fn data_port(&self) -> Option<&DataPort> {
+        self.inner.transfers.offered()
     }
 
     /// Counts and notes what the monitor refuses.

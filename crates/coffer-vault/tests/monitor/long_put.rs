@@ -41,6 +41,7 @@ fn put_body(
             digests: DigestPlan::default(),
             body: Box::pin(body),
             check: Box::new(|_| Ok(())),
+            arrived: None,
         },
     }
 }

@@ -15,4 +15,5 @@ mod objects;
 mod old_exports;
 mod sign_ins;
 mod subject_limits;
+mod transfers;
 mod watched;

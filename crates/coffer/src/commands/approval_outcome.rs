@@ -109,8 +109,10 @@ pub fn waits(request: &PendingRequest, json: bool) -> Result<ExitCode, Error> {
              for it asks again"
         )
     } else {
+        let because = request.because.iter();
+        let because: String = because.map(|because| format!("{because}\n")).collect();
         eprintln!(
-            "{sheet}it waits for approval, and is not done: coffer request approve {}",
+            "{sheet}{because}it waits for approval, and is not done: coffer request approve {}",
             request.id
         )
     }

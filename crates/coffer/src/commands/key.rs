@@ -168,7 +168,15 @@ fn many(buckets: &[ImportedBucket]) -> String {
             or_dash(bucket.problem.as_deref().unwrap_or_default()),
         ]
     };
-    table(&columns, buckets.iter().map(row))
+    let mut told = table(&columns, buckets.iter().map(row));
+    // The same of each.
+    let mut left = buckets.iter().map(|bucket| bucket.left_behind.join(", "));
+    if let Some(left) = left.find(|left| !left.is_empty()) {
+        told.push_str(&format!(
+            "not brought along, so set anew what there was of it for each adopted bucket: {left}\n"
+        ));
+    }
+    told
 }
 
 const EXPORT_EXAMPLES: &str = "\
@@ -182,7 +190,11 @@ Examples:
     --out secret.age";
 
 const EXAMPLES: &str = "\
-An export brings a level, its key and those of its buckets, to another server, or back.
+An export brings a level, its key and those of its buckets, to another server, or back. What is in
+the buckets' folders comes with these: objects, versions, locks, tags, whether versions are kept.
+What the other server keeps elsewhere does not, and is to be set anew: owners, grants, policies,
+blocks of the public, CORS and lifecycle rules, default encryption, MD5 as entity tags, settings of
+object lock (what is locked stays so), quotas.
 
 Examples:
   coffer key export secret --to age1qyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqszqgpqyqs3290gq \\

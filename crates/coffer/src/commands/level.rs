@@ -83,6 +83,9 @@ pub struct CreateArgs {
     /// Have an erase win over object locks, legal holds too: said in each receipt
     #[arg(long)]
     pub erase_breaks_locks: bool,
+    /// Let clients have data keys, for sealed transfer: who keeps one can open that object for ever
+    #[arg(long)]
+    pub sealed_transfer: bool,
     /// Let it have the label of another level: who reads one reads both
     #[arg(long)]
     pub same_label: bool,
@@ -103,6 +106,7 @@ pub async fn level(server: &AdminClient, args: &LevelArgs) -> Result<ExitCode, E
                 audit_data: args.audit_data,
                 public: args.public,
                 erase_breaks_locks: args.erase_breaks_locks,
+                sealed_transfer: args.sealed_transfer,
                 same_label: args.same_label,
             };
             let made: Level = server
@@ -135,6 +139,7 @@ fn many(levels: &[Level]) -> String {
         ("EXPORTS", Flush::Right),
         ("PUBLIC", Flush::Left),
         ("BREAKS LOCKS", Flush::Left),
+        ("SEALED TRANSFER", Flush::Left),
         ("CREATED (UTC)", Flush::Left),
     ];
     let row = |level: &Level| {
@@ -146,6 +151,7 @@ fn many(levels: &[Level]) -> String {
             level.export_count.to_string(),
             yes_no(level.public),
             yes_no(level.erase_breaks_locks),
+            yes_no(level.sealed_transfer),
             moment(&level.created_at),
         ]
     };
@@ -174,6 +180,7 @@ fn one(level: &Level) -> String {
             "an erase breaks object locks",
             yes_no(level.erase_breaks_locks),
         ),
+        ("clients may have data keys", yes_no(level.sealed_transfer)),
         ("created (UTC)", moment(&level.created_at)),
     ])
 }
@@ -204,4 +211,5 @@ Examples:
   coffer level create secret --rank 2
   coffer level create tenant-a --rank 1 --categories c1
   coffer level create ward --rank 3 --categories c1.c3,c7 --no-export --approvals 2 --audit-data
-  coffer level create site --rank 0 --public --same-label";
+  coffer level create site --rank 0 --public --same-label
+  coffer level create video --rank 1 --categories c5 --sealed-transfer";

@@ -78,6 +78,14 @@ pub struct ServeArgs {
     #[arg(long, value_name = "ADDRESS:PORT", env = "COFFER_ADMIN_LISTEN", hide_env_values = true,
           value_parser = address)]
     pub admin_listen: Option<SocketAddr>,
+    /// Address of the port for sealed transfers, or off [default: 9002 at the host of --listen]
+    #[arg(long, value_name = "ADDRESS:PORT", env = "COFFER_DATA_LISTEN", hide_env_values = true,
+          value_parser = data_address)]
+    pub data_listen: Option<DataListen>,
+    /// URL that clients reach that port by, if not at the host of S3, e.g. http://data.example.org
+    #[arg(long, value_name = "URL", env = "COFFER_DATA_ADVERTISE", hide_env_values = true,
+          value_parser = data_url)]
+    pub data_advertise: Option<String>,
     /// Certificate chain of the server (PEM) [default: one of a local authority, DATA/tls]
     #[arg(
         long,
@@ -138,6 +146,35 @@ pub struct ServeArgs {
     pub log_format: Option<LogFormat>,
 }
 
+/// Where the data port is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataListen {
+    /// There is none.
+    Off,
+    /// At this address.
+    At(SocketAddr),
+}
+
+/// Reads the address of the data port.
+pub fn data_address(text: &str) -> Result<DataListen, String> {
+    match text {
+        "off" => Ok(DataListen::Off),
+        text => address(text).map(DataListen::At),
+    }
+}
+
+/// Reads the URL of the data port: a host, perhaps a port and a path, of plain HTTP.
+pub fn data_url(text: &str) -> Result<String, String> {
+    let uri: Option<http::Uri> = text.parse().ok();
+    let has_parts = |uri: &http::Uri| {
+        uri.scheme_str() == Some("http") && uri.host().is_some() && uri.query().is_none()
+    };
+    match uri.filter(has_parts) {
+        Some(_) => Ok(text.trim_end_matches('/').to_owned()),
+        None => Err("not a URL of plain HTTP; write http://data.example.org:9002".to_owned()),
+    }
+}
+
 /// Reads an address, of the command line or the configuration file.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let text = text
@@ -180,5 +217,23 @@ mod tests {
         assert_eq!(address("[::1]:9000"), Ok("[::1]:9000".parse().unwrap()));
         assert!(address("9000").is_err());
         assert!(address("example.org:9000").is_err());
+    }
+
+    #[test]
+    fn data_ports() {
+        let at = DataListen::At("127.0.0.1:1".parse().unwrap());
+        assert_eq!(data_address("localhost:1"), Ok(at));
+        assert_eq!(data_address("off"), Ok(DataListen::Off));
+        assert!(data_address("on").is_err());
+        assert_eq!(data_url("http://d.org:2/"), Ok("http://d.org:2".to_owned()));
+        for wrong in [
+            "https://d.org",
+            "d.org:2",
+            "http://d.org/?a",
+            "",
+            "http:///x",
+        ] {
+            assert!(data_url(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -43,6 +43,8 @@ const WHOLE: &str = r#"
     data = "store"
     listen = "0.0.0.0:1"
     admin-listen = "[::1]:2"
+    data-listen = "off"
+    data-advertise = "http://data.example.org:9002/"
     tls-cert = "/c.pem"
     tls-key = "/k.pem"
     domain = ["S3.example.org", "localhost"]
@@ -68,6 +70,9 @@ fn file_sets_everything() {
     );
     assert_eq!(config.listen, "0.0.0.0:1".parse().unwrap());
     assert_eq!(config.admin_listen, "[::1]:2".parse().unwrap());
+    assert_eq!(config.data_listen, Some(DataListen::Off));
+    let advertised = config.data_advertise.as_deref();
+    assert_eq!(advertised, Some("http://data.example.org:9002"));
     let tls = config.tls.unwrap();
     assert_eq!((tls.cert, tls.key), ("/c.pem".into(), "/k.pem".into()));
     assert_eq!(config.domains, ["s3.example.org", "localhost"]);

@@ -26,6 +26,11 @@ impl CutoffSocket {
     pub fn new(tcp: TcpStream, cutoff: ConnectionCutoff) -> Self {
         Self { tcp, cutoff }
     }
+
+    /// The socket itself.
+    pub fn tcp(&self) -> &TcpStream {
+        &self.tcp
+    }
 }
 
 impl Drop for CutoffSocket {

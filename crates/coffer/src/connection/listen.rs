@@ -25,12 +25,12 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     listen().map_err(|source| {
         let advice = match source.kind() {
             io::ErrorKind::AddrInUse => {
-                "another program has it: stop it, or choose another address with --listen or \
-                 --admin-listen"
+                "another program has it: stop it, or choose another address with --listen, \
+                 --admin-listen or --data-listen"
             }
             io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
             io::ErrorKind::PermissionDenied => "choose a port above 1023, or give the permission",
-            _ => "choose another with --listen or --admin-listen",
+            _ => "choose another with --listen, --admin-listen or --data-listen",
         };
         Error::Listen {
             address,
@@ -38,4 +38,13 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
             advice,
         }
     })
+}
+
+/// Where a listener listens.
+pub fn local_address(listener: &TcpListener) -> Result<SocketAddr, Error> {
+    let failed = |source| Error::System {
+        doing: "looking up a listener's address",
+        source,
+    };
+    listener.local_addr().map_err(failed)
 }

@@ -172,6 +172,12 @@ fn tell_of_authority(files: &Files, ensured: Ensured) {
             path = %ca_cert.display(),
             "made a local certificate authority: clients need this file"
         ),
+        Ensured::FoundedInstead => tracing::warn!(
+            path = %ca_cert.display(),
+            "the local certificate authority was gone, ca.pem and ca.key, and another was made: \
+             clients that trust the one before refuse the server until they have this file. To go \
+             back to that one, put copies of its ca.pem and ca.key there, and restart"
+        ),
     }
     if let (Err(problem), false) = (check_authority(files), is_told) {
         tracing::error!(

@@ -19,6 +19,8 @@ pub struct StartupMessage {
     pub s3: SocketAddr,
     /// Where administration is served.
     pub admin: SocketAddr,
+    /// Where sealed bytes are, if anywhere.
+    pub data_port: Option<SocketAddr>,
     /// Whether this start made the data folder.
     pub first_start: bool,
     /// Where the root key is.
@@ -71,11 +73,11 @@ impl StartupMessage {
 
     /// The line that says that the server serves.
     pub fn ready_line(&self) -> String {
-        format!(
-            "ready: S3 {}, administration {}\n",
-            url(self.s3),
-            url(self.admin)
-        )
+        let (s3, admin) = (url(self.s3), url(self.admin));
+        match self.data_port.map(plain_url) {
+            Some(data) => format!("ready: S3 {s3}, administration {admin}, data {data}\n"),
+            None => format!("ready: S3 {s3}, administration {admin}\n"),
+        }
     }
 }
 
@@ -85,12 +87,21 @@ fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
 
 /// An address to reach a listener from this machine.
 pub fn url(address: SocketAddr) -> String {
+    format!("https://{}", reachable(address))
+}
+
+/// The same of a listener without TLS.
+pub fn plain_url(address: SocketAddr) -> String {
+    format!("http://{}", reachable(address))
+}
+
+fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    format!("https://{}", SocketAddr::new(ip, address.port()))
+    SocketAddr::new(ip, address.port())
 }
 
 /// A path as a word of a POSIX shell.
@@ -115,6 +126,7 @@ mod tests {
             ca_cert: Some("/srv/my data/tls/ca.pem".into()),
             s3: "0.0.0.0:9000".parse().unwrap(),
             admin: "[::1]:9001".parse().unwrap(),
+            data_port: None,
             first_start: true,
             root_key: Some(SourceSpec::File(None)),
         }
@@ -175,6 +187,14 @@ mod tests {
         assert_eq!(
             line,
             "ready: S3 https://127.0.0.1:9000, administration https://[::1]:9001\n"
+        );
+        let with_data = StartupMessage {
+            data_port: Some("0.0.0.0:9002".parse().unwrap()),
+            ..welcome()
+        };
+        assert_eq!(
+            with_data.ready_line().strip_prefix(line.trim_end()),
+            Some(", data http://127.0.0.1:9002\n")
         );
     }
 

@@ -37,6 +37,8 @@ pub enum Ensured {
     Renewed,
     /// A new authority: clients need the new `ca.pem`.
     Founded,
+    /// The same, though there is a server's certificate of another, which clients may trust.
+    FoundedInstead,
 }
 
 /// What a start does: makes or renews what is missing, expires soon or lacks a name, and founds an
@@ -55,10 +57,15 @@ pub fn ensure(
     match renew(files, names, domains, now) {
         Err(CertificateError::NoAuthority { .. }) => {
             files.make_folder()?;
+            let had_another = read(&files.server_cert())?.is_some();
             let now = now.max(clock_floor());
             let authority = found_authority(files, now)?;
             keep(files, &issue(&authority, names, domains, now)?)?;
-            Ok(Ensured::Founded)
+            Ok(if had_another {
+                Ensured::FoundedInstead
+            } else {
+                Ensured::Founded
+            })
         }
         Err(error) if is_still_valid(files, names, domains, now) => Ok(Ensured::KeptDespite {
             problem: error.to_string(),

@@ -166,7 +166,7 @@ async fn set_quota(
 
 /// Remove a quota
 ///
-/// A system administrator's. That there is none is no error.
+/// A system administrator's. Where there is none, that is told, as by other removals.
 #[utoipa::path(
     delete,
     path = "/v1/quotas/{kind}/{name}",

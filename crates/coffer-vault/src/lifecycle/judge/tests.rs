@@ -1,5 +1,6 @@
 //! What AWS documents, as a table; and the rules against a model that asks them one by one.
 
+use coffer_store::lock::Lock;
 use coffer_store::record::{ObjectName, WalkPlace};
 use coffer_store::version::VersionId;
 use proptest::prelude::*;
@@ -25,6 +26,7 @@ fn newest(name: &str, modified_ms: i64) -> AgedVersion {
         successor_ms: None,
         newer_noncurrent: 0,
         is_lone: true,
+        lock: Lock::default(),
     }
 }
 

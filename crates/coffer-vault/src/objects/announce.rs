@@ -1,0 +1,233 @@
+//! Writing what the client has sealed: announced first, then received at the data port, and
+//! committed as any other upload.
+
+use std::time::Duration;
+
+use coffer_seal::{Context, SecretKey, UploadId};
+use coffer_store::StoreError;
+use coffer_store::limits::INLINE_MAX_BYTES;
+use coffer_store::record::{BlobRef, Encryption, NewContent, ObjectName};
+use futures::StreamExt;
+
+use super::body::Keys;
+use super::ingest::{Incoming, Ingested, Placing, ingest};
+use super::multipart::{find_upload, part_plan};
+use super::release::parts;
+use super::write::plan;
+use crate::access::{BucketName, Right, Subject};
+use crate::acts::ChangeGrant;
+use crate::digest::{DigestPlan, Digester, Digests};
+use crate::error::{BodyError, Result, VaultError};
+use crate::limits::{PART_NUMBER_MAX, SINGLE_PUT_MAX_BYTES, TICKET_TIME};
+use crate::open_buckets::{CustomerKey, OpenBucket, UsedBucket};
+use crate::transfer_counters::TransferEnd;
+use crate::transfers::{Arrival, Arrived, ArrivedAs, NoSuchTransfer, Ticket, WaitingArrival};
+use crate::vault::Vault;
+
+/// An upload to be.
+#[derive(Clone, Debug)]
+pub struct Announcement {
+    /// The name of the object.
+    pub name: ObjectName,
+    /// Of a part: its upload, and its number.
+    pub part: Option<(UploadId, u32)>,
+    /// How much plaintext it has, in bytes.
+    pub plaintext_bytes: u64,
+    /// The checksum that the commit will tell, as far as that is known.
+    pub digests: DigestPlan,
+}
+
+/// What a client needs to seal an upload and send it.
+pub struct SealedUpload {
+    /// For the data port, and for the commit.
+    pub ticket: Ticket,
+    /// How long the ticket waits to be presented.
+    pub patience: Duration,
+    /// What to seal it under, once.
+    pub data_key: SecretKey,
+    /// What to seal it with.
+    pub context: Context,
+    /// How many bytes that makes.
+    pub sealed_bytes: u64,
+}
+
+impl Vault {
+    /// Announces an upload, or a part of one, that the client will seal itself. None where it is to
+    /// be sent as any other: it is small, the bucket's level does not allow it, its upload is under
+    /// a key of the client's, or the subject has as many transfers as it may.
+    ///
+    /// # Errors
+    /// Those of [`put_object`](Self::put_object) and [`put_part`](Self::put_part) that are known
+    /// before anything is sent.
+    pub async fn announce(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        announcement: Announcement,
+    ) -> Result<Option<SealedUpload>> {
+        let Announcement {
+            name,
+            part,
+            plaintext_bytes,
+            mut digests,
+        } = announcement;
+        if plaintext_bytes > SINGLE_PUT_MAX_BYTES {
+            return Err(VaultError::TooLarge {
+                limit_bytes: SINGLE_PUT_MAX_BYTES,
+            });
+        }
+        if part.is_some_and(|(_, number)| !(1..=PART_NUMBER_MAX).contains(&number)) {
+            return Err(VaultError::Invalid {
+                what: "a part number is from 1 to 10,000",
+            });
+        }
+        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        if let Some((id, _)) = part {
+            let found = grant.prepare(|bucket| find_upload(bucket, id, &name));
+            let upload = found.await?;
+            if matches!(upload.details.encryption, Encryption::Customer(_)) {
+                return Ok(None);
+            }
+            digests = part_plan(&upload, digests)?;
+        }
+        if plaintext_bytes <= INLINE_MAX_BYTES as u64 {
+            return Ok(None);
+        }
+        let Some(seat) = self.transfer_seat(subject, grant.row())? else {
+            return Ok(None);
+        };
+        self.note_released(grant.row(), 1).await?;
+        let digests = plan(&grant, digests);
+        let becomes = ArrivedAs { name, part };
+        let begin = |used: UsedBucket| async move {
+            let data_key = SecretKey::generate();
+            let writer = used.blobs.receive(data_key.clone(), plaintext_bytes)?;
+            let (context, sealed_bytes) = (writer.context().clone(), writer.sealed_bytes());
+            let ticket = self.inner.transfers.wait_to_receive(WaitingArrival {
+                asker: self.asker(subject, bucket, used, seat),
+                becomes,
+                digests,
+                writer,
+            });
+            Ok(SealedUpload {
+                ticket,
+                patience: TICKET_TIME,
+                data_key,
+                context,
+                sealed_bytes,
+            })
+        };
+        grant.prepare(begin).await.map(Some)
+    }
+
+    /// Takes what a ticket is good for, to be received. Whether its subject may write there is
+    /// asked anew.
+    ///
+    /// # Errors
+    /// [`NoSuchTransfer`].
+    pub async fn take_arrival(&self, ticket: Ticket) -> Result<Arrival, NoSuchTransfer> {
+        let refused = || {
+            self.inner.tally.transfers.received(TransferEnd::Refused);
+            NoSuchTransfer
+        };
+        let waiting = self.inner.transfers.take_to_receive(&ticket);
+        let waiting = waiting.ok_or_else(refused)?;
+        let (subject, name, id) = parts(&waiting.asker);
+        let granted = self.changeable(&subject, &name, Right::Write).await;
+        if !granted.is_ok_and(|grant| grant.row().id == id) {
+            return Err(refused());
+        }
+        let is_allowed = self.still(Right::Write, &waiting.asker);
+        let home = (ticket, self.inner.transfers.clone());
+        Ok(Arrival::new(waiting, home, is_allowed))
+    }
+
+    /// What an upload brings: its body, or what has arrived sealed for it.
+    pub(super) async fn take_in(
+        &self,
+        grant: &ChangeGrant,
+        becomes: ArrivedAs,
+        mut incoming: Incoming,
+        placing: Placing,
+        customer: Option<CustomerKey>,
+    ) -> Result<Ingested> {
+        let cutoff = grant.cutoff();
+        let Some(ticket) = incoming.arrived.take() else {
+            let receive = |bucket: UsedBucket| async move {
+                ingest(&bucket, &cutoff, incoming, placing, customer).await
+            };
+            return grant.prepare(receive).await;
+        };
+        if customer.is_some() {
+            return Err(VaultError::Invalid {
+                what: "what was sent sealed is under a key of the server's, not of the client's",
+            });
+        }
+        let (subject, id) = (grant.subject(), grant.bucket());
+        let is_meant = |asker: &_, announced: &ArrivedAs| {
+            let (asker, _, bucket) = parts(asker);
+            asker.id == subject && bucket == id && *announced == becomes
+        };
+        let arrived = self.inner.transfers.take_arrived(&ticket, is_meant);
+        let arrived =
+            arrived.ok_or_else(|| VaultError::Body(BodyError(Box::new(NoSuchTransfer))))?;
+        let look = |bucket: UsedBucket| async move {
+            let ingested = as_ingested(&bucket, arrived, incoming).await?;
+            cutoff.check()?;
+            Ok(ingested)
+        };
+        grant.prepare(look).await
+    }
+}
+
+/// What has arrived, as if it had come with the request.
+async fn as_ingested(
+    bucket: &OpenBucket,
+    arrived: Arrived,
+    incoming: Incoming,
+) -> Result<Ingested> {
+    let Arrived {
+        mut reference,
+        blob,
+        digests: formed,
+        wrapped_by,
+        ..
+    } = arrived;
+    let wanted = incoming.digests;
+    let algorithm = formed.checksum.as_ref().map(|sum| sum.algorithm);
+    let has_all = wanted.checksum == algorithm && (!wanted.md5 || formed.md5.is_some());
+    let digests = if has_all {
+        formed
+    } else {
+        // The commit tells another than was announced.
+        let keys = Keys::around(wrapped_by.clone(), bucket);
+        read_again(bucket, &reference, keys, wanted).await?
+    };
+    (incoming.check)(&digests)?;
+    reference.checksum = digests.checksum.clone();
+    Ok(Ingested {
+        size_bytes: reference.plaintext_bytes,
+        content: NewContent::Blob(reference),
+        blob: Some(blob),
+        digests,
+        wrapped_by,
+    })
+}
+
+async fn read_again(
+    bucket: &OpenBucket,
+    blob: &BlobRef,
+    keys: Keys,
+    wanted: DigestPlan,
+) -> Result<Digests> {
+    let data_key = keys
+        .unwrap(bucket.id, blob)?
+        .ok_or(StoreError::OutOfRange)?;
+    let opened = bucket.blobs.open(blob.id, &data_key, blob.plaintext_bytes);
+    let mut reader = opened.await?;
+    let mut digester = Digester::new(wanted);
+    while let Some(bytes) = reader.next().await {
+        digester.update(&bytes?);
+    }
+    Ok(digester.finish())
+}

@@ -1,0 +1,28 @@
+//! Sealed transfers under way: tickets, what each stands for, and what ends them
+//! (docs/SEALED-TRANSFER.md).
+//!
+//! What is released and taken in, and who may ask for it, is in `objects`.
+
+mod ticket;
+
+mod offer;
+
+mod seats;
+
+mod waiting;
+
+mod allowed;
+
+mod table;
+
+mod sending;
+
+mod receiving;
+
+pub use self::offer::DataPort;
+pub use self::receiving::{Arrival, NotTaken};
+pub(crate) use self::seats::Seat;
+pub use self::sending::Sending;
+pub(crate) use self::table::Transfers;
+pub use self::ticket::{NoSuchTransfer, Ticket};
+pub(crate) use self::waiting::{Arrived, ArrivedAs, Asker, WaitingArrival, WaitingSend};

@@ -1,0 +1,131 @@
+//! The table of transfers that wait: for the data port, or, once their bytes have arrived, for the
+//! commit.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use coffer_seal::SubjectId;
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+use tokio::time::sleep;
+
+use super::offer::DataPort;
+use super::seats::{Seat, Seats};
+use super::ticket::{Ticket, TicketDigest};
+use super::waiting::Waiting;
+
+/// All transfers. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Transfers(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    offered: OnceLock<DataPort>,
+    seats: Seats,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    waiting: HashMap<TicketDigest, Entry>,
+    is_closed: bool,
+}
+
+struct Entry {
+    what: Waiting,
+    /// The task that waits for its end.
+    _end: Watch,
+}
+
+/// A task that is needed no longer than this lives.
+struct Watch(AbortHandle);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Transfers {
+    /// Says where the data port is; before that no transfer begins.
+    pub(crate) fn offer(&self, port: DataPort) {
+        let _ = self.0.offered.set(port);
+    }
+
+    /// Where the data port is, if there is one.
+    pub(crate) fn offered(&self) -> Option<&DataPort> {
+        self.0.offered.get()
+    }
+
+    /// Counts one more transfer of a subject; none where it has as many as it may, or all have.
+    pub(crate) fn begin(&self, subject: SubjectId) -> Option<Seat> {
+        self.0.seats.take(subject)
+    }
+
+    /// Has a transfer wait under a ticket, for so long, and for no longer than its subject and its
+    /// bucket are let.
+    pub(super) fn wait(&self, ticket: &Ticket, what: Waiting, patience: Duration) {
+        let digest = ticket.digest();
+        let cutoff = what.asker().subject.cutoff.clone();
+        let bucket_cut = what.asker().bucket.cut_token();
+        let shared = Arc::downgrade(&self.0);
+        let mut table = self.0.table.lock();
+        if table.is_closed {
+            drop(table);
+            return;
+        }
+        // It may end before it is in the table: it waits for the lock then.
+        let end = tokio::spawn(async move {
+            tokio::select! {
+                () = sleep(patience) => {}
+                () = cutoff.cut_off() => {}
+                () = bucket_cut.cancelled() => {}
+            }
+            drop(remove(&shared, &digest));
+        });
+        let entry = Entry {
+            what,
+            _end: Watch(end.abort_handle()),
+        };
+        table.waiting.insert(digest, entry);
+    }
+
+    /// Takes a transfer that waits, if `pick` finds that it is the one that is meant; the other
+    /// goes on waiting.
+    pub(super) fn take<T>(
+        &self,
+        ticket: &Ticket,
+        pick: impl FnOnce(Waiting) -> Result<T, Waiting>,
+    ) -> Option<T> {
+        let digest = ticket.digest();
+        let mut table = self.0.table.lock();
+        let Entry { what, _end } = table.waiting.remove(&digest)?;
+        match pick(what) {
+            Ok(taken) => Some(taken),
+            Err(what) => {
+                table.waiting.insert(digest, Entry { what, _end });
+                None
+            }
+        }
+    }
+
+    /// Ends all that wait; none begins any more.
+    pub(crate) fn close(&self) {
+        let mut table = self.0.table.lock();
+        table.is_closed = true;
+        let waiting = std::mem::take(&mut table.waiting);
+        drop(table);
+        drop(waiting);
+    }
+
+    /// How many have begun and not ended.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.seats.count() as u64
+    }
+}
+
+/// Taken out under the lock, to be dropped without it.
+fn remove(shared: &Weak<Shared>, digest: &TicketDigest) -> Option<Entry> {
+    shared.upgrade()?.table.lock().waiting.remove(digest)
+}

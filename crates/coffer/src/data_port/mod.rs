@@ -1,0 +1,15 @@
+//! The data port: sealed bytes over plain HTTP/1.1, for those who have a ticket
+//! (docs/SEALED-TRANSFER.md).
+//!
+//! It knows no names and no keys. What is sent goes from the page cache to the socket without
+//! passing through the program.
+
+pub mod head;
+
+pub mod peer;
+
+pub mod send;
+
+pub mod receive;
+
+pub mod listener;

@@ -1,0 +1,55 @@
+//! Receiving what a ticket is good for.
+
+use std::io;
+
+use coffer_vault::{Arrival, NotTaken};
+
+use crate::data_port::peer::Peer;
+
+/// Why a transfer was not received.
+#[derive(Debug, thiserror::Error)]
+pub enum NotReceived {
+    /// The connection broke, or the client was too slow: there is no one to answer.
+    #[error(transparent)]
+    Connection(#[from] io::Error),
+    /// What came was not taken.
+    #[error(transparent)]
+    NotTaken(#[from] NotTaken),
+}
+
+/// Receives all bytes of a transfer, of which some have `come` with the head, and makes them
+/// durable.
+///
+/// # Errors
+/// [`NotReceived`]; nothing is left of them.
+pub async fn receive(
+    peer: &mut Peer<'_>,
+    mut arrival: Arrival,
+    mut come: &[u8],
+) -> Result<(), NotReceived> {
+    let over = arrival.over();
+    let work = async {
+        while arrival.missing_bytes() > 0 {
+            let room = arrival.room();
+            let count = if come.is_empty() {
+                peer.read(room).await?
+            } else {
+                let count = come.len().min(room.len());
+                let (now, later) = come.split_at(count);
+                room[..count].copy_from_slice(now);
+                come = later;
+                count
+            };
+            if count == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+            arrival.received(count).await?;
+        }
+        arrival.finish().await.map_err(NotReceived::from)
+    };
+    tokio::select! {
+        biased;
+        received = work => received,
+        () = over => Err(NotTaken::Over.into()),
+    }
+}

@@ -1,0 +1,68 @@
+//! The data port: where it is, and what serves it.
+
+use std::net::SocketAddr;
+
+use coffer_vault::{DataPort, Vault};
+use tokio::net::TcpListener;
+
+use crate::config::args::DataListen;
+use crate::config::{Config, DATA_PORT_DEFAULT};
+use crate::connection::listen::{listen, local_address};
+use crate::connection::shutdown::Shutdown;
+use crate::connection::slots::Slots;
+use crate::data_port::listener::DataListener;
+use crate::error::Error;
+use crate::limits::{DATA_CONNECTIONS_MIN, DATA_CONNECTIONS_SHARE};
+
+/// The data port that was asked for.
+pub fn asked_data_listener(config: &Config) -> Result<Option<TcpListener>, Error> {
+    match config.data_listen {
+        Some(DataListen::At(address)) => listen(address).map(Some),
+        Some(DataListen::Off) | None => Ok(None),
+    }
+}
+
+/// The usual data port, where none was asked for. A start does not fail for it.
+pub fn usual_data_listener(config: &Config) -> Option<TcpListener> {
+    if config.data_listen.is_some() {
+        return None;
+    }
+    listen(SocketAddr::new(config.listen.ip(), DATA_PORT_DEFAULT))
+        .inspect_err(|error| {
+            tracing::warn!(
+                %error,
+                "no sealed transfer, for its port can't be opened: name another with \
+                 --data-listen, or `off`"
+            );
+        })
+        .ok()
+}
+
+/// Serves the data port, if there is one, and has the vault know of it.
+pub fn serve_data(
+    config: &Config,
+    vault: &Vault,
+    (listener, s3_connections): (Option<TcpListener>, usize),
+    stop: &Shutdown,
+) -> Result<impl Future<Output = ()> + Send + use<>, Error> {
+    let connections = (s3_connections / DATA_CONNECTIONS_SHARE).max(DATA_CONNECTIONS_MIN);
+    let limits = config.limits;
+    if let Some(listener) = &listener {
+        vault.offer_transfers(DataPort {
+            port: local_address(listener)?.port(),
+            url: config.data_advertise.clone(),
+        });
+    }
+    let data = DataListener {
+        vault: vault.clone(),
+        limits,
+        slots: Slots::shared(connections, 0, limits.per_address()),
+        per_subject: limits.per_subject(connections),
+        stop: stop.clone(),
+    };
+    Ok(async move {
+        if let Some(listener) = listener {
+            data.serve(listener).await;
+        }
+    })
+}

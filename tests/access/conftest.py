@@ -1,0 +1,50 @@
+"""Who shares buckets in tests, with whom, and what is shared. A module may say otherwise."""
+
+import pytest
+
+from harness.administration import ask, client_of
+from harness.policies import account_of
+
+
+@pytest.fixture(scope="module")
+def account(s3):
+    return account_of(s3)
+
+
+@pytest.fixture(scope="module")
+def ann(server):
+    """A tenant, who owns what she makes."""
+    return client_of(server, "ann", "default")
+
+
+@pytest.fixture(scope="module")
+def own(server):
+    """Another one's bucket: no grant of guests names the buckets of these tests."""
+    ask(server, "bucket", "create", "elsewhere")
+    return "elsewhere"
+
+
+@pytest.fixture(scope="module")
+def guest(server, own):
+    """One who may use one bucket, which is none of these tests."""
+    return client_of(server, "guest", "default", "--grant", f"{own}=read")
+
+
+@pytest.fixture(scope="module")
+def bob(server):
+    """One who may use every bucket of the level."""
+    return client_of(server, "bob", "default")
+
+
+_count = iter(range(1, 1000))
+
+
+@pytest.fixture
+def shared(ann, server):
+    """A bucket of Ann's with two objects."""
+    name = f"anns-{next(_count)}"
+    ann.create_bucket(Bucket=name)
+    for key in ("open/a", "closed/b"):
+        ann.put_object(Bucket=name, Key=key, Body=b"content", Tagging="colour=blue")
+    yield name
+    ann.delete_bucket_policy(Bucket=name)
