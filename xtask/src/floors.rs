@@ -21,12 +21,13 @@ pub const FLOORS: [(&str, u8); 12] = [
 ];
 
 /// Beside the house: they may see all, and nothing of the house sees them.
-pub const ASIDE: [&str; 6] = [
+pub const ASIDE: [&str; 7] = [
     "coffer-measure",
     "coffer-lab",
     "coffer-bench",
     "coffer-faults",
     "coffer-fuzz",
+    "coffer-model",
     "xtask",
 ];
 
