@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES};
@@ -11,7 +12,7 @@ use coffer_seal::{BlobId, Context, Opener, SecretKey};
 use rustix::fs::Advice;
 use rustix::io::{Errno, ReadWriteFlags};
 
-use crate::blobs::folder::BlobStore;
+use crate::blobs::folder::{BlobStore, Inner};
 use crate::blobs::reader::chunks_of;
 use crate::error::{Result, StoreError};
 use crate::limits::PROBE_BYTES;
@@ -90,6 +91,8 @@ impl BlobStore {
             return Err(self.inner.damaged(what, segment.blob));
         }
         Ok(SegmentFile {
+            store: self.inner.clone(),
+            blob: segment.blob,
             file,
             sealed: segment.sealed.clone(),
             is_slow: AtomicBool::new(false),
@@ -100,6 +103,8 @@ impl BlobStore {
 /// The file of a segment, open for reading.
 #[derive(Debug)]
 pub struct SegmentFile {
+    store: Arc<Inner>,
+    blob: BlobId,
     file: File,
     sealed: Range<u64>,
     /// The file system can't tell what is in the cache.
@@ -139,6 +144,11 @@ impl SegmentFile {
             }
         }
         Ok(())
+    }
+
+    /// What it means that the file ends before the segment does.
+    pub fn cut_off(&self) -> StoreError {
+        self.store.damaged("blob: its file is cut off", self.blob)
     }
 
     fn has_cached(&self, offset_bytes: u64) -> bool {

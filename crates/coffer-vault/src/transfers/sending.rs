@@ -1,6 +1,6 @@
 //! A transfer whose bytes are being sent.
 
-use coffer_store::SegmentFile;
+use coffer_store::{SegmentFile, StoreError};
 
 use super::allowed::Allowed;
 use super::table::Transfers;
@@ -67,8 +67,10 @@ impl Sending {
         };
         let opened = asker.bucket.blobs.open_segment(&segment).await;
         opened.map(Some).map_err(|error| {
+            if matches!(error, StoreError::Damaged { .. }) {
+                self.end = TransferEnd::Damaged;
+            }
             asker.tally.met(&error);
-            self.end = TransferEnd::Damaged;
             error.into()
         })
     }
@@ -83,8 +85,9 @@ impl Sending {
         add(&self.waiting.asker.tally.transfers.sent_bytes, bytes);
     }
 
-    /// Notes that the files hold less than they should.
-    pub fn damaged(&mut self) {
+    /// Notes that a file holds less than it should.
+    pub fn damaged(&mut self, error: &StoreError) {
+        self.waiting.asker.tally.met(error);
         self.end = TransferEnd::Damaged;
     }
 

@@ -29,11 +29,15 @@ struct Shared {
 #[derive(Default)]
 struct Table {
     waiting: HashMap<TicketDigest, Entry>,
+    /// How many have waited so far.
+    waited: u64,
     is_closed: bool,
 }
 
 struct Entry {
     what: Waiting,
+    /// Its number among all that have waited: a ticket waits for bytes first, then for a commit.
+    number: u64,
     /// The task that waits for its end.
     _end: Watch,
 }
@@ -75,6 +79,8 @@ impl Transfers {
             drop(table);
             return;
         }
+        table.waited += 1;
+        let number = table.waited;
         // It may end before it is in the table: it waits for the lock then.
         let end = tokio::spawn(async move {
             tokio::select! {
@@ -82,10 +88,11 @@ impl Transfers {
                 () = cutoff.cut_off() => {}
                 () = bucket_cut.cancelled() => {}
             }
-            drop(remove(&shared, &digest));
+            drop(remove(&shared, &digest, number));
         });
         let entry = Entry {
             what,
+            number,
             _end: Watch(end.abort_handle()),
         };
         table.waiting.insert(digest, entry);
@@ -100,11 +107,11 @@ impl Transfers {
     ) -> Option<T> {
         let digest = ticket.digest();
         let mut table = self.0.table.lock();
-        let Entry { what, _end } = table.waiting.remove(&digest)?;
-        match pick(what) {
+        let entry = table.waiting.remove(&digest)?;
+        match pick(entry.what) {
             Ok(taken) => Some(taken),
             Err(what) => {
-                table.waiting.insert(digest, Entry { what, _end });
+                table.waiting.insert(digest, Entry { what, ..entry });
                 None
             }
         }
@@ -125,7 +132,11 @@ impl Transfers {
     }
 }
 
-/// Taken out under the lock, to be dropped without it.
-fn remove(shared: &Weak<Shared>, digest: &TicketDigest) -> Option<Entry> {
-    shared.upgrade()?.table.lock().waiting.remove(digest)
+/// Taken out under the lock, to be dropped without it. Nothing where another has come to wait under
+/// the same ticket since.
+fn remove(shared: &Weak<Shared>, digest: &TicketDigest, number: u64) -> Option<Entry> {
+    let shared = shared.upgrade()?;
+    let mut table = shared.table.lock();
+    let is_it = table.waiting.get(digest)?.number == number;
+    is_it.then(|| table.waiting.remove(digest)).flatten()
 }

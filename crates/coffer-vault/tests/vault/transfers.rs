@@ -149,6 +149,38 @@ async fn an_erase_waits_for_no_ticket_and_none_is_good_after_it() {
 }
 
 #[tokio::test]
+async fn a_ticket_waits_for_its_time_and_no_longer() {
+    let data = tempfile::tempdir().unwrap();
+    let door = open(data.path()).await;
+    let in_time = release(&door, "open", "there").await.unwrap().unwrap();
+    let late = release(&door, "open", "there").await.unwrap().unwrap();
+    let announced = announce(&door, SIZE as u64).await.unwrap().unwrap();
+    let patience = late.patience;
+    assert_eq!(announced.patience, patience);
+    // The tasks that wait begin to, now.
+    tokio::task::yield_now().await;
+    // The clock stands still but for this, and goes on before anything waits for the disk: a clock
+    // that stands goes on by itself where all wait.
+    tokio::time::pause();
+    tokio::time::advance(patience - Duration::from_secs(5)).await;
+    tokio::time::resume();
+    assert_eq!(fetch(&door, &in_time).await, bytes(SIZE));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(6)).await;
+    tokio::time::resume();
+    let gone = async {
+        while door.vault.counters().transfers.open_count > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let gone = tokio::time::timeout(Duration::from_secs(5), gone).await;
+    assert!(gone.is_ok(), "tickets wait on");
+    assert!(door.vault.take_transfer(&late.ticket).await.is_err());
+    assert!(door.vault.take_arrival(announced.ticket).await.is_err());
+    assert_eq!(door.vault.counters().transfers.open_count, 0);
+}
+
+#[tokio::test]
 async fn what_arrives_is_committed_for_what_was_announced() {
     let data = tempfile::tempdir().unwrap();
     let door = open(data.path()).await;

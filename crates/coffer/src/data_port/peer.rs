@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::task::Poll;
+use std::time::Duration;
 
 use rustix::net::{SendFlags, Shutdown};
 use tokio::io::Interest;
@@ -102,6 +103,13 @@ impl<'a> Peer<'a> {
     /// When the connection is broken already.
     pub fn end(&self) -> io::Result<()> {
         Ok(rustix::net::shutdown(self.tcp, Shutdown::Write)?)
+    }
+
+    /// Has what the kernel still holds thrown away when the connection is closed, and the peer told
+    /// that it broke.
+    pub fn reset(&self) {
+        // Should it fail, the kernel sends on for a while what it holds already.
+        let _ = rustix::net::sockopt::set_socket_linger(self.tcp, Some(Duration::ZERO));
     }
 
     async fn write(

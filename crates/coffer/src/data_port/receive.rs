@@ -47,9 +47,10 @@ pub async fn receive(
         }
         arrival.finish().await.map_err(NotReceived::from)
     };
+    // What ends it goes first: a client that sends without a pause keeps it from being polled.
     tokio::select! {
         biased;
-        received = work => received,
         () = over => Err(NotTaken::Over.into()),
+        received = work => received,
     }
 }

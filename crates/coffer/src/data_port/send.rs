@@ -29,14 +29,18 @@ pub async fn send(peer: &mut Peer<'_>, mut sending: Sending, keeps_open: bool) -
         }
         io::Result::Ok(())
     };
-    tokio::select! {
+    // What ends it goes first: a client that takes all at once keeps the others from being polled.
+    let sent = tokio::select! {
         biased;
-        sent = work => sent?,
-        () = hung_up => return Err(io::ErrorKind::ConnectionAborted.into()),
-        () = over => return Err(io::ErrorKind::PermissionDenied.into()),
+        () = over => Err(io::ErrorKind::PermissionDenied.into()),
+        sent = work => sent,
+        () = hung_up => Err(io::ErrorKind::ConnectionAborted.into()),
+    };
+    match sent {
+        Ok(()) => sending.done(),
+        Err(_) => peer.reset(),
     }
-    sending.done();
-    Ok(())
+    sent
 }
 
 async fn send_segment(
@@ -51,14 +55,16 @@ async fn send_segment(
         if !file.is_cached(at..window_end) {
             let (file, window) = (file.clone(), at..window_end);
             let fetched = tokio::task::spawn_blocking(move || file.fetch(window)).await;
-            fetched
-                .map_err(io::Error::other)?
-                .map_err(io::Error::other)?;
+            let fetched = fetched.map_err(io::Error::other)?;
+            fetched.map_err(|error| {
+                tracing::warn!(listener = "data", %error, "what is stored could not be sent");
+                io::Error::other(error)
+            })?;
         }
         while at < window_end {
             let sent = peer.send_file(file.file(), at..window_end).await?;
             if sent == 0 {
-                sending.damaged();
+                sending.damaged(&file.cut_off());
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             at += sent as u64;
