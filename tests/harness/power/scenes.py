@@ -3,7 +3,7 @@
 import shutil
 from typing import NamedTuple
 
-from . import acts, keys_and_copies, versions
+from . import acts, keys_and_copies, transfers, versions
 from .ledger import Ledger
 from .world import World, copy_tree
 
@@ -65,6 +65,9 @@ SCENES = {
         versions.lifecycle,
         arguments=versions.QUICK_DAYS,
         often=(["write", "sync"], "catalog.db-wal"),
+    ),
+    "sealed puts": Scene(
+        transfers.sealed_puts, arguments=transfers.DATA_PORT, often=(["write", "sync"], "blobs")
     ),
     "backups": Scene(keys_and_copies.backups, prepare=keys_and_copies.with_copies),
     "older format": Scene(keys_and_copies.first_use, "museum"),
