@@ -21,6 +21,9 @@ def pytest_configure(config):
 
 def pytest_addoption(parser):
     parser.addoption("--kill-rounds", type=int, default=50, help="rounds of the kill -9 test")
+    parser.addoption(
+        "--transfer-rounds", type=int, default=200, help="transfers over a network that cuts them"
+    )
     parser.addoption("--power-seed", type=int, help="what decides which power cuts are looked at")
     parser.addoption("--power-states", type=int, help="how many states after power cuts and faults")
 
