@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.administration import ask, from_afar, make_subject, refused, run
+from harness.administration import ask, client_of, from_afar, make_subject, refused, run
 from harness.clients import refused as s3_refused
 from harness.clients import s3_client
 from harness.server import BINARY, Server, clean_environment, coffer
@@ -81,6 +81,10 @@ def test_json_of_buckets(server):
         "name": "json-bucket", "level": "default", "label": "s0", "generation": 1,
         "etag": "random",
         "object_count": 0, "object_bytes": 0, "upload_count": 0, "upload_bytes": 0,
+        "settings": {
+            "versioning": "never", "policy": False, "public": False, "lifecycle_rules": 0,
+            "cors": False,
+        },
     }  # fmt: skip
     client = s3_client(server)
     client.put_object(Bucket="json-bucket", Key="a", Body=b"abc")
@@ -90,6 +94,46 @@ def test_json_of_buckets(server):
         "name": "json-bucket", "deleted": True,
     }  # fmt: skip
     assert "no bucket json-bucket" in refused(server, "bucket", "show", "json-bucket")
+
+
+def test_what_is_set_of_a_bucket_is_told(own_server):
+    """Whose it is, versions, locks, policy and rules; also after a restart."""
+    server = own_server().start()
+    owner = client_of(server, "olga", "default")
+    owner.create_bucket(Bucket="set", ObjectLockEnabledForBucket=True)
+    rule = {"DefaultRetention": {"Mode": "COMPLIANCE", "Days": 3}}
+    owner.put_object_lock_configuration(
+        Bucket="set", ObjectLockConfiguration={"ObjectLockEnabled": "Enabled", "Rule": rule}
+    )
+    expire = {"ID": "a", "Status": "Disabled", "Filter": {}, "Expiration": {"Days": 9}}
+    owner.put_bucket_lifecycle_configuration(
+        Bucket="set", LifecycleConfiguration={"Rules": [expire]}
+    )
+    origins = {"AllowedMethods": ["GET"], "AllowedOrigins": ["https://a.example"]}
+    owner.put_bucket_cors(Bucket="set", CORSConfiguration={"CORSRules": [origins]})
+    statement = {
+        "Effect": "Deny", "Principal": "*", "Action": "s3:DeleteObject",
+        "Resource": "arn:aws:s3:::set/*",
+    }  # fmt: skip
+    policy = {"Version": "2012-10-17", "Statement": [statement]}
+    owner.put_bucket_policy(Bucket="set", Policy=json.dumps(policy))
+    expected = {
+        "owner": "olga", "versioning": "enabled",
+        "object_lock": {"mode": "compliance", "days": 3}, "policy": True, "public": False,
+        "lifecycle_rules": 1, "cors": True,
+    }  # fmt: skip
+    assert ask(server, "bucket", "show", "set")["settings"] == expected
+    assert ask(server, "bucket", "list")[0]["settings"] == expected
+    told = [line.strip() for line in run(server, "bucket", "show", "set").splitlines()]
+    for line in ("owner olga", "versions kept enabled", "lifecycle rules 1", "CORS rules yes",
+                 "object lock yes; new objects for 3 days, by compliance",
+                 "policy yes; who signs nothing is not let in"):  # fmt: skip
+        assert line in [" ".join(shown.split()) for shown in told], told
+    server.restart()
+    owner.list_objects_v2(Bucket="set")
+    assert ask(server, "bucket", "show", "set")["settings"] == expected
+    run(server, "subject", "delete", "olga")
+    assert "owner" not in ask(server, "bucket", "show", "set")["settings"]
 
 
 def test_json_of_subjects(server):

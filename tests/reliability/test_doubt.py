@@ -103,8 +103,12 @@ def test_an_access_key_that_may_be_taken_away_does_not_count(own_server, failing
     failing.fail(LOG)
     run(server, "subject", act, "ann", expect=1)
     assert status(anns.list_buckets) == 503
+    [hers] = [row for row in ask(server, "subject", "list") if row["name"] == "ann"]
+    assert hers["disabled"] and hers["in_doubt"], hers
+    assert "in doubt" in run(server, "subject", "show", "ann")
     failing.heal()
     settle(server)
+    assert not any("in_doubt" in row for row in ask(server, "subject", "list"))
     subjects = {row["name"]: row["disabled"] for row in ask(server, "subject", "list")}
     server.kill()
     server.start()

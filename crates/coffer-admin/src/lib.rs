@@ -39,6 +39,7 @@ pub use crate::api::approvals::{
 pub use crate::api::audit::{AuditPruneRequest, AuditRecord, AuditReport, AuditVerifyRequest};
 pub use crate::api::backups::{BackupReport, BackupRequest};
 pub use crate::api::buckets::quotas::{QuotaLimits, QuotaRow, QuotaUsed};
+pub use crate::api::buckets::settings::{BucketSettings, LockSettings, VersioningState};
 pub use crate::api::buckets::{Bucket, BucketRequest, EtagKind};
 pub use crate::api::imports::{AdoptRequest, Import, ImportRequest, ImportedBucket};
 pub use crate::api::keystore::{Keystore, KeystoreBackup, LevelKey, MoveRequest};

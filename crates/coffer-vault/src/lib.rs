@@ -93,7 +93,9 @@ pub use crate::admin::{
 pub use crate::approvals::{ApprovalRequest, GuardedAct, GuardedOutcome};
 pub use crate::audit::{AuditFilter, Facts, check_act};
 pub use crate::backup::{BackupCounts, BackupEvent};
-pub use crate::buckets::{BucketInfo, BucketSummary, DueEnd, LevelUsage, NewBucket, UploadsEnded};
+pub use crate::buckets::{
+    BucketInfo, BucketSettings, BucketSummary, DueEnd, LevelUsage, NewBucket, UploadsEnded,
+};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::digest::{DigestPlan, Digests};

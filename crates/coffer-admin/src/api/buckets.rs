@@ -16,7 +16,11 @@ use crate::http::caller::{Caller, InPath, Input};
 use crate::http::refusal::{About, Refusal};
 use coffer_durable::rfc3339;
 
+use self::settings::BucketSettings;
+
 pub(crate) mod quotas;
+
+pub(crate) mod settings;
 
 /// A bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -57,6 +61,10 @@ pub struct Bucket {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = DateTime)]
     pub oldest_upload_at: Option<String>,
+    /// What is set of it; absent where it can't be told how much it holds, either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub settings: Option<BucketSettings>,
     /// When it was made: RFC 3339, UTC.
     #[schema(format = DateTime)]
     pub created_at: String,
@@ -102,6 +110,7 @@ impl From<BucketSummary> for Bucket {
             generation,
             older_generation,
             totals,
+            settings,
         } = summary;
         let (objects, uploads) = totals.unzip();
         Self {
@@ -121,6 +130,7 @@ impl From<BucketSummary> for Bucket {
             upload_count: uploads.as_ref().map(|uploads| uploads.count),
             upload_bytes: uploads.as_ref().map(|uploads| uploads.bytes),
             oldest_upload_at: uploads.and_then(|uploads| uploads.oldest_ms.map(rfc3339)),
+            settings: settings.map(BucketSettings::from),
             created_at: rfc3339(bucket.created_ms),
         }
     }

@@ -46,6 +46,10 @@ pub struct Subject {
     pub grants: Vec<Grant>,
     /// Whether it is disabled, with all of its access keys.
     pub disabled: bool,
+    /// Whether it is not known yet if what was last changed of it has happened. It counts as
+    /// disabled until then; absent: it is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_doubt: bool,
     /// When it expires, with all of its access keys: RFC 3339, UTC; absent: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime, nullable = false)]
@@ -172,6 +176,7 @@ impl From<SubjectInfo> for Subject {
             grants,
             read,
             is_disabled,
+            is_in_doubt,
             expires_ms,
             created_ms,
         } = info;
@@ -197,6 +202,7 @@ impl From<SubjectInfo> for Subject {
             all_buckets: grants.is_none(),
             grants: grants.into_iter().flatten().map(grant).collect(),
             disabled: is_disabled,
+            in_doubt: is_in_doubt,
             expires_at: expires_ms.map(rfc3339),
             created_at: rfc3339(created_ms),
         }
@@ -369,12 +375,8 @@ async fn settle_subject(
     State(admin): State<Admin>,
     InPath(name): InPath<String>,
 ) -> Result<Json<Subject>, Refusal> {
-    let settled = admin
-        .vault
-        .settle_subject(&actor, &name)
-        .await
-        .about(&name)?;
-    Ok(Json(settled.into()))
+    let settled = admin.vault.settle_subject(&actor, &name).await;
+    Ok(Json(settled.about(&name)?.into()))
 }
 
 /// Delete a subject

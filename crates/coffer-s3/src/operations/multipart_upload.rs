@@ -169,7 +169,7 @@ pub(crate) async fn complete(
             "You must specify at least one part"
         ));
     }
-    let announced = vault.announced_checksum(&caller.subject, &bucket, &name, id);
+    let announced = vault.announced_checksum(&caller.subject, &bucket, &name, id, None);
     let (algorithm, checksum) = match announced.await {
         Ok(announced) => whole(announced, input.checksum_type.as_ref(), &headers)?,
         // Perhaps it was completed by this request before: the vault knows.

@@ -51,7 +51,7 @@ pub(crate) async fn upload_part(
         .filter(|_| ticket.is_none());
     let announced = match other {
         Some(_) => vault
-            .announced_checksum(&caller.subject, &bucket, &name, id)
+            .announced_checksum(&caller.subject, &bucket, &name, id, Some(number))
             .await
             .map_err(|error| caller.refused(error))?,
         None => None,

@@ -82,6 +82,8 @@ pub struct SubjectInfo {
     pub read: Option<String>,
     /// Whether it is disabled, with all of its access keys.
     pub is_disabled: bool,
+    /// Whether it is not known what was last changed of it. It counts as disabled then.
+    pub is_in_doubt: bool,
     /// When it expires, with all of its access keys, in milliseconds since 1970.
     pub expires_ms: Option<i64>,
     /// When it was made, in milliseconds since 1970.
@@ -346,7 +348,10 @@ impl Inner {
 
     pub(crate) fn subject_info(&self, entry: &SubjectEntry) -> SubjectInfo {
         let keys = entry.access_keys().cloned().collect();
-        self.info(entry.subject.clone(), keys)
+        SubjectInfo {
+            is_in_doubt: entry.is_in_doubt,
+            ..self.info(entry.subject.clone(), keys)
+        }
     }
 
     fn info(&self, subject: Arc<Subject>, keys: Vec<AccessKey>) -> SubjectInfo {
@@ -363,6 +368,7 @@ impl Inner {
             grants,
             read: subject.mark().map(|label| self.label_told(&label)),
             is_disabled: subject.is_disabled,
+            is_in_doubt: false,
             expires_ms: subject.expires_ms,
             created_ms: subject.created_ms,
             subject,

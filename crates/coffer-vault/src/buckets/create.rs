@@ -117,7 +117,11 @@ impl Vault {
         let bucket = self
             .make_bucket_as(actor, Role::SystemAdministrator, name, level, documents)
             .await?;
-        self.summary_of(bucket, label, Some(Default::default()))
+        let row = self.inner.system.bucket_of_id(bucket.id);
+        let row = row.ok_or(VaultError::NoSuchBucket)?;
+        let mut summary = self.summary(actor, &row).await?;
+        summary.totals.get_or_insert_default();
+        Ok(summary)
     }
 
     /// The level of a bucket that the actor is about to make. A level that it may not know of is

@@ -6,6 +6,7 @@ use coffer_label::Label;
 use coffer_seal::BucketId;
 use coffer_store::{OpenUploads, Totals};
 
+use super::settings::BucketSettings;
 use crate::access::{
     Act, Actor, BucketName, Right, Role, Subject, is_marked_by, may_know, may_use,
 };
@@ -44,6 +45,8 @@ pub struct BucketSummary {
     pub older_generation: Option<u32>,
     /// How much it holds, and its uploads under way, where that is known without opening it.
     pub totals: Option<(Totals, OpenUploads)>,
+    /// What is set of it, where that may be told.
+    pub settings: Option<BucketSettings>,
 }
 
 impl Vault {
@@ -104,31 +107,25 @@ impl Vault {
         self.summary(actor, &row).await
     }
 
-    async fn summary(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSummary> {
+    pub(super) async fn summary(&self, actor: &Actor, row: &BucketRow) -> Result<BucketSummary> {
         let tag = self.inner.tag(row)?;
-        let totals = if may_tell_totals(actor, row.id, &tag.label) {
-            self.inner.open_buckets.known(row.id).await
+        let (totals, settings) = if may_tell_content(actor, row.id, &tag.label) {
+            let totals = self.inner.open_buckets.known(row.id).await;
+            (totals, self.settings(row).ok())
         } else {
-            None
+            (None, None)
         };
-        self.summary_of(info(row, tag), tag.label, totals)
-    }
-
-    pub(crate) fn summary_of(
-        &self,
-        mut bucket: BucketInfo,
-        label: Label,
-        totals: Option<(Totals, OpenUploads)>,
-    ) -> Result<BucketSummary> {
+        let mut bucket = info(row, tag);
         bucket.md5_etags |= self.inner.etag == EtagStyle::Md5;
         let key = self.inner.keystore.bucket(bucket.id);
         let key = key.ok_or(VaultError::NoSuchBucket)?;
         Ok(BucketSummary {
             bucket,
-            label,
+            label: tag.label,
             generation: key.generation,
             older_generation: key.older_generation,
             totals,
+            settings,
         })
     }
 
@@ -186,9 +183,9 @@ pub(crate) fn info(row: &BucketRow, level: &LevelTag) -> BucketInfo {
     }
 }
 
-/// Whether the actor may be told how much is in a bucket. That is something read there, which takes
-/// the right to list, and this is no place to raise marks.
-fn may_tell_totals(actor: &Actor, id: BucketId, label: &Label) -> bool {
+/// Whether the actor may be told how much is in a bucket, and what was set of it. That is something
+/// read there, which takes the right to list, and this is no place to raise marks.
+fn may_tell_content(actor: &Actor, id: BucketId, label: &Label) -> bool {
     match actor {
         Actor::Subject(subject) => {
             let may_list = actor.looks_after() || may_use(subject, id, label, Right::List);

@@ -9,6 +9,8 @@
 
 mod folder;
 
+mod settings;
+
 mod info;
 
 mod lifecycle;
@@ -35,3 +37,4 @@ pub(crate) use self::folder::remove_doomed_folder;
 pub use self::info::{BucketInfo, BucketSummary};
 pub use self::level_usage::LevelUsage;
 pub use self::lifecycle::DueEnd;
+pub use self::settings::BucketSettings;

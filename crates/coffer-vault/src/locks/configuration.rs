@@ -41,7 +41,8 @@ pub struct DefaultRetention {
 }
 
 impl DefaultRetention {
-    fn days(self) -> u64 {
+    /// For how many days; a year has 365.
+    pub fn days(self) -> u64 {
         u64::from(self.length) * if self.in_years { 365 } else { 1 }
     }
 

@@ -14,8 +14,9 @@ use super::ingest::{Incoming, Ingested, Placing, ingest};
 use super::multipart::{find_upload, part_plan};
 use super::release::parts;
 use super::write::plan;
-use crate::access::{BucketName, Right, Subject};
+use crate::access::{Act, BucketName, Right, Subject};
 use crate::acts::ChangeGrant;
+use crate::audit::On;
 use crate::digest::{DigestPlan, Digester, Digests};
 use crate::error::{BodyError, Result, VaultError};
 use crate::limits::{PART_NUMBER_MAX, SINGLE_PUT_MAX_BYTES, TICKET_TIME};
@@ -82,9 +83,10 @@ impl Vault {
             });
         }
         let grant = self.changeable(subject, bucket, Right::Write).await?;
-        if let Some((id, _)) = part {
-            let found = grant.prepare(|bucket| find_upload(bucket, id, &name));
-            let upload = found.await?;
+        if let Some((id, number)) = part {
+            let find = |bucket| find_upload(bucket, id, &name);
+            let on = On::Part(&name, number);
+            let upload = grant.find(Act::WritePart, on, find).await?;
             if matches!(upload.details.encryption, Encryption::Customer(_)) {
                 return Ok(None);
             }

@@ -74,7 +74,8 @@ impl Vault {
                 found => found,
             }
         };
-        let (upload, parts) = match grant.prepare(find).await? {
+        let on = On::Object(&complete.name);
+        let (upload, parts) = match grant.find(Act::WriteObject, on, find).await? {
             Found::UnderWay(upload, parts) => (*upload, parts),
             Found::Finished(finished) => return Ok(stored(finished, grant.level())),
         };

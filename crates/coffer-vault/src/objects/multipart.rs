@@ -177,9 +177,9 @@ impl Vault {
             customer_key,
             mut incoming,
         } = put;
-        let upload = grant
-            .prepare(|bucket| find_upload(bucket, id, &name))
-            .await?;
+        let find = |bucket| find_upload(bucket, id, &name);
+        let on = On::Part(&name, number);
+        let upload = grant.find(Act::WritePart, on, find).await?;
         check_key_of_part(&upload.details.encryption, customer_key.as_ref())?;
         incoming.digests = plan(&grant, part_plan(&upload, incoming.digests)?);
         let becomes = ArrivedAs::part(&name, (id, number));
@@ -269,17 +269,22 @@ impl Vault {
         Ok((self.put_part(subject, bucket, put).await?, copied))
     }
 
-    /// The checksum that an upload under way was begun with, for who puts its parts.
+    /// The checksum that an upload under way was begun with, for who completes it, or puts a part.
     pub async fn announced_checksum(
         &self,
         subject: &Subject,
         bucket: &BucketName,
         name: &ObjectName,
         upload: UploadId,
+        part: Option<u32>,
     ) -> Result<Option<(ChecksumAlgorithm, ChecksumKind)>> {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
-        let upload = grant.prepare(|bucket| find_upload(bucket, upload, name));
-        Ok(upload.await?.checksum)
+        let find = |bucket| find_upload(bucket, upload, name);
+        let upload = match part.map(|number| On::Part(name, number)) {
+            Some(on) => grant.find(Act::WritePart, on, find).await?,
+            None => grant.prepare(find).await?,
+        };
+        Ok(upload.checksum)
     }
 
     /// A page of an upload's parts, after a part number.

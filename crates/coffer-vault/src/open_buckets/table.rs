@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use coffer_keys::Keystore;
 use coffer_seal::BucketId;
+use coffer_store::version::Versioning;
 use coffer_store::{BlobStore, Catalog, Change, OpenUploads, Totals};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
@@ -53,6 +54,8 @@ pub(crate) struct OpenBuckets {
     slots: Mutex<Slots>,
     /// What buckets held when they were last looked at: closed ones hold it still.
     totals: Mutex<HashMap<BucketId, Totals>>,
+    /// Whether buckets kept versions then.
+    versioning: Mutex<HashMap<BucketId, Versioning>>,
     pub(crate) uploads: UploadLedger,
     pub(crate) quotas: QuotaLedger,
     tally: Arc<Tally>,
@@ -69,6 +72,7 @@ impl OpenBuckets {
         Self {
             slots: Mutex::default(),
             totals: Mutex::default(),
+            versioning: Mutex::default(),
             uploads: UploadLedger::default(),
             quotas: QuotaLedger::default(),
             tally,
@@ -167,6 +171,9 @@ impl OpenBuckets {
         let id = bucket.id;
         count_damage_of(&bucket.catalog, &self.tally);
         self.totals.lock().insert(id, Totals::default());
+        if let Ok(versioning) = bucket.catalog.versioning().await {
+            self.versioning.lock().insert(id, versioning);
+        }
         let look = self.quotas.begin_look(id);
         self.quotas.end_look(id, &look, Change::default());
         bucket.catalog.admit_by(self.quotas.admission(id));
@@ -196,6 +203,7 @@ impl OpenBuckets {
     /// Forgets a bucket whose key is about to be destroyed, or is.
     pub(crate) fn forget(&self, id: BucketId) {
         self.totals.lock().remove(&id);
+        self.versioning.lock().remove(&id);
         self.uploads.forget(id);
         self.quotas.forget(id);
         self.slots.lock().by_id.remove(&id);
@@ -224,6 +232,9 @@ impl OpenBuckets {
     /// Notes how much a bucket holds now.
     pub(crate) async fn look(&self, id: BucketId, catalog: &Catalog) {
         let look = self.quotas.begin_look(id);
+        if let Ok(versioning) = catalog.versioning().await {
+            self.versioning.lock().insert(id, versioning);
+        }
         let totals = catalog.totals().await.ok();
         if let Some(totals) = totals {
             self.totals.lock().insert(id, totals);
@@ -244,6 +255,11 @@ impl OpenBuckets {
     pub(crate) fn last_seen(&self, id: BucketId) -> Option<(Totals, OpenUploads)> {
         let totals = self.totals.lock().get(&id).copied()?;
         Some((totals, self.uploads.of(id).unwrap_or_default()))
+    }
+
+    /// Whether a bucket kept versions when it was last looked at.
+    pub(crate) fn last_versioning(&self, id: BucketId) -> Option<Versioning> {
+        self.versioning.lock().get(&id).copied()
     }
 
     async fn close_idle(&self, bucket: UsedBucket) {

@@ -214,7 +214,18 @@ async fn each_part_and_upload_is_recorded() {
     vault.list_uploads(subject, bucket, query).await.unwrap();
     let aborted = vault.abort_upload(subject, bucket, &object, other);
     aborted.await.unwrap();
-    let complete = CompleteUpload {
+    let late = PutPart {
+        customer_key: None,
+        name: object.clone(),
+        upload: other,
+        number: 8,
+        incoming: incoming(&bytes(100), 10),
+    };
+    let late = vault.put_part(subject, bucket, late).await;
+    assert!(matches!(late, Err(VaultError::NoSuchUpload)));
+    let late = vault.announced_checksum(subject, bucket, &object, other, Some(9));
+    assert!(matches!(late.await, Err(VaultError::NoSuchUpload)));
+    let complete = |upload, etag: String| CompleteUpload {
         name: object.clone(),
         upload,
         parts: vec![CompletedPart {
@@ -226,10 +237,10 @@ async fn each_part_and_upload_is_recorded() {
         size_bytes: None,
         precondition: Precondition::None,
     };
-    vault
-        .complete_upload(subject, bucket, complete)
-        .await
-        .unwrap();
+    let late = vault.complete_upload(subject, bucket, complete(other, etag.clone()));
+    assert!(matches!(late.await, Err(VaultError::NoSuchUpload)));
+    let completed = vault.complete_upload(subject, bucket, complete(upload, etag));
+    completed.await.unwrap();
     let expected = [
         "upload.create begun object=parts",
         "upload.create begun object=parts",
@@ -237,6 +248,9 @@ async fn each_part_and_upload_is_recorded() {
         "part.list done object=parts",
         "upload.list done",
         "upload.abort begun object=parts",
+        "part.write failed object=parts part=8",
+        "part.write failed object=parts part=9",
+        "object.write failed object=parts",
         "object.write begun object=parts",
     ];
     assert_eq!(told(&door).await, expected);

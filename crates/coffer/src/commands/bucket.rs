@@ -4,7 +4,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use coffer_admin::{Bucket, BucketRequest, EtagKind, from_rfc3339};
+use coffer_admin::{
+    Bucket, BucketRequest, BucketSettings, EtagKind, VersioningState, from_rfc3339,
+};
 use coffer_client::{AdminClient, segment};
 use coffer_durable::now_ms;
 use http::Method;
@@ -190,8 +192,55 @@ fn one(bucket: &Bucket) -> String {
         ),
         ("size", bucket.object_bytes.map_or_else(unknown, size)),
         ("uploads under way", uploads(bucket).unwrap_or_else(unknown)),
+        ("owner", settings(bucket, owner)),
+        ("versions kept", settings(bucket, versioning)),
+        ("object lock", settings(bucket, object_lock)),
+        ("policy", settings(bucket, policy)),
+        (
+            "lifecycle rules",
+            settings(bucket, |set| set.lifecycle_rules.to_string()),
+        ),
+        ("CORS rules", settings(bucket, |set| yes(set.cors))),
         ("created (UTC)", moment(&bucket.created_at)),
     ])
+}
+
+/// What is told of what is set, where that may be told.
+fn settings(bucket: &Bucket, told: impl Fn(&BucketSettings) -> String) -> String {
+    bucket.settings.as_ref().map_or("-".to_owned(), told)
+}
+
+fn yes(is_so: bool) -> String {
+    if is_so { "yes" } else { "no" }.to_owned()
+}
+
+fn owner(set: &BucketSettings) -> String {
+    let all = || "all who may do everything in it".to_owned();
+    set.owner.clone().unwrap_or_else(all)
+}
+
+fn versioning(set: &BucketSettings) -> String {
+    let state = set.versioning.map(VersioningState::word);
+    state.unwrap_or("not known until it is opened").to_owned()
+}
+
+fn object_lock(set: &BucketSettings) -> String {
+    let Some(lock) = &set.object_lock else {
+        return "no".to_owned();
+    };
+    match (&lock.mode, lock.days) {
+        (Some(mode), Some(days)) => format!("yes; new objects for {days} days, by {mode}"),
+        _ => "yes; new objects as they are asked to".to_owned(),
+    }
+}
+
+fn policy(set: &BucketSettings) -> String {
+    match (set.policy, set.public) {
+        (false, _) => "none",
+        (true, false) => "yes; who signs nothing is not let in",
+        (true, true) => "yes; LETS IN WHO SIGNS NOTHING",
+    }
+    .to_owned()
 }
 
 fn generations(bucket: &Bucket) -> String {

@@ -72,6 +72,9 @@ pub enum OfflineCommand {
         /// Which version: `ls --versions` shows their ids; without this, the newest
         #[arg(long, value_name = "ID")]
         version_id: Option<VersionId>,
+        /// Changes nothing: they are told as JSON, always
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -115,6 +118,7 @@ pub async fn offline(data: &Path, args: &OfflineArgs) -> Result<(), Error> {
             bucket,
             name,
             version_id,
+            json: _,
         } => keys(&offline, bucket, (object(name)?, which(*version_id))).await,
     };
     match done {

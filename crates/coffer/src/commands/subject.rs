@@ -152,6 +152,9 @@ async fn change(
 }
 
 fn state(subject: &Subject) -> String {
+    if subject.in_doubt {
+        return "in doubt".to_owned();
+    }
     match (&subject.expires_at, subject.disabled) {
         (_, true) => "disabled".to_owned(),
         (Some(at), false) => format!("until {}", moment(at)),

@@ -24,6 +24,8 @@ pub(crate) struct SubjectEntry {
     /// The subject as such.
     pub(crate) subject: Arc<Subject>,
     keys: Vec<Arc<KeyEntry>>,
+    /// Whether it is not known what was last changed of it: none of its access keys counts then.
+    pub(crate) is_in_doubt: bool,
 }
 
 /// An access key.
@@ -91,6 +93,7 @@ impl SubjectEntry {
         Self {
             keys: keys.collect(),
             subject: Arc::new(subject),
+            is_in_doubt: false,
         }
     }
 
@@ -170,6 +173,7 @@ impl SubjectEntry {
             ..Subject::clone(&self.subject)
         };
         let mut entry = Self::new(subject, self.keys(), None);
+        entry.is_in_doubt = true;
         for key in &mut entry.keys {
             if let Some(key) = Arc::get_mut(key) {
                 key.is_in_doubt = true;
