@@ -12,9 +12,9 @@ use coffer_store::record::{
 use coffer_store::version::VersionId;
 
 use super::asked::{AskedEncryption, check_key_of_part};
-use super::conditions::{RangeRequest, ReadOptions};
+use super::conditions::RangeRequest;
 use super::ingest::{Incoming, Ingested, Placing, keep_current};
-use super::write::{CopySource, Stored, as_precondition, incoming_copy, plan, settle};
+use super::write::{CopySource, Stored, incoming_copy, plan, settle};
 use crate::access::{Act, BucketName, Right, Subject, maker};
 use crate::acts::Changed;
 use crate::audit::On;
@@ -234,23 +234,7 @@ impl Vault {
         copy: CopyPart,
     ) -> Result<(Stored, Option<VersionId>)> {
         self.copyable(subject, &source.bucket, bucket)?;
-        let CopySource {
-            bucket: from,
-            name,
-            which,
-            conditions,
-            customer_key,
-        } = source;
-        let options = ReadOptions {
-            which,
-            conditions,
-            range: copy.range,
-            customer_key,
-        };
-        let read = self
-            .read_object(subject, &from, &name, options)
-            .await
-            .map_err(as_precondition)?;
+        let read = self.read_source(subject, &source, copy.range).await?;
         let copied = read.info.version;
         let CopyPart {
             name,

@@ -15,7 +15,7 @@ use coffer_store::{FinishedBlob, StoreError};
 use super::asked::AskedEncryption;
 use super::conditions::{Conditions, RangeRequest, ReadOptions};
 use super::ingest::{Incoming, Ingested, Placing, keep_current};
-use super::read::told_version;
+use super::read::{ObjectRead, told_version};
 use crate::access::{Act, BucketName, Right, Subject, tags_copied};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
@@ -196,23 +196,14 @@ impl Vault {
         target: CopyTarget,
     ) -> Result<(Stored, Option<VersionId>)> {
         self.copyable(subject, &source.bucket, bucket)?;
+        let read = self.read_source(subject, &source, RangeRequest::All);
+        let read = read.await?;
         let CopySource {
             bucket: from,
             name,
             which,
-            conditions,
-            customer_key,
+            ..
         } = source;
-        let options = ReadOptions {
-            which,
-            conditions,
-            customer_key,
-            range: RangeRequest::All,
-        };
-        let read = self
-            .read_object(subject, &from, &name, options)
-            .await
-            .map_err(as_precondition)?;
         let copied = read.info.version;
         let of_read = copied.map_or(which, Which::Version);
         let mut asking = Cow::Borrowed(subject);
@@ -253,6 +244,23 @@ impl Vault {
             incoming,
         };
         Ok((self.put_object(&asking, bucket, put).await?, copied))
+    }
+
+    /// Opens what is to be copied.
+    pub(super) async fn read_source(
+        &self,
+        subject: &Subject,
+        source: &CopySource,
+        range: RangeRequest,
+    ) -> Result<ObjectRead> {
+        let options = ReadOptions {
+            which: source.which,
+            conditions: source.conditions.clone(),
+            range,
+            customer_key: source.customer_key.clone(),
+        };
+        let read = self.read_object(subject, &source.bucket, &source.name, options);
+        read.await.map_err(as_precondition)
     }
 
     /// Replaces an object's tags. Tells what the version is called, where the bucket keeps versions
@@ -306,7 +314,7 @@ pub(crate) fn kept(version: VersionId) -> Option<VersionId> {
 
 /// A copy's source whose conditions fail is a failed precondition, never "not modified" (S3,
 /// CopyObject).
-pub(crate) fn as_precondition(error: VaultError) -> VaultError {
+fn as_precondition(error: VaultError) -> VaultError {
     match error {
         VaultError::NotModified { .. } => VaultError::PreconditionFailed,
         other => other,
