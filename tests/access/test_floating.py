@@ -53,6 +53,31 @@ def test_what_was_read_high_is_not_written_low(levels):
     client.put_object(Bucket=LOW, Key="late", Body=b"y")
 
 
+def test_a_refusal_that_tells_what_is_stored_is_a_reading(levels):
+    """A quota's tells how much there is, and a lock's what is locked."""
+    server = levels
+    high = s3_client(server, credentials=make_subject(server, "hal", "secret"))
+    secret = {"LocationConstraint": "secret"}
+    high.create_bucket(
+        Bucket="held", CreateBucketConfiguration=secret, ObjectLockEnabledForBucket=True
+    )
+    put = high.put_object(Bucket="held", Key="a", Body=b"x", ObjectLockLegalHoldStatus="ON")
+    locked = {"Bucket": "held", "Key": "a", "VersionId": put["VersionId"]}
+    tries = {
+        "ann": lambda client: client.put_object(Bucket=HIGH, Key="more", Body=b"y"),
+        "ben": lambda client: client.create_multipart_upload(Bucket=HIGH, Key="parts"),
+        "bob": lambda client: client.delete_object(**locked),
+    }
+    run(server, "quota", "set", "bucket", HIGH, "--objects", "1", "--uploads", "0")
+    for name, attempt in tries.items():
+        client = s3_client(server, credentials=make_subject(server, name, "default..secret"))
+        client.put_object(Bucket=LOW, Key=name, Body=b"y")
+        with pytest.raises(ClientError) as caught:
+            attempt(client)
+        assert caught.value.response["Error"]["Code"] in ("QuotaExceeded", "AccessDenied")
+        assert "secret" in denied(client), name
+
+
 def test_an_upload_in_parts_is_no_reading_and_takes_no_right_to_list(levels):
     server = levels
     ann = s3_client(server, credentials=make_subject(server, "ann", "default..secret"))

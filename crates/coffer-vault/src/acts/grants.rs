@@ -73,20 +73,6 @@ impl<T> Changed<T> {
     }
 }
 
-/// Whether a refusal tells of what the bucket holds.
-fn tells_what_is_stored(error: &VaultError) -> bool {
-    matches!(
-        error,
-        VaultError::NoSuchObject
-            | VaultError::NoVersion(_)
-            | VaultError::NoSuchUpload
-            | VaultError::PreconditionFailed
-            | VaultError::InvalidPart { .. }
-            | VaultError::PartTooSmall { .. }
-            | VaultError::BucketNotEmpty
-    )
-}
-
 /// As what a look is recorded that has ended so. A condition or a range that is not met tells of an
 /// object what a HEAD does; that something is not there is told as well.
 fn recorded_as<T>(act: Act, outcome: &Result<T>) -> (Act, Outcome) {
@@ -244,7 +230,10 @@ impl ChangeGrant {
         let (vault, subject) = (&permit.vault, &permit.marked.subject);
         let missing = |error| vault.missing(subject, &permit.row, error);
         let outcome = outcome.map_err(|error| missing(self.bucket.if_closed(error)));
-        if outcome.as_ref().is_err_and(tells_what_is_stored) {
+        if outcome
+            .as_ref()
+            .is_err_and(VaultError::tells_what_is_stored)
+        {
             self.note_read().await?;
         }
         outcome.inspect_err(|error| self.permit.count_full(error))
@@ -309,6 +298,12 @@ impl ChangeGrant {
                     Err(VaultError::InDoubt) => {}
                     Err(_) => begun.all_failed(),
                 }
+            }
+            if outcome
+                .as_ref()
+                .is_err_and(VaultError::tells_what_is_stored)
+            {
+                permit.note_read().await?;
             }
             outcome
                 .map(|changed| changed.value)

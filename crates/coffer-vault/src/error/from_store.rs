@@ -60,6 +60,22 @@ impl From<Absent> for VaultError {
 }
 
 impl VaultError {
+    /// Whether a refusal tells of what the bucket holds.
+    pub(crate) fn tells_what_is_stored(&self) -> bool {
+        matches!(
+            self,
+            Self::NoSuchObject
+                | Self::NoVersion(_)
+                | Self::NoSuchUpload
+                | Self::PreconditionFailed
+                | Self::InvalidPart { .. }
+                | Self::PartTooSmall { .. }
+                | Self::BucketNotEmpty
+                | Self::Administration(AdministrationError::Locked)
+                | Self::Store(StoreError::OverQuota(_))
+        )
+    }
+
     /// The quota that what was asked for would pass, if that is why it was refused.
     pub fn over_quota(&self) -> Option<&OverQuota> {
         match self {

@@ -132,6 +132,13 @@ impl Vault {
         } else {
             grant.change(Act::DeleteObject, on, delete).await?
         };
+        let tells = |outcome: &Result<Deleted>| {
+            let refusal = outcome.as_ref().err();
+            refusal.is_some_and(VaultError::tells_what_is_stored)
+        };
+        if outcomes.iter().any(tells) {
+            grant.note_read().await?;
+        }
         for place in spared {
             outcomes.insert(place, Err(VaultError::AccessDenied));
         }
