@@ -78,6 +78,25 @@ def test_a_refusal_that_tells_what_is_stored_is_a_reading(levels):
         assert "secret" in denied(client), name
 
 
+def test_what_a_policy_refuses_is_a_reading(levels):
+    """Who wrote the policy says by it what is to be known at its level."""
+    server = levels
+    hal = s3_client(server, credentials=make_subject(server, "hal", "secret"))
+    hal.create_bucket(Bucket="told", CreateBucketConfiguration={"LocationConstraint": "secret"})
+    account = hal.list_buckets()["Owner"]["DisplayName"]
+    ann = s3_client(server, credentials=make_subject(server, "ann", "default..secret"))
+    statement = {
+        "Effect": "Deny", "Principal": {"AWS": f"arn:aws:iam::{account}:user/ann"},
+        "Action": "s3:PutObject", "Resource": "arn:aws:s3:::told/yes*",
+    }  # fmt: skip
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    hal.put_bucket_policy(Bucket="told", Policy=policy)
+    ann.put_object(Bucket="told", Key="no", Body=b"y")
+    ann.put_object(Bucket=LOW, Key="still", Body=b"y")
+    denied(ann, Bucket="told", Key="yes")
+    assert "secret" in denied(ann)
+
+
 def test_an_upload_in_parts_is_no_reading_and_takes_no_right_to_list(levels):
     server = levels
     ann = s3_client(server, credentials=make_subject(server, "ann", "default..secret"))

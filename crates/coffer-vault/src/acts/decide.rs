@@ -62,6 +62,37 @@ impl Vault {
         Ok(row)
     }
 
+    /// As [`usable_row`](Self::usable_row). Who is refused by a policy is told of that, and has read
+    /// where it is, then.
+    pub(crate) async fn usable(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        right: Right,
+    ) -> Result<Arc<BucketRow>> {
+        let usable = self.usable_row(subject, name, right);
+        if matches!(usable, Err(VaultError::AccessDenied)) {
+            let row = self.known(subject, name)?;
+            if may_use_by_label(subject, self.inner.label(&row)?, right) {
+                return self.noting_refusal(subject, &row, usable).await;
+            }
+        }
+        usable
+    }
+
+    /// That a policy refuses something tells of it: who is refused has read there.
+    pub(super) async fn noting_refusal<T>(
+        &self,
+        subject: &Subject,
+        row: &BucketRow,
+        outcome: Result<T>,
+    ) -> Result<T> {
+        if row.documents.is_shared() && matches!(outcome, Err(VaultError::AccessDenied)) {
+            self.note_read(subject, row).await?;
+        }
+        outcome
+    }
+
     /// As [`usable_row`](Self::usable_row), for what is asked otherwise than over S3: where the
     /// bucket has a policy, by its owner alone.
     pub(crate) fn usable_as_owner(
@@ -138,14 +169,14 @@ impl Vault {
 
     /// Whether the subject may copy from one bucket to another: read the one, write the other, and
     /// carry nothing downwards. A missing target is told before a missing source.
-    pub(crate) fn copyable(
+    pub(crate) async fn copyable(
         &self,
         subject: &Subject,
         from: &BucketName,
         to: &BucketName,
     ) -> Result<()> {
-        let to = self.usable_row(subject, to, Right::Write)?;
-        let from = self.usable_row(subject, from, Right::Read)?;
+        let to = self.usable(subject, to, Right::Write).await?;
+        let from = self.usable(subject, from, Right::Read).await?;
         if may_copy(self.inner.label(&from)?, self.inner.label(&to)?) {
             return Ok(());
         }

@@ -305,12 +305,11 @@ impl ChangeGrant {
             {
                 permit.note_read().await?;
             }
+            let (vault, subject) = (&permit.vault, &permit.marked.subject);
+            let outcome = vault.noting_refusal(subject, &permit.row, outcome).await;
             outcome
                 .map(|changed| changed.value)
-                .map_err(|error| {
-                    let subject = &permit.marked.subject;
-                    permit.vault.missing(subject, &permit.row, error)
-                })
+                .map_err(|error| vault.missing(subject, &permit.row, error))
                 .inspect_err(|error| permit.count_full(error))
         })
         .await
@@ -326,7 +325,7 @@ impl Vault {
         name: &BucketName,
         right: Right,
     ) -> Result<ReadGrant> {
-        let row = self.usable_row(subject, name, right)?;
+        let row = self.usable(subject, name, right).await?;
         let label = self.inner.label(&row)?;
         let reading = if is_marked_by(subject, label) {
             self.raise(&Marked::new(subject, label), label).await?
@@ -354,7 +353,8 @@ impl Vault {
         name: &BucketName,
         right: Right,
     ) -> Result<ChangeGrant> {
-        let row = self.counted(self.usable_row(subject, name, right)?).await;
+        let row = self.usable(subject, name, right).await?;
+        let row = self.counted(row).await;
         let (Granted { bucket, level }, audit) = self.granted(subject, &row, right).await?;
         let permit = Permit {
             marked: Marked::new(subject, self.inner.label(&row)?),
@@ -380,6 +380,7 @@ impl Vault {
         let granted = self.grant(row).await?;
         if row.documents.is_shared() {
             let checked = self.check_objects(subject, row, &granted.bucket).await;
+            let checked = self.noting_refusal(subject, row, checked).await;
             checked.inspect_err(|error| self.note_refusal(error, subject, right, row))?;
         }
         let audit = self.inner.tag(row)?.is_watched.then(|| {

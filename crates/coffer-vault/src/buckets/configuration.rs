@@ -31,7 +31,7 @@ impl Vault {
         name: &BucketName,
         kind: BucketConfiguration,
     ) -> Result<Option<Arc<str>>> {
-        let row = self.usable_row(subject, name, Right::Read)?;
+        let row = self.usable(subject, name, Right::Read).await?;
         let grant = self.readable(subject, name, Right::Read).await?;
         let look = |_: UsedBucket| async { Ok(self.inner.system.configuration(&row, kind)) };
         let read = grant.read(Act::ReadConfiguration, On::Bucket, look);
@@ -52,10 +52,10 @@ impl Vault {
         kind: BucketConfiguration,
         document: Option<String>,
     ) -> Result<()> {
-        let row = self.usable_row(subject, name, Right::Write)?;
+        let row = self.usable(subject, name, Right::Write).await?;
         if kind == BucketConfiguration::Lifecycle {
             // Its rules delete.
-            self.usable_row(subject, name, Right::Delete)?;
+            self.usable(subject, name, Right::Delete).await?;
         }
         // Only those who may read in the bucket are told of lifecycle rules.
         let is_lowest = *self.inner.label(&row)? == Label::LOWEST;

@@ -26,7 +26,7 @@ impl Vault {
     /// # Errors
     /// [`VaultError::BucketNotEmpty`] while it holds objects or multipart uploads.
     pub async fn delete_bucket(&self, subject: &Arc<Subject>, name: &BucketName) -> Result<()> {
-        let row = self.usable_row(subject, name, Right::Delete)?;
+        let row = self.usable(subject, name, Right::Delete).await?;
         // Whether it works tells whether anything is in there.
         self.note_read(subject, &row).await?;
         let actor = Actor::Subject(subject.clone());

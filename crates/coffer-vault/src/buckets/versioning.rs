@@ -33,7 +33,7 @@ impl Vault {
         name: &BucketName,
         state: Versioning,
     ) -> Result<()> {
-        self.usable_row(subject, name, Right::Delete)?;
+        self.usable(subject, name, Right::Delete).await?;
         let grant = self.changeable(subject, name, Right::Write).await?;
         let grant = grant.recorded_as_act();
         // Not while object lock is turned on, which needs versions.

@@ -100,7 +100,7 @@ impl Vault {
         lock: ObjectLock,
     ) -> Result<()> {
         self.check_default(lock)?;
-        self.usable_row(subject, name, Right::Delete)?;
+        self.usable(subject, name, Right::Delete).await?;
         let grant = self.changeable(subject, name, Right::Write).await?;
         let grant = grant.recorded_as_act();
         let row = grant.row().clone();

@@ -233,7 +233,7 @@ impl Vault {
         bucket: &BucketName,
         copy: CopyPart,
     ) -> Result<(Stored, Option<VersionId>)> {
-        self.copyable(subject, &source.bucket, bucket)?;
+        self.copyable(subject, &source.bucket, bucket).await?;
         let read = self.read_source(subject, &source, copy.range).await?;
         let copied = read.info.version;
         let CopyPart {

@@ -195,7 +195,7 @@ impl Vault {
         bucket: &BucketName,
         target: CopyTarget,
     ) -> Result<(Stored, Option<VersionId>)> {
-        self.copyable(subject, &source.bucket, bucket)?;
+        self.copyable(subject, &source.bucket, bucket).await?;
         let read = self.read_source(subject, &source, RangeRequest::All);
         let read = read.await?;
         let CopySource {
@@ -213,7 +213,7 @@ impl Vault {
             None => {
                 let from = (&from, &name, which);
                 asking = subject.asking_besides(tags_copied(from, (bucket, &target.name)));
-                self.copyable(&asking, from.0, bucket)?;
+                self.copyable(&asking, from.0, bucket).await?;
                 self.object_tags(&asking, from.0, &name, of_read).await?.0
             }
         };
