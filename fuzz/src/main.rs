@@ -17,8 +17,9 @@ use libfuzzer_sys::fuzz_target;
 type Body = fn(&[u8]);
 
 /// What is fuzzed, by name.
-const TARGETS: [(&str, Body); 26] = [
+const TARGETS: [(&str, Body); 27] = [
     ("audit", coffer_audit::fuzzing::fuzz_audit),
+    ("client_answer", coffer_client::fuzzing::answer),
     ("data_head", coffer::fuzzing::data_head),
     ("keys_export", coffer_keys::fuzzing::fuzz_export),
     ("keys_receipt", coffer_keys::fuzzing::fuzz_receipt),

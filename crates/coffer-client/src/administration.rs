@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use tokio_rustls::TlsConnector;
 use zeroize::Zeroizing;
 
-use crate::credentials::Credentials;
 use crate::error::ClientError;
 use crate::http1::{collected, exchange};
 use crate::https::{HttpsServer, connector};
 use crate::limits::ANSWER_BYTES;
 use crate::local_socket;
+use crate::profiles::Credentials;
 
 /// What stands in a path as it is (RFC 3986, section 2.3).
 const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -233,6 +233,7 @@ fn authorization(credentials: &Credentials) -> HeaderValue {
     let Credentials {
         access_key_id,
         secret_access_key,
+        ..
     } = credentials;
     let pair = Zeroizing::new(format!("{access_key_id}:{}", **secret_access_key));
     let text = Zeroizing::new(format!("Basic {}", BASE64.encode(pair.as_bytes())));

@@ -32,6 +32,12 @@ pub enum ClientError {
     /// That is no address of a server.
     #[error("--endpoint: write an address such as https://coffer.example.org:9001")]
     NoAddress,
+    /// There is no address of an S3 service, or what was given is none.
+    #[error("--endpoint: {problem}")]
+    Endpoint {
+        /// What is wrong, and what to write.
+        problem: String,
+    },
     /// A file with an access key, or the environment, does not say what it should.
     #[error("{place}: {problem}")]
     Credentials {

@@ -72,6 +72,7 @@ impl HttpsServer {
         };
         let connecting = async {
             let tcp = TcpStream::connect((bare(&self.host), self.port)).await?;
+            tcp.set_nodelay(true)?;
             tls.connect(self.name.clone(), tcp).await
         };
         match timeout(CONNECT_TIMEOUT, connecting).await {

@@ -1,8 +1,9 @@
-//! The client side: reaching a server over TLS or its local socket, signing requests of S3, and
-//! asking its administration.
+//! The client side: reaching a server over TLS or its local socket, signing requests, speaking S3,
+//! moving files, and asking a server's administration.
 //!
-//! Used by the commands that ask a running server, by `coffer prove`, and by the bench. What the
-//! answers of the administration mean is in `coffer-admin`; nothing of the server is here.
+//! Used by the commands that move files or ask a running server, by `coffer prove`, and by the
+//! bench. What the answers of the administration mean is in `coffer-admin`; nothing of the server
+//! is here.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +11,7 @@ pub mod limits;
 
 mod error;
 
-mod credentials;
+mod profiles;
 
 pub mod signing;
 
@@ -24,13 +25,17 @@ mod administration;
 
 mod lines;
 
-mod s3;
-
 pub mod sealed;
 
+pub mod s3;
+
+pub mod mover;
+
+#[doc(hidden)]
+pub mod fuzzing;
+
 pub use crate::administration::{AdminClient, segment};
-pub use crate::credentials::Credentials;
 pub use crate::error::ClientError;
 pub use crate::https::{HttpsServer, KEY_EXCHANGES, connector};
 pub use crate::lines::Lines;
-pub use crate::s3::{S3Answer, S3Client};
+pub use crate::profiles::{Credentials, Settings, Wanted};

@@ -11,8 +11,8 @@ pub const ANSWER_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of one line of an answer that comes as lines.
 pub const LINE_BYTES: usize = 64 * 1024;
 
-/// Bytes of one answer of S3 that is taken whole.
-pub const S3_ANSWER_BYTES: usize = 2 << 20;
+/// Bytes of one answer of S3 that is taken whole: 1,000 versions with the longest names, encoded.
+pub const S3_ANSWER_BYTES: usize = 16 << 20;
 
 /// Bytes of a path that the address of a socket holds (`sockaddr_un`, unix(7)).
 pub const SOCKET_PATH_BYTES: usize = 107;
@@ -44,3 +44,58 @@ pub const TRANSFER_HEADERS: usize = 32;
 /// Chunks that are received and opened, or sealed and sent, at a time. Their 512 KiB, twice, stay
 /// in a processor's second cache, and are few system calls.
 pub const TRANSFER_BATCH_CHUNKS: usize = 32;
+
+/// Levels of elements in XML that S3 answers.
+pub const XML_DEPTH: usize = 16;
+
+/// Elements of such a document: a list of 1,000 versions has some 15,000.
+pub const XML_ELEMENTS: usize = 200_000;
+
+/// Characters of a message of the server's that are told.
+pub const S3_MESSAGE_CHARACTERS: usize = 500;
+
+/// How often a request is sent again, unless told otherwise.
+pub const S3_RETRIES: u32 = 8;
+
+/// How long is waited before a request is sent again: at first up to so long, each time twice.
+pub const S3_RETRY_FIRST: Duration = Duration::from_millis(200);
+
+/// How long is waited at most, also where the server asks for more.
+pub const S3_RETRY_LONGEST: Duration = Duration::from_secs(20);
+
+/// How long nothing may move while a request or an answer is under way.
+pub const S3_STANDSTILL: Duration = Duration::from_secs(60);
+
+/// How long an answer may take that has been asked for: a server may copy, or sync, before.
+pub const S3_ANSWER_WAIT: Duration = Duration::from_secs(600);
+
+/// How long a connection waits for its next request.
+pub const S3_IDLE: Duration = Duration::from_secs(30);
+
+/// Bytes of a body that are given to a connection at a time.
+pub const S3_SLICE_BYTES: usize = 256 * 1024;
+
+/// Bytes of a part of an upload, and of a piece of what is fetched, where the file is not so long
+/// that they have to be more: many go beside each other, and little is lost when one breaks off.
+pub const PART_BYTES: u64 = 16 << 20;
+
+/// Bytes of a part of a stream whose end is not known, at most: it is held in memory.
+pub const PART_BYTES_MAX: u64 = 512 << 20;
+
+/// Parts of an upload: S3's limit.
+pub const PART_COUNT_MAX: u64 = 10_000;
+
+/// Bytes of an object that is copied in one piece, and of a part that is copied: S3's limit.
+pub const COPY_BYTES_MAX: u64 = 5 << 30;
+
+/// Bytes of a part that is copied.
+pub const COPY_PART_BYTES: u64 = 1 << 30;
+
+/// Bytes of a journal: 10,000 pieces of some 200 bytes.
+pub const JOURNAL_BYTES: u64 = 16 << 20;
+
+/// Bytes that are gathered before they are written to a file.
+pub const WRITE_BYTES: usize = 1 << 20;
+
+/// Objects that are deleted with one request: S3's limit.
+pub const DELETE_COUNT_MAX: usize = 1_000;

@@ -1,94 +1,41 @@
-//! As little of an S3 client as storing and reading a few objects takes: requests of one piece,
-//! signed in their headers.
+//! S3 as a client speaks it, to coffer and to other servers: one request at a time, signed in its
+//! headers, sent again where that may help; objects, lists, uploads in parts, checksums.
+//!
+//! What files become of it is in [`mover`](crate::mover). Paths name buckets (path style): all
+//! servers take that.
 
-use http::{Method, Request, StatusCode};
-use http_body_util::Full;
-use hyper::body::Bytes;
-use time::OffsetDateTime;
-use tokio_rustls::TlsConnector;
+mod endpoint;
 
-use crate::credentials::Credentials;
-use crate::error::ClientError;
-use crate::http1::{collected, exchange};
-use crate::https::HttpsServer;
-use crate::limits::S3_ANSWER_BYTES;
-use crate::signing::{S3, Signer, sha256_hex};
+mod xml;
 
-/// An S3 service, and the access key to use it with.
-pub struct S3Client {
-    server: HttpsServer,
-    tls: TlsConnector,
-    credentials: Credentials,
-}
+mod error;
 
-/// What was answered.
-pub struct S3Answer {
-    /// The status.
-    pub status: StatusCode,
-    /// The body.
-    pub body: Bytes,
-}
+pub mod checksum;
 
-impl S3Client {
-    /// Uses this service with this access key.
-    pub fn new(server: HttpsServer, tls: TlsConnector, credentials: Credentials) -> Self {
-        Self {
-            server,
-            tls,
-            credentials,
-        }
-    }
+mod body;
+mod request;
+mod wire;
 
-    /// Sends a request and takes its whole answer. Paths must be encoded already, and values of
-    /// headers need no encoding. Header names are in lower case.
-    ///
-    /// # Errors
-    /// In words, when there was no answer.
-    pub async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        headers: &[(&str, String)],
-        body: Bytes,
-    ) -> Result<S3Answer, String> {
-        let request = self.signed(&method, path, headers, body)?;
-        let stream = match self.server.connect(&self.tls).await {
-            Err(ClientError::Unreachable { problem, .. }) => return Err(problem),
-            connected => connected.map_err(|error| error.to_string())?,
-        };
-        let answer = exchange(stream, request).await;
-        let answer = answer.map_err(|error| error.to_string())?;
-        let status = answer.status();
-        let body = collected(answer.into_body(), S3_ANSWER_BYTES).await;
-        let body = body.map_err(|error| error.to_string())?;
-        Ok(S3Answer { status, body })
-    }
+mod retry;
 
-    fn signed(
-        &self,
-        method: &Method,
-        path: &str,
-        headers: &[(&str, String)],
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, String> {
-        let signer = Signer::new(&self.credentials, S3, OffsetDateTime::now_utc());
-        let (host, payload) = (self.server.host(), sha256_hex(&body));
-        let mut signed: Vec<(&str, &str)> = headers
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
-        signed.push(("host", &host));
-        signed.push(("x-amz-date", signer.amz_date()));
-        signed.push(("x-amz-content-sha256", &payload));
-        signed.sort_unstable();
-        let authorization = signer.authorization(method.as_str(), path, &signed, &payload);
-        let mut request = Request::builder().method(method).uri(path);
-        for (name, value) in &signed {
-            request = request.header(*name, *value);
-        }
-        request
-            .header("authorization", authorization)
-            .body(Full::new(body))
-            .map_err(|error| error.to_string())
-    }
-}
+mod client;
+
+mod listing;
+
+mod objects;
+
+mod multipart;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::body::{Answer, Sent};
+pub use self::client::{Client, ClientOptions, Retrying};
+pub use self::endpoint::Endpoint;
+pub use self::error::S3Error;
+pub use self::listing::{BucketEntry, ListedObject, ListedVersion, Page, VersionsPage};
+pub(crate) use self::listing::{objects_page, versions_page};
+pub use self::multipart::{DonePart, ListedPart, UploadStart};
+pub use self::objects::{Deleted, ObjectHead, ObjectName, Stored};
+pub use self::request::Request;
+pub use self::xml::{Element, XmlFault};

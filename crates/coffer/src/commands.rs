@@ -33,6 +33,8 @@ pub mod offline;
 
 pub mod tls;
 
+pub mod objects;
+
 pub mod completions;
 
 pub mod man;
@@ -45,6 +47,12 @@ use self::key::KeyArgs;
 use self::keystore::KeystoreArgs;
 use self::level::LevelArgs;
 use self::man::ManArgs;
+use self::objects::Typed;
+use self::objects::cp::CpArgs;
+use self::objects::get::GetArgs;
+use self::objects::ls::LsArgs;
+use self::objects::put::PutArgs;
+use self::objects::rm::RmArgs;
 use self::offline::OfflineArgs;
 use self::receipt::ReceiptArgs;
 use self::request::RequestArgs;
@@ -77,6 +85,14 @@ pub struct Cli {
 }
 
 impl Cli {
+    /// What commands that speak S3 are given.
+    pub fn typed(&self) -> Typed<'_> {
+        Typed {
+            data: &self.data,
+            remote: &self.remote,
+        }
+    }
+
     /// Refuses options that mean nothing to a command that asks no running server.
     pub fn alone(&self, command: &str) -> Result<(), Error> {
         if self.remote.endpoint.is_none() {
@@ -94,6 +110,16 @@ impl Cli {
 pub enum Command {
     /// Serve S3 over TLS
     Serve(ServeArgs),
+    /// Store files as objects, with this or another S3 server
+    Put(PutArgs),
+    /// Fetch objects to files
+    Get(GetArgs),
+    /// List buckets and objects
+    Ls(LsArgs),
+    /// Delete objects
+    Rm(RmArgs),
+    /// Have the server copy objects
+    Cp(CpArgs),
     /// Make and list levels
     Level(LevelArgs),
     /// Make, list and delete buckets
@@ -132,6 +158,7 @@ const TOP_EXAMPLES: &str = "\
 Examples:
   coffer serve                              data in ./coffer-data, https://127.0.0.1:9000
   coffer serve --data /srv/coffer --listen 0.0.0.0:9000
+  coffer put -r recordings s3://evidence/recordings/ --endpoint https://127.0.0.1:9000
   coffer level create secret --rank 2       keep data of rank 2 apart, under a key of its own
   coffer subject create ann --clearance default..secret
   coffer verify --data /srv/coffer          while the server runs

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use coffer_admin::AdminError;
 use coffer_client::ClientError;
+use coffer_client::mover::MoverError;
 use coffer_vault::VaultError;
 
 /// A failure that ends the program.
@@ -133,6 +134,15 @@ pub enum Error {
     /// A running server could not be asked, or said no.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// A file or an object was not moved.
+    #[error(transparent)]
+    Mover(#[from] MoverError),
+    /// The program was told to end.
+    #[error("interrupted: {left}")]
+    Interrupted {
+        /// What is left.
+        left: &'static str,
+    },
     /// A bucket of an imported level is not in use.
     #[error("bucket {id} was not adopted: {problem}")]
     NotAdopted {
@@ -177,7 +187,11 @@ impl Error {
             Self::ConfigUnreadable { .. }
             | Self::Config { .. }
             | Self::Option { .. }
-            | Self::Client(ClientError::NoAddress) => "invalid_argument",
+            | Self::Client(ClientError::NoAddress | ClientError::Endpoint { .. }) => {
+                "invalid_argument"
+            }
+            Self::Mover(error) => error.code(),
+            Self::Interrupted { .. } => "interrupted",
             Self::Unwritten { .. } => "done_but_not_told",
             _ => "failed",
         }
@@ -189,7 +203,8 @@ impl Error {
             Self::ConfigUnreadable { .. }
             | Self::Config { .. }
             | Self::Option { .. }
-            | Self::Client(ClientError::NoAddress) => ExitCode::from(2),
+            | Self::Client(ClientError::NoAddress | ClientError::Endpoint { .. })
+            | Self::Mover(MoverError::Location { .. }) => ExitCode::from(2),
             Self::Client(ClientError::Refused { code, .. }) if code == "invalid_request" => {
                 ExitCode::from(2)
             }

@@ -7,6 +7,9 @@ use std::time::Duration;
 use coffer_vault::SubjectLimits;
 use serde::Deserialize;
 
+/// How often programs are told how far files have come.
+pub const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
 /// How many lines of the log may wait to be written; what is more is lost, and counted.
 pub const LOG_LINES_WAITING: usize = 2_048;
 

@@ -16,6 +16,11 @@ use crate::commands::key::key;
 use crate::commands::keystore::keystore;
 use crate::commands::level::level;
 use crate::commands::man::man;
+use crate::commands::objects::cp::cp;
+use crate::commands::objects::get::get;
+use crate::commands::objects::ls::ls;
+use crate::commands::objects::put::put;
+use crate::commands::objects::rm::rm;
 use crate::commands::offline::offline;
 use crate::commands::receipt::{ReceiptArgs, ReceiptCommand, receipt, verify as verify_receipt};
 use crate::commands::request::request;
@@ -80,6 +85,11 @@ pub fn run() -> ExitCode {
             .alone("man")
             .and_then(|()| man(args, Cli::command()))
             .map(|()| ExitCode::SUCCESS),
+        Command::Put(args) => block_on(put(&cli.typed(), args)),
+        Command::Get(args) => block_on(get(&cli.typed(), args)),
+        Command::Ls(args) => block_on(ls(&cli.typed(), args)),
+        Command::Rm(args) => block_on(rm(&cli.typed(), args)),
+        Command::Cp(args) => block_on(cp(&cli.typed(), args)),
         asking => config::data(&cli.data)
             .and_then(|data| Ok(cli.remote.server(data)?))
             .and_then(|server| block_on(ask(&server, asking))),
@@ -203,6 +213,11 @@ async fn ask(server: &AdminClient, command: &Command) -> Result<ExitCode, Error>
         | Command::Offline(_)
         | Command::Prove(_)
         | Command::Tls(_)
+        | Command::Put(_)
+        | Command::Get(_)
+        | Command::Ls(_)
+        | Command::Rm(_)
+        | Command::Cp(_)
         | Command::Completions(_)
         | Command::Man(_) => Ok(ExitCode::SUCCESS),
     }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use coffer_admin::{Report, VerifyRequest};
-use coffer_client::{
-    AdminClient, ClientError, Credentials, HttpsServer, Lines, S3Client, connector,
-};
+use coffer_client::s3::{Client, ClientOptions};
+use coffer_client::signing::S3;
+use coffer_client::{AdminClient, ClientError, Credentials, HttpsServer, Lines, Settings};
 use coffer_keys::{KeyFolder, SourceSecrets, SourceSpec};
 use coffer_vault::VaultError;
 use coffer_vault::offline::Offline;
@@ -279,9 +279,14 @@ async fn plant(
         .map_err(|_| "an access key is needed: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")?;
     let own = data.join("tls/ca.pem");
     let ca: Option<PathBuf> = remote.ca.clone().or_else(|| own.exists().then_some(own));
-    let tls = connector(ca.as_deref()).map_err(|error| error.to_string())?;
-    let server = HttpsServer::parse(endpoint).map_err(|error| error.to_string())?;
-    let s3 = S3Client::new(server, tls, credentials);
+    let settings = Settings {
+        endpoint: endpoint.to_owned(),
+        credentials,
+        region: S3.region.to_owned(),
+        ca,
+    };
+    let s3 = Client::new(settings, ClientOptions::default());
+    let s3 = s3.map_err(|error| error.to_string())?;
     canary::canary(&s3, endpoint, data, proof).await
 }
 

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aho_corasick::AhoCorasick;
-use coffer_client::S3Client;
-use http::{Method, StatusCode};
+use coffer_client::ClientError;
+use coffer_client::s3::{Client, Request, S3Error};
+use http::Method;
 use hyper::body::Bytes;
 
 use crate::limits::{CANARY_LARGE_BYTES, CANARY_SMALL_BYTES};
@@ -33,7 +34,7 @@ struct Canary {
 /// # Errors
 /// In words, when it could not be planted or not be removed.
 pub async fn canary(
-    s3: &S3Client,
+    s3: &Client,
     through: &str,
     data: &Path,
     proof: &mut Proof,
@@ -84,43 +85,35 @@ impl Canary {
     }
 
     /// Stores it, and reads it back: so it did go through all that data goes through.
-    async fn plant(&self, s3: &S3Client) -> Result<(), String> {
-        let bucket = format!("/{}", self.bucket);
-        expect(s3, Method::PUT, &bucket, &[], Bytes::new()).await?;
-        let headers = [
-            (
-                "x-amz-meta-canary",
-                self.marker("an object's metadata").to_owned(),
-            ),
-            (
-                "x-amz-tagging",
-                format!("canary={}", self.marker("an object's tag")),
-            ),
-        ];
+    async fn plant(&self, s3: &Client) -> Result<(), String> {
+        expect(s3, &Request::of_bucket(Method::PUT, &self.bucket)).await?;
         let lengths = [CANARY_SMALL_BYTES, CANARY_LARGE_BYTES];
         for (name, length) in self.objects.iter().zip(lengths) {
-            let (path, content) = (format!("{bucket}/{name}"), self.content(length));
-            expect(s3, Method::PUT, &path, &headers, content.clone()).await?;
-            let read = expect(s3, Method::GET, &path, &[], Bytes::new()).await?;
-            if read != content {
+            let request = |method| Request::of_object(method, &self.bucket, name);
+            let content = self.content(length);
+            let tagging = format!("canary={}", self.marker("an object's tag"));
+            let store = request(Method::PUT)
+                .header("x-amz-meta-canary", self.marker("an object's metadata"))
+                .header("x-amz-tagging", tagging)
+                .body(content.clone(), None);
+            expect(s3, &store).await?;
+            if expect(s3, &request(Method::GET)).await? != content {
                 return Err("the canary reads back differently".to_owned());
             }
         }
         Ok(())
     }
 
-    async fn remove(&self, s3: &S3Client) -> Result<(), String> {
-        let bucket = format!("/{}", self.bucket);
-        for name in &self.objects {
-            let path = format!("{bucket}/{name}");
-            expect(s3, Method::DELETE, &path, &[], Bytes::new())
+    async fn remove(&self, s3: &Client) -> Result<(), String> {
+        let objects = { self.objects.iter() }
+            .map(|name| Request::of_object(Method::DELETE, &self.bucket, name));
+        let bucket = Request::of_bucket(Method::DELETE, &self.bucket);
+        for request in objects.chain([bucket]) {
+            expect_gone(s3, &request)
                 .await
                 .map_err(|problem| self.left_behind(&problem))?;
         }
-        expect(s3, Method::DELETE, &bucket, &[], Bytes::new())
-            .await
-            .map_err(|problem| self.left_behind(&problem))
-            .map(drop)
+        Ok(())
     }
 
     fn left_behind(&self, problem: &str) -> String {
@@ -192,29 +185,26 @@ fn search_file(searcher: &AhoCorasick, path: &Path) -> io::Result<Option<usize>>
 }
 
 /// Sends, and gives the body of an answer that is a success.
-async fn expect(
-    s3: &S3Client,
-    method: Method,
-    path: &str,
-    headers: &[(&str, String)],
-    body: Bytes,
-) -> Result<Bytes, String> {
-    let answer = s3.send(method.clone(), path, headers, body).await?;
-    if answer.status.is_success() {
-        return Ok(answer.body);
-    }
-    if method == Method::DELETE && answer.status == StatusCode::NOT_FOUND {
-        return Ok(Bytes::new());
-    }
-    let code = code_of(&answer.body).unwrap_or_default();
-    Err(format!("S3 answered {} {code}", answer.status.as_u16()))
+async fn expect(s3: &Client, request: &Request) -> Result<Bytes, String> {
+    let answer = s3.send(request).await.map_err(|error| told(&error))?;
+    let body = answer.whole(CANARY_LARGE_BYTES).await;
+    body.map_err(|error| told(&error))
 }
 
-/// What is between `<Code>` and `</Code>`.
-fn code_of(body: &[u8]) -> Option<&str> {
-    let text = std::str::from_utf8(body).ok()?;
-    let (_, rest) = text.split_once("<Code>")?;
-    rest.split_once("</Code>").map(|(code, _)| code)
+/// Sends, and takes an answer that there is no such thing for a success.
+async fn expect_gone(s3: &Client, request: &Request) -> Result<(), String> {
+    match s3.send(request).await {
+        Err(error) if !error.is_absent() => Err(told(&error)),
+        _ => Ok(()),
+    }
+}
+
+fn told(error: &S3Error) -> String {
+    match error {
+        S3Error::Refused { status, code, .. } => format!("S3 answered {status} {code}"),
+        S3Error::Client(ClientError::Unreachable { problem, .. }) => problem.clone(),
+        error => error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -248,12 +238,5 @@ mod tests {
             "{:?}",
             proof.findings
         );
-    }
-
-    #[test]
-    fn codes_of_errors() {
-        let body = b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>";
-        assert_eq!(code_of(body), Some("AccessDenied"));
-        assert_eq!(code_of(b""), None);
     }
 }

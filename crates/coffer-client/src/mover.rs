@@ -1,0 +1,114 @@
+//! Files and folders to objects and back: cut into pieces that go beside each other, checked from
+//! end to end, and taken up again where they broke off.
+//!
+//! What it rests on:
+//! - A target has its final name only when all of it came, was compared with the object's checksum
+//!   and is durable. Until then it is `.NAME.coffer-part`, with a journal beside it.
+//! - An upload in parts has a journal as well, in the user's state folder. Of what a journal says
+//!   nothing is believed: each piece is read and summed again before it counts.
+//! - A source that changes while it is read is an error, and an object that changes, too: each
+//!   request for a range names the content that was first seen.
+//! - Dropping a future stops the work at once, and leaves what can be taken up again.
+
+mod error;
+
+mod location;
+
+mod events;
+
+mod plan;
+
+mod journal;
+
+mod times;
+
+mod source;
+mod target;
+
+mod together;
+
+mod sealed_way;
+
+mod fetch;
+
+mod get;
+mod put;
+
+mod folders;
+
+mod copy;
+mod remove;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use crate::s3::{Client, ObjectName, Page};
+
+pub use self::error::MoverError;
+pub use self::events::{Event, Failure, Moved, Watch};
+pub use self::folders::Counts;
+pub use self::get::target_path;
+pub use self::location::Location;
+pub use self::sealed_way::Transfer;
+
+use self::sealed_way::SealedWay;
+
+/// How files are moved.
+#[derive(Debug, Clone)]
+pub struct MoverOptions {
+    /// Pieces that are under way at once, over all files.
+    pub jobs: usize,
+    /// Whether sealed transfer is used.
+    pub transfer: Transfer,
+    /// Where journals of uploads lie; without it they start anew after a break.
+    pub state: Option<PathBuf>,
+    /// Headers that stored objects get.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Moves files between this machine and a service.
+pub struct Mover {
+    client: Arc<Client>,
+    options: MoverOptions,
+    permits: Arc<Semaphore>,
+    sealed: SealedWay,
+    watch: Arc<dyn Watch>,
+    /// Uploads of streams, which can't be taken up again.
+    streams: Mutex<Vec<(ObjectName, String)>>,
+}
+
+impl Mover {
+    /// Moves to and from this service.
+    pub fn new(client: Arc<Client>, options: MoverOptions, watch: Arc<dyn Watch>) -> Arc<Self> {
+        Arc::new(Self {
+            permits: Arc::new(Semaphore::new(options.jobs)),
+            sealed: SealedWay::new(options.transfer),
+            client,
+            options,
+            watch,
+            streams: Mutex::default(),
+        })
+    }
+
+    /// Ends the uploads of streams that were broken off, of which nothing is to stay.
+    pub async fn abort_streams(&self) {
+        let streams = std::mem::take(&mut *self.streams.lock());
+        for (name, upload_id) in streams {
+            // What can't be ended now, the server ends by its own rules.
+            let _ = self.client.abort_upload(&name, &upload_id).await;
+        }
+    }
+
+    /// A part of the list of objects whose names begin with that of a place.
+    async fn page(&self, place: &Location, after: Option<&str>) -> Result<Page, MoverError> {
+        let Location { bucket, key } = place;
+        Ok(self.client.list_objects(bucket, key, None, after).await?)
+    }
+
+    fn tell(&self, event: &Event<'_>) {
+        self.watch.event(event);
+    }
+}

@@ -1,0 +1,194 @@
+//! Copies that the server makes: no bytes come here.
+
+use std::sync::Arc;
+
+use crate::limits::{COPY_BYTES_MAX, COPY_PART_BYTES};
+use crate::mover::Mover;
+use crate::mover::error::MoverError;
+use crate::mover::events::{Event, Moved};
+use crate::mover::plan::pieces;
+use crate::mover::together::Together;
+use crate::s3::{DonePart, ObjectHead, ObjectName, S3Error, Stored};
+
+/// Headers that a copy in parts has to be given; one in one piece has them by itself.
+const KEPT: [&str; 7] = [
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "content-type",
+    "expires",
+    "x-amz-website-redirect-location",
+];
+
+impl Mover {
+    /// Has the server copy an object, with its metadata and tags.
+    ///
+    /// # Errors
+    /// [`MoverError`]; then there is no copy.
+    pub async fn copy(
+        self: &Arc<Self>,
+        from: &ObjectName,
+        to: &ObjectName,
+    ) -> Result<Moved, MoverError> {
+        let bytes = self.client.head_object(from).await?.bytes;
+        self.tell(&Event::Found { files: 1, bytes });
+        self.copy_known(from, to).await
+    }
+
+    pub(super) async fn copy_known(
+        self: &Arc<Self>,
+        from: &ObjectName,
+        to: &ObjectName,
+    ) -> Result<Moved, MoverError> {
+        let permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
+        let head = self.client.head_object(from).await?;
+        let stored = if head.bytes <= COPY_BYTES_MAX {
+            let headers = [
+                ("x-amz-metadata-directive".to_owned(), "COPY".to_owned()),
+                ("x-amz-copy-source-if-match".to_owned(), head.etag.clone()),
+            ];
+            let stored = self.client.copy_object(from, to, &headers).await;
+            drop(permit);
+            stored.map_err(changed)?
+        } else {
+            drop(permit);
+            self.copy_parts(from, to, &head).await?
+        };
+        self.copied(from, to, &head, stored).await
+    }
+
+    /// Compares the copy with its source, where the server tells checksums of both.
+    async fn copied(
+        &self,
+        from: &ObjectName,
+        to: &ObjectName,
+        head: &ObjectHead,
+        stored: Stored,
+    ) -> Result<Moved, MoverError> {
+        let there = ObjectName {
+            version_id: stored.version_id.clone(),
+            ..to.clone()
+        };
+        let copy = self.client.head_object(&there).await?;
+        let is_same_kind = |a: &crate::s3::checksum::Checksum| {
+            { head.checksum.as_ref() }.is_some_and(|b| a.algorithm == b.algorithm)
+        };
+        let told = copy.checksum.as_ref().filter(|told| is_same_kind(told));
+        if copy.bytes != head.bytes || told.is_some_and(|told| Some(told) != head.checksum.as_ref())
+        {
+            let text = |head: &ObjectHead| match &head.checksum {
+                Some(checksum) => checksum.to_string(),
+                None => format!("{} bytes", head.bytes),
+            };
+            return Err(MoverError::StoredOtherwise {
+                told: text(&copy),
+                sent: text(head),
+            });
+        }
+        let place = |name: &ObjectName| format!("s3://{}/{}", name.bucket, name.key);
+        let moved = Moved {
+            from: place(from),
+            to: place(to),
+            bytes: head.bytes,
+            kept_bytes: 0,
+            checksum: told.map(ToString::to_string),
+            verified: told.is_some(),
+            transfer: "server",
+            version_id: stored.version_id,
+        };
+        self.tell(&Event::Bytes(head.bytes as i64));
+        self.tell(&Event::Done(&moved));
+        Ok(moved)
+    }
+
+    async fn copy_parts(
+        self: &Arc<Self>,
+        from: &ObjectName,
+        to: &ObjectName,
+        head: &ObjectHead,
+    ) -> Result<Stored, MoverError> {
+        let headers = self.headers_of_copy(from, head).await?;
+        let start = self.client.create_upload(to, &headers).await?;
+        let copied = self.all_copied(from, to, head, &start.upload_id).await;
+        let completed = match copied {
+            Ok(parts) => {
+                let completing = self
+                    .client
+                    .complete_upload(to, &start.upload_id, &parts, None);
+                completing.await.map_err(MoverError::from)
+            }
+            Err(error) => Err(error),
+        };
+        if completed.is_err() {
+            let _ = self.client.abort_upload(to, &start.upload_id).await;
+        }
+        completed
+    }
+
+    async fn headers_of_copy(
+        &self,
+        from: &ObjectName,
+        head: &ObjectHead,
+    ) -> Result<Vec<(String, String)>, MoverError> {
+        let kept = KEPT.into_iter().filter_map(|name| {
+            let value = head.header(name)?.to_owned();
+            Some((name.to_owned(), value))
+        });
+        let metadata = head.metadata().into_iter();
+        let metadata = metadata.map(|(name, value)| (format!("x-amz-meta-{name}"), value));
+        let mut headers: Vec<_> = kept.chain(metadata).collect();
+        if head.header("x-amz-tagging-count").is_some() {
+            let tags = self.client.tags(from).await?;
+            headers.push(("x-amz-tagging".to_owned(), tags));
+        }
+        Ok(headers)
+    }
+
+    async fn all_copied(
+        self: &Arc<Self>,
+        from: &ObjectName,
+        to: &ObjectName,
+        head: &ObjectHead,
+        upload_id: &str,
+    ) -> Result<Vec<DonePart>, MoverError> {
+        let mut together = Together::new(&self.permits);
+        for (number, range) in (1..).zip(pieces(head.bytes, part_bytes(head.bytes))) {
+            let (mover, from, to) = (Arc::clone(self), from.clone(), to.clone());
+            let (upload_id, etag) = (upload_id.to_owned(), head.etag.clone());
+            let work = move |permit| async move {
+                let headers = [
+                    (
+                        "x-amz-copy-source-range".to_owned(),
+                        format!("bytes={}-{}", range.start, range.end - 1),
+                    ),
+                    ("x-amz-copy-source-if-match".to_owned(), etag),
+                ];
+                let part = (upload_id.as_str(), number);
+                let copied = mover.client.copy_part(&from, &to, part, &headers).await;
+                drop(permit);
+                copied.map_err(changed)
+            };
+            if !together.add(1, work).await {
+                break;
+            }
+        }
+        let mut parts = together.all().await?;
+        parts.sort_unstable_by_key(|part: &DonePart| part.number);
+        Ok(parts)
+    }
+}
+
+/// What it means that the source is another than was seen.
+fn changed(error: S3Error) -> MoverError {
+    if error.is_changed() {
+        MoverError::ObjectChanged
+    } else {
+        error.into()
+    }
+}
+
+/// How long the parts of a copy are.
+fn part_bytes(bytes: u64) -> u64 {
+    super::plan::part_bytes(bytes).max(COPY_PART_BYTES)
+}

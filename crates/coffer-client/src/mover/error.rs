@@ -1,0 +1,153 @@
+//! How moving a file fails. A message says what happened, to what, and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::ClientError;
+use crate::s3::S3Error;
+use crate::sealed::SealedError;
+
+/// Why a file was not moved.
+#[derive(Debug, thiserror::Error)]
+pub enum MoverError {
+    /// What the server said, or that it said nothing.
+    #[error(transparent)]
+    S3(#[from] S3Error),
+    /// A sealed transfer failed.
+    #[error(transparent)]
+    Sealed(#[from] SealedError),
+    /// That is no place in a bucket.
+    #[error("{text}: {problem}")]
+    Location {
+        /// What was written.
+        text: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A file of this machine could not be read or written.
+    #[error("{path}: {doing} failed: {source}{advice}", path = path.display())]
+    Local {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// Why it failed.
+        source: io::Error,
+        /// What to do, where that is known.
+        advice: &'static str,
+    },
+    /// The file is none that can be moved.
+    #[error("{path} {problem}", path = path.display())]
+    Unsuitable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The file changed while it was uploaded.
+    #[error(
+        "{path} changed while it was uploaded: nothing was stored; run this again when it rests",
+        path = path.display()
+    )]
+    SourceChanged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The object changed while it was fetched.
+    #[error("the object was replaced while it was fetched; run this again for what is there now")]
+    ObjectChanged,
+    /// What arrived is not what the server says that it stores.
+    #[error(
+        "what arrived does not have the object's checksum ({expected}, but {found}): nothing was \
+         kept; run this again, and have the server verified if it happens again"
+    )]
+    Damaged {
+        /// What the server says.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// What the server stored is not what was sent.
+    #[error("the server stored something else than was sent ({told}, but {sent} was sent)")]
+    StoredOtherwise {
+        /// What it told.
+        told: String,
+        /// What was sent.
+        sent: String,
+    },
+    /// Sealed transfer was asked for, and the bucket has none.
+    #[error(
+        "the bucket {bucket} allows no sealed transfer (its level is made with \
+         `coffer level create --sealed-transfer`, and the server needs a data port); \
+         --transfer auto uses it only where it can"
+    )]
+    NotSealed {
+        /// The bucket.
+        bucket: String,
+    },
+    /// Another program works on the same.
+    #[error("another coffer works on {path}: wait for it, or end it", path = path.display())]
+    Busy {
+        /// Its file.
+        path: PathBuf,
+    },
+    /// A task ended without a result.
+    #[error("a part of the work ended unexpectedly")]
+    Lost,
+}
+
+impl MoverError {
+    pub(super) fn local(
+        doing: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| {
+            let advice = match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    "; make room and run this again: it goes on with what is there"
+                }
+                io::ErrorKind::ReadOnlyFilesystem => "; name a target that can be written",
+                _ => "",
+            };
+            Self::Local {
+                path,
+                doing,
+                source,
+                advice,
+            }
+        }
+    }
+
+    /// For programs: a word that stays the same.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::S3(error) => match error {
+                S3Error::Refused { code, .. } => code,
+                S3Error::Client(ClientError::Unreachable { .. }) | S3Error::Broken { .. } => {
+                    "unreachable"
+                }
+                _ => "failed",
+            },
+            Self::Sealed(_) => "sealed_transfer_failed",
+            Self::Location { .. } => "invalid_argument",
+            Self::Local { .. } => "local_file_failed",
+            Self::Unsuitable { .. } => "unsuitable_file",
+            Self::SourceChanged { .. } => "source_changed",
+            Self::ObjectChanged => "object_changed",
+            Self::Damaged { .. } | Self::StoredOtherwise { .. } => "checksum_mismatch",
+            Self::NotSealed { .. } => "no_sealed_transfer",
+            Self::Busy { .. } => "busy",
+            Self::Lost => "failed",
+        }
+    }
+
+    /// Whether what was begun is worth keeping: the same may go well later.
+    pub(super) fn may_go_on(&self) -> bool {
+        match self {
+            Self::S3(error) => error.is_passing(),
+            Self::Sealed(_) | Self::Local { .. } | Self::Busy { .. } | Self::Lost => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A piece of an object, from the server to where it belongs.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use http::Method;
+use parking_lot::Mutex;
+use tokio::task::{block_in_place, spawn_blocking};
+
+use crate::limits::{TRANSFER_ANSWER_BYTES, WRITE_BYTES};
+use crate::mover::error::MoverError;
+use crate::mover::events::Event;
+use crate::mover::target::Target;
+use crate::mover::{Mover, Watch};
+use crate::s3::checksum::Algorithm;
+use crate::s3::{Answer, ObjectName, Request, S3Error};
+use crate::sealed::{Asked, Offer, SEALED, SealedError, TRANSFER_HEADER};
+
+/// The content that is wanted, and no other.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) name: ObjectName,
+    pub(super) etag: String,
+    pub(super) bytes: u64,
+}
+
+/// Where the bytes of a piece go.
+pub(super) enum Sink {
+    File(Arc<Target>),
+    Memory(Mutex<Vec<u8>>),
+}
+
+/// A piece on its way: what came is taken once, in order, whatever breaks in between.
+struct Arriving {
+    range: Range<u64>,
+    at: u64,
+    crc: crc_fast::Digest,
+    sink: Arc<Sink>,
+    watch: Arc<dyn Watch>,
+    failure: Option<MoverError>,
+}
+
+impl Arriving {
+    /// Takes bytes that lie at the place where the last ones ended.
+    fn take(&mut self, bytes: &[u8]) -> Result<(), MoverError> {
+        let wanted = (self.range.end - self.at).min(bytes.len() as u64) as usize;
+        let bytes = &bytes[..wanted];
+        match &*self.sink {
+            Sink::File(target) => target.write(self.at, bytes)?,
+            Sink::Memory(memory) => memory.lock().extend_from_slice(bytes),
+        }
+        self.crc.update(bytes);
+        self.at += bytes.len() as u64;
+        self.watch.event(&Event::Bytes(bytes.len() as i64));
+        Ok(())
+    }
+
+    fn is_whole(&self) -> bool {
+        self.at == self.range.end
+    }
+}
+
+impl Mover {
+    /// Fetches a piece. Gives its CRC, and whether it went sealed.
+    pub(super) async fn fetch(
+        &self,
+        wanted: &Wanted,
+        range: Range<u64>,
+        algorithm: Algorithm,
+        sink: Arc<Sink>,
+    ) -> Result<(u64, bool), MoverError> {
+        let crc = algorithm.crc().unwrap_or(crc_fast::CrcAlgorithm::Crc64Nvme);
+        let mut arriving = Arriving {
+            at: range.start,
+            range,
+            crc: crc_fast::Digest::new(crc),
+            sink,
+            watch: Arc::clone(&self.watch),
+            failure: None,
+        };
+        let (mut attempt, mut was_sealed) = (0, false);
+        loop {
+            let before = arriving.at;
+            let error;
+            (arriving, error) = self.fetch_once(wanted, arriving, &mut was_sealed).await;
+            match error {
+                None if arriving.is_whole() => return Ok((arriving.crc.finalize(), was_sealed)),
+                // An offer may reach less far than was asked for.
+                None => continue,
+                Some(error) => {
+                    // What goes on for a while and then breaks is no reason to give up.
+                    attempt = if arriving.at > before { 1 } else { attempt + 1 };
+                    self.pause_after(attempt, error).await?;
+                }
+            }
+        }
+    }
+
+    /// Waits before another attempt, or gives the error back where that would not help.
+    async fn pause_after(&self, attempt: u32, error: MoverError) -> Result<(), MoverError> {
+        match error {
+            MoverError::S3(error) => Ok(self.client.pause(attempt, error).await?),
+            MoverError::Sealed(error) => self.after_sealed(attempt, error).await,
+            error => Err(error),
+        }
+    }
+
+    /// What follows when bytes did not go by the data port.
+    pub(super) async fn after_sealed(
+        &self,
+        attempt: u32,
+        error: SealedError,
+    ) -> Result<(), MoverError> {
+        if let Some(is_first) = self.sealed.gives_up(&error) {
+            if is_first {
+                self.tell(&Event::Note(&format!("{error}; going on by TLS")));
+            }
+            return Ok(());
+        }
+        if !error.is_passing() {
+            return Err(error.into());
+        }
+        let broken = S3Error::Broken {
+            endpoint: self.client.endpoint().text().to_owned(),
+            problem: error.to_string(),
+        };
+        match self.client.pause(attempt, broken).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(error.into()),
+        }
+    }
+
+    async fn fetch_once(
+        &self,
+        wanted: &Wanted,
+        mut arriving: Arriving,
+        was_sealed: &mut bool,
+    ) -> (Arriving, Option<MoverError>) {
+        let answer = match self.ask_for(wanted, &arriving).await {
+            Ok(answer) => answer,
+            Err(error) => return (arriving, Some(error)),
+        };
+        if answer.header(TRANSFER_HEADER) == Some(SEALED) {
+            *was_sealed = true;
+            return self.receive(wanted, answer, arriving).await;
+        }
+        let failure = take_all(answer, &mut arriving).await.err();
+        (arriving, failure)
+    }
+
+    async fn ask_for(&self, wanted: &Wanted, arriving: &Arriving) -> Result<Answer, MoverError> {
+        let mut request: Request = wanted.name.request(Method::GET);
+        if !wanted.etag.is_empty() {
+            request = request.header("if-match", wanted.etag.clone());
+        }
+        let Range { start, end } = arriving.at..arriving.range.end;
+        if start < end {
+            request = request.header("range", format!("bytes={start}-{}", end - 1));
+        }
+        if self
+            .sealed
+            .is_wanted(&self.client, &wanted.name.bucket)
+            .await?
+        {
+            request = request.header(TRANSFER_HEADER, SEALED);
+        }
+        let answer = match self.client.send(&request).await {
+            Err(error) if error.is_changed() => return Err(MoverError::ObjectChanged),
+            answered => answered?,
+        };
+        // A server without ranges would give the object from its beginning.
+        let is_all = start == 0 && end == wanted.bytes;
+        if start < end && !is_all && answer.status.as_u16() != 206 {
+            return Err(S3Error::Unreadable {
+                endpoint: self.client.endpoint().text().to_owned(),
+                problem: "is not the range that was asked for",
+            }
+            .into());
+        }
+        Ok(answer)
+    }
+
+    async fn receive(
+        &self,
+        wanted: &Wanted,
+        answer: Answer,
+        mut arriving: Arriving,
+    ) -> (Arriving, Option<MoverError>) {
+        let document = match answer.whole(TRANSFER_ANSWER_BYTES).await {
+            Ok(document) => document,
+            Err(error) => return (arriving, Some(error.into())),
+        };
+        let asked = Asked {
+            range: arriving.at..arriving.range.end,
+            object_bytes: wanted.bytes,
+            host: self.client.endpoint().host(),
+        };
+        let offer = match Offer::read(&document, &asked) {
+            Ok(offer) => offer,
+            Err(error) => return (arriving, Some(error.into())),
+        };
+        drop(document);
+        let mut lane = self.sealed.lane();
+        let received = spawn_blocking(move || {
+            let received = lane.receive(&offer, |_, bytes| {
+                arriving.take(bytes).map_err(|error| {
+                    arriving.failure = Some(error);
+                    io::Error::other("kept")
+                })
+            });
+            (lane, arriving, received)
+        });
+        match received.await {
+            Ok((lane, mut arriving, received)) => {
+                if received.is_ok() {
+                    self.sealed.keep(lane);
+                }
+                let failure = arriving.failure.take();
+                let failure = failure.or(received.err().map(MoverError::from));
+                (arriving, failure)
+            }
+            // A panic in there has been told; nothing is left to go on with.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+}
+
+/// Takes the body of an answer, and writes larger runs of it.
+async fn take_all(mut answer: Answer, arriving: &mut Arriving) -> Result<(), MoverError> {
+    let mut held: Vec<u8> = Vec::with_capacity(WRITE_BYTES);
+    let broken = loop {
+        match answer.next().await {
+            Ok(Some(bytes)) => held.extend_from_slice(&bytes),
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+        if held.len() >= WRITE_BYTES / 2 {
+            block_in_place(|| arriving.take(&held))?;
+            held.clear();
+        }
+    };
+    block_in_place(|| arriving.take(&held))?;
+    match broken {
+        Some(error) => Err(error.into()),
+        None if arriving.is_whole() => Ok(()),
+        None => Err(S3Error::Broken {
+            endpoint: answer.endpoint.to_string(),
+            problem: "the object ended too early".to_owned(),
+        }
+        .into()),
+    }
+}

@@ -1,0 +1,296 @@
+//! Folders: names of files to names of objects and back, many files at once. One that fails is
+//! told, and the others go on.
+
+use std::future::Future;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::task::{JoinSet, block_in_place};
+use walkdir::WalkDir;
+
+use crate::mover::Mover;
+use crate::mover::error::MoverError;
+use crate::mover::events::{Event, Failure};
+use crate::mover::location::Location;
+use crate::mover::source::Source;
+use crate::mover::target::is_unfinished;
+use crate::s3::{ListedObject, ObjectName};
+
+/// How many of a folder's files or a prefix's objects went well.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Those that are where they should be.
+    pub done: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those that are not. Each was told.
+    pub failed: u64,
+}
+
+/// Works on many things at once, and counts.
+struct Crowd {
+    mover: Arc<Mover>,
+    tasks: JoinSet<(String, Result<u64, MoverError>)>,
+    counts: Counts,
+}
+
+impl Crowd {
+    fn new(mover: &Arc<Mover>) -> Self {
+        Self {
+            mover: Arc::clone(mover),
+            tasks: JoinSet::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Begins something, when there is room for it. It gives how many bytes it moved.
+    async fn add(
+        &mut self,
+        what: String,
+        work: impl Future<Output = Result<u64, MoverError>> + Send + 'static,
+    ) {
+        while self.tasks.len() >= self.mover.options.jobs {
+            self.next().await;
+        }
+        self.tasks.spawn(async move { (what, work.await) });
+    }
+
+    async fn next(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Ok((_, Ok(bytes)))) => {
+                self.counts.done += 1;
+                self.counts.bytes += bytes;
+            }
+            Some(Ok((what, Err(error)))) => self.failed(what, &error),
+            Some(Err(_)) => self.failed("a file".to_owned(), &MoverError::Lost),
+            None => {}
+        }
+    }
+
+    fn failed(&mut self, what: String, error: &MoverError) {
+        self.counts.failed += 1;
+        self.mover.tell(&Event::Failed(&Failure {
+            what,
+            code: error.code().to_owned(),
+            message: error.to_string(),
+        }));
+    }
+
+    async fn all(mut self) -> Counts {
+        while !self.tasks.is_empty() {
+            self.next().await;
+        }
+        self.counts
+    }
+}
+
+impl Mover {
+    /// Stores all files below a folder, under names that begin with `to`.
+    ///
+    /// # Errors
+    /// When the folder can't be read at all; all else is told and counted.
+    pub async fn put_folder(
+        self: &Arc<Self>,
+        from: &Path,
+        to: &Location,
+    ) -> Result<Counts, MoverError> {
+        let metadata = std::fs::metadata(from).map_err(MoverError::local("reading", from))?;
+        if !metadata.is_dir() {
+            return Err(MoverError::Unsuitable {
+                path: from.to_owned(),
+                problem: "is no folder: leave out -r",
+            });
+        }
+        let mut crowd = Crowd::new(self);
+        let mut walk = WalkDir::new(from).follow_links(true).into_iter();
+        while let Some(entry) = block_in_place(|| walk.next()) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let path = error.path().unwrap_or(from).to_owned();
+                    let source = error
+                        .into_io_error()
+                        .unwrap_or_else(|| std::io::Error::other("links go in a circle"));
+                    let error = MoverError::local("reading", &path)(source);
+                    crowd.failed(path.display().to_string(), &error);
+                    continue;
+                }
+            };
+            let is_ours = is_unfinished(entry.file_name());
+            if entry.file_type().is_dir() || is_ours {
+                continue;
+            }
+            let path = entry.into_path();
+            let what = path.display().to_string();
+            let Some(key) = key_of(&path, from, &to.key) else {
+                let problem = "has a name that is no UTF-8, as names of objects are";
+                crowd.failed(what, &MoverError::Unsuitable { path, problem });
+                continue;
+            };
+            let (mover, name) = (Arc::clone(self), ObjectName::new(&to.bucket, key));
+            let work = async move {
+                let source = block_in_place(|| Source::open(&path))?;
+                let bytes = source.seen().bytes;
+                mover.tell(&Event::Found { files: 1, bytes });
+                let moved = mover.put_known(source, &path, &name).await?;
+                Ok(moved.bytes)
+            };
+            crowd.add(what, work).await;
+        }
+        Ok(crowd.all().await)
+    }
+
+    /// Fetches all objects whose names begin with that of `from`, to files below a folder.
+    ///
+    /// # Errors
+    /// When they can't be listed; all else is told and counted.
+    pub async fn fetch_folder(
+        self: &Arc<Self>,
+        from: &Location,
+        to: &Path,
+    ) -> Result<Counts, MoverError> {
+        let mut crowd = Crowd::new(self);
+        let mut after = None;
+        loop {
+            let page = self.page(from, after.as_deref()).await?;
+            for object in page.objects {
+                let what = format!("s3://{}/{}", from.bucket, object.key);
+                let Some(path) = path_of(&object, &from.key) else {
+                    let problem = "is not below the folder, or no path: fetch it by itself";
+                    let path = PathBuf::from(&object.key);
+                    crowd.failed(what, &MoverError::Unsuitable { path, problem });
+                    continue;
+                };
+                self.tell(&Event::Found {
+                    files: 1,
+                    bytes: object.bytes,
+                });
+                let (mover, path) = (Arc::clone(self), to.join(path));
+                let name = ObjectName::new(&from.bucket, &object.key);
+                let work = async move { mover.fetch_below(&name, &path).await };
+                crowd.add(what, work).await;
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(crowd.all().await);
+            }
+        }
+    }
+
+    /// Fetches an object to a file whose folders may have to be made.
+    async fn fetch_below(
+        self: &Arc<Self>,
+        name: &ObjectName,
+        to: &Path,
+    ) -> Result<u64, MoverError> {
+        let is_folder = name.key.ends_with('/');
+        let folder = if is_folder { Some(to) } else { to.parent() };
+        if let Some(folder) = folder {
+            let made = block_in_place(|| std::fs::create_dir_all(folder));
+            made.map_err(MoverError::local("making the folder", folder))?;
+        }
+        if is_folder {
+            return Ok(0);
+        }
+        if to.is_dir() {
+            return Err(MoverError::Unsuitable {
+                path: to.to_owned(),
+                problem: "is a folder: an object has the name of one that others are in",
+            });
+        }
+        let head = self.client.head_object(name).await?;
+        Ok(self.fetch_known(name, &head, to).await?.bytes)
+    }
+
+    /// Has the server copy all objects whose names begin with that of `from`.
+    ///
+    /// # Errors
+    /// When they can't be listed; all else is told and counted.
+    pub async fn copy_folder(
+        self: &Arc<Self>,
+        from: &Location,
+        to: &Location,
+    ) -> Result<Counts, MoverError> {
+        let mut crowd = Crowd::new(self);
+        let mut after = None;
+        loop {
+            let page = self.page(from, after.as_deref()).await?;
+            for object in page.objects {
+                let rest = object.key.strip_prefix(&from.key).unwrap_or(&object.key);
+                let source = ObjectName::new(&from.bucket, &object.key);
+                let target = ObjectName::new(&to.bucket, format!("{}{rest}", to.key));
+                let bytes = object.bytes;
+                self.tell(&Event::Found { files: 1, bytes });
+                let mover = Arc::clone(self);
+                let work = async move { Ok(mover.copy_known(&source, &target).await?.bytes) };
+                let what = format!("s3://{}/{}", from.bucket, object.key);
+                crowd.add(what, work).await;
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(crowd.all().await);
+            }
+        }
+    }
+}
+
+/// The name of the object that a file becomes.
+fn key_of(path: &Path, folder: &Path, prefix: &str) -> Option<String> {
+    let below = path.strip_prefix(folder).ok()?;
+    let names = below.iter().map(|name| name.to_str());
+    let names: Option<Vec<&str>> = names.collect();
+    Some(format!("{prefix}{}", names?.join("/")))
+}
+
+/// Where the file of an object lies below a folder: never outside of it, and never elsewhere than
+/// its name says.
+fn path_of(object: &ListedObject, prefix: &str) -> Option<PathBuf> {
+    let below = object.key.strip_prefix(prefix)?;
+    let names = below.strip_suffix('/').unwrap_or(below);
+    if names.is_empty() && below.is_empty() || names.contains('\0') {
+        return None;
+    }
+    let path = PathBuf::from(names);
+    let is_plain = |name: &str| !matches!(name, "" | "." | "..");
+    let is_path = names.split('/').all(is_plain)
+        && path
+            .components()
+            .all(|it| matches!(it, Component::Normal(_)));
+    is_path.then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_below_the_folder() {
+        let path = |key: &str, prefix: &str| {
+            let object = ListedObject {
+                key: key.to_owned(),
+                bytes: 0,
+                etag: String::new(),
+                modified: String::new(),
+            };
+            path_of(&object, prefix)
+        };
+        assert_eq!(path("p/a/b c", "p/"), Some(PathBuf::from("a/b c")));
+        assert_eq!(path("p/a/", "p/"), Some(PathBuf::from("a")));
+        assert_eq!(path("a", ""), Some(PathBuf::from("a")));
+        for bad in [
+            "p/", "p/../x", "p//x", "p/a//b", "p/./x", "p/a/..", "p/\0", "q/x", "p//",
+        ] {
+            assert_eq!(path(bad, "p/"), None, "{bad}");
+        }
+        assert_eq!(path("/etc/passwd", ""), None);
+    }
+
+    #[test]
+    fn files_have_the_names_of_their_paths() {
+        let key = |path: &str| key_of(Path::new(path), Path::new("/f"), "p/");
+        assert_eq!(key("/f/a/b c").as_deref(), Some("p/a/b c"));
+        use std::os::unix::ffi::OsStrExt;
+        let bad = Path::new("/f").join(std::ffi::OsStr::from_bytes(b"\xff"));
+        assert_eq!(key_of(&bad, Path::new("/f"), ""), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! From an object to a file or a stream.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::task::{JoinHandle, block_in_place};
+
+use crate::limits::PART_BYTES;
+use crate::mover::Mover;
+use crate::mover::error::MoverError;
+use crate::mover::events::{Event, Moved};
+use crate::mover::fetch::{Sink, Wanted};
+use crate::mover::plan::pieces;
+use crate::mover::target::{Content, Piece, Target};
+use crate::mover::times::{MTIME_HEADER, mtime};
+use crate::mover::together::Together;
+use crate::s3::checksum::{Algorithm, Checksum, Running, of_pieces};
+use crate::s3::{ObjectHead, ObjectName};
+
+/// A piece that is there, and how it came.
+struct Here {
+    piece: Piece,
+    was_kept: bool,
+    was_sealed: bool,
+}
+
+impl Mover {
+    /// Fetches an object to a file. One that is there is replaced, when all has come.
+    ///
+    /// # Errors
+    /// [`MoverError`]; what came stays beside the file, for the next time.
+    pub async fn get(self: &Arc<Self>, name: &ObjectName, to: &Path) -> Result<Moved, MoverError> {
+        let head = self.client.head_object(name).await?;
+        let bytes = head.bytes;
+        self.tell(&Event::Found { files: 1, bytes });
+        self.fetch_known(name, &head, to).await
+    }
+
+    /// The same with an object of which something is known.
+    pub(super) async fn fetch_known(
+        self: &Arc<Self>,
+        name: &ObjectName,
+        head: &ObjectHead,
+        to: &Path,
+    ) -> Result<Moved, MoverError> {
+        let told = head.checksum.as_ref().map(|checksum| checksum.algorithm);
+        let algorithm = told.filter(|told| told.crc().is_some());
+        let algorithm = algorithm.unwrap_or(Algorithm::Crc64Nvme);
+        let content = self.content_of(name, head, algorithm);
+        let path = to.to_owned();
+        let (target, noted) = block_in_place(|| Target::open(&path, &content))?;
+        let target = Arc::new(target);
+        let wanted = Wanted {
+            name: name.clone(),
+            etag: head.etag.clone(),
+            bytes: head.bytes,
+        };
+        let here = self.all_pieces(&wanted, &target, noted, algorithm).await;
+        let target = Arc::into_inner(target).ok_or(MoverError::Lost)?;
+        let here = match here {
+            Ok(here) => here,
+            Err(error) => {
+                if !error.may_go_on() {
+                    target.discard();
+                }
+                return Err(error);
+            }
+        };
+        let found = match self.compare(head, &target, &here, algorithm) {
+            Ok(found) => found,
+            Err(error) => {
+                target.discard();
+                return Err(error);
+            }
+        };
+        let modified = head.header(MTIME_HEADER).and_then(mtime);
+        block_in_place(|| target.finish(modified))?;
+        Ok(self.fetched(name, head, &here, found, to.display().to_string()))
+    }
+
+    fn content_of(&self, name: &ObjectName, head: &ObjectHead, crc: Algorithm) -> Content {
+        Content {
+            endpoint: self.client.endpoint().text().to_owned(),
+            bucket: name.bucket.clone(),
+            key: name.key.clone(),
+            version_id: name.version_id.clone(),
+            etag: head.etag.clone(),
+            bytes: head.bytes,
+            piece_bytes: PART_BYTES,
+            crc: crc.name().to_owned(),
+        }
+    }
+
+    /// Has all pieces in the file: those of before, if they still sum up to what was noted, and
+    /// the others from the server, many beside each other.
+    async fn all_pieces(
+        self: &Arc<Self>,
+        wanted: &Wanted,
+        target: &Arc<Target>,
+        noted: Vec<Piece>,
+        algorithm: Algorithm,
+    ) -> Result<Vec<Here>, MoverError> {
+        let mut together = Together::new(&self.permits);
+        for range in pieces(wanted.bytes, PART_BYTES) {
+            let noted = { noted.iter() }.find(|piece| (piece.start..piece.end) == range);
+            let (mover, wanted) = (Arc::clone(self), wanted.clone());
+            let (target, noted) = (Arc::clone(target), noted.cloned());
+            let work = move |permit| async move {
+                let piece = mover.piece(wanted, target, range, noted, algorithm).await;
+                drop(permit);
+                piece
+            };
+            if !together.add(1, work).await {
+                break;
+            }
+        }
+        let mut here: Vec<Here> = together.all().await?;
+        here.sort_unstable_by_key(|here| here.piece.start);
+        Ok(here)
+    }
+
+    async fn piece(
+        self: Arc<Self>,
+        wanted: Wanted,
+        target: Arc<Target>,
+        range: Range<u64>,
+        noted: Option<Piece>,
+        algorithm: Algorithm,
+    ) -> Result<Here, MoverError> {
+        if let Some(piece) = noted {
+            let found = block_in_place(|| target.sum(range.clone(), algorithm))?;
+            if of_pieces(algorithm, [(piece.crc, range.end - range.start)]) == Some(found) {
+                self.tell(&Event::Kept(range.end - range.start));
+                return Ok(Here {
+                    piece,
+                    was_kept: true,
+                    was_sealed: false,
+                });
+            }
+        }
+        let sink = Arc::new(Sink::File(Arc::clone(&target)));
+        let (crc, was_sealed) = self.fetch(&wanted, range.clone(), algorithm, sink).await?;
+        let piece = Piece {
+            start: range.start,
+            end: range.end,
+            crc,
+        };
+        block_in_place(|| target.note(&piece))?;
+        Ok(Here {
+            piece,
+            was_kept: false,
+            was_sealed,
+        })
+    }
+
+    /// Compares what came with the checksum that the server told, and gives the one found.
+    fn compare(
+        &self,
+        head: &ObjectHead,
+        target: &Target,
+        here: &[Here],
+        algorithm: Algorithm,
+    ) -> Result<Checksum, MoverError> {
+        let pieces =
+            { here.iter() }.map(|here| (here.piece.crc, here.piece.end - here.piece.start));
+        let of_all = of_pieces(algorithm, pieces).ok_or(MoverError::Lost)?;
+        let Some(expected) = &head.checksum else {
+            return Ok(of_all);
+        };
+        let found = if expected.algorithm == algorithm {
+            of_all
+        } else {
+            block_in_place(|| target.sum(0..head.bytes, expected.algorithm))?
+        };
+        same(expected, found)
+    }
+
+    fn fetched(
+        &self,
+        name: &ObjectName,
+        head: &ObjectHead,
+        here: &[Here],
+        found: Checksum,
+        to: String,
+    ) -> Moved {
+        let kept = here.iter().filter(|here| here.was_kept);
+        let moved = Moved {
+            from: format!("s3://{}/{}", name.bucket, name.key),
+            to,
+            bytes: head.bytes,
+            kept_bytes: kept.map(|here| here.piece.end - here.piece.start).sum(),
+            checksum: Some(found.to_string()),
+            verified: head.checksum.is_some(),
+            transfer: self.transfer_of(here.iter().any(|here| here.was_sealed)),
+            version_id: head.version_id.clone(),
+        };
+        self.tell(&Event::Done(&moved));
+        moved
+    }
+
+    pub(super) fn transfer_of(&self, was_sealed: bool) -> &'static str {
+        match (was_sealed, self.client.endpoint().is_https()) {
+            (true, _) => "sealed",
+            (false, true) => "tls",
+            (false, false) => "http",
+        }
+    }
+
+    /// Fetches an object to a stream, in order. What was written when it fails, was written.
+    ///
+    /// # Errors
+    /// [`MoverError`].
+    pub async fn fetch_stream(
+        self: &Arc<Self>,
+        name: &ObjectName,
+        out: &mut (dyn Write + Send),
+    ) -> Result<Moved, MoverError> {
+        let head = self.client.head_object(name).await?;
+        let bytes = head.bytes;
+        self.tell(&Event::Found { files: 1, bytes });
+        let wanted = Wanted {
+            name: name.clone(),
+            etag: head.etag.clone(),
+            bytes,
+        };
+        let algorithm =
+            { head.checksum.as_ref() }.map_or(Algorithm::Crc64Nvme, |checksum| checksum.algorithm);
+        let mut running = Running::new(algorithm);
+        let mut waiting: VecDeque<(JoinHandle<_>, Arc<Sink>)> = VecDeque::new();
+        let mut rest = pieces(bytes, PART_BYTES);
+        let mut was_sealed = false;
+        loop {
+            while waiting.len() < self.options.jobs
+                && let Some(range) = rest.next()
+            {
+                let length = (range.end - range.start) as usize;
+                let sink = Arc::new(Sink::Memory(Mutex::new(Vec::with_capacity(length))));
+                let (mover, wanted, into) = (Arc::clone(self), wanted.clone(), Arc::clone(&sink));
+                let fetching = tokio::spawn(async move {
+                    mover
+                        .fetch(&wanted, range, Algorithm::Crc64Nvme, into)
+                        .await
+                });
+                waiting.push_back((fetching, sink));
+            }
+            let Some((mut fetching, sink)) = waiting.pop_front() else {
+                break;
+            };
+            let (_, is_sealed) = (&mut fetching).await.unwrap_or(Err(MoverError::Lost))?;
+            was_sealed |= is_sealed;
+            if let Sink::Memory(piece) = &*sink {
+                let piece = std::mem::take(&mut *piece.lock());
+                block_in_place(|| {
+                    running.update(&piece);
+                    out.write_all(&piece)
+                })
+                .map_err(MoverError::local("writing", Path::new("standard output")))?;
+            }
+        }
+        out.flush()
+            .map_err(MoverError::local("writing", Path::new("standard output")))?;
+        let found = running.done();
+        if let Some(expected) = &head.checksum {
+            same(expected, found.clone())?;
+        }
+        let here = Here {
+            piece: Piece {
+                start: 0,
+                end: 0,
+                crc: 0,
+            },
+            was_kept: false,
+            was_sealed,
+        };
+        Ok(self.fetched(name, &head, &[here], found, "-".to_owned()))
+    }
+}
+
+fn same(expected: &Checksum, found: Checksum) -> Result<Checksum, MoverError> {
+    if *expected == found {
+        return Ok(found);
+    }
+    Err(MoverError::Damaged {
+        expected: expected.to_string(),
+        found: found.to_string(),
+    })
+}
+
+/// Where an object of this name goes: into a folder, or to a file.
+///
+/// # Errors
+/// [`MoverError::Unsuitable`] when it goes into a folder, and has no name there.
+pub fn target_path(key: &str, to: &Path) -> Result<PathBuf, MoverError> {
+    let path = to.to_owned();
+    if !to.as_os_str().as_encoded_bytes().ends_with(b"/") && !path.is_dir() {
+        return Ok(path);
+    }
+    let name = key.rsplit('/').next().unwrap_or_default();
+    if matches!(name, "" | "." | "..") || name.contains('\0') {
+        return Err(MoverError::Unsuitable {
+            path,
+            problem: "is a folder, and the object's name has no name for a file in it",
+        });
+    }
+    Ok(path.join(name))
+}

@@ -1,0 +1,98 @@
+//! A place in a bucket, as it is typed: `s3://BUCKET/NAME`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::mover::error::MoverError;
+use crate::s3::ObjectName;
+
+/// A bucket, and a name or the beginning of names in it, which may be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The bucket.
+    pub bucket: String,
+    /// The name, or what names begin with.
+    pub key: String,
+}
+
+impl Location {
+    /// Whether a text means a bucket, and no file of this machine.
+    pub fn is_meant(text: &str) -> bool {
+        text.starts_with("s3://")
+    }
+
+    /// The object of this name.
+    ///
+    /// # Errors
+    /// [`MoverError::Location`] when there is no name.
+    pub fn object(&self) -> Result<ObjectName, MoverError> {
+        if self.key.is_empty() {
+            return Err(MoverError::Location {
+                text: self.to_string(),
+                problem: "name an object, s3://BUCKET/NAME, or use -r for all of them",
+            });
+        }
+        Ok(ObjectName::new(&self.bucket, &self.key))
+    }
+
+    /// The same as the beginning of names of a folder: with a slash at its end.
+    #[must_use]
+    pub fn folder(mut self) -> Self {
+        if !self.key.is_empty() && !self.key.ends_with('/') {
+            self.key.push('/');
+        }
+        self
+    }
+}
+
+impl FromStr for Location {
+    type Err = MoverError;
+
+    fn from_str(text: &str) -> Result<Self, MoverError> {
+        let rest = text.strip_prefix("s3://").unwrap_or_default();
+        let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+        if bucket.is_empty() {
+            return Err(MoverError::Location {
+                text: text.to_owned(),
+                problem: "write s3://BUCKET/NAME",
+            });
+        }
+        Ok(Self {
+            bucket: bucket.to_owned(),
+            key: key.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s3://{}/{}", self.bucket, self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        for (text, bucket, key) in [
+            ("s3://b", "b", ""),
+            ("s3://b/", "b", ""),
+            ("s3://b/a/b c", "b", "a/b c"),
+            ("s3://b//a", "b", "/a"),
+        ] {
+            let place: Location = text.parse().unwrap();
+            assert_eq!((place.bucket.as_str(), place.key.as_str()), (bucket, key));
+        }
+        for wrong in ["", "b/a", "s3:/b/a", "s3://", "s3:///a", "S3://b"] {
+            assert!(wrong.parse::<Location>().is_err(), "{wrong}");
+        }
+        let folder = |text: &str| text.parse::<Location>().unwrap().folder().key;
+        assert_eq!(
+            (folder("s3://b"), folder("s3://b/a")),
+            (String::new(), "a/".to_owned())
+        );
+        assert!("s3://b".parse::<Location>().unwrap().object().is_err());
+    }
+}

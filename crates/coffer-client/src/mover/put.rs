@@ -1,0 +1,148 @@
+//! From a file or a stream to an object.
+
+mod announced;
+
+mod state;
+
+mod parts;
+
+mod stream;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hyper::body::Bytes;
+use tokio::task::block_in_place;
+
+use crate::limits::PART_BYTES;
+use crate::mover::Mover;
+use crate::mover::error::MoverError;
+use crate::mover::events::{Event, Moved};
+use crate::mover::source::Source;
+use crate::mover::times::{MTIME_HEADER, mtime_text};
+use crate::s3::checksum::{Algorithm, Checksum, checksum};
+use crate::s3::{ObjectName, Sent, Stored};
+
+/// What was stored, and how.
+struct Done {
+    stored: Stored,
+    sent: Checksum,
+    bytes: u64,
+    kept_bytes: u64,
+    was_sealed: bool,
+}
+
+impl Mover {
+    /// Stores a file as an object.
+    ///
+    /// # Errors
+    /// [`MoverError`]; of a file in parts the parts stay, where they may be taken up again.
+    pub async fn put(
+        self: &Arc<Self>,
+        from: &Path,
+        name: &ObjectName,
+    ) -> Result<Moved, MoverError> {
+        let source = block_in_place(|| Source::open(from))?;
+        let bytes = source.seen().bytes;
+        self.tell(&Event::Found { files: 1, bytes });
+        self.put_known(source, from, name).await
+    }
+
+    /// The same with a file that is open, and was told.
+    pub(super) async fn put_known(
+        self: &Arc<Self>,
+        source: Source,
+        from: &Path,
+        name: &ObjectName,
+    ) -> Result<Moved, MoverError> {
+        let done = if source.seen().bytes <= PART_BYTES {
+            self.put_whole(&source, name).await?
+        } else {
+            self.put_parts(source, from, name).await?
+        };
+        self.stored(done, from.display().to_string(), name)
+    }
+
+    /// Headers of an object that was a file.
+    fn headers_of(&self, source: &Source) -> Vec<(String, String)> {
+        let mut headers = self.options.headers.clone();
+        if !headers.iter().any(|(name, _)| name == MTIME_HEADER) {
+            headers.push((MTIME_HEADER.to_owned(), mtime_text(source.modified())));
+        }
+        headers
+    }
+
+    async fn put_whole(&self, source: &Source, name: &ObjectName) -> Result<Done, MoverError> {
+        let _permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
+        let read = || {
+            let body = source.read(&(0..source.seen().bytes))?;
+            // What was read is what was there, if nothing changed until now.
+            source.check_unchanged().map(|()| Bytes::from(body))
+        };
+        let body = block_in_place(read)?;
+        let headers = self.headers_of(source);
+        self.put_bytes(body, name, &headers).await
+    }
+
+    /// Stores what is in memory.
+    async fn put_bytes(
+        &self,
+        body: Bytes,
+        name: &ObjectName,
+        headers: &[(String, String)],
+    ) -> Result<Done, MoverError> {
+        let bytes = body.len() as u64;
+        let sent = checksum(Algorithm::Crc64Nvme, &body);
+        let done = |stored, was_sealed| Done {
+            stored,
+            sent: sent.clone(),
+            bytes,
+            kept_bytes: 0,
+            was_sealed,
+        };
+        if let Some(ticket) = self.announced(&body, name, None, headers).await? {
+            let mut headers = headers.to_vec();
+            headers.push(ticket);
+            headers.push((sent.algorithm.header().to_owned(), sent.text()));
+            let request = name.request(http::Method::PUT).headers(&headers);
+            let answer = self.client.send(&request).await?;
+            return Ok(done(Stored::of_headers(&answer.headers), true));
+        }
+        let stored = self
+            .client
+            .put_object(name, headers, body, Some(self.sent()));
+        Ok(done(stored.await?, false))
+    }
+
+    /// Tells of bytes that go out.
+    fn sent(&self) -> Sent {
+        let watch = Arc::clone(&self.watch);
+        Arc::new(move |bytes| watch.event(&Event::Bytes(bytes)))
+    }
+
+    /// Compares what the server told with what was sent, and tells of it.
+    fn stored(&self, done: Done, from: String, name: &ObjectName) -> Result<Moved, MoverError> {
+        let told = done.stored.checksum.as_ref();
+        let told = told.filter(|told| told.algorithm == done.sent.algorithm);
+        if let Some(told) = told
+            && *told != done.sent
+        {
+            return Err(MoverError::StoredOtherwise {
+                told: told.to_string(),
+                sent: done.sent.to_string(),
+            });
+        }
+        let moved = Moved {
+            from,
+            to: format!("s3://{}/{}", name.bucket, name.key),
+            bytes: done.bytes,
+            kept_bytes: done.kept_bytes,
+            checksum: Some(done.sent.to_string()),
+            verified: told.is_some(),
+            transfer: self.transfer_of(done.was_sealed),
+            version_id: done.stored.version_id,
+        };
+        self.tell(&Event::Done(&moved));
+        Ok(moved)
+    }
+}

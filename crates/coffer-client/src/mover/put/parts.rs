@@ -1,0 +1,316 @@
+//! A file as an upload in parts, which is taken up again where it broke off.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hyper::body::Bytes;
+use tokio::task::block_in_place;
+
+use super::Done;
+use super::state::{Begun, StoredPart, journal};
+use crate::limits::PART_BYTES;
+use crate::mover::Mover;
+use crate::mover::error::MoverError;
+use crate::mover::events::Event;
+use crate::mover::journal::Journal;
+use crate::mover::plan::{part_bytes, pieces};
+use crate::mover::source::Source;
+use crate::mover::together::Together;
+use crate::s3::checksum::{Algorithm, Checksum, checksum, crc, of_pieces};
+use crate::s3::{DonePart, ListedPart, ObjectName, S3Error, Stored};
+
+const ALGORITHM: Algorithm = Algorithm::Crc64Nvme;
+
+/// An upload under way, as all its parts see it.
+pub(super) struct Upload {
+    pub(super) name: ObjectName,
+    pub(super) upload_id: String,
+    /// Whether the server compares checksums; else it gets MD5s, which all know.
+    pub(super) compares: bool,
+}
+
+/// A part that is stored.
+pub(super) struct Part {
+    pub(super) done: DonePart,
+    pub(super) crc: u64,
+    pub(super) bytes: u64,
+    pub(super) was_kept: bool,
+    pub(super) was_sealed: bool,
+}
+
+/// What is there of before.
+#[derive(Default)]
+struct Before {
+    listed: HashMap<u32, ListedPart>,
+    noted: HashMap<u32, StoredPart>,
+}
+
+impl Mover {
+    pub(super) async fn put_parts(
+        self: &Arc<Self>,
+        source: Source,
+        from: &Path,
+        name: &ObjectName,
+    ) -> Result<Done, MoverError> {
+        let endpoint = self.client.endpoint().text();
+        let state = self.options.state.as_deref();
+        let opened = state.map(|state| block_in_place(|| journal(state, endpoint, from, name)));
+        let journal = opened.transpose()?.map(Arc::new);
+        let part_bytes = part_bytes(source.seen().bytes);
+        let (begun, before) = self
+            .begin(&source, name, part_bytes, journal.as_deref())
+            .await?;
+        let upload = Arc::new(Upload {
+            name: name.clone(),
+            upload_id: begun.upload_id,
+            compares: begun.compares,
+        });
+        let source = Arc::new(source);
+        let parts = self
+            .all_parts(&source, &upload, part_bytes, before, journal.as_ref())
+            .await;
+        let checked = parts.and_then(|parts| source.check_unchanged().map(|()| parts));
+        let completed = match checked {
+            Ok(parts) => self.complete(&upload, parts).await,
+            Err(error) => Err(error),
+        };
+        let is_over = match &completed {
+            Ok(_) => true,
+            Err(error) => journal.is_none() || !error.may_go_on(),
+        };
+        if is_over {
+            if completed.is_err() {
+                // What can't be ended now, the server ends by its own rules.
+                let _ = self.client.abort_upload(name, &upload.upload_id).await;
+            }
+            if let Some(journal) = journal.and_then(Arc::into_inner) {
+                journal.remove();
+            }
+        }
+        completed
+    }
+
+    /// Finds the upload that was begun before of the same file, or begins one.
+    async fn begin(
+        &self,
+        source: &Source,
+        name: &ObjectName,
+        part_bytes: u64,
+        journal: Option<&Journal>,
+    ) -> Result<(Begun, Before), MoverError> {
+        let headers = self.headers_of(source);
+        let was = journal.and_then(Journal::read::<Begun, StoredPart>);
+        if let Some((begun, noted)) = was {
+            let is_same = begun.source == *source.seen()
+                && begun.part_bytes == part_bytes
+                && begun.headers == headers;
+            let listed = if is_same {
+                self.client.list_parts(name, &begun.upload_id).await
+            } else {
+                let _ = self.client.abort_upload(name, &begun.upload_id).await;
+                Ok(Vec::new())
+            };
+            match listed {
+                Ok(listed) if is_same => {
+                    let before = Before {
+                        listed: listed.into_iter().map(|part| (part.number, part)).collect(),
+                        noted: noted.into_iter().map(|part| (part.number, part)).collect(),
+                    };
+                    return Ok((begun, before));
+                }
+                Ok(_) => {}
+                Err(error) if error.is_absent() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let start = self.client.create_upload(name, &headers).await?;
+        let begun = Begun {
+            upload_id: start.upload_id,
+            compares: start.compares,
+            part_bytes,
+            source: source.seen().clone(),
+            headers,
+        };
+        if let Some(journal) = journal {
+            block_in_place(|| journal.begin(&begun))?;
+        }
+        Ok((begun, Before::default()))
+    }
+
+    async fn all_parts(
+        self: &Arc<Self>,
+        source: &Arc<Source>,
+        upload: &Arc<Upload>,
+        part_bytes: u64,
+        mut before: Before,
+        journal: Option<&Arc<Journal>>,
+    ) -> Result<Vec<Part>, MoverError> {
+        let mut together = Together::new(&self.permits);
+        for (number, range) in (1..).zip(pieces(source.seen().bytes, part_bytes)) {
+            let before = (before.listed.remove(&number), before.noted.remove(&number));
+            let (mover, source) = (Arc::clone(self), Arc::clone(source));
+            let (upload, journal) = (Arc::clone(upload), journal.cloned());
+            // A permit for each usual part, so that what is held in memory has an end.
+            let wanted = (range.end - range.start).div_ceil(PART_BYTES) as usize;
+            let permits = wanted.min(self.options.jobs) as u32;
+            let work = move |permit| async move {
+                let part = mover.part(&source, &upload, number, range, before).await?;
+                if let (Some(journal), false) = (journal, part.was_kept) {
+                    let noted = StoredPart {
+                        number,
+                        etag: part.done.etag.clone(),
+                        crc: part.crc,
+                    };
+                    block_in_place(|| journal.add(&noted))?;
+                }
+                drop(permit);
+                Ok(part)
+            };
+            if !together.add(permits, work).await {
+                break;
+            }
+        }
+        let mut parts: Vec<Part> = together.all().await?;
+        parts.sort_unstable_by_key(|part| part.done.number);
+        Ok(parts)
+    }
+
+    async fn part(
+        &self,
+        source: &Source,
+        upload: &Upload,
+        number: u32,
+        range: Range<u64>,
+        (listed, noted): (Option<ListedPart>, Option<StoredPart>),
+    ) -> Result<Part, MoverError> {
+        let read = || {
+            let body = source.read(&range)?;
+            let sum = checksum(ALGORITHM, &body);
+            Ok::<_, MoverError>((Bytes::from(body), sum))
+        };
+        let (body, sum) = block_in_place(read)?;
+        if let Some(listed) = listed.filter(|listed| listed.bytes == body.len() as u64) {
+            let number_of = u64::from_be_bytes(sum.value.clone().try_into().unwrap_or_default());
+            let is_noted = noted.is_some_and(|it| it.etag == listed.etag && it.crc == number_of);
+            if listed.checksum.as_deref() == Some(&sum.text()) || is_noted {
+                self.tell(&Event::Kept(listed.bytes));
+                return Ok(Part {
+                    bytes: listed.bytes,
+                    done: DonePart {
+                        number,
+                        etag: listed.etag,
+                        checksum: upload.compares.then(|| sum.text()),
+                    },
+                    crc: number_of,
+                    was_kept: true,
+                    was_sealed: false,
+                });
+            }
+        }
+        self.send_part(upload, number, body).await
+    }
+
+    /// Stores a part that is in memory.
+    pub(super) async fn send_part(
+        &self,
+        upload: &Upload,
+        number: u32,
+        body: Bytes,
+    ) -> Result<Part, MoverError> {
+        let bytes = body.len() as u64;
+        let polynomial = ALGORITHM.crc().ok_or(MoverError::Lost)?;
+        let number_of = block_in_place(|| crc(polynomial, &body));
+        let sum = of_pieces(ALGORITHM, [(number_of, bytes)]).ok_or(MoverError::Lost)?;
+        let header = if upload.compares {
+            (ALGORITHM.header().to_owned(), sum.text())
+        } else {
+            let md5 = block_in_place(|| checksum(Algorithm::Md5, &body)).value;
+            ("content-md5".to_owned(), BASE64.encode(md5))
+        };
+        let mut headers = vec![header];
+        let part = (upload.upload_id.as_str(), number);
+        let ticket = self.announced(&body, &upload.name, Some(part), &[]).await?;
+        let was_sealed = ticket.is_some();
+        let (body, sent) = match ticket {
+            Some(ticket) => {
+                headers.push(ticket);
+                (Bytes::new(), None)
+            }
+            None => (body, Some(self.sent())),
+        };
+        let storing = self
+            .client
+            .upload_part(&upload.name, part, &headers, body, sent);
+        let stored: Stored = storing.await?;
+        Ok(Part {
+            done: DonePart {
+                number,
+                etag: stored.etag,
+                checksum: upload.compares.then(|| sum.text()),
+            },
+            crc: number_of,
+            bytes,
+            was_kept: false,
+            was_sealed,
+        })
+    }
+
+    /// Makes the object of its parts. Where the answer is lost, the object tells whether it is
+    /// there.
+    pub(super) async fn complete(
+        &self,
+        upload: &Upload,
+        parts: Vec<Part>,
+    ) -> Result<Done, MoverError> {
+        let sums = parts.iter().map(|part| (part.crc, part.bytes));
+        let sent = of_pieces(ALGORITHM, sums).ok_or(MoverError::Lost)?;
+        let bytes = parts.iter().map(|part| part.bytes).sum();
+        let kept = parts.iter().filter(|part| part.was_kept);
+        let kept_bytes = kept.map(|part| part.bytes).sum();
+        let was_sealed = parts.iter().any(|part| part.was_sealed);
+        let done: Vec<DonePart> = parts.into_iter().map(|part| part.done).collect();
+        let whole = upload.compares.then_some(&sent);
+        let (name, upload_id) = (&upload.name, &upload.upload_id);
+        let completed = self
+            .client
+            .complete_upload(name, upload_id, &done, whole)
+            .await;
+        let stored = match completed {
+            Ok(stored) => stored,
+            Err(error) => self.completed_after_all(name, &sent, bytes, error).await?,
+        };
+        Ok(Done {
+            stored,
+            sent,
+            bytes,
+            kept_bytes,
+            was_sealed,
+        })
+    }
+
+    /// An upload that is gone, or an answer that did not come, may be that of one that was
+    /// completed: then the object has this checksum.
+    async fn completed_after_all(
+        &self,
+        name: &ObjectName,
+        sent: &Checksum,
+        bytes: u64,
+        error: S3Error,
+    ) -> Result<Stored, MoverError> {
+        if !error.is_passing() && error.code() != Some("NoSuchUpload") {
+            return Err(error.into());
+        }
+        match self.client.head_object(name).await {
+            Ok(head) if head.checksum.as_ref() == Some(sent) && head.bytes == bytes => Ok(Stored {
+                etag: head.etag,
+                version_id: head.version_id,
+                checksum: head.checksum,
+            }),
+            _ => Err(error.into()),
+        }
+    }
+}

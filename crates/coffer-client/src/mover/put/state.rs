@@ -1,0 +1,57 @@
+//! The journal of an upload in parts: what was begun of which file, and which parts were stored.
+
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::digest;
+use serde::{Deserialize, Serialize};
+
+use crate::mover::error::MoverError;
+use crate::mover::journal::Journal;
+use crate::mover::source::Seen;
+use crate::s3::ObjectName;
+
+/// An upload that was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Begun {
+    pub(super) upload_id: String,
+    /// Whether the server compares checksums.
+    pub(super) compares: bool,
+    pub(super) part_bytes: u64,
+    pub(super) source: Seen,
+    /// What the object is to have: other headers begin anew.
+    pub(super) headers: Vec<(String, String)>,
+}
+
+/// A part that was stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StoredPart {
+    pub(super) number: u32,
+    pub(super) etag: String,
+    pub(super) crc: u64,
+}
+
+/// Opens the journal of the upload of a file to a name of a service.
+pub(super) fn journal(
+    state: &Path,
+    endpoint: &str,
+    from: &Path,
+    name: &ObjectName,
+) -> Result<Journal, MoverError> {
+    let folder = state.join("uploads");
+    let made = std::fs::create_dir_all(&folder);
+    made.map_err(MoverError::local("making the folder", &folder))?;
+    Journal::open(&folder.join(file_name(endpoint, from, name)))
+}
+
+fn file_name(endpoint: &str, from: &Path, name: &ObjectName) -> PathBuf {
+    let from = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
+    let mut digest = digest::Context::new(&digest::SHA256);
+    let parts = [endpoint, &name.bucket, &name.key];
+    for part in parts.map(str::as_bytes) {
+        digest.update(part);
+        digest.update(&[0]);
+    }
+    digest.update(from.as_os_str().as_encoded_bytes());
+    let hash = digest.finish();
+    PathBuf::from(hex::encode(&hash.as_ref()[..16]) + ".jsonl")
+}

@@ -1,0 +1,98 @@
+//! Whether bytes go sealed, over a server's data port, and the lanes that they go by.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+
+use crate::mover::error::MoverError;
+use crate::s3::Client;
+use crate::sealed::{Lane, SPOKEN_HEADER, SealedError, VERSION};
+
+/// When sealed transfer is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    /// Where the bucket allows it, and the data port can be reached.
+    Auto,
+    /// Never.
+    Tls,
+    /// Always; else it is an error.
+    Sealed,
+}
+
+/// What is known of sealed transfer.
+pub(super) struct SealedWay {
+    wanted: Transfer,
+    buckets: Mutex<HashMap<String, bool>>,
+    lanes: Mutex<Vec<Lane>>,
+    /// Whether the data port could not be reached.
+    is_closed: AtomicBool,
+}
+
+impl SealedWay {
+    pub(super) fn new(wanted: Transfer) -> Self {
+        Self {
+            wanted,
+            buckets: Mutex::default(),
+            lanes: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether to ask for sealed transfer in a bucket. A server is asked once what a bucket allows.
+    ///
+    /// # Errors
+    /// [`MoverError::NotSealed`] where it has to be so, and can't.
+    pub(super) async fn is_wanted(
+        &self,
+        client: &Client,
+        bucket: &str,
+    ) -> Result<bool, MoverError> {
+        if self.wanted == Transfer::Tls || self.is_closed.load(Relaxed) {
+            return Ok(false);
+        }
+        let known = self.buckets.lock().get(bucket).copied();
+        let allows = match known {
+            Some(allows) => allows,
+            None => {
+                let allows = match client.head_bucket(bucket).await {
+                    Ok(headers) => {
+                        let spoken = headers.get(SPOKEN_HEADER).and_then(|it| it.to_str().ok());
+                        let version = VERSION.to_string();
+                        let mut spoken = spoken.unwrap_or_default().split(',');
+                        spoken.any(|spoken| spoken.trim() == version)
+                    }
+                    // Who may use objects may not always ask about buckets; what is wrong with the
+                    // bucket, the request itself will tell.
+                    Err(error) if error.is_passing() => return Err(error.into()),
+                    Err(_) => false,
+                };
+                self.buckets.lock().insert(bucket.to_owned(), allows);
+                allows
+            }
+        };
+        match (allows, self.wanted) {
+            (false, Transfer::Sealed) => Err(MoverError::NotSealed {
+                bucket: bucket.to_owned(),
+            }),
+            _ => Ok(allows),
+        }
+    }
+
+    /// Whether to go on by TLS after this, from now on; true only the first time.
+    pub(super) fn gives_up(&self, error: &SealedError) -> Option<bool> {
+        let is_unreachable = matches!(error, SealedError::Unreachable { .. });
+        (is_unreachable && self.wanted == Transfer::Auto)
+            .then(|| !self.is_closed.swap(true, Relaxed))
+    }
+
+    /// A lane, which may have a connection.
+    pub(super) fn lane(&self) -> Lane {
+        self.lanes.lock().pop().unwrap_or_default()
+    }
+
+    /// Takes a lane back.
+    pub(super) fn keep(&self, lane: Lane) {
+        self.lanes.lock().push(lane);
+    }
+}

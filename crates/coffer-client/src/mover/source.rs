@@ -1,0 +1,145 @@
+//! A file that is uploaded, and whether it stays what it was.
+
+use std::fs::{File, Metadata};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::mover::error::MoverError;
+
+/// A file, open, and what it was when it was opened.
+pub(super) struct Source {
+    file: File,
+    path: PathBuf,
+    seen: Seen,
+    modified: SystemTime,
+}
+
+/// What tells one content of a file from another, without reading it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    device: u64,
+    inode: u64,
+    pub(super) bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Seen {
+    fn of(file: &Metadata) -> Self {
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+            bytes: file.size(),
+            modified: (file.mtime(), file.mtime_nsec()),
+        }
+    }
+}
+
+impl Source {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// [`MoverError::Local`]; [`MoverError::Unsuitable`] for what is no file.
+    pub(super) fn open(path: &Path) -> Result<Self, MoverError> {
+        let unsuitable = |problem| MoverError::Unsuitable {
+            path: path.to_owned(),
+            problem,
+        };
+        // Looked at first: opening a pipe would wait for its other end.
+        let metadata = std::fs::metadata(path).map_err(MoverError::local("reading", path))?;
+        if metadata.is_dir() {
+            return Err(unsuitable("is a folder: -r moves what is in it"));
+        }
+        if !metadata.is_file() {
+            return Err(unsuitable("is no file; `-` moves standard input"));
+        }
+        let file = File::open(path).map_err(MoverError::local("reading", path))?;
+        let metadata = file
+            .metadata()
+            .map_err(MoverError::local("reading", path))?;
+        Ok(Self {
+            seen: Seen::of(&metadata),
+            modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            file,
+            path: path.to_owned(),
+        })
+    }
+
+    pub(super) fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    pub(super) fn modified(&self) -> SystemTime {
+        self.modified
+    }
+
+    /// Reads a piece.
+    ///
+    /// # Errors
+    /// [`MoverError::SourceChanged`] when it has become shorter, [`MoverError::Local`].
+    pub(super) fn read(&self, range: &Range<u64>) -> Result<Vec<u8>, MoverError> {
+        let mut piece = vec![0; (range.end - range.start) as usize];
+        match self.file.read_exact_at(&mut piece, range.start) {
+            Ok(()) => Ok(piece),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed()),
+            Err(error) => Err(MoverError::local("reading", &self.path)(error)),
+        }
+    }
+
+    /// Whether file and name are what they were.
+    ///
+    /// # Errors
+    /// [`MoverError::SourceChanged`].
+    pub(super) fn check_unchanged(&self) -> Result<(), MoverError> {
+        let now = self.file.metadata().map(|file| Seen::of(&file));
+        let named = std::fs::metadata(&self.path).map(|file| Seen::of(&file));
+        match (now, named) {
+            (Ok(now), Ok(named)) if now == self.seen && named == self.seen => Ok(()),
+            _ => Err(self.changed()),
+        }
+    }
+
+    fn changed(&self) -> MoverError {
+        MoverError::SourceChanged {
+            path: self.path.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let open = || {
+            std::fs::write(&path, "12345").unwrap();
+            Source::open(&path).unwrap()
+        };
+        let source = open();
+        assert_eq!(source.read(&(1..4)).unwrap(), b"234");
+        source.check_unchanged().unwrap();
+        std::fs::write(&path, "123").unwrap();
+        assert!(matches!(
+            source.read(&(1..4)),
+            Err(MoverError::SourceChanged { .. })
+        ));
+        assert!(source.check_unchanged().is_err());
+        let source = open();
+        let later = SystemTime::now() + std::time::Duration::from_secs(9);
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(later).unwrap();
+        assert!(source.check_unchanged().is_err());
+        let source = open();
+        std::fs::write(folder.path().join("other"), "12345").unwrap();
+        std::fs::rename(folder.path().join("other"), &path).unwrap();
+        assert!(source.check_unchanged().is_err());
+        let folder_error = Source::open(folder.path()).err().unwrap();
+        assert!(folder_error.to_string().contains("-r"));
+    }
+}

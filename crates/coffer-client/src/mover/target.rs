@@ -1,0 +1,263 @@
+//! A file that is fetched: under another name, with a journal, until all of it is there.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, FileTimes};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use aws_lc_rs::digest;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::WRITE_BYTES;
+use crate::mover::error::MoverError;
+use crate::mover::journal::Journal;
+use crate::s3::checksum::{Algorithm, Checksum, Running};
+
+/// The ends of names that are no file's yet.
+pub(super) const PART_END: &str = ".coffer-part";
+pub(super) const JOURNAL_END: &str = ".coffer-journal";
+
+/// Bytes of a name that file systems take.
+const NAME_BYTES: usize = 255;
+
+/// What a file is fetched of: another content begins anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Content {
+    pub(super) endpoint: String,
+    pub(super) bucket: String,
+    pub(super) key: String,
+    pub(super) version_id: Option<String>,
+    pub(super) etag: String,
+    pub(super) bytes: u64,
+    pub(super) piece_bytes: u64,
+    /// The CRC that pieces are noted with.
+    pub(super) crc: String,
+}
+
+/// A piece that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Piece {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) crc: u64,
+}
+
+/// A file that is not whole yet.
+pub(super) struct Target {
+    path: PathBuf,
+    part_path: PathBuf,
+    file: File,
+    journal: Journal,
+}
+
+impl Target {
+    /// Begins, or goes on, and tells what of this content is there, unproven.
+    ///
+    /// # Errors
+    /// [`MoverError::Busy`] where another process fetches to it, [`MoverError::Local`].
+    pub(super) fn open(path: &Path, content: &Content) -> Result<(Self, Vec<Piece>), MoverError> {
+        let name = path.file_name().unwrap_or(OsStr::new(""));
+        let part_path = path.with_file_name(beside(name, PART_END));
+        let journal = Journal::open(&path.with_file_name(beside(name, JOURNAL_END)))?;
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(&part_path);
+        let target = Self {
+            file: file.map_err(MoverError::local("writing", &part_path))?,
+            path: path.to_owned(),
+            part_path,
+            journal,
+        };
+        let pieces = match target.journal.read::<Content, Piece>() {
+            Some((of, pieces)) if of == *content => pieces,
+            _ => {
+                target.journal.begin(content)?;
+                target.resize(0)?;
+                Vec::new()
+            }
+        };
+        target.resize(content.bytes)?;
+        Ok((target, pieces))
+    }
+
+    fn resize(&self, bytes: u64) -> Result<(), MoverError> {
+        let resized = self.file.set_len(bytes);
+        resized.map_err(MoverError::local("writing", &self.part_path))
+    }
+
+    /// Writes at a place.
+    ///
+    /// # Errors
+    /// [`MoverError::Local`].
+    pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), MoverError> {
+        let written = self.file.write_all_at(bytes, offset);
+        written.map_err(MoverError::local("writing", &self.part_path))
+    }
+
+    /// Notes that a piece is there.
+    ///
+    /// # Errors
+    /// [`MoverError::Local`].
+    pub(super) fn note(&self, piece: &Piece) -> Result<(), MoverError> {
+        self.journal.add(piece)
+    }
+
+    /// The checksum of a range, read again.
+    ///
+    /// # Errors
+    /// [`MoverError::Local`].
+    pub(super) fn sum(
+        &self,
+        range: Range<u64>,
+        algorithm: Algorithm,
+    ) -> Result<Checksum, MoverError> {
+        let mut running = Running::new(algorithm);
+        let mut buffer = vec![0; WRITE_BYTES];
+        let mut at = range.start;
+        while at < range.end {
+            let length = (range.end - at).min(WRITE_BYTES as u64) as usize;
+            let read = self.file.read_exact_at(&mut buffer[..length], at);
+            read.map_err(MoverError::local("reading", &self.part_path))?;
+            running.update(&buffer[..length]);
+            at += length as u64;
+        }
+        Ok(running.done())
+    }
+
+    /// Gives the file its name, when it is durable.
+    ///
+    /// # Errors
+    /// [`MoverError::Local`].
+    pub(super) fn finish(self, modified: Option<SystemTime>) -> Result<(), MoverError> {
+        if let Some(modified) = modified {
+            // A file system that keeps no such time has the file all the same.
+            let _ = self.file.set_times(FileTimes::new().set_modified(modified));
+        }
+        let failed = |doing| MoverError::local(doing, &self.path);
+        self.file.sync_all().map_err(failed("syncing"))?;
+        fs::rename(&self.part_path, &self.path).map_err(failed("naming"))?;
+        let folder = self
+            .path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|it| it.sync_all());
+        synced.map_err(failed("syncing its folder"))?;
+        self.journal.remove();
+        Ok(())
+    }
+
+    /// Removes what is there.
+    pub(super) fn discard(self) {
+        let _ = fs::remove_file(&self.part_path);
+        self.journal.remove();
+    }
+}
+
+/// The name of a file that belongs to another: hidden, and no longer than names may be.
+fn beside(name: &OsStr, end: &str) -> OsString {
+    let mut beside = OsString::from(".");
+    if name.len() + 1 + JOURNAL_END.len() <= NAME_BYTES {
+        beside.push(name);
+    } else {
+        let hash = digest::digest(&digest::SHA256, name.as_bytes());
+        beside.push(hex::encode(&hash.as_ref()[..16]));
+    }
+    beside.push(end);
+    beside
+}
+
+/// Whether a file is one of those here, which are no user's.
+pub(super) fn is_unfinished(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.starts_with(b".") && { [PART_END, JOURNAL_END] }
+        .iter()
+        .any(|end| name.ends_with(end.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(etag: &str) -> Content {
+        Content {
+            endpoint: "e".to_owned(),
+            bucket: "b".to_owned(),
+            key: "k".to_owned(),
+            version_id: None,
+            etag: etag.to_owned(),
+            bytes: 9,
+            piece_bytes: 4,
+            crc: "CRC32".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_file_has_its_name_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let (target, pieces) = Target::open(&path, &content("1")).unwrap();
+        assert_eq!(pieces, []);
+        let piece = Piece {
+            start: 4,
+            end: 8,
+            crc: 1,
+        };
+        target.write(4, b"5678").unwrap();
+        target.note(&piece).unwrap();
+        assert!(matches!(
+            Target::open(&path, &content("1")),
+            Err(MoverError::Busy { .. })
+        ));
+        drop(target);
+        assert!(!path.exists());
+        let (target, pieces) = Target::open(&path, &content("1")).unwrap();
+        assert_eq!(pieces, [piece]);
+        target.write(0, b"1234").unwrap();
+        target.write(8, b"9").unwrap();
+        let sum = target.sum(0..9, Algorithm::Crc32).unwrap();
+        assert_eq!(hex::encode(sum.value), "cbf43926");
+        let modified = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(7);
+        target.finish(Some(modified)).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"123456789");
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), modified);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn another_content_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let (target, _) = Target::open(&path, &content("1")).unwrap();
+        target.write(0, b"old").unwrap();
+        target
+            .note(&Piece {
+                start: 0,
+                end: 4,
+                crc: 1,
+            })
+            .unwrap();
+        drop(target);
+        let (target, pieces) = Target::open(&path, &content("2")).unwrap();
+        assert_eq!(pieces, []);
+        let zeros = crate::s3::checksum::checksum(Algorithm::Crc32, &[0; 9]);
+        assert_eq!(target.sum(0..9, Algorithm::Crc32).unwrap(), zeros);
+        target.discard();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn long_names_have_short_ones_beside_them() {
+        let folder = tempfile::tempdir().unwrap();
+        for length in [238, 239, 240, 255] {
+            let path = folder.path().join("n".repeat(length));
+            let (target, _) = Target::open(&path, &content("1")).unwrap();
+            target.finish(None).unwrap();
+            assert!(path.exists());
+        }
+        assert!(is_unfinished(&beside(OsStr::new("a"), PART_END)));
+        assert!(!is_unfinished(OsStr::new(".a.part")));
+    }
+}

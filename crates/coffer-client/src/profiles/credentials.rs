@@ -1,0 +1,115 @@
+//! The access key that a client signs in with.
+
+use std::fmt;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::error::ClientError;
+use crate::profiles::environment::{Environment, ini_file, of_process};
+use crate::profiles::ini::Ini;
+
+/// An access key and its secret.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The access key's id.
+    pub access_key_id: String,
+    /// Its secret.
+    pub secret_access_key: Zeroizing<String>,
+    /// What comes with an access key that is good for a while only.
+    pub session_token: Option<Zeroizing<String>>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials(redacted)")
+    }
+}
+
+pub(super) const ID_VARIABLE: &str = "AWS_ACCESS_KEY_ID";
+pub(super) const SECRET_VARIABLE: &str = "AWS_SECRET_ACCESS_KEY";
+const TOKEN_VARIABLE: &str = "AWS_SESSION_TOKEN";
+pub(super) const FILE_VARIABLE: &str = "AWS_SHARED_CREDENTIALS_FILE";
+pub(super) const PROFILE_VARIABLE: &str = "AWS_PROFILE";
+
+impl Credentials {
+    /// Those of a file if one is given, else those that the environment has or names a file for,
+    /// as AWS's clients look for them.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn find(file: Option<&Path>) -> Result<Self, ClientError> {
+        let environment = Environment(&of_process);
+        let profile = environment.variable(PROFILE_VARIABLE);
+        let profile = profile.unwrap_or_else(|| "default".to_owned());
+        if let Some(file) = file {
+            return Self::of_file(file, &profile);
+        }
+        if let Some(credentials) = Self::of_variables(&environment) {
+            return Ok(credentials);
+        }
+        if let Some(file) = environment.variable(FILE_VARIABLE) {
+            return Self::of_file(Path::new(&file), &profile);
+        }
+        Err(ClientError::Credentials {
+            place: "--endpoint".to_owned(),
+            problem: format!(
+                "needs an access key: give --credentials FILE, or set {ID_VARIABLE} and \
+                 {SECRET_VARIABLE}"
+            ),
+        })
+    }
+
+    /// Those under `[profile]` of a file of AWS's form.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn of_file(file: &Path, profile: &str) -> Result<Self, ClientError> {
+        let wrong = |problem: String| ClientError::Credentials {
+            place: file.display().to_string(),
+            problem,
+        };
+        let ini = ini_file(file)?.ok_or_else(|| wrong("there is no such file".to_owned()))?;
+        Self::of_section(&ini, profile).ok_or_else(|| {
+            wrong(format!(
+                "has no [{profile}] with aws_access_key_id and aws_secret_access_key"
+            ))
+        })
+    }
+
+    pub(super) fn of_variables(environment: &Environment<'_>) -> Option<Self> {
+        Some(Self {
+            access_key_id: environment.variable(ID_VARIABLE)?,
+            secret_access_key: environment.variable(SECRET_VARIABLE)?.into(),
+            session_token: environment.variable(TOKEN_VARIABLE).map(Zeroizing::new),
+        })
+    }
+
+    pub(super) fn of_section(ini: &Ini, section: &str) -> Option<Self> {
+        let value = |name| ini.value(section, name);
+        Some(Self {
+            access_key_id: value("aws_access_key_id")?.to_owned(),
+            secret_access_key: value("aws_secret_access_key")?.to_owned().into(),
+            session_token: value("aws_session_token").map(|token| token.to_owned().into()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles() {
+        let ini = Ini::parse(
+            "# mine\n[default]\naws_access_key_id = A\naws_secret_access_key=s=1\n\
+             [ other ]\naws_access_key_id=B\nregion = x\n",
+        );
+        let found = Credentials::of_section(&ini, "default").unwrap();
+        assert_eq!(found.access_key_id, "A");
+        assert_eq!(found.secret_access_key.as_str(), "s=1");
+        assert!(!format!("{found:?}").contains("s=1"));
+        assert!(Credentials::of_section(&ini, "other").is_none());
+        assert!(Credentials::of_section(&ini, "none").is_none());
+    }
+}

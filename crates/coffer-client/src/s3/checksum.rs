@@ -1,0 +1,277 @@
+//! Checksums as S3 tells them: in Base64, of a whole object or of its parts' checksums.
+
+use std::fmt;
+
+use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use crc_fast::{CrcAlgorithm, checksum_combine};
+use http::HeaderMap;
+use md5::Digest as _;
+
+/// How a checksum is formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// What is sent with uploads here: fast, and whole ones follow from those of parts.
+    Crc64Nvme,
+    /// CRC-32 of Ethernet.
+    Crc32,
+    /// CRC-32C of iSCSI.
+    Crc32c,
+    /// SHA-1.
+    Sha1,
+    /// SHA-256.
+    Sha256,
+    /// MD5, which ETags are with many servers.
+    Md5,
+}
+
+/// Those that a server may tell in a header of its own.
+const TOLD: [Algorithm; 5] = [
+    Algorithm::Crc64Nvme,
+    Algorithm::Crc32c,
+    Algorithm::Crc32,
+    Algorithm::Sha256,
+    Algorithm::Sha1,
+];
+
+impl Algorithm {
+    /// As S3 calls it in values of headers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Crc64Nvme => "CRC64NVME",
+            Self::Crc32 => "CRC32",
+            Self::Crc32c => "CRC32C",
+            Self::Sha1 => "SHA1",
+            Self::Sha256 => "SHA256",
+            Self::Md5 => "MD5",
+        }
+    }
+
+    /// The header that tells such a checksum.
+    pub fn header(self) -> &'static str {
+        match self {
+            Self::Crc64Nvme => "x-amz-checksum-crc64nvme",
+            Self::Crc32 => "x-amz-checksum-crc32",
+            Self::Crc32c => "x-amz-checksum-crc32c",
+            Self::Sha1 => "x-amz-checksum-sha1",
+            Self::Sha256 => "x-amz-checksum-sha256",
+            Self::Md5 => "content-md5",
+        }
+    }
+
+    /// The element that tells such a checksum.
+    pub fn element(self) -> String {
+        format!("Checksum{}", self.name())
+    }
+
+    /// Its polynomial, if it is a CRC: those of parts can be put together.
+    pub fn crc(self) -> Option<CrcAlgorithm> {
+        match self {
+            Self::Crc64Nvme => Some(CrcAlgorithm::Crc64Nvme),
+            Self::Crc32 => Some(CrcAlgorithm::Crc32IsoHdlc),
+            Self::Crc32c => Some(CrcAlgorithm::Crc32Iscsi),
+            Self::Sha1 | Self::Sha256 | Self::Md5 => None,
+        }
+    }
+}
+
+/// A checksum of a whole object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checksum {
+    /// How it is formed.
+    pub algorithm: Algorithm,
+    /// Its bytes.
+    pub value: Vec<u8>,
+}
+
+impl Checksum {
+    /// What headers tell of the whole object; none where they tell of parts' checksums only.
+    pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
+        let text = |name: &str| headers.get(name)?.to_str().ok();
+        if text("x-amz-checksum-type") == Some("COMPOSITE") {
+            return None;
+        }
+        let found = TOLD.into_iter().find_map(|algorithm| {
+            let value = BASE64.decode(text(algorithm.header())?).ok()?;
+            Some(Self { algorithm, value })
+        });
+        found.or_else(|| md5_of_etag(headers))
+    }
+
+    /// As S3 tells it.
+    pub fn text(&self) -> String {
+        BASE64.encode(&self.value)
+    }
+}
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.algorithm.name(), self.text())
+    }
+}
+
+/// An ETag is the MD5 where it looks like one and the server does not say that it encrypts under a
+/// key for which it is something else.
+fn md5_of_etag(headers: &HeaderMap) -> Option<Checksum> {
+    let text = |name: &str| headers.get(name)?.to_str().ok();
+    let encryption = text("x-amz-server-side-encryption").unwrap_or("AES256");
+    if encryption != "AES256" || text("x-amz-server-side-encryption-customer-algorithm").is_some() {
+        return None;
+    }
+    let value = hex::decode(text("etag")?.trim_matches('"')).ok()?;
+    (value.len() == 16).then_some(Checksum {
+        algorithm: Algorithm::Md5,
+        value,
+    })
+}
+
+/// A checksum that grows.
+pub enum Running {
+    /// A CRC.
+    Crc(Box<crc_fast::Digest>, Algorithm),
+    /// SHA-1 or SHA-256.
+    Sha(Box<digest::Context>, Algorithm),
+    /// MD5.
+    Md5(Box<md5::Md5>),
+}
+
+impl Running {
+    /// One of nothing yet.
+    pub fn new(algorithm: Algorithm) -> Self {
+        match (algorithm, algorithm.crc()) {
+            (_, Some(crc)) => Self::Crc(Box::new(crc_fast::Digest::new(crc)), algorithm),
+            (Algorithm::Sha1, _) => {
+                let context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+                Self::Sha(Box::new(context), algorithm)
+            }
+            (Algorithm::Md5, _) => Self::Md5(Box::default()),
+            _ => Self::Sha(Box::new(digest::Context::new(&digest::SHA256)), algorithm),
+        }
+    }
+
+    /// Takes more bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Crc(crc, _) => crc.update(bytes),
+            Self::Sha(sha, _) => sha.update(bytes),
+            Self::Md5(md5) => md5.update(bytes),
+        }
+    }
+
+    /// The checksum of all that was taken.
+    pub fn done(self) -> Checksum {
+        match self {
+            Self::Crc(crc, algorithm) => of_crc(algorithm, crc.finalize()),
+            Self::Sha(sha, algorithm) => Checksum {
+                algorithm,
+                value: sha.finish().as_ref().to_vec(),
+            },
+            Self::Md5(md5) => Checksum {
+                algorithm: Algorithm::Md5,
+                value: md5.finalize().to_vec(),
+            },
+        }
+    }
+}
+
+/// The checksum of some bytes.
+pub fn checksum(algorithm: Algorithm, bytes: &[u8]) -> Checksum {
+    let mut running = Running::new(algorithm);
+    running.update(bytes);
+    running.done()
+}
+
+/// A CRC as a number, as they are put together.
+pub fn crc(algorithm: CrcAlgorithm, bytes: &[u8]) -> u64 {
+    crc_fast::checksum(algorithm, bytes)
+}
+
+/// The checksum of pieces that lie one behind the other: each one's CRC, and its length.
+pub fn of_pieces(
+    algorithm: Algorithm,
+    pieces: impl IntoIterator<Item = (u64, u64)>,
+) -> Option<Checksum> {
+    let polynomial = algorithm.crc()?;
+    let whole = { pieces.into_iter() }
+        .reduce(|(sum, bytes), (next, more)| {
+            (checksum_combine(polynomial, sum, next, more), bytes + more)
+        })
+        .map_or_else(|| crc(polynomial, b""), |(sum, _)| sum);
+    Some(of_crc(algorithm, whole))
+}
+
+fn of_crc(algorithm: Algorithm, sum: u64) -> Checksum {
+    let bytes = sum.to_be_bytes();
+    let width = if algorithm == Algorithm::Crc64Nvme {
+        8
+    } else {
+        4
+    };
+    Checksum {
+        algorithm,
+        value: bytes[8 - width..].to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Algorithm; 6] = [TOLD[0], TOLD[1], TOLD[2], TOLD[3], TOLD[4], Algorithm::Md5];
+
+    /// The check values of the catalogue of CRCs, and of the hashes' specifications.
+    #[test]
+    fn known_values() {
+        let expected = [
+            "ae8b14860a799888",
+            "e3069283",
+            "cbf43926",
+            "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225",
+            "f7c3bc1d808e04732adf679965ccc34ca7ae3441",
+            "25f9e794323b453885f5181f1b624d0b",
+        ];
+        for (algorithm, hex) in ALL.into_iter().zip(expected) {
+            let found = checksum(algorithm, b"123456789").value;
+            assert_eq!(hex::encode(found), hex, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn pieces_are_put_together() {
+        for algorithm in ALL {
+            let Some(polynomial) = algorithm.crc() else {
+                assert_eq!(of_pieces(algorithm, []), None);
+                continue;
+            };
+            let pieces = [&b"12"[..], b"", b"3456", b"789"];
+            let pieces = pieces.map(|piece| (crc(polynomial, piece), piece.len() as u64));
+            let whole = checksum(algorithm, b"123456789");
+            assert_eq!(of_pieces(algorithm, pieces), Some(whole));
+            assert_eq!(of_pieces(algorithm, []), Some(checksum(algorithm, b"")));
+        }
+    }
+
+    #[test]
+    fn what_headers_tell() {
+        let told = |headers: &[(&'static str, &str)]| {
+            let pairs = headers
+                .iter()
+                .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()));
+            Checksum::of_headers(&pairs.collect())
+        };
+        let crc = ("x-amz-checksum-crc32", "y/Q5Jg==");
+        let whole = told(&[crc]).unwrap();
+        assert_eq!(whole, checksum(Algorithm::Crc32, b"123456789"));
+        assert_eq!(whole.to_string(), "CRC32 y/Q5Jg==");
+        assert_eq!(told(&[crc, ("x-amz-checksum-type", "COMPOSITE")]), None);
+        let etag = ("etag", "\"25f9e794323b453885f5181f1b624d0b\"");
+        assert_eq!(told(&[etag]), Some(checksum(Algorithm::Md5, b"123456789")));
+        let kms = ("x-amz-server-side-encryption", "aws:kms");
+        assert_eq!(told(&[etag, kms]), None);
+        assert_eq!(
+            told(&[("etag", "\"25f9e794323b453885f5181f1b624d0b-1\"")]),
+            None
+        );
+    }
+}

@@ -1,0 +1,314 @@
+//! Requests sent and answered: signed, over connections that are kept, again where that may help.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use http::header::{CONTENT_LENGTH, HOST};
+use http::{HeaderMap, Method};
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use time::OffsetDateTime;
+use tokio::time::{sleep, timeout};
+
+use crate::error::ClientError;
+use crate::limits::{S3_ANSWER_BYTES, S3_ANSWER_WAIT, S3_IDLE, S3_RETRIES, S3_STANDSTILL};
+use crate::profiles::{Credentials, Settings};
+use crate::s3::body::{Answer, Progress, Slices, told};
+use crate::s3::endpoint::Endpoint;
+use crate::s3::error::S3Error;
+use crate::s3::request::Request;
+use crate::s3::retry::pause;
+use crate::s3::wire::Connector;
+use crate::s3::xml::Element;
+use crate::signing::{Scope, Signer, UNSIGNED_PAYLOAD, sha256_hex};
+
+/// Is told before a request is sent again: why, and after how long.
+pub type Retrying = Arc<dyn Fn(&S3Error, Duration) + Send + Sync>;
+
+/// How a client behaves.
+#[derive(Clone)]
+pub struct ClientOptions {
+    /// How often a request is sent again.
+    pub retries: u32,
+    /// Who is told of that.
+    pub retrying: Option<Retrying>,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            retries: S3_RETRIES,
+            retrying: None,
+        }
+    }
+}
+
+/// An S3 service, and the access key to use it with. Its connections are kept for other requests.
+pub struct Client {
+    pool: Pool<Connector, Slices>,
+    endpoint: Endpoint,
+    endpoint_text: Arc<str>,
+    credentials: Credentials,
+    region: String,
+    options: ClientOptions,
+    /// Whether any answer has come: before, the address may be wrong.
+    was_reached: AtomicBool,
+}
+
+impl Client {
+    /// Uses the service that was found.
+    ///
+    /// # Errors
+    /// When the address is none, or the authority's certificates can't be used.
+    pub fn new(settings: Settings, options: ClientOptions) -> Result<Self, ClientError> {
+        let endpoint = Endpoint::parse(&settings.endpoint)?;
+        let connector = Connector::new(&endpoint, settings.ca.as_deref())?;
+        let mut pool = Pool::builder(TokioExecutor::new());
+        pool.pool_idle_timeout(S3_IDLE)
+            .pool_timer(TokioTimer::new())
+            .set_host(false);
+        Ok(Self {
+            pool: pool.build(connector),
+            endpoint_text: endpoint.text().into(),
+            endpoint,
+            credentials: settings.credentials,
+            region: settings.region,
+            options,
+            was_reached: AtomicBool::new(false),
+        })
+    }
+
+    /// Where it is.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// How often a request is sent again.
+    pub fn retries(&self) -> u32 {
+        self.options.retries
+    }
+
+    /// Sends a request, again where that may help, until there is an answer that is a success.
+    ///
+    /// # Errors
+    /// What the last attempt met.
+    pub async fn send(&self, request: &Request) -> Result<Answer, S3Error> {
+        let mut attempt = 0;
+        loop {
+            let error = match self.attempt(request).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            attempt += 1;
+            self.pause(attempt, error).await?;
+        }
+    }
+
+    /// Waits before the attempt of this number, counted from one.
+    ///
+    /// # Errors
+    /// The error itself, where another attempt would not help, or there were enough.
+    pub async fn pause(&self, attempt: u32, error: S3Error) -> Result<(), S3Error> {
+        // An address without a server answers at once that it has none.
+        let is_elsewhere = matches!(error, S3Error::Client(_)) && !self.was_reached.load(Relaxed);
+        if attempt > self.options.retries || !error.is_passing() || is_elsewhere {
+            return Err(error);
+        }
+        let wait = pause(attempt, &error);
+        if let Some(retrying) = &self.options.retrying {
+            retrying(&error, wait);
+        }
+        sleep(wait).await;
+        Ok(())
+    }
+
+    /// Sends, and reads the whole answer as XML; an empty one has no elements.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send); an error in an answer that began as a success counts as one.
+    pub async fn document(&self, request: &Request) -> Result<(Element, HeaderMap), S3Error> {
+        let mut attempt = 0;
+        loop {
+            let error = match self.document_once(request).await {
+                Ok(document) => return Ok(document),
+                Err(error) => error,
+            };
+            attempt += 1;
+            self.pause(attempt, error).await?;
+        }
+    }
+
+    async fn document_once(&self, request: &Request) -> Result<(Element, HeaderMap), S3Error> {
+        let answer = self.attempt(request).await?;
+        let (status, headers) = (answer.status, answer.headers.clone());
+        let body = answer.whole(S3_ANSWER_BYTES).await?;
+        if body.trim_ascii().is_empty() {
+            return Ok((Element::default(), headers));
+        }
+        let document = Element::parse(&body).map_err(|_| self.unreadable("can't be read"))?;
+        if document.name == "Error" {
+            let now = OffsetDateTime::now_utc();
+            let mut error = S3Error::of_answer(status, &headers, &body, now);
+            if let S3Error::Refused { status, code, .. } = &mut error {
+                *status = if matches!(code.as_str(), "InternalError" | "SlowDown") {
+                    503
+                } else {
+                    400
+                };
+            }
+            return Err(error);
+        }
+        Ok((document, headers))
+    }
+
+    pub(super) fn unreadable(&self, problem: &'static str) -> S3Error {
+        S3Error::Unreadable {
+            endpoint: self.endpoint_text.to_string(),
+            problem,
+        }
+    }
+
+    /// Sends once.
+    async fn attempt(&self, request: &Request) -> Result<Answer, S3Error> {
+        let (body, progress) = Slices::new(request.body.clone(), request.sent.clone());
+        let signed = self.signed(request, body)?;
+        let answered = self.answered(signed, &progress).await;
+        let answer = match answered {
+            Ok(answer) if answer.status.is_success() => return Ok(answer),
+            failed => failed,
+        };
+        // These bytes go again, or never were needed.
+        if let Some(sent) = &request.sent {
+            sent(-(progress.bytes() as i64));
+        }
+        let answer = answer?;
+        let (status, headers) = (answer.status, answer.headers.clone());
+        let body = match request.method {
+            Method::HEAD => Vec::new(),
+            _ => answer
+                .whole(S3_ANSWER_BYTES)
+                .await
+                .unwrap_or_default()
+                .into(),
+        };
+        let now = OffsetDateTime::now_utc();
+        Err(S3Error::of_answer(status, &headers, &body, now))
+    }
+
+    /// Waits for the head of the answer, as long as something moves.
+    async fn answered(
+        &self,
+        request: http::Request<Slices>,
+        progress: &Progress,
+    ) -> Result<Answer, S3Error> {
+        let mut answering = self.pool.request(request);
+        let mut moved = progress.bytes();
+        let answered = loop {
+            let patience = if progress.is_over() {
+                S3_ANSWER_WAIT
+            } else {
+                S3_STANDSTILL
+            };
+            match timeout(patience, &mut answering).await {
+                Ok(answered) => break answered,
+                Err(_) if progress.bytes() == moved => {
+                    return Err(self.broken("nothing moves any more".to_owned()));
+                }
+                Err(_) => moved = progress.bytes(),
+            }
+        };
+        let answer = answered.map_err(|error| self.failed(&error))?;
+        self.was_reached.store(true, Relaxed);
+        let (head, body) = answer.into_parts();
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body,
+            endpoint: Arc::clone(&self.endpoint_text),
+        })
+    }
+
+    fn failed(&self, error: &hyper_util::client::legacy::Error) -> S3Error {
+        let source = error.source();
+        match source.and_then(|source| source.downcast_ref::<ClientError>()) {
+            Some(ClientError::Unreachable { endpoint, problem }) => {
+                S3Error::Client(ClientError::Unreachable {
+                    endpoint: endpoint.clone(),
+                    problem: problem.clone(),
+                })
+            }
+            _ => self.broken(told(source.unwrap_or(error))),
+        }
+    }
+
+    fn broken(&self, problem: String) -> S3Error {
+        S3Error::Broken {
+            endpoint: self.endpoint_text.to_string(),
+            problem,
+        }
+    }
+
+    fn signed(&self, request: &Request, body: Slices) -> Result<http::Request<Slices>, S3Error> {
+        let scope = Scope {
+            region: &self.region,
+            service: "s3",
+        };
+        let signer = Signer::new(&self.credentials, scope, OffsetDateTime::now_utc());
+        // TLS guards the body, and a checksum is with it; without TLS, only its hash does.
+        let payload = if self.endpoint.is_https() && !request.body.is_empty() {
+            UNSIGNED_PAYLOAD.to_owned()
+        } else {
+            sha256_hex(&request.body)
+        };
+        let mut headers: Vec<(&str, &str)> = { request.headers.iter() }
+            .map(|(name, value)| (name.as_ref(), value.trim()))
+            .collect();
+        headers.push(("host", &self.endpoint.authority));
+        headers.push(("x-amz-content-sha256", &payload));
+        headers.push(("x-amz-date", signer.amz_date()));
+        if let Some(token) = &self.credentials.session_token {
+            headers.push(("x-amz-security-token", token.as_str()));
+        }
+        headers.sort_unstable();
+        let query = request.encoded_query();
+        let authorization = signer.authorization_of_query(
+            request.method.as_str(),
+            (&request.path, &query),
+            &headers,
+            &payload,
+        );
+        let scheme = if self.endpoint.is_https() {
+            "https"
+        } else {
+            "http"
+        };
+        let (authority, path) = (&self.endpoint.authority, &request.path);
+        let mark = if query.is_empty() { "" } else { "?" };
+        let mut signed = http::Request::builder()
+            .method(request.method.clone())
+            .uri(format!("{scheme}://{authority}{path}{mark}{query}"))
+            .header("authorization", authorization);
+        for (name, value) in &headers {
+            signed = signed.header(*name, value.as_bytes());
+        }
+        // Without a body hyper says no length, and some servers ask for one.
+        let may_have_body = matches!(request.method, Method::PUT | Method::POST);
+        if may_have_body && request.body.is_empty() {
+            signed = signed.header(CONTENT_LENGTH, 0);
+        }
+        debug_assert!(
+            signed
+                .headers_ref()
+                .is_none_or(|map| map.contains_key(HOST))
+        );
+        signed.body(body).map_err(|_| {
+            S3Error::Client(ClientError::Endpoint {
+                problem: "the request can't be written: a name or a value has bytes that HTTP \
+                          does not take"
+                    .to_owned(),
+            })
+        })
+    }
+}

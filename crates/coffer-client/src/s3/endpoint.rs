@@ -1,0 +1,117 @@
+//! The address of an S3 service.
+
+use http::Uri;
+
+use crate::error::ClientError;
+use crate::https::HttpsServer;
+
+/// An S3 service's address: a scheme, a host, perhaps a port.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    text: String,
+    pub(super) reached: Reached,
+    /// As in a `Host` header: without the port where that is the usual one, as it is signed.
+    pub(super) authority: String,
+}
+
+/// How it is reached.
+#[derive(Debug, Clone)]
+pub(super) enum Reached {
+    /// Over TLS.
+    Https(HttpsServer),
+    /// In the clear: a host, without brackets, and a port.
+    Http { host: String, port: u16 },
+}
+
+impl Endpoint {
+    /// The service at an address such as `https://127.0.0.1:9000`, or `http://…` for servers that
+    /// have no TLS.
+    ///
+    /// # Errors
+    /// [`ClientError::Endpoint`], also for one with more than a host and a port.
+    pub fn parse(text: &str) -> Result<Self, ClientError> {
+        let wrong = || ClientError::Endpoint {
+            problem: "write an address such as https://coffer.example.org:9000, without a path"
+                .to_owned(),
+        };
+        let uri: Uri = text.parse().map_err(|_| wrong())?;
+        let host = uri.host().filter(|host| !host.is_empty());
+        let host = host.ok_or_else(wrong)?.to_owned();
+        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+            return Err(wrong());
+        }
+        let (reached, usual) = match uri.scheme_str() {
+            Some("https") => {
+                let server = HttpsServer::parse(text).map_err(|_| wrong())?;
+                (Reached::Https(server), 443)
+            }
+            Some("http") => {
+                let port = uri.port_u16().unwrap_or(80);
+                let host = host.trim_matches(['[', ']']).to_owned();
+                (Reached::Http { host, port }, 80)
+            }
+            _ => return Err(wrong()),
+        };
+        let authority = match uri.port_u16() {
+            Some(port) if port != usual => format!("{host}:{port}"),
+            _ => host,
+        };
+        Ok(Self {
+            text: text.trim_end_matches('/').to_owned(),
+            reached,
+            authority,
+        })
+    }
+
+    /// The address as it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether TLS guards what goes there.
+    pub fn is_https(&self) -> bool {
+        matches!(self.reached, Reached::Https(_))
+    }
+
+    /// The host alone, an address of IPv6 without brackets.
+    pub fn host(&self) -> &str {
+        let authority = self.authority.as_str();
+        match authority
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once(']'))
+        {
+            Some((address, _)) => address,
+            None => authority.split(':').next().unwrap_or(authority),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for (text, authority, host, is_https) in [
+            ("https://h", "h", "h", true),
+            ("https://h:443/", "h", "h", true),
+            ("https://h:9000", "h:9000", "h", true),
+            ("http://127.0.0.1:80", "127.0.0.1", "127.0.0.1", false),
+            ("http://[::1]:8333", "[::1]:8333", "::1", false),
+        ] {
+            let endpoint = Endpoint::parse(text).unwrap();
+            assert_eq!(endpoint.authority, authority, "{text}");
+            assert_eq!((endpoint.host(), endpoint.is_https()), (host, is_https));
+        }
+        for wrong in [
+            "h:9000",
+            "ftp://h",
+            "https://h/p",
+            "https://",
+            "http://h/?a",
+        ] {
+            let told = Endpoint::parse(wrong).unwrap_err().to_string();
+            assert!(told.starts_with("--endpoint: write"), "{wrong}: {told}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! How a request of S3 fails: what the server said, and what to do.
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+
+use crate::error::ClientError;
+use crate::limits::S3_MESSAGE_CHARACTERS;
+use crate::s3::xml::Element;
+
+/// Why a request of S3 did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum S3Error {
+    /// The server could not be reached, or there is nothing to reach it with.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The server said no.
+    #[error("the server answered {code}: {message}{advice}")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// S3's code.
+        code: String,
+        /// The server's words.
+        message: String,
+        /// What to do, where that is known.
+        advice: String,
+        /// How long to wait, if the server said so.
+        retry_after: Option<Duration>,
+    },
+    /// The connection ended, or stood still.
+    #[error("the connection to {endpoint} broke: {problem}")]
+    Broken {
+        /// The server.
+        endpoint: String,
+        /// Why.
+        problem: String,
+    },
+    /// The answer is not what S3 answers.
+    #[error("{endpoint} gave an answer that {problem}; is there an S3 service at that address?")]
+    Unreadable {
+        /// The server.
+        endpoint: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+impl S3Error {
+    /// S3's code, if the server answered with one.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+
+    /// Whether the server answered that there is no such thing.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Refused { status: 404, .. })
+    }
+
+    /// Whether it answered that something else is there than was expected.
+    pub fn is_changed(&self) -> bool {
+        matches!(self, Self::Refused { status: 412, .. })
+    }
+
+    /// Whether it may be that the server does not know the checksum that came with a request.
+    pub(super) fn is_about_checksums(&self) -> bool {
+        let codes = ["InvalidArgument", "InvalidRequest", "NotImplemented"];
+        self.code().is_some_and(|code| codes.contains(&code))
+    }
+
+    /// Whether the same request may go well after a while.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Broken { .. } | Self::Client(ClientError::Unreachable { .. }) => true,
+            Self::Refused { status, code, .. } => {
+                let damaged_on_the_way = [
+                    "BadDigest",
+                    "IncompleteBody",
+                    "RequestTimeout",
+                    "SlowDown",
+                    "XAmzContentChecksumMismatch",
+                    "XAmzContentSHA256Mismatch",
+                ];
+                matches!(status, 429 | 500 | 502 | 503 | 504)
+                    || damaged_on_the_way.contains(&code.as_str())
+            }
+            Self::Client(_) | Self::Unreadable { .. } => false,
+        }
+    }
+
+    /// What an answer that is no success says. `now` is the time of this machine.
+    pub(super) fn of_answer(
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: OffsetDateTime,
+    ) -> Self {
+        let document = Element::parse(body).ok();
+        let document = document.filter(|document| document.name == "Error");
+        let said = |name| {
+            let text = document.as_ref()?.text_of(name)?;
+            Some(plain(text))
+        };
+        let code = said("Code").unwrap_or_else(|| code_of(status).to_owned());
+        let message = said("Message").filter(|message| !message.is_empty());
+        let reason = || status.canonical_reason().unwrap_or("no reason given");
+        let seconds = headers
+            .get("retry-after")
+            .and_then(|value| value.to_str().ok());
+        Self::Refused {
+            status: status.as_u16(),
+            advice: advice(&code, headers, now),
+            message: message.unwrap_or_else(|| reason().to_owned()),
+            code,
+            retry_after: seconds
+                .and_then(|seconds| seconds.parse().ok())
+                .map(Duration::from_secs),
+        }
+    }
+}
+
+/// What a status means where the answer has no body, as that to HEAD.
+fn code_of(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        301 | 307 => "PermanentRedirect",
+        304 => "NotModified",
+        400 => "BadRequest",
+        401 | 403 => "AccessDenied",
+        404 => "NotFound",
+        405 => "MethodNotAllowed",
+        409 => "Conflict",
+        412 => "PreconditionFailed",
+        416 => "InvalidRange",
+        429 | 503 => "SlowDown",
+        500 => "InternalError",
+        501 => "NotImplemented",
+        _ => "UnknownError",
+    }
+}
+
+/// Words of a server that can't move a terminal's cursor, and have an end.
+fn plain(text: &str) -> String {
+    let characters = text.chars().take(S3_MESSAGE_CHARACTERS);
+    let line = characters.map(|c| if c.is_control() { ' ' } else { c });
+    line.collect::<String>().trim_end_matches('.').to_owned()
+}
+
+fn advice(code: &str, headers: &HeaderMap, now: OffsetDateTime) -> String {
+    let text = match code {
+        "InvalidAccessKeyId" | "InvalidClientTokenId" => {
+            "check the access key, or name a profile with --profile"
+        }
+        "SignatureDoesNotMatch" => {
+            "the secret is not that of the access key, or something on the way changes requests"
+        }
+        "AccessDenied" => "this access key may not do that",
+        "ExpiredToken" | "TokenRefreshRequired" => "get a new session token",
+        "NoSuchBucket" => "`coffer ls` lists the buckets there are",
+        "AuthorizationHeaderMalformed" | "PermanentRedirect" => {
+            "set AWS_REGION to the bucket's region, and --endpoint to that region's address"
+        }
+        "RequestTimeTooSkewed" | "RequestExpired" | "RequestInTheFuture" => {
+            return clocks(headers, now);
+        }
+        _ => return String::new(),
+    };
+    format!("; {text}")
+}
+
+/// How far this machine's clock is from the server's.
+fn clocks(headers: &HeaderMap, now: OffsetDateTime) -> String {
+    let date = headers.get("date").and_then(|value| value.to_str().ok());
+    let theirs =
+        date.and_then(|date| OffsetDateTime::parse(&date.replace("GMT", "+0000"), &Rfc2822).ok());
+    let Some(theirs) = theirs else {
+        return "; set this machine's clock: signatures are good for 15 minutes".to_owned();
+    };
+    let ahead = (now - theirs).whole_seconds();
+    let (off, side) = (
+        ahead.unsigned_abs(),
+        if ahead > 0 { "ahead of" } else { "behind" },
+    );
+    let minutes = off.div_ceil(60);
+    format!(
+        "; this machine's clock is {minutes} minutes {side} the server's: set one of them, for \
+         signatures are good for 15 minutes"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16, headers: &[(&'static str, &str)], body: &str) -> S3Error {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        let status = StatusCode::from_u16(status).unwrap();
+        let now = OffsetDateTime::from_unix_timestamp(1_700_000_000).unwrap();
+        S3Error::of_answer(status, &map, body.as_bytes(), now)
+    }
+
+    #[test]
+    fn what_the_server_says_is_told_with_what_to_do() {
+        let body = "<?xml version=\"1.0\"?><Error><Code>NoSuchBucket</Code>\
+                    <Message>no\u{1b}[2J &lt;bucket&gt;.</Message></Error>";
+        let error = refused(404, &[], body);
+        assert_eq!(error.code(), Some("NoSuchBucket"));
+        assert!(error.is_absent() && !error.is_passing());
+        let told = "the server answered NoSuchBucket: no [2J <bucket>; `coffer ls` lists the \
+                    buckets there are";
+        assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn answers_without_a_body_have_a_code_too() {
+        assert_eq!(refused(404, &[], "").code(), Some("NotFound"));
+        assert_eq!(
+            refused(412, &[], "<html/>").code(),
+            Some("PreconditionFailed")
+        );
+        assert!(refused(412, &[], "").is_changed());
+    }
+
+    #[test]
+    fn what_passes() {
+        for status in [429, 500, 502, 503, 504] {
+            assert!(refused(status, &[], "").is_passing(), "{status}");
+        }
+        let slow = "<Error><Code>SlowDown</Code></Error>";
+        let error = refused(400, &[("retry-after", "3")], slow);
+        assert!(error.is_passing());
+        let S3Error::Refused { retry_after, .. } = error else {
+            panic!()
+        };
+        assert_eq!(retry_after, Some(Duration::from_secs(3)));
+        for status in [400, 403, 404, 409, 412, 501] {
+            assert!(!refused(status, &[], "").is_passing(), "{status}");
+        }
+    }
+
+    #[test]
+    fn clocks_are_compared() {
+        let skewed = "<Error><Code>RequestTimeTooSkewed</Code></Error>";
+        // 22:13:20 on the clock of the test.
+        let date = [("date", "Tue, 14 Nov 2023 21:43:20 GMT")];
+        let told = refused(403, &date, skewed).to_string();
+        assert!(told.contains("30 minutes ahead of the server's"), "{told}");
+        let told = refused(403, &[], skewed).to_string();
+        assert!(told.contains("set this machine's clock"), "{told}");
+    }
+}

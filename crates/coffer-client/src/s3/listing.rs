@@ -1,0 +1,326 @@
+//! Lists of buckets, objects and versions, page by page.
+
+use http::Method;
+use percent_encoding::percent_decode_str;
+
+use crate::s3::client::Client;
+use crate::s3::error::S3Error;
+use crate::s3::request::Request;
+use crate::s3::xml::Element;
+
+/// A bucket of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketEntry {
+    /// Its name.
+    pub name: String,
+    /// When it was made, as the server writes it.
+    pub created: String,
+}
+
+/// An object of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedObject {
+    /// Its name.
+    pub key: String,
+    /// How long it is.
+    pub bytes: u64,
+    /// What names its content.
+    pub etag: String,
+    /// When it was stored, as the server writes it.
+    pub modified: String,
+}
+
+/// A part of a list of objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Objects.
+    pub objects: Vec<ListedObject>,
+    /// What several names begin with, up to the delimiter.
+    pub prefixes: Vec<String>,
+    /// Asks for the next part; none at the end.
+    pub next: Option<String>,
+}
+
+/// A version, or a delete marker, of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedVersion {
+    /// The object, as it is in the list.
+    pub object: ListedObject,
+    /// Its id.
+    pub version_id: String,
+    /// Whether it is the current one.
+    pub is_latest: bool,
+    /// Whether it only says that the object was deleted.
+    pub is_marker: bool,
+}
+
+/// A part of a list of versions, in the order of the server: of each name, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VersionsPage {
+    /// Versions and delete markers.
+    pub versions: Vec<ListedVersion>,
+    /// Asks for the next part, by name and version.
+    pub next: Option<(String, String)>,
+}
+
+impl Client {
+    /// All buckets that may be listed.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn list_buckets(&self) -> Result<Vec<BucketEntry>, S3Error> {
+        let mut buckets = Vec::new();
+        let mut token: Option<String> = None;
+        loop {
+            let mut request = Request::of_service(Method::GET);
+            if let Some(token) = token.take() {
+                request = request.query("continuation-token", token);
+            }
+            let (answer, _) = self.document(&request).await?;
+            if answer.name != "ListAllMyBucketsResult" {
+                return Err(self.unreadable("is no list of buckets"));
+            }
+            let entry = |bucket: &Element| {
+                Some(BucketEntry {
+                    name: bucket.value_of("Name")?.to_owned(),
+                    created: bucket
+                        .text_of("CreationDate")
+                        .unwrap_or_default()
+                        .to_owned(),
+                })
+            };
+            let listed = answer.child("Buckets");
+            buckets.extend(
+                listed
+                    .iter()
+                    .flat_map(|all| all.all("Bucket"))
+                    .filter_map(entry),
+            );
+            match answer.value_of("ContinuationToken") {
+                Some(next) => token = Some(next.to_owned()),
+                None => return Ok(buckets),
+            }
+        }
+    }
+
+    /// A part of the objects whose names begin with `prefix`, those behind `delimiter` together.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn list_objects(
+        &self,
+        bucket: &str,
+        prefix: &str,
+        delimiter: Option<&str>,
+        after: Option<&str>,
+    ) -> Result<Page, S3Error> {
+        let mut request = Request::of_bucket(Method::GET, bucket)
+            .query("list-type", "2")
+            .query("encoding-type", "url")
+            .query("prefix", prefix);
+        if let Some(delimiter) = delimiter {
+            request = request.query("delimiter", delimiter);
+        }
+        if let Some(after) = after {
+            request = request.query("continuation-token", after);
+        }
+        let (answer, _) = self.document(&request).await?;
+        objects_page(&answer).map_err(|problem| self.unreadable(problem))
+    }
+
+    /// A part of the versions of objects whose names begin with `prefix`.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn list_versions(
+        &self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&(String, String)>,
+    ) -> Result<VersionsPage, S3Error> {
+        let mut request = Request::of_bucket(Method::GET, bucket)
+            .query("versions", "")
+            .query("encoding-type", "url")
+            .query("prefix", prefix);
+        if let Some((key, version_id)) = after {
+            request = request.query("key-marker", key);
+            if !version_id.is_empty() {
+                request = request.query("version-id-marker", version_id);
+            }
+        }
+        let (answer, _) = self.document(&request).await?;
+        versions_page(&answer).map_err(|problem| self.unreadable(problem))
+    }
+}
+
+/// A page of a list of objects. Answers are others' bytes.
+///
+/// # Errors
+/// What is wrong with it, in words that go on from "an answer that".
+pub(crate) fn objects_page(answer: &Element) -> Result<Page, &'static str> {
+    if answer.name != "ListBucketResult" {
+        return Err("is no list of objects");
+    }
+    let names = Names::of(answer);
+    let mut page = Page::default();
+    for object in answer.all("Contents") {
+        page.objects.push(names.object(object)?);
+    }
+    for prefix in answer.all("CommonPrefixes") {
+        let prefix = prefix
+            .text_of("Prefix")
+            .ok_or("has a prefix without text")?;
+        page.prefixes.push(names.decoded(prefix)?);
+    }
+    if answer.is_true("IsTruncated") {
+        let next = answer.value_of("NextContinuationToken");
+        page.next = Some(
+            next.ok_or("is a part of a list without its rest")?
+                .to_owned(),
+        );
+    }
+    Ok(page)
+}
+
+/// A page of a list of versions.
+///
+/// # Errors
+/// As of [`objects_page`].
+pub(crate) fn versions_page(answer: &Element) -> Result<VersionsPage, &'static str> {
+    if answer.name != "ListVersionsResult" {
+        return Err("is no list of versions");
+    }
+    let names = Names::of(answer);
+    let mut page = VersionsPage::default();
+    for version in &answer.children {
+        let is_marker = match version.name.as_str() {
+            "Version" => false,
+            "DeleteMarker" => true,
+            _ => continue,
+        };
+        page.versions.push(ListedVersion {
+            object: names.object(version)?,
+            version_id: version.text_of("VersionId").unwrap_or("null").to_owned(),
+            is_latest: version.is_true("IsLatest"),
+            is_marker,
+        });
+    }
+    if answer.is_true("IsTruncated") {
+        let key = answer.value_of("NextKeyMarker");
+        let key = names.decoded(key.ok_or("is a part of a list without its rest")?)?;
+        let version_id = answer.text_of("NextVersionIdMarker").unwrap_or_default();
+        page.next = Some((key, version_id.to_owned()));
+    }
+    Ok(page)
+}
+
+/// How names are written in an answer.
+struct Names {
+    are_encoded: bool,
+}
+
+impl Names {
+    fn of(answer: &Element) -> Self {
+        Self {
+            are_encoded: answer.text_of("EncodingType") == Some("url"),
+        }
+    }
+
+    fn decoded(&self, text: &str) -> Result<String, &'static str> {
+        if !self.are_encoded {
+            return Ok(text.to_owned());
+        }
+        // As a form has it: a plus is a space.
+        let spaced = text.replace('+', " ");
+        let decoded = percent_decode_str(&spaced).decode_utf8();
+        let decoded = decoded.map_err(|_| "has a name that is no text")?;
+        Ok(decoded.into_owned())
+    }
+
+    fn object(&self, object: &Element) -> Result<ListedObject, &'static str> {
+        let text = |name| object.text_of(name).unwrap_or_default().to_owned();
+        let size = object.value_of("Size").unwrap_or("0").parse();
+        Ok(ListedObject {
+            key: self.decoded(
+                object
+                    .value_of("Key")
+                    .ok_or("has an object without a name")?,
+            )?,
+            bytes: size.map_err(|_| "has an object without a size")?,
+            etag: text("ETag"),
+            modified: text("LastModified"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Element {
+        Element::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_page_of_objects() {
+        let page = objects_page(&parsed(
+            "<ListBucketResult xmlns=\"x\"><EncodingType>url</EncodingType><IsTruncated>true\
+             </IsTruncated><NextContinuationToken>t+/=</NextContinuationToken><Contents><Key>\
+             a+%2B%0Ab</Key><Size>7</Size><ETag>&quot;e&quot;</ETag></Contents><CommonPrefixes>\
+             <Prefix>%C3%BC/</Prefix></CommonPrefixes></ListBucketResult>",
+        ));
+        let page = page.unwrap();
+        assert_eq!(page.objects[0].key, "a +\nb");
+        assert_eq!(
+            (page.objects[0].bytes, page.objects[0].etag.as_str()),
+            (7, "\"e\"")
+        );
+        assert_eq!(page.prefixes, ["ü/"]);
+        assert_eq!(page.next.as_deref(), Some("t+/="));
+    }
+
+    #[test]
+    fn names_that_are_not_encoded_stay() {
+        let page = objects_page(&parsed(
+            "<ListBucketResult><Contents><Key>a+%41</Key><Size>0</Size></Contents>\
+             </ListBucketResult>",
+        ));
+        assert_eq!(page.unwrap().objects[0].key, "a+%41");
+    }
+
+    #[test]
+    fn versions_keep_their_order() {
+        let page = versions_page(&parsed(
+            "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker>\
+             <NextVersionIdMarker>3</NextVersionIdMarker><DeleteMarker><Key>k</Key><VersionId>4\
+             </VersionId><IsLatest>true</IsLatest></DeleteMarker><Version><Key>k</Key><VersionId>3\
+             </VersionId><Size>5</Size></Version></ListVersionsResult>",
+        ));
+        let page = page.unwrap();
+        let seen: Vec<_> = { page.versions.iter() }
+            .map(|version| {
+                (
+                    version.version_id.as_str(),
+                    version.is_marker,
+                    version.is_latest,
+                )
+            })
+            .collect();
+        assert_eq!(seen, [("4", true, true), ("3", false, false)]);
+        assert_eq!(page.next, Some(("k".to_owned(), "3".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_list_is_told() {
+        for wrong in [
+            "<html/>",
+            "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+            "<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>",
+            "<ListBucketResult><Contents><Key>k</Key><Size>x</Size></Contents></ListBucketResult>",
+            "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>%FF</Key></Contents>\
+             </ListBucketResult>",
+        ] {
+            assert!(objects_page(&parsed(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Uploads in parts.
+
+use http::Method;
+use hyper::body::Bytes;
+
+use crate::s3::body::Sent;
+use crate::s3::checksum::{Algorithm, Checksum};
+use crate::s3::client::Client;
+use crate::s3::error::S3Error;
+use crate::s3::objects::{ObjectName, Stored};
+use crate::s3::xml::Element;
+
+/// An upload that was begun.
+#[derive(Debug, Clone)]
+pub struct UploadStart {
+    /// What it is called from now on.
+    pub upload_id: String,
+    /// Whether the server said that it compares the checksums of its parts, and of the whole.
+    pub compares: bool,
+}
+
+/// A part that was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DonePart {
+    /// Its number, from one.
+    pub number: u32,
+    /// What names its content.
+    pub etag: String,
+    /// Its CRC-64/NVME, in Base64, where the server compares it.
+    pub checksum: Option<String>,
+}
+
+/// A part that the server holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedPart {
+    /// Its number, from one.
+    pub number: u32,
+    /// How long it is.
+    pub bytes: u64,
+    /// What names its content.
+    pub etag: String,
+    /// Its CRC-64/NVME, in Base64, where the server tells it.
+    pub checksum: Option<String>,
+}
+
+const ALGORITHM: Algorithm = Algorithm::Crc64Nvme;
+
+impl Client {
+    /// Begins an upload in parts, of which the server is to compare CRC-64/NVMEs.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn create_upload(
+        &self,
+        name: &ObjectName,
+        headers: &[(String, String)],
+    ) -> Result<UploadStart, S3Error> {
+        let request = name
+            .request(Method::POST)
+            .query("uploads", "")
+            .headers(headers);
+        let comparing = { request.clone() }
+            .header("x-amz-checksum-algorithm", ALGORITHM.name())
+            .header("x-amz-checksum-type", "FULL_OBJECT");
+        let (answer, headers) = match self.document(&comparing).await {
+            // A server that knows other checksums only.
+            Err(error) if error.is_about_checksums() => self.document(&request).await?,
+            begun => begun?,
+        };
+        let upload_id = answer.value_of("UploadId");
+        let upload_id = upload_id.ok_or_else(|| self.unreadable("names no upload"))?;
+        let algorithm = headers.get("x-amz-checksum-algorithm");
+        Ok(UploadStart {
+            upload_id: upload_id.to_owned(),
+            compares: algorithm.is_some_and(|told| told == ALGORITHM.name()),
+        })
+    }
+
+    /// Stores a part.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn upload_part(
+        &self,
+        name: &ObjectName,
+        (upload_id, number): (&str, u32),
+        headers: &[(String, String)],
+        body: Bytes,
+        sent: Option<Sent>,
+    ) -> Result<Stored, S3Error> {
+        let request = name
+            .request(Method::PUT)
+            .query("partNumber", number.to_string())
+            .query("uploadId", upload_id)
+            .headers(headers)
+            .body(body, sent);
+        let answer = self.send(&request).await?;
+        Ok(Stored::of_headers(&answer.headers))
+    }
+
+    /// Has the server copy a range of an object, its end included, to a part.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn copy_part(
+        &self,
+        source: &ObjectName,
+        name: &ObjectName,
+        (upload_id, number): (&str, u32),
+        headers: &[(String, String)],
+    ) -> Result<DonePart, S3Error> {
+        let request = name
+            .request(Method::PUT)
+            .query("partNumber", number.to_string())
+            .query("uploadId", upload_id)
+            .headers(headers)
+            .header("x-amz-copy-source", source.copy_source());
+        let (answer, _) = self.document(&request).await?;
+        let etag = answer.value_of("ETag");
+        Ok(DonePart {
+            number,
+            etag: etag
+                .ok_or_else(|| self.unreadable("names no part"))?
+                .to_owned(),
+            checksum: answer.value_of(&ALGORITHM.element()).map(str::to_owned),
+        })
+    }
+
+    /// All parts that the server holds of an upload.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn list_parts(
+        &self,
+        name: &ObjectName,
+        upload_id: &str,
+    ) -> Result<Vec<ListedPart>, S3Error> {
+        let mut parts = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let mut request = name.request(Method::GET).query("uploadId", upload_id);
+            if let Some(after) = after.take() {
+                request = request.query("part-number-marker", after);
+            }
+            let (answer, _) = self.document(&request).await?;
+            if answer.name != "ListPartsResult" {
+                return Err(self.unreadable("is no list of parts"));
+            }
+            parts.extend(answer.all("Part").filter_map(listed_part));
+            let next = answer.value_of("NextPartNumberMarker");
+            match next.filter(|_| answer.is_true("IsTruncated")) {
+                Some(next) => after = Some(next.to_owned()),
+                None => return Ok(parts),
+            }
+        }
+    }
+
+    /// Makes an object of the parts of an upload, in order, and has its checksum compared.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn complete_upload(
+        &self,
+        name: &ObjectName,
+        upload_id: &str,
+        parts: &[DonePart],
+        whole: Option<&Checksum>,
+    ) -> Result<Stored, S3Error> {
+        let leaf = |name: &str, text: String| Element {
+            name: name.to_owned(),
+            text,
+            ..Element::default()
+        };
+        let part = |part: &DonePart| {
+            let mut children = vec![
+                leaf("PartNumber", part.number.to_string()),
+                leaf("ETag", part.etag.clone()),
+            ];
+            let checksum =
+                { part.checksum.iter() }.map(|text| leaf(&ALGORITHM.element(), text.clone()));
+            children.extend(checksum);
+            Element {
+                name: "Part".to_owned(),
+                children,
+                ..Element::default()
+            }
+        };
+        let document = Element {
+            name: "CompleteMultipartUpload".to_owned(),
+            children: parts.iter().map(part).collect(),
+            ..Element::default()
+        };
+        let mut request = name.request(Method::POST).query("uploadId", upload_id);
+        if let Some(whole) = whole {
+            request = request
+                .header("x-amz-checksum-type", "FULL_OBJECT")
+                .header(whole.algorithm.header(), whole.text());
+        }
+        let body = Bytes::from(document.to_xml());
+        let (answer, headers) = self.document(&request.body(body, None)).await?;
+        let mut stored = Stored::of_headers(&headers);
+        stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
+        let told = answer.value_of(&ALGORITHM.element());
+        let is_of_all = answer.text_of("ChecksumType") != Some("COMPOSITE");
+        stored.checksum = whole
+            .filter(|whole| is_of_all && told == Some(&whole.text()))
+            .cloned();
+        Ok(stored)
+    }
+
+    /// Ends an upload, of which nothing stays.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn abort_upload(&self, name: &ObjectName, upload_id: &str) -> Result<(), S3Error> {
+        let request = name.request(Method::DELETE).query("uploadId", upload_id);
+        self.send(&request).await.map(drop)
+    }
+}
+
+fn listed_part(part: &Element) -> Option<ListedPart> {
+    Some(ListedPart {
+        number: part.value_of("PartNumber")?.parse().ok()?,
+        bytes: part.value_of("Size")?.parse().ok()?,
+        etag: part.value_of("ETag")?.to_owned(),
+        checksum: part.value_of(&ALGORITHM.element()).map(str::to_owned),
+    })
+}

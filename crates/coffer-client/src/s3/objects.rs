@@ -1,0 +1,295 @@
+//! Objects: what is known of one, storing, reading, copying and deleting.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::{HeaderMap, Method};
+use hyper::body::Bytes;
+
+use crate::s3::body::{Answer, Sent};
+use crate::s3::checksum::{Algorithm, Checksum, checksum};
+use crate::s3::client::Client;
+use crate::s3::error::S3Error;
+use crate::s3::request::{Request, encoded, path};
+use crate::s3::xml::Element;
+
+/// Which object, and which of its versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectName {
+    /// The bucket.
+    pub bucket: String,
+    /// The name in it.
+    pub key: String,
+    /// A version; the current one if none is named.
+    pub version_id: Option<String>,
+}
+
+impl ObjectName {
+    /// The current version of an object.
+    pub fn new(bucket: impl Into<String>, key: impl Into<String>) -> Self {
+        Self {
+            bucket: bucket.into(),
+            key: key.into(),
+            version_id: None,
+        }
+    }
+
+    /// A request of it.
+    pub fn request(&self, method: Method) -> Request {
+        let request = Request::of_object(method, &self.bucket, &self.key);
+        match &self.version_id {
+            Some(version_id) => request.query("versionId", version_id),
+            None => request,
+        }
+    }
+
+    /// What names it as the source of a copy.
+    pub fn copy_source(&self) -> String {
+        let path = path(&self.bucket, &self.key);
+        match &self.version_id {
+            Some(version_id) => format!("{path}?versionId={version_id}"),
+            None => path,
+        }
+    }
+}
+
+/// What the head of an answer says of an object.
+#[derive(Debug, Clone)]
+pub struct ObjectHead {
+    /// How long it is.
+    pub bytes: u64,
+    /// What names this content of it.
+    pub etag: String,
+    /// Its version, in buckets that have versions.
+    pub version_id: Option<String>,
+    /// A checksum of all of it, where the server tells one.
+    pub checksum: Option<Checksum>,
+    /// All that was said.
+    pub headers: HeaderMap,
+}
+
+impl ObjectHead {
+    /// Reads the head of an answer about a whole object.
+    pub fn of_headers(headers: HeaderMap) -> Option<Self> {
+        let text = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
+        Some(Self {
+            bytes: text("content-length")?.parse().ok()?,
+            etag: text("etag").unwrap_or_default(),
+            version_id: text("x-amz-version-id").filter(|id| id != "null"),
+            checksum: Checksum::of_headers(&headers),
+            headers,
+        })
+    }
+
+    /// A header that is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// What users have said of it: names without their prefix, and values.
+    pub fn metadata(&self) -> Vec<(String, String)> {
+        let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+            let name = name.as_str().strip_prefix("x-amz-meta-")?;
+            let value = String::from_utf8_lossy(value.as_bytes());
+            Some((name.to_owned(), value.into_owned()))
+        };
+        self.headers.iter().filter_map(pair).collect()
+    }
+}
+
+/// What the server says of what it stored.
+#[derive(Debug, Clone, Default)]
+pub struct Stored {
+    /// What names this content.
+    pub etag: String,
+    /// Its version, in buckets that have versions.
+    pub version_id: Option<String>,
+    /// The checksum that the server compared, where it tells it.
+    pub checksum: Option<Checksum>,
+}
+
+impl Stored {
+    pub(crate) fn of_headers(headers: &HeaderMap) -> Self {
+        let text = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
+        Self {
+            etag: text("etag").unwrap_or_default(),
+            version_id: text("x-amz-version-id"),
+            checksum: Checksum::of_headers(headers),
+        }
+    }
+}
+
+/// What became of an object that was to be deleted with others.
+#[derive(Debug, Clone)]
+pub struct Deleted {
+    /// Its name.
+    pub name: ObjectName,
+    /// Why it is still there.
+    pub failure: Option<(String, String)>,
+}
+
+impl Client {
+    /// What is known of an object.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn head_object(&self, name: &ObjectName) -> Result<ObjectHead, S3Error> {
+        let request = name.request(Method::HEAD);
+        let comparing = { request.clone() }.header("x-amz-checksum-mode", "ENABLED");
+        let answer = match self.send(&comparing).await {
+            // A server that knows no checksums.
+            Err(error) if error.is_about_checksums() => self.send(&request).await?,
+            answered => answered?,
+        };
+        ObjectHead::of_headers(answer.headers).ok_or_else(|| self.unreadable("tells no length"))
+    }
+
+    /// Asks for an object with headers such as `range` and `if-match`; its bytes come as they are
+    /// asked for.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn get_object(
+        &self,
+        name: &ObjectName,
+        headers: &[(String, String)],
+    ) -> Result<Answer, S3Error> {
+        self.send(&name.request(Method::GET).headers(headers)).await
+    }
+
+    /// Stores an object of one piece, with a checksum that the server compares.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn put_object(
+        &self,
+        name: &ObjectName,
+        headers: &[(String, String)],
+        body: Bytes,
+        sent: Option<Sent>,
+    ) -> Result<Stored, S3Error> {
+        let sum = checksum(Algorithm::Crc64Nvme, &body);
+        let request = name.request(Method::PUT).headers(headers);
+        let request = request.body(body.clone(), sent);
+        let comparing = { request.clone() }.header(sum.algorithm.header(), sum.text());
+        let answer = match self.send(&comparing).await {
+            // A server that knows other checksums only.
+            Err(error) if error.is_about_checksums() => {
+                let md5 = BASE64.encode(checksum(Algorithm::Md5, &body).value);
+                self.send(&request.header("content-md5", md5)).await?
+            }
+            answered => answered?,
+        };
+        Ok(Stored::of_headers(&answer.headers))
+    }
+
+    /// Deletes an object, or a version of it.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn delete_object(&self, name: &ObjectName) -> Result<(), S3Error> {
+        self.send(&name.request(Method::DELETE)).await.map(drop)
+    }
+
+    /// Deletes up to 1,000 objects of a bucket at once.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send); what could not be deleted is no error here.
+    pub async fn delete_objects(
+        &self,
+        bucket: &str,
+        names: &[ObjectName],
+    ) -> Result<Vec<Deleted>, S3Error> {
+        let leaf = |name: &str, text: &str| Element {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            ..Element::default()
+        };
+        let object = |name: &ObjectName| {
+            let mut children = vec![leaf("Key", &name.key)];
+            children.extend({ name.version_id.iter() }.map(|id| leaf("VersionId", id)));
+            Element {
+                name: "Object".to_owned(),
+                children,
+                ..Element::default()
+            }
+        };
+        let mut children: Vec<Element> = names.iter().map(object).collect();
+        children.push(leaf("Quiet", "true"));
+        let document = Element {
+            name: "Delete".to_owned(),
+            children,
+            ..Element::default()
+        };
+        let body = Bytes::from(document.to_xml());
+        let md5 = checksum(Algorithm::Md5, &body).value;
+        let request = Request::of_bucket(Method::POST, bucket)
+            .query("delete", "")
+            .header("content-md5", BASE64.encode(md5))
+            .body(body, None);
+        let (answer, _) = self.document(&request).await?;
+        let failures: Vec<_> = answer.all("Error").collect();
+        let outcome = |name: &ObjectName| {
+            let is_it = |error: &&&Element| {
+                let version_id = name.version_id.as_deref();
+                let same_version =
+                    version_id.is_none() || error.value_of("VersionId") == version_id;
+                error.text_of("Key") == Some(&name.key) && same_version
+            };
+            let failure = failures.iter().find(is_it).map(|error| {
+                let text = |part| error.text_of(part).unwrap_or_default().to_owned();
+                (text("Code"), text("Message"))
+            });
+            Deleted {
+                name: name.clone(),
+                failure,
+            }
+        };
+        Ok(names.iter().map(outcome).collect())
+    }
+
+    /// Has the server copy an object, or a version of it, in one piece.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn copy_object(
+        &self,
+        source: &ObjectName,
+        target: &ObjectName,
+        headers: &[(String, String)],
+    ) -> Result<Stored, S3Error> {
+        let request = target.request(Method::PUT).headers(headers);
+        let request = request.header("x-amz-copy-source", source.copy_source());
+        let (answer, headers) = self.document(&request).await?;
+        let mut stored = Stored::of_headers(&headers);
+        stored.etag = answer.text_of("ETag").unwrap_or_default().to_owned();
+        Ok(stored)
+    }
+
+    /// The tags of an object, as the header `x-amz-tagging` has them.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn tags(&self, name: &ObjectName) -> Result<String, S3Error> {
+        let request = name.request(Method::GET).query("tagging", "");
+        let (answer, _) = self.document(&request).await?;
+        let set = answer.child("TagSet");
+        let pair = |tag: &Element| {
+            let text = |name| encoded(tag.text_of(name).unwrap_or_default());
+            format!("{}={}", text("Key"), text("Value"))
+        };
+        let tags: Vec<_> = { set.iter() }
+            .flat_map(|set| set.all("Tag"))
+            .map(pair)
+            .collect();
+        Ok(tags.join("&"))
+    }
+
+    /// What HeadBucket says of a bucket.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn head_bucket(&self, bucket: &str) -> Result<HeaderMap, S3Error> {
+        let request = Request::of_bucket(Method::HEAD, bucket);
+        Ok(self.send(&request).await?.headers)
+    }
+}

@@ -1,0 +1,136 @@
+//! `coffer ls`.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use coffer_client::mover::{Location, MoverError};
+use coffer_client::s3::{Client, ListedObject, S3Error};
+use serde_json::json;
+
+use super::progress::Lines;
+use super::{Progress, ServiceArgs, Typed};
+use crate::error::Error;
+use crate::output::printable::{printable, size};
+
+/// `coffer ls`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct LsArgs {
+    /// What to list: s3://BUCKET or s3://BUCKET/PREFIX; all buckets if nothing is named
+    #[arg(value_name = "s3://BUCKET/PREFIX")]
+    pub place: Option<String>,
+    /// List what is below prefixes, too
+    #[arg(short, long)]
+    pub recursive: bool,
+    /// How the service is reached.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+}
+
+/// Lists buckets or objects, as they come.
+///
+/// # Errors
+/// When they can't be listed, or not be written.
+pub async fn ls(typed: &Typed<'_>, args: &LsArgs) -> Result<ExitCode, Error> {
+    let progress = Arc::new(Progress::new(Lines::None));
+    let client = typed.client(&args.service, &progress)?;
+    let json = args.service.json;
+    match &args.place {
+        None => buckets(&client, json).await?,
+        Some(place) => objects(&client, &place.parse()?, args.recursive, json).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn buckets(client: &Client, json: bool) -> Result<(), Error> {
+    let buckets = client.list_buckets().await.map_err(MoverError::from)?;
+    let lines = buckets.iter().map(|bucket| {
+        if json {
+            json!({ "bucket": bucket.name, "created": bucket.created }).to_string()
+        } else {
+            format!("{}  {}", moment(&bucket.created), printable(&bucket.name))
+        }
+    });
+    write(lines)
+}
+
+async fn objects(
+    client: &Client,
+    place: &Location,
+    is_recursive: bool,
+    json: bool,
+) -> Result<(), Error> {
+    let delimiter = (!is_recursive).then_some("/");
+    let (mut after, mut count) = (None, 0);
+    loop {
+        let page = { client }
+            .list_objects(&place.bucket, &place.key, delimiter, after.as_deref())
+            .await
+            .map_err(MoverError::from)?;
+        count += page.prefixes.len() + page.objects.len();
+        write(page.prefixes.iter().map(|prefix| {
+            if json {
+                json!({ "prefix": prefix }).to_string()
+            } else {
+                format!("{:19}  {:>9}  {}", "", "-", printable(prefix))
+            }
+        }))?;
+        write(page.objects.iter().map(|object| line(object, json)))?;
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    if count == 0 && !place.key.is_empty() {
+        return Err(MoverError::from(S3Error::Refused {
+            status: 404,
+            code: "NoSuchKey".to_owned(),
+            message: format!("no name begins with {}", printable(&place.key)),
+            advice: String::new(),
+            retry_after: None,
+        })
+        .into());
+    }
+    Ok(())
+}
+
+fn line(object: &ListedObject, json: bool) -> String {
+    if json {
+        let etag = object.etag.trim_matches('"');
+        return json!({
+            "name": object.key, "bytes": object.bytes, "etag": etag, "modified": object.modified,
+        })
+        .to_string();
+    }
+    let (modified, name) = (moment(&object.modified), printable(&object.key));
+    format!("{modified}  {:>9}  {name}", size(object.bytes))
+}
+
+/// `2026-11-20T18:31:03.000Z` as `2026-11-20 18:31:03`.
+fn moment(text: &str) -> String {
+    let text: String = text.replace('T', " ").chars().take(19).collect();
+    printable(&text)
+}
+
+fn write(lines: impl Iterator<Item = String>) -> Result<(), Error> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut written = Ok(());
+    for line in lines {
+        written = written.and_then(|()| writeln!(out, "{line}"));
+    }
+    let written = written.and_then(|()| out.flush());
+    written.map_err(|source| Error::System {
+        doing: "writing the list",
+        source,
+    })
+}
+
+const EXAMPLES: &str = "\
+Times are UTC. With --json each line is an object.
+
+Examples:
+  coffer ls --endpoint https://127.0.0.1:9000
+  coffer ls s3://evidence/2026/ --endpoint https://127.0.0.1:9000
+  coffer ls -r s3://evidence --json --endpoint https://127.0.0.1:9000";

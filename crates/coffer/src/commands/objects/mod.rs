@@ -1,0 +1,196 @@
+//! `coffer put`, `get`, `ls`, `rm` and `cp`: files and objects, with coffer or another S3 server.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use coffer_client::mover::{Counts, Mover, MoverError, MoverOptions, Transfer};
+use coffer_client::s3::{Client, ClientOptions};
+use coffer_client::{Settings, Wanted};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::args::{DataArgs, RemoteArgs};
+use crate::error::Error;
+
+mod progress;
+
+pub mod put;
+
+pub mod get;
+
+pub mod cp;
+
+pub mod rm;
+
+pub mod ls;
+
+pub(crate) use self::progress::Progress;
+
+/// How the service is reached, beside what all commands have.
+#[derive(Debug, Clone, Args)]
+pub struct ServiceArgs {
+    /// Profile of AWS's configuration and credentials files
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// How often a request is sent again that met a passing error
+    #[arg(long, value_name = "COUNT", default_value_t = 8)]
+    pub retries: u32,
+    /// Print JSON, an event a line where there are many
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How files are moved.
+#[derive(Debug, Clone, Args)]
+pub struct MovingArgs {
+    /// Pieces of files that are under way at once
+    #[arg(long, value_name = "COUNT", default_value_t = 8,
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: u16,
+    /// How bytes go: sealed over the server's data port where the bucket allows it, or by TLS
+    #[arg(long, value_name = "WAY", value_enum, default_value_t = Way::Auto)]
+    pub transfer: Way,
+}
+
+/// The values of `--transfer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// Sealed where server and bucket allow it
+    Auto,
+    /// Always by TLS
+    Tls,
+    /// Sealed, or not at all
+    Sealed,
+}
+
+impl From<Way> for Transfer {
+    fn from(way: Way) -> Self {
+        match way {
+            Way::Auto => Self::Auto,
+            Way::Tls => Self::Tls,
+            Way::Sealed => Self::Sealed,
+        }
+    }
+}
+
+/// What all of these commands are given.
+pub struct Typed<'a> {
+    /// Where the data is.
+    pub data: &'a DataArgs,
+    /// Where the service is.
+    pub remote: &'a RemoteArgs,
+}
+
+impl Typed<'_> {
+    /// The service that is meant.
+    ///
+    /// # Errors
+    /// When there is no address or no access key.
+    pub(crate) fn client(
+        &self,
+        args: &ServiceArgs,
+        progress: &Arc<Progress>,
+    ) -> Result<Arc<Client>, Error> {
+        let wanted = Wanted {
+            endpoint: self.remote.endpoint.as_deref(),
+            credentials: self.remote.credentials.as_deref(),
+            profile: args.profile.as_deref(),
+            ca: self.remote.ca.as_deref(),
+            data: self.typed_data(),
+        };
+        let told = Arc::clone(progress);
+        let options = ClientOptions {
+            retries: args.retries,
+            retrying: Some(Arc::new(move |error, wait| {
+                told.retrying(&error.to_string(), wait);
+            })),
+        };
+        let settings = Settings::find(&wanted)?;
+        Ok(Arc::new(Client::new(settings, options)?))
+    }
+
+    /// The data folder, if it was named for its access key: one that the environment names for
+    /// other commands counts only where there is no access key.
+    fn typed_data(&self) -> Option<&Path> {
+        let data = self.data.data.as_deref()?;
+        let of_environment = std::env::var_os("COFFER_DATA").is_some_and(|named| named == data);
+        let has_key = [
+            "AWS_ACCESS_KEY_ID",
+            "AWS_PROFILE",
+            "AWS_SHARED_CREDENTIALS_FILE",
+        ];
+        let has_key = has_key.iter().any(|name| std::env::var_os(name).is_some());
+        Some(data).filter(|_| !(of_environment && has_key))
+    }
+
+    /// Moves files as these arguments say.
+    pub(crate) fn mover(
+        &self,
+        args: &ServiceArgs,
+        moving: &MovingArgs,
+        headers: Vec<(String, String)>,
+        progress: &Arc<Progress>,
+    ) -> Result<Arc<Mover>, Error> {
+        let options = MoverOptions {
+            jobs: moving.jobs.into(),
+            transfer: moving.transfer.into(),
+            state: state_folder(),
+            headers,
+        };
+        let client = self.client(args, progress)?;
+        Ok(Mover::new(client, options, Arc::clone(progress) as _))
+    }
+}
+
+/// Where journals lie (XDG Base Directory Specification).
+fn state_folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let state = variable("XDG_STATE_HOME").map(PathBuf::from);
+    let state = state.filter(|state| state.is_absolute());
+    let home = || Some(Path::new(&variable("HOME")?).join(".local/state"));
+    Some(state.or_else(home)?.join("coffer"))
+}
+
+/// Does some work until it is done, or the program is told to end. `interrupted` says what is left
+/// then.
+async fn until_interrupted<T: Send + 'static>(
+    interrupted: &'static str,
+    mover: &Arc<Mover>,
+    progress: &Progress,
+    work: impl Future<Output = Result<T, MoverError>> + Send + 'static,
+) -> Result<T, Error> {
+    let listening = |source| Error::System {
+        doing: "listening to signals",
+        source,
+    };
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(listening)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(listening)?;
+    // A task of its own: it may wait for a disk or a pipe.
+    let mut working = tokio::spawn(work);
+    tokio::select! {
+        done = &mut working => {
+            progress.clear();
+            return Ok(done.unwrap_or(Err(MoverError::Lost))?);
+        }
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    working.abort();
+    progress.clear();
+    mover.abort_streams().await;
+    Err(Error::Interrupted { left: interrupted })
+}
+
+/// How many went well, told; and the status that the program ends with.
+fn ended(progress: &Progress, counts: Counts) -> Result<ExitCode, Error> {
+    progress.summary(&counts)?;
+    match counts.failed {
+        0 => Ok(ExitCode::SUCCESS),
+        _ => Ok(ExitCode::FAILURE),
+    }
+}
+
+/// What goes on after an interruption.
+const GOES_ON: &str = "what has been moved is kept: the same command goes on from there";

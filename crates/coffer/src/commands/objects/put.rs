@@ -1,0 +1,132 @@
+//! `coffer put`.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use coffer_client::mover::{Counts, Location, Moved, MoverError};
+
+use super::progress::Lines;
+use super::{GOES_ON, MovingArgs, Progress, ServiceArgs, Typed, ended, until_interrupted};
+use crate::error::Error;
+
+/// `coffer put`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct PutArgs {
+    /// File to store, a folder with -r, or - for standard input
+    #[arg(value_name = "FILE")]
+    pub from: PathBuf,
+    /// Where it goes: s3://BUCKET/NAME; a name that ends with / gets the file's name behind it
+    #[arg(value_name = "s3://BUCKET/NAME")]
+    pub to: String,
+    /// Store all files below a folder
+    #[arg(short, long)]
+    pub recursive: bool,
+    /// Media type of what is stored, e.g. video/mp4
+    #[arg(long, value_name = "TYPE")]
+    pub content_type: Option<String>,
+    /// Metadata of what is stored; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub metadata: Vec<(String, String)>,
+    /// How files are moved.
+    #[command(flatten)]
+    pub moving: MovingArgs,
+    /// How the service is reached.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+}
+
+/// Reads `NAME=VALUE`.
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let name = format!("x-amz-meta-{}", name.to_ascii_lowercase());
+    let is_header = http::HeaderName::try_from(&name).is_ok();
+    let is_value = http::HeaderValue::try_from(value).is_ok();
+    if is_header && is_value {
+        Ok((name, value.to_owned()))
+    } else {
+        Err("name and value must be such that a header can hold them".to_owned())
+    }
+}
+
+/// Stores files.
+///
+/// # Errors
+/// When one is not stored, or a folder can't be read.
+pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
+    let lines = if args.service.json {
+        Lines::Out
+    } else {
+        Lines::None
+    };
+    let progress = Arc::new(Progress::new(lines));
+    let to: Location = args.to.parse()?;
+    let mut headers = args.metadata.clone();
+    if let Some(kind) = &args.content_type {
+        headers.push(("content-type".to_owned(), kind.clone()));
+    }
+    let mover = typed.mover(&args.service, &args.moving, headers, &progress)?;
+    let (from, working) = (args.from.clone(), Arc::clone(&mover));
+    if args.recursive {
+        let to = to.folder();
+        let work = async move { working.put_folder(&from, &to).await };
+        let counts = until_interrupted(GOES_ON, &mover, &progress, work).await?;
+        return ended(&progress, counts);
+    }
+    let to = named(to, &args.from)?;
+    let is_stream = args.from.as_os_str() == "-";
+    let work = async move {
+        let name = to.object()?;
+        if is_stream {
+            working.put_stream(&mut io::stdin(), &name).await
+        } else {
+            working.put(&from, &name).await
+        }
+    };
+    let left = if is_stream {
+        "nothing is stored"
+    } else {
+        GOES_ON
+    };
+    let moved: Moved = until_interrupted(left, &mover, &progress, work).await?;
+    ended(&progress, one(&moved))
+}
+
+/// The place with the file's name behind it, where it is a folder.
+fn named(mut to: Location, from: &std::path::Path) -> Result<Location, MoverError> {
+    if to.key.is_empty() || to.key.ends_with('/') {
+        let name = from.file_name().and_then(|name| name.to_str());
+        let name = name.filter(|name| *name != "-");
+        to.key.push_str(name.unwrap_or_default());
+        if name.is_none() {
+            return Err(MoverError::Location {
+                text: to.to_string(),
+                problem: "name the object, s3://BUCKET/NAME",
+            });
+        }
+    }
+    Ok(to)
+}
+
+/// That one went well.
+pub(super) fn one(moved: &Moved) -> Counts {
+    Counts {
+        done: 1,
+        bytes: moved.bytes,
+        failed: 0,
+    }
+}
+
+const EXAMPLES: &str = "\
+Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, --credentials, or the
+server's own with --data; the address from --endpoint, AWS_ENDPOINT_URL or a profile. Large files go
+in parts, and go on where they broke off when the same command is given again. Each part is compared
+by its checksum. With -r, what fails is named, the rest goes on, and the exit status is 1.
+
+Examples:
+  coffer put recording.mkv s3://evidence/2026/ --endpoint https://127.0.0.1:9000
+  coffer put -r recordings s3://evidence/recordings/ --endpoint https://127.0.0.1:9000
+  coffer put - s3://backups/home.tar --data ./coffer-data --endpoint https://127.0.0.1:9000";

@@ -1,0 +1,111 @@
+//! `coffer rm`.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use coffer_client::mover::{Counts, Location};
+use serde_json::json;
+
+use super::progress::Lines;
+use super::{MovingArgs, Progress, ServiceArgs, Typed, Way, ended, until_interrupted};
+use crate::error::Error;
+use crate::output::printable::printable;
+
+/// `coffer rm`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RmArgs {
+    /// What to delete: s3://BUCKET/NAME, or with -r s3://BUCKET/PREFIX
+    #[arg(value_name = "s3://BUCKET/NAME")]
+    pub place: String,
+    /// Delete all objects whose names begin with PREFIX
+    #[arg(short, long)]
+    pub recursive: bool,
+    /// A version of the object, by its id
+    #[arg(long, value_name = "ID", conflicts_with = "recursive")]
+    pub version_id: Option<String>,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// How the service is reached.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+}
+
+/// Deletes objects.
+///
+/// # Errors
+/// When one can't be deleted, or they can't be listed.
+pub async fn rm(typed: &Typed<'_>, args: &RmArgs) -> Result<ExitCode, Error> {
+    let lines = if args.service.json {
+        Lines::Out
+    } else {
+        Lines::None
+    };
+    let progress = Arc::new(Progress::new(lines));
+    let moving = MovingArgs {
+        jobs: 1,
+        transfer: Way::Tls,
+    };
+    let place: Location = args.place.parse()?;
+    let mover = typed.mover(&args.service, &moving, Vec::new(), &progress)?;
+    let working = Arc::clone(&mover);
+    let told = Arc::clone(&progress);
+    let left = "what was deleted is gone, the rest is there";
+    if args.recursive {
+        if !args.yes {
+            confirm(&place)?;
+        }
+        let work = async move {
+            let removed = |name: &coffer_client::s3::ObjectName| {
+                let what = format!("s3://{}/{}", name.bucket, name.key);
+                told.line("deleted", json!({ "what": what }));
+            };
+            working.remove_folder(&place, removed).await
+        };
+        let counts = until_interrupted(left, &mover, &progress, work).await?;
+        return ended(&progress, counts);
+    }
+    let mut name = place.object()?;
+    name.version_id.clone_from(&args.version_id);
+    let work = async move {
+        working.remove(&name).await?;
+        let what = format!("s3://{}/{}", name.bucket, name.key);
+        told.line("deleted", json!({ "what": what }));
+        Ok(Counts {
+            done: 1,
+            ..Counts::default()
+        })
+    };
+    let counts = until_interrupted(left, &mover, &progress, work).await?;
+    ended(&progress, counts)
+}
+
+/// Has a person say that all of it is to go.
+fn confirm(place: &Location) -> Result<(), Error> {
+    let name = printable(&place.to_string());
+    eprint!(
+        "All objects whose names begin with {name} will be deleted.\nType yes to delete them: "
+    );
+    let mut typed = String::new();
+    let read = io::stderr()
+        .flush()
+        .and_then(|()| io::stdin().read_line(&mut typed));
+    if read.is_ok() && typed.trim() == "yes" {
+        return Ok(());
+    }
+    Err(Error::Option {
+        option: "-r",
+        problem: "that is not yes; nothing was deleted (scripts say --yes)".to_owned(),
+    })
+}
+
+const EXAMPLES: &str = "\
+-r takes PREFIX as it is written: s3://evidence/2026 also means 2026-old. In buckets with versions,
+older ones stay, and a delete marker is put before them.
+
+Examples:
+  coffer rm s3://evidence/recording.mkv --endpoint https://127.0.0.1:9000
+  coffer rm -r s3://evidence/2026/ --yes --endpoint https://127.0.0.1:9000";

@@ -1,0 +1,64 @@
+"""coffer put, get, ls, rm and cp, as their users run them."""
+
+import json
+import subprocess
+import time
+
+from harness.clients import client_environment
+from harness.server import BINARY
+
+
+class Mover:
+    """A user of a server, with a home of their own."""
+
+    def __init__(self, server, home):
+        home.mkdir(exist_ok=True)
+        self.home = home
+        self.environment = client_environment(server, home)
+        self.environment |= {"AWS_ENDPOINT_URL": server.endpoint, "XDG_STATE_HOME": str(home)}
+
+    def start(self, *arguments, **options):
+        """Begins a command."""
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        command = [BINARY, *map(str, arguments)]
+        return subprocess.Popen(command, env=self.environment, cwd=self.home, **options)
+
+    def run(self, *arguments, code=0, timeout=120, **options):
+        """Runs a command to its end, which must be this one; what it wrote to both outputs."""
+        done = subprocess.run(
+            [BINARY, *map(str, arguments)],
+            env=self.environment,
+            cwd=self.home,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+            **options,
+        )
+        assert done.returncode == code, (done.returncode, done.stdout[-2000:], done.stderr)
+        return done.stdout, done.stderr.decode()
+
+    def events(self, *arguments, code=0, **options):
+        """The same with `--json`: its lines."""
+        out, _ = self.run(*arguments, "--json", code=code, **options)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def done(self, *arguments, **options):
+        """What is told of the one file that was moved."""
+        [done] = [event for event in self.events(*arguments, **options) if event["event"] == "done"]
+        return done
+
+    def journals(self):
+        """What is noted of uploads that are not complete."""
+        return sorted((self.home / "coffer/uploads").glob("*.jsonl"))
+
+
+def wait_for_lines(find, lines, process, seconds=60):
+    """Waits until a journal that `find` gives has so many lines, while a process runs."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        journal = find()
+        if journal and journal.exists() and journal.read_bytes().count(b"\n") >= lines:
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    raise AssertionError("it never came so far")

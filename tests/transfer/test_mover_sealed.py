@@ -1,0 +1,87 @@
+"""coffer put and get by sealed transfer, where the bucket allows it."""
+
+import signal
+
+import pytest
+
+from harness.content import MIB, content, digest, write_file
+from harness.custodian import run
+from harness.mover import Mover, wait_for_lines
+from harness.server import free_port
+
+
+@pytest.fixture
+def mover(server, tmp_path):
+    return Mover(server, tmp_path / "home")
+
+
+@pytest.fixture(scope="module")
+def sealed(server):
+    """A bucket whose level lets clients have data keys."""
+    run(server, "level", "create", "video", "--rank", "0", "--same-label", "--sealed-transfer")
+    run(server, "bucket", "create", "films", "--level", "video")
+    return "films"
+
+
+@pytest.mark.parametrize("size", [100, 16 * 1024 + 1, 16 * MIB, 40 * MIB + 7])
+def test_objects_are_the_same_however_they_went(mover, s3, sealed, tmp_path, size):
+    source = write_file(tmp_path / "source", size)
+    by = "sealed" if size > 16 * 1024 else "tls"
+    put = mover.done("put", source, f"s3://{sealed}/x")
+    assert (put["transfer"], put["verified"]) == (by, True)
+    head = s3.head_object(Bucket=sealed, Key="x", ChecksumMode="ENABLED")
+    assert "CRC64NVME " + head["ChecksumCRC64NVME"] == put["checksum"]
+    assert "mtime" in head["Metadata"]
+    for way, expected in (("auto", by), ("sealed", by), ("tls", "tls")):
+        got = mover.done("get", f"s3://{sealed}/x", tmp_path / way, "--transfer", way)
+        assert (got["transfer"], got["verified"]) == (expected, True)
+        assert digest(tmp_path / way) == digest(source)
+    out, _ = mover.run("get", f"s3://{sealed}/x", "-")
+    assert out == source.read_bytes()
+
+
+def test_what_others_stored_in_parts_comes_sealed(mover, s3, sealed, tmp_path):
+    source = write_file(tmp_path / "source", 37 * MIB)
+    s3.upload_file(str(source), sealed, "parts")
+    got = mover.done("get", f"s3://{sealed}/parts", tmp_path / "got")
+    assert got["transfer"] == "sealed"
+    assert digest(tmp_path / "got") == digest(source)
+
+
+def test_a_sealed_upload_goes_on_after_kill(mover, sealed, tmp_path):
+    source = write_file(tmp_path / "source", 100 * MIB + 1)
+    process = mover.start("put", source, f"s3://{sealed}/x", "--jobs", "1")
+    wait_for_lines(lambda: next(iter(mover.journals()), None), 3, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    put = mover.done("put", source, f"s3://{sealed}/x")
+    assert put["kept_bytes"] >= 2 * 16 * MIB
+    assert (put["transfer"], put["verified"]) == ("sealed", True)
+    target = tmp_path / "target"
+    process = mover.start("get", f"s3://{sealed}/x", target, "--jobs", "1")
+    wait_for_lines(lambda: target.with_name(".target.coffer-journal"), 3, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    got = mover.done("get", f"s3://{sealed}/x", target)
+    assert got["kept_bytes"] >= 2 * 16 * MIB
+    assert digest(target) == digest(source)
+
+
+def test_a_data_port_that_can_not_be_reached(own_server, tmp_path):
+    unreachable = f"http://127.0.0.1:{free_port()}"
+    server = own_server(arguments=["--data-advertise", unreachable]).start()
+    run(server, "level", "create", "video", "--rank", "0", "--same-label", "--sealed-transfer")
+    run(server, "bucket", "create", "films", "--level", "video")
+    mover = Mover(server, tmp_path / "home")
+    source = tmp_path / "source"
+    source.write_bytes(content(MIB))
+    events = mover.events("put", source, "s3://films/x")
+    [note] = [event["message"] for event in events if event["event"] == "note"]
+    assert "cannot be reached" in note
+    assert note.endswith("going on by TLS")
+    assert [event["transfer"] for event in events if event["event"] == "done"] == ["tls"]
+    _, told = mover.run("put", source, "s3://films/x", "--transfer", "sealed", code=1)
+    assert "cannot be reached" in told
+    _, told = mover.run("get", "s3://films/x", "-", "--transfer", "sealed", code=1)
+    assert "cannot be reached" in told
+    assert mover.run("get", "s3://films/x", "-")[0] == content(MIB)
