@@ -199,3 +199,59 @@ def test_counting_with_if_match_loses_nothing(s3, bucket):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(add, range(40)))
     assert s3.get_object(Bucket=bucket, Key="count")["Body"].read() == b"40"
+
+
+def test_deletes_by_time_and_size(s3, bucket):
+    """As AWS has them in directory buckets: a condition on an object that is not there holds."""
+    s3.put_object(Bucket=bucket, Key="a", Body=b"12345")
+    head = s3.head_object(Bucket=bucket, Key="a")
+    right = {"IfMatchLastModifiedTime": head["LastModified"], "IfMatchSize": 5}
+    for wrong in (
+        {"IfMatchSize": 4},
+        {"IfMatchSize": -1},
+        {"IfMatchLastModifiedTime": head["LastModified"] - datetime.timedelta(seconds=1)},
+        right | {"IfMatchSize": 6},
+        right | {"IfMatch": '"other"'},
+    ):
+        with refused("PreconditionFailed", 412):
+            s3.delete_object(Bucket=bucket, Key="a", **wrong)
+    s3.delete_object(Bucket=bucket, Key="a", IfMatch=head["ETag"], **right)
+    with refused("NoSuchKey", 404):
+        s3.get_object(Bucket=bucket, Key="a")
+    s3.delete_object(Bucket=bucket, Key="a", **right)
+
+
+def test_entries_of_a_deletion_have_conditions_of_their_own(s3, bucket):
+    rows = []
+    for key in ("a", "b", "c", "d"):
+        s3.put_object(Bucket=bucket, Key=key, Body=b"12345")
+        rows.append(s3.head_object(Bucket=bucket, Key=key))
+    at = rows[0]["LastModified"]
+    wanted = [
+        {"Key": "a", "Size": 5, "ETag": rows[0]["ETag"], "LastModifiedTime": at},
+        {"Key": "b", "Size": 6},
+        {"Key": "c", "LastModifiedTime": at - datetime.timedelta(days=1)},
+        {"Key": "d", "ETag": "other"},
+        {"Key": "never-was", "Size": 1},
+    ]
+    told = s3.delete_objects(Bucket=bucket, Delete={"Objects": wanted})
+    assert [row["Key"] for row in told["Deleted"]] == ["a", "never-was"]
+    failed = {row["Key"]: row["Code"] for row in told["Errors"]}
+    assert failed == dict.fromkeys("bcd", "PreconditionFailed")
+    left = s3.list_objects_v2(Bucket=bucket)["Contents"]
+    assert [row["Key"] for row in left] == ["b", "c", "d"]
+
+
+def test_conditions_of_time_and_size_judge_the_newest_version(s3, bucket):
+    enabled = {"Status": "Enabled"}
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=enabled)
+    first = s3.put_object(Bucket=bucket, Key="a", Body=b"1")["VersionId"]
+    s3.put_object(Bucket=bucket, Key="a", Body=b"12")
+    with refused("PreconditionFailed", 412):
+        s3.delete_object(Bucket=bucket, Key="a", VersionId=first, IfMatchSize=1)
+    s3.delete_object(Bucket=bucket, Key="a", VersionId=first, IfMatchSize=2)
+    s3.delete_object(Bucket=bucket, Key="a", IfMatchSize=2)
+    # Behind a marker nothing is there to be compared.
+    s3.delete_object(Bucket=bucket, Key="a", IfMatchSize=99)
+    with refused("NoSuchKey", 404):
+        s3.delete_object(Bucket=bucket, Key="a", IfMatch="*")

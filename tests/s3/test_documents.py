@@ -148,6 +148,12 @@ def test_no_bucket_is_made_elsewhere_than_its_document_says(server, s3):
     assert status == 400 and b"<Code>InvalidLocationConstraint</Code>" in body, body
     with refused("404"):
         s3.head_bucket(Bucket="made-elsewhere")
-    prefixed = b'<c:CreateBucketConfiguration xmlns:c="c"><c:Tags/></c:CreateBucketConfiguration>'
-    status, _, body = send(server, "PUT", "/made-elsewhere", body=prefixed)
-    assert status == 501, body
+    prefixed = (
+        b'<c:CreateBucketConfiguration xmlns:c="c"><c:Tags><c:Tag><c:Key><![CDATA[<a>]]></c:Key>'
+        b"<c:Value>b&amp;c</c:Value></c:Tag></c:Tags></c:CreateBucketConfiguration>"
+    )
+    status, _, body = send(server, "PUT", "/made-here", body=prefixed)
+    assert status == 200, body
+    [tag] = s3.get_bucket_tagging(Bucket="made-here")["TagSet"]
+    assert tag == {"Key": "<a>", "Value": "b&c"}
+    s3.delete_bucket(Bucket="made-here")

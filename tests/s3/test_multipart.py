@@ -16,15 +16,24 @@ class Upload:
         created = s3.create_multipart_upload(Bucket=bucket, Key=name, **options)
         self.where = {"Bucket": bucket, "Key": name, "UploadId": created["UploadId"]}
         self.etags = {}
+        # What a completion must say where a checksum of the parts' checksums was announced.
+        self.sums = {}
+        self.announced = options.get("ChecksumAlgorithm")
 
     def put(self, number, body, **options):
         answer = self.s3.upload_part(**self.where, PartNumber=number, Body=body, **options)
         self.etags[number] = answer["ETag"]
+        if self.announced:
+            name = f"Checksum{self.announced}"
+            self.sums[number] = {name: answer[name]}
         return answer
 
     def complete(self, numbers=None, **options):
         numbers = sorted(self.etags) if numbers is None else numbers
-        parts = [{"PartNumber": n, "ETag": self.etags.get(n, '"none"')} for n in numbers]
+        parts = [
+            {"PartNumber": n, "ETag": self.etags.get(n, '"none"')} | self.sums.get(n, {})
+            for n in numbers
+        ]
         return self.s3.complete_multipart_upload(
             **self.where, MultipartUpload={"Parts": parts}, **options
         )
@@ -320,7 +329,7 @@ def test_completing_again_answers_the_same(own_server):
 
 def elsewhere(upload, **where):
     other = Upload.__new__(Upload)
-    other.s3, other.etags = upload.s3, upload.etags
+    other.s3, other.etags, other.sums = upload.s3, upload.etags, upload.sums
     other.where = upload.where | where
     return other
 

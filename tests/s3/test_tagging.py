@@ -67,3 +67,30 @@ def test_headers_that_are_no_tags(s3, bucket):
             s3.put_object(Bucket=bucket, Key="a", Body=b"a", Tagging=header)
     with refused("NoSuchKey"):
         s3.get_object(Bucket=bucket, Key="a")
+
+
+def test_a_bucket_is_made_with_tags(server, s3):
+    tags = [{"Key": "team", "Value": "north & east"}, {"Key": "cost", "Value": ""}]
+    made = {"LocationConstraint": "default", "Tags": tags}
+    s3.create_bucket(Bucket="tagged-at-birth", CreateBucketConfiguration=made)
+    assert s3.get_bucket_tagging(Bucket="tagged-at-birth")["TagSet"] == tags
+    server.kill()
+    server.start()
+    assert s3.get_bucket_tagging(Bucket="tagged-at-birth")["TagSet"] == tags
+    s3.delete_bucket(Bucket="tagged-at-birth")
+    s3.create_bucket(Bucket="no-tags", CreateBucketConfiguration={"Tags": []})
+    with refused("NoSuchTagSet", 404):
+        s3.get_bucket_tagging(Bucket="no-tags")
+    s3.delete_bucket(Bucket="no-tags")
+
+
+def test_a_bucket_with_wrong_tags_is_not_made(s3):
+    for tags in (
+        [{"Key": "a", "Value": "1"}] * 2,
+        [{"Key": "aws:a", "Value": "1"}],
+        [{"Key": f"k{number}", "Value": ""} for number in range(51)],
+    ):
+        with refused("InvalidTag", 400):
+            s3.create_bucket(Bucket="wrongly-tagged", CreateBucketConfiguration={"Tags": tags})
+    with refused("404", 404):
+        s3.head_bucket(Bucket="wrongly-tagged")

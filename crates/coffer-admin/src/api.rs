@@ -45,6 +45,7 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
         .merge(rotations::routes())
         .merge(imports::routes())
         .merge(keystore::routes())
+        .merge(approvals::lock_time::routes())
         .merge(receipts::routes())
         .merge(buckets::routes())
         .merge(buckets::quotas::routes())

@@ -33,6 +33,7 @@ pub use crate::admin::Admin;
 pub use crate::api::access_keys::{
     AccessKey, AccessKeyChanges, AccessKeyRequest, MadeAccessKey, RotationRequest, Secret,
 };
+pub use crate::api::approvals::lock_time::{LockTime, LockTimeRequest};
 pub use crate::api::approvals::{
     ApprovalOutcome, AuditPruned, ExportRequest, PendingRequest, Waiting,
 };

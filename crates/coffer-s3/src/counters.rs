@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// S3's names of the operations that are implemented; requests for others, and those refused
 /// before their operation was known, count under the first.
-pub const OPERATIONS: [&str; 35] = [
+pub const OPERATIONS: [&str; 36] = [
     "Other",
     "AbortMultipartUpload",
     "CompleteMultipartUpload",
@@ -39,6 +39,7 @@ pub const OPERATIONS: [&str; 35] = [
     "PutBucketVersioning",
     "PutObject",
     "PutObjectTagging",
+    "RenameObject",
     "UploadPart",
     "UploadPartCopy",
 ];

@@ -2,6 +2,8 @@
 
 mod customer_keys;
 
+pub(crate) mod details;
+
 mod reads;
 
 use std::borrow::Cow;
@@ -103,6 +105,11 @@ fn from_administration(error: &AdministrationError) -> S3Error {
         E::NoObjectLock | E::ConfigurationsFull { .. } => s3_error!(InvalidRequest, "{error}"),
         E::LockNeedsVersions => s3_error!(InvalidBucketState, "{error}"),
         E::LockTooLong { .. } | E::LockInPast => s3_error!(InvalidArgument, "{error}"),
+        E::TokenOfAnother => custom(
+            "IdempotencyParameterMismatch",
+            StatusCode::BAD_REQUEST,
+            error.to_string(),
+        ),
         _ => from_storage(VaultError::Administration(error.clone())),
     }
 }

@@ -125,6 +125,12 @@ pub const FORM_FIELDS_MAX_BYTES: usize = 20 << 10;
 /// Bytes of a form before its file begins, with all that is no field; one piece more is read.
 pub const FORM_START_MAX_BYTES: usize = 64 << 10;
 
+/// Bytes of a chunk that is signed, unless it is the last (S3: 8 KiB).
+pub const SIGNED_CHUNK_MIN_BYTES: u64 = 8 << 10;
+
+/// Bytes of a client's token of a rename (S3: 64).
+pub const CLIENT_TOKEN_MAX_BYTES: usize = 64;
+
 /// Origins, methods and headers of all rules of a CORS configuration.
 pub const CORS_NAMES_MAX: usize = 1_000;
 

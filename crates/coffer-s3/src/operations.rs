@@ -30,7 +30,7 @@ mod get_object;
 
 mod object_attributes;
 
-mod objects;
+pub(crate) mod objects;
 
 mod copy_object;
 

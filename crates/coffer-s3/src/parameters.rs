@@ -21,4 +21,6 @@ pub(crate) mod expected_owner;
 
 pub(crate) mod copy_source;
 
+pub(crate) mod rename_source;
+
 pub(crate) mod not_implemented;

@@ -13,12 +13,14 @@ use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
 use s3s::{HttpError, HttpResponse, S3Error, S3Result, s3_error};
 
-use crate::around_s3s::finish_response;
+use self::renames::is_rename;
+use crate::around_s3s::finish_response::{self, BeforeEnd, ERROR_END};
 use crate::around_s3s::header_compat;
 use crate::around_s3s::hooks::{AccessCheck, BucketNames, NoSecrets};
 use crate::around_s3s::xml_bodies::XmlBodies;
 use crate::cors::answers;
 use crate::counters::{S3Counters, Tally};
+use crate::errors::details;
 use crate::forms::fields::is_form;
 use crate::http::hosts::Domains;
 use crate::limits::DELETE_BODY_MAX_BYTES;
@@ -40,6 +42,8 @@ use crate::transfers::announce::is_announcement;
 mod announcements;
 
 mod pages;
+
+mod renames;
 
 mod throttle;
 
@@ -282,6 +286,11 @@ impl S3Service {
         let mut body = s3s::Body::http_body(body);
         if is_let_on {
             header_compat::adapt(&mut head, is_chunked)?;
+            if is_rename(&head.method, &head.uri) {
+                // Apart, so that no other request pays for it.
+                let renamed = Box::pin(self.answer_rename(&head, &mut body, context));
+                return renamed.await.map(Ok);
+            }
             if let Some(limit_bytes) = self
                 .xml_bodies
                 .limit(&head.method, &head.uri, &head.headers)
@@ -359,9 +368,14 @@ impl S3Service {
 }
 
 fn refused(refusal: S3Error) -> Result<HttpResponse, HttpError> {
-    refusal
-        .to_http_response()
-        .map_err(|error| HttpError::new(Box::new(error)))
+    let told = details::xml_of(&refusal);
+    let response = refusal.to_http_response();
+    let mut response = response.map_err(|error| HttpError::new(Box::new(error)))?;
+    if let Some(xml) = told {
+        let end = ERROR_END;
+        response.extensions_mut().insert(BeforeEnd { end, xml });
+    }
+    Ok(response)
 }
 
 impl<B> hyper::service::Service<Request<B>> for S3Service

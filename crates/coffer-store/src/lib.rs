@@ -50,6 +50,7 @@ pub use blobs::writer::BlobWriter;
 pub use catalog::copy::copy_file;
 pub use catalog::counts::{Totals, commit_count_of};
 pub use catalog::finished_uploads::FinishedUpload;
+pub use catalog::objects::rename::{Judge, NotRenamed, Rename, RenameToken, Standing};
 pub use catalog::objects::{DeleteOutcome, Deletion, PutOutcome};
 pub use catalog::open::{CATALOG, CATALOG_FILE, Catalog};
 pub use catalog::open_uploads::{EndedUploads, OpenUploads};

@@ -215,6 +215,23 @@ pub enum Precondition {
     Etag(String),
 }
 
+/// What a deletion requires of the object that is there now, if there is one; checked in the same
+/// transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnlyIf {
+    /// That it was made in this second since 1970.
+    pub modified_s: Option<i64>,
+    /// That it is so long.
+    pub size_bytes: Option<u64>,
+}
+
+impl OnlyIf {
+    /// Whether it requires nothing.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// One row of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedObject {

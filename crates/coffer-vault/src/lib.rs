@@ -107,13 +107,13 @@ pub use crate::lifecycle::{
     Day, Ending, Expiration, FilterForm, LifecycleFilter, LifecycleRule, LifecycleRules,
     Noncurrent, RuleFault,
 };
-pub use crate::locks::{AskedLock, DefaultRetention, ObjectLock};
+pub use crate::locks::{AskedLock, DefaultRetention, LockClock, ObjectLock};
 pub use crate::objects::{
     Announcement, AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions,
     CopyPart, CopySource, CopyTarget, DeleteObject, Deleted, EtagMatch, Incoming, NewUpload,
     ObjectBody, ObjectInfo, ObjectParts, ObjectRead, PartsPage, PutObject, PutPart, RangeRequest,
-    ReadOptions, Released, ReleasedSegment, SealedObject, SealedUpload, StartedUpload, Stored,
-    check_customer_key,
+    ReadOptions, Released, ReleasedSegment, RenameObject, SealedObject, SealedUpload,
+    StartedUpload, Stored, check_customer_key,
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::open_buckets::CustomerKey;

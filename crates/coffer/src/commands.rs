@@ -45,6 +45,7 @@ use self::bucket::quota::QuotaArgs;
 use self::completions::CompletionsArgs;
 use self::key::KeyArgs;
 use self::keystore::KeystoreArgs;
+use self::keystore::lock_time::LockTimeArgs;
 use self::level::LevelArgs;
 use self::man::ManArgs;
 use self::objects::Typed;
@@ -134,6 +135,8 @@ pub enum Command {
     Request(RequestArgs),
     /// Look after the keystore and its root key
     Keystore(KeystoreArgs),
+    /// Look after the time by which object locks end
+    LockTime(LockTimeArgs),
     /// List, show and verify the receipts of erases
     Receipt(ReceiptArgs),
     /// Show, follow, verify and export the audit log

@@ -14,6 +14,7 @@ use crate::commands::bucket::quota::quota;
 use crate::commands::completions::completions;
 use crate::commands::key::key;
 use crate::commands::keystore::keystore;
+use crate::commands::keystore::lock_time::lock_time;
 use crate::commands::level::level;
 use crate::commands::man::man;
 use crate::commands::objects::cp::cp;
@@ -200,6 +201,7 @@ async fn ask(server: &AdminClient, command: &Command) -> Result<ExitCode, Error>
     match command {
         Command::Level(args) => level(server, args).await,
         Command::Quota(args) => quota(server, args).await,
+        Command::LockTime(args) => lock_time(server, args).await,
         Command::Bucket(args) => bucket(server, args).await,
         Command::Subject(args) => subject(server, args).await,
         Command::Key(args) => key(server, args).await,

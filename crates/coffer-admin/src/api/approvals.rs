@@ -1,5 +1,7 @@
 //! Erases and exports, and `/v1/requests`: what waits for an approval.
 
+pub(crate) mod lock_time;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -12,6 +14,7 @@ use utoipa::{IntoResponses, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::lock_time::LockTime;
 use crate::admin::Admin;
 use crate::api::buckets::bucket_name;
 use crate::api::root_rotation::{RootRotation, copies_are_stale};
@@ -44,6 +47,10 @@ pub struct ApprovalOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub pruned: Option<AuditPruned>,
+    /// The time by which object locks end was set forward.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub lock_time: Option<LockTime>,
     /// It waits for the approval of others; or, once they have given it, for who asked to ask
     /// again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,6 +126,10 @@ pub struct PendingRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = DateTime)]
     pub before: Option<String>,
+    /// The time to which lock time is to be set: RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = DateTime)]
+    pub lock_time: Option<String>,
     /// Who asked: an access key id, or `local:UID`.
     pub requested_by: String,
     /// The name of who asked, if that is a subject.
@@ -177,6 +188,7 @@ impl From<ApprovalRequest> for PendingRequest {
             recipients: if is_export { wanted.to() } else { Vec::new() },
             to: { wanted.to().into_iter() }.next().filter(|_| !is_export),
             before: wanted.before_ms().map(rfc3339),
+            lock_time: wanted.lock_time_ms().map(rfc3339),
             requested_by_name: request.name_of(&request.requested_by).map(str::to_owned),
             approved_by_names: request.approved_by.iter().map(name_of).collect(),
             approved: request.is_approved(),
@@ -218,6 +230,7 @@ impl From<GuardedOutcome> for ApprovalAnswer {
             // What there is to tell of it is asked for.
             GuardedOutcome::Rerooted => {}
             GuardedOutcome::Pruned(pruned) => outcome.pruned = Some(pruned.into()),
+            GuardedOutcome::LockTimeSet(clock) => outcome.lock_time = Some(clock.into()),
             GuardedOutcome::Approved(request) => outcome.request = Some(request.into()),
             GuardedOutcome::Waits(request) => {
                 outcome.request = Some(request.into());

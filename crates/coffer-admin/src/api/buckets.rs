@@ -182,6 +182,7 @@ async fn create_bucket(
     let name = new_bucket_name(&request.name)?;
     let md5 = (BucketConfiguration::Etag, MD5_ETAGS.to_owned());
     let new = NewBucket {
+        tags: None,
         level: Some(&request.level),
         documents: { Some(md5).into_iter() }
             .filter(|_| request.etag == EtagKind::Md5)

@@ -39,7 +39,8 @@ impl From<GuardedOutcome> for RotationAnswer {
             GuardedOutcome::Erased(_)
             | GuardedOutcome::Exported(_)
             | GuardedOutcome::Rerooted
-            | GuardedOutcome::Pruned(_) => {
+            | GuardedOutcome::Pruned(_)
+            | GuardedOutcome::LockTimeSet(_) => {
                 unreachable!("a rotation was asked for")
             }
         }

@@ -26,6 +26,9 @@ pub(crate) struct BeforeEnd {
     pub(crate) xml: String,
 }
 
+/// What an error ends with.
+pub(crate) const ERROR_END: &str = "</Error>";
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
 
@@ -119,14 +122,20 @@ fn complete_error(
     if code == "AuthorizationHeaderMalformed" {
         let _ = write!(more, "<Region>{REGION}</Region>");
     }
+    if let Some(BeforeEnd {
+        end: ERROR_END,
+        xml,
+    }) = response.extensions().get()
+    {
+        more.push_str(xml);
+    }
     let (request_id, host_id) = (context.request_id(), context.host_id());
     let _ = write!(
         more,
         "<RequestId>{request_id}</RequestId><HostId>{host_id}</HostId>"
     );
-    const END: &[u8] = b"</Error>";
-    if let Some(start) = body.strip_suffix(END) {
-        *response.body_mut() = Body::from([start, more.as_bytes(), END].concat());
+    if let Some(start) = body.strip_suffix(ERROR_END.as_bytes()) {
+        *response.body_mut() = Body::from([start, more.as_bytes(), ERROR_END.as_bytes()].concat());
     }
     (!code.is_empty()).then_some(code)
 }

@@ -69,6 +69,7 @@ impl AccessCheck {
                 .map_or(cx.headers(), |original| &original.0),
             xml: xml.as_ref().map_or(&[], |xml| &xml.text),
             tags: None,
+            lock_now_ms: self.vault.lock_now_ms(),
             context,
         })
     }
@@ -91,7 +92,7 @@ impl S3Access for AccessCheck {
                 .insert(anonymous.ok_or_else(access_denied)?);
         }
         not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
-        not_implemented::check_headers(cx.headers())?;
+        not_implemented::check_headers(&operation, cx.headers())?;
         encryption::check_headers(&operation, cx.headers())?;
         acl::check_headers(&operation, cx.headers())?;
         expected_owner::check(cx.headers(), self.vault.account_id().as_str())?;

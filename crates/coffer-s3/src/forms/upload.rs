@@ -77,7 +77,7 @@ async fn store(
     range: Option<LengthRange>,
 ) -> S3Result<Stored> {
     let headers = fields.headers()?;
-    not_implemented::check_headers(&headers)?;
+    not_implemented::check_headers("PostObject", &headers)?;
     acl::check_headers("PostObject", &headers)?;
     expected_owner::check(&headers, vault.account_id().as_str())?;
     encryption::check_headers("PostObject", &headers)?;
@@ -123,6 +123,7 @@ fn describe_form(
         headers,
         xml: &[],
         tags: Some(tags),
+        lock_now_ms: vault.lock_now_ms(),
         context: &caller.context,
     });
     match asked {

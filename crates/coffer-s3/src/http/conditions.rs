@@ -17,6 +17,14 @@ const COPY_IF_MODIFIED_SINCE: HeaderName =
 const COPY_IF_UNMODIFIED_SINCE: HeaderName =
     HeaderName::from_static("x-amz-copy-source-if-unmodified-since");
 
+const RENAME_IF_MATCH: HeaderName = HeaderName::from_static("x-amz-rename-source-if-match");
+const RENAME_IF_NONE_MATCH: HeaderName =
+    HeaderName::from_static("x-amz-rename-source-if-none-match");
+const RENAME_IF_MODIFIED_SINCE: HeaderName =
+    HeaderName::from_static("x-amz-rename-source-if-modified-since");
+const RENAME_IF_UNMODIFIED_SINCE: HeaderName =
+    HeaderName::from_static("x-amz-rename-source-if-unmodified-since");
+
 /// One entity tag of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EtagItem {
@@ -68,6 +76,19 @@ pub(crate) fn of_copy_source(headers: &HeaderMap) -> Conditions {
             COPY_IF_NONE_MATCH,
             COPY_IF_MODIFIED_SINCE,
             COPY_IF_UNMODIFIED_SINCE,
+        ],
+    )
+}
+
+/// The conditions on the object that is to be renamed.
+pub(crate) fn of_rename_source(headers: &HeaderMap) -> Conditions {
+    conditions(
+        headers,
+        [
+            RENAME_IF_MATCH,
+            RENAME_IF_NONE_MATCH,
+            RENAME_IF_MODIFIED_SINCE,
+            RENAME_IF_UNMODIFIED_SINCE,
         ],
     )
 }

@@ -32,9 +32,6 @@ const DEFAULT_LEVEL: &str = "default";
 /// How entity tags of what is uploaded to a new bucket come about.
 const ETAG_HEADER: HeaderName = HeaderName::from_static("x-coffer-etag");
 
-/// What s3s passes over in the body of `CreateBucket`.
-const TAGS_ELEMENT: &[u8] = b"<Tags";
-
 /// `CreateBucket`: the location constraint names a level. Clients send their region by themselves,
 /// so that means the default; no level is made that is called like one.
 pub(crate) async fn create_bucket(
@@ -44,15 +41,7 @@ pub(crate) async fn create_bucket(
     let caller = Caller::of(&request)?;
     caller.check_xml_body(headers(&request))?;
     let document = request.extensions.get::<Arc<CanonicalXml>>();
-    if document
-        .map_or(&[][..], |document| &document.text)
-        .windows(TAGS_ELEMENT.len())
-        .any(|window| window == TAGS_ELEMENT)
-    {
-        return Err(not_implemented(
-            "Making a bucket with tags (use PutBucketTagging after it)",
-        ));
-    }
+    let tags = document.map_or(Ok(None), |document| tags::of_new_bucket(&document.text))?;
     let mut documents = etag_document(headers(&request))?;
     let input = request.input;
     if input.object_lock_enabled_for_bucket == Some(true) {
@@ -70,7 +59,11 @@ pub(crate) async fn create_bucket(
     let made = match level {
         Some(name) if name.len() > LOCATION_MAX_BYTES => Err(VaultError::NoSuchLevel),
         level => {
-            let new = NewBucket { level, documents };
+            let new = NewBucket {
+                level,
+                documents,
+                tags,
+            };
             vault
                 .create_bucket_with(&caller.subject, &bucket, new)
                 .await

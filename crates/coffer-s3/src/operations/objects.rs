@@ -1,15 +1,18 @@
 //! PUT and DELETE of objects, and their tags.
 
-use coffer_vault::record::Precondition;
+pub(crate) mod rename;
+
+use coffer_vault::record::{OnlyIf, Precondition};
 use coffer_vault::version::{Absent, Which};
 use coffer_vault::{DeleteObject, Deleted, PutObject, Vault};
 use s3s::dto::{
     Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectTaggingInput,
     DeleteObjectTaggingOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag, Error,
     GetObjectTaggingInput, GetObjectTaggingOutput, ObjectIdentifier, PutObjectInput,
-    PutObjectOutput, PutObjectTaggingInput, PutObjectTaggingOutput,
+    PutObjectOutput, PutObjectTaggingInput, PutObjectTaggingOutput, Timestamp,
 };
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
+use time::OffsetDateTime;
 
 use crate::checksums::algorithms::{kind, set_checksum};
 use crate::checksums::expected::ExpectedDigests;
@@ -100,7 +103,14 @@ pub(crate) async fn delete_object(
         return Err(not_implemented("Deleting with If-None-Match"));
     }
     let bypasses_governance = lock::bypasses_governance(headers(&request));
-    let DeleteObjectInput { bucket, key, .. } = request.input;
+    let DeleteObjectInput {
+        bucket,
+        key,
+        if_match_last_modified_time,
+        if_match_size,
+        ..
+    } = request.input;
+    let only_if = only_if(if_match_last_modified_time, if_match_size);
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
     check_bypass(vault, &caller, &bucket, bypasses_governance).await?;
     let wanted = conditions::wanted(&precondition, &name);
@@ -108,6 +118,7 @@ pub(crate) async fn delete_object(
         name,
         which,
         precondition,
+        only_if,
         bypasses_governance,
     };
     let deleted = match vault.delete_object(&caller.subject, &bucket, delete).await {
@@ -120,6 +131,15 @@ pub(crate) async fn delete_object(
         version_id,
         ..Default::default()
     }))
+}
+
+/// The conditions that S3 has on deletions in directory buckets. A size that no object has matches
+/// none.
+fn only_if(modified: Option<Timestamp>, size: Option<i64>) -> OnlyIf {
+    OnlyIf {
+        modified_s: modified.map(|time| OffsetDateTime::from(time).unix_timestamp()),
+        size_bytes: size.map(|size| u64::try_from(size).unwrap_or(u64::MAX)),
+    }
 }
 
 /// What is told of a deletion: the version that was named, or the marker that was made; and whether
@@ -206,9 +226,6 @@ fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteOb
     let version = identifier.version_id.as_deref();
     let which = names::which(version.filter(|version| !version.is_empty()));
     let which = which.map_err(|_| no_version(Absent::Version))?;
-    if identifier.last_modified_time.is_some() || identifier.size.is_some() {
-        return Err(not_implemented("Deleting on condition of size or time"));
-    }
     let precondition = match &identifier.e_tag {
         None => Precondition::None,
         Some(ETag::Strong(etag)) if etag == "*" => Precondition::Present,
@@ -218,6 +235,7 @@ fn to_delete(identifier: &ObjectIdentifier, bypasses: bool) -> S3Result<DeleteOb
         name: names::object(identifier.key.as_str())?,
         which,
         precondition,
+        only_if: only_if(identifier.last_modified_time.clone(), identifier.size),
         bypasses_governance: bypasses,
     })
 }

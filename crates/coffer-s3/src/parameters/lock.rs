@@ -60,7 +60,8 @@ pub(crate) fn mode_of(name: &str) -> Option<RetentionMode> {
     }
 }
 
-fn until_of(text: &str) -> S3Result<i64> {
+/// Until when, in milliseconds since 1970.
+pub(crate) fn until_of(text: &str) -> S3Result<i64> {
     let time = Timestamp::parse(TimestampFormat::DateTime, text).ok();
     time.and_then(milliseconds).ok_or_else(|| {
         s3_error!(

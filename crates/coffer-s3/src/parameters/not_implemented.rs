@@ -15,12 +15,15 @@ const HEADERS: [(&str, &str); 7] = [
     ("x-amz-if-match-last-modified-time", "This condition"),
     ("x-amz-if-match-size", "This condition"),
     ("x-amz-if-match-initiated-time", "This condition"),
-    ("x-amz-rename-source", "Renaming objects"),
+    ("x-amz-rename-source", "Renaming without ?renameObject"),
     (
         "x-amz-server-side-encryption-context",
         "An encryption context",
     ),
 ];
+
+/// Those of them that a deletion has.
+const OF_DELETIONS: [&str; 2] = ["x-amz-if-match-last-modified-time", "x-amz-if-match-size"];
 
 /// Headers that ask for what is missing unless they have one of these values.
 const VALUES: [(&str, &[&str], &str); 1] = [(
@@ -110,13 +113,21 @@ const FALLBACKS: [(&str, &[&str]); 10] = [
 ];
 
 /// Refuses headers that ask for what is missing.
-pub(crate) fn check_headers(headers: &HeaderMap) -> S3Result {
+pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
     for (name, value) in headers {
         let Some(rest) = name.as_str().strip_prefix("x-amz-") else {
             continue;
         };
         // The usual headers of any request, passed over quickly.
         if matches!(rest, "date" | "content-sha256" | "user-agent") || rest.starts_with("meta-") {
+            continue;
+        }
+        let is_known = match operation {
+            "DeleteObject" => OF_DELETIONS.contains(&name.as_str()),
+            "RenameObject" => rest == "rename-source",
+            _ => false,
+        };
+        if is_known {
             continue;
         }
         check_header(name, value.to_str().unwrap_or(""))?;
@@ -197,7 +208,7 @@ mod tests {
     fn headers(name: &'static str, value: &'static str) -> Option<String> {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static(value));
-        check_headers(&headers)
+        check_headers("PutObject", &headers)
             .err()
             .map(|error| error.code().as_str().to_owned())
     }
@@ -220,6 +231,12 @@ mod tests {
             headers("x-amz-security-token", "t").as_deref(),
             Some("InvalidToken")
         );
+        for name in OF_DELETIONS {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_static("1"));
+            assert!(check_headers("DeleteObject", &headers).is_ok(), "{name}");
+            assert!(check_headers("DeleteObjects", &headers).is_err(), "{name}");
+        }
         assert_eq!(headers("x-amz-meta-grant-read", "1"), None);
         assert_eq!(headers("x-amz-request-payer", "requester"), None);
     }

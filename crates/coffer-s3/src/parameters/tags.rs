@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use coffer_vault::record::Tags;
 use s3s::dto::Tag;
+use s3s::xml::Deserializer;
 use s3s::{S3Result, s3_error};
 
 use crate::http::percent::form_pairs;
-use crate::limits::{TAG_KEY_MAX_CHARS, TAG_VALUE_MAX_CHARS};
+use crate::limits::{BUCKET_TAGS_MAX, TAG_KEY_MAX_CHARS, TAG_VALUE_MAX_CHARS};
 
 /// Reads an `x-amz-tagging` header: `key=value&key=value`, percent-encoded.
 pub(crate) fn from_header(header: Option<&str>, tags_max: usize) -> S3Result<Tags> {
@@ -37,6 +38,32 @@ pub(crate) fn from_set(set: Vec<Tag>, tags_max: usize) -> S3Result<Tags> {
         set.into_iter().map(pair).collect::<S3Result<_>>()?,
         tags_max,
     )
+}
+
+/// What the body of `CreateBucket` says of tags, for which s3s has no field: none where it says
+/// nothing of them, or names none.
+pub(crate) fn of_new_bucket(document: &[u8]) -> S3Result<Option<Tags>> {
+    let malformed = || {
+        s3_error!(
+            MalformedXML,
+            "The XML you provided was not well-formed or did not validate against our published \
+             schema"
+        )
+    };
+    // Text of elements has no `<` in a document that was written anew.
+    let document = std::str::from_utf8(document).map_err(|_| malformed())?;
+    let Some((_, rest)) = document.split_once("<Tags") else {
+        return Ok(None);
+    };
+    let (element, after) = rest.split_once("</Tags>").ok_or_else(malformed)?;
+    if after.contains("<Tags") {
+        return Err(malformed());
+    }
+    let element = format!("<Tags{element}</Tags>");
+    let mut reader = Deserializer::new(element.as_bytes());
+    let set = reader.named_element("Tags", |reader| reader.list_content("Tag"));
+    let tags = from_set(set.map_err(|_| malformed())?, BUCKET_TAGS_MAX)?;
+    Ok((!tags.is_empty()).then_some(tags))
 }
 
 /// Tags as a tag set.
@@ -99,6 +126,31 @@ mod tests {
         let expected = vec![("a b".into(), "1+ä".into()), ("c".into(), String::new())];
         assert_eq!(read("a%20b=1%2B%C3%A4&c"), Some(expected));
         assert_eq!(read(""), Some(vec![]));
+    }
+
+    #[test]
+    fn tags_of_a_new_bucket_stand_beside_its_location() {
+        let of = |inner: &str| {
+            let document =
+                format!("<CreateBucketConfiguration>{inner}</CreateBucketConfiguration>");
+            of_new_bucket(document.as_bytes()).ok()
+        };
+        let tag = |key| format!("<Tag><Key>{key}</Key><Value>v</Value></Tag>");
+        let location = "<LocationConstraint>l</LocationConstraint>";
+        let expected = vec![("a".to_owned(), "v".to_owned())];
+        let tagged = format!("{location}<Tags>{}</Tags>", tag("a"));
+        assert_eq!(of(&tagged), Some(Some(expected)));
+        for none in [location, "", "<Tags></Tags>"] {
+            assert_eq!(of(none), Some(None), "{none}");
+        }
+        let twice = format!("<Tags>{}</Tags>", tag("a").repeat(2));
+        for bad in [
+            twice.as_str(),
+            "<Tags></Tags><Tags></Tags>",
+            "<Tags><Tag></Tag></Tags>",
+        ] {
+            assert_eq!(of(bad), None, "{bad}");
+        }
     }
 
     #[test]

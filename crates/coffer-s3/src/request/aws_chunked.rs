@@ -11,7 +11,10 @@ use aws_lc_rs::digest;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::limits::{CHUNK_LINE_MAX_BYTES, GATHERED_BYTES, SMALL_PIECE_BYTES, TRAILERS_MAX_BYTES};
+use crate::limits::{
+    CHUNK_LINE_MAX_BYTES, GATHERED_BYTES, SIGNED_CHUNK_MIN_BYTES, SMALL_PIECE_BYTES,
+    TRAILERS_MAX_BYTES,
+};
 use crate::signature::signer::ChunkSignatures;
 
 /// Why a body's framing is not accepted.
@@ -23,6 +26,10 @@ pub(crate) enum ChunkFault {
     Signature,
     /// The body ends before its last chunk.
     Incomplete,
+    /// What follows the last chunk are no trailers.
+    Trailers,
+    /// A signed chunk is too small to have another behind it.
+    TooSmall,
 }
 
 #[derive(Debug)]
@@ -51,6 +58,8 @@ pub(crate) struct ChunkReader {
     line: Vec<u8>,
     /// The chunk that is being read, where chunks are signed.
     signed: Option<Signed>,
+    /// Whether the chunk before was so small that only the end may follow.
+    is_last: bool,
     /// Small pieces, which others hold for a while, each with its own overhead.
     gathered: BytesMut,
 }
@@ -63,6 +72,7 @@ impl ChunkReader {
             expect: Expect::Line,
             line: Vec::new(),
             signed: None,
+            is_last: false,
             gathered: BytesMut::new(),
         }
     }
@@ -73,14 +83,14 @@ impl ChunkReader {
             return Err(ChunkFault::Incomplete);
         }
         self.pass_gathered(queue);
-        let (trailers, signature) = read_trailers(&self.line).ok_or(ChunkFault::Malformed)?;
+        let (trailers, signature) = read_trailers(&self.line).ok_or(ChunkFault::Trailers)?;
         match (&self.signatures, signature) {
             (Some(signatures), Some(signature))
                 if !signatures.is_of_trailers(&signature, &canonical_trailers(&trailers)) =>
             {
                 return Err(ChunkFault::Signature);
             }
-            (Some(_), None) if !trailers.is_empty() => return Err(ChunkFault::Malformed),
+            (Some(_), None) if !trailers.is_empty() => return Err(ChunkFault::Trailers),
             _ => {}
         }
         Ok(trailers)
@@ -101,7 +111,7 @@ impl ChunkReader {
                 Expect::Break { remaining } => self.take_break(&mut bytes, remaining)?,
                 Expect::Tail => {
                     if self.line.len() + bytes.len() > TRAILERS_MAX_BYTES {
-                        return Err(ChunkFault::Malformed);
+                        return Err(ChunkFault::Trailers);
                     }
                     self.line.extend_from_slice(&std::mem::take(&mut bytes));
                 }
@@ -124,6 +134,10 @@ impl ChunkReader {
         let (size_bytes, signature) = chunk_line(&line).ok_or(ChunkFault::Malformed)?;
         if let Some(signatures) = &mut self.signatures {
             let signature = signature.ok_or(ChunkFault::Malformed)?;
+            if self.is_last && size_bytes > 0 {
+                return Err(ChunkFault::TooSmall);
+            }
+            self.is_last = size_bytes < SIGNED_CHUNK_MIN_BYTES;
             let hash = digest::Context::new(&digest::SHA256);
             if size_bytes > 0 {
                 self.signed = Some(Signed {
@@ -304,7 +318,7 @@ mod tests {
         let short = &body[..body.len() - 88];
         assert_eq!(fault(short), Some(ChunkFault::Incomplete));
         let unsigned_trailer = [&body[..body.len() - 2], b"x-amz-a:1\r\n\r\n"].concat();
-        assert_eq!(fault(&unsigned_trailer), Some(ChunkFault::Malformed));
+        assert_eq!(fault(&unsigned_trailer), Some(ChunkFault::Trailers));
         let zeros = "0".repeat(64);
         let wrong = format!("x-amz-a:1\r\nx-amz-trailer-signature:{zeros}\r\n\r\n");
         let wrong = [&body[..body.len() - 2], wrong.as_bytes()].concat();
@@ -335,21 +349,22 @@ mod tests {
     fn what_is_no_framing_is_refused() {
         let long = vec![b'1'; CHUNK_LINE_MAX_BYTES + 1];
         let tail = [b"0\r\n".to_vec(), vec![b'a'; TRAILERS_MAX_BYTES + 1]].concat();
-        let bodies: [&[u8]; 8] = [
+        let bodies: [&[u8]; 6] = [
             b"\r\n",
             b"1\na\n",
             b"xyz\r\n",
             b"100000000\r\n",
             b"1\r\nab\r\n",
-            b"0\r\nno trailer\r\n",
             &long,
-            &tail,
         ];
         for body in bodies {
             for signatures in [None, Some(example_chunks())] {
                 let refused = read(signatures, body, 7);
                 assert_eq!(refused, Err(ChunkFault::Malformed), "{body:?}");
             }
+        }
+        for body in [&b"0\r\nno trailer\r\n"[..], &tail] {
+            assert_eq!(read(None, body, 7), Err(ChunkFault::Trailers), "{body:?}");
         }
     }
 

@@ -142,8 +142,9 @@ impl<B: Body<Data = Bytes> + Send + Unpin + 'static> RequestBody<B> {
                 announced,
             } => {
                 let trailers = reader.end(&mut self.queue)?;
-                if announced.iter().any(|name| !trailers.contains_key(name)) {
-                    return Err(BodyFault::MissingTrailer);
+                let is_missing = announced.iter().any(|name| !trailers.contains_key(name));
+                if is_missing || trailers.keys().any(|name| !announced.contains(name)) {
+                    return Err(BodyFault::Trailers);
                 }
                 self.context.set_trailers(trailers);
                 Ok(())

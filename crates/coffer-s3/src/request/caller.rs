@@ -134,11 +134,16 @@ pub(crate) fn fault_error(fault: BodyFault) -> S3Error {
             SignatureDoesNotMatch,
             "The signature of a chunk does not match the one we calculated"
         ),
-        BodyFault::MissingTrailer => custom(
+        BodyFault::Trailers => custom(
             "MalformedTrailerError",
             StatusCode::BAD_REQUEST,
             "The request contained trailing data that was not well-formed or did not conform to \
-             our published schema: a trailer that x-amz-trailer announces is missing",
+             our published schema: the trailers are not those that x-amz-trailer announces",
+        ),
+        BodyFault::ChunkTooSmall => custom(
+            "InvalidChunkSizeError",
+            StatusCode::FORBIDDEN,
+            "Only the last chunk is allowed to have a size less than 8192 bytes",
         ),
         BodyFault::Disconnected => {
             s3_error!(IncompleteBody, "The connection ended before the body did")
@@ -148,8 +153,8 @@ pub(crate) fn fault_error(fault: BodyFault) -> S3Error {
             "Your socket connection to the server was not written to fast enough"
         ),
         BodyFault::Malformed => s3_error!(
-            InvalidRequest,
-            "The aws-chunked encoding of the body is malformed"
+            IncompleteBody,
+            "The request body terminated unexpectedly: its aws-chunked encoding is malformed"
         ),
         BodyFault::Incomplete => from_vault(VaultError::IncompleteBody),
         BodyFault::TooLong => s3_error!(MaxMessageLengthExceeded, "Your request was too large."),

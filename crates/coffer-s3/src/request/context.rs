@@ -31,9 +31,12 @@ pub(crate) enum BodyFault {
     /// A chunk has another signature.
     #[error("a chunk has another signature")]
     ChunkSignature,
-    /// A trailer that was announced is missing.
-    #[error("a trailer is missing")]
-    MissingTrailer,
+    /// The trailers are none, or others than were announced.
+    #[error("the trailers are not those that were announced")]
+    Trailers,
+    /// A signed chunk is too small to have another behind it.
+    #[error("a signed chunk is too small")]
+    ChunkTooSmall,
     /// The aws-chunked framing is none.
     #[error("the aws-chunked body is malformed")]
     Malformed,
@@ -63,6 +66,8 @@ impl From<ChunkFault> for BodyFault {
             ChunkFault::Malformed => Self::Malformed,
             ChunkFault::Signature => Self::ChunkSignature,
             ChunkFault::Incomplete => Self::Incomplete,
+            ChunkFault::Trailers => Self::Trailers,
+            ChunkFault::TooSmall => Self::ChunkTooSmall,
         }
     }
 }

@@ -18,8 +18,6 @@ pub(crate) enum ContentSha256 {
     Streaming {
         /// Each chunk is signed.
         is_signed: bool,
-        /// Trailers follow the last chunk.
-        has_trailer: bool,
     },
 }
 
@@ -40,15 +38,12 @@ impl ContentSha256 {
         let Some(text) = single(headers, "x-amz-content-sha256") else {
             return Ok(None);
         };
-        let streaming = |is_signed, has_trailer| Self::Streaming {
-            is_signed,
-            has_trailer,
-        };
+        let streaming = |is_signed| Self::Streaming { is_signed };
         let parsed = match text {
             "UNSIGNED-PAYLOAD" => Self::Unsigned,
-            "STREAMING-UNSIGNED-PAYLOAD-TRAILER" => streaming(false, true),
-            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" => streaming(true, false),
-            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER" => streaming(true, true),
+            "STREAMING-UNSIGNED-PAYLOAD-TRAILER" => streaming(false),
+            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" => streaming(true),
+            "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER" => streaming(true),
             _ if text.starts_with("STREAMING-AWS4-ECDSA-") => {
                 return Err(not_implemented("Signing by AWS4-ECDSA-P256-SHA256"));
             }
@@ -72,9 +67,7 @@ pub(crate) fn unsigned_payload(may_be_public: bool, headers: &HeaderMap) -> S3Re
     Ok(match ContentSha256::of(headers)? {
         None | Some((ContentSha256::Unsigned, _)) => Payload::Unsigned,
         Some((ContentSha256::Hash(hash), _)) => Payload::Hash(hash),
-        Some((ContentSha256::Streaming { is_signed, .. }, _)) if !is_signed => {
-            Payload::Chunks(None)
-        }
+        Some((ContentSha256::Streaming { is_signed }, _)) if !is_signed => Payload::Chunks(None),
         Some((ContentSha256::Streaming { .. }, _)) => {
             return Err(s3_error!(
                 InvalidRequest,
@@ -121,10 +114,7 @@ mod tests {
         };
         assert_eq!((bytes[0], bytes[31]), (0xe3, 0x55));
         let signed = of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
-        let expected = ContentSha256::Streaming {
-            is_signed: true,
-            has_trailer: false,
-        };
+        let expected = ContentSha256::Streaming { is_signed: true };
         assert_eq!(signed, Ok(expected));
         for bad in ["", "e3b0", "STREAMING-PAYLOAD", &hash[1..]] {
             assert_eq!(of(bad), Err("SignatureDoesNotMatch".to_owned()), "{bad}");

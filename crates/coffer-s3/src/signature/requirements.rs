@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, header};
 use s3s::region::Region;
 use s3s::{S3Error, S3Result, s3_error};
 
+use crate::errors::details;
 use crate::http::percent::form_pairs;
 use crate::limits::PRESIGNED_MAX_SECONDS;
 
@@ -165,15 +166,19 @@ fn covers(signed: &str, headers: &HeaderMap) -> S3Result {
     }
     let has_meaning = |name: &str| name.starts_with("x-amz-") || name.starts_with("x-coffer-");
     let is_exempt = |name: &str| !has_meaning(name) || UNSIGNED_HEADERS.contains(&name);
-    for name in headers.keys().map(|name| name.as_str()) {
-        if !is_exempt(name) && !is_signed(name) {
-            return Err(s3_error!(
-                AccessDenied,
-                "There were headers present in the request which were not signed: {name}"
-            ));
-        }
+    let names = headers.keys().map(|name| name.as_str());
+    let unsigned: Vec<_> = names
+        .filter(|name| !is_exempt(name) && !is_signed(name))
+        .collect();
+    if unsigned.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let error = s3_error!(
+        AccessDenied,
+        "There were headers present in the request which were not signed"
+    );
+    let unsigned = vec![("HeadersNotSigned", unsigned.join(", "))];
+    Err(details::with(error, unsigned))
 }
 
 #[cfg(test)]

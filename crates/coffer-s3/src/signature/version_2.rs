@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue};
 use s3s::{S3Result, s3_error};
 use zeroize::Zeroizing;
 
+use crate::errors::details;
 use crate::http::hosts::Domains;
 use crate::limits::PRESIGNED_MAX_SECONDS;
 use crate::signature::requirements::{Pairs, does_not_match, value_of};
@@ -99,7 +100,12 @@ pub(crate) fn check_presigned(
     let until = expires.parse::<i64>();
     let until = until.map_err(|_| s3_error!(InvalidRequest, "Expires is no number"))?;
     if now_seconds > until {
-        return Err(s3_error!(AccessDenied, "Request has expired"));
+        let told = vec![
+            ("Expires", details::written(until)),
+            ("ServerTime", details::written(now_seconds)),
+        ];
+        let error = s3_error!(AccessDenied, "Request has expired");
+        return Err(details::with(error, told));
     }
     let secret = secret(of_query("AWSAccessKeyId")?)?;
     let signature = of_query("Signature")?;

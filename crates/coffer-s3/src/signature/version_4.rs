@@ -5,7 +5,7 @@ use http::request::Parts;
 use s3s::{S3Error, S3Result, s3_error};
 use zeroize::Zeroizing;
 
-use crate::errors::not_implemented;
+use crate::errors::{details, not_implemented};
 use crate::http::percent::{self, decode_path};
 use crate::http::single;
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
@@ -34,7 +34,7 @@ pub(crate) fn check_header(
     let at = date.ok_or_else(|| s3_error!(InvalidRequest, "x-amz-date is missing or no date"))?;
     check_date(scope, at)?;
     if at.unix_seconds.abs_diff(now_seconds) > u64::from(CLOCK_SKEW_MAX_SECONDS) {
-        return Err(too_skewed());
+        return Err(too_skewed(at, now_seconds));
     }
     let content = ContentSha256::of(&head.headers)?;
     let (content, content_text) =
@@ -46,13 +46,7 @@ pub(crate) fn check_header(
     match content {
         ContentSha256::Unsigned => Ok(Payload::Unsigned),
         ContentSha256::Hash(hash) => Ok(Payload::Hash(hash)),
-        ContentSha256::Streaming {
-            is_signed,
-            has_trailer,
-        } => {
-            if has_trailer && !head.headers.contains_key("x-amz-trailer") {
-                return Err(s3_error!(InvalidRequest, "x-amz-trailer is missing"));
-            }
+        ContentSha256::Streaming { is_signed } => {
             let signatures = is_signed.then(|| ChunkSignatures::new(signer, signature));
             Ok(Payload::Chunks(signatures.map(Box::new)))
         }
@@ -88,12 +82,21 @@ pub(crate) fn check_presigned(
         Some((ContentSha256::Hash(hash), _)) => Payload::Hash(hash),
         Some((ContentSha256::Unsigned, _)) | None => Payload::Unsigned,
     };
-    let age_seconds = now_seconds.saturating_sub(at.unix_seconds);
-    if age_seconds < -i64::from(CLOCK_SKEW_MAX_SECONDS) {
-        return Err(too_skewed());
+    // A clock that is behind the client's shortens the life of no URL, and lengthens that of none.
+    let (begins, ends) = (at.unix_seconds, at.unix_seconds.saturating_add(life.into()));
+    let told = |error| {
+        let details = vec![
+            ("X-Amz-Expires", life.to_string()),
+            ("Expires", details::written(ends)),
+            ("ServerTime", details::written(now_seconds)),
+        ];
+        details::with(error, details)
+    };
+    if begins.saturating_sub(now_seconds) > i64::from(CLOCK_SKEW_MAX_SECONDS) {
+        return Err(told(s3_error!(AccessDenied, "Request is not yet valid")));
     }
-    if age_seconds > i64::from(life) {
-        return Err(s3_error!(AccessDenied, "Request has expired"));
+    if now_seconds > ends {
+        return Err(told(s3_error!(AccessDenied, "Request has expired")));
     }
     let signer = Signer::new(&secret(scope.access_key_id)?, scope, at);
     let signature = of_query("X-Amz-Signature")?;
@@ -124,11 +127,18 @@ pub(crate) fn check_date(scope: Scope<'_>, at: DateTime<'_>) -> S3Result {
     ))
 }
 
-fn too_skewed() -> S3Error {
-    s3_error!(
+fn too_skewed(at: DateTime<'_>, now_seconds: i64) -> S3Error {
+    let error = s3_error!(
         RequestTimeTooSkewed,
         "The difference between the request time and the current time is too large."
-    )
+    );
+    let allowed_ms = u64::from(CLOCK_SKEW_MAX_SECONDS) * 1_000;
+    let told = vec![
+        ("RequestTime", at.text.to_owned()),
+        ("ServerTime", details::written(now_seconds)),
+        ("MaxAllowedSkewMilliseconds", allowed_ms.to_string()),
+    ];
+    details::with(error, told)
 }
 
 /// Clients sign a path either as they send it or in its one canonical encoding.

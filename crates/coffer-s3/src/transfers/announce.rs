@@ -54,7 +54,7 @@ pub(crate) async fn announce(
         _ => return Err(bad_part()),
     };
     let operation = part.map_or("PutObject", |_| "UploadPart");
-    not_implemented::check_headers(headers)?;
+    not_implemented::check_headers(operation, headers)?;
     encryption::check_headers(operation, headers)?;
     acl::check_headers(operation, headers)?;
     expected_owner::check(headers, vault.account_id().as_str())?;
@@ -127,6 +127,7 @@ fn asking(
         headers: &head.headers,
         xml: &[],
         tags: None,
+        lock_now_ms: vault.lock_now_ms(),
         context: &caller.context,
     });
     let subject: Option<Arc<Subject>> = asked.map(|asked| Arc::new(caller.subject.asking(asked)));

@@ -154,7 +154,6 @@ async fn what_is_missing_is_said_and_nothing_done_instead() {
         ("DELETE", "/buc", "acl"),
         ("DELETE", "/buc", "location"),
         ("DELETE", "/buc", "unheard-of"),
-        ("PUT", "/buc/k", "renameObject"),
     ] {
         let answer = front.ask(method, path).query(query, "").send().await;
         answer.refused(501, "NotImplemented");

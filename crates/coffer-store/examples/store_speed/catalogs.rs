@@ -144,6 +144,7 @@ pub(crate) async fn measure(dir: &Path) {
                             name: random(number),
                             which: Which::Current,
                             precondition: Precondition::None,
+                            only_if: Default::default(),
                             now_ms: 0,
                             test: LockTest {
                                 now_ms: 0,

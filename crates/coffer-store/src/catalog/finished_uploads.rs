@@ -1,11 +1,13 @@
-//! Uploads that were completed, for the client that asks again because it never heard the answer.
+//! Uploads that were completed, and objects that were renamed, for the client that asks again because
+//! it never heard the answer.
 //!
 //! A row is written with the object, in one transaction, and goes a day later, with the next upload
-//! that is completed. It tells what was answered, not what is there: the object may have been
-//! replaced or deleted since. No name stands in it, only a digest of what was asked.
+//! that is completed, or the next object that is renamed. It tells what was answered, not what is
+//! there: the object may have been replaced or deleted since. No name stands in it, only a digest of
+//! what was asked.
 
 use coffer_seal::UploadId;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use crate::catalog::open::Catalog;
 use crate::catalog::tables::columns::{
@@ -71,6 +73,28 @@ impl Catalog {
     }
 }
 
+/// Forgets what was noted more than a day before `now_ms`.
+pub(crate) fn forget_old(session: &Session, now_ms: i64) -> Result<()> {
+    session
+        .prepare_cached("DELETE FROM finished_upload WHERE finished_ms <= ?")?
+        .execute([now_ms.saturating_sub(FINISHED_KEPT_MS)])?;
+    Ok(())
+}
+
+/// The digest of the request that was done under this id, less than a day before `now_ms`.
+pub(crate) fn request_of(
+    session: &Session,
+    id: &[u8; 16],
+    now_ms: i64,
+) -> Result<Option<[u8; 32]>> {
+    let sql = "SELECT request FROM finished_upload WHERE upload_id = ? AND finished_ms > ?";
+    let since_ms = now_ms.saturating_sub(FINISHED_KEPT_MS);
+    let found = session
+        .prepare_cached(sql)?
+        .query_row(params![id, since_ms], |row| row.get(0));
+    Ok(found.optional()?)
+}
+
 /// Notes in the transaction that completes an upload what is about to be answered, and forgets what
 /// was noted more than a day before.
 pub(crate) fn note(
@@ -79,10 +103,7 @@ pub(crate) fn note(
     object: &CompletedObject,
     (size_bytes, version): (i64, VersionId),
 ) -> Result<()> {
-    let before_ms = object.modified_ms.saturating_sub(FINISHED_KEPT_MS);
-    session
-        .prepare_cached("DELETE FROM finished_upload WHERE finished_ms <= ?")?
-        .execute([before_ms])?;
+    forget_old(session, object.modified_ms)?;
     let checksum = object.details.checksum.as_ref().map(encode_checksum);
     session
         .prepare_cached(

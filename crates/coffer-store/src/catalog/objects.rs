@@ -1,16 +1,19 @@
 //! Objects as they are put into a catalog and deleted from it.
 
+pub(crate) mod rename;
+
 use bytes::Bytes;
 use coffer_seal::BlobId;
 use rusqlite::params;
 
 use crate::catalog::open::Catalog;
+use crate::catalog::tables::columns::decode_u64;
 use crate::catalog::tables::rows::{ObjectRow, store_blob};
 use crate::catalog::versions::place::{Place, There, find, mark, remove, remove_only};
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::lock::{LockTest, Retention};
-use crate::record::{NewContent, NewObject, ObjectName, Precondition};
+use crate::record::{NewContent, NewObject, ObjectName, OnlyIf, Precondition};
 use crate::version::{VersionId, Versioning, Which};
 
 /// What became of a put.
@@ -32,6 +35,8 @@ pub struct Deletion {
     pub which: Which,
     /// What must be true of the newest version.
     pub precondition: Precondition,
+    /// What must be true of it if it is an object.
+    pub only_if: OnlyIf,
     /// When a marker counts as made, in milliseconds since 1970.
     pub now_ms: i64,
     /// What locks are to be compared with.
@@ -118,6 +123,21 @@ pub(crate) fn check(precondition: &Precondition, there: Option<&There>) -> Resul
     }
 }
 
+/// Whether what is there is as it must be, if it is there.
+fn check_only_if(only_if: OnlyIf, there: Option<&There>) -> Result<()> {
+    let Some(there) = there.filter(|_| !only_if.is_nothing()) else {
+        return Ok(());
+    };
+    let size_bytes = decode_u64(there.size_bytes)?;
+    let is_same = |modified_s: i64| there.modified_ms.div_euclid(1_000) == modified_s;
+    let is_as_long = |size: u64| size == size_bytes;
+    if only_if.modified_s.is_none_or(is_same) && only_if.size_bytes.is_none_or(is_as_long) {
+        Ok(())
+    } else {
+        Err(StoreError::PreconditionFailed)
+    }
+}
+
 fn put(
     session: &Session,
     name: &ObjectName,
@@ -172,11 +192,13 @@ fn delete(session: &Session, deletion: &Deletion, state: Versioning) -> Result<D
         name,
         which,
         precondition,
+        only_if,
         now_ms,
         test,
     } = deletion;
     let there = find(session, name)?;
     check(precondition, there.as_ref())?;
+    check_only_if(*only_if, there.as_ref())?;
     let version = match which {
         Which::Version(version) => *version,
         Which::Current if state == Versioning::Never => {

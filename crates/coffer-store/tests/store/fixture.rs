@@ -181,6 +181,7 @@ pub(crate) fn gone(name: &ObjectName, precondition: Precondition) -> Deletion {
         name: name.clone(),
         which: Which::Current,
         precondition,
+        only_if: Default::default(),
         now_ms: 1_700_000_000_456,
         test: LockTest {
             now_ms: 1_700_000_000_456,

@@ -94,9 +94,13 @@ impl ReadGrant {
         self.level.clone()
     }
 
-    /// The bucket's row.
     pub(crate) fn row(&self) -> &Arc<BucketRow> {
         &self.row
+    }
+
+    /// Who uses the bucket, where it has a policy.
+    pub(crate) fn shared(&self) -> Option<(Vault, Subject)> {
+        self.shared.as_deref().cloned()
     }
 
     /// Looks at something and records the act, durably, before what was found is given out; with

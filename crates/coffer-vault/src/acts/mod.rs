@@ -14,4 +14,4 @@ mod commit;
 
 mod grants;
 
-pub(crate) use self::grants::{ChangeGrant, Changed};
+pub(crate) use self::grants::{ChangeGrant, Changed, ReadGrant};

@@ -26,7 +26,7 @@ impl Vault {
         if !actor.has(Role::Auditor) {
             self.refuse_but_custodians(actor, Act::ListRequests, &Facts::new())?;
         }
-        let inner = self.inner.clone();
+        let (inner, lock_now_ms) = (self.inner.clone(), self.lock_now_ms());
         blocking(move || {
             let mut requests = inner.system.documents::<ApprovalRequest>(Kind::Request)?;
             let keystore = &inner.keystore;
@@ -42,6 +42,7 @@ impl Vault {
                 | GuardedAct::KeystoreRotate
                 | GuardedAct::KeystoreMove { .. }
                 | GuardedAct::AuditPrune { .. } => true,
+                GuardedAct::LockTimeConfirm { to_ms } => *to_ms > lock_now_ms,
             };
             requests.retain(|request| request.is_alive() && is_there(&request.wanted));
             requests.sort_by_key(|request| request.requested_ms);

@@ -1,5 +1,6 @@
 //! Doing what was asked for, once all who must have approved it.
 
+use coffer_durable::rfc3339;
 use coffer_keys::receipt::Person;
 use coffer_keys::{BucketEntry, ExportRecipient, LevelEntry, SourceSecrets};
 use coffer_seal::{BucketId, LevelId};
@@ -29,6 +30,9 @@ impl Vault {
         if matches!(request.wanted, GuardedAct::KeystoreMove { .. }) {
             let from = self.inner.keys.source().map(|spec| spec.to_string());
             facts.insert("from", from.unwrap_or_else(|| "unknown".to_owned()));
+        }
+        if matches!(request.wanted, GuardedAct::LockTimeConfirm { .. }) {
+            facts.insert("from", rfc3339(self.lock_now_ms()));
         }
         let this = self.clone();
         // On the heap: what it may have to do takes long futures.
@@ -103,6 +107,10 @@ impl Vault {
                 .await
                 .map(|()| GuardedOutcome::Rerooted),
             GuardedAct::AuditPrune { before_ms } => self.prune(&request, before_ms).await,
+            GuardedAct::LockTimeConfirm { to_ms } => self
+                .advance_lock_time(to_ms)
+                .await
+                .map(GuardedOutcome::LockTimeSet),
         }
     }
 

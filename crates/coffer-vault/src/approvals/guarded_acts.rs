@@ -1,6 +1,7 @@
 //! What takes away what an approval guards: erases and exports; rotations, which destroy keys that
 //! copies and exports are opened with; and a move of the root key, which puts all of them where
-//! perhaps one person gets at them.
+//! perhaps one person gets at them; pruning the audit log; and the time by which locks end, which
+//! takes away what they keep from.
 
 use coffer_audit::limits::PRUNE_MIN_AGE;
 use coffer_durable::now_ms;
@@ -192,6 +193,19 @@ impl Vault {
                 what: "records of the last 24 hours can't be pruned: give an earlier time",
             });
         }
+        self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// Sets the time by which locks end forward to a time that has passed, on a custodian's word. Or
+    /// asks for it, where any level takes approvals.
+    ///
+    /// # Errors
+    /// [`VaultError::Invalid`]: that time has not come, or lock time has.
+    pub async fn confirm_lock_time(&self, actor: &Actor, to_ms: i64) -> Result<GuardedOutcome> {
+        let wanted = GuardedAct::LockTimeConfirm { to_ms };
+        self.refuse_but_custodians(actor, wanted.recorded_as(), &wanted.facts())?;
+        self.check_lock_time(to_ms)
+            .map_err(|error| self.failed(wanted.recorded_as(), actor, &wanted.facts(), error))?;
         self.ask(actor, wanted, SourceSecrets::default()).await
     }
 

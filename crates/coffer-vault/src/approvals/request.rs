@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::access::{Act, Role};
 use crate::audit::Facts;
 use crate::error::{Result, VaultError};
+use crate::locks::LockClock;
 use crate::system::DocumentId;
 use crate::vault::Rotation;
 
@@ -32,6 +33,8 @@ pub enum GuardedOutcome {
     Rerooted,
     /// What was pruned of the audit log, if anything was.
     Pruned(Option<Pruned>),
+    /// The time by which locks end was set forward.
+    LockTimeSet(LockClock),
 }
 
 /// A request that waits for approvals.
@@ -121,6 +124,11 @@ pub enum GuardedAct {
         /// The records that are from before this time, in milliseconds since 1970.
         before_ms: i64,
     },
+    /// That the time by which locks end be set forward.
+    LockTimeConfirm {
+        /// To this time, in milliseconds since 1970.
+        to_ms: i64,
+    },
 }
 
 impl GuardedAct {
@@ -141,6 +149,7 @@ impl GuardedAct {
             Self::KeystoreRotate => Act::RotateKeystore,
             Self::KeystoreMove { .. } => Act::MoveKeystore,
             Self::AuditPrune { .. } => Act::PruneAudit,
+            Self::LockTimeConfirm { .. } => Act::ConfirmLockTime,
         }
     }
 
@@ -155,7 +164,8 @@ impl GuardedAct {
             Self::KeystoreBackup { .. }
             | Self::KeystoreRotate
             | Self::KeystoreMove { .. }
-            | Self::AuditPrune { .. } => None,
+            | Self::AuditPrune { .. }
+            | Self::LockTimeConfirm { .. } => None,
         }
     }
 
@@ -182,6 +192,14 @@ impl GuardedAct {
     pub fn before_ms(&self) -> Option<i64> {
         match self {
             Self::AuditPrune { before_ms } => Some(*before_ms),
+            _ => None,
+        }
+    }
+
+    /// The time to which lock time is to be set, in milliseconds since 1970.
+    pub fn lock_time_ms(&self) -> Option<i64> {
+        match self {
+            Self::LockTimeConfirm { to_ms } => Some(*to_ms),
             _ => None,
         }
     }
@@ -215,6 +233,9 @@ impl GuardedAct {
         }
         if let Some(before_ms) = self.before_ms() {
             facts.insert("before", rfc3339(before_ms));
+        }
+        if let Some(to_ms) = self.lock_time_ms() {
+            facts.insert("lock_time", rfc3339(to_ms));
         }
         let to = self.to();
         if !to.is_empty() {

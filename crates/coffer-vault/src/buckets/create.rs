@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use coffer_durable::{now_ms, sync_folder};
 use coffer_keys::LevelEntry;
 use coffer_seal::{BucketId, LevelId, SubjectId};
+use coffer_store::record::Tags;
 use coffer_store::version::Versioning;
 use coffer_store::{BlobStore, Catalog, StoreError};
 
@@ -29,6 +30,14 @@ pub struct NewBucket<'a> {
     pub level: Option<&'a str>,
     /// Its configuration.
     pub documents: Vec<(BucketConfiguration, String)>,
+    /// Its tags, if it is to have any.
+    pub tags: Option<Tags>,
+}
+
+/// What a bucket is to be like, but for its level.
+struct Made {
+    documents: Vec<(BucketConfiguration, String)>,
+    tags: Option<Tags>,
 }
 
 impl Vault {
@@ -61,7 +70,11 @@ impl Vault {
         name: &BucketName,
         new: NewBucket<'_>,
     ) -> Result<BucketInfo> {
-        let NewBucket { level, documents } = new;
+        let NewBucket {
+            level,
+            documents,
+            tags,
+        } = new;
         let actor = Actor::Subject(subject.clone());
         let may_make = |level: &LevelEntry| may_write(subject, &level.label);
         let level = self.level_for_bucket(&actor, name, level, may_make)?;
@@ -71,7 +84,8 @@ impl Vault {
             self.refused(subject, Act::CreateBucket, name);
             return Err(VaultError::AccessDenied);
         }
-        let made = self.make_bucket_as(&actor, Role::DataUser, name, level, documents);
+        let new = Made { documents, tags };
+        let made = self.make_bucket_as(&actor, Role::DataUser, name, level, new);
         made.await.map_err(|error| match error {
             VaultError::BucketAlreadyOwnedByYou if self.known(subject, name).is_err() => {
                 VaultError::BucketAlreadyExists
@@ -105,7 +119,11 @@ impl Vault {
         name: &BucketName,
         new: NewBucket<'_>,
     ) -> Result<BucketSummary> {
-        let NewBucket { level, documents } = new;
+        let NewBucket {
+            level,
+            documents,
+            tags,
+        } = new;
         let may_make = |level: &LevelEntry| actor.may_know(&level.label);
         let level = self.level_for_bucket(actor, name, level, may_make)?;
         let label = level.label;
@@ -114,8 +132,9 @@ impl Vault {
         {
             self.check_mark(subject, &label, Act::CreateBucket, name)?;
         }
+        let new = Made { documents, tags };
         let bucket = self
-            .make_bucket_as(actor, Role::SystemAdministrator, name, level, documents)
+            .make_bucket_as(actor, Role::SystemAdministrator, name, level, new)
             .await?;
         let row = self.inner.system.bucket_of_id(bucket.id);
         let row = row.ok_or(VaultError::NoSuchBucket)?;
@@ -149,7 +168,7 @@ impl Vault {
         role: Role,
         name: &BucketName,
         level: LevelEntry,
-        documents: Vec<(BucketConfiguration, String)>,
+        new: Made,
     ) -> Result<BucketInfo> {
         let facts = Facts::from([("bucket", name.to_string()), ("level", level.name.clone())]);
         self.refuse_without(actor, role, Act::CreateBucket, &facts)?;
@@ -164,7 +183,7 @@ impl Vault {
             .map_err(|error| self.failed(Act::CreateBucket, actor, &facts, error))?;
         let (this, name) = (self.clone(), name.clone());
         let work = async move {
-            let row = this.make_bucket(name, level.id, made_by, documents).await?;
+            let row = this.make_bucket(name, level.id, made_by, new).await?;
             Ok(info(&row, this.inner.tag(&row)?))
         };
         self.act(actor, role, Act::CreateBucket, facts, work).await
@@ -175,7 +194,7 @@ impl Vault {
         name: BucketName,
         level_id: LevelId,
         made_by: Option<Arc<str>>,
-        documents: Vec<(BucketConfiguration, String)>,
+        new: Made,
     ) -> Result<BucketRow> {
         let _changing = self.inner.changing_buckets.lock().await;
         let inner = self.inner.clone();
@@ -190,9 +209,9 @@ impl Vault {
             level: OnceLock::new(),
             is_hidden: Arc::default(),
             made_by,
-            documents: Arc::new(BucketDocuments::first(documents)),
+            documents: Arc::new(BucketDocuments::first(new.documents)),
         };
-        let made = self.make_in_steps(row).await;
+        let made = self.make_in_steps(row, new.tags).await;
         // On a full disk clients try again and again. The row is certainly not there then: if it
         // might be, that would be in doubt.
         if matches!(made, Err(VaultError::StorageFull)) {
@@ -247,7 +266,8 @@ impl Vault {
         Ok(())
     }
 
-    async fn make_in_steps(&self, row: BucketRow) -> Result<BucketRow> {
+    /// The bucket is there once its row is; all else comes before.
+    async fn make_in_steps(&self, row: BucketRow, tags: Option<Tags>) -> Result<BucketRow> {
         let (id, level_id) = (row.id, row.level_id);
         let inner = self.inner.clone();
         let key = blocking(move || {
@@ -259,6 +279,9 @@ impl Vault {
         let catalog = Catalog::create(&dir, &key.catalog_key(), row.name.as_str()).await?;
         if row.has_object_lock() {
             catalog.set_versioning(Versioning::Enabled).await?;
+        }
+        if tags.is_some() {
+            catalog.set_bucket_tags(tags).await?;
         }
         let blobs = BlobStore::new(&dir, id);
         let (inner, new_row) = (self.inner.clone(), row.clone());

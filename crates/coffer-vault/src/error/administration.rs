@@ -62,6 +62,12 @@ pub enum AdministrationError {
     /// Its lock would have ended already.
     #[error("The retain until date must be in the future!")]
     LockInPast,
+    /// A client's token stands for another request than it stood for before.
+    #[error(
+        "Parameters on this idempotent request are inconsistent with parameters used in previous \
+         request(s) of this client token"
+    )]
+    TokenOfAnother,
     /// It would be locked for too long.
     #[error(
         "an object may be locked for {limit_days} days at most (lock-max-days in the server's \

@@ -9,6 +9,12 @@ mod recorded;
 
 mod change;
 
+mod told;
+
+mod time;
+
 pub use self::change::AskedLock;
 pub use self::configuration::{DefaultRetention, ObjectLock};
 pub(crate) use self::recorded::{asked_to_bypass, of_lock, of_version, overridden};
+pub use self::time::LockClock;
+pub(crate) use self::told::LockReader;

@@ -162,6 +162,7 @@ async fn under_way(bucket: UsedBucket, complete: &CompleteUpload) -> Result<Foun
     let upload = find_upload(bucket.clone(), complete.upload, &complete.name).await?;
     let stored = all_parts(&bucket, upload.id).await?;
     let parts = match_parts(&complete.parts, stored)?;
+    check_sums_named(&upload, &complete.parts)?;
     Ok(Found::UnderWay(Box::new(upload), parts))
 }
 
@@ -286,6 +287,18 @@ fn match_parts(named: &[CompletedPart], stored: Vec<Part>) -> Result<Vec<Part>> 
         }),
         None => Ok(parts),
     }
+}
+
+/// A checksum of the parts' checksums is formed over what the client knows of them.
+fn check_sums_named(upload: &Upload, named: &[CompletedPart]) -> Result<()> {
+    let is_composite = matches!(upload.checksum, Some((_, ChecksumKind::Composite)));
+    if is_composite && named.iter().any(|part| part.checksum.is_none()) {
+        return Err(VaultError::Invalid {
+            what: "The upload was created using a checksum of its parts' checksums. The complete \
+                   request must include the checksum for each part.",
+        });
+    }
+    Ok(())
 }
 
 /// The object's length, which must be what the client says and can be stored.

@@ -89,14 +89,20 @@ pub(super) fn choose(
 /// Evaluates conditions in the order of RFC 9110, section 13.2.2. Dates have whole seconds on the
 /// wire, so the object's time is cut to them before it is compared.
 fn check(head: &ObjectHead, conditions: &Conditions) -> Result<()> {
+    holds(&head.etag, head.modified_ms, conditions)
+}
+
+/// The same, of an object of which no more is known.
+pub(super) fn holds(etag: &str, modified_ms: i64, conditions: &Conditions) -> Result<()> {
+    let made_ms = modified_ms;
     let Conditions {
         if_match,
         if_none_match,
         if_modified_since_ms,
         if_unmodified_since_ms,
     } = conditions;
-    let modified_ms = head.modified_ms.div_euclid(1_000) * 1_000;
-    let matches = |condition: &EtagMatch| condition.matches(&head.etag);
+    let modified_ms = made_ms.div_euclid(1_000) * 1_000;
+    let matches = |condition: &EtagMatch| condition.matches(etag);
     match (if_match, if_unmodified_since_ms) {
         (Some(condition), _) if !matches(condition) => return Err(VaultError::PreconditionFailed),
         (None, Some(since)) if modified_ms > *since => return Err(VaultError::PreconditionFailed),
@@ -109,8 +115,8 @@ fn check(head: &ObjectHead, conditions: &Conditions) -> Result<()> {
     };
     if unmodified {
         return Err(VaultError::NotModified {
-            etag: head.etag.clone(),
-            modified_ms: head.modified_ms,
+            etag: etag.to_owned(),
+            modified_ms: made_ms,
         });
     }
     Ok(())

@@ -4,7 +4,7 @@ use coffer_durable::now_ms;
 use coffer_policy::Action;
 use coffer_store::Deletion;
 use coffer_store::lock::LockTest;
-use coffer_store::record::{ObjectName, Precondition};
+use coffer_store::record::{ObjectName, OnlyIf, Precondition};
 use coffer_store::version::{VersionId, Which};
 
 use crate::access::{Act, BucketName, Right, Subject};
@@ -26,6 +26,8 @@ pub struct DeleteObject {
     pub which: Which,
     /// What must be true of the newest version.
     pub precondition: Precondition,
+    /// What must be true of it if it is an object.
+    pub only_if: OnlyIf,
     /// Whether retention for governance is passed over.
     pub bypasses_governance: bool,
 }
@@ -52,6 +54,7 @@ impl DeleteObject {
             name: self.name,
             which: self.which,
             precondition: self.precondition,
+            only_if: self.only_if,
             now_ms,
             test: LockTest {
                 now_ms: lock_now_ms,
@@ -94,7 +97,9 @@ impl Vault {
             });
         }
         let mut grant = self.changeable(subject, bucket, Right::Delete).await?;
-        let has_condition = |one: &DeleteObject| one.precondition != Precondition::None;
+        let has_condition = |one: &DeleteObject| {
+            one.precondition != Precondition::None || !one.only_if.is_nothing()
+        };
         if doomed.iter().any(has_condition) {
             grant.note_read().await?;
         }

@@ -17,6 +17,10 @@ mod write;
 
 mod delete;
 
+mod rename;
+
+mod upload_ids;
+
 mod multipart;
 
 mod complete_upload;
@@ -36,4 +40,5 @@ pub use self::ingest::{Body, CheckDigests, Incoming};
 pub use self::multipart::{CopyPart, NewUpload, PartsPage, PutPart, StartedUpload};
 pub use self::read::{ObjectInfo, ObjectParts, ObjectRead};
 pub use self::release::{Released, ReleasedSegment, SealedObject};
+pub use self::rename::RenameObject;
 pub use self::write::{CopySource, CopyTarget, PutObject, Stored};

@@ -14,6 +14,7 @@ use coffer_store::version::VersionId;
 use super::asked::{AskedEncryption, check_key_of_part};
 use super::conditions::RangeRequest;
 use super::ingest::{Incoming, Ingested, Placing, keep_current};
+use super::upload_ids::id_of_new;
 use super::write::{CopySource, Stored, incoming_copy, plan, settle};
 use crate::access::{Act, BucketName, Right, Subject, maker};
 use crate::acts::Changed;
@@ -126,7 +127,7 @@ impl Vault {
         let lock = self.asked_lock(&grant, lock)?;
         let encryption = encryption.of_object(grant.encryption()?)?;
         details.encryption = encryption.clone();
-        let id = UploadId::random();
+        let id = id_of_new();
         let started_ms = now_ms();
         let upload = Upload {
             id,

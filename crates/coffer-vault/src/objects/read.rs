@@ -14,6 +14,7 @@ use crate::access::{Act, BucketName, Right, Subject};
 use crate::audit::On;
 use crate::counters::add;
 use crate::error::Result;
+use crate::locks::LockReader;
 use crate::open_buckets::UsedBucket;
 use crate::vault::Vault;
 
@@ -65,10 +66,11 @@ impl Vault {
     ) -> Result<ObjectRead> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, tally) = (grant.level(), self.inner.tally.clone());
+        let locks = LockReader::of(&grant);
         let look = |bucket: UsedBucket| async move {
             let pin = bucket.blobs.pin();
             let keys = (bucket.key(), options.customer_key.clone());
-            let (info, content) = look_up(&bucket, name, &options, level).await?;
+            let (info, content) = look_up(&bucket, name, &options, (level, locks)).await?;
             add(&tally.read_count, 1);
             let range = info.range.clone();
             let body = ObjectBody::new(bucket, keys, pin, content, range, tally).await?;
@@ -89,11 +91,12 @@ impl Vault {
         options: ReadOptions,
     ) -> Result<ObjectInfo> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
-        let level = grant.level();
+        let (level, locks) = (grant.level(), LockReader::of(&grant));
         let look = |bucket: UsedBucket| async move {
             let which = options.which;
             let part = part_range(&bucket.catalog, name, which, options.range).await?;
-            let head = bucket.catalog.head(name, which).await??;
+            let mut head = bucket.catalog.head(name, which).await??;
+            head.lock = locks.told(&bucket, (name, which), head.lock).await?;
             let range = choose(&head, &options, part)?;
             let version = told_version(&bucket, head.version);
             Ok(ObjectInfo {
@@ -187,13 +190,14 @@ pub(super) async fn look_up(
     bucket: &UsedBucket,
     name: &ObjectName,
     options: &ReadOptions,
-    level: String,
+    (level, locks): (String, LockReader),
 ) -> Result<(ObjectInfo, Content)> {
     let which = options.which;
     let part = part_range(&bucket.catalog, name, which, options.range).await?;
     let choose = |head: &ObjectHead| choose(head, options, part.clone());
     let read = bucket.catalog.read(name, which, choose).await?;
-    let (head, range, content) = read??;
+    let (mut head, range, content) = read??;
+    head.lock = locks.told(bucket, (name, which), head.lock).await?;
     let info = ObjectInfo {
         version: told_version(bucket, head.version),
         head,

@@ -20,6 +20,7 @@ use crate::audit::On;
 use crate::counters::add;
 use crate::error::Result;
 use crate::limits::{TICKET_TIME, TRANSFER_SEGMENTS_MAX};
+use crate::locks::LockReader;
 use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::system::BucketRow;
 use crate::transfer_counters::TransferEnd;
@@ -88,12 +89,13 @@ impl Vault {
     ) -> Result<Released> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, row) = (grant.level(), grant.row().clone());
+        let locks = LockReader::of(&grant);
         let seat = self.transfer_seat(subject, &row)?;
         let tally = self.inner.tally.clone();
         let look = |bucket: UsedBucket| async move {
             let before = bucket.key();
             let pin = bucket.blobs.pin();
-            let (info, content) = look_up(&bucket, name, &options, level).await?;
+            let (info, content) = look_up(&bucket, name, &options, (level, locks)).await?;
             add(&tally.read_count, 1);
             let range = info.range.clone();
             let found = match (content, seat) {

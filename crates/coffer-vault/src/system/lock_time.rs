@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
@@ -24,10 +25,11 @@ struct Kept {
 /// The time by which locks end.
 #[derive(Debug)]
 pub(crate) struct LockTime {
-    begun_ms: i64,
+    /// What it was when the server began, raised by what was confirmed since.
+    begun_ms: AtomicI64,
     begun: Duration,
-    /// What it was when it was kept last.
-    kept_ms: AtomicI64,
+    /// What it was when it was kept last. One keeps it at a time: what is kept never goes back.
+    kept_ms: Mutex<i64>,
 }
 
 /// What a start found.
@@ -48,9 +50,9 @@ impl LockTime {
             Some(kept) => go_on(kept, wall_ms),
         };
         let time = Self {
-            begun_ms,
+            begun_ms: AtomicI64::new(begun_ms),
             begun: since_boot(),
-            kept_ms: AtomicI64::new(0),
+            kept_ms: Mutex::new(0),
         };
         // On a full disk it is kept later: what was kept before is less, so locks end later.
         if let Err(error) = time.keep(system, wall_ms) {
@@ -61,30 +63,51 @@ impl LockTime {
 
     /// The time by which locks end, in milliseconds since 1970.
     pub(crate) fn now_ms(&self) -> i64 {
+        let begun_ms = self.begun_ms.load(Ordering::Acquire);
+        begun_ms.saturating_add(self.elapsed_ms())
+    }
+
+    fn elapsed_ms(&self) -> i64 {
         let elapsed = since_boot().saturating_sub(self.begun);
-        let elapsed_ms = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
-        self.begun_ms.saturating_add(elapsed_ms)
+        i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
     }
 
     /// Keeps how far it has come.
     pub(crate) fn keep(&self, system: &System, wall_ms: i64) -> Result<()> {
-        let kept = Kept {
-            lock_ms: self.now_ms(),
-            wall_ms,
-        };
-        system.keep(Kind::LockTime, DocumentId::ONLY, &kept)?;
-        self.kept_ms.store(kept.lock_ms, Ordering::Relaxed);
+        let mut kept_ms = self.kept_ms.lock();
+        let lock_ms = self.now_ms();
+        keep_both(system, Kept { lock_ms, wall_ms })?;
+        *kept_ms = lock_ms;
         Ok(())
+    }
+
+    /// Sets it forward to this time, durably; a time that it has passed changes nothing.
+    pub(crate) fn advance(&self, system: &System, to_ms: i64, wall_ms: i64) -> Result<()> {
+        let mut kept_ms = self.kept_ms.lock();
+        let lock_ms = self.now_ms().max(to_ms);
+        keep_both(system, Kept { lock_ms, wall_ms })?;
+        *kept_ms = lock_ms;
+        self.raise(to_ms);
+        Ok(())
+    }
+
+    fn raise(&self, to_ms: i64) {
+        let begun_ms = to_ms.saturating_sub(self.elapsed_ms());
+        self.begun_ms.fetch_max(begun_ms, Ordering::AcqRel);
     }
 
     /// Keeps how far it has come, where that was last done long ago.
     pub(crate) fn keep_when_due(&self, system: &System, wall_ms: i64) -> Result<()> {
-        let since_ms = self.now_ms() - self.kept_ms.load(Ordering::Relaxed);
+        let since_ms = self.now_ms() - *self.kept_ms.lock();
         if since_ms < LOCK_TIME_KEPT_EVERY_MS {
             return Ok(());
         }
         self.keep(system, wall_ms)
     }
+}
+
+fn keep_both(system: &System, kept: Kept) -> Result<()> {
+    system.keep(Kind::LockTime, DocumentId::ONLY, &kept)
 }
 
 fn go_on(kept: Kept, wall_ms: i64) -> (i64, Option<Jump>) {
@@ -129,13 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_by_itself() {
+    fn it_goes_on_by_itself_and_forward_alone() {
         let time = LockTime {
-            begun_ms: 5,
+            begun_ms: AtomicI64::new(5),
             begun: since_boot(),
-            kept_ms: AtomicI64::new(0),
+            kept_ms: Mutex::new(0),
         };
         std::thread::sleep(Duration::from_millis(20));
         assert!((25..2_000).contains(&time.now_ms()));
+        time.raise(1_000 * DAY_MS);
+        let raised_ms = time.now_ms();
+        assert!((1_000 * DAY_MS..1_000 * DAY_MS + 2_000).contains(&raised_ms));
+        time.raise(999 * DAY_MS);
+        assert!(time.now_ms() >= raised_ms);
     }
 }

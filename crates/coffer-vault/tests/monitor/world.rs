@@ -180,6 +180,7 @@ impl World {
                     name,
                     which: Which::Current,
                     precondition: Precondition::None,
+                    only_if: Default::default(),
                     bypasses_governance: false,
                 };
                 vault.delete_object(subject, &bucket, delete).await?;

@@ -174,6 +174,7 @@ pub(crate) fn gone(name: ObjectName, precondition: Precondition) -> DeleteObject
         name,
         which: Which::Current,
         precondition,
+        only_if: Default::default(),
         bypasses_governance: false,
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use coffer_admin::{ApprovalOutcome, AuditPruned, PendingRequest, RootRotation, Waiting};
+use coffer_admin::{ApprovalOutcome, AuditPruned, LockTime, PendingRequest, RootRotation, Waiting};
 use coffer_client::{AdminClient, segment};
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,10 @@ pub fn tell(
     }
     if let Some(gone) = &outcome.pruned {
         show_done(json, gone, pruned)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(clock) = &outcome.lock_time {
+        show_done(json, clock, lock_time_sheet)?;
         return Ok(ExitCode::SUCCESS);
     }
     match (outcome.receipt, outcome.export, export, outcome.request) {
@@ -182,6 +186,10 @@ fn request_sheet(request: &PendingRequest) -> String {
             "records before",
             request.before.clone().unwrap_or("-".to_owned()),
         ),
+        (
+            "lock time",
+            request.lock_time.clone().unwrap_or("-".to_owned()),
+        ),
         ("bucket", request.bucket.clone().unwrap_or("-".to_owned())),
         ("requested by", requester(request)),
         ("requested (UTC)", moment(&request.requested_at)),
@@ -206,6 +214,23 @@ pub fn rerooted(rotated: &RootRotation) -> String {
          alone\n{}\n",
         rotated.destruction, rotated.generation, rotated.keep_apart
     )
+}
+
+/// The time by which locks end, for people.
+pub fn lock_time_sheet(clock: &LockTime) -> String {
+    let off = clock.behind_seconds;
+    let (days, hours) = (off.abs() / 86_400, off.abs() % 86_400 / 3_600);
+    let how = if off < 0 { "ahead of" } else { "behind" };
+    let off = match off.abs() {
+        0..60 => "none".to_owned(),
+        seconds @ 60..3_600 => format!("{} minutes {how} the clock", seconds / 60),
+        _ => format!("{days} days and {hours} hours {how} the clock"),
+    };
+    sheet([
+        ("locks end by (UTC)", moment(&clock.lock_time)),
+        ("server's clock (UTC)", moment(&clock.clock)),
+        ("difference", off),
+    ])
 }
 
 /// What was pruned, for people.

@@ -1,5 +1,7 @@
 //! `coffer keystore`.
 
+pub mod lock_time;
+
 use std::process::ExitCode;
 
 use std::path::PathBuf;

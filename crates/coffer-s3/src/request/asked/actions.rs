@@ -188,7 +188,7 @@ const OPERATIONS: &[Row] = &[
         &[PutObjectVersionTagging],
     ),
     ("PutPublicAccessBlock", &[PutBucketPublicAccessBlock], &[]),
-    // Puts the one and deletes the other, as directory buckets ask it.
+    // Of the new name; what it asks of the other is in `describe`.
     ("RenameObject", &[PutObject], &[]),
     ("UploadPart", &[PutObject], &[]),
     ("UploadPartCopy", &[PutObject], &[]),

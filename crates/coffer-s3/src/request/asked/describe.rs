@@ -13,7 +13,7 @@ use s3s::xml::{Deserialize, Deserializer};
 
 use crate::http::percent::form_pairs;
 use crate::limits::OBJECT_TAGS_MAX;
-use crate::parameters::{copy_source, names, tags};
+use crate::parameters::{copy_source, names, rename_source, tags};
 use crate::request::asked::actions;
 use crate::request::asked::values::RequestValues;
 use crate::request::context::RequestContext;
@@ -32,6 +32,8 @@ pub(crate) struct Described<'a> {
     pub(crate) xml: &'a [u8],
     /// The tags that it gives to an object, where neither a header nor XML says so.
     pub(crate) tags: Option<Tags>,
+    /// The time by which locks end, in milliseconds since 1970.
+    pub(crate) lock_now_ms: i64,
     pub(crate) context: &'a Arc<RequestContext>,
 }
 
@@ -90,6 +92,7 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
         let on = AskedOf::Object(name, which);
         actions.push(AskedAction { bucket, action, on });
     }
+    actions.extend(renamed(request, &bucket));
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_seconds = now.map_or(0, |since| since.as_secs().cast_signed());
     let values = RequestValues {
@@ -98,6 +101,7 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
         creates: creates(request.operation),
         version,
         now_seconds,
+        lock_now_seconds: request.lock_now_ms.div_euclid(1_000),
         context: request.context.clone(),
         ..of_body(request)
     };
@@ -106,6 +110,24 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
         time: Timestamp::from_seconds(now_seconds),
         values: Arc::new(values),
     })
+}
+
+/// What a rename asks for of the object that it renames: as much as copying and deleting it.
+fn renamed(request: &Described<'_>, bucket: &BucketName) -> Vec<AskedAction> {
+    let source = match request.operation {
+        "RenameObject" => rename_source::read(request.headers).ok(),
+        _ => None,
+    };
+    // What can't be read, the operation refuses.
+    let Some(name) = source else {
+        return Vec::new();
+    };
+    let ask = |action| AskedAction {
+        bucket: bucket.clone(),
+        action,
+        on: AskedOf::Object(name.clone(), Which::Current),
+    };
+    vec![ask(Action::GetObject), ask(Action::DeleteObject)]
 }
 
 /// What a request does besides its operation, because a header asks for it.
@@ -165,6 +187,7 @@ fn of_body(request: &Described<'_>) -> RequestValues {
         creates: None,
         version: None,
         now_seconds: 0,
+        lock_now_seconds: 0,
         context: request.context.clone(),
     };
     let mut reader = Deserializer::new(request.xml);

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use coffer_vault::policy::{Decimal, Key, Timestamp, Value, Values};
 use coffer_vault::record::Tags;
 use http::{HeaderMap, HeaderName, header};
-use time::OffsetDateTime;
-use time::format_description::well_known::Iso8601;
 
+use crate::parameters::lock;
 use crate::request::context::RequestContext;
 use crate::signature::signer::DateTime;
 
@@ -33,6 +32,8 @@ pub(super) struct RequestValues {
     /// The version that it names.
     pub(super) version: Option<String>,
     pub(super) now_seconds: i64,
+    /// By which locks end: it may be behind the other.
+    pub(super) lock_now_seconds: i64,
     pub(super) context: Arc<RequestContext>,
 }
 
@@ -52,8 +53,10 @@ impl RequestValues {
             .retain_until
             .as_deref()
             .or_else(|| self.header("x-amz-object-lock-retain-until-date"))?;
-        let parsed = OffsetDateTime::parse(text, &Iso8601::DEFAULT).ok()?;
-        Some(parsed.unix_timestamp())
+        // As the operation reads it: what one of them reads and the other does not would lock past
+        // a condition.
+        let until_ms = lock::until_of(text).ok()?;
+        Some(until_ms.div_euclid(1_000))
     }
 
     fn of_signature(&self, key: &Key) -> Option<Value<'_>> {
@@ -100,7 +103,7 @@ impl RequestValues {
                 Some(Value::Date(Timestamp::from_seconds(until)))
             }
             Key::ObjectLockRemainingRetentionDays => {
-                let seconds = self.retain_until()?.saturating_sub(self.now_seconds);
+                let seconds = self.retain_until()?.saturating_sub(self.lock_now_seconds);
                 // A day that has begun counts.
                 let days = seconds
                     .saturating_add(DAY_SECONDS - 1)

@@ -25,15 +25,16 @@ pub(crate) struct There {
     pub(crate) is_inline: bool,
     pub(crate) etag: String,
     pub(crate) size_bytes: i64,
+    pub(crate) modified_ms: i64,
     /// None of the null version.
     pub(crate) tag: Option<i64>,
     /// What keeps it from being deleted.
-    lock: Lock,
+    pub(crate) lock: Lock,
 }
 
 pub(crate) fn find(session: &Session, name: &ObjectName) -> Result<Option<There>> {
     let mut statement = session.prepare_cached(
-        "SELECT id, is_inline, etag, size_bytes, version_tag, lock, retain_until_ms
+        "SELECT id, is_inline, etag, size_bytes, modified_ms, version_tag, lock, retain_until_ms
          FROM object WHERE name = ?",
     )?;
     let mut rows = statement.query([name.expose().as_bytes()])?;
@@ -45,8 +46,9 @@ pub(crate) fn find(session: &Session, name: &ObjectName) -> Result<Option<There>
         is_inline: row.get(1)?,
         etag: row.get(2)?,
         size_bytes: row.get(3)?,
-        tag: row.get(4)?,
-        lock: Lock::of_columns(row.get(5)?, row.get(6)?)?,
+        modified_ms: row.get(4)?,
+        tag: row.get(5)?,
+        lock: Lock::of_columns(row.get(6)?, row.get(7)?)?,
     }))
 }
 
