@@ -101,7 +101,8 @@ def test_what_takes_approvals_is_done_by_two_and_by_none_alone(guarded, tmp_path
     server, ada, grace = guarded
     tried = commands(server, tmp_path)
     wanting = {name for name, (_, _, approvals) in table().items() if approvals != "-"}
-    assert wanting - {"prune_audit"} == set(tried)
+    # Those have tests of their own, which need old records, and a clock that has moved.
+    assert wanting - {"prune_audit", "confirm_lock_time"} == set(tried)
     for operation, (command, state) in tried.items():
         act = table()[operation][0].strip("`")
         before = state()

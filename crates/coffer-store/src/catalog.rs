@@ -10,10 +10,11 @@ pub(crate) mod delimiter;
 
 pub(crate) mod versions;
 
+pub(crate) mod finished_uploads;
+
 pub(crate) mod objects;
 
 pub(crate) mod copy;
-pub(crate) mod finished_uploads;
 pub(crate) mod listing;
 pub(crate) mod read;
 pub(crate) mod rewrap;

@@ -1,10 +1,10 @@
-//! Uploads that were completed, and objects that were renamed, for the client that asks again because
-//! it never heard the answer.
+//! Uploads that were completed, and objects that were renamed, for the client that asks again
+//! because it never heard the answer.
 //!
 //! A row is written with the object, in one transaction, and goes a day later, with the next upload
 //! that is completed, or the next object that is renamed. It tells what was answered, not what is
-//! there: the object may have been replaced or deleted since. No name stands in it, only a digest of
-//! what was asked.
+//! there: the object may have been replaced or deleted since. No name stands in it, only a digest
+//! of what was asked.
 
 use coffer_seal::UploadId;
 use rusqlite::{OptionalExtension, params};

@@ -71,18 +71,7 @@ impl Vault {
                 level_id,
                 recipients,
                 ..
-            } => {
-                let recipients: Vec<ExportRecipient> = recipients
-                    .iter()
-                    .map(|recipient| recipient.parse())
-                    .collect::<Result<_, _>>()?;
-                let inner = self.inner.clone();
-                blocking(move || {
-                    let export = inner.keystore.export_level(level_id, &recipients)?;
-                    Ok(GuardedOutcome::Exported(export))
-                })
-                .await
-            }
+            } => self.export(level_id, &recipients).await,
             GuardedAct::KeystoreBackup { recipients } => self
                 .back_up_root(recipients)
                 .await
@@ -112,6 +101,19 @@ impl Vault {
                 .await
                 .map(GuardedOutcome::LockTimeSet),
         }
+    }
+
+    async fn export(&self, level: LevelId, recipients: &[String]) -> Result<GuardedOutcome> {
+        let recipients: Vec<ExportRecipient> = recipients
+            .iter()
+            .map(|recipient| recipient.parse())
+            .collect::<Result<_, _>>()?;
+        let inner = self.inner.clone();
+        blocking(move || {
+            let export = inner.keystore.export_level(level, &recipients)?;
+            Ok(GuardedOutcome::Exported(export))
+        })
+        .await
     }
 
     async fn prune(&self, request: &ApprovalRequest, before_ms: i64) -> Result<GuardedOutcome> {

@@ -196,8 +196,8 @@ impl Vault {
         self.ask(actor, wanted, SourceSecrets::default()).await
     }
 
-    /// Sets the time by which locks end forward to a time that has passed, on a custodian's word. Or
-    /// asks for it, where any level takes approvals.
+    /// Sets the time by which locks end forward to a time that has passed, on a custodian's word.
+    /// Or asks for it, where any level takes approvals.
     ///
     /// # Errors
     /// [`VaultError::Invalid`]: that time has not come, or lock time has.

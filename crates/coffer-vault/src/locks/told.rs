@@ -1,5 +1,5 @@
-//! Who is told of locks. Where a bucket has a policy, to read an object is one thing, and to be told
-//! what keeps it from being deleted another (Amazon S3 API Reference, `GetObject`).
+//! Who is told of locks. Where a bucket has a policy, to read an object is one thing, and to be
+//! told what keeps it from being deleted another (Amazon S3 API Reference, `GetObject`).
 
 use std::sync::Arc;
 

@@ -60,8 +60,8 @@ its start; across a stop it follows the clock for a week at most. After a longer
 and locks end late by that, unless a key custodian says what time it is.
 
 Confirmed wrongly, locks are gone too early, for good: look at a second clock first. The time goes
-forward only, and never past the server's clock. It is recorded as lock-time.confirm. Where any level
-takes two custodians this does as well, and ends with status 3: it waits for approval.
+forward only, and never past the server's clock. It is recorded as lock-time.confirm. Where any
+level takes two custodians this does as well, and ends with status 3: it waits for approval.
 
 Examples:
   coffer lock-time show
