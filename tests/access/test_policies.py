@@ -167,6 +167,33 @@ def test_a_missing_object_is_told_to_those_who_may_list(ann, bob, guest, shared,
         read(guest, shared, "missing")
 
 
+def test_a_write_that_compares_needs_to_read_as_well(ann, guest, shared, account):
+    """Whether it is done tells what is there."""
+    etag = ann.head_object(Bucket=shared, Key="open/a")["ETag"]
+    where = {"Bucket": shared, "Key": "open/a"}
+
+    def writes():
+        made = guest.create_multipart_upload(**where)["UploadId"]
+        part = guest.upload_part(**where, UploadId=made, PartNumber=1, Body=b"x")
+        parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+        done = where | {"UploadId": made, "MultipartUpload": parts}
+        return [
+            lambda: guest.complete_multipart_upload(**done, IfMatch=etag),
+            lambda: guest.put_object(**where, Body=b"x", IfMatch="*"),
+        ]
+
+    writer = user(account, "guest")
+    put(ann, shared, statement("Allow", writer, ["s3:PutObject"], arn(shared, "*")))
+    for write in writes():
+        with refused("AccessDenied", 403):
+            write()
+    guest.put_object(Bucket=shared, Key="new", Body=b"x", IfNoneMatch="*")
+    both = ["s3:PutObject", "s3:GetObject"]
+    put(ann, shared, statement("Allow", writer, both, arn(shared, "*")))
+    for write in writes():
+        write()
+
+
 def test_a_deletion_of_many_is_decided_one_by_one(ann, bob, shared):
     put(ann, shared, statement("Deny", "*", ["s3:DeleteObject"], arn(shared, "closed/*")))
     keys = ["closed/b", "open/a", "closed/none", "open/none"]

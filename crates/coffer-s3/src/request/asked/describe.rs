@@ -141,7 +141,9 @@ fn besides(request: &Described<'_>) -> Vec<Action> {
             });
             let in_form = request.tags.as_ref().is_some_and(|tags| !tags.is_empty());
             let gives_tags = in_form || has("x-amz-tagging");
+            let compares = request.operation == "PutObject" && has("if-match");
             let more = [
+                (compares, Action::GetObject),
                 (gives_tags, Action::PutObjectTagging),
                 (is_shared, Action::PutObjectAcl),
                 (has("x-amz-object-lock-mode"), Action::PutObjectRetention),
@@ -153,6 +155,8 @@ fn besides(request: &Described<'_>) -> Vec<Action> {
             let asked = more.into_iter().filter(|(is_asked, _)| *is_asked);
             besides.extend(asked.map(|(_, action)| action));
         }
+        // Whether it is written tells of what is there (User Guide, "conditional writes").
+        "CompleteMultipartUpload" if has("if-match") => besides.push(Action::GetObject),
         "DeleteObject" | "DeleteObjects" | "PutObjectRetention" => {
             let header = request.headers.get("x-amz-bypass-governance-retention");
             if header.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true")) {
