@@ -181,6 +181,9 @@ def test_the_default_is_stamped_and_an_own_lock_goes_before_it(s3, lockable):
     s3.copy_object(Bucket=lockable, Key="c", CopySource=source, **governance(until))
     assert s3.head_object(Bucket=lockable, Key="c")["ObjectLockRetainUntilDate"] == until
     marker = s3.delete_object(Bucket=lockable, Key="c")
+    for asking in (s3.get_object_retention, s3.get_object_legal_hold):
+        with refused("MethodNotAllowed", 405):
+            asking(Bucket=lockable, Key="c", VersionId=marker["VersionId"])
     s3.delete_object(Bucket=lockable, Key="c", VersionId=marker["VersionId"])  # never locked
 
 
