@@ -62,8 +62,8 @@ impl Vault {
         Ok(row)
     }
 
-    /// As [`usable_row`](Self::usable_row). Who is refused by a policy is told of that, and has read
-    /// where it is, then.
+    /// As [`usable_row`](Self::usable_row). Who is refused by a policy is told of that, and has
+    /// read where it is, then.
     pub(crate) async fn usable(
         &self,
         subject: &Subject,
