@@ -20,7 +20,7 @@ pub(crate) mod read;
 pub(crate) mod rewrap;
 pub(crate) mod tags;
 pub(crate) mod uploads;
-pub(crate) mod verify_pages;
+pub(crate) mod verification;
 pub(crate) mod walk;
 
 pub(crate) mod open_uploads;

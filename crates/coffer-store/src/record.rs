@@ -123,6 +123,18 @@ pub struct Details {
 /// Tags in the order in which they came: key and value.
 pub type Tags = Vec<(String, String)>;
 
+/// What is known of bytes that were stored sealed, as they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verification {
+    /// They have opened, when they came or later.
+    #[default]
+    Whole,
+    /// They are still to be opened.
+    Waits,
+    /// Some did not open, or are others than their checksum says.
+    Failed,
+}
+
 /// A blob as the catalog knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobRef {

@@ -109,10 +109,10 @@ pub use crate::lifecycle::{
 };
 pub use crate::locks::{AskedLock, DefaultRetention, LockClock, ObjectLock};
 pub use crate::objects::{
-    Announcement, AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart, Conditions,
-    CopyPart, CopySource, CopyTarget, DeleteObject, Deleted, EtagMatch, Incoming, NewUpload,
-    ObjectBody, ObjectInfo, ObjectParts, ObjectRead, PartsPage, PutObject, PutPart, RangeRequest,
-    ReadOptions, Released, ReleasedSegment, RenameObject, SealedObject, SealedUpload,
+    Announcement, ArrivedBytes, AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart,
+    Conditions, CopyPart, CopySource, CopyTarget, DeleteObject, Deleted, EtagMatch, Incoming,
+    NewUpload, ObjectBody, ObjectInfo, ObjectParts, ObjectRead, PartsPage, PutObject, PutPart,
+    RangeRequest, ReadOptions, Released, ReleasedSegment, RenameObject, SealedObject, SealedUpload,
     StartedUpload, Stored, check_customer_key,
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};

@@ -313,5 +313,11 @@ pub const TRANSFERS_PER_SUBJECT: usize = 256;
 /// How often it is looked whether the subject of a transfer under way still has its right.
 pub(crate) const TRANSFER_LOOK: std::time::Duration = std::time::Duration::from_millis(400);
 
+/// Blobs that wait to be verified, looked up at once.
+pub(crate) const UNVERIFIED_PAGE: usize = 100;
+
+/// When a bucket in which they could not be read is tried again.
+pub(crate) const UNVERIFIED_AGAIN: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// Segments of one transfer: an object of more parts goes out in several.
 pub const TRANSFER_SEGMENTS_MAX: usize = 256;

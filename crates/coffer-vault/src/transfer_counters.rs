@@ -16,6 +16,12 @@ pub struct TransferCounters {
     pub received_bytes: u64,
     /// Data keys that were given to clients.
     pub released_key_count: u64,
+    /// Objects and parts that were stored as they came, to be opened later.
+    pub stored_unverified_count: u64,
+    /// Those of them that have opened whole since.
+    pub verified_count: u64,
+    /// Those that did not, or had another checksum.
+    pub verify_failed_count: u64,
     /// Those that have begun and not ended, at the moment.
     pub open_count: u64,
 }
@@ -41,6 +47,9 @@ pub(crate) struct TransferTally {
     pub(crate) sent_bytes: AtomicU64,
     pub(crate) received_bytes: AtomicU64,
     pub(crate) released_key_count: AtomicU64,
+    pub(crate) stored_unverified_count: AtomicU64,
+    pub(crate) verified_count: AtomicU64,
+    pub(crate) verify_failed_count: AtomicU64,
 }
 
 /// How a transfer ended.
@@ -77,6 +86,9 @@ impl TransferTally {
             sent_bytes: value(&self.sent_bytes),
             received_bytes: value(&self.received_bytes),
             released_key_count: value(&self.released_key_count),
+            stored_unverified_count: value(&self.stored_unverified_count),
+            verified_count: value(&self.verified_count),
+            verify_failed_count: value(&self.verify_failed_count),
             open_count,
         }
     }

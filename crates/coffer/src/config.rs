@@ -19,7 +19,7 @@ pub mod domains;
 
 pub mod proxy_rules;
 
-use self::args::{DataArgs, DataListen, ServeArgs, address, data_address, data_url};
+use self::args::{DataArgs, DataListen, ServeArgs, Verify, address, data_address, data_url};
 use self::domains::domains_and_addresses;
 use self::proxy_rules::ProxyRules;
 
@@ -49,6 +49,8 @@ pub struct Config {
     pub data_listen: Option<DataListen>,
     /// The URL that clients reach it by, where that is another.
     pub data_advertise: Option<String>,
+    /// When what arrives sealed is opened.
+    pub verify: Verify,
     /// The operator's own certificate; without one, a local authority makes it.
     pub tls: Option<TlsFiles>,
     /// Where the root key is made at the first start.
@@ -110,6 +112,7 @@ struct File {
     data_listen: Option<DataListen>,
     #[serde(deserialize_with = "data_advertise")]
     data_advertise: Option<String>,
+    verify: Option<Verify>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
     #[serde(deserialize_with = "source")]
@@ -154,6 +157,7 @@ impl Config {
                 .unwrap_or_else(|| fixed(ADMIN_LISTEN_DEFAULT)),
             data_listen: args.data_listen.or(file.data_listen),
             data_advertise: args.data_advertise.clone().or(file.data_advertise),
+            verify: args.verify.or(file.verify).unwrap_or_default(),
             tls,
             root_key: args.root_key.clone().or(file.root_key),
             domains,

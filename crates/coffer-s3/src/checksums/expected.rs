@@ -1,6 +1,6 @@
 //! Checksums that clients send along, in headers and trailers, and get back.
 
-use coffer_vault::record::ChecksumAlgorithm;
+use coffer_vault::record::{Checksum, ChecksumAlgorithm, ChecksumKind};
 use coffer_vault::{CheckDigests, DigestPlan, VaultError};
 use http::{HeaderMap, HeaderValue};
 use s3s::crypto::{Checksum as _, Md5};
@@ -86,6 +86,18 @@ impl ExpectedDigests {
     /// The algorithm of the client's checksum.
     pub(crate) fn algorithm(&self) -> Option<ChecksumAlgorithm> {
         self.checksum.as_ref().map(ExpectedChecksum::algorithm)
+    }
+
+    /// The checksum that a header tells, of the whole.
+    pub(crate) fn told(&self) -> Option<Checksum> {
+        match &self.checksum {
+            Some(ExpectedChecksum::Value(algorithm, value)) => Some(Checksum {
+                algorithm: *algorithm,
+                kind: ChecksumKind::FullObject,
+                value: value.clone(),
+            }),
+            _ => None,
+        }
     }
 
     /// What the vault is to compute.

@@ -121,6 +121,7 @@ pub(crate) async fn get_object(
     output.expires = expires;
     let overridden = input.response_expires.is_some();
     let mut headers = if overridden { HeaderMap::new() } else { odd };
+    headers.extend(answers::stored_as(info.verification));
     match released {
         Released::Opened(read) => {
             output.body = Some(StreamingBlob::new(Outgoing { body: read.body }));
@@ -263,6 +264,7 @@ pub(crate) async fn head_object(
     output.content_encoding = input.response_content_encoding.or(output.content_encoding);
     output.content_language = input.response_content_language.or(output.content_language);
     output.content_type = input.response_content_type.or(output.content_type);
+    more.extend(answers::stored_as(info.verification));
     // s3s has no field for it in this output.
     if info.head.tag_count > 0 {
         more.insert("x-amz-tagging-count", info.head.tag_count.into());

@@ -30,7 +30,7 @@ use crate::parameters::tags;
 use crate::request::answer_room::{no_room, written_bytes};
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
-use crate::transfers::answers::{TRANSFER, ticket_of};
+use crate::transfers::answers::{TRANSFER, just_stored, ticket_of};
 
 /// `PutObject`.
 pub(crate) async fn put_object(
@@ -57,8 +57,9 @@ pub(crate) async fn put_object(
         ..
     } = request.input;
     let context = caller.context.clone();
+    let told = expected.told();
     let mut incoming = incoming::incoming(body, content_length, expected, context)?;
-    incoming.arrived = ticket_of(ticket.as_ref(), incoming.declared_bytes)?;
+    incoming.arrived = ticket_of(ticket.as_ref(), incoming.declared_bytes, told)?;
 
     let wanted = conditions::wanted(&precondition, &name);
     let ruled = told_of_rules::ruled(vault, &bucket, &name);
@@ -78,6 +79,7 @@ pub(crate) async fn put_object(
     let place = (&bucket, ruled);
     let about = told_of_rules::about(&stored);
     let checksum = stored.checksum.as_ref();
+    let headers = just_stored(&stored);
     let mut output = PutObjectOutput {
         expiration: told_of_rules::of_write(vault, &caller, place, about).await,
         checksum_type: checksum.map(|checksum| kind(checksum.kind)),
@@ -88,7 +90,7 @@ pub(crate) async fn put_object(
     set_checksum!(output, checksum);
     set_encryption!(output, &stored.encryption, &stored.level);
     set_customer_key!(output, brought);
-    Ok(S3Response::new(output))
+    Ok(S3Response::with_headers(output, headers))
 }
 
 /// `DeleteObject`.

@@ -19,7 +19,7 @@ use crate::parameters::encryption::{set_customer_key, set_encryption};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
 use crate::request::incoming;
-use crate::transfers::answers::{TRANSFER, ticket_of};
+use crate::transfers::answers::{TRANSFER, just_stored, ticket_of};
 
 /// `UploadPart`.
 pub(crate) async fn upload_part(
@@ -43,6 +43,7 @@ pub(crate) async fn upload_part(
     let number = ranges::part_number(part_number)?;
     let id = names::upload(&upload_id)?;
 
+    let told = expected.told();
     // Where no checksum was announced, the object will have a CRC-64/NVME, whatever the client
     // sends with its parts; two are computed then.
     let other = expected
@@ -66,7 +67,7 @@ pub(crate) async fn upload_part(
         )?,
         _ => incoming::incoming(body, content_length, expected, caller.context.clone())?,
     };
-    incoming.arrived = ticket_of(ticket.as_ref(), incoming.declared_bytes)?;
+    incoming.arrived = ticket_of(ticket.as_ref(), incoming.declared_bytes, told)?;
     let put = PutPart {
         name,
         upload: id,
@@ -78,6 +79,7 @@ pub(crate) async fn upload_part(
         .put_part(&caller.subject, &bucket, put)
         .await
         .map_err(|error| caller.refused(error))?;
+    let headers = just_stored(&stored);
     let mut output = UploadPartOutput {
         e_tag: Some(ETag::Strong(stored.etag)),
         ..Default::default()
@@ -85,7 +87,7 @@ pub(crate) async fn upload_part(
     set_checksum!(output, stored.checksum.as_ref());
     set_encryption!(output, &stored.encryption, &stored.level);
     set_customer_key!(output, brought);
-    Ok(S3Response::new(output))
+    Ok(S3Response::with_headers(output, headers))
 }
 
 /// `UploadPartCopy`.

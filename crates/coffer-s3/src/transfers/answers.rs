@@ -2,7 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use coffer_vault::{DataPort, ReleasedSegment, SealedObject, SealedUpload, Ticket, Vault};
+use coffer_vault::record::{Checksum, Verification};
+use coffer_vault::{
+    ArrivedBytes, DataPort, ReleasedSegment, SealedObject, SealedUpload, Stored, Ticket, Vault,
+};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use s3s::{Body, HttpResponse, S3Error, S3Result, s3_error};
@@ -22,6 +25,9 @@ pub(crate) const TRANSFER: HeaderName = HeaderName::from_static("x-coffer-transf
 
 /// How many bytes of plaintext there are, or are to be.
 pub(crate) const TRANSFER_LENGTH: HeaderName = HeaderName::from_static("x-coffer-transfer-length");
+
+/// How an object is stored that came sealed and was not opened then.
+const STORED: HeaderName = HeaderName::from_static("x-coffer-stored");
 
 /// Of HeadBucket: the version of the protocol.
 pub(crate) const OFFERED: HeaderName = HeaderName::from_static("x-coffer-sealed-transfer");
@@ -161,11 +167,31 @@ pub(crate) fn offered(vault: &Vault, caller: &Caller, bucket: &str) -> S3Result<
     Ok(HeaderMap::from_iter(header))
 }
 
+/// What is told of an object, or a part, that was stored as it came; of others nothing is.
+pub(crate) fn stored_as(verification: Verification) -> HeaderMap {
+    let word = match verification {
+        Verification::Whole => None,
+        Verification::Waits => Some("unverified"),
+        Verification::Failed => Some("damaged"),
+    };
+    HeaderMap::from_iter(word.map(|word| (STORED, HeaderValue::from_static(word))))
+}
+
+/// The same of what has just been stored.
+pub(crate) fn just_stored(stored: &Stored) -> HeaderMap {
+    stored_as(if stored.is_unverified {
+        Verification::Waits
+    } else {
+        Verification::Whole
+    })
+}
+
 /// The ticket of a commit, where a header has one: the bytes have come, and the request has none.
 pub(crate) fn ticket_of(
     header: Option<&HeaderValue>,
     body_bytes: Option<u64>,
-) -> S3Result<Option<Ticket>> {
+    told: Option<Checksum>,
+) -> S3Result<Option<ArrivedBytes>> {
     let Some(value) = header else {
         return Ok(None);
     };
@@ -176,7 +202,8 @@ pub(crate) fn ticket_of(
         ));
     }
     let ticket = value.to_str().ok().and_then(Ticket::parse);
-    ticket.map(Some).ok_or_else(no_such_transfer)
+    let ticket = ticket.ok_or_else(no_such_transfer)?;
+    Ok(Some(ArrivedBytes { ticket, told }))
 }
 
 /// The answer to an announcement; none: the upload is to be sent as any other.

@@ -68,6 +68,11 @@ impl BlobStore {
         }
     }
 
+    /// Whether a blob is being written, or is written and not yet committed.
+    pub fn is_in_flight(&self, id: BlobId) -> bool {
+        self.inner.in_flight().contains(&id)
+    }
+
     /// Removes the files of blobs that nothing refers to any more, each as soon as no reader that
     /// began earlier can need it. One that can't be removed is left to a later sweep.
     pub async fn remove(&self, ids: Vec<BlobId>) {

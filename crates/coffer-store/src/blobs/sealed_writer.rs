@@ -1,5 +1,6 @@
 //! Receiving a blob that was sealed elsewhere: each chunk is opened before a byte of it is written,
-//! so that nothing but what is sealed under the blob's key comes to the disk.
+//! so that nothing but what is sealed under the blob's key comes to the disk; or later, where the
+//! server is to spend no time on it.
 
 use std::cell::RefCell;
 
@@ -16,19 +17,35 @@ thread_local! {
     static OPENED: RefCell<Box<[u8]>> = RefCell::new(vec![0; CHUNK_BYTES].into_boxed_slice());
 }
 
+/// When what arrives sealed is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opening {
+    /// Each chunk before it is written.
+    #[default]
+    AsItComes,
+    /// Not here: of what comes only the header and the length are looked at.
+    Later,
+}
+
 impl BlobStore {
     /// Begins a blob with a new random id that will arrive sealed under `data_key`, as one message
     /// of `plaintext_bytes`. Its file is made with the first bytes that have opened.
     ///
     /// # Errors
     /// [`StoreError::OutOfRange`]: no blob holds so much.
-    pub fn receive(&self, data_key: SecretKey, plaintext_bytes: u64) -> Result<SealedBlobWriter> {
+    pub fn receive(
+        &self,
+        data_key: SecretKey,
+        plaintext_bytes: u64,
+        opening: Opening,
+    ) -> Result<SealedBlobWriter> {
         let sealed_bytes = sealed_bytes(plaintext_bytes).ok_or(StoreError::OutOfRange)?;
         let file = BlobFile::new(self);
         Ok(SealedBlobWriter {
             context: self.context(file.id()),
             file,
             data_key,
+            opening,
             plaintext_bytes,
             sealed_bytes,
             received_bytes: 0,
@@ -46,6 +63,7 @@ pub struct SealedBlobWriter {
     file: BlobFile,
     context: Context,
     data_key: SecretKey,
+    opening: Opening,
     plaintext_bytes: u64,
     sealed_bytes: u64,
     received_bytes: u64,
@@ -55,7 +73,7 @@ pub struct SealedBlobWriter {
     out: Option<Buffer>,
     /// So many bytes of `out` have come and are still to be written.
     filled: usize,
-    /// So many of them belong to the header or to chunks that have opened.
+    /// So many of them belong to the header or to chunks that have opened, or are opened later.
     opened: usize,
     next_chunk: u64,
 }
@@ -74,6 +92,11 @@ impl SealedBlobWriter {
     /// What it must be sealed with.
     pub fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// When it is opened.
+    pub fn opening(&self) -> Opening {
+        self.opening
     }
 
     /// How much plaintext it will hold, in bytes.
@@ -164,6 +187,10 @@ impl SealedBlobWriter {
                 self.opener.insert(opener)
             }
         };
+        if self.opening == Opening::Later {
+            self.opened = self.filled;
+            return Ok(());
+        }
         OPENED.with_borrow_mut(|plaintext| {
             let mut outcome = Ok(());
             let mut used = 0;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use coffer_seal::{BucketId, SecretKey};
@@ -12,6 +13,7 @@ use crate::catalog::tables::columns::decode_u64;
 use crate::catalog::tables::schema::{
     AS_FORMAT_4, FINISHED_UPLOAD, SCHEMA, TO_FORMAT_2, TO_FORMAT_3, TO_FORMAT_4,
 };
+use crate::catalog::tables::unverified::has_unverified;
 use crate::catalog::tables::versioning::{KnownVersioning, state_of};
 use crate::database::connections::Connections;
 use crate::database::doubt::{Newest, is_in_doubt, keep_in_doubt};
@@ -56,6 +58,7 @@ struct Inner {
     /// Who is told of damage.
     on_damage: OnceLock<OnDamage>,
     versioning: KnownVersioning,
+    has_unverified: AtomicBool,
 }
 
 impl Catalog {
@@ -125,6 +128,7 @@ impl Catalog {
             .optional()?
             .ok_or_else(StoreError::damaged_catalog)?;
         let versioning = KnownVersioning::new(state_of(&connection)?);
+        let has_unverified = AtomicBool::new(has_unverified(&connection)?);
         let connections = Connections::new(CATALOG, path, key, !writable);
         let connections = Arc::new(connections.showing(as_newest));
         let readers = Readers::new(connections.clone());
@@ -158,6 +162,7 @@ impl Catalog {
                 connections,
                 on_damage: OnceLock::new(),
                 versioning,
+                has_unverified,
             }),
         })
     }
@@ -311,6 +316,10 @@ impl Catalog {
     /// Whether the bucket keeps versions, as it was last read.
     pub(crate) fn known_versioning(&self) -> KnownVersioning {
         self.inner.versioning.clone()
+    }
+
+    pub(crate) fn has_unverified(&self) -> &AtomicBool {
+        &self.inner.has_unverified
     }
 
     /// The bucket, as its folder is called.

@@ -5,4 +5,5 @@ pub(crate) mod schema;
 pub(crate) mod columns;
 
 pub(crate) mod rows;
+pub(crate) mod unverified;
 pub(crate) mod versioning;

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use coffer_seal::{Opener, SecretKey, seal, sealed_bytes};
-use coffer_store::{SealedBlobWriter, SealedSegment, StoreError};
+use coffer_store::{Opening, SealedBlobWriter, SealedSegment, StoreError};
 
 use crate::fixture::Bucket;
 
@@ -106,7 +106,9 @@ async fn arrive(
 
 fn begin(bucket: &Bucket, plaintext_bytes: usize) -> (SealedBlobWriter, SecretKey) {
     let key = SecretKey::generate();
-    let begun = bucket.blobs.receive(key.clone(), plaintext_bytes as u64);
+    let begun = bucket
+        .blobs
+        .receive(key.clone(), plaintext_bytes as u64, Opening::AsItComes);
     (begun.unwrap(), key)
 }
 

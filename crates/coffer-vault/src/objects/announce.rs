@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use coffer_seal::{Context, SecretKey, UploadId};
-use coffer_store::StoreError;
 use coffer_store::limits::INLINE_MAX_BYTES;
-use coffer_store::record::{BlobRef, Encryption, NewContent, ObjectName};
+use coffer_store::record::{BlobRef, Checksum, Encryption, NewContent, ObjectName};
+use coffer_store::{Opening, StoreError};
 use futures::StreamExt;
 
 use super::body::Keys;
-use super::ingest::{Incoming, Ingested, Placing, ingest};
+use super::ingest::{ArrivedBytes, Incoming, Ingested, Placing, ingest};
 use super::multipart::{find_upload, part_plan};
 use super::release::parts;
 use super::write::plan;
@@ -103,7 +103,10 @@ impl Vault {
         let becomes = ArrivedAs { name, part };
         let begin = |used: UsedBucket| async move {
             let data_key = SecretKey::generate();
-            let writer = used.blobs.receive(data_key.clone(), plaintext_bytes)?;
+            let opening = self.opening_of(digests);
+            let writer = used
+                .blobs
+                .receive(data_key.clone(), plaintext_bytes, opening)?;
             let (context, sealed_bytes) = (writer.context().clone(), writer.sealed_bytes());
             let ticket = self.inner.transfers.wait_to_receive(WaitingArrival {
                 asker: self.asker(subject, bucket, used, seat),
@@ -144,6 +147,15 @@ impl Vault {
         Ok(Arrival::new(waiting, home, is_allowed))
     }
 
+    /// When what is announced is opened: an entity tag that is an MD5 can't wait.
+    fn opening_of(&self, digests: DigestPlan) -> Opening {
+        if digests.md5 {
+            Opening::AsItComes
+        } else {
+            self.inner.transfers.opening()
+        }
+    }
+
     /// What an upload brings: its body, or what has arrived sealed for it.
     pub(super) async fn take_in(
         &self,
@@ -154,7 +166,7 @@ impl Vault {
         customer: Option<CustomerKey>,
     ) -> Result<Ingested> {
         let cutoff = grant.cutoff();
-        let Some(ticket) = incoming.arrived.take() else {
+        let Some(ArrivedBytes { ticket, told }) = incoming.arrived.take() else {
             let receive = |bucket: UsedBucket| async move {
                 ingest(&bucket, &cutoff, incoming, placing, customer).await
             };
@@ -174,7 +186,7 @@ impl Vault {
         let arrived =
             arrived.ok_or_else(|| VaultError::Body(BodyError(Box::new(NoSuchTransfer))))?;
         let look = |bucket: UsedBucket| async move {
-            let ingested = as_ingested(&bucket, arrived, incoming).await?;
+            let ingested = as_ingested(&bucket, arrived, incoming, told).await?;
             cutoff.check()?;
             Ok(ingested)
         };
@@ -182,11 +194,13 @@ impl Vault {
     }
 }
 
-/// What has arrived, as if it had come with the request.
+/// What has arrived, as if it had come with the request. What was not opened yet, and is `told` to
+/// have the checksum that is wanted, waits for that.
 async fn as_ingested(
     bucket: &OpenBucket,
     arrived: Arrived,
     incoming: Incoming,
+    told: Option<Checksum>,
 ) -> Result<Ingested> {
     let Arrived {
         mut reference,
@@ -196,14 +210,32 @@ async fn as_ingested(
         ..
     } = arrived;
     let wanted = incoming.digests;
-    let algorithm = formed.checksum.as_ref().map(|sum| sum.algorithm);
-    let has_all = wanted.checksum == algorithm && (!wanted.md5 || formed.md5.is_some());
-    let digests = if has_all {
-        formed
-    } else {
-        // The commit tells another than was announced.
-        let keys = Keys::around(wrapped_by.clone(), bucket);
-        read_again(bucket, &reference, keys, wanted).await?
+    let fits = |sum: Option<&Checksum>| wanted.checksum == sum.map(|sum| sum.algorithm);
+    let has_all =
+        |formed: &Digests| fits(formed.checksum.as_ref()) && (!wanted.md5 || formed.md5.is_some());
+    let is_opened = formed.is_some();
+    let told = told.filter(|told| !is_opened && !wanted.md5 && fits(Some(told)));
+    let digests = match (formed.filter(has_all), &told) {
+        (Some(formed), _) => formed,
+        (None, Some(told)) => {
+            bucket
+                .catalog
+                .await_verification(reference.id, told)
+                .await?;
+            Digests {
+                checksum: Some(told.clone()),
+                md5: None,
+            }
+        }
+        (None, None) => {
+            // It was not opened, or the commit tells another checksum than was announced.
+            let keys = Keys::around(wrapped_by.clone(), bucket);
+            let read = read_again(bucket, &reference, keys, wanted).await;
+            read.map_err(|error| match error {
+                VaultError::Damaged if !is_opened => VaultError::BadDigest { what: "seal" },
+                other => other,
+            })?
+        }
     };
     (incoming.check)(&digests)?;
     reference.checksum = digests.checksum.clone();
@@ -213,6 +245,7 @@ async fn as_ingested(
         blob: Some(blob),
         digests,
         wrapped_by,
+        is_unverified: told.is_some(),
     })
 }
 

@@ -148,6 +148,7 @@ impl Vault {
             level: grant.level(),
             encryption,
             version: kept(version),
+            is_unverified: false,
         })
     }
 }
@@ -193,6 +194,7 @@ fn stored(finished: FinishedUpload, level: String) -> Stored {
         level,
         encryption: finished.encryption,
         version: kept(finished.version),
+        is_unverified: false,
     }
 }
 

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use coffer_keys::BucketKey;
 use coffer_seal::SecretKey;
 use coffer_store::limits::INLINE_MAX_BYTES;
-use coffer_store::record::{BlobRef, NewContent};
+use coffer_store::record::{BlobRef, Checksum, NewContent};
 use coffer_store::{BlobWriter, FinishedBlob};
 use futures::{Stream, StreamExt};
 
@@ -36,8 +36,18 @@ pub struct Incoming {
     pub body: Body,
     /// What to compare at the end.
     pub check: CheckDigests,
-    /// In place of the body: the ticket that its bytes have come with, sealed.
-    pub arrived: Option<Ticket>,
+    /// In place of the body: what its bytes have come with, sealed.
+    pub arrived: Option<ArrivedBytes>,
+}
+
+/// Bytes that have come sealed.
+#[derive(Debug)]
+pub struct ArrivedBytes {
+    /// The ticket that they came with.
+    pub ticket: Ticket,
+    /// The checksum that the client says they have: where they are opened later, it is compared
+    /// then.
+    pub told: Option<Checksum>,
 }
 
 impl fmt::Debug for Incoming {
@@ -58,6 +68,8 @@ pub(crate) struct Ingested {
     pub(crate) digests: Digests,
     /// The bucket's key that wrapped the blob's data key.
     pub(crate) wrapped_by: BucketKey,
+    /// Whether the blob is still to be opened, as the catalog says by now.
+    pub(crate) is_unverified: bool,
 }
 
 /// Where the bytes are to go.
@@ -121,6 +133,7 @@ pub(crate) async fn ingest(
                 size_bytes,
                 digests,
                 wrapped_by: bucket.key(),
+                is_unverified: false,
             });
         }
     }
@@ -160,6 +173,7 @@ async fn seal_into_blob(
         size_bytes,
         digests,
         wrapped_by,
+        is_unverified: false,
     })
 }
 

@@ -36,7 +36,7 @@ pub use self::body::ObjectBody;
 pub use self::complete_upload::{CompleteUpload, CompletedPart};
 pub use self::conditions::{Conditions, EtagMatch, RangeRequest, ReadOptions};
 pub use self::delete::{DeleteObject, Deleted};
-pub use self::ingest::{Body, CheckDigests, Incoming};
+pub use self::ingest::{ArrivedBytes, Body, CheckDigests, Incoming};
 pub use self::multipart::{CopyPart, NewUpload, PartsPage, PutPart, StartedUpload};
 pub use self::read::{ObjectInfo, ObjectParts, ObjectRead};
 pub use self::release::{Released, ReleasedSegment, SealedObject};

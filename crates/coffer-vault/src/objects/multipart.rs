@@ -190,6 +190,7 @@ impl Vault {
             size_bytes,
             digests,
             wrapped_by,
+            is_unverified,
         } = self
             .take_in(&grant, becomes, incoming, Placing::Blob, customer_key)
             .await?;
@@ -213,7 +214,7 @@ impl Vault {
         };
         let on = [On::Part(&name, number)];
         grant.change(Act::WritePart, on, put).await?;
-        self.count_stored(size_bytes);
+        self.count_stored(grant.bucket(), size_bytes, is_unverified);
         Ok(Stored {
             etag,
             checksum: digests.checksum,
@@ -222,6 +223,7 @@ impl Vault {
             level: grant.level(),
             version: None,
             encryption,
+            is_unverified,
         })
     }
 

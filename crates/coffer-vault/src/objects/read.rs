@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use coffer_store::record::{
-    Content, ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags,
+    Content, ListPage, ListQuery, ObjectHead, ObjectName, ObjectPart, Tags, Verification,
 };
 use coffer_store::version::{VersionId, Which};
 use coffer_store::{VersionsPage, VersionsQuery};
@@ -13,7 +13,7 @@ use super::conditions::{RangeRequest, ReadOptions, choose};
 use crate::access::{Act, BucketName, Right, Subject};
 use crate::audit::On;
 use crate::counters::add;
-use crate::error::Result;
+use crate::error::{Result, VaultError};
 use crate::locks::LockReader;
 use crate::open_buckets::UsedBucket;
 use crate::vault::Vault;
@@ -29,6 +29,8 @@ pub struct ObjectInfo {
     pub level: String,
     /// What this version is called, where the bucket keeps versions or did.
     pub version: Option<VersionId>,
+    /// Whether it was stored as it came, and what is known of it since.
+    pub verification: Verification,
 }
 
 /// An object about to be read.
@@ -99,11 +101,13 @@ impl Vault {
             head.lock = locks.told(&bucket, (name, which), head.lock).await?;
             let range = choose(&head, &options, part)?;
             let version = told_version(&bucket, head.version);
+            let verification = bucket.catalog.verification(name, which).await?;
             Ok(ObjectInfo {
                 head,
                 range,
                 level,
                 version,
+                verification,
             })
         };
         let (info, _reading) = grant.read(Act::HeadObject, On::Object(name), look).await?;
@@ -198,7 +202,13 @@ pub(super) async fn look_up(
     let read = bucket.catalog.read(name, which, choose).await?;
     let (mut head, range, content) = read??;
     head.lock = locks.told(bucket, (name, which), head.lock).await?;
+    let verification = bucket.catalog.verification(name, which).await?;
+    if verification == Verification::Failed {
+        // It was counted and told when it was found.
+        return Err(VaultError::Damaged);
+    }
     let info = ObjectInfo {
+        verification,
         version: told_version(bucket, head.version),
         head,
         range,

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use coffer_durable::now_ms;
+use coffer_seal::BucketId;
 use coffer_store::record::{
     Checksum, ChecksumAlgorithm, Details, Encryption, NewContent, NewObject, ObjectName,
     Precondition, Tags,
@@ -63,6 +64,8 @@ pub struct Stored {
     pub encryption: Encryption,
     /// What the new version is called, where the bucket keeps versions.
     pub version: Option<VersionId>,
+    /// Whether it was stored as it came, and is still to be opened.
+    pub is_unverified: bool,
 }
 
 /// An object to be copied.
@@ -124,8 +127,7 @@ impl Vault {
             lock,
             mut incoming,
         } = put;
-        let lock = self.asked_lock(&grant, lock)?;
-        let customer = encryption.customer_key();
+        let (lock, customer) = (self.asked_lock(&grant, lock)?, encryption.customer_key());
         let encryption = encryption.of_object(grant.encryption()?)?;
         incoming.digests = plan(&grant, incoming.digests);
         let (becomes, placing) = (ArrivedAs::object(&name), Placing::InlineIfSmall);
@@ -135,6 +137,7 @@ impl Vault {
             size_bytes,
             digests,
             wrapped_by,
+            is_unverified,
         } = self
             .take_in(&grant, becomes, incoming, placing, customer)
             .await?;
@@ -142,7 +145,6 @@ impl Vault {
         details.checksum.clone_from(&digests.checksum);
         details.encryption = encryption.clone();
         let (lock, covered) = self.lock_of_new(&grant, lock).await?;
-        let locked = of_lock(lock);
         let mut object = NewObject {
             name,
             etag: etag.clone(),
@@ -152,7 +154,6 @@ impl Vault {
             lock,
             content,
         };
-
         if precondition != Precondition::None {
             grant.note_read().await?;
         }
@@ -165,9 +166,10 @@ impl Vault {
             let outcome = settle(blob, bucket.catalog.put(object, precondition).await)?;
             Ok(Changed::freeing(outcome.version, outcome.replaced))
         };
+        let locked = of_lock(lock);
         let on = [On::Told(&name, &locked)];
         let version = grant.change(Act::WriteObject, on, put).await?;
-        self.count_stored(size_bytes);
+        self.count_stored(grant.bucket(), size_bytes, is_unverified);
         Ok(Stored {
             etag,
             checksum: digests.checksum,
@@ -176,13 +178,19 @@ impl Vault {
             level: grant.level(),
             encryption,
             version: kept(version),
+            is_unverified,
         })
     }
 
-    pub(super) fn count_stored(&self, size_bytes: u64) {
+    /// Counts what was stored in a bucket, and has it verified where it was not opened.
+    pub(super) fn count_stored(&self, bucket: BucketId, size_bytes: u64, is_unverified: bool) {
         let tally = &self.inner.tally;
         add(&tally.stored_count, 1);
         add(&tally.stored_bytes, size_bytes);
+        if is_unverified {
+            add(&tally.transfers.stored_unverified_count, 1);
+            self.inner.transfers.unverified().note(bucket);
+        }
     }
 
     /// Copies an object, which is opened and sealed anew under a data key of its own. Never to a

@@ -13,6 +13,8 @@ mod waiting;
 
 mod allowed;
 
+mod unverified;
+
 mod table;
 
 mod sending;
@@ -25,4 +27,5 @@ pub(crate) use self::seats::Seat;
 pub use self::sending::Sending;
 pub(crate) use self::table::Transfers;
 pub use self::ticket::{NoSuchTransfer, Ticket};
+pub(crate) use self::unverified::Unverified;
 pub(crate) use self::waiting::{Arrived, ArrivedAs, Asker, WaitingArrival, WaitingSend};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use coffer_seal::BlobId;
-use coffer_store::StoreError;
 use coffer_store::record::BlobRef;
+use coffer_store::{Opening, StoreError};
 
 use super::allowed::Allowed;
 use super::table::Transfers;
@@ -160,6 +160,7 @@ impl Arrival {
             writer,
             ..
         } = waiting;
+        let is_opened = writer.opening() == Opening::AsItComes;
         let data_key = writer.data_key().clone();
         let blob = writer.finish().await.map_err(|error| {
             let error = NotTaken::from(error);
@@ -171,7 +172,7 @@ impl Arrival {
         if asker.bucket.is_cut() || asker.subject.cutoff.is_cut() {
             return Err(NotTaken::Over);
         }
-        let digests = digester.finish();
+        let digests = is_opened.then(|| digester.finish());
         let wrapped_by = asker.bucket.key();
         let id: BlobId = blob.id();
         let reference = BlobRef {
@@ -179,7 +180,7 @@ impl Arrival {
             plaintext_bytes: blob.plaintext_bytes(),
             key_generation: wrapped_by.generation(),
             wrapped_key: customer_key::wrap(&wrapped_by, id, &data_key, None),
-            checksum: digests.checksum.clone(),
+            checksum: None, // once it is known what it is to become
         };
         let arrived = Arrived {
             becomes,

@@ -2,10 +2,12 @@
 //! commit.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use coffer_seal::SubjectId;
+use coffer_store::Opening;
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
@@ -13,6 +15,7 @@ use tokio::time::sleep;
 use super::offer::DataPort;
 use super::seats::{Seat, Seats};
 use super::ticket::{Ticket, TicketDigest};
+use super::unverified::Unverified;
 use super::waiting::Waiting;
 
 /// All transfers. Clones are the same.
@@ -22,6 +25,8 @@ pub(crate) struct Transfers(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     offered: OnceLock<DataPort>,
+    opens_later: AtomicBool,
+    unverified: Unverified,
     seats: Seats,
     table: Mutex<Table>,
 }
@@ -60,6 +65,25 @@ impl Transfers {
     /// Where the data port is, if there is one.
     pub(crate) fn offered(&self) -> Option<&DataPort> {
         self.0.offered.get()
+    }
+
+    /// Has what comes be stored without being opened, from now on.
+    pub(crate) fn open_later(&self) {
+        self.0.opens_later.store(true, Ordering::Relaxed);
+    }
+
+    /// When what comes is opened.
+    pub(crate) fn opening(&self) -> Opening {
+        if self.0.opens_later.load(Ordering::Relaxed) {
+            Opening::Later
+        } else {
+            Opening::AsItComes
+        }
+    }
+
+    /// Where what was stored so waits.
+    pub(crate) fn unverified(&self) -> &Unverified {
+        &self.0.unverified
     }
 
     /// Counts one more transfer of a subject; none where it has as many as it may, or all have.

@@ -73,7 +73,8 @@ pub(crate) struct Arrived {
     pub(crate) becomes: ArrivedAs,
     pub(crate) reference: BlobRef,
     pub(crate) blob: FinishedBlob,
-    pub(crate) digests: Digests,
+    /// None: it has not been opened.
+    pub(crate) digests: Option<Digests>,
     /// The bucket's key that wrapped the blob's data key. Goes before the bucket.
     pub(crate) wrapped_by: BucketKey,
     pub(crate) asker: Asker,

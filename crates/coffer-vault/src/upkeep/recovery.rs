@@ -2,7 +2,7 @@
 //! deletion was interrupted, and blob files that no catalog refers to.
 
 use std::collections::HashSet;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use coffer_seal::BucketId;
 use coffer_store::{Catalog, Swept};
@@ -11,21 +11,30 @@ use crate::blocking::blocking;
 use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::limits::BUCKETS_LOOK;
+use crate::upkeep::unverified::verify_as_noted;
 use crate::vault::{Inner, Vault};
 
 impl Vault {
     pub(crate) fn start_recovery(&self) {
         let this = self.clone();
-        let recovery = tokio::spawn(async move {
+        let (inner, unverified) = (
+            Arc::downgrade(&self.inner),
+            self.inner.transfers.unverified(),
+        );
+        let verifying = verify_as_noted(inner, unverified.clone());
+        let order = async move {
             this.adopt_waiting().await;
             this.remove_remains().await;
             this.remove_doomed_folders_soon();
             this.count_all().await;
             this.sweep_all().await;
             this.start_lifecycle();
-            let inner = std::sync::Arc::downgrade(&this.inner);
+            let inner = Arc::downgrade(&this.inner);
             drop(this);
             look_at_buckets(inner).await;
+        };
+        let recovery = tokio::spawn(async move {
+            tokio::join!(verifying, order);
         });
         *self.inner.recovery.lock() = Some(recovery);
     }
@@ -134,6 +143,9 @@ impl Vault {
             .open_buckets
             .open(&inner.folder, &inner.keystore, id)
             .await?;
+        if !bucket.catalog.waiting_blobs(None, 1).await?.is_empty() {
+            inner.transfers.unverified().note(id);
+        }
         let swept = tokio::select! {
             () = bucket.cut_off() => return Ok(()),
             swept = bucket.blobs.sweep(&bucket.catalog) => swept?,

@@ -202,7 +202,8 @@ async fn what_arrives_is_committed_for_what_was_announced() {
     let door = &door;
     let commit = |object: &str| {
         let mut put = crate::door::put(object, &bytes(0));
-        put.incoming.arrived = Ticket::parse(&text);
+        let ticket = Ticket::parse(&text).unwrap();
+        put.incoming.arrived = Some(ArrivedBytes { ticket, told: None });
         put.incoming.digests.md5 = true; // not announced: it is read again
         async move {
             door.vault

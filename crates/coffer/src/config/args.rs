@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use coffer_client::{AdminClient, ClientError};
 use coffer_keys::SourceSpec;
+use serde::Deserialize;
 
 use crate::log::{LogFormat, LogLevel};
 use crate::secrets::passphrase::PassphraseArgs;
@@ -86,6 +87,16 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", env = "COFFER_DATA_ADVERTISE", hide_env_values = true,
           value_parser = data_url)]
     pub data_advertise: Option<String>,
+    /// When what arrives sealed is opened: on-commit, or later, by the server itself
+    /// [default: on-commit]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        env = "COFFER_VERIFY",
+        hide_env_values = true,
+        hide_possible_values = true
+    )]
+    pub verify: Option<Verify>,
     /// Certificate chain of the server (PEM) [default: one of a local authority, DATA/tls]
     #[arg(
         long,
@@ -144,6 +155,17 @@ pub struct ServeArgs {
         hide_possible_values = true
     )]
     pub log_format: Option<LogFormat>,
+}
+
+/// When what arrives sealed is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verify {
+    /// Chunk by chunk, before it is written.
+    #[default]
+    OnCommit,
+    /// In the background, after it was stored as it came.
+    Later,
 }
 
 /// Where the data port is.

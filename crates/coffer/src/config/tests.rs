@@ -45,6 +45,7 @@ const WHOLE: &str = r#"
     admin-listen = "[::1]:2"
     data-listen = "off"
     data-advertise = "http://data.example.org:9002/"
+    verify = "later"
     tls-cert = "/c.pem"
     tls-key = "/k.pem"
     domain = ["S3.example.org", "localhost"]
@@ -73,6 +74,7 @@ fn file_sets_everything() {
     assert_eq!(config.data_listen, Some(DataListen::Off));
     let advertised = config.data_advertise.as_deref();
     assert_eq!(advertised, Some("http://data.example.org:9002"));
+    assert_eq!(config.verify, Verify::Later);
     let tls = config.tls.unwrap();
     assert_eq!((tls.cert, tls.key), ("/c.pem".into(), "/k.pem".into()));
     assert_eq!(config.domains, ["s3.example.org", "localhost"]);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use coffer_vault::{DataPort, Vault};
 use tokio::net::TcpListener;
 
-use crate::config::args::DataListen;
+use crate::config::args::{DataListen, Verify};
 use crate::config::{Config, DATA_PORT_DEFAULT};
 use crate::connection::listen::{listen, local_address};
 use crate::connection::shutdown::Shutdown;
@@ -52,6 +52,9 @@ pub fn serve_data(
             port: local_address(listener)?.port(),
             url: config.data_advertise.clone(),
         });
+        if config.verify == Verify::Later {
+            vault.verify_transfers_later();
+        }
     }
     let data = DataListener {
         vault: vault.clone(),

@@ -48,5 +48,20 @@ impl Page {
             "Data keys that clients were given for sealed transfers.",
             transfers.released_key_count,
         );
+        self.counter(
+            "coffer_stored_unverified_total",
+            "Objects and parts that were stored as they came, to be opened later.",
+            transfers.stored_unverified_count,
+        );
+        let name = "coffer_verified_later_total";
+        let help = "Those of them that were opened since, by whether they are whole.";
+        self.family(name, "counter", help);
+        let counts = [
+            ("whole", &transfers.verified_count),
+            ("damaged", &transfers.verify_failed_count),
+        ];
+        for (outcome, count) in counts {
+            self.sample(name, &[("outcome", outcome)], count);
+        }
     }
 }

@@ -1,0 +1,140 @@
+//! Opens what was stored as it came: one blob after the other, in the background.
+//!
+//! Until then the catalog has a row for it. What does not open, or is other than its checksum says,
+//! is not given out any more.
+
+use std::sync::Weak;
+
+use coffer_seal::BucketId;
+use coffer_store::record::BlobRef;
+use coffer_store::{StoreError, WaitingBlob};
+use futures::StreamExt;
+use tokio::time::sleep;
+
+use crate::counters::add;
+use crate::digest::{DigestPlan, Digester};
+use crate::error::{Result, VaultError};
+use crate::limits::{UNVERIFIED_AGAIN, UNVERIFIED_PAGE};
+use crate::objects::Keys;
+use crate::open_buckets::UsedBucket;
+use crate::transfers::Unverified;
+use crate::vault::{Inner, Vault};
+
+const OTHER_CHECKSUM: &str = "blob: its checksum is not the one that was told with it";
+
+/// Verifies what waits in the buckets that are noted, as long as the vault is there.
+pub(super) async fn verify_as_noted(inner: Weak<Inner>, unverified: Unverified) {
+    loop {
+        let id = unverified.next().await;
+        let Some(inner) = inner.upgrade() else { return };
+        if let Err(error) = (Vault { inner }).verify_waiting(id).await {
+            tracing::warn!(bucket = %id, %error, "what was stored unverified waits on");
+            let again = unverified.clone();
+            tokio::spawn(async move {
+                sleep(UNVERIFIED_AGAIN).await;
+                again.note(id);
+            });
+        }
+    }
+}
+
+impl Vault {
+    async fn verify_waiting(&self, id: BucketId) -> Result<()> {
+        let inner = &self.inner;
+        let opened = inner.open_buckets.open(&inner.folder, &inner.keystore, id);
+        let bucket = match opened.await {
+            // Deleted or erased since.
+            Err(VaultError::NoSuchBucket) => return Ok(()),
+            opened => opened?,
+        };
+        tokio::select! {
+            () = bucket.cut_off() => Ok(()),
+            verified = self.verify_in(&bucket) => verified,
+        }
+    }
+
+    async fn verify_in(&self, bucket: &UsedBucket) -> Result<()> {
+        let mut after = None;
+        loop {
+            let page = bucket.catalog.waiting_blobs(after, UNVERIFIED_PAGE).await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some(last.id);
+            for waiting in &page {
+                self.verify_blob(bucket, waiting).await?;
+            }
+        }
+    }
+
+    async fn verify_blob(&self, bucket: &UsedBucket, waiting: &WaitingBlob) -> Result<()> {
+        // Asked first, for what is in flight may be referred to a moment later; who commits it
+        // notes the bucket again.
+        if bucket.blobs.is_in_flight(waiting.id) {
+            return Ok(());
+        }
+        let (_pin, before) = (bucket.blobs.pin(), bucket.key());
+        let Some(blob) = bucket.catalog.blob(waiting.id).await? else {
+            return Ok(bucket.catalog.note_verified(waiting.id).await?);
+        };
+        let keys = Keys::around(before, bucket);
+        let transfers = &self.inner.tally.transfers;
+        match look_through(bucket, &keys, &blob, waiting).await {
+            Ok(()) => {
+                bucket.catalog.note_verified(waiting.id).await?;
+                add(&transfers.verified_count, 1);
+            }
+            Err(StoreError::Damaged { what, .. }) => {
+                if !bucket.catalog.contains_blob(&waiting.id).await? {
+                    return Ok(bucket.catalog.note_verified(waiting.id).await?);
+                }
+                bucket.catalog.note_damaged(waiting.id).await?;
+                add(&transfers.verify_failed_count, 1);
+                self.tell_damaged(bucket.id, waiting, what);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn tell_damaged(&self, bucket: BucketId, waiting: &WaitingBlob, what: &'static str) {
+        let blob = Some(waiting.id);
+        let damage = StoreError::Damaged { what, bucket, blob };
+        self.inner.tally.met(&damage);
+        let row = self.inner.system.bucket_of_id(bucket);
+        let name = row.as_ref().map_or("-", |row| row.name.as_str());
+        let place = format!("blob {}: {what}", waiting.id);
+        self.inner.audit.note_damaged_place(name, &place);
+    }
+}
+
+/// Opens a blob from its beginning to its end.
+async fn look_through(
+    bucket: &UsedBucket,
+    keys: &Keys,
+    blob: &BlobRef,
+    waiting: &WaitingBlob,
+) -> Result<(), StoreError> {
+    let data_key = keys.unwrap(bucket.id, blob)?;
+    let data_key = data_key.ok_or(StoreError::OutOfRange)?;
+    let opened = bucket.blobs.open(blob.id, &data_key, blob.plaintext_bytes);
+    let mut reader = opened.await?;
+    let mut digester = Digester::new(DigestPlan {
+        checksum: Some(waiting.checksum.algorithm),
+        md5: false,
+    });
+    while let Some(bytes) = reader.next().await {
+        digester.update(&bytes?);
+        // Requests go first.
+        tokio::task::yield_now().await;
+    }
+    if digester.finish().checksum.as_ref() == Some(&waiting.checksum) {
+        Ok(())
+    } else {
+        Err(StoreError::Damaged {
+            what: OTHER_CHECKSUM,
+            bucket: bucket.id,
+            blob: Some(blob.id),
+        })
+    }
+}
