@@ -25,6 +25,8 @@ pub mod version;
 
 pub mod lock;
 
+mod verification;
+
 pub mod record;
 
 mod free_space;

@@ -13,6 +13,8 @@ pub use crate::encryption::Encryption;
 use crate::limits::OBJECT_NAME_MAX_BYTES;
 use crate::lock::Lock;
 use crate::version::VersionId;
+
+pub use crate::verification::Verification;
 pub use crate::wrapped_key::{WRAPPED_KEY_BYTES, WRAPPED_TWICE_BYTES, WrappedKey};
 
 /// An object's name: 1 to 1,024 bytes of UTF-8. As secret as the object, so it has no `Display`
@@ -122,18 +124,6 @@ pub struct Details {
 
 /// Tags in the order in which they came: key and value.
 pub type Tags = Vec<(String, String)>;
-
-/// What is known of bytes that were stored sealed, as they came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verification {
-    /// They have opened, when they came or later.
-    #[default]
-    Whole,
-    /// They are still to be opened.
-    Waits,
-    /// Some did not open, or are others than their checksum says.
-    Failed,
-}
 
 /// A blob as the catalog knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
