@@ -27,7 +27,9 @@ def fill(server):
     """Everything that a client can tell a server, marked; some of it replaced and deleted."""
     s3 = s3_client(server)
     s3.create_bucket(Bucket="public-name")
-    tag = {"TagSet": [{"Key": f"k {PLAIN}", "Value": ODD.replace("<&>", "=").replace('"', "")}]}
+    # What tags may hold of it.
+    value = "".join(sign for sign in ODD if sign.isalnum() or sign in " +/")
+    tag = {"TagSet": [{"Key": f"k {PLAIN}", "Value": value}]}
     described = {
         "Metadata": {f"m-{PLAIN}": HEADER_SAFE, "other": HEADER_SAFE},
         "ContentType": f"text/{HEADER_SAFE}",

@@ -55,6 +55,23 @@ def test_a_bucket_with_objects_stays(s3, bucket):
     assert s3.get_object(Bucket=bucket, Key="a")["Body"].read() == b"a"
 
 
+def test_uploads_under_way_end_with_their_bucket(s3, server):
+    """As on S3. Where there is an object, they go on."""
+    s3.create_bucket(Bucket="unfinished")
+    upload = s3.create_multipart_upload(Bucket="unfinished", Key="a")
+    where = {"Bucket": "unfinished", "Key": "a", "UploadId": upload["UploadId"]}
+    s3.upload_part(**where, PartNumber=1, Body=b"a" * 20_000)
+    s3.put_object(Bucket="unfinished", Key="b", Body=b"b")
+    with refused("BucketNotEmpty", 409):
+        s3.delete_bucket(Bucket="unfinished")
+    assert len(s3.list_parts(**where)["Parts"]) == 1
+    s3.delete_object(Bucket="unfinished", Key="b")
+    s3.delete_bucket(Bucket="unfinished")
+    with refused("NoSuchBucket", 404):
+        s3.list_parts(**where)
+    assert server.blob_bytes_at_most(0)
+
+
 def test_a_bucket_made_anew_is_empty(s3):
     s3.create_bucket(Bucket="anew")
     s3.put_object(Bucket="anew", Key="a", Body=b"a")

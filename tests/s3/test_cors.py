@@ -107,7 +107,7 @@ def test_a_browser_asks_ahead(server, s3, bucket):
         ("https://test.example", "GET", 403),
         ("https://APP.example", "GET", 403),
         (PAGE, "DELETE", 403),
-        (PAGE, "get", 403),
+        (PAGE, "get", 400),
     ):
         status, told, _ = ask_ahead(server, bucket, origin, method)
         assert status == expected, (origin, method)

@@ -43,7 +43,7 @@ def sign(s3, bucket, key="in/${filename}", fields=None, conditions=(), **more):
 
 @pytest.mark.parametrize("version", ["s3v4", "s3"])
 def test_a_form_stores_its_file(server, s3, bucket, version):
-    tag = "<Tag><Key>k</Key><Value>v &amp; w</Value></Tag>"
+    tag = "<Tag><Key>k</Key><Value>v + w</Value></Tag>"
     fields = {
         "Content-Type": "text/plain",
         "Cache-Control": "no-cache",
@@ -60,7 +60,7 @@ def test_a_form_stores_its_file(server, s3, bucket, version):
     assert read["ContentType"] == "text/plain" and read["CacheControl"] == "no-cache"
     assert read["Metadata"] == {"of": "a form"}
     tags = s3.get_object_tagging(Bucket=bucket, Key="in/a file.txt")["TagSet"]
-    assert tags == [{"Key": "k", "Value": "v & w"}]
+    assert tags == [{"Key": "k", "Value": "v + w"}]
 
 
 def test_what_a_page_is_told(server, s3, bucket):

@@ -341,3 +341,17 @@ def test_many_who_complete_at_once_hear_the_same(s3, bucket):
         answers = list(pool.map(lambda _: told(upload.complete()), range(8)))
     assert all(answer == answers[0] for answer in answers)
     assert upload.read() == b"once"
+
+
+def test_an_upload_of_a_bucket_that_is_not_there(s3, bucket):
+    nowhere = {"Bucket": "nowhere", "Key": "a", "UploadId": "none"}
+    calls = (
+        lambda **where: s3.upload_part(**where, PartNumber=1, Body=b"a"),
+        s3.list_parts,
+        s3.abort_multipart_upload,
+    )
+    for call in calls:
+        with refused("NoSuchBucket", 404):
+            call(**nowhere)
+        with refused("NoSuchUpload", 404):
+            call(**nowhere | {"Bucket": bucket})

@@ -36,13 +36,13 @@ pub(crate) fn absent(code: &'static str, message: &'static str) -> S3Error {
 /// Says what the vault's refusal means to an S3 client.
 pub(crate) fn from_vault(error: VaultError) -> S3Error {
     match error {
-        VaultError::NoSuchBucket => s3_error!(NoSuchBucket, "The specified bucket does not exist"),
+        VaultError::NoSuchBucket => s3_error!(NoSuchBucket, "The specified bucket does not exist."),
         VaultError::NoSuchObject => s3_error!(NoSuchKey, "The specified key does not exist."),
         VaultError::NoVersion(absent) => no_version(absent),
         VaultError::NoSuchUpload => s3_error!(
             NoSuchUpload,
-            "The specified upload does not exist. The upload ID may be invalid, or the upload \
-             may have been aborted or completed."
+            "The specified multipart upload does not exist. The upload ID may be invalid, or the \
+             upload may have been aborted or completed."
         ),
         VaultError::NoSuchLevel => s3_error!(
             InvalidLocationConstraint,
@@ -81,14 +81,14 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         ),
         VaultError::PreconditionFailed => s3_error!(
             PreconditionFailed,
-            "At least one of the pre-conditions you specified did not hold"
+            "At least one of the pre-conditions you specified did not hold."
         ),
         VaultError::NotModified { etag, modified_ms } => not_modified(&etag, modified_ms),
         VaultError::InvalidRange { size_bytes } => invalid_range(size_bytes),
         VaultError::NoSuchPart => custom(
             "InvalidPartNumber",
             StatusCode::RANGE_NOT_SATISFIABLE,
-            "The requested partnumber is not satisfiable",
+            "The requested partnumber is not satisfiable.",
         ),
         other => from_writing(other),
     }
@@ -176,8 +176,7 @@ fn from_writing(error: VaultError) -> S3Error {
         ),
         VaultError::InvalidPartOrder => s3_error!(
             InvalidPartOrder,
-            "The list of parts was not in ascending order. The parts list must be specified in \
-             order by part number."
+            "The list of parts was not in ascending order. Parts must be ordered by part number."
         ),
         VaultError::PartTooSmall { number, size_bytes } => s3_error!(
             EntityTooSmall,
@@ -191,7 +190,7 @@ fn from_writing(error: VaultError) -> S3Error {
         VaultError::Invalid { what } => s3_error!(InvalidRequest, "{what}"),
         VaultError::BadDigest { what } => s3_error!(
             BadDigest,
-            "The {what} you specified did not match what we received"
+            "The {what} you specified did not match the calculated checksum."
         ),
         VaultError::IncompleteBody => s3_error!(
             IncompleteBody,

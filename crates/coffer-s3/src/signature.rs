@@ -2,10 +2,9 @@
 //! claim to be made with, and whether they are. What the signer may do is for the vault to say.
 
 pub(crate) mod requirements;
+pub(crate) mod signer;
 
 pub(crate) mod claimed_key;
-
-pub(crate) mod signer;
 
 pub(crate) mod payload;
 

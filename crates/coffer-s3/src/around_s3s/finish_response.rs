@@ -54,7 +54,7 @@ const MESSAGES: [(&str, &str); 11] = [
     (
         "MalformedXML",
         "The XML you provided was not well-formed or did not validate against our published \
-         schema",
+         schema.",
     ),
     ("NotImplemented", "This operation is not implemented"),
     ("InvalidRange", "The requested range is not satisfiable"),

@@ -7,8 +7,8 @@
 //! conditions, metadata and sources of copies from the headers as they came.
 
 use http::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderName, IF_MATCH, IF_MODIFIED_SINCE,
-    IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE,
+    EXPIRES, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Uri};
@@ -38,6 +38,10 @@ const ETAGS: [HeaderName; 4] = [
     HeaderName::from_static("x-amz-copy-source-if-match"),
     HeaderName::from_static("x-amz-copy-source-if-none-match"),
 ];
+
+/// Lists, which may come in several headers: the SDK for Go sends its `aws-chunked` in one of its own
+/// beside the object's own coding.
+const LISTS: [HeaderName; 3] = [CONTENT_ENCODING, CONTENT_LANGUAGE, CACHE_CONTROL];
 
 /// Numbers that S3 passes over where they are none.
 const NUMBERS: [HeaderName; 2] = [
@@ -98,6 +102,7 @@ pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
     for (name, value) in moved {
         head.headers.entry(name).or_insert(value);
     }
+    join_lists(&mut head.headers);
     let odd = odd_headers(&head.headers);
     if !odd.is_empty() {
         let plain = plain(&head.headers, odd);
@@ -105,6 +110,20 @@ pub(crate) fn adapt(head: &mut Parts, is_chunked: bool) -> S3Result {
         head.extensions.insert(Original(original));
     }
     Ok(())
+}
+
+/// Puts lists that came in several headers into one each (RFC 9110, section 5.3).
+fn join_lists(headers: &mut HeaderMap) {
+    for name in LISTS {
+        let values: Vec<_> = headers.get_all(&name).iter().collect();
+        if values.len() < 2 {
+            continue;
+        }
+        let values: Vec<_> = values.into_iter().map(HeaderValue::as_bytes).collect();
+        if let Ok(joined) = HeaderValue::from_bytes(&values.join(&b", "[..])) {
+            headers.insert(name, joined);
+        }
+    }
 }
 
 /// The headers that s3s would refuse. Nearly always none.
@@ -283,6 +302,21 @@ mod tests {
             super::plain(&huge, odd_headers(&huge))["range"],
             "bytes=5-9223372036854775807"
         );
+    }
+
+    #[test]
+    fn lists_in_several_headers_are_one() {
+        let mut several = headers(&[
+            ("content-encoding", "gzip"),
+            ("content-encoding", "aws-chunked"),
+            ("cache-control", "no-cache"),
+        ]);
+        join_lists(&mut several);
+        let one = [
+            ("content-encoding", "gzip, aws-chunked"),
+            ("cache-control", "no-cache"),
+        ];
+        assert_eq!(several, headers(&one));
     }
 
     #[test]

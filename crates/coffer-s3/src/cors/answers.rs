@@ -1,5 +1,6 @@
 //! What browsers are told: answers to what they ask ahead of a request, and headers on answers.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use http::header::{
@@ -18,6 +19,9 @@ use crate::limits::CORS_ASKED_HEADERS_MAX;
 const DEPENDS_ON: HeaderValue = HeaderValue::from_static(
     "Origin, Access-Control-Request-Headers, Access-Control-Request-Method",
 );
+
+/// What rules may allow.
+const METHODS: [&str; 5] = ["DELETE", "GET", "HEAD", "POST", "PUT"];
 
 /// A cross-origin request, as its headers tell.
 #[derive(Clone, Debug)]
@@ -38,7 +42,7 @@ impl CrossOrigin {
         let names = text(ACCESS_CONTROL_REQUEST_HEADERS).filter(|_| is_ahead);
         let mut seen = HashSet::new();
         Some(Self {
-            origin: text(ORIGIN)?.to_owned(),
+            origin: text(ORIGIN).filter(|origin| !origin.is_empty())?.to_owned(),
             method: asked.to_owned(),
             headers: names
                 .unwrap_or("")
@@ -97,14 +101,25 @@ impl CrossOrigin {
 /// As S3: when the request lacks what it is for, and when no rule allows it. That there is no such
 /// bucket is told no otherwise than that it has no rules.
 pub(crate) fn asked_ahead(headers: &HeaderMap, rules: Option<&Rules>) -> S3Result<HttpResponse> {
-    let wrong = |message| custom("BadRequest", StatusCode::BAD_REQUEST, message);
+    let wrong = |message: Cow<'static, str>| custom("BadRequest", StatusCode::BAD_REQUEST, message);
     let asked = CrossOrigin::of(&Method::OPTIONS, headers)
-        .ok_or_else(|| wrong("Insufficient information. Origin request header needed."))?;
+        .ok_or_else(|| wrong("Insufficient information. Origin request header needed.".into()))?;
     if !headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
-        return Err(wrong("Invalid Access-Control-Request-Method: null"));
+        return Err(wrong("Invalid Access-Control-Request-Method: null".into()));
+    }
+    if !METHODS.contains(&asked.method.as_str()) {
+        let told = format!("Invalid Access-Control-Request-Method: {}", asked.method);
+        return Err(wrong(told.into()));
+    }
+    let is_none = |name: &&String| HeaderName::try_from(name.as_str()).is_err();
+    if let Some(name) = asked.headers.iter().find(is_none) {
+        let told = format!("Access-Control-Request-Headers \"{name}\" contains invalid character.");
+        return Err(wrong(told.into()));
     }
     if asked.headers.len() > CORS_ASKED_HEADERS_MAX {
-        return Err(wrong("Too many headers in Access-Control-Request-Headers"));
+        return Err(wrong(
+            "Too many headers in Access-Control-Request-Headers".into(),
+        ));
     }
     let rules = rules.ok_or_else(|| forbidden("CORS is not enabled for this bucket."))?;
     if asked.matching(rules).is_none() {

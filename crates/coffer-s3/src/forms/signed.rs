@@ -11,7 +11,7 @@ use crate::signature::authenticate::no_access_key;
 use crate::signature::requirements::does_not_match;
 use crate::signature::signer::{DateTime, REQUEST, Scope, Signer};
 use crate::signature::version_2;
-use crate::signature::version_4::check_date;
+use crate::signature::version_4::is_of_day;
 
 /// The access key's id that a form claims to be signed by, if it names one.
 pub(crate) fn claimed(fields: &Fields) -> Option<&str> {
@@ -69,10 +69,13 @@ fn is_signed(credential: &str, secret: &str, policy: &str, fields: &Fields) -> S
             "x-amz-algorithm of a form is {REQUEST}"
         ));
     }
-    let scope = Scope::parse(credential)?;
+    let scope = Scope::parse(credential)
+        .map_err(|told| s3_error!(AuthorizationHeaderMalformed, "x-amz-credential: {told}"))?;
     let at = DateTime::parse(required(fields, "x-amz-date")?);
     let at = at.ok_or_else(|| s3_error!(InvalidRequest, "x-amz-date is no date"))?;
-    check_date(scope, at)?;
+    if !is_of_day(scope, at) {
+        return Ok(false);
+    }
     let signature = required(fields, "x-amz-signature")?;
     Ok(Signer::new(secret, scope, at).is_of_policy(signature, policy))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use coffer_vault::{
     BucketConfiguration, BucketInfo, MD5_ETAGS, NewBucket, ObjectLock, Vault, VaultError, is_region,
 };
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
     DeleteBucketOutput, DeleteBucketTaggingInput, DeleteBucketTaggingOutput,
@@ -15,6 +15,7 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
+use crate::around_s3s::finish_response::StatusInstead;
 use crate::around_s3s::xml_bodies::CanonicalXml;
 use crate::errors::{from_vault, not_implemented};
 use crate::http::dates::timestamp;
@@ -236,7 +237,11 @@ pub(crate) async fn put_bucket_tags(
         .set_bucket_tags(&caller.subject, &bucket, Some(tags))
         .await
         .map_err(|error| caller.refused(error))?;
-    Ok(S3Response::new(PutBucketTaggingOutput::default()))
+    let mut response = S3Response::new(PutBucketTaggingOutput::default());
+    response
+        .extensions
+        .insert(StatusInstead(StatusCode::NO_CONTENT));
+    Ok(response)
 }
 
 /// `DeleteBucketTagging`.

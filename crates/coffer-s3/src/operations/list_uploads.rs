@@ -49,7 +49,7 @@ pub(crate) async fn list_parts(
         names::bucket(&input.bucket)?,
         names::object(input.key.clone())?,
     );
-    let id = names::upload(&input.upload_id)?;
+    let id = names::upload(&input.upload_id);
     let rows = page_size(input.max_parts, "max-parts", LIST_MAX)?;
     let marker = page_size(
         input.part_number_marker.or(Some(0)),

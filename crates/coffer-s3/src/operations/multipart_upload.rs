@@ -138,7 +138,7 @@ pub(crate) async fn abort(
         ..
     } = request.input;
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    let id = names::upload(&upload_id)?;
+    let id = names::upload(&upload_id);
     vault
         .abort_upload(&caller.subject, &bucket, &name, id)
         .await
@@ -157,7 +157,7 @@ pub(crate) async fn complete(
     let input = request.input;
     let bucket = names::bucket(&input.bucket)?;
     let name = names::object(input.key.clone())?;
-    let id = names::upload(&input.upload_id)?;
+    let id = names::upload(&input.upload_id);
     let precondition = conditions::of_write(&headers)?;
     let named = input
         .multipart_upload

@@ -20,7 +20,6 @@ use crate::errors::{from_vault, no_version, not_implemented};
 use crate::http::conditions;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::{DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
-use crate::operations::versions::object_lock::check_bypass;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
 use crate::parameters::lock;
@@ -114,7 +113,6 @@ pub(crate) async fn delete_object(
     } = request.input;
     let only_if = only_if(if_match_last_modified_time, if_match_size);
     let (bucket, name) = (names::bucket(&bucket)?, names::object(key)?);
-    check_bypass(vault, &caller, &bucket, bypasses_governance).await?;
     let wanted = conditions::wanted(&precondition, &name);
     let delete = DeleteObject {
         name,
@@ -164,7 +162,6 @@ pub(crate) async fn delete_objects(
     caller.check_xml_body(headers(&request))?;
     let bucket = names::bucket(&request.input.bucket)?;
     let bypasses = lock::bypasses_governance(headers(&request));
-    check_bypass(vault, &caller, &bucket, bypasses).await?;
     let Delete { objects, quiet } = request.input.delete;
     if objects.is_empty() || objects.len() > coffer_vault::limits::DELETE_MANY_MAX {
         return Err(s3_error!(

@@ -102,6 +102,14 @@ fn checked(tags: Tags, tags_max: usize) -> S3Result<Tags> {
                 "Keys of tags may not begin with aws:"
             ));
         }
+        for (what, text) in [("TagKey", key), ("TagValue", value)] {
+            if !text.chars().all(is_of_tags) {
+                return Err(s3_error!(
+                    InvalidTag,
+                    "The {what} you have provided is invalid"
+                ));
+            }
+        }
         if !keys.insert(key) {
             return Err(s3_error!(
                 InvalidTag,
@@ -110,6 +118,12 @@ fn checked(tags: Tags, tags_max: usize) -> S3Result<Tags> {
         }
     }
     Ok(tags)
+}
+
+/// What tags may hold: letters, digits and spaces of any writing, and eight signs (S3, "Categorizing
+/// your storage using tags").
+fn is_of_tags(sign: char) -> bool {
+    sign.is_alphanumeric() || sign.is_whitespace() || "+-=._:/@".contains(sign)
 }
 
 #[cfg(test)]
@@ -166,7 +180,15 @@ mod tests {
         assert!(read(&format!("{}=v", "ä".repeat(128))).is_some());
         assert!(read(&format!("{}=v", "k".repeat(129))).is_none());
         assert!(read(&format!("k={}", "v".repeat(257))).is_none());
-        for bad in ["a=1&a=2", "=v", "aws:x=1", "a=%ff"] {
+        for bad in [
+            "a=1&a=2",
+            "=v",
+            "aws:x=1",
+            "a=%ff",
+            "a%21=1",
+            "a=%3Cb%3E",
+            "a=%2A",
+        ] {
             assert!(read(bad).is_none(), "{bad}");
         }
     }

@@ -14,6 +14,7 @@ use s3s::{S3Error, S3Result, s3_error};
 use crate::errors::details;
 use crate::http::percent::form_pairs;
 use crate::limits::PRESIGNED_MAX_SECONDS;
+use crate::signature::signer::REQUEST;
 
 /// Not covered by every signature: the payload's hash is part of what is signed in any case, and
 /// content delivery networks add the other.
@@ -68,6 +69,7 @@ pub(crate) fn check(query: &str, headers: &HeaderMap) -> S3Result<Presented> {
         (None, None, None) => Form::Unsigned,
         (Some(value), None, None) => {
             let text = value.to_str().unwrap_or("");
+            check_components(text)?;
             check_region(field(text, "Credential="))?;
             covers(field(text, "SignedHeaders="), headers)?;
             Form::Header(value.clone())
@@ -89,8 +91,41 @@ pub(crate) fn does_not_match() -> S3Error {
     s3_error!(
         SignatureDoesNotMatch,
         "The request signature we calculated does not match the signature you provided. Check \
-         your secret access key and signing method."
+         your key and signing method."
     )
+}
+
+/// What stands in the `Authorization` header is none.
+pub(crate) fn malformed(what: &str) -> S3Error {
+    s3_error!(
+        AuthorizationHeaderMalformed,
+        "The authorization header is malformed; {what}"
+    )
+}
+
+/// Refuses what is no header of version 4, as S3 does before it looks at any of its parts.
+fn check_components(authorization: &str) -> S3Result {
+    let Some(components) = authorization.strip_prefix(REQUEST) else {
+        return Err(s3_error!(InvalidArgument, "Unsupported Authorization Type"));
+    };
+    let components: Vec<&str> = components.split(',').map(str::trim).collect();
+    if components.len() < 3 {
+        return Err(malformed(
+            "the authorization header requires three components: Credential, SignedHeaders, and \
+             Signature.",
+        ));
+    }
+    if let Some(wrong) = components.iter().find(|component| !component.contains('=')) {
+        let what = format!("the authorization component \"{wrong}\" is malformed.");
+        return Err(malformed(&what));
+    }
+    for name in ["Credential", "SignedHeaders", "Signature"] {
+        let is_it = |component: &&str| component.split('=').next() == Some(name);
+        if !components.iter().any(is_it) {
+            return Err(malformed(&format!("missing {name}.")));
+        }
+    }
+    Ok(())
 }
 
 fn two_signatures() -> S3Error {
@@ -247,6 +282,19 @@ mod tests {
         assert_eq!(code(&query(604_800), &[]), None);
         let error = code(&query(604_801), &[]);
         assert_eq!(error.as_deref(), Some("AuthorizationQueryParametersError"));
+    }
+
+    #[test]
+    fn headers_that_are_no_signatures_are_told_as_s3_does() {
+        let told = |text: &str| code("", &[("authorization", text)]);
+        let malformed = Some("AuthorizationHeaderMalformed".to_owned());
+        for part in ["Credential", "SignedHeaders", "Signature"] {
+            assert_eq!(told(&SIGNED.replace(part, "Other")), malformed, "{part}");
+        }
+        assert_eq!(told(&SIGNED.replace(", Signature=0", "")), malformed);
+        assert_eq!(told(&SIGNED.replace("Signature=0", "Signature")), malformed);
+        let argument = Some("InvalidArgument".to_owned());
+        assert_eq!(told("Bearer token"), argument);
     }
 
     #[test]

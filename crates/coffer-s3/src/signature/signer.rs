@@ -5,7 +5,6 @@ use std::fmt::Write;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{digest, hmac};
-use s3s::{S3Result, s3_error};
 use time::{Date, Month};
 use zeroize::Zeroizing;
 
@@ -24,16 +23,16 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn parse(credential: &'a str) -> S3Result<Self> {
+    /// Reads a credential, or says in S3's words what is wrong with it.
+    pub(crate) fn parse(credential: &'a str) -> Result<Self, String> {
         let malformed = || {
-            s3_error!(
-                InvalidRequest,
-                "The Credential of the signature is malformed"
-            )
+            "the Credential is mal-formed; expecting \
+             \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\"."
+                .to_owned()
         };
         let (access_key_id, text) = credential.split_once('/').ok_or_else(malformed)?;
         let mut parts = text.split('/');
-        let (Some(date), Some(_region), Some(service), Some("aws4_request"), None) = (
+        let (Some(date), Some(_region), Some(service), Some(terminal), None) = (
             parts.next(),
             parts.next(),
             parts.next(),
@@ -42,10 +41,20 @@ impl<'a> Scope<'a> {
         ) else {
             return Err(malformed());
         };
+        if date.len() != 8 || !date.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(format!(
+                "incorrect date format \"{date}\". This date in the credential must be in the \
+                 format \"yyyyMMdd\"."
+            ));
+        }
         if service != "s3" {
-            return Err(s3_error!(
-                NotImplemented,
-                "The Credential of the signature names another service than s3"
+            return Err(format!(
+                "incorrect service \"{service}\". This endpoint belongs to \"s3\"."
+            ));
+        }
+        if terminal != "aws4_request" {
+            return Err(format!(
+                "incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\"."
             ));
         }
         Ok(Self {
@@ -239,6 +248,8 @@ pub(crate) mod tests {
             "AK/20260101/r/s3/aws4_request/x",
             "AK/20260101/r/s3/aws5",
             "AK/20260101/r/sts/aws4_request",
+            "AK/2026011/r/s3/aws4_request",
+            "AK/2026-1-1/r/s3/aws4_request",
         ] {
             assert!(Scope::parse(bad).is_err(), "{bad}");
         }

@@ -1,8 +1,10 @@
 //! Signatures by version 4, in the `Authorization` header or in the query of a presigned URL.
 
+use std::borrow::Cow;
+
 use http::HeaderValue;
 use http::request::Parts;
-use s3s::{S3Error, S3Result, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use zeroize::Zeroizing;
 
 use crate::errors::{details, not_implemented};
@@ -10,7 +12,7 @@ use crate::http::percent::{self, decode_path};
 use crate::http::single;
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
 use crate::signature::payload::{ContentSha256, Payload};
-use crate::signature::requirements::{Pairs, does_not_match, field, value_of};
+use crate::signature::requirements::{Pairs, does_not_match, field, malformed, value_of};
 use crate::signature::signer::{ChunkSignatures, DateTime, REQUEST, Scope, Signer};
 
 /// Checks an `Authorization` header with the secret of its access key.
@@ -22,17 +24,19 @@ pub(crate) fn check_header(
     secret: impl FnOnce(&str) -> S3Result<Zeroizing<String>>,
 ) -> S3Result<Payload> {
     let authorization = authorization.to_str().unwrap_or("");
-    if !authorization.starts_with(REQUEST) {
-        return Err(s3_error!(
-            InvalidRequest,
-            "The authorization mechanism you have provided is not supported. Please use \
-             AWS4-HMAC-SHA256."
-        ));
-    }
-    let scope = Scope::parse(field(authorization, "Credential="))?;
+    let credential = field(authorization, "Credential=");
+    let scope = Scope::parse(credential).map_err(|told| malformed(&told))?;
     let date = single(&head.headers, "x-amz-date").and_then(DateTime::parse);
-    let at = date.ok_or_else(|| s3_error!(InvalidRequest, "x-amz-date is missing or no date"))?;
-    check_date(scope, at)?;
+    let at = date.ok_or_else(|| {
+        s3_error!(
+            AccessDenied,
+            "AWS authentication requires a valid Date or x-amz-date header."
+        )
+    })?;
+    if !is_of_day(scope, at) {
+        let what = "Invalid credential date. Date is not the same as X-Amz-Date.";
+        return Err(malformed(what));
+    }
     if at.unix_seconds.abs_diff(now_seconds) > u64::from(CLOCK_SKEW_MAX_SECONDS) {
         return Err(too_skewed(at, now_seconds));
     }
@@ -60,19 +64,28 @@ pub(crate) fn check_presigned(
     now_seconds: i64,
     secret: impl FnOnce(&str) -> S3Result<Zeroizing<String>>,
 ) -> S3Result<Payload> {
-    let of_query = |name: &str| {
-        value_of(query, name)
-            .ok_or_else(|| s3_error!(InvalidRequest, "The presigned URL has no {name}"))
-    };
+    let of_query = |name: &str| value_of(query, name).ok_or_else(lacks_parameters);
     if of_query("X-Amz-Algorithm")? != REQUEST {
-        return Err(not_implemented("Presigning by other than AWS4-HMAC-SHA256"));
+        return Err(parameters(
+            "X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"",
+        ));
     }
-    let scope = Scope::parse(of_query("X-Amz-Credential")?)?;
+    let credential = of_query("X-Amz-Credential")?;
+    let scope = Scope::parse(credential).map_err(|told| {
+        let told = format!("Error parsing the X-Amz-Credential parameter; {told}");
+        parameters(told)
+    })?;
     let date = DateTime::parse(of_query("X-Amz-Date")?);
-    let at = date.ok_or_else(|| s3_error!(InvalidRequest, "X-Amz-Date is no date"))?;
-    let life = of_query("X-Amz-Expires")?.parse::<u32>();
-    let life = life.map_err(|_| s3_error!(InvalidRequest, "X-Amz-Expires is no number"))?;
-    check_date(scope, at)?;
+    let at = date.ok_or_else(|| {
+        parameters("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"")
+    })?;
+    let life = life_of(of_query("X-Amz-Expires")?)?;
+    if !is_of_day(scope, at) {
+        return Err(parameters(format!(
+            "Invalid credential date \"{}\". This date is not the same as X-Amz-Date: \"{}\".",
+            scope.date, at.text
+        )));
+    }
     let content = match ContentSha256::of(&head.headers)? {
         Some((ContentSha256::Streaming { .. }, _)) => {
             return Err(not_implemented(
@@ -117,14 +130,28 @@ pub(crate) fn check_presigned(
     Ok(content)
 }
 
-pub(crate) fn check_date(scope: Scope<'_>, at: DateTime<'_>) -> S3Result {
-    if at.text.starts_with(scope.date) && scope.date.len() == 8 {
-        return Ok(());
-    }
-    Err(s3_error!(
-        SignatureDoesNotMatch,
-        "The date of the Credential is not that of the request"
-    ))
+/// Whether a credential is of the day of the request.
+pub(crate) fn is_of_day(scope: Scope<'_>, at: DateTime<'_>) -> bool {
+    at.text.starts_with(scope.date)
+}
+
+/// How many seconds a presigned URL is good for.
+fn life_of(text: &str) -> S3Result<u32> {
+    let seconds = text
+        .parse::<i64>()
+        .map_err(|_| parameters("X-Amz-Expires should be a number"))?;
+    u32::try_from(seconds).map_err(|_| parameters("X-Amz-Expires must be non-negative"))
+}
+
+fn parameters(message: impl Into<Cow<'static, str>>) -> S3Error {
+    S3Error::with_message(S3ErrorCode::AuthorizationQueryParametersError, message)
+}
+
+fn lacks_parameters() -> S3Error {
+    parameters(
+        "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, \
+         X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.",
+    )
 }
 
 fn too_skewed(at: DateTime<'_>, now_seconds: i64) -> S3Error {

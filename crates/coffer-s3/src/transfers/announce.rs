@@ -49,7 +49,7 @@ pub(crate) async fn announce(
         (None, None) => None,
         (Some(upload), Some(number)) => {
             let number = number.parse().map_err(|_| bad_part())?;
-            Some((names::upload(upload)?, ranges::part_number(number)?))
+            Some((names::upload(upload), ranges::part_number(number)?))
         }
         _ => return Err(bad_part()),
     };

@@ -34,7 +34,7 @@ async fn xml_is_as_long_as_its_operation_needs() {
     };
     let tags: String = (0..50).map(tag).collect();
     let body = format!("<Tagging><TagSet>{tags}</TagSet></Tagging>");
-    tagging(&front, body).send().await.expect(200);
+    tagging(&front, body).send().await.expect(204);
 
     for (ask, bytes) in [
         (delete as fn(&Front, Vec<u8>) -> Ask<'_>, 9 * MIB),

@@ -63,15 +63,17 @@ async fn checksums_are_compared_stored_and_told() {
 #[tokio::test]
 async fn unsigned_chunks_with_trailers_are_decoded_and_checked() {
     let front = Front::with_bucket().await;
-    let put = |body: String| {
+    let chunked = |body: String| {
         let ask = front
             .ask("PUT", "/buc/k")
             .payload("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
-        let ask = ask
-            .header("content-encoding", "aws-chunked")
-            .header("x-amz-decoded-content-length", "9");
-        ask.header("x-amz-trailer", "x-amz-checksum-crc32")
+        ask.header("content-encoding", "aws-chunked")
+            .header("x-amz-decoded-content-length", "9")
             .body(body)
+    };
+    let put = |body: String| {
+        chunked(body)
+            .header("x-amz-trailer", "x-amz-checksum-crc32")
             .send()
     };
     let trailer = format!("x-amz-checksum-crc32:{CRC32}\r\n\r\n");
@@ -91,11 +93,17 @@ async fn unsigned_chunks_with_trailers_are_decoded_and_checked() {
             "IncompleteBody",
         ),
         ("9;\r\n".to_owned(), "IncompleteBody"),
-        ("no chunks\r\n".to_owned(), "InvalidRequest"),
+        ("no chunks\r\n".to_owned(), "IncompleteBody"),
     ] {
         put(body).await.refused(400, code);
         front.read("k").await.expect(404);
     }
+    // Where no trailer is announced, none may come.
+    let unannounced = "9\r\n123456789\r\n0\r\n".to_owned() + &trailer;
+    let refused = chunked(unannounced).send().await;
+    refused.refused(400, "MalformedTrailerError");
+    let without = chunked("9\r\n123456789\r\n0\r\n\r\n".to_owned());
+    without.send().await.expect(200);
     let done = put("4\r\n1234\r\n5\r\n56789\r\n0\r\n".to_owned() + &trailer)
         .await
         .expect(200);

@@ -162,6 +162,16 @@ impl Catalog {
         .await
     }
 
+    /// Whether the bucket has neither objects nor delete markers; there may be uploads under way.
+    pub async fn is_without_objects(&self) -> Result<bool> {
+        self.point(|connection| {
+            let empty = "SELECT NOT EXISTS(SELECT 1 FROM object)
+                            AND NOT EXISTS(SELECT 1 FROM version)";
+            Ok(connection.query_row(empty, (), |row| row.get(0))?)
+        })
+        .await
+    }
+
     /// Whether the bucket has neither objects, delete markers nor uploads under way.
     pub async fn is_empty(&self) -> Result<bool> {
         self.point(|connection| {

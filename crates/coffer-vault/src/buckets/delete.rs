@@ -21,14 +21,20 @@ use crate::vault::Vault;
 const ACT: Act = Act::DeleteBucket;
 
 impl Vault {
-    /// Deletes an empty bucket, its key included, for a data user.
+    /// Deletes a bucket without objects, its key included, for a data user. Multipart uploads under
+    /// way end with it, as on S3.
     ///
     /// # Errors
-    /// [`VaultError::BucketNotEmpty`] while it holds objects or multipart uploads.
+    /// [`VaultError::BucketNotEmpty`] while it holds objects or delete markers.
     pub async fn delete_bucket(&self, subject: &Arc<Subject>, name: &BucketName) -> Result<()> {
         let row = self.usable(subject, name, Right::Delete).await?;
         // Whether it works tells whether anything is in there.
         self.note_read(subject, &row).await?;
+        let bucket = self.grant(&row).await?.bucket;
+        if bucket.catalog.is_without_objects().await? {
+            self.end_in(&bucket, i64::MAX).await?;
+        }
+        drop(bucket);
         let actor = Actor::Subject(subject.clone());
         self.delete_bucket_as(&actor, Role::DataUser, row).await
     }

@@ -231,22 +231,6 @@ async fn lock_of(
     Ok(info.map_err(|error| caller.refused(error))?.head.lock)
 }
 
-/// The header that passes governance over makes no sense where nothing can be locked.
-pub(crate) async fn check_bypass(
-    vault: &Vault,
-    caller: &Caller,
-    bucket: &BucketName,
-    bypasses: bool,
-) -> S3Result {
-    if bypasses && of_bucket(vault, caller, bucket).await?.is_none() {
-        return Err(s3_error!(
-            InvalidArgument,
-            "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets"
-        ));
-    }
-    Ok(())
-}
-
 fn no_lock() -> S3Error {
     absent(
         "NoSuchObjectLockConfiguration",
@@ -257,6 +241,6 @@ fn no_lock() -> S3Error {
 fn malformed() -> S3Error {
     s3_error!(
         MalformedXML,
-        "The XML you provided was not well-formed or did not validate against our published schema"
+        "The XML you provided was not well-formed or did not validate against our published schema."
     )
 }
