@@ -1,8 +1,9 @@
 //! Signatures of requests and of the chunks of their bodies: what they must cover, whose key they
 //! claim to be made with, and whether they are. What the signer may do is for the vault to say.
 
-pub(crate) mod requirements;
 pub(crate) mod signer;
+
+pub(crate) mod requirements;
 
 pub(crate) mod claimed_key;
 
