@@ -21,8 +21,8 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run install uninstall deb archive image sbom test test-tools test-style \
-  test-rust test-fuzz test-server test-transfer test-package test-large test-power test-lab fuzz \
-  bench lab lab-kernel lab-example
+  test-rust test-fuzz test-server test-transfer test-package test-clients test-large test-power \
+  test-lab fuzz bench lab lab-kernel lab-example
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -59,7 +59,7 @@ sbom: ## say what the program is built from, as CycloneDX
 test: test-tools test-style test-rust test-server test-lab test-fuzz ## run all tests that CI runs
 
 test-tools: deps
-	$(call TIMED,scripts/install-test-tools)
+	$(call TIMED,scripts/install-test-tools && scripts/install-test-sdks javascript)
 
 test-style: test-tools
 	$(call TIMED,$(CARGO) fmt --all --check)
@@ -100,6 +100,12 @@ test-package: test-tools ## make, install and start all packages, the image too 
 	$(call TIMED,scripts/install-test-tools buildah)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer -p coffer-lab -p coffer-faults)
 	$(call TIMED,.venv/bin/pytest -m "image or not image" tests/package)
+
+test-clients: test-tools ## the AWS SDKs for Go and Java, and a suite of S3 tests of others
+	$(call TIMED,scripts/install-test-sdks)
+	$(call TIMED,$(CARGO) build --locked --release -p coffer)
+	$(call TIMED,.venv/bin/pytest -m "sdks or not sdks" tests/clients/test_sdks.py \
+	  tests/clients/test_conformance.py)
 
 test-large: test-tools ## move objects of gigabytes (needs 60 GB of disk)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)

@@ -25,6 +25,9 @@ pub(crate) fn check_header(
 ) -> S3Result<Payload> {
     let authorization = authorization.to_str().unwrap_or("");
     let credential = field(authorization, "Credential=");
+    if credential.split('/').nth(3) == Some("s3express") {
+        return Err(not_implemented("What directory buckets have (s3express)"));
+    }
     let scope = Scope::parse(credential).map_err(|told| malformed(&told))?;
     let date = single(&head.headers, "x-amz-date").and_then(DateTime::parse);
     let at = date.ok_or_else(|| {
