@@ -73,7 +73,7 @@ def test_headers_that_are_no_tags(s3, bucket):
 
 
 def test_a_bucket_is_made_with_tags(server, s3):
-    tags = [{"Key": "team", "Value": "north & east"}, {"Key": "cost", "Value": ""}]
+    tags = [{"Key": "team", "Value": "north + east"}, {"Key": "cost", "Value": ""}]
     made = {"LocationConstraint": "default", "Tags": tags}
     s3.create_bucket(Bucket="tagged-at-birth", CreateBucketConfiguration=made)
     assert s3.get_bucket_tagging(Bucket="tagged-at-birth")["TagSet"] == tags
