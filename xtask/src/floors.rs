@@ -5,7 +5,7 @@ use toml::{Table, Value};
 use crate::finding::Finding;
 
 /// Every crate of the house and its floor. A new crate gets its floor here.
-pub const FLOORS: [(&str, u8); 12] = [
+pub const FLOORS: [(&str, u8); 13] = [
     ("coffer-seal", 0),
     ("coffer-label", 0),
     ("coffer-durable", 0),
@@ -14,6 +14,7 @@ pub const FLOORS: [(&str, u8); 12] = [
     ("coffer-store", 1),
     ("coffer-audit", 1),
     ("coffer-client", 1),
+    ("coffer-replica", 1),
     ("coffer-vault", 2),
     ("coffer-s3", 3),
     ("coffer-admin", 3),

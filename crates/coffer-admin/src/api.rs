@@ -55,4 +55,5 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
         .merge(audit::routes())
         .merge(verification::routes())
         .merge(backups::routes())
+        .merge(backups::replicas::routes())
 }

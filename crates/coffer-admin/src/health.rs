@@ -78,6 +78,7 @@ async fn metrics(State(admin): State<Admin>) -> Response {
             counters: admin.vault.counters(),
             levels: admin.vault.level_usage(),
             quotas: admin.vault.quotas_by_id(),
+            copies: admin.vault.copies_now(),
         },
         &admin.data,
         &(admin.s3_metrics)(),

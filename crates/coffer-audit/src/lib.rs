@@ -58,6 +58,7 @@ pub use event::{Event, OWN_ACTS, Outcome};
 pub use format::checkpoint::{CheckpointKey, CheckpointSigner, PUBLIC_KEY_BYTES, SIGNATURE_BYTES};
 pub use format::record::{AuditKey, Hash, Record, Recorded};
 pub use log::AuditLog;
+pub use read::copy::LogExtent;
 pub use read::reader::Reader;
 pub use read::recency::{Recency, recency};
 pub use verify::finding::{Finding, Report, Wrong};

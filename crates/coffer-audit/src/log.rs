@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::format::checkpoint::{CheckpointSigner, PUBLIC_KEY_BYTES};
 use crate::format::record::{AuditKey, Recorded};
 use crate::limits::PRUNE_MIN_AGE;
-use crate::read::copy::copy;
+use crate::read::copy::{LogExtent, copy};
 use crate::read::end::End;
 use crate::read::reader::Reader;
 use crate::verify::finding::Report;
@@ -215,6 +215,12 @@ impl AuditLog {
         let end = *self.shared.end.lock();
         copy(&self.folder, folder, &self.key, &end)?;
         Ok(end.last)
+    }
+
+    /// What of the log is durable now, for who copies it as it grows.
+    pub fn extent(&self) -> LogExtent {
+        let end = *self.shared.end.lock();
+        LogExtent::new(&end, &self.key)
     }
 
     /// Takes no more events, writes those that wait and a last checkpoint. Blocks.

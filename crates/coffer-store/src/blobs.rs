@@ -4,6 +4,7 @@
 pub(crate) mod path;
 
 pub(crate) mod blob_pins;
+pub(crate) mod blob_tap;
 pub(crate) mod buffers;
 pub(crate) mod write_stall;
 

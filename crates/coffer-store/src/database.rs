@@ -8,6 +8,8 @@ pub(crate) mod log_frames;
 pub(crate) mod sqlite_heap;
 
 pub(crate) mod log;
+pub(crate) mod page_bits;
+pub(crate) mod page_tap;
 pub(crate) mod stamps;
 
 pub(crate) mod own_files;

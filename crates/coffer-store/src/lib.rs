@@ -41,6 +41,7 @@ mod blobs;
 pub mod fuzzing;
 
 pub use admission::{Admission, Change, OverQuota, Settled};
+pub use blobs::blob_tap::{BlobTap, Fresh};
 pub use blobs::copy::{BlobCopied, BlobCopies};
 pub use blobs::folder::{BlobStore, ReadPin};
 pub use blobs::in_flight::FinishedBlob;
@@ -65,6 +66,7 @@ pub use database::doubt::keep_in_doubt;
 pub use database::gaps::ZeroizedGaps;
 pub use database::log::LOG_DAMAGED;
 pub use database::own_files::OwnFiles;
+pub use database::page_tap::{PageTap, TakenPages};
 pub use database::sealed::Database;
 pub use database::stamps::Stamps;
 pub use error::{Result, StoreError};

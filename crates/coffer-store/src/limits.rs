@@ -161,3 +161,6 @@ pub const END_UPLOADS_BLOBS: usize = 1_000;
 
 /// A transaction that ends versions ends no more once it has freed so many blobs.
 pub const RETIRED_BLOBS: usize = 1_000;
+
+/// New blobs of a bucket that are remembered for one who copies it; of more the catalog tells.
+pub const TAPPED_BLOBS_MAX: usize = 65_536;

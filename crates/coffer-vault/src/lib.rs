@@ -41,6 +41,8 @@ mod open_buckets;
 
 mod transfers;
 
+mod copies;
+
 mod vault;
 
 mod acts;
@@ -64,6 +66,8 @@ mod upkeep;
 mod verify;
 
 mod backup;
+
+mod replica;
 
 pub mod offline;
 
@@ -96,12 +100,13 @@ pub use crate::backup::{BackupCounts, BackupEvent};
 pub use crate::buckets::{
     BucketInfo, BucketSettings, BucketSummary, DueEnd, LevelUsage, NewBucket, UploadsEnded,
 };
+pub use crate::copies::{CopyState, CopyStatus};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::digest::{DigestPlan, Digests};
 pub use crate::error::{
-    AdministrationError, BackupError, BodyError, CustomerKeyError, EraseLocked, Result, Rollback,
-    RollbackOf, SharingError, SubjectLimit, VaultError, files_run_out,
+    AdministrationError, BackupError, BodyError, CopyError, CustomerKeyError, EraseLocked, Result,
+    Rollback, RollbackOf, SharingError, SubjectLimit, VaultError, files_run_out,
 };
 pub use crate::lifecycle::{
     Day, Ending, Expiration, FilterForm, LifecycleFilter, LifecycleRule, LifecycleRules,
@@ -118,6 +123,7 @@ pub use crate::objects::{
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::open_buckets::CustomerKey;
 pub use crate::quotas::{Quota, QuotaOf, QuotaUsage};
+pub use crate::replica::{CopyCheckEvent, Restore, RestoreEvent, restore};
 pub use crate::system::{BucketConfiguration, BucketEncryption, MD5_ETAGS, ReceiptSummary};
 pub use crate::transfer_counters::{TransferCounters, TransferEnds};
 pub use crate::transfers::{Arrival, DataPort, NoSuchTransfer, NotTaken, Sending, Ticket};

@@ -321,3 +321,27 @@ pub(crate) const UNVERIFIED_AGAIN: std::time::Duration = std::time::Duration::fr
 
 /// Segments of one transfer: an object of more parts goes out in several.
 pub const TRANSFER_SEGMENTS_MAX: usize = 256;
+
+/// The most sealed copies at once.
+pub const COPIES_MAX: usize = 4;
+
+/// How often it is looked whether anything is to be copied.
+pub const COPY_LOOKS_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// How long a copy that failed waits before it is tried again; twice as long each time.
+pub const COPY_RETRY_FIRST: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// See [`COPY_RETRY_FIRST`]: but no longer than this.
+pub const COPY_RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// How often what no head names is removed from a copy.
+pub const COPY_SWEEPS_EVERY: std::time::Duration = std::time::Duration::from_secs(600);
+
+/// How long a stop waits for the last round of copies.
+pub const COPY_LAST_ROUND: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// Blobs that are put into a copy, or fetched from one, at once.
+pub const COPY_BLOBS_AT_ONCE: usize = 4;
+
+/// What a server remembers of copies that were removed.
+pub const COPIES_REMEMBERED: usize = 256;

@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 use crate::access::{NewAccessKey, Roles, Subject, account_id};
 use crate::audit::Audit;
 use crate::backup::{BackupRecord, forget, refuse_gaps};
+use crate::copies::{Copies, Registry};
 use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
 use crate::erase::complete_interrupted;
@@ -51,6 +52,7 @@ impl Vault {
         vault.start_audit_clock();
         vault.start_holding();
         vault.resume_rotations();
+        vault.start_copies().await;
         Ok(vault)
     }
 }
@@ -98,6 +100,7 @@ impl Inner {
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let counted = count_by_quotas(&open_buckets, &system);
         counted.map_err(|error| damage_told(error, &folder, &system))?;
+        let copies = Copies::new(Registry::open(folder.path(), &keystore));
         folder.begin_serving();
         Ok(Self {
             audit: Arc::new(audit),
@@ -117,6 +120,7 @@ impl Inner {
             settle_after: options.settle_after,
             subject_limits: options.subject_limits,
             lifecycle: Lifecycle::new(options),
+            copies,
             started: Instant::now(),
             changing_buckets: tokio::sync::Mutex::default(),
             expiries_changed: Arc::default(),

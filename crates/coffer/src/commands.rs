@@ -58,6 +58,8 @@ use self::offline::OfflineArgs;
 use self::receipt::ReceiptArgs;
 use self::request::RequestArgs;
 use self::storage::backup::BackupArgs;
+use self::storage::replica::ReplicaArgs;
+use self::storage::restore::RestoreArgs;
 use self::storage::verify::VerifyArgs;
 use self::subject::args::SubjectArgs;
 use self::tls::TlsArgs;
@@ -145,6 +147,10 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Copy the data folder of a running server
     Backup(BackupArgs),
+    /// Keep sealed copies up on other stores
+    Replica(ReplicaArgs),
+    /// Put a data folder together from a sealed copy
+    Restore(RestoreArgs),
     /// Show from outside that nothing in a data folder is readable
     Prove(ProveArgs),
     /// Look after the certificates of the local authority

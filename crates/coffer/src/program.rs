@@ -26,6 +26,8 @@ use crate::commands::offline::offline;
 use crate::commands::receipt::{ReceiptArgs, ReceiptCommand, receipt, verify as verify_receipt};
 use crate::commands::request::request;
 use crate::commands::storage::backup::backup;
+use crate::commands::storage::replica::replica;
+use crate::commands::storage::restore::restore;
 use crate::commands::storage::verify::verify;
 use crate::commands::subject::subject;
 use crate::commands::tls::{TlsArgs, TlsCommand, renew_authority};
@@ -60,6 +62,11 @@ pub fn run() -> ExitCode {
             log::start(LogLevel::Warn, LogFormat::Text);
             let data = config::data(&cli.data)?;
             block_on(async { offline(&data, args).await }).map(|()| ExitCode::SUCCESS)
+        }),
+        Command::Restore(args) => cli.alone("restore").and_then(|()| {
+            log::start(LogLevel::Warn, LogFormat::Text);
+            let data = config::data(&cli.data)?;
+            block_on(async { restore(&data, args).await })
         }),
         Command::Tls(TlsArgs {
             command: TlsCommand::RenewAuthority,
@@ -211,8 +218,10 @@ async fn ask(server: &AdminClient, command: &Command) -> Result<ExitCode, Error>
         Command::Audit(args) => audit(server, args).await,
         Command::Verify(args) => verify(server, args).await,
         Command::Backup(args) => backup(server, args).await,
+        Command::Replica(args) => replica(server, args).await,
         Command::Serve(_)
         | Command::Offline(_)
+        | Command::Restore(_)
         | Command::Prove(_)
         | Command::Tls(_)
         | Command::Put(_)

@@ -5,7 +5,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::response::{IntoResponse, Response};
 use coffer_keys::KeysError;
 use coffer_vault::limits::SIGN_IN_WINDOW;
-use coffer_vault::{AdministrationError, BackupError, VaultError};
+use coffer_vault::{AdministrationError, BackupError, CopyError, VaultError};
 use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -195,7 +195,20 @@ fn of_backups(error: &BackupError) -> (StatusCode, &'static str) {
         BackupError::DamagedSource { .. } => (S::CONFLICT, "damaged"),
         BackupError::RootKeyChanging => (S::CONFLICT, "root_key_changing"),
         BackupError::ListenerGone => (S::CONFLICT, "broken_off"),
+        BackupError::Copy(error) => of_copies(error),
         _ => (S::BAD_REQUEST, "no_backup_folder"),
+    }
+}
+
+fn of_copies(error: &CopyError) -> (StatusCode, &'static str) {
+    use StatusCode as S;
+    match error {
+        CopyError::NoSuchCopy { .. } => (S::NOT_FOUND, "no_such_replica"),
+        CopyError::Exists { .. } => (S::CONFLICT, "replica_exists"),
+        CopyError::TooMany { .. } => (S::CONFLICT, "too_many_replicas"),
+        CopyError::Registry => (S::CONFLICT, "damaged"),
+        CopyError::Replica(error) if error.is_passing() => (S::BAD_GATEWAY, "store_failed"),
+        _ => (S::BAD_REQUEST, "no_place_for_a_replica"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use coffer_vault::{Counters, KeyMemory, LevelUsage, QuotaInfo, locked_memory};
+use coffer_vault::{CopyStatus, Counters, KeyMemory, LevelUsage, QuotaInfo, locked_memory};
 
 use crate::metrics::process::Process;
 use crate::metrics::s3_metrics::{S3Metrics, S3Time};
@@ -14,6 +14,8 @@ use crate::metrics::traffic::TrafficSnapshot;
 
 /// The content type of [`render`]'s text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+mod copies;
 
 mod quotas;
 
@@ -28,6 +30,8 @@ pub(crate) struct VaultFigures {
     pub(crate) levels: Vec<LevelUsage>,
     /// What buckets, levels and subjects may hold, and do.
     pub(crate) quotas: Vec<QuotaInfo>,
+    /// How sealed copies stand.
+    pub(crate) copies: Vec<CopyStatus>,
 }
 
 /// All metrics.
@@ -67,6 +71,7 @@ pub(crate) fn render(
     page.transfers(&vault.counters.transfers);
     page.levels(&vault.levels);
     page.quotas(&vault.quotas);
+    page.copies(&vault.copies);
     page.disk(data);
     page.keys(locked_memory());
     page.process(&Process::now());

@@ -9,7 +9,7 @@ use coffer_durable::write_file_atomically;
 
 use crate::error::AuditError;
 use crate::format::head::HEAD_NAME;
-use crate::format::record::AuditKey;
+use crate::format::record::{AuditKey, Recorded};
 use crate::format::segment::segment_name;
 use crate::read::end::End;
 
@@ -30,6 +30,32 @@ pub(crate) fn copy(from: &Path, to: &Path, key: &AuditKey, end: &End) -> Result<
     let written = write_file_atomically(&to.join(HEAD_NAME), &head);
     let written = written.map_err(io::Error::from);
     written.map_err(AuditError::io("write the copy of", HEAD_NAME))
+}
+
+/// What of a log is durable at one moment. Files but for the head only grow.
+#[derive(Clone, Debug)]
+pub struct LogExtent {
+    /// The last record.
+    pub last: Recorded,
+    /// The files of segments, in order; and how long the last one is, in bytes: all others are
+    /// whole.
+    pub segments: Vec<String>,
+    /// Of the last one so much counts, in bytes.
+    pub last_bytes: u64,
+    /// The name and the bytes of the head.
+    pub head: (&'static str, Vec<u8>),
+}
+
+impl LogExtent {
+    pub(crate) fn new(end: &End, key: &AuditKey) -> Self {
+        let numbers = end.cut.segment.max(1)..=end.segment;
+        Self {
+            last: end.last,
+            segments: numbers.map(segment_name).collect(),
+            last_bytes: end.offset_bytes,
+            head: (HEAD_NAME, end.head().to_file(key)),
+        }
+    }
 }
 
 fn copy_segment(from: &Path, to: &Path, until_bytes: u64) -> io::Result<()> {

@@ -4,14 +4,15 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use coffer_durable::sync_folder;
 use coffer_seal::{BlobId, BucketId};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::blobs::blob_pins::Pins;
+use crate::blobs::blob_tap::BlobTap;
 use crate::blobs::path::{BLOBS_DIR, path_of};
 use crate::error::{Result, StoreError};
 
@@ -37,6 +38,8 @@ pub(crate) struct Inner {
     /// Blobs that are being written, or written and not yet committed.
     in_flight: Mutex<HashSet<BlobId>>,
     pins: Mutex<Pins>,
+    /// Told of each blob that is finished.
+    tap: OnceLock<Arc<BlobTap>>,
 }
 
 impl BlobStore {
@@ -50,8 +53,14 @@ impl BlobStore {
                 are_durable: [const { AtomicBool::new(false) }; 256],
                 in_flight: Mutex::default(),
                 pins: Mutex::default(),
+                tap: OnceLock::new(),
             }),
         }
+    }
+
+    /// Has blobs noted that are finished from now on. The first tap stays.
+    pub fn tap_by(&self, tap: Arc<BlobTap>) {
+        let _ = self.inner.tap.set(tap);
     }
 
     /// The file of a blob.
@@ -135,6 +144,10 @@ impl Inner {
                 self.is_durable.store(true, Ordering::Release);
             }
             is_folder_durable.store(true, Ordering::Release);
+        }
+        // Before any row refers to it.
+        if let Some(tap) = self.tap.get() {
+            tap.note(id);
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use crate::database::doubt::keep_in_doubt;
 use crate::database::log::DurableCopy;
 use crate::database::own_files::OwnFiles;
+use crate::database::page_tap::Tapped;
 use crate::database::sealed::Database;
 use crate::error::{Result, StoreError};
 
@@ -30,6 +31,7 @@ pub(crate) struct Connections {
     /// Device and inode of the file, where they could be told.
     identity: Option<(u64, u64)>,
     own_files: Arc<OwnFiles>,
+    tapped: Arc<Tapped>,
     /// When the file was last written, as of the last look at it, in nanoseconds.
     written: Mutex<Option<(i64, i64)>>,
     /// Whether the file was found to be another one.
@@ -46,6 +48,7 @@ impl Connections {
             last_commit: AtomicU64::new(0),
             identity: identity(&path),
             own_files: Arc::new(OwnFiles::new(path.clone())),
+            tapped: Arc::new(Tapped::new(path.clone())),
             written: Mutex::new(None),
             is_replaced: AtomicBool::new(false),
             database,
@@ -137,6 +140,11 @@ impl Connections {
     /// The files as their writer left them.
     pub(crate) fn own_files(&self) -> Arc<OwnFiles> {
         self.own_files.clone()
+    }
+
+    /// Who is told which pages change, if anything is.
+    pub(crate) fn tapped(&self) -> Arc<Tapped> {
+        self.tapped.clone()
     }
 
     /// Makes sure that the files are as their writer left them. For who keeps others from writing.

@@ -76,7 +76,7 @@ impl Writer {
         connection: Connection,
         newest: Newest,
     ) -> Result<Self> {
-        let session = Session::new(connection, connections.own_files())?;
+        let session = Session::new(connection, connections.own_files(), connections.tapped())?;
         Ok(Self(Arc::new(Shared {
             session: Mutex::new(Some(session)),
             connections,
@@ -381,7 +381,8 @@ impl Shared {
             }
             None => None,
         };
-        Session::new(self.connections.open()?, self.connections.own_files())
+        let (own_files, tapped) = (self.connections.own_files(), self.connections.tapped());
+        Session::new(self.connections.open()?, own_files, tapped)
     }
 }
 

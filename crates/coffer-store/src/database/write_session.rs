@@ -13,6 +13,7 @@ use crate::admission::Change;
 use crate::database::cipher;
 use crate::database::gaps::ZeroizedGaps;
 use crate::database::own_files::OwnFiles;
+use crate::database::page_tap::Tapped;
 use crate::database::sealed::Database;
 use crate::error::{Result, StoreError};
 use crate::limits::{
@@ -25,6 +26,8 @@ pub(crate) struct Session {
     connection: Connection,
     /// Told after each write.
     own_files: Arc<OwnFiles>,
+    /// Told before the log is copied.
+    tapped: Arc<Tapped>,
     /// The page of the database that counts its commits.
     count_page: u32,
     next_object_id: Cell<Option<i64>>,
@@ -51,7 +54,11 @@ thread_local! {
 
 impl Session {
     /// Takes a connection that may write.
-    pub(crate) fn new(connection: Connection, own_files: Arc<OwnFiles>) -> Result<Self> {
+    pub(crate) fn new(
+        connection: Connection,
+        own_files: Arc<OwnFiles>,
+        tapped: Arc<Tapped>,
+    ) -> Result<Self> {
         connection.execute_batch("PRAGMA wal_autocheckpoint = 0")?;
         connection.wal_hook(Some(|_, pages| {
             LOG_PAGES.set(u32::try_from(pages).ok());
@@ -60,9 +67,11 @@ impl Session {
         let count_page = "SELECT rootpage FROM sqlite_schema WHERE name = 'meta'";
         let count_page = connection.query_row(count_page, (), |row| row.get(0))?;
         own_files.note(count_page, 0);
+        tapped.reopened();
         Ok(Self {
             connection,
             own_files,
+            tapped,
             count_page,
             next_object_id: Cell::new(None),
             log_pages: Cell::new(0),
@@ -314,7 +323,9 @@ impl Session {
 
     /// Copies all of the log and empties it, before the connection is closed.
     pub(crate) fn finish(self) {
-        self.checkpoint(TRUNCATE);
+        if self.checkpoint(TRUNCATE) {
+            self.tapped.closed_whole();
+        }
     }
 
     /// Lets go of the connection without copying the log.
@@ -326,6 +337,7 @@ impl Session {
 
     /// Whether the log was copied to its end, so that it can begin anew.
     fn checkpoint(&self, sql: &str) -> bool {
+        self.tapped.note();
         let done = self.prepare_cached(sql).and_then(|mut statement| {
             statement.query_row((), |row| {
                 let (is_busy, log_pages, copied_pages): (bool, i64, i64) = row.try_into()?;

@@ -22,6 +22,7 @@ mod rewrapping;
 mod sealed;
 mod stopped;
 mod sweeps;
+mod tapped;
 mod uploads;
 mod versions;
 mod versions_model;

@@ -37,7 +37,7 @@ pub(crate) struct BackupRecord {
 }
 
 impl BackupRecord {
-    pub(super) fn begun(keystore_id: KeystoreId, now: String) -> Self {
+    pub(crate) fn begun(keystore_id: KeystoreId, now: String) -> Self {
         Self {
             format: FORMAT,
             keystore: keystore_id.to_string(),
@@ -47,9 +47,26 @@ impl BackupRecord {
         }
     }
 
-    pub(super) fn write(&self, copy: &Path) -> Result<()> {
+    pub(crate) fn write(&self, copy: &Path) -> Result<()> {
         let text = serde_json::to_string(self).map_err(|_| VaultError::Damaged)?;
         write_private(&copy.join(BACKUP_FILE), &format!("{text}\n"))
+    }
+
+    /// Says that the copy is complete, with the keystore of this generation.
+    pub(crate) fn complete(&self, copy: &Path, generation: u64) -> Result<()> {
+        let record = Self {
+            ended: Some(self.began.clone()),
+            generation,
+            ..self.clone()
+        };
+        record.write(copy)
+    }
+
+    /// Whether a copy is begun in a folder and not complete.
+    pub(crate) fn is_begun(folder: &Path) -> bool {
+        let text = fs::read(folder.join(BACKUP_FILE)).unwrap_or_default();
+        let record = serde_json::from_slice::<Self>(&text).ok();
+        record.is_some_and(|record| record.ended.is_none())
     }
 
     /// The record of a complete copy; none of a folder that is no copy.

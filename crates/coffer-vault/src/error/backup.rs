@@ -1,5 +1,65 @@
 //! What can go wrong with copies of a data folder.
 
+use coffer_replica::ReplicaError;
+
+/// Why a sealed copy was not made, changed or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// None of this name.
+    #[error("there is no copy {name:?}: `coffer replica list` shows them")]
+    NoSuchCopy {
+        /// The name.
+        name: String,
+    },
+    /// One of this name.
+    #[error("there is a copy {name:?} already")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// No name for a copy.
+    #[error("{name:?} is no name for a copy: 1 to 63 of a to z, 0 to 9 and -, not first")]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// As many as there may be.
+    #[error("there are {max} copies already, and no more can be made at once")]
+    TooMany {
+        /// How many there may be.
+        max: usize,
+    },
+    /// What the server knows of copies can't be read.
+    #[error(
+        "the file `copies` in the data folder does not open: which copies there are is not known. \
+         Move it away, and add them again under other URLs"
+    )]
+    Registry,
+    /// Where data is to be restored to.
+    #[error("{path} can't be restored into: {problem}")]
+    Target {
+        /// The folder.
+        path: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
+    /// The copy, or its store.
+    #[error(transparent)]
+    Replica(#[from] ReplicaError),
+}
+
+impl From<CopyError> for super::VaultError {
+    fn from(error: CopyError) -> Self {
+        BackupError::Copy(error).into()
+    }
+}
+
+impl From<ReplicaError> for super::VaultError {
+    fn from(error: ReplicaError) -> Self {
+        CopyError::Replica(error).into()
+    }
+}
+
 /// Why a copy of a data folder was not made, or is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
@@ -45,6 +105,9 @@ pub enum BackupError {
     /// The one who asked for it has gone.
     #[error("it was broken off: the command that asked for it has ended")]
     ListenerGone,
+    /// A sealed copy elsewhere.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
     /// The folder was copied while a server wrote to it.
     #[error(
         "{path} was copied while a server ran on it, and is no consistent copy: {problem}. Copy it \

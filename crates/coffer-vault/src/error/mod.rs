@@ -21,7 +21,7 @@ mod rollback;
 mod subject_limit;
 
 pub use self::administration::{AdministrationError, EraseLocked, SharingError};
-pub use self::backup::BackupError;
+pub use self::backup::{BackupError, CopyError};
 pub use self::body::{BodyError, CustomerKeyError};
 pub use self::from_store::files_run_out;
 pub(crate) use self::from_store::is_out_of_files;

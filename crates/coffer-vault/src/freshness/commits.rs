@@ -77,7 +77,7 @@ impl Commits {
     }
 
     /// How far a catalog is known to have come.
-    pub(super) fn highest_of(&self, id: BucketId) -> u64 {
+    pub(crate) fn highest_of(&self, id: BucketId) -> u64 {
         self.highest.lock().get(&id).copied().unwrap_or(0)
     }
 

@@ -14,6 +14,7 @@ use tokio::sync::OnceCell;
 use super::open_bucket::{OpenBucket, UsedBucket};
 use super::open_catalog::{count_damage_of, open_catalog, see_commits};
 use super::slots::{Slot, Slots};
+use super::taps::Taps;
 use super::upload_ledger::UploadLedger;
 use super::users::User;
 use crate::counters::Tally;
@@ -57,6 +58,7 @@ pub(crate) struct OpenBuckets {
     /// Whether buckets kept versions then.
     versioning: Mutex<HashMap<BucketId, Versioning>>,
     pub(crate) uploads: UploadLedger,
+    pub(crate) taps: Taps,
     pub(crate) quotas: QuotaLedger,
     tally: Arc<Tally>,
     commits: Arc<Commits>,
@@ -74,6 +76,7 @@ impl OpenBuckets {
             totals: Mutex::default(),
             versioning: Mutex::default(),
             uploads: UploadLedger::default(),
+            taps: Taps::default(),
             quotas: QuotaLedger::default(),
             tally,
             commits,
@@ -108,6 +111,7 @@ impl OpenBuckets {
             self.look(id, &catalog).await;
             catalog.admit_by(self.quotas.admission(id));
             let blobs = BlobStore::new(&dir, id);
+            self.taps.attach(id, &catalog, &blobs).await?;
             let mut bucket = OpenBucket::new(id, catalog, blobs, key);
             bucket.users = slot.users.clone();
             if let Some(connections) = self.slots.lock().left.remove(&id) {
@@ -177,6 +181,8 @@ impl OpenBuckets {
         let look = self.quotas.begin_look(id);
         self.quotas.end_look(id, &look, Change::default());
         bucket.catalog.admit_by(self.quotas.admission(id));
+        // Should it fail, all of the catalog is copied when it is opened the next time.
+        let _ = self.taps.attach(id, &bucket.catalog, &bucket.blobs).await;
         let slot = Slot {
             users: bucket.users.clone(),
             bucket: OnceCell::new_with(Some(Arc::new(bucket))),
@@ -206,7 +212,15 @@ impl OpenBuckets {
         self.versioning.lock().remove(&id);
         self.uploads.forget(id);
         self.quotas.forget(id);
+        self.taps.forget(id);
         self.slots.lock().by_id.remove(&id);
+    }
+
+    /// The newest commit of a bucket, if it is open.
+    pub(crate) fn last_commit(&self, id: BucketId) -> Option<u64> {
+        let slots = self.slots.lock();
+        let bucket = slots.by_id.get(&id)?.bucket.get()?;
+        Some(bucket.catalog.last_commit())
     }
 
     /// How much a bucket holds, and its uploads, as far as that is known without opening it.

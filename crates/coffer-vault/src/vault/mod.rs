@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::access::{Act, BucketName, Role, Subject, may_know};
 use crate::audit::Audit;
+use crate::copies::Copies;
 use crate::counters::{Counters, Tally, add};
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
@@ -144,6 +145,7 @@ pub(crate) struct Inner {
     pub(crate) settle_after: Option<Duration>,
     pub(crate) subject_limits: SubjectLimits,
     pub(crate) lifecycle: Lifecycle,
+    pub(crate) copies: Copies,
     pub(crate) started: Instant,
     /// Held while buckets are made and deleted, which takes several durable steps.
     pub(crate) changing_buckets: tokio::sync::Mutex<()>,
@@ -234,6 +236,7 @@ impl Vault {
         self.stop_recovery().await;
         self.stop_lifecycle().await;
         self.stop_rotations().await;
+        self.stop_copies().await;
         self.stop_holding().await;
         self.inner.open_buckets.close_all().await;
         self.settle_key_releases().await;

@@ -1,4 +1,6 @@
 //! What is stored: opening all of it, and copying it.
 
 pub mod backup;
+pub mod replica;
+pub mod restore;
 pub mod verify;

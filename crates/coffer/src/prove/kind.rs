@@ -11,6 +11,8 @@ pub enum Kind {
     Keystore,
     /// How new everything is, sealed.
     Anchor,
+    /// Which copies there are, sealed.
+    Copies,
     /// Which root-key source: not secret.
     SourceRecord,
     /// The root key, readable by its owner.
@@ -64,6 +66,9 @@ impl Kind {
             [name] => top(name),
             ["tls", name] => tls(name),
             ["audit", name] => audit(name),
+            // Of a round of copies, or a check of one.
+            ["copies.scratch", _, name] => top(name),
+            ["copies.scratch", _, id, name] if is_hex(id, 32) => database(name, "catalog"),
             ["buckets", id, name] if is_hex(id, 32) => database(name, "catalog"),
             ["buckets", id, "blobs", folder, file]
                 if is_hex(id, 32) && is_hex(folder, 2) && is_hex(file, 30) =>
@@ -80,6 +85,7 @@ impl Kind {
             Self::Folder => "folders",
             Self::Keystore => "keystore",
             Self::Anchor => "anchor",
+            Self::Copies => "list of copies",
             Self::SourceRecord => "root-key source record",
             Self::PlainRootKey => "readable root key",
             Self::SealedRootKey => "sealed root key",
@@ -108,8 +114,10 @@ impl Kind {
 
 fn is_known_folder(names: &[&str]) -> bool {
     match names {
-        [] | ["tls" | "audit" | "buckets" | "lost+found"] => true,
+        [] | ["tls" | "audit" | "buckets" | "lost+found" | "copies.scratch"] => true,
         ["buckets", id] | ["buckets", id, "blobs"] => is_hex(id, 32),
+        ["copies.scratch", _] => true,
+        ["copies.scratch", _, id] => is_hex(id, 32),
         ["buckets", id, "blobs", folder] => is_hex(id, 32) && is_hex(folder, 2),
         _ => false,
     }
@@ -123,6 +131,7 @@ fn top(name: &str) -> Option<Kind> {
         "backup.json" => Some(Kind::BackupRecord),
         "keystore" => Some(Kind::Keystore),
         "anchor" => Some(Kind::Anchor),
+        "copies" => Some(Kind::Copies),
         "keystore.source" => Some(Kind::SourceRecord),
         "root.key" => Some(Kind::PlainRootKey),
         "root.passphrase" | "root-2.passphrase" | "root.token" | "root-2.token" => {

@@ -107,7 +107,7 @@ impl Walk<'_> {
             return Ok(Look::default());
         }
         match kind {
-            Kind::Blob => sealed::blob(&path),
+            Kind::Blob | Kind::Copies => sealed::blob(&path),
             Kind::Database => sealed::database(&path),
             Kind::DatabaseLog => sealed::database_log(&path),
             Kind::Keystore => self.keystore(&path),

@@ -1,0 +1,243 @@
+//! `/v1/replicas`: sealed copies on other stores.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use coffer_durable::rfc3339;
+use coffer_vault::{CopyCheckEvent, CopyState, CopyStatus};
+use futures::StreamExt;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admin::Admin;
+use crate::http::caller::{Caller, InPath, Input};
+use crate::http::json_lines::json_lines;
+use crate::http::refusal::Refusal;
+
+pub(crate) fn routes() -> OpenApiRouter<Admin> {
+    OpenApiRouter::default()
+        .routes(routes!(list_replicas, add_replica))
+        .routes(routes!(remove_replica))
+        .routes(routes!(verify_replica))
+}
+
+/// A copy that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplicaRequest {
+    /// Its name: 1 to 63 of `a` to `z`, `0` to `9` and `-`.
+    pub name: String,
+    /// Where: `file:///FOLDER`, or `s3://BUCKET/PREFIX` with the parameters `endpoint`, `region`,
+    /// `ca` and `credentials`, the last two being files of the server's machine.
+    pub url: String,
+}
+
+/// How a copy stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Replica {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub url: String,
+    /// When it was made: RFC 3339, UTC.
+    #[schema(format = DateTime)]
+    pub made_at: String,
+    /// `following`; `failing`, and tried again; or `stopped`, until the server starts again.
+    pub state: String,
+    /// Why it fails or was stopped.
+    pub problem: Option<String>,
+    /// All that was acknowledged before is in it: RFC 3339; none as long as it was never complete.
+    #[schema(format = DateTime)]
+    pub as_of: Option<String>,
+    /// For how many seconds it has not been known to be complete.
+    pub lag_seconds: f64,
+    /// How many bytes of catalogs it is behind, as far as that is known.
+    pub lag_bytes: u64,
+    /// How many bytes were put there since the server started.
+    pub put_bytes: u64,
+    /// The head that was written last, `NUMBER:SHA256`: what `coffer restore --head` takes.
+    pub head: Option<String>,
+}
+
+impl From<CopyStatus> for Replica {
+    fn from(status: CopyStatus) -> Self {
+        let state = match status.state {
+            CopyState::Following => "following",
+            CopyState::Failing => "failing",
+            CopyState::Stopped => "stopped",
+        };
+        Self {
+            name: status.name,
+            url: status.url,
+            made_at: rfc3339(status.made_ms),
+            state: state.to_owned(),
+            problem: status.problem,
+            as_of: status.as_of_ms.map(rfc3339),
+            lag_seconds: status.lag_seconds,
+            lag_bytes: status.lag_bytes,
+            put_bytes: status.put_bytes,
+            head: status.head.map(|head| head.to_string()),
+        }
+    }
+}
+
+/// One line of the report of a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum ReplicaReport {
+    /// So much was read.
+    Progress {
+        /// Blobs opened so far.
+        blob_count: u64,
+        /// Bytes in them.
+        blob_bytes: u64,
+    },
+    /// Something is wrong with the copy.
+    Damage {
+        /// What.
+        what: String,
+    },
+    /// All was read.
+    Done {
+        /// The head that was checked, `NUMBER:SHA256`.
+        head: String,
+        /// All that was acknowledged before is in it: RFC 3339.
+        #[schema(format = DateTime)]
+        as_of: String,
+        /// How many buckets it has.
+        bucket_count: u64,
+        /// How many pages of catalogs.
+        page_count: u64,
+        /// How many blobs.
+        blob_count: u64,
+        /// How many bytes are in these.
+        blob_bytes: u64,
+        /// How many things are wrong.
+        damage_count: u64,
+    },
+    /// The copy could not be read.
+    Failed {
+        /// For people: what happened.
+        message: String,
+    },
+}
+
+impl From<CopyCheckEvent> for ReplicaReport {
+    fn from(event: CopyCheckEvent) -> Self {
+        match event {
+            CopyCheckEvent::Progress {
+                blob_count,
+                blob_bytes,
+            } => Self::Progress {
+                blob_count,
+                blob_bytes,
+            },
+            CopyCheckEvent::Damage { what } => Self::Damage { what },
+            CopyCheckEvent::Done {
+                head,
+                as_of_ms,
+                bucket_count,
+                page_count,
+                blob_count,
+                blob_bytes,
+                damage_count,
+            } => Self::Done {
+                head: head.to_string(),
+                as_of: rfc3339(as_of_ms),
+                bucket_count,
+                page_count,
+                blob_count,
+                blob_bytes,
+                damage_count,
+            },
+            CopyCheckEvent::Failed { problem } => Self::Failed { message: problem },
+        }
+    }
+}
+
+/// List sealed copies
+///
+/// And how each stands. A system administrator's.
+#[utoipa::path(
+    get,
+    path = "/v1/replicas",
+    tag = "storage",
+    responses((status = OK, description = "All that are kept up", body = Vec<Replica>))
+)]
+async fn list_replicas(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+) -> Result<Json<Vec<Replica>>, Refusal> {
+    let copies = admin.vault.copies(&actor).await?;
+    Ok(Json(copies.into_iter().map(Replica::from).collect()))
+}
+
+/// Make a sealed copy, and keep it up
+///
+/// A system administrator's. Nothing in the copy can be opened without the keystore, which is not
+/// in it.
+#[utoipa::path(
+    post,
+    path = "/v1/replicas",
+    tag = "storage",
+    request_body = ReplicaRequest,
+    responses((status = NO_CONTENT, description = "It is begun"))
+)]
+async fn add_replica(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    Input(request): Input<ReplicaRequest>,
+) -> Result<StatusCode, Refusal> {
+    admin
+        .vault
+        .add_copy(&actor, &request.name, &request.url)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Keep a sealed copy up no more
+///
+/// A system administrator's. What is there stays there.
+#[utoipa::path(
+    delete,
+    path = "/v1/replicas/{name}",
+    tag = "storage",
+    params(("name" = String, Path, description = "The copy's name")),
+    responses((status = NO_CONTENT, description = "Nothing is copied there any more"))
+)]
+async fn remove_replica(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<StatusCode, Refusal> {
+    admin.vault.remove_copy(&actor, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Read a sealed copy back and check all of it
+///
+/// A system administrator's. The answer is a line of JSON for each event, and lasts until all is
+/// read.
+#[utoipa::path(
+    post,
+    path = "/v1/replicas/{name}/verify",
+    tag = "storage",
+    params(("name" = String, Path, description = "The copy's name")),
+    responses((
+        status = OK,
+        description = "Events, a line each; the last is `done` or `failed`",
+        body = ReplicaReport,
+        content_type = "application/x-ndjson",
+    ))
+)]
+async fn verify_replica(
+    Caller(actor): Caller,
+    State(admin): State<Admin>,
+    InPath(name): InPath<String>,
+) -> Result<Response, Refusal> {
+    let events = admin.vault.check_copy(&actor, &name).await?;
+    Ok(json_lines(events.map(ReplicaReport::from)))
+}

@@ -1,0 +1,102 @@
+//! What can go wrong with copies.
+
+/// Short for results of this crate.
+pub type Result<T> = std::result::Result<T, ReplicaError>;
+
+/// What went wrong with a copy.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplicaError {
+    /// The URL names no place that copies can be made in.
+    #[error("{url} is no place for a copy: {problem}")]
+    Url {
+        /// As it was given.
+        url: String,
+        /// What is wrong, and what is right.
+        problem: String,
+    },
+    /// The store failed, or can't be reached.
+    #[error("the store of the copy failed: {0}")]
+    Store(#[source] Box<object_store::Error>),
+    /// The store lets two create the same object.
+    #[error(
+        "this store has no conditional creation: it let an object be created twice, so two servers \
+         could write one copy and neither would know. Choose another store"
+    )]
+    NoConditions,
+    /// Something is there already.
+    #[error("there is a copy in this place already: choose another URL, or remove what is there")]
+    Occupied,
+    /// No copy is there.
+    #[error("there is no copy in this place: it holds no copy.json")]
+    NoCopy,
+    /// A format of a later version.
+    #[error("the copy has format {found}, and this version knows {known}: use a newer coffer")]
+    NewerFormat {
+        /// What was found.
+        found: u32,
+        /// The newest known.
+        known: u32,
+    },
+    /// It was made by another server.
+    #[error("the copy is of another server: its keystore is {found}")]
+    ForeignCopy {
+        /// The keystore's id.
+        found: String,
+    },
+    /// Something is not there that a head or a segment names.
+    #[error("the copy lacks {object}, which is named in it: the store lost or removed it")]
+    Missing {
+        /// Its name in the store.
+        object: String,
+    },
+    /// Something is not what was written.
+    #[error("{object} of the copy is not what was written there: {problem}")]
+    Altered {
+        /// Its name in the store.
+        object: String,
+        /// What shows it.
+        problem: &'static str,
+    },
+    /// The store was put back, or its newest heads removed.
+    #[error(
+        "the copy was put back, or lost its newest part: its newest head is {found}, and head \
+         {known} had been written"
+    )]
+    RolledBack {
+        /// The newest that is there.
+        found: u64,
+        /// The newest that is known.
+        known: u64,
+    },
+    /// Another server writes this copy.
+    #[error(
+        "another server writes this copy: it wrote head {number}. This one stops; one copy is for \
+         one server"
+    )]
+    Fenced {
+        /// The head that shows it.
+        number: u64,
+    },
+    /// What was to be copied changed its length meanwhile, or can't be read.
+    #[error("a file could not be read: {0}")]
+    File(#[from] std::io::Error),
+    /// More than the format allows.
+    #[error("{what} is larger than a copy can hold")]
+    TooLarge {
+        /// What is.
+        what: &'static str,
+    },
+}
+
+impl ReplicaError {
+    /// Whether it may pass by itself.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Store(_) | Self::File(_))
+    }
+}
+
+impl From<object_store::Error> for ReplicaError {
+    fn from(error: object_store::Error) -> Self {
+        Self::Store(Box::new(error))
+    }
+}

@@ -1,0 +1,150 @@
+//! Heads: each says all that the copy holds.
+
+use std::collections::BTreeMap;
+
+use coffer_seal::{Context, SecretKey, open, seal};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::sha256_hex;
+use crate::error::{ReplicaError, Result};
+use crate::names::{self, CopyId, Number};
+
+/// All that a copy holds at one moment. It lies sealed under the copy key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// Heads are numbered from 1.
+    pub number: u64,
+    /// Which start of a writer wrote it.
+    pub epoch: u32,
+    /// A random name of that start.
+    pub writer: String,
+    /// SHA-256 of the head before, as it lies there; empty in the first.
+    pub previous: String,
+    /// When it was written, in milliseconds since 1970.
+    pub written_ms: i64,
+    /// All that was acknowledged by then is in it, in milliseconds since 1970; 0 as long as the
+    /// copy is not whole for the first time.
+    pub as_of_ms: i64,
+    /// The generation of the keystore that opens it.
+    pub keystore_generation: u64,
+    /// Small files, by their paths in the data folder.
+    pub files: BTreeMap<String, Vec<Piece>>,
+    /// Catalogs, by their buckets' ids.
+    pub buckets: BTreeMap<String, BucketState>,
+}
+
+/// A piece of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Piece {
+    pub(crate) at: Number,
+    /// Its length.
+    pub bytes: u64,
+    /// What it is, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// A segment, by name and by hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentRef {
+    pub(crate) at: Number,
+    /// SHA-256 of all of it but the pages, whose hashes are in it.
+    pub sha256: String,
+}
+
+/// What there is of a catalog.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BucketState {
+    /// The newest segment, with which the catalog is whole.
+    pub last: SegmentRef,
+    pub(crate) first: Number,
+    /// How many commits the catalog has.
+    pub commits: u64,
+    /// How many pages it has.
+    pub page_count: u32,
+    /// How many segments there are from the base on.
+    pub segment_count: u32,
+    /// How many bytes these have.
+    pub bytes: u64,
+}
+
+/// A head that is known to have been written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownHead {
+    /// Its number.
+    pub number: u64,
+    /// Its SHA-256, in hexadecimal digits.
+    pub sha256: String,
+}
+
+impl std::str::FromStr for KnownHead {
+    type Err = &'static str;
+
+    /// As `coffer replica status` shows it: `NUMBER:SHA256`.
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let wrong = "write NUMBER:SHA256, as `coffer replica status` shows it";
+        let (number, sha256) = text.split_once(':').ok_or(wrong)?;
+        let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
+        Ok(Self {
+            number: number.parse().map_err(|_| wrong)?,
+            sha256: is_hash.then(|| sha256.to_ascii_lowercase()).ok_or(wrong)?,
+        })
+    }
+}
+
+impl std::fmt::Display for KnownHead {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}:{}", self.number, self.sha256)
+    }
+}
+
+fn context(copy: CopyId, number: u64) -> Context {
+    let mut bytes = b"coffer copy head v1\0".to_vec();
+    bytes.extend(copy.0);
+    bytes.extend(number.to_be_bytes());
+    Context::raw(bytes)
+}
+
+impl Head {
+    /// As it lies there.
+    pub(crate) fn seal(&self, key: &SecretKey, copy: CopyId) -> (Vec<u8>, KnownHead) {
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        let sealed = seal(key, &context(copy, self.number), &json);
+        let known = KnownHead {
+            number: self.number,
+            sha256: sha256_hex(&sealed),
+        };
+        (sealed, known)
+    }
+
+    /// Opens the head of a number.
+    pub(crate) fn open(
+        key: &SecretKey,
+        copy: CopyId,
+        number: u64,
+        sealed: &[u8],
+    ) -> Result<(Self, KnownHead)> {
+        let altered = |problem| ReplicaError::Altered {
+            object: names::head(number).to_string(),
+            problem,
+        };
+        let json = open(key, &context(copy, number), sealed);
+        let json = json.map_err(|_| {
+            altered("it does not open: it was altered, or is of another copy or keystore")
+        })?;
+        let head: Self = serde_json::from_slice(&json)
+            .map_err(|_| altered("it is of a format that this version does not know"))?;
+        if head.number != number {
+            return Err(altered("it has another number"));
+        }
+        let known = KnownHead {
+            number,
+            sha256: sha256_hex(sealed),
+        };
+        Ok((head, known))
+    }
+}

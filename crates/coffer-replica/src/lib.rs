@@ -1,0 +1,45 @@
+//! Sealed copies on any object store: what lies there, and how it is written, checked and read.
+//!
+//! A copy holds blobs as they are, segments of pages of catalogs as they are, pieces of small
+//! files, and heads, each of which fixes all the rest. Nothing here opens data: the only key is the
+//! *copy key*, under which heads and the tables of segments are sealed. See `docs/FORMAT.md`,
+//! "Copies", and `docs/decisions/0053-the-sealed-log.md`.
+//!
+//! The order in which things are put is the caller's: what a head names must be there before it.
+
+#![forbid(unsafe_code)]
+
+pub mod limits;
+
+mod error;
+
+mod digest;
+
+mod names;
+
+mod place;
+
+mod segment;
+
+mod head;
+
+mod store;
+
+mod write;
+
+mod read;
+
+mod sweep;
+
+pub use error::{ReplicaError, Result};
+pub use head::{BucketState, Head, KnownHead, Piece, SegmentRef};
+pub use names::CopyId;
+pub use place::Place;
+pub use read::{CopyReader, RestoredCatalog};
+pub use store::{Copy, CopyRecord};
+pub use sweep::Swept;
+pub use write::{CopyWriter, NewSegment};
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
+mod tests;

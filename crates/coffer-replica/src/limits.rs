@@ -1,0 +1,52 @@
+//! Every limit and size of copies, in one place.
+
+use std::time::Duration;
+
+/// The most pages of a segment: 4 MiB, which are in memory when it is written.
+pub const SEGMENT_PAGES_MAX: usize = 1_024;
+
+/// A page of a catalog, in bytes. Part of the format.
+pub const PAGE_BYTES: usize = 4_096;
+
+/// The longest table of a segment, sealed, in bytes: more than its pages need.
+pub const TABLE_MAX_BYTES: usize = 128 * 1_024;
+
+/// The longest segment, in bytes.
+pub const SEGMENT_MAX_BYTES: u64 = (TABLE_MAX_BYTES + SEGMENT_PAGES_MAX * PAGE_BYTES + 16) as u64;
+
+/// A chain of so many segments is followed by a new base.
+pub const CHAIN_SEGMENTS_MAX: u32 = 512;
+
+/// A chain may hold so many bytes beyond what its base has before a new base follows, and in any
+/// case as many again as the base.
+pub const CHAIN_SPARE_BYTES: u64 = 16 * 1_024 * 1_024;
+
+/// The longest head, sealed, in bytes: 10,000 buckets and all files fit.
+pub const HEAD_MAX_BYTES: u64 = 16 * 1_024 * 1_024;
+
+/// The longest piece of a file, in bytes.
+pub const PIECE_MAX_BYTES: usize = 8 * 1_024 * 1_024;
+
+/// A file of more pieces is put whole again.
+pub const PIECES_MAX: usize = 64;
+
+/// So many bytes of a blob are in memory, and are put at once.
+pub const BLOB_PART_BYTES: usize = 8 * 1_024 * 1_024;
+
+/// How many heads are kept.
+pub const HEADS_KEPT: u64 = 3;
+
+/// How long a request to a store may take.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long it may take to connect to a store.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often a request that failed is tried again at once; after that the round is.
+pub const RETRIES: usize = 2;
+
+/// How long it is tried again for.
+pub const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The longest file of credentials or certificates, in bytes.
+pub const SETTINGS_MAX_BYTES: u64 = 256 * 1_024;

@@ -1,0 +1,183 @@
+//! Reading a copy back: heads, files, catalogs, blobs, each checked against what names it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use bytes::Bytes;
+use coffer_seal::{BlobId, BucketId};
+use futures::{Stream, StreamExt};
+use object_store::{ObjectStoreExt, path::Path};
+
+use crate::digest::sha256_hex;
+use crate::error::{ReplicaError, Result};
+use crate::head::{BucketState, Head, KnownHead, Piece, SegmentRef};
+use crate::limits::{PAGE_BYTES, PIECE_MAX_BYTES, SEGMENT_MAX_BYTES};
+use crate::names;
+use crate::segment;
+use crate::store::{Copy, get};
+use crate::write::check_known;
+
+/// A copy as one of its heads has it.
+pub struct CopyReader {
+    copy: Copy,
+    head: Head,
+    known: KnownHead,
+}
+
+/// A catalog that was put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestoredCatalog {
+    /// How many segments were read.
+    pub segment_count: u32,
+    /// How many pages it has.
+    pub page_count: u32,
+    /// How many commits it has had.
+    pub commits: u64,
+}
+
+impl CopyReader {
+    /// The newest head, which is `known` or a later one.
+    ///
+    /// # Errors
+    /// [`ReplicaError::NoCopy`] of one that has none; [`ReplicaError::RolledBack`].
+    pub async fn newest(copy: Copy, known: Option<&KnownHead>) -> Result<Self> {
+        let newest = copy.newest_head().await?;
+        check_known(newest.as_ref().map(|(_, newest)| newest), known)?;
+        let (head, known) = newest.ok_or(ReplicaError::NoCopy)?;
+        Ok(Self { copy, head, known })
+    }
+
+    /// What it holds.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Which head that is.
+    pub fn known(&self) -> &KnownHead {
+        &self.known
+    }
+
+    /// The next piece of a file.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Missing`], [`ReplicaError::Altered`].
+    pub async fn piece(&self, piece: &Piece) -> Result<Bytes> {
+        let path = names::piece(piece.at);
+        let bytes = get(&*self.copy.store, &path, PIECE_MAX_BYTES as u64).await?;
+        if sha256_hex(&bytes) != piece.sha256 || bytes.len() as u64 != piece.bytes {
+            return Err(ReplicaError::Altered {
+                object: path.to_string(),
+                problem: "its hash is another one",
+            });
+        }
+        Ok(bytes)
+    }
+
+    /// Puts a catalog together in `to`, or only checks that it could be. Segments are read from the
+    /// newest back to the base, each once: of each page the first that is met counts.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Missing`], [`ReplicaError::Altered`].
+    pub async fn catalog(
+        &self,
+        bucket: BucketId,
+        state: &BucketState,
+        to: Option<&File>,
+    ) -> Result<RestoredCatalog> {
+        let mut next = Some(state.last.clone());
+        let mut is_there = vec![false; state.page_count as usize];
+        let (mut segment_count, mut missing) = (0, state.page_count);
+        while let Some(reference) = next {
+            let segment = self.segment(bucket, &reference).await?;
+            let description = segment.description;
+            let is_fit = segment_count > 0
+                || (description.is_last
+                    && description.commits == state.commits
+                    && description.page_count == state.page_count);
+            if !is_fit {
+                return Err(self.altered(bucket, &reference, "it is not what the head says of it"));
+            }
+            for (number, page) in segment.pages {
+                // A catalog that has become shorter has no use for what was behind.
+                let Some(there) = is_there.get_mut(number as usize - 1) else {
+                    continue;
+                };
+                if !std::mem::replace(there, true) {
+                    missing -= 1;
+                    let offset_bytes = u64::from(number - 1) * PAGE_BYTES as u64;
+                    to.map(|to| to.write_all_at(&page, offset_bytes))
+                        .transpose()?;
+                }
+            }
+            segment_count += 1;
+            next = description.previous;
+            if missing > 0 && next.is_none() {
+                return Err(self.altered(bucket, &reference, "pages are missing before it"));
+            }
+            if segment_count > state.segment_count {
+                return Err(self.altered(bucket, &reference, "there are more than the head says"));
+            }
+        }
+        if let Some(to) = to {
+            to.set_len(u64::from(state.page_count) * PAGE_BYTES as u64)?;
+            to.sync_all()?;
+        }
+        Ok(RestoredCatalog {
+            segment_count,
+            page_count: state.page_count,
+            commits: state.commits,
+        })
+    }
+
+    async fn segment(&self, bucket: BucketId, reference: &SegmentRef) -> Result<segment::Segment> {
+        let path = names::segment(bucket, reference.at);
+        let bytes = get(&*self.copy.store, &path, SEGMENT_MAX_BYTES).await?;
+        segment::read(&self.copy.key, (self.copy.id, bucket), reference, &bytes)
+    }
+
+    fn altered(
+        &self,
+        bucket: BucketId,
+        reference: &SegmentRef,
+        problem: &'static str,
+    ) -> ReplicaError {
+        ReplicaError::Altered {
+            object: names::segment(bucket, reference.at).to_string(),
+            problem,
+        }
+    }
+
+    /// The name of a blob's object, for messages.
+    pub fn blob_name(bucket: BucketId, id: BlobId) -> String {
+        names::blob(bucket, id).to_string()
+    }
+
+    /// A blob: its length, and its bytes as they come. Whether they are the blob's is told by its
+    /// data key only.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Missing`].
+    pub async fn blob(
+        &self,
+        bucket: BucketId,
+        id: BlobId,
+    ) -> Result<(
+        u64,
+        impl Stream<Item = Result<Bytes>> + Send + Unpin + use<>,
+    )> {
+        let path: Path = names::blob(bucket, id);
+        let found = match self.copy.store.get(&path).await {
+            Err(object_store::Error::NotFound { .. }) => {
+                return Err(ReplicaError::Missing {
+                    object: path.to_string(),
+                });
+            }
+            found => found?,
+        };
+        let length_bytes = found.meta.size;
+        let bytes = found
+            .into_stream()
+            .map(|piece| piece.map_err(ReplicaError::from));
+        Ok((length_bytes, bytes))
+    }
+}

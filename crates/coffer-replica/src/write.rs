@@ -1,0 +1,342 @@
+//! Writing a copy: one writer at a time, which each start of one proves by an epoch of its own.
+
+use std::io::ErrorKind;
+use std::path::Path as FilePath;
+
+use bytes::Bytes;
+use coffer_durable::now_ms;
+use coffer_seal::{BlobId, BucketId};
+use object_store::path::Path;
+use object_store::{ObjectStoreExt, WriteMultipart};
+use tokio::io::AsyncReadExt;
+
+use crate::digest::sha256_hex;
+use crate::error::{ReplicaError, Result};
+use crate::head::{BucketState, Head, KnownHead, Piece, SegmentRef};
+use crate::limits::{
+    BLOB_PART_BYTES, CHAIN_SEGMENTS_MAX, CHAIN_SPARE_BYTES, HEAD_MAX_BYTES, PIECE_MAX_BYTES,
+};
+use crate::names::{self, CopyId, Number, RECORD};
+use crate::segment::{self, Description};
+use crate::store::{Copy, CopyRecord, create, get};
+
+/// The writer of a copy.
+pub struct CopyWriter {
+    pub(crate) copy: Copy,
+    pub(crate) head: Head,
+    known: KnownHead,
+    next: u64,
+}
+
+/// Pages that make a segment.
+pub struct NewSegment {
+    /// How many commits the catalog had.
+    pub commits: u64,
+    /// How many pages it had.
+    pub page_count: u32,
+    /// Pages, with their numbers.
+    pub pages: Vec<(u32, Vec<u8>)>,
+    /// Whether the catalog is whole with them.
+    pub is_last: bool,
+}
+
+/// A chain of segments that grows: what the next head says of a catalog.
+impl BucketState {
+    /// Whether the next segment should begin a new base.
+    pub fn is_long(&self) -> bool {
+        let whole_bytes = u64::from(self.page_count) * crate::limits::PAGE_BYTES as u64;
+        self.segment_count >= CHAIN_SEGMENTS_MAX || self.bytes > 2 * whole_bytes + CHAIN_SPARE_BYTES
+    }
+}
+
+impl CopyWriter {
+    /// Begins a copy in a place that has none, after it was tried whether the place is fit.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Occupied`], [`ReplicaError::NoConditions`].
+    pub async fn begin(copy: Copy, record: &CopyRecord) -> Result<Self> {
+        let store = &*copy.store;
+        let path = Path::from(RECORD);
+        match get(store, &path, u64::MAX).await {
+            Err(ReplicaError::Missing { .. }) => {}
+            found => return found.and(Err(ReplicaError::Occupied)),
+        }
+        let text = serde_json::to_vec(record).unwrap_or_default();
+        let text = Bytes::from(text);
+        // An answer that was lost makes this refuse a place that is fit: it can be asked again
+        // under another URL.
+        if !create(store, &path, text.clone()).await? {
+            return Err(ReplicaError::Occupied);
+        }
+        if create(store, &path, text).await? {
+            return Err(ReplicaError::NoConditions);
+        }
+        Self::take_over(copy, None).await
+    }
+
+    /// Goes on with a copy, of which `known` was written last.
+    ///
+    /// # Errors
+    /// [`ReplicaError::RolledBack`], [`ReplicaError::Altered`], [`ReplicaError::NoCopy`].
+    pub async fn resume(copy: Copy, known: Option<&KnownHead>) -> Result<Self> {
+        let record = CopyRecord::read(&*copy.store).await?;
+        if record.copy != copy.id {
+            return Err(ReplicaError::ForeignCopy {
+                found: record.keystore,
+            });
+        }
+        Self::take_over(copy, known).await
+    }
+
+    /// Takes the next epoch, by a head of its own.
+    async fn take_over(copy: Copy, known: Option<&KnownHead>) -> Result<Self> {
+        let newest = copy.newest_head().await?;
+        check_known(newest.as_ref().map(|(_, newest)| newest), known)?;
+        let (head, known) = newest.unwrap_or((
+            Head::default(),
+            KnownHead {
+                number: 0,
+                sha256: String::new(),
+            },
+        ));
+        let mut writer = Self {
+            head: Head {
+                epoch: head.epoch + 1,
+                writer: CopyId::random().to_string(),
+                ..head
+            },
+            copy,
+            known,
+            next: 1,
+        };
+        writer.commit(writer.head.clone()).await?;
+        Ok(writer)
+    }
+
+    /// What the copy holds.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The head that was written last.
+    pub fn known(&self) -> &KnownHead {
+        &self.known
+    }
+
+    /// The copy.
+    pub fn copy(&self) -> &Copy {
+        &self.copy
+    }
+
+    fn next_number(&mut self) -> Number {
+        let number = self.next;
+        self.next += 1;
+        Number {
+            epoch: self.head.epoch,
+            number,
+        }
+    }
+
+    /// Puts a segment behind another, or as the first of a base. It counts when a head names it.
+    ///
+    /// # Errors
+    /// Of the store. The number is not used again then, whether it was put or not.
+    pub async fn put_segment(
+        &mut self,
+        bucket: BucketId,
+        before: Option<&BucketState>,
+        new: NewSegment,
+    ) -> Result<BucketState> {
+        let number = self.next_number();
+        let description = Description {
+            previous: before.map(|before| before.last.clone()),
+            commits: new.commits,
+            page_count: new.page_count,
+            is_last: new.is_last,
+        };
+        let place = (self.copy.id, bucket, number);
+        let (bytes, last) = segment::write(&self.copy.key, place, &description, &new.pages)?;
+        let length_bytes = bytes.len() as u64;
+        self.create_new(&names::segment(bucket, number), bytes)
+            .await?;
+        Ok(next_state(before, last, number, length_bytes, &new))
+    }
+
+    /// Puts a piece of a file.
+    ///
+    /// # Errors
+    /// As [`CopyWriter::put_segment`].
+    pub async fn put_piece(&mut self, bytes: Vec<u8>) -> Result<Piece> {
+        if bytes.len() > PIECE_MAX_BYTES {
+            return Err(ReplicaError::TooLarge { what: "a piece" });
+        }
+        let piece = Piece {
+            at: self.next_number(),
+            bytes: bytes.len() as u64,
+            sha256: sha256_hex(&bytes),
+        };
+        self.create_new(&names::piece(piece.at), bytes).await?;
+        Ok(piece)
+    }
+
+    async fn create_new(&self, path: &Path, bytes: Vec<u8>) -> Result<()> {
+        if create(&*self.copy.store, path, bytes.into()).await? {
+            return Ok(());
+        }
+        // Our own, of which the answer was lost, or not: it is not told apart, and not used.
+        let lost = "an object of this name was there";
+        Err(ReplicaError::File(std::io::Error::new(
+            ErrorKind::AlreadyExists,
+            lost,
+        )))
+    }
+
+    /// Puts a blob as it lies there. How many bytes it has; none when there is no such file.
+    ///
+    /// # Errors
+    /// Of the store and of the disk.
+    pub async fn put_blob(
+        &self,
+        bucket: BucketId,
+        id: BlobId,
+        file: &FilePath,
+    ) -> Result<Option<u64>> {
+        let mut file = match tokio::fs::File::open(file).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let path = names::blob(bucket, id);
+        let mut part = read_part(&mut file).await?;
+        let mut length_bytes = part.len() as u64;
+        if part.len() < BLOB_PART_BYTES {
+            self.copy.store.put(&path, part.into()).await?;
+            return Ok(Some(length_bytes));
+        }
+        let upload = self.copy.store.put_multipart(&path).await?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, BLOB_PART_BYTES);
+        while !part.is_empty() {
+            // No more than one is under way beside the one that is read.
+            upload.wait_for_capacity(1).await?;
+            upload.put(part.into());
+            part = match read_part(&mut file).await {
+                Ok(part) => part,
+                Err(error) => {
+                    upload.abort().await?;
+                    return Err(error);
+                }
+            };
+            length_bytes += part.len() as u64;
+        }
+        upload.finish().await?;
+        Ok(Some(length_bytes))
+    }
+
+    /// Writes the next head. With it, what `next` says is what the copy holds.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Fenced`]: this writer is to stop. After any other error the same can be
+    /// tried again.
+    pub async fn commit(&mut self, next: Head) -> Result<()> {
+        loop {
+            let number = self.known.number + 1;
+            let head = Head {
+                number,
+                epoch: self.head.epoch,
+                writer: self.head.writer.clone(),
+                previous: self.known.sha256.clone(),
+                written_ms: now_ms(),
+                ..next.clone()
+            };
+            let (sealed, known) = head.seal(&self.copy.key, self.copy.id);
+            if sealed.len() as u64 > HEAD_MAX_BYTES {
+                return Err(ReplicaError::TooLarge { what: "a head" });
+            }
+            let created = create(&*self.copy.store, &names::head(number), sealed.into()).await;
+            let is_ours = match created {
+                Ok(true) => true,
+                // In doubt, or there: it is read what lies there.
+                created => self.settle(created, number, &known).await?,
+            };
+            if is_ours {
+                (self.head, self.known) = (head, known);
+                break;
+            }
+        }
+        // Its number may have been free because it was collected: then others went on.
+        match self.copy.heads_from(self.known.number + 1).await?.last() {
+            Some(number) => Err(ReplicaError::Fenced { number: *number }),
+            None => Ok(()),
+        }
+    }
+
+    /// What became of a head whose creation was not acknowledged: whether it is there. If not, an
+    /// earlier attempt of this writer is there in its place, which was answered as failed, and
+    /// came late: it is as good, and the next follows it.
+    async fn settle(
+        &mut self,
+        created: Result<bool>,
+        number: u64,
+        ours: &KnownHead,
+    ) -> Result<bool> {
+        let path = names::head(number);
+        let found = match get(&*self.copy.store, &path, HEAD_MAX_BYTES).await {
+            Err(ReplicaError::Missing { .. }) => {
+                // It may still come: then the next attempt finds it.
+                let gone = std::io::Error::other("a head that was there is gone");
+                return created.and(Err(gone.into()));
+            }
+            found => found?,
+        };
+        if sha256_hex(&found) == ours.sha256 {
+            return Ok(true);
+        }
+        let (found, known) = Head::open(&self.copy.key, self.copy.id, number, &found)?;
+        if found.writer != self.head.writer || found.previous != self.known.sha256 {
+            return Err(ReplicaError::Fenced { number });
+        }
+        (self.head, self.known) = (found, known);
+        Ok(false)
+    }
+}
+
+/// Whether the newest head is what it must be at least.
+pub(crate) fn check_known(newest: Option<&KnownHead>, known: Option<&KnownHead>) -> Result<()> {
+    let Some(known) = known else {
+        return Ok(());
+    };
+    match newest {
+        Some(newest) if newest.number > known.number || newest == known => Ok(()),
+        Some(newest) if newest.number == known.number => Err(ReplicaError::Altered {
+            object: names::head(newest.number).to_string(),
+            problem: "its hash is not the one that is known",
+        }),
+        newest => Err(ReplicaError::RolledBack {
+            found: newest.map_or(0, |newest| newest.number),
+            known: known.number,
+        }),
+    }
+}
+
+fn next_state(
+    before: Option<&BucketState>,
+    last: SegmentRef,
+    number: Number,
+    length_bytes: u64,
+    new: &NewSegment,
+) -> BucketState {
+    BucketState {
+        last,
+        first: before.map_or(number, |before| before.first),
+        commits: new.commits,
+        page_count: new.page_count,
+        segment_count: before.map_or(0, |before| before.segment_count) + 1,
+        bytes: before.map_or(0, |before| before.bytes) + length_bytes,
+    }
+}
+
+async fn read_part(file: &mut tokio::fs::File) -> Result<Vec<u8>> {
+    let mut part = Vec::new();
+    let mut limited = file.take(BLOB_PART_BYTES as u64);
+    limited.read_to_end(&mut part).await?;
+    Ok(part)
+}

@@ -1,0 +1,52 @@
+//! Which sealed copies there are, and how they stand. How they are kept up is in `replica`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Result;
+
+mod registry;
+
+mod progress;
+
+pub(crate) use self::progress::Progress;
+pub use self::progress::{CopyState, CopyStatus};
+pub(crate) use self::registry::{Entry, Registry};
+
+/// All copies of one vault.
+pub(crate) struct Copies {
+    pub(crate) registry: Registry,
+    /// Whether the registry could be read.
+    pub(crate) is_readable: bool,
+    pub(crate) running: Mutex<BTreeMap<String, Running>>,
+    /// Copies are made and removed one after the other.
+    pub(crate) changing: tokio::sync::Mutex<()>,
+}
+
+/// A copy that is kept up.
+pub(crate) struct Running {
+    pub(crate) progress: Arc<Progress>,
+    /// How many read the copy: nothing is removed from it meanwhile.
+    pub(crate) readers: Arc<AtomicUsize>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) task: JoinHandle<()>,
+}
+
+impl Copies {
+    pub(crate) fn new((registry, read): (Registry, Result<()>)) -> Self {
+        if let Err(error) = &read {
+            tracing::error!(%error, "copies are not kept up");
+        }
+        Self {
+            registry,
+            is_readable: read.is_ok(),
+            running: Mutex::default(),
+            changing: tokio::sync::Mutex::default(),
+        }
+    }
+}

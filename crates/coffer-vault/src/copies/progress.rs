@@ -1,0 +1,105 @@
+//! How copies stand.
+
+use std::time::Instant;
+
+use coffer_durable::now_ms;
+use coffer_replica::KnownHead;
+use parking_lot::Mutex;
+
+/// What a copy is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyState {
+    /// It is kept up.
+    Following,
+    /// The last attempt failed, and it is tried again.
+    Failing,
+    /// It is given up until the server starts again, or the copy is removed.
+    Stopped,
+}
+
+/// How a copy stands.
+#[derive(Clone, Debug)]
+pub struct CopyStatus {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub url: String,
+    /// When it was made, in milliseconds since 1970.
+    pub made_ms: i64,
+    /// What it is doing.
+    pub state: CopyState,
+    /// Why it fails, or was given up.
+    pub problem: Option<String>,
+    /// All that was acknowledged before this time is in it, in milliseconds since 1970; none as
+    /// long as it has not been complete once.
+    pub as_of_ms: Option<i64>,
+    /// For how many seconds it has not been known to be complete.
+    pub lag_seconds: f64,
+    /// How many bytes it is behind, as far as that is known.
+    pub lag_bytes: u64,
+    /// How many bytes were put there since the server started.
+    pub put_bytes: u64,
+    /// The head that was written last.
+    pub head: Option<KnownHead>,
+}
+
+/// What a copy's task tells.
+pub(crate) struct Progress(Mutex<Told>);
+
+struct Told {
+    state: CopyState,
+    problem: Option<String>,
+    as_of_ms: i64,
+    /// As of when it was complete, by this process's clock.
+    complete_at: Option<Instant>,
+    put_bytes: u64,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Told {
+            state: CopyState::Following,
+            problem: None,
+            as_of_ms: 0,
+            complete_at: None,
+            put_bytes: 0,
+        }))
+    }
+
+    /// It has all that was acknowledged before these times.
+    pub(crate) fn complete(&self, as_of_ms: i64, at: Instant) {
+        let mut told = self.0.lock();
+        told.state = CopyState::Following;
+        told.problem = None;
+        told.as_of_ms = as_of_ms;
+        told.complete_at = Some(at);
+    }
+
+    /// As of when it is known to be complete by what a start before this one wrote.
+    pub(crate) fn begun(&self, as_of_ms: i64) {
+        self.0.lock().as_of_ms = as_of_ms;
+    }
+
+    pub(crate) fn failed(&self, state: CopyState, problem: String) {
+        let mut told = self.0.lock();
+        told.state = state;
+        told.problem = Some(problem);
+    }
+
+    pub(crate) fn put(&self, bytes: u64) {
+        self.0.lock().put_bytes += bytes;
+    }
+
+    pub(crate) fn fill(&self, status: &mut CopyStatus) {
+        let told = self.0.lock();
+        status.state = told.state;
+        status.problem.clone_from(&told.problem);
+        status.put_bytes = told.put_bytes;
+        status.as_of_ms = (told.as_of_ms > 0).then_some(told.as_of_ms);
+        let since_ms = status.as_of_ms.unwrap_or(status.made_ms);
+        status.lag_seconds = match told.complete_at {
+            Some(at) => at.elapsed().as_secs_f64(),
+            None => (now_ms() - since_ms).max(0) as f64 / 1_000.0,
+        };
+    }
+}

@@ -1,0 +1,156 @@
+//! Which copies there are, and were: the file `copies` in the data folder, sealed.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use coffer_durable::write_file_atomically;
+use coffer_keys::Keystore;
+use coffer_replica::{CopyId, KnownHead};
+use coffer_seal::{Context, SecretKey, open, seal};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::data_folder::failed;
+use crate::error::{CopyError, Result, VaultError};
+use crate::limits::{COPIES_MAX, COPIES_REMEMBERED};
+
+/// The file in the data folder.
+const COPIES_FILE: &str = "copies";
+
+/// The only format there is.
+const FORMAT: u32 = 1;
+
+/// A copy, as the server remembers it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) url: String,
+    pub(crate) id: CopyId,
+    /// By which its changes are noted.
+    pub(crate) cursor: u32,
+    pub(crate) made_ms: i64,
+    /// Since when nothing is copied there any more. What is there may stay.
+    pub(crate) removed_ms: Option<i64>,
+    /// The head that was written last.
+    pub(crate) known: Option<KnownHead>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    format: u32,
+    copies: Vec<Entry>,
+}
+
+/// All of them.
+pub(crate) struct Registry {
+    path: PathBuf,
+    key: SecretKey,
+    context: Context,
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl Registry {
+    /// Reads the file, if there is one. One that does not open is told now, and whenever copies
+    /// are asked for; it keeps nothing else from being served.
+    pub(crate) fn open(folder: &Path, keystore: &Keystore) -> (Self, Result<()>) {
+        let registry = Self {
+            path: folder.join(COPIES_FILE),
+            key: keystore.system_key().derive(b"coffer copies v1\0"),
+            context: Context::raw([&b"coffer copies v1\0"[..], &keystore.id().0].concat()),
+            entries: Mutex::default(),
+        };
+        let read = registry.read().map(|entries| {
+            *registry.entries.lock() = entries;
+        });
+        (registry, read)
+    }
+
+    fn read(&self) -> Result<Vec<Entry>> {
+        let sealed = match fs::read(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            sealed => sealed.map_err(failed("read", &self.path))?,
+        };
+        let json = open(&self.key, &self.context, &sealed).map_err(|_| CopyError::Registry)?;
+        let document = serde_json::from_slice::<Document>(&json).ok();
+        let document = document.filter(|document| document.format == FORMAT);
+        Ok(document.ok_or(CopyError::Registry)?.copies)
+    }
+
+    /// All that are kept up.
+    pub(crate) fn current(&self) -> Vec<Entry> {
+        let entries = self.entries.lock();
+        let current = entries.iter().filter(|entry| entry.removed_ms.is_none());
+        current.cloned().collect()
+    }
+
+    /// One that is kept up.
+    pub(crate) fn get(&self, name: &str) -> Result<Entry> {
+        let found = self.current().into_iter().find(|entry| entry.name == name);
+        let name = name.to_owned();
+        Ok(found.ok_or(CopyError::NoSuchCopy { name })?)
+    }
+
+    /// A cursor for a new copy of this name.
+    ///
+    /// # Errors
+    /// [`CopyError::Name`], [`CopyError::Exists`], [`CopyError::TooMany`].
+    pub(crate) fn cursor_for(&self, name: &str) -> Result<u32> {
+        let is_known =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let name = name.to_owned();
+        if !(1..=63).contains(&name.len()) || name.starts_with('-') || !name.bytes().all(is_known) {
+            return Err(CopyError::Name { name }.into());
+        }
+        let current = self.current();
+        if current.iter().any(|entry| entry.name == name) {
+            return Err(CopyError::Exists { name }.into());
+        }
+        if current.len() >= COPIES_MAX {
+            return Err(CopyError::TooMany { max: COPIES_MAX }.into());
+        }
+        let entries = self.entries.lock();
+        let highest = entries.iter().map(|entry| entry.cursor).max();
+        Ok(highest.unwrap_or(0) + 1)
+    }
+
+    /// Changes what is remembered, durably. Blocks.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Vec<Entry>)) -> Result<()> {
+        let mut entries = self.entries.lock();
+        // A file that could not be read is not written over.
+        self.read()?;
+        let mut copies = entries.clone();
+        change(&mut copies);
+        let removed = copies
+            .iter()
+            .filter(|entry| entry.removed_ms.is_some())
+            .count();
+        let mut surplus = removed.saturating_sub(COPIES_REMEMBERED);
+        copies.retain(|entry| {
+            let goes = surplus > 0 && entry.removed_ms.is_some();
+            surplus -= usize::from(goes);
+            !goes
+        });
+        let document = Document {
+            format: FORMAT,
+            copies,
+        };
+        let json = serde_json::to_vec(&document).map_err(|_| VaultError::Damaged)?;
+        let sealed = seal(&self.key, &self.context, &json);
+        let written = write_file_atomically(&self.path, &sealed).map_err(std::io::Error::from);
+        written.map_err(failed("write", &self.path))?;
+        *entries = document.copies;
+        Ok(())
+    }
+
+    /// Remembers the head that a copy has now. Blocks.
+    pub(crate) fn note_head(&self, id: CopyId, known: &KnownHead) -> Result<()> {
+        self.change(|entries| {
+            if let Some(entry) = entries.iter_mut().find(|entry| entry.id == id) {
+                entry.known = Some(known.clone());
+            }
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! Putting a bucket: pages of its catalog that were changed, and blobs that are new.
+
+use std::collections::HashSet;
+
+use coffer_replica::limits::SEGMENT_PAGES_MAX;
+use coffer_replica::{CopyWriter, NewSegment};
+use coffer_seal::BlobId;
+use coffer_store::TakenPages;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use super::round::Round;
+use crate::error::{Result, VaultError};
+use crate::limits::COPY_BLOBS_AT_ONCE;
+use crate::open_buckets::{BucketTap, UsedBucket};
+use crate::system::BucketRow;
+
+impl Round {
+    /// Puts what is new of a bucket, if anything is. One that goes meanwhile is left out.
+    pub(super) async fn put_bucket(
+        &mut self,
+        writer: &mut CopyWriter,
+        row: &BucketRow,
+    ) -> Result<()> {
+        let inner = self.inner()?;
+        if self.met.contains(&row.id) && self.is_current(writer, row)? {
+            return Ok(());
+        }
+        let opened = inner
+            .open_buckets
+            .open(&inner.folder, &inner.keystore, row.id)
+            .await;
+        let bucket = match opened {
+            Ok(bucket) => bucket,
+            Err(_) if inner.system.bucket_of_id(row.id).is_none() => return Ok(()),
+            Err(VaultError::NoSuchBucket) => return Ok(()),
+            Err(error) => return Err(error.of_bucket(row.name.as_str(), row.id)),
+        };
+        let done = self.put_open(writer, row, &bucket).await;
+        match done {
+            Err(_) if bucket.is_gone() => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Whether the copy has all of a bucket that was met since the start.
+    fn is_current(&self, writer: &CopyWriter, row: &BucketRow) -> Result<bool> {
+        let inner = self.inner()?;
+        let Some(state) = writer.head().buckets.get(&row.id.to_string()) else {
+            return Ok(false);
+        };
+        let open = inner.open_buckets.last_commit(row.id);
+        let commits = open.unwrap_or_else(|| inner.freshness.commits.highest_of(row.id));
+        Ok(commits == state.commits)
+    }
+
+    async fn put_open(
+        &mut self,
+        writer: &mut CopyWriter,
+        row: &BucketRow,
+        bucket: &UsedBucket,
+    ) -> Result<()> {
+        let inner = self.inner()?;
+        let state = writer.head().buckets.get(&row.id.to_string()).cloned();
+        let commits = bucket.catalog.commit_count().await?;
+        if state.as_ref().is_some_and(|state| state.commits == commits) {
+            self.met.insert(row.id);
+            // Before a start they were put as well: a head names no catalog without its blobs.
+            return Ok(());
+        }
+        let tap = inner
+            .open_buckets
+            .taps
+            .of(row.id)
+            .ok_or(VaultError::ShuttingDown)?;
+        self.put_fresh(writer, bucket, &tap).await?;
+        let unfinished = self.unfinished.remove(&row.id);
+        let mut chain = unfinished.unwrap_or_else(|| self.chains.get(&row.id).cloned().or(state));
+        if chain.as_ref().is_some_and(|chain| chain.is_long()) {
+            tap.pages.start_over(self.entry.cursor);
+        }
+        loop {
+            // What the pages name stays until it is put.
+            let _pin = bucket.blobs.pin();
+            let cursor = self.entry.cursor;
+            let taken = bucket.catalog.take_pages(cursor, SEGMENT_PAGES_MAX).await?;
+            let taken = taken.ok_or(VaultError::ShuttingDown)?;
+            if taken.is_base {
+                chain = None;
+            }
+            let is_last = taken.is_last;
+            let put = writer
+                .put_segment(row.id, chain.as_ref(), segment_of(taken))
+                .await;
+            match put {
+                Ok(state) => {
+                    tap.pages.arrived(cursor);
+                    let before = chain.as_ref().map_or(0, |chain| chain.bytes);
+                    self.progress.put(state.bytes.saturating_sub(before));
+                    chain = Some(state);
+                }
+                Err(error) => {
+                    tap.pages.give_back(cursor);
+                    self.unfinished.insert(row.id, chain);
+                    return Err(error.into());
+                }
+            }
+            if is_last {
+                let put = self.put_fresh(writer, bucket, &tap).await;
+                if let Err(error) = put {
+                    self.unfinished.insert(row.id, chain);
+                    return Err(error);
+                }
+                break;
+            }
+        }
+        self.met.insert(row.id);
+        self.chains.extend(chain.map(|chain| (row.id, chain)));
+        Ok(())
+    }
+
+    /// Puts the blobs that were finished since the last time, or all that the copy lacks.
+    async fn put_fresh(
+        &self,
+        writer: &CopyWriter,
+        bucket: &UsedBucket,
+        tap: &BucketTap,
+    ) -> Result<()> {
+        let fresh = tap.blobs.take(self.entry.cursor);
+        let put = if fresh.is_incomplete {
+            self.put_missing(writer, bucket).await
+        } else {
+            self.put_blobs(writer, bucket, &fresh.ids).await
+        };
+        if put.is_err() {
+            tap.blobs.give_back(self.entry.cursor, fresh);
+        }
+        put
+    }
+
+    /// Walks the catalog, and puts what the copy does not have. Ids come ascending, and so do
+    /// their first bytes, by which the copy is asked.
+    async fn put_missing(&self, writer: &CopyWriter, bucket: &UsedBucket) -> Result<()> {
+        let (mut after, mut there): (_, Option<(u8, HashSet<BlobId>)>) = (None, None);
+        loop {
+            let page = bucket.catalog.blobs_after(after).await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            after = Some(*last);
+            let mut missing = Vec::new();
+            for (id, _) in page {
+                let first = id.0[0];
+                if there.as_ref().is_none_or(|(listed, _)| *listed != first) {
+                    there = Some((first, writer.blobs_from(bucket.id, first).await?));
+                }
+                if there.as_ref().is_none_or(|(_, there)| !there.contains(&id)) {
+                    missing.push(id);
+                }
+            }
+            self.put_blobs(writer, bucket, &missing).await?;
+        }
+    }
+
+    /// One that is not there any more is of no object, or its object is damaged: then the copy is,
+    /// too, and `coffer verify` tells.
+    async fn put_blobs(
+        &self,
+        writer: &CopyWriter,
+        bucket: &UsedBucket,
+        ids: &[BlobId],
+    ) -> Result<()> {
+        let put = stream::iter(ids.iter().copied()).map(|id| async move {
+            if bucket.is_cut() {
+                return Err(VaultError::NoSuchBucket);
+            }
+            let put = writer
+                .put_blob(bucket.id, id, &bucket.blobs.path(id))
+                .await?;
+            self.progress.put(put.unwrap_or(0));
+            Ok(())
+        });
+        let put = put.buffer_unordered(COPY_BLOBS_AT_ONCE);
+        put.try_for_each(async |()| Ok(())).await
+    }
+}
+
+fn segment_of(taken: TakenPages) -> NewSegment {
+    NewSegment {
+        commits: taken.commit_count,
+        page_count: taken.page_count,
+        is_last: taken.is_last,
+        pages: taken.pages,
+    }
+}

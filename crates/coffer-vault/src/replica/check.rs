@@ -1,0 +1,282 @@
+//! Reading a copy back: its chain, every page, every chunk. The original is not touched.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use coffer_replica::{Copy, CopyReader, KnownHead, Place};
+use coffer_seal::BucketId;
+use coffer_store::record::{BlobRef, Content};
+use coffer_store::{BlobStore, CATALOG_FILE, Catalog};
+use futures::Stream;
+use futures::stream::poll_fn;
+use tokio::sync::mpsc;
+
+use super::blobs::check_blob;
+use super::files::SCRATCH;
+use crate::access::{Act, Actor, Role};
+use crate::audit::Facts;
+use crate::blocking::blocking;
+use crate::data_folder::failed;
+use crate::error::{BackupError, Result};
+use crate::limits::{BACKUP_EVENTS_WAITING, VERIFY_PAGE};
+use crate::open_buckets::{OpenBucket, customer_key};
+use crate::vault::Vault;
+
+/// What a check of a copy tells as it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyCheckEvent {
+    /// So many blobs were opened, and bytes of them.
+    Progress {
+        /// Blobs.
+        blob_count: u64,
+        /// Bytes.
+        blob_bytes: u64,
+    },
+    /// Something is wrong with it.
+    Damage {
+        /// What.
+        what: String,
+    },
+    /// All of it was read.
+    Done {
+        /// Which head was checked.
+        head: KnownHead,
+        /// As of when that is, in milliseconds since 1970.
+        as_of_ms: i64,
+        /// How many buckets it has.
+        bucket_count: u64,
+        /// How many pages of catalogs.
+        page_count: u64,
+        /// How many blobs.
+        blob_count: u64,
+        /// How many bytes those have.
+        blob_bytes: u64,
+        /// How many things are wrong.
+        damage_count: u64,
+    },
+    /// It could not be read.
+    Failed {
+        /// Why.
+        problem: String,
+    },
+}
+
+/// A check under way.
+struct Check {
+    vault: Vault,
+    reader: CopyReader,
+    scratch: PathBuf,
+    events: mpsc::Sender<CopyCheckEvent>,
+    page_count: u64,
+    blob_count: u64,
+    blob_bytes: u64,
+    damage_count: u64,
+}
+
+/// Keeps what is read from being removed.
+struct Reading(Arc<AtomicUsize>);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Vault {
+    /// Reads a copy back and checks all of it. A system administrator's act.
+    ///
+    /// # Errors
+    /// [`CopyError::NoSuchCopy`](crate::CopyError::NoSuchCopy).
+    pub async fn check_copy(
+        &self,
+        actor: &Actor,
+        name: &str,
+    ) -> Result<impl Stream<Item = CopyCheckEvent> + Send + Sync + use<>> {
+        let (role, act) = (Role::SystemAdministrator, Act::VerifyCopy);
+        let facts = Facts::from([("copy", name.to_owned())]);
+        self.refuse_without(actor, role, act, &facts)?;
+        let entry = self.inner.copies.registry.get(name);
+        let entry = entry.map_err(|error| self.failed(act, actor, &facts, error))?;
+        let (events, mut receiver) = mpsc::channel(BACKUP_EVENTS_WAITING);
+        let (this, actor, told) = (self.clone(), actor.clone(), events.clone());
+        tokio::spawn(async move {
+            let vault = this.clone();
+            let work = async move {
+                let readers = {
+                    let running = vault.inner.copies.running.lock();
+                    running
+                        .get(&entry.name)
+                        .map(|running| running.readers.clone())
+                };
+                let _reading = readers.map(|readers| {
+                    readers.fetch_add(1, Ordering::SeqCst);
+                    Reading(readers)
+                });
+                let place = Place::parse(&entry.url)?;
+                let store = blocking(move || Ok(place.open(false)?)).await?;
+                let copy = Copy::new(store, entry.id, &vault.inner.keystore.system_key());
+                let reader = CopyReader::newest(copy, entry.known.as_ref()).await?;
+                let scratch = format!("check-{}", entry.cursor);
+                let mut check = Check {
+                    scratch: vault.inner.folder.path().join(SCRATCH).join(scratch),
+                    vault,
+                    reader,
+                    events,
+                    page_count: 0,
+                    blob_count: 0,
+                    blob_bytes: 0,
+                    damage_count: 0,
+                };
+                let done = check.run().await;
+                let _ = fs::remove_dir_all(&check.scratch);
+                done
+            };
+            let event = match this.act(&actor, role, act, facts, work).await {
+                Ok(event) => event,
+                Err(error) => CopyCheckEvent::Failed {
+                    problem: error.to_string(),
+                },
+            };
+            let _ = told.send(event).await;
+        });
+        Ok(poll_fn(move |context| receiver.poll_recv(context)))
+    }
+}
+
+impl Check {
+    async fn run(&mut self) -> Result<CopyCheckEvent> {
+        for pieces in self.reader.head().files.clone().into_values() {
+            for piece in pieces {
+                if let Err(error) = self.reader.piece(&piece).await {
+                    self.damage(error.to_string()).await?;
+                }
+            }
+        }
+        let buckets = self.reader.head().buckets.clone();
+        for (id, state) in &buckets {
+            let Some(id) = BucketId::from_hex(id) else {
+                continue;
+            };
+            let folder = self.scratch.join(id.to_string());
+            let file = new_file(&folder, CATALOG_FILE)?;
+            match self.reader.catalog(id, state, Some(&file)).await {
+                Err(error) => self.damage(error.to_string()).await?,
+                Ok(restored) => {
+                    self.page_count += u64::from(restored.page_count);
+                    self.bucket(id, &folder).await?;
+                }
+            }
+            let _ = fs::remove_dir_all(&folder);
+        }
+        Ok(CopyCheckEvent::Done {
+            head: self.reader.known().clone(),
+            as_of_ms: self.reader.head().as_of_ms,
+            bucket_count: buckets.len() as u64,
+            page_count: self.page_count,
+            blob_count: self.blob_count,
+            blob_bytes: self.blob_bytes,
+            damage_count: self.damage_count,
+        })
+    }
+
+    async fn bucket(&mut self, id: BucketId, folder: &Path) -> Result<()> {
+        // One that was erased since is noise, and is removed from the copy soon.
+        let Ok(key) = self.vault.inner.keystore.bucket_key(id) else {
+            return Ok(());
+        };
+        let catalog = match Catalog::open_read_only(folder, &key.catalog_key()).await {
+            Ok(catalog) => catalog,
+            Err(error) => return self.damage(format!("the catalog of {id}: {error}")).await,
+        };
+        let bucket = OpenBucket::new(id, catalog, BlobStore::new(folder, id), key);
+        let walked = self.walk(&bucket).await;
+        bucket.catalog.close().await;
+        match walked {
+            Err(error @ crate::error::VaultError::Backup(_)) => Err(error),
+            Err(error) => self.damage(format!("the catalog of {id}: {error}")).await,
+            Ok(()) => Ok(()),
+        }
+    }
+
+    async fn walk(&mut self, bucket: &OpenBucket) -> Result<()> {
+        bucket.catalog.check_integrity().await?;
+        let mut after = None;
+        loop {
+            let page = bucket
+                .catalog
+                .objects_after(after.as_ref(), VERIFY_PAGE)
+                .await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.place.clone());
+            for object in &page {
+                if let Content::Blobs { blobs, .. } = &object.content {
+                    for blob in blobs {
+                        self.blob(bucket, blob).await?;
+                    }
+                }
+            }
+        }
+        let mut after = None;
+        loop {
+            let page = bucket.catalog.parts_after(after, VERIFY_PAGE).await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some((last.upload_id, last.part.number));
+            for part in &page {
+                self.blob(bucket, &part.part.blob).await?;
+            }
+        }
+    }
+
+    async fn blob(&mut self, bucket: &OpenBucket, blob: &BlobRef) -> Result<()> {
+        let key = customer_key::unwrap(&bucket.key(), blob, None);
+        let checked = match key {
+            Ok(key) => check_blob(&self.reader, bucket.id, blob, key.as_ref()).await,
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = checked {
+            self.damage(error.to_string()).await?;
+        }
+        self.blob_count += 1;
+        self.blob_bytes += blob.plaintext_bytes;
+        let (blob_count, blob_bytes) = (self.blob_count, self.blob_bytes);
+        self.tell(CopyCheckEvent::Progress {
+            blob_count,
+            blob_bytes,
+        })
+        .await
+    }
+
+    async fn damage(&mut self, what: String) -> Result<()> {
+        self.damage_count += 1;
+        self.tell(CopyCheckEvent::Damage { what }).await
+    }
+
+    async fn tell(&self, event: CopyCheckEvent) -> Result<()> {
+        let sent = self.events.send(event).await;
+        Ok(sent.map_err(|_| BackupError::ListenerGone)?)
+    }
+}
+
+/// A file of mode 0600, in a folder that is made.
+pub(super) fn new_file(folder: &Path, name: &str) -> Result<fs::File> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder);
+    made.map_err(failed("make", folder))?;
+    let path = folder.join(name);
+    let mut options = OpenOptions::new();
+    let options = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600);
+    options.open(&path).map_err(failed("make", &path))
+}

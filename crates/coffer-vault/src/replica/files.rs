@@ -1,0 +1,218 @@
+//! Putting the small files: `system.db`, the audit log, and an anchor for what the head holds.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use coffer_durable::now_ms;
+use coffer_keys::Anchor;
+use coffer_replica::limits::{PIECE_MAX_BYTES, PIECES_MAX};
+use coffer_replica::{CopyWriter, Head, Piece};
+use coffer_seal::BucketId;
+
+use super::round::Round;
+use crate::blocking::blocking;
+use crate::data_folder::failed;
+use crate::error::Result;
+use crate::freshness::ANCHOR_FILE;
+
+/// Where copies of small files are made before they are put; sealed, as all is.
+pub(super) const SCRATCH: &str = "copies.scratch";
+
+/// What was put since the start.
+#[derive(Default)]
+pub(super) struct FilesPut {
+    /// How many commits `system.db` had.
+    system_commits: Option<u64>,
+    /// The last record of the audit log.
+    audit_record: Option<u64>,
+}
+
+/// What is to be put.
+pub(super) struct FilesRead {
+    system: Option<(u64, PathBuf)>,
+    audit: Option<coffer_audit::LogExtent>,
+    anchor: Option<PathBuf>,
+    generation: u64,
+}
+
+impl Round {
+    /// Reads what is new, while no bucket is made or goes. `next`: all catalogs of the next head.
+    pub(super) async fn read_files(&self, next: &Head) -> Result<FilesRead> {
+        let inner = self.inner()?;
+        let known = (self.files.system_commits, self.files.audit_record);
+        let catalogs: BTreeMap<BucketId, u64> = next
+            .buckets
+            .iter()
+            .filter_map(|(id, state)| Some((BucketId::from_hex(id)?, state.commits)))
+            .collect();
+        let are_catalogs_new = !self.chains.is_empty();
+        let scratch = inner
+            .folder
+            .path()
+            .join(SCRATCH)
+            .join(self.entry.cursor.to_string());
+        blocking(move || {
+            fs::create_dir_all(&scratch).map_err(failed("make", &scratch))?;
+            let generation = inner.keystore.generation();
+            let mut commits = inner.system.commit_count()?;
+            let system = if known.0 == Some(commits) {
+                None
+            } else {
+                let to = scratch.join("system.db");
+                commits = inner.system.copy_into(&inner.folder.system_db(), &to)?;
+                Some((commits, to))
+            };
+            let extent = inner.audit.log_or_open()?.extent();
+            let (record, hash) = (extent.last.sequence, extent.last.hash.0);
+            let audit = (known.1 != Some(record)).then_some(extent);
+            let is_new = system.is_some() || audit.is_some() || are_catalogs_new;
+            let anchor = is_new.then(|| scratch.join(ANCHOR_FILE));
+            if let Some(path) = &anchor {
+                let anchor = Anchor {
+                    system_commits: commits,
+                    audit_record: record,
+                    audit_hash: hash,
+                    held_ms: now_ms(),
+                    commits: catalogs,
+                };
+                inner.freshness.anchor_copy(path, anchor)?;
+            }
+            Ok(FilesRead {
+                system,
+                audit,
+                anchor,
+                generation,
+            })
+        })
+        .await
+    }
+
+    /// Puts it, and has the next head name it.
+    pub(super) async fn put_files(
+        &mut self,
+        writer: &mut CopyWriter,
+        read: FilesRead,
+        next: &mut Head,
+    ) -> Result<()> {
+        if let Some((_, path)) = &read.system {
+            let pieces = self.put_whole(writer, path).await?;
+            next.files.insert("system.db".to_owned(), pieces);
+        }
+        if let Some(extent) = &read.audit {
+            self.put_audit(writer, extent, next).await?;
+        }
+        if let Some(path) = &read.anchor {
+            let pieces = self.put_whole(writer, path).await?;
+            next.files.insert(ANCHOR_FILE.to_owned(), pieces);
+            next.keystore_generation = read.generation;
+        }
+        let scratch = self.inner()?.folder.path().join(SCRATCH);
+        // What stays is written over by the next round.
+        let _ = fs::remove_dir_all(scratch.join(self.entry.cursor.to_string()));
+        // As long as no head has them, they are put again.
+        self.files.system_commits = read
+            .system
+            .map(|(commits, _)| commits)
+            .or(self.files.system_commits);
+        self.files.audit_record = read
+            .audit
+            .map(|audit| audit.last.sequence)
+            .or(self.files.audit_record);
+        Ok(())
+    }
+
+    /// A failed commit of the head: what was put since the last one is put again.
+    pub(super) fn forget_files(&mut self) {
+        self.files = FilesPut::default();
+    }
+
+    async fn put_audit(
+        &self,
+        writer: &mut CopyWriter,
+        extent: &coffer_audit::LogExtent,
+        next: &mut Head,
+    ) -> Result<()> {
+        let folder = self.inner()?.folder.audit();
+        let name_of = |segment: &str| format!("audit/{segment}");
+        let (head_name, head) = &extent.head;
+        let is_there = |name: &String| {
+            let is_segment = extent
+                .segments
+                .iter()
+                .any(|segment| *name == name_of(segment));
+            !name.starts_with("audit/") || is_segment
+        };
+        next.files.retain(|name, _| is_there(name));
+        let last = extent.segments.last();
+        for segment in &extent.segments {
+            let name = name_of(segment);
+            let before = next.files.remove(&name).unwrap_or_default();
+            let path = folder.join(segment);
+            let until_bytes = match last {
+                Some(last) if last == segment => extent.last_bytes,
+                _ => file_bytes(&path)?,
+            };
+            let pieces = self.put_growing(writer, &path, before, until_bytes).await?;
+            next.files.insert(name, pieces);
+        }
+        let piece = writer.put_piece(head.clone()).await?;
+        next.files.insert(name_of(head_name), vec![piece]);
+        Ok(())
+    }
+
+    /// Puts what a file has more than the pieces that are there.
+    async fn put_growing(
+        &self,
+        writer: &mut CopyWriter,
+        path: &Path,
+        mut before: Vec<Piece>,
+        until_bytes: u64,
+    ) -> Result<Vec<Piece>> {
+        let mut from_bytes: u64 = before.iter().map(|piece| piece.bytes).sum();
+        if from_bytes > until_bytes || before.len() >= PIECES_MAX && from_bytes < until_bytes {
+            before.clear();
+            from_bytes = 0;
+        }
+        while from_bytes < until_bytes {
+            let length_bytes = (until_bytes - from_bytes).min(PIECE_MAX_BYTES as u64);
+            let path = path.to_owned();
+            let bytes = blocking(move || read_range(&path, from_bytes, length_bytes)).await?;
+            from_bytes += length_bytes;
+            self.progress.put(length_bytes);
+            before.push(writer.put_piece(bytes).await?);
+        }
+        Ok(before)
+    }
+
+    async fn put_whole(&self, writer: &mut CopyWriter, path: &Path) -> Result<Vec<Piece>> {
+        let until_bytes = file_bytes(path)?;
+        self.put_growing(writer, path, Vec::new(), until_bytes)
+            .await
+    }
+}
+
+fn file_bytes(path: &Path) -> Result<u64> {
+    match fs::metadata(path) {
+        // A log without records has no segment yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        found => Ok(found.map_err(failed("look at", path))?.len()),
+    }
+}
+
+fn read_range(path: &Path, from_bytes: u64, length_bytes: u64) -> Result<Vec<u8>> {
+    let read = || {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(from_bytes))?;
+        let mut bytes = Vec::new();
+        file.take(length_bytes).read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(bytes)
+    };
+    let bytes = read().map_err(failed("read", path))?;
+    if bytes.len() as u64 == length_bytes {
+        Ok(bytes)
+    } else {
+        Err(failed("read", path)(io::ErrorKind::UnexpectedEof.into()))
+    }
+}

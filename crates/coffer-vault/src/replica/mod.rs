@@ -1,0 +1,224 @@
+//! Sealed copies of the data folder on other stores, kept up while it is served.
+//!
+//! A task for each copy looks every second whether anything is new, and puts it there in a round:
+//! bucket by bucket what was changed in the catalog, and new blobs; then `system.db`, the audit log
+//! and an anchor; and last the head that names all of it (`docs/decisions/0053-the-sealed-log.md`).
+//! What is below is never older than what holds it, as in a backup. Nothing is opened for it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use coffer_durable::now_ms;
+use coffer_replica::{Copy, CopyRecord, CopyWriter, Place};
+use tokio_util::sync::CancellationToken;
+
+use crate::access::{Act, Actor, Role};
+use crate::audit::Facts;
+use crate::blocking::blocking;
+use crate::copies::{CopyState, CopyStatus, Entry, Progress, Running};
+use crate::error::{CopyError, Result, VaultError};
+use crate::vault::Vault;
+
+mod round;
+
+mod catalogs;
+
+mod files;
+
+mod task;
+
+mod blobs;
+
+mod check;
+
+mod restore;
+
+pub use self::check::CopyCheckEvent;
+pub use self::restore::{Restore, RestoreEvent, restore};
+
+use self::round::Round;
+
+impl Vault {
+    /// Makes a copy at this URL, which is kept up from now on. A system administrator's act.
+    ///
+    /// # Errors
+    /// [`CopyError`], when there is one of this name, or none can be made there.
+    pub async fn add_copy(&self, actor: &Actor, name: &str, url: &str) -> Result<()> {
+        let (role, act) = (Role::SystemAdministrator, Act::AddCopy);
+        let facts = Facts::from([("copy", name.to_owned()), ("url", url.to_owned())]);
+        self.refuse_without(actor, role, act, &facts)?;
+        let copies = &self.inner.copies;
+        let prepared = copies.registry.cursor_for(name);
+        let prepared = prepared.and_then(|cursor| Ok((cursor, Place::parse(url)?)));
+        let (cursor, place) = prepared.map_err(|error| self.failed(act, actor, &facts, error))?;
+        let (this, name) = (self.clone(), name.to_owned());
+        let work = async move {
+            let copies = &this.inner.copies;
+            let _alone = copies.changing.lock().await;
+            if copies.registry.cursor_for(&name)? != cursor {
+                return Err(CopyError::Exists { name }.into());
+            }
+            let record = CopyRecord::new(this.inner.keystore.id());
+            let url = place.url().to_owned();
+            let store = blocking(move || Ok(place.open(true)?)).await?;
+            let key = this.inner.keystore.system_key();
+            let copy = Copy::new(store, record.copy, &key);
+            let writer = CopyWriter::begin(copy, &record).await?;
+            let entry = Entry {
+                name,
+                url,
+                id: record.copy,
+                cursor,
+                made_ms: now_ms(),
+                removed_ms: None,
+                known: Some(writer.known().clone()),
+            };
+            let (inner, added) = (this.inner.clone(), entry.clone());
+            blocking(move || inner.copies.registry.change(|entries| entries.push(added))).await?;
+            this.follow(&entry, Some(writer)).await;
+            Ok(())
+        };
+        self.act(actor, role, act, facts, work).await
+    }
+
+    /// How all copies stand.
+    pub async fn copies(&self, actor: &Actor) -> Result<Vec<CopyStatus>> {
+        self.refuse_without(
+            actor,
+            Role::SystemAdministrator,
+            Act::ListCopies,
+            &Facts::new(),
+        )?;
+        if !self.inner.copies.is_readable {
+            return Err(CopyError::Registry.into());
+        }
+        Ok(self.copies_now())
+    }
+
+    /// The same, for who watches the server.
+    pub fn copies_now(&self) -> Vec<CopyStatus> {
+        let copies = &self.inner.copies;
+        let entries = copies.registry.current();
+        entries
+            .into_iter()
+            .map(|entry| self.status(entry))
+            .collect()
+    }
+
+    fn status(&self, entry: Entry) -> CopyStatus {
+        let lag_bytes = self.inner.open_buckets.taps.waiting_bytes(entry.cursor);
+        let mut status = CopyStatus {
+            name: entry.name,
+            url: entry.url,
+            made_ms: entry.made_ms,
+            state: CopyState::Stopped,
+            problem: Some("it has not begun".to_owned()),
+            as_of_ms: None,
+            lag_seconds: 0.0,
+            lag_bytes,
+            put_bytes: 0,
+            head: entry.known,
+        };
+        if let Some(running) = self.inner.copies.running.lock().get(&status.name) {
+            running.progress.fill(&mut status);
+        }
+        status
+    }
+
+    /// Keeps a copy up no more. What is there stays; it is remembered that it was made. A system
+    /// administrator's act.
+    pub async fn remove_copy(&self, actor: &Actor, name: &str) -> Result<()> {
+        let (role, act) = (Role::SystemAdministrator, Act::RemoveCopy);
+        let facts = Facts::from([("copy", name.to_owned())]);
+        self.refuse_without(actor, role, act, &facts)?;
+        let entry = self.inner.copies.registry.get(name);
+        let entry = entry.map_err(|error| self.failed(act, actor, &facts, error))?;
+        let this = self.clone();
+        let work = async move {
+            let copies = &this.inner.copies;
+            let _alone = copies.changing.lock().await;
+            copies.registry.get(&entry.name)?;
+            this.stop_copy(&entry.name).await;
+            this.inner.open_buckets.taps.unfollow(entry.cursor);
+            let inner = this.inner.clone();
+            blocking(move || {
+                inner.copies.registry.change(|entries| {
+                    let found = entries.iter_mut().find(|found| found.id == entry.id);
+                    if let Some(found) = found {
+                        found.removed_ms = Some(now_ms());
+                    }
+                })
+            })
+            .await
+        };
+        self.act(actor, role, act, facts, work).await
+    }
+
+    /// Goes on with the copies that there are.
+    pub(crate) async fn start_copies(&self) {
+        for entry in self.inner.copies.registry.current() {
+            self.follow(&entry, None).await;
+        }
+    }
+
+    /// Has what changes noted, and begins the task.
+    async fn follow(&self, entry: &Entry, writer: Option<CopyWriter>) {
+        let open = &self.inner.open_buckets;
+        open.taps.follow(entry.cursor);
+        for bucket in open.all() {
+            // One that is just being closed is opened again by the round.
+            let _ = open
+                .taps
+                .attach(bucket.id, &bucket.catalog, &bucket.blobs)
+                .await;
+        }
+        let progress = Arc::new(Progress::new());
+        let readers = Arc::<AtomicUsize>::default();
+        let stop = CancellationToken::new();
+        let round = Round::new(
+            &self.inner,
+            entry.clone(),
+            progress.clone(),
+            readers.clone(),
+        );
+        let task = tokio::spawn(task::run(round, writer, stop.clone()));
+        let running = Running {
+            progress,
+            readers,
+            stop,
+            task,
+        };
+        self.inner
+            .copies
+            .running
+            .lock()
+            .insert(entry.name.clone(), running);
+    }
+
+    async fn stop_copy(&self, name: &str) {
+        let running = self.inner.copies.running.lock().remove(name);
+        if let Some(running) = running {
+            running.stop.cancel();
+            let _ = running.task.await;
+        }
+    }
+
+    /// Ends the tasks, each with a last round if that is soon done.
+    pub(crate) async fn stop_copies(&self) {
+        let running = std::mem::take(&mut *self.inner.copies.running.lock());
+        running.values().for_each(|running| running.stop.cancel());
+        for running in running.into_values() {
+            let _ = running.task.await;
+        }
+    }
+}
+
+/// What the vault's errors are to a round: whether it may pass by itself.
+fn is_passing(error: &VaultError) -> bool {
+    match error {
+        VaultError::Backup(crate::error::BackupError::Copy(CopyError::Replica(error))) => {
+            error.is_passing()
+        }
+        _ => true,
+    }
+}

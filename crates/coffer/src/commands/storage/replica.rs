@@ -1,0 +1,220 @@
+//! `coffer replica`: sealed copies on other stores.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use coffer_admin::{Replica, ReplicaReport, ReplicaRequest};
+use coffer_client::{AdminClient, ClientError, Lines, segment};
+use http::Method;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::output::printable::size;
+use crate::output::table::{AnswerArgs, Flush, done, moment, print, sheet, show, table};
+
+/// `coffer replica`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct ReplicaArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ReplicaCommand,
+}
+
+/// What can be done with copies.
+#[derive(Debug, Subcommand)]
+pub enum ReplicaCommand {
+    /// Begin a copy, which the server keeps up from then on
+    #[command(after_help = EXAMPLES)]
+    Add {
+        /// Name of the copy
+        name: String,
+        /// file:///FOLDER, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME&ca=FILE&credentials=FILE
+        url: String,
+    },
+    /// List copies
+    #[command(after_help = EXAMPLES)]
+    List,
+    /// Show how a copy stands, and the head to note down for `coffer restore --head`
+    #[command(after_help = EXAMPLES)]
+    Status {
+        /// Copy
+        name: String,
+    },
+    /// Read a copy back and check its chain, every page and every chunk; 1 if anything is wrong
+    #[command(after_help = EXAMPLES)]
+    Verify {
+        /// Copy
+        name: String,
+    },
+    /// Keep a copy up no more; what is there stays
+    #[command(after_help = EXAMPLES)]
+    Remove {
+        /// Copy
+        name: String,
+    },
+}
+
+/// Asks, and shows the answer.
+pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
+    match &args.command {
+        ReplicaCommand::Add { name, url } => {
+            let request = ReplicaRequest {
+                name: name.clone(),
+                url: url.clone(),
+            };
+            // There is nothing in the answer.
+            let _empty = server
+                .open(Method::POST, "/v1/replicas", Some(&request))
+                .await?;
+            done(json, &json!({ "name": name, "url": url }))
+        }
+        ReplicaCommand::List => show(json, &all(server).await?, |replicas| many(replicas)),
+        ReplicaCommand::Status { name } => {
+            let all = all(server).await?;
+            let found = all.into_iter().find(|replica| replica.name == *name);
+            let replica = found.ok_or_else(|| ClientError::Refused {
+                code: "no_such_replica".to_owned(),
+                message: format!("there is no copy {name:?}: `coffer replica list` shows them"),
+            })?;
+            show(json, &replica, one)
+        }
+        ReplicaCommand::Verify { name } => return verify(server, name, json).await,
+        ReplicaCommand::Remove { name } => {
+            server
+                .delete(&format!("/v1/replicas/{}", segment(name)))
+                .await?;
+            done(json, &json!({ "name": name, "removed": true }))
+        }
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn all(server: &AdminClient) -> Result<Vec<Replica>, Error> {
+    Ok(server.get("/v1/replicas").await?)
+}
+
+fn lag(replica: &Replica) -> String {
+    format!("{:.1} s", replica.lag_seconds)
+}
+
+fn many(replicas: &[Replica]) -> String {
+    let columns = [
+        ("NAME", Flush::Left),
+        ("STATE", Flush::Left),
+        ("LAG", Flush::Right),
+        ("URL", Flush::Left),
+    ];
+    let row = |replica: &Replica| {
+        let state = replica.state.clone();
+        vec![
+            replica.name.clone(),
+            state,
+            lag(replica),
+            replica.url.clone(),
+        ]
+    };
+    table(&columns, replicas.iter().map(row))
+}
+
+fn one(replica: &Replica) -> String {
+    let mut pairs = vec![
+        ("name", replica.name.clone()),
+        ("url", replica.url.clone()),
+        ("made", moment(&replica.made_at)),
+        ("state", replica.state.clone()),
+        ("lag", lag(replica)),
+        ("behind", size(replica.lag_bytes)),
+        (
+            "complete as of",
+            replica.as_of.as_deref().map_or("never".to_owned(), moment),
+        ),
+        ("put since start", size(replica.put_bytes)),
+    ];
+    pairs.extend(replica.problem.clone().map(|problem| ("problem", problem)));
+    pairs.extend(replica.head.clone().map(|head| ("head", head)));
+    sheet(pairs)
+}
+
+/// Progress is drawn on standard error if that is a terminal.
+async fn verify(server: &AdminClient, name: &str, json: bool) -> Result<ExitCode, Error> {
+    let path = format!("/v1/replicas/{}/verify", segment(name));
+    let body = server.open(Method::POST, &path, None::<&Value>).await?;
+    let bar = if json {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::new_spinner()
+    };
+    let template = "{spinner} {human_pos} blobs, {msg}";
+    bar.set_style(ProgressStyle::with_template(template).expect("a template that parses"));
+    let mut lines = Lines::new(server, body);
+    while let Some((report, line)) = lines.next::<ReplicaReport>().await? {
+        if json {
+            tell(&String::from_utf8_lossy(&line))?;
+        }
+        match report {
+            ReplicaReport::Progress {
+                blob_count,
+                blob_bytes,
+            } => {
+                bar.set_position(blob_count);
+                bar.set_message(format!("{} opened", size(blob_bytes)));
+            }
+            ReplicaReport::Damage { what } => {
+                if !json {
+                    bar.suspend(|| tell(&what))?;
+                }
+            }
+            ReplicaReport::Failed { message } => {
+                bar.finish_and_clear();
+                let code = "replica_unreadable".to_owned();
+                return Err(ClientError::Refused { code, message }.into());
+            }
+            ReplicaReport::Done {
+                as_of,
+                bucket_count,
+                page_count,
+                blob_count,
+                blob_bytes,
+                damage_count,
+                ..
+            } => {
+                bar.finish_and_clear();
+                if !json {
+                    let (as_of, bytes) = (moment(&as_of), size(blob_bytes));
+                    tell(&format!(
+                        "{name}, as of {as_of}: {bucket_count} buckets, {page_count} pages, \
+                         {blob_count} blobs ({bytes}), {damage_count} damaged"
+                    ))?;
+                }
+                let is_whole = damage_count == 0;
+                return Ok(ExitCode::from(u8::from(!is_whole)));
+            }
+        }
+    }
+    Err(server.misunderstood("ended before its report did").into())
+}
+
+fn tell(line: &str) -> Result<(), Error> {
+    print(&format!("{line}\n")).map_err(|source| Error::System {
+        doing: "writing the report",
+        source,
+    })
+}
+
+const EXAMPLES: &str = "\
+A copy holds no keys: keep `keystore` and what opens it elsewhere, and copy `keystore` again after
+each new level and bucket. Credentials for s3:// come from a file as the AWS tools have it, or from
+the environment of the server.
+
+Examples:
+  coffer replica add disk file:///mnt/disk/coffer
+  coffer replica add far 's3://copies/coffer?endpoint=https://s3.example&credentials=/etc/far'
+  coffer replica status disk --json
+  coffer replica verify disk
+  coffer restore --from file:///mnt/disk/coffer --data /srv/restored";

@@ -1,0 +1,277 @@
+"""Sealed copies: kept up on a folder or on another coffer, and restored after the first is lost."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.clients import s3_client
+from harness.content import KIB, MIB, content
+from harness.server import Server, StartError, coffer
+
+BUCKET = "notes"
+#: Inline, a blob, and one that is put in parts.
+SIZES = {"small": 900, "middle": 300 * KIB, "large": 9 * MIB}
+
+
+def replica(server, *arguments, expect=0):
+    done = coffer("replica", *arguments, "--data", server.data, "--json", text=True)
+    assert done.returncode == expect, (done.stdout, done.stderr)
+    return json.loads(done.stdout) if done.stdout.startswith(("{", "[")) else done.stderr
+
+
+def status(server, name="far"):
+    return replica(server, "status", name)
+
+
+def caught_up(server, name="far", seconds=30):
+    """Waits until all that was acknowledged before this call is in the copy."""
+    asked = time.time()
+    end = asked + seconds
+    while True:
+        told = status(server, name)
+        if told["as_of"] and time.time() - told["lag_seconds"] > asked:
+            return told
+        assert time.time() < end, told
+        time.sleep(0.2)
+
+
+def verify(server, name="far", expect=0):
+    done = coffer("replica", "verify", name, "--data", server.data, "--json", text=True)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == expect, (events[-3:], done.stderr)
+    return events
+
+
+def put(server, names, bucket=BUCKET):
+    s3 = s3_client(server)
+    for name in names:
+        s3.put_object(Bucket=bucket, Key=name, Body=content(SIZES[name.split("-")[0]], name))
+
+
+def made(folder):
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def keys_of(server, folder):
+    """What is kept apart: the keystore, and what opens it."""
+    folder.mkdir(mode=0o700)
+    for name in ("keystore", "root.key"):
+        shutil.copy(server.data / name, folder / name)
+    return folder
+
+
+def restore(url, data, *arguments, expect=0):
+    done = coffer("restore", "--from", url, "--data", data, "--json", *arguments, text=True)
+    assert done.returncode == expect, (done.stdout[-2000:], done.stderr)
+    return json.loads(done.stdout.splitlines()[-1]) if expect == 0 else done.stderr
+
+
+def check(server, names, bucket=BUCKET):
+    """Byte for byte, and nothing else."""
+    s3 = s3_client(server)
+    listed = s3.list_objects_v2(Bucket=bucket).get("Contents", [])
+    assert [item["Key"] for item in listed] == sorted(names)
+    for name in names:
+        body = s3.get_object(Bucket=bucket, Key=name)["Body"].read()
+        assert body == content(SIZES[name.split("-")[0]], name), name
+
+
+@pytest.fixture
+def server(tmp_path):
+    with Server(made(tmp_path / "first")) as server:
+        s3_client(server).create_bucket(Bucket=BUCKET)
+        yield server
+
+
+def url_of(folder):
+    return f"file://{folder}"
+
+
+def served(own, data):
+    """A server on a restored folder, which takes a word for the rollback."""
+    with pytest.raises(StartError, match="--accept-rollback"):
+        Server(made(own), data=data).start()
+    server = Server(own, data=data, arguments=["--accept-rollback"])
+    server.credentials_path.write_text((own.parent / "credentials").read_text())
+    server.start()
+    return server
+
+
+def test_a_lost_disk_is_restored_from_a_folder(server, tmp_path):
+    """With what was there before the copy was made, what came, went and was replaced since; by
+    kill -9, and after starts between."""
+    copy = tmp_path / "copy"
+    put(server, ["small-1", "middle-1", "large-1", "middle-gone"])
+    replica(server, "add", "far", url_of(copy))
+    assert [told["name"] for told in replica(server, "list")] == ["far"]
+    caught_up(server)
+    put(server, ["small-2", "middle-2"])
+    s3 = s3_client(server)
+    s3.delete_object(Bucket=BUCKET, Key="middle-gone")
+    caught_up(server)
+    server.kill()
+    server.start()
+    put(server, ["small-3", "middle-3"])
+    s3_client(server).create_bucket(Bucket="later")
+    put(server, ["small-9"], bucket="later")
+    caught_up(server)
+    events = verify(server)
+    assert events[-1]["event"] == "done" and events[-1]["blob_count"] == 4, events[-1]
+    keys = keys_of(server, tmp_path / "restored")
+    # What the check was recorded as is held by the keystore.
+    told = caught_up(server)
+    (tmp_path / "credentials").write_text(server.credentials_path.read_text())
+    server.kill()
+    shutil.rmtree(server.data)
+    done = restore(url_of(copy), keys, "--head", told["head"])
+    assert done["bucket_count"] == 2 and done["blob_count"] == 4, done
+    checked = coffer("verify", "--data", keys, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    with served(tmp_path / "second", keys) as second:
+        names = ["small-1", "middle-1", "large-1", "small-2", "middle-2", "small-3", "middle-3"]
+        check(second, names)
+        check(second, ["small-9"], bucket="later")
+        put(second, ["middle-4"])
+
+
+def test_nothing_readable_lies_in_a_copy_and_no_key(server, tmp_path):
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy))
+    needle = b"a needle that is in no copy"
+    s3_client(server).put_object(Bucket=BUCKET, Key="needle-name", Body=needle * 4_000)
+    caught_up(server)
+    keys = [(server.data / "root.key").read_text().split()[-1].encode()]
+    keystore = (server.data / "keystore").read_bytes()[:4_096]
+    for path in copy.rglob("*"):
+        if path.is_file():
+            found = path.read_bytes()
+            for secret in (needle, b"needle-name", keystore[64:], *keys, BUCKET.encode()):
+                assert secret not in found, path
+
+
+def test_an_outage_is_caught_up(server, tmp_path):
+    copy, away = tmp_path / "copy", tmp_path / "away"
+    replica(server, "add", "far", url_of(copy))
+    put(server, ["small-1"])
+    caught_up(server)
+    copy.rename(away)
+    copy.write_text("no folder")
+    put(server, ["small-2", "middle-2", "large-2"])
+    end = time.time() + 20
+    while status(server)["state"] != "failing":
+        assert time.time() < end
+        time.sleep(0.2)
+    assert status(server)["lag_seconds"] > 0
+    metrics = f"{server.admin_endpoint}/metrics"
+    assert metrics
+    copy.unlink()
+    away.rename(copy)
+    caught_up(server, seconds=60)
+    assert status(server)["state"] == "following"
+    assert verify(server)[-1]["damage_count"] == 0
+
+
+def test_a_store_that_alters_or_rolls_back_is_found_out(server, tmp_path):
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy))
+    put(server, ["small-1", "middle-1"])
+    told = caught_up(server)
+    server.stop()
+    keys = keys_of(server, tmp_path / "keys")
+
+    def refused(expected):
+        data = tmp_path / "data"
+        shutil.rmtree(data, ignore_errors=True)
+        shutil.copytree(keys, data)
+        error = restore(url_of(copy), data, "--head", told["head"], expect=1)
+        assert expected in error, error
+
+    [blob] = [path for path in (copy / "blobs").rglob("*") if path.is_file()]
+    segment = max((copy / "buckets").rglob("*-*"))
+    head = max((copy / "heads").iterdir())
+    for path, damage, expected in [
+        (segment, lambda found: found[:-1] + bytes([found[-1] ^ 1]), segment.name),
+        (segment, None, "lacks"),
+        (blob, lambda found: found[:-1], "another length"),
+        (blob, None, "lacks"),
+        (head, lambda found: found[:70] + b"?" + found[71:], head.name),
+        (head, None, "was put back"),
+    ]:
+        whole = path.read_bytes()
+        path.unlink()
+        if damage:
+            path.write_bytes(damage(whole))
+        refused(expected)
+        path.write_bytes(whole)
+    # The server finds it at its next start, and says so.
+    head.unlink()
+    server.start()
+    end = time.time() + 20
+    while status(server)["state"] != "stopped":
+        assert time.time() < end
+        time.sleep(0.2)
+    assert "was put back" in status(server)["problem"]
+
+
+def test_a_copy_on_another_coffer(server, tmp_path):
+    """Over S3, with its certificate and an access key in a file, through an outage of it."""
+    with Server(made(tmp_path / "other")) as other:
+        s3_client(other).create_bucket(Bucket="copies")
+        url = (
+            f"s3://copies/of-first?endpoint={other.endpoint}&ca={other.ca}"
+            f"&credentials={other.credentials_path}"
+        )
+        replica(server, "add", "far", url)
+        put(server, ["small-1", "middle-1", "large-1"])
+        told = caught_up(server, seconds=60)
+        other.kill()
+        put(server, ["small-2", "middle-2"])
+        other.start()
+        url = url.replace(url.split("endpoint=")[1].split("&")[0], other.endpoint)
+        told = caught_up(server, seconds=60)
+        assert verify(server)[-1]["damage_count"] == 0
+        keys = keys_of(server, tmp_path / "restored")
+        (tmp_path / "credentials").write_text(server.credentials_path.read_text())
+        server.kill()
+        done = restore(url, keys, "--head", told["head"])
+        assert done["blob_count"] == 3, done
+        with served(tmp_path / "second", keys) as second:
+            check(second, ["small-1", "middle-1", "large-1", "small-2", "middle-2"])
+
+
+def test_an_erased_bucket_is_removed_from_copies(server, tmp_path):
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy))
+    put(server, ["middle-1"])
+    caught_up(server)
+    assert list((copy / "blobs").iterdir())
+    erased = coffer("bucket", "erase", BUCKET, "--data", server.data, "--yes", text=True)
+    assert erased.returncode == 0, erased.stderr
+    caught_up(server)
+    end = time.time() + 20
+    folders = [copy / "blobs", copy / "buckets"]
+    while any(path.is_file() for folder in folders for path in folder.rglob("*")):
+        assert time.time() < end
+        time.sleep(0.2)
+
+
+def test_what_can_not_be_added_says_why(server, tmp_path):
+    for name, url, told in [
+        ("far", "ftp://host/x", "must begin with file:// or s3://"),
+        ("far", "s3://id:secret@bucket/x", "credentials in it"),
+        ("far", "file:///no/such/folder/at/all", "no place for a copy"),
+        ("No Name", url_of(tmp_path / "copy"), "no name for a copy"),
+    ]:
+        assert told in replica(server, "add", name, url, expect=1)
+    replica(server, "add", "far", url_of(tmp_path / "copy"))
+    again = replica(server, "add", "again", url_of(tmp_path / "copy"), expect=1)
+    assert "a copy in this place already" in again
+    assert "already" in replica(server, "add", "far", url_of(tmp_path / "other"), expect=1)
+    replica(server, "remove", "far")
+    assert replica(server, "list") == []
+    assert "no copy" in replica(server, "status", "far", expect=1)
+    assert Path(tmp_path / "copy" / "copy.json").exists(), "what is there stays"
