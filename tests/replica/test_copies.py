@@ -97,7 +97,6 @@ def served(own, data):
         Server(made(own), data=data).start()
     server = Server(own, data=data, arguments=["--accept-rollback"])
     server.credentials_path.write_text((own.parent / "credentials").read_text())
-    server.start()
     return server
 
 

@@ -19,9 +19,9 @@ mod names;
 
 mod place;
 
-mod segment;
-
 mod head;
+
+mod segment;
 
 mod store;
 

@@ -80,7 +80,8 @@ impl ObjectStore for Fickle {
         self.inner.put_multipart_opts(location, opts).await
     }
 
-    async fn get_opts(
+    // The trait has named it.
+    async fn r#get_opts(
         &self,
         location: &Path,
         options: GetOptions,

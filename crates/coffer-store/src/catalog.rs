@@ -19,7 +19,6 @@ pub(crate) mod listing;
 pub(crate) mod read;
 pub(crate) mod rewrap;
 pub(crate) mod tags;
-pub(crate) mod tapped;
 pub(crate) mod uploads;
 pub(crate) mod verification;
 pub(crate) mod walk;

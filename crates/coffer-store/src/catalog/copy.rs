@@ -11,6 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 
 use coffer_seal::{BlobId, SecretKey};
 use rusqlite::params;
@@ -20,6 +21,7 @@ use crate::catalog::tables::columns::{decode_id, decode_u64};
 use crate::catalog::tables::rows::row_limit;
 use crate::database::connections::Connections;
 use crate::database::doubt::{DOUBT_FILE, NEWEST_FILE, keep_in_doubt};
+use crate::database::page_tap::{PageTap, TakenPages};
 use crate::error::{Result, StoreError};
 use crate::limits::{COPY_LOOK, COPY_PIECE_BYTES, WALK_PAGE};
 
@@ -102,6 +104,40 @@ impl Catalog {
             Ok(blobs)
         })
         .await
+    }
+}
+
+/// Page by page, sealed as they are, for copies that are kept up.
+impl Catalog {
+    /// Has changes noted from now on, which outlast this catalog's being closed. The first tap
+    /// stays. Said before the catalog is used, or else all pages count as changed.
+    pub async fn tap_by(&self, tap: Arc<PageTap>) -> Result<()> {
+        let tapped = self.connections().tapped();
+        // In the place of a write, so that no commit is passed over.
+        self.write(move |_| {
+            tapped.attach(tap.clone());
+            Ok(())
+        })
+        .await
+    }
+
+    /// Has the log read for changes.
+    pub async fn note_changes(&self) -> Result<()> {
+        let tapped = self.connections().tapped();
+        self.write(move |_| {
+            tapped.note();
+            Ok(())
+        })
+        .await
+    }
+
+    /// Takes pages that were changed since `cursor` took them, `page_max` at most; what was taken
+    /// before and has not arrived is taken again. None of a catalog that has no tap, or that
+    /// `cursor` does not follow.
+    pub async fn take_pages(&self, cursor: u32, page_max: usize) -> Result<Option<TakenPages>> {
+        let tapped = self.connections().tapped();
+        self.write(move |session| tapped.take(cursor, session.commit_count()?, page_max))
+            .await
     }
 }
 

@@ -216,10 +216,12 @@ impl OpenBuckets {
         self.slots.lock().by_id.remove(&id);
     }
 
-    /// The newest commit of a bucket, if it is open.
+    /// The newest commit of a bucket, if it is open, or just being closed.
     pub(crate) fn last_commit(&self, id: BucketId) -> Option<u64> {
         let slots = self.slots.lock();
-        let bucket = slots.by_id.get(&id)?.bucket.get()?;
+        let opened = slots.by_id.get(&id).and_then(|slot| slot.bucket.get());
+        let mut closing = slots.closing.iter().filter_map(Weak::upgrade);
+        let bucket = opened.cloned().or_else(|| closing.find(|it| it.id == id))?;
         Some(bucket.catalog.last_commit())
     }
 

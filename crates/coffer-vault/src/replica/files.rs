@@ -11,7 +11,7 @@ use coffer_replica::limits::{PIECE_MAX_BYTES, PIECES_MAX};
 use coffer_replica::{CopyWriter, Head, Piece};
 use coffer_seal::BucketId;
 
-use super::round::Round;
+use super::round::{FilesPut, Round};
 use crate::blocking::blocking;
 use crate::data_folder::failed;
 use crate::error::Result;
@@ -19,15 +19,6 @@ use crate::freshness::ANCHOR_FILE;
 
 /// Where copies of small files are made before they are put; sealed, as all is.
 pub(super) const SCRATCH: &str = "copies.scratch";
-
-/// What was put since the start.
-#[derive(Default)]
-pub(super) struct FilesPut {
-    /// How many commits `system.db` had.
-    system_commits: Option<u64>,
-    /// The last record of the audit log.
-    audit_record: Option<u64>,
-}
 
 /// What is to be put.
 pub(super) struct FilesRead {

@@ -10,7 +10,6 @@ use coffer_seal::{BlobId, BucketId};
 use coffer_store::BlobStore;
 use futures::StreamExt;
 
-use super::files::FilesPut;
 use crate::blocking::blocking;
 use crate::copies::{Entry, Progress};
 use crate::error::{Result, VaultError};
@@ -19,6 +18,15 @@ use crate::vault::Inner;
 
 /// So many are looked for at once.
 const BLOBS_LISTED: usize = 1_000;
+
+/// What of small files was put since the start.
+#[derive(Default)]
+pub(super) struct FilesPut {
+    /// How many commits `system.db` had.
+    pub(super) system_commits: Option<u64>,
+    /// The last record of the audit log.
+    pub(super) audit_record: Option<u64>,
+}
 
 /// What a copy's task knows.
 pub(super) struct Round {
