@@ -263,3 +263,40 @@ def test_lock_keys_are_asked_of_bodies(ann, lockable):
     with refused("NoSuchObjectLockConfiguration", 404) as error:
         ann.get_object_retention(**where)
     assert not re.search("COMPLIANCE", error.message)
+
+
+def test_a_deletion_of_many_passes_governance_over_only_where_the_policy_lets_it(
+    ann, guest, lockable, account
+):
+    until = soon(days=1)
+    made = ann.put_object(Bucket=lockable, Key="a", Body=b"a", **governed(until))
+    version = {"Key": "a", "VersionId": made["VersionId"]}
+    everywhere = (arn(lockable), arn(lockable, "*"))
+    all_of_it = statement("Allow", user(account, "guest"), ["s3:*"], *everywhere)
+    bypass = ["s3:BypassGovernanceRetention"]
+    denied = statement("Deny", user(account, "guest"), bypass, *everywhere)
+    put(ann, lockable, all_of_it, denied)
+    many = {"Bucket": lockable, "Delete": {"Objects": [version]}}
+    answer = guest.delete_objects(**many, BypassGovernanceRetention=True)
+    assert [error["Code"] for error in answer["Errors"]] == ["AccessDenied"]
+    ann.head_object(Bucket=lockable, **version)
+    put(ann, lockable, all_of_it)
+    assert "Errors" not in guest.delete_objects(**many, BypassGovernanceRetention=True)
+
+
+def test_conditions_of_a_rename_on_the_new_name_take_its_reading(ann, guest, account):
+    bucket = f"lockable-{next(_count)}"
+    ann.create_bucket(Bucket=bucket)
+    etag = ann.put_object(Bucket=bucket, Key="hidden/a", Body=b"hidden")["ETag"]
+    ann.put_object(Bucket=bucket, Key="own/a", Body=b"own")
+    who = user(account, "guest")
+    own = statement("Allow", who, ["s3:*"], arn(bucket), arn(bucket, "own/*"))
+    puts = statement("Allow", who, ["s3:PutObject"], arn(bucket, "hidden/*"))
+    put(ann, bucket, own, puts)
+    rename = {"Bucket": bucket, "Key": "hidden/a", "RenameSource": "own/a"}
+    for condition in ({"DestinationIfMatch": etag}, {"DestinationIfNoneMatch": '"other"'}):
+        with refused("AccessDenied"):
+            guest.rename_object(**rename, **condition)
+    with refused("PreconditionFailed"):
+        guest.rename_object(**rename, DestinationIfNoneMatch="*")
+    ann.delete_bucket_policy(Bucket=bucket)

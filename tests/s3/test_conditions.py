@@ -1,11 +1,14 @@
 """Conditional reads and writes."""
 
+import base64
 import datetime
+import hashlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore.exceptions import ClientError
 
+from harness import raw
 from harness.clients import refused
 from harness.content import content
 
@@ -240,6 +243,20 @@ def test_entries_of_a_deletion_have_conditions_of_their_own(s3, bucket):
     assert failed == dict.fromkeys("bcd", "PreconditionFailed")
     left = s3.list_objects_v2(Bucket=bucket)["Contents"]
     assert [row["Key"] for row in left] == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize("size", ["5.9", "5abc", "5e3", "5 000", "5,5", "0x5", ""])
+def test_a_size_that_is_no_number_deletes_nothing(server, s3, bucket, size):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"12345")
+    headers = {"x-amz-if-match-size": size}
+    status, _, told = raw.send(server, "DELETE", f"/{bucket}/a", headers=headers)
+    assert status == 400 and b"InvalidArgument" in told
+    document = f"<Delete><Object><Key>a</Key><Size>{size}</Size></Object></Delete>".encode()
+    headers = {"content-md5": base64.b64encode(hashlib.md5(document).digest()).decode()}
+    asked = {"query": "delete=", "headers": headers, "body": document}
+    status, _, told = raw.send(server, "POST", f"/{bucket}", **asked)
+    assert status == 400 and b"MalformedXML" in told
+    s3.head_object(Bucket=bucket, Key="a")
 
 
 def test_conditions_of_time_and_size_judge_the_newest_version(s3, bucket):

@@ -39,8 +39,8 @@ const ETAGS: [HeaderName; 4] = [
     HeaderName::from_static("x-amz-copy-source-if-none-match"),
 ];
 
-/// Lists, which may come in several headers: the SDK for Go sends its `aws-chunked` in one of its own
-/// beside the object's own coding.
+/// Lists, which may come in several headers: the SDK for Go sends its `aws-chunked` in one of its
+/// own beside the object's own coding.
 const LISTS: [HeaderName; 3] = [CONTENT_ENCODING, CONTENT_LANGUAGE, CACHE_CONTROL];
 
 /// Numbers that S3 passes over where they are none.

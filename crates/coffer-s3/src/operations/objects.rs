@@ -14,12 +14,13 @@ use s3s::dto::{
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 use time::OffsetDateTime;
 
+use crate::around_s3s::xml;
 use crate::checksums::algorithms::{kind, set_checksum};
 use crate::checksums::expected::ExpectedDigests;
 use crate::errors::{from_vault, no_version, not_implemented};
 use crate::http::conditions;
 use crate::lifecycle::told as told_of_rules;
-use crate::limits::{DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
+use crate::limits::{DELETE_BODY_MAX_BYTES, DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
 use crate::parameters::lock;
@@ -104,6 +105,7 @@ pub(crate) async fn delete_object(
         return Err(not_implemented("Deleting with If-None-Match"));
     }
     let bypasses_governance = lock::bypasses_governance(headers(&request));
+    check_size(headers(&request))?;
     let DeleteObjectInput {
         bucket,
         key,
@@ -131,6 +133,34 @@ pub(crate) async fn delete_object(
         version_id,
         ..Default::default()
     }))
+}
+
+/// Whether all of it is a number. s3s reads numbers up to the first byte that is no digit, and a
+/// condition that was read otherwise than it was meant deletes what it should keep.
+fn is_size(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+fn check_size(headers: &http::HeaderMap) -> S3Result {
+    let mut sizes = headers.get_all("x-amz-if-match-size").iter();
+    if sizes.all(|size| is_size(size.as_bytes())) {
+        return Ok(());
+    }
+    let what = "x-amz-if-match-size is a number of bytes";
+    Err(s3_error!(InvalidArgument, "{what}"))
+}
+
+/// The same of a document.
+fn check_sizes(document: &[u8]) -> S3Result {
+    let malformed = || s3_error!(MalformedXML, "A Size is a number of bytes");
+    let text = xml::canonical(document, DELETE_BODY_MAX_BYTES).map_err(|_| malformed())?;
+    let mut sizes = text.split("<Size>").skip(1);
+    let is_number = sizes.all(|rest| {
+        let size = rest.split('<').next().unwrap_or_default();
+        is_size(size.trim().as_bytes())
+    });
+    if is_number { Ok(()) } else { Err(malformed()) }
 }
 
 /// The conditions that S3 has on deletions in directory buckets. A size that no object has matches
@@ -168,6 +198,10 @@ pub(crate) async fn delete_objects(
             MalformedXML,
             "A deletion names 1 to 1000 objects"
         ));
+    }
+
+    if objects.iter().any(|one| one.size.is_some()) {
+        check_sizes(caller.context.xml())?;
     }
 
     // Before anything is deleted: what was done is told.

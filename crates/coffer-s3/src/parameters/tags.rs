@@ -120,8 +120,8 @@ fn checked(tags: Tags, tags_max: usize) -> S3Result<Tags> {
     Ok(tags)
 }
 
-/// What tags may hold: letters, digits and spaces of any writing, and eight signs (S3, "Categorizing
-/// your storage using tags").
+/// What tags may hold: letters, digits and spaces of any writing, and eight signs (S3,
+/// "Categorizing your storage using tags").
 fn is_of_tags(sign: char) -> bool {
     sign.is_alphanumeric() || sign.is_whitespace() || "+-=._:/@".contains(sign)
 }

@@ -159,11 +159,27 @@ async fn spare_denied(
     if !grant.is_shared() {
         return Ok((doomed, Vec::new()));
     }
-    let asked = doomed.iter();
-    let asked = asked.map(|one| (one.action(), one.name.clone(), one.which));
-    let Some(lets) = grant.lets_each(asked.collect()).await? else {
+    // A deletion that is to pass governance over asks for that of each object as well.
+    let mut asked = Vec::with_capacity(doomed.len());
+    for one in &doomed {
+        asked.push((one.action(), one.name.clone(), one.which));
+        if one.bypasses_governance {
+            let bypass = Action::BypassGovernanceRetention;
+            asked.push((bypass, one.name.clone(), one.which));
+        }
+    }
+    let Some(lets) = grant.lets_each(asked).await? else {
         return Ok((doomed, Vec::new()));
     };
+    let mut lets = lets.into_iter();
+    let lets: Vec<bool> = doomed
+        .iter()
+        .map(|one| {
+            let is_let = lets.next() == Some(true);
+            let passes = !one.bypasses_governance || lets.next() == Some(true);
+            is_let && passes
+        })
+        .collect();
     let spared = (0..lets.len()).filter(|place| !lets[*place]).collect();
     let doomed = doomed.into_iter().zip(lets);
     let doomed = doomed.filter(|(_, is_let)| *is_let).map(|(one, _)| one);

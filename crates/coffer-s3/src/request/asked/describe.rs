@@ -155,6 +155,14 @@ fn besides(request: &Described<'_>) -> Vec<Action> {
             let asked = more.into_iter().filter(|(is_asked, _)| *is_asked);
             besides.extend(asked.map(|(_, action)| action));
         }
+        // Whether it is renamed tells of what has the new name, as below.
+        "RenameObject"
+            if RENAME_COMPARES
+                .iter()
+                .any(|name| compares_content(request, name)) =>
+        {
+            besides.push(Action::GetObject);
+        }
         // Whether it is written tells of what is there (User Guide, "conditional writes").
         "CompleteMultipartUpload" if has("if-match") => besides.push(Action::GetObject),
         "DeleteObject" | "DeleteObjects" | "PutObjectRetention" => {
@@ -166,6 +174,20 @@ fn besides(request: &Described<'_>) -> Vec<Action> {
         _ => {}
     }
     besides
+}
+
+/// Conditions of a rename on what has the new name.
+const RENAME_COMPARES: [&str; 4] = [
+    "if-match",
+    "if-none-match",
+    "if-modified-since",
+    "if-unmodified-since",
+];
+
+/// Whether a condition asks of an object more than whether it is there.
+fn compares_content(request: &Described<'_>, condition: &str) -> bool {
+    let value = request.headers.get(condition);
+    value.is_some_and(|value| value.as_bytes().trim_ascii() != b"*")
 }
 
 /// `s3:ObjectCreationOperation`: what makes an object at once can have conditions, what belongs to
