@@ -116,8 +116,13 @@ impl Mover {
                     continue;
                 }
             };
-            let is_ours = is_unfinished(entry.file_name());
-            if entry.file_type().is_dir() || is_ours {
+            if entry.file_type().is_dir() {
+                continue;
+            }
+            if is_unfinished(entry.file_name()) {
+                let path = entry.path().display();
+                let note = format!("{path} is passed over: it is of an unfinished coffer get");
+                self.tell(&Event::Note(&note));
                 continue;
             }
             let path = entry.into_path();

@@ -57,8 +57,10 @@ impl Target {
     /// Begins, or goes on, and tells what of this content is there, unproven.
     ///
     /// # Errors
-    /// [`MoverError::Busy`] where another process fetches to it, [`MoverError::Local`].
+    /// [`MoverError::Unsuitable`] where no file may be put in its place, [`MoverError::Busy`] where
+    /// another process fetches to it, [`MoverError::Local`].
     pub(super) fn open(path: &Path, content: &Content) -> Result<(Self, Vec<Piece>), MoverError> {
+        check(path)?;
         let name = path.file_name().unwrap_or(OsStr::new(""));
         let part_path = path.with_file_name(beside(name, PART_END));
         let journal = Journal::open(&path.with_file_name(beside(name, JOURNAL_END)))?;
@@ -156,6 +158,31 @@ impl Target {
     }
 }
 
+/// Whether a file may be fetched to this path: one of another's unfinished file would be written
+/// over, or take its place, and what is no file, such as a device, would be lost.
+fn check(path: &Path) -> Result<(), MoverError> {
+    let unsuitable = |problem| {
+        Err(MoverError::Unsuitable {
+            path: path.to_owned(),
+            problem,
+        })
+    };
+    if path.file_name().is_some_and(is_unfinished) {
+        return unsuitable(
+            "has the form of coffer's own names for unfinished files: fetch it by itself, under \
+             another name",
+        );
+    }
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => unsuitable("is a folder"),
+        Ok(there) if !there.is_file() => {
+            unsuitable("is no regular file: write `-`, and redirect standard output to it")
+        }
+        // What can't be looked at, can't be written either, and says why then.
+        _ => Ok(()),
+    }
+}
+
 /// The name of a file that belongs to another: hidden, and no longer than names may be.
 fn beside(name: &OsStr, end: &str) -> OsString {
     let mut beside = OsString::from(".");
@@ -169,9 +196,10 @@ fn beside(name: &OsStr, end: &str) -> OsString {
     beside
 }
 
-/// Whether a file is one of those here, which are no user's.
+/// Whether a file is one of those here, which are no user's. Some file systems take large letters
+/// for small ones.
 pub(super) fn is_unfinished(name: &OsStr) -> bool {
-    let name = name.as_bytes();
+    let name = name.as_bytes().to_ascii_lowercase();
     name.starts_with(b".") && { [PART_END, JOURNAL_END] }
         .iter()
         .any(|end| name.ends_with(end.as_bytes()))
@@ -246,6 +274,45 @@ mod tests {
         assert_eq!(target.sum(0..9, Algorithm::Crc32).unwrap(), zeros);
         target.discard();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn names_of_unfinished_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let (target, _) = Target::open(&path, &content("1")).unwrap();
+        target.write(0, b"right").unwrap();
+        for name in [
+            ".file.coffer-part",
+            ".file.coffer-journal",
+            ".FILE.Coffer-Part",
+        ] {
+            let error = Target::open(&folder.path().join(name), &content("2")).err();
+            let error = error.unwrap().to_string();
+            assert!(error.contains("under another name"), "{error}");
+        }
+        target.finish(None).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"right\0\0\0\0");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_file_stays_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&socket, &link).unwrap();
+        for path in [&socket, &link] {
+            let error = Target::open(path, &content("1")).err().unwrap().to_string();
+            assert!(error.contains("is no regular file: write `-`"), "{error}");
+        }
+        assert!(Target::open(folder.path(), &content("1")).is_err());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        let link_to_file = folder.path().join("link to file");
+        fs::write(folder.path().join("file"), "old").unwrap();
+        std::os::unix::fs::symlink("file", &link_to_file).unwrap();
+        assert!(Target::open(&link_to_file, &content("1")).is_ok());
     }
 
     #[test]
