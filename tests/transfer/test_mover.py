@@ -75,7 +75,8 @@ def test_folders(mover, s3, bucket, tmp_path):
     (tree / "new\nline").write_text("x")
     (tree / "empty folder").mkdir()
     (tree / ".half.coffer-part").write_text("ours")
-    mover.run("put", "-r", tree, f"s3://{bucket}/deep/er")
+    _, told = mover.run("put", "-r", tree, f"s3://{bucket}/deep/er")
+    assert ".half.coffer-part is passed over" in told
     names = {each["Key"] for each in s3.list_objects_v2(Bucket=bucket)["Contents"]}
     assert "deep/er/ümlaut & Co (1).txt" in names
     assert "deep/er/new\nline" in names
@@ -115,6 +116,45 @@ def test_names_that_are_no_paths_stay_where_they_are(mover, s3, bucket, tmp_path
     assert (tmp_path / "into/good").read_bytes() == b"x"
     # Of a file and a folder of one name, one is there.
     assert "4 failed, 2 went well" in told
+
+
+def test_names_of_unfinished_files_are_refused(mover, s3, bucket, tmp_path):
+    names = ("order", ".order.coffer-part", ".order.coffer-journal", "also")
+    for name in names:
+        s3.put_object(Bucket=bucket, Key=f"p/{name}", Body=f"this is {name}".encode())
+    into = tmp_path / "into"
+    _, told = mover.run("get", "-r", f"s3://{bucket}/p/", into, code=1)
+    assert told.count("under another name") == 2
+    assert ".order.coffer-part" in told
+    assert "2 failed, 2 went well" in told
+    assert {path.name: path.read_text() for path in into.iterdir()} == {
+        "order": "this is order",
+        "also": "this is also",
+    }
+    _, told = mover.run("get", f"s3://{bucket}/p/.order.coffer-part", into, code=1)
+    assert "under another name" in told
+    mover.run("get", f"s3://{bucket}/p/.order.coffer-part", into / "renamed")
+    assert (into / "renamed").read_text() == "this is .order.coffer-part"
+
+
+def test_what_is_no_file_is_not_replaced(mover, s3, bucket, tmp_path):
+    s3.put_object(Bucket=bucket, Key="x", Body=b"x")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    for target in (pipe, tmp_path / "link"):
+        _, told = mover.run("get", f"s3://{bucket}/x", target, code=1)
+        assert "is no regular file: write `-`" in told
+    assert pipe.is_fifo()
+    assert (tmp_path / "link").is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} >= {"pipe", "link"}
+    assert not list(tmp_path.glob(".*coffer-*"))
+
+
+def test_a_file_that_gives_more_than_its_size_is_refused(mover, s3, bucket):
+    _, told = mover.run("put", "/proc/self/status", f"s3://{bucket}/status", code=1)
+    assert "more bytes than its size says" in told
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
 
 
 def test_lists(mover, s3, bucket):

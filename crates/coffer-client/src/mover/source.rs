@@ -89,15 +89,25 @@ impl Source {
         }
     }
 
-    /// Whether file and name are what they were.
+    /// Whether file and name are what they were, and nothing follows what was read.
     ///
     /// # Errors
-    /// [`MoverError::SourceChanged`].
+    /// [`MoverError::SourceChanged`]; [`MoverError::Unsuitable`] for a file that gives more than
+    /// its size says.
     pub(super) fn check_unchanged(&self) -> Result<(), MoverError> {
+        let after = self.file.read_at(&mut [0], self.seen.bytes);
+        let after = after.map_err(MoverError::local("reading", &self.path))?;
         let now = self.file.metadata().map(|file| Seen::of(&file));
         let named = std::fs::metadata(&self.path).map(|file| Seen::of(&file));
         match (now, named) {
-            (Ok(now), Ok(named)) if now == self.seen && named == self.seen => Ok(()),
+            (Ok(now), Ok(named)) if now == self.seen && named == self.seen => match after {
+                0 => Ok(()),
+                _ => Err(MoverError::Unsuitable {
+                    path: self.path.clone(),
+                    problem: "gives more bytes than its size says, as files of /proc do: nothing \
+                              was stored; `-` moves standard input",
+                }),
+            },
             _ => Err(self.changed()),
         }
     }
@@ -139,6 +149,10 @@ mod tests {
         std::fs::write(folder.path().join("other"), "12345").unwrap();
         std::fs::rename(folder.path().join("other"), &path).unwrap();
         assert!(source.check_unchanged().is_err());
+        let source = Source::open(Path::new("/proc/self/status")).unwrap();
+        assert_eq!(source.seen().bytes, 0);
+        let more = source.check_unchanged().unwrap_err().to_string();
+        assert!(more.contains("more bytes than its size says"), "{more}");
         let folder_error = Source::open(folder.path()).err().unwrap();
         assert!(folder_error.to_string().contains("-r"));
     }
