@@ -244,7 +244,9 @@ def test_what_is_wrong_is_told_with_what_to_do(mover, server, bucket, tmp_path):
         (("put", tmp_path / "none", place), 1, "none: reading failed: No such file"),
         (("put", tmp_path, place), 1, "is a folder: -r"),
         (("put", source, "s3://no-such-bucket/x"), 1, "`coffer ls` lists"),
-        (("get", f"s3://{bucket}/none", tmp_path), 1, "NotFound"),
+        (("get", f"s3://{bucket}/none", tmp_path), 1, "no object none in the bucket"),
+        (("cp", f"s3://{bucket}/none", place), 1, "NoSuchKey"),
+        (("get", "s3://no-such-bucket/x", tmp_path), 1, "no bucket no-such-bucket"),
         (("get", f"s3://{bucket}", tmp_path), 2, "name an object"),
         (("put", source, place, "--endpoint", "https://127.0.0.1:1"), 1, "cannot be reached"),
         (("put", source, place, "--transfer", "sealed"), 1, "allows no sealed transfer"),
@@ -254,7 +256,7 @@ def test_what_is_wrong_is_told_with_what_to_do(mover, server, bucket, tmp_path):
         assert expected in told, (arguments, told)
         assert told.count("\n") == 1 or code == 2, told
     error = json.loads(mover.run("get", f"s3://{bucket}/none", tmp_path, "--json", code=1)[1])
-    assert error["error"]["code"] == "NotFound"
+    assert error["error"]["code"] == "NoSuchKey"
     assert not (tmp_path / "none").exists()
     mover.environment["AWS_SECRET_ACCESS_KEY"] = "wrong"
     assert "SignatureDoesNotMatch" in mover.run("ls", code=1)[1]

@@ -55,6 +55,24 @@ def test_an_upload_goes_on_after_the_client_ended(mover, s3, bucket, source, num
     assert digest(source.with_name("back")) == digest(source)
 
 
+def test_an_interrupted_transfer_ends_in_order(mover, bucket, source, tmp_path):
+    place = f"s3://{bucket}/x"
+    mover.run("put", source, place)
+    commands = (
+        ("get", place, tmp_path / "back"),
+        ("get", place, "-"),
+        ("put", source, f"s3://{bucket}/y"),
+    )
+    for milliseconds in (60, 120, 180, 240):
+        for command in commands:
+            process = mover.start(*command, "--jobs", "32")
+            time.sleep(milliseconds / 1000)
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=30)
+            assert b"panicked" not in told, (command, told)
+            assert process.returncode in (0, 1, -signal.SIGINT), (command, told)
+
+
 def test_an_upload_of_what_has_changed_since_begins_anew(mover, s3, bucket, source):
     broken_put(mover, source, bucket, signal.SIGKILL)
     with source.open("r+b") as file:

@@ -99,3 +99,9 @@ pub const WRITE_BYTES: usize = 1 << 20;
 
 /// Objects that are deleted with one request: S3's limit.
 pub const DELETE_COUNT_MAX: usize = 1_000;
+
+/// How long work that was told to stop may take to its next pause.
+pub(crate) const REST_WAIT: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether it has stopped.
+pub(crate) const REST_PAUSE: Duration = Duration::from_millis(5);

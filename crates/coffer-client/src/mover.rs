@@ -44,8 +44,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
 
-use crate::s3::{Client, ObjectName, Page};
+use crate::limits::{REST_PAUSE, REST_WAIT};
+use crate::s3::{Client, ObjectHead, ObjectName, Page};
 
 pub use self::error::MoverError;
 pub use self::events::{Event, Failure, Moved, Watch};
@@ -100,6 +102,33 @@ impl Mover {
             // What can't be ended now, the server ends by its own rules.
             let _ = self.client.abort_upload(&name, &upload_id).await;
         }
+    }
+
+    /// Waits, for a while, until none of what was begun works any more: work that was told to stop
+    /// ends at its next pause.
+    pub async fn at_rest(self: &Arc<Self>) {
+        // Each piece of work holds the mover; one is left to the one that asks.
+        let resting = async {
+            while Arc::strong_count(self) > 1 {
+                sleep(REST_PAUSE).await;
+            }
+        };
+        let _ = timeout(REST_WAIT, resting).await;
+    }
+
+    /// What the server says of an object. To the question for a head, a server says only that
+    /// there is no such thing: what is missing is found out here.
+    async fn head(&self, name: &ObjectName) -> Result<ObjectHead, MoverError> {
+        match self.client.head_object(name).await {
+            Err(error) if error.is_absent() => {}
+            answered => return Ok(answered?),
+        }
+        let bucket = self.client.head_bucket(&name.bucket).await;
+        let has_bucket = !bucket.is_err_and(|error| error.is_absent());
+        Err(MoverError::Absent {
+            name: Box::new(name.clone()),
+            has_bucket,
+        })
     }
 
     /// A part of the list of objects whose names begin with that of a place.

@@ -31,7 +31,7 @@ impl Mover {
         from: &ObjectName,
         to: &ObjectName,
     ) -> Result<Moved, MoverError> {
-        let bytes = self.client.head_object(from).await?.bytes;
+        let bytes = self.head(from).await?.bytes;
         self.tell(&Event::Found { files: 1, bytes });
         self.copy_known(from, to).await
     }
@@ -42,7 +42,7 @@ impl Mover {
         to: &ObjectName,
     ) -> Result<Moved, MoverError> {
         let permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
-        let head = self.client.head_object(from).await?;
+        let head = self.head(from).await?;
         let stored = if head.bytes <= COPY_BYTES_MAX {
             let headers = [
                 ("x-amz-metadata-directive".to_owned(), "COPY".to_owned()),

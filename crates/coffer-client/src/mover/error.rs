@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::ClientError;
-use crate::s3::S3Error;
+use crate::s3::{ObjectName, S3Error};
 use crate::sealed::SealedError;
 
 /// Why a file was not moved.
@@ -13,6 +13,14 @@ pub enum MoverError {
     /// What the server said, or that it said nothing.
     #[error(transparent)]
     S3(#[from] S3Error),
+    /// There is no such object.
+    #[error("{}", absent(name, *has_bucket))]
+    Absent {
+        /// The object.
+        name: Box<ObjectName>,
+        /// Whether there is its bucket.
+        has_bucket: bool,
+    },
     /// A sealed transfer failed.
     #[error(transparent)]
     Sealed(#[from] SealedError),
@@ -129,6 +137,7 @@ impl MoverError {
                 }
                 _ => "failed",
             },
+            Self::Absent { name, has_bucket } => code_of_absent(name, *has_bucket),
             Self::Sealed(_) => "sealed_transfer_failed",
             Self::Location { .. } => "invalid_argument",
             Self::Local { .. } => "local_file_failed",
@@ -149,5 +158,58 @@ impl MoverError {
             Self::Sealed(_) | Self::Local { .. } | Self::Busy { .. } | Self::Lost => true,
             _ => false,
         }
+    }
+}
+
+/// S3's code for what is missing, which an answer without a body can't tell.
+fn code_of_absent(name: &ObjectName, has_bucket: bool) -> &'static str {
+    match (has_bucket, &name.version_id) {
+        (false, _) => "NoSuchBucket",
+        (true, None) => "NoSuchKey",
+        (true, Some(_)) => "NoSuchVersion",
+    }
+}
+
+fn absent(name: &ObjectName, has_bucket: bool) -> String {
+    let code = code_of_absent(name, has_bucket);
+    let ObjectName { bucket, key, .. } = name;
+    let key = key.escape_debug();
+    match (has_bucket, &name.version_id) {
+        (false, _) => {
+            format!("there is no bucket {bucket} ({code}); `coffer ls` lists the buckets there are")
+        }
+        (true, None) => format!(
+            "there is no object {key} in the bucket {bucket} ({code}); \
+             `coffer ls s3://{bucket}` lists what there is"
+        ),
+        (true, Some(version_id)) => format!(
+            "there is no version {} of the object {key} in the bucket {bucket} ({code})",
+            version_id.escape_debug()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let mut name = ObjectName::new("b", "a\nk");
+        let told = |name: &ObjectName, has_bucket| {
+            let name = Box::new(name.clone());
+            let error = MoverError::Absent { name, has_bucket };
+            (error.code().to_owned(), error.to_string())
+        };
+        let (code, text) = told(&name, true);
+        assert_eq!(code, "NoSuchKey");
+        assert!(text.starts_with(r"there is no object a\nk in the bucket b (NoSuchKey)"));
+        let (code, text) = told(&name, false);
+        assert_eq!(code, "NoSuchBucket");
+        assert!(text.starts_with("there is no bucket b (NoSuchBucket)"));
+        name.version_id = Some("v".to_owned());
+        let (code, text) = told(&name, true);
+        assert_eq!(code, "NoSuchVersion");
+        assert!(text.starts_with("there is no version v of the object"));
     }
 }

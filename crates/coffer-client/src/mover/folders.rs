@@ -203,7 +203,7 @@ impl Mover {
                 problem: "is a folder: an object has the name of one that others are in",
             });
         }
-        let head = self.client.head_object(name).await?;
+        let head = self.head(name).await?;
         Ok(self.fetch_known(name, &head, to).await?.bytes)
     }
 

@@ -28,13 +28,22 @@ struct Here {
     was_sealed: bool,
 }
 
+/// A task that ends with what waits for it.
+struct Fetching<T>(JoinHandle<T>);
+
+impl<T> Drop for Fetching<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Mover {
     /// Fetches an object to a file. One that is there is replaced, when all has come.
     ///
     /// # Errors
     /// [`MoverError`]; what came stays beside the file, for the next time.
     pub async fn get(self: &Arc<Self>, name: &ObjectName, to: &Path) -> Result<Moved, MoverError> {
-        let head = self.client.head_object(name).await?;
+        let head = self.head(name).await?;
         let bytes = head.bytes;
         self.tell(&Event::Found { files: 1, bytes });
         self.fetch_known(name, &head, to).await
@@ -219,7 +228,7 @@ impl Mover {
         name: &ObjectName,
         out: &mut (dyn Write + Send),
     ) -> Result<Moved, MoverError> {
-        let head = self.client.head_object(name).await?;
+        let head = self.head(name).await?;
         let bytes = head.bytes;
         self.tell(&Event::Found { files: 1, bytes });
         let wanted = Wanted {
@@ -230,7 +239,7 @@ impl Mover {
         let algorithm =
             { head.checksum.as_ref() }.map_or(Algorithm::Crc64Nvme, |checksum| checksum.algorithm);
         let mut running = Running::new(algorithm);
-        let mut waiting: VecDeque<(JoinHandle<_>, Arc<Sink>)> = VecDeque::new();
+        let mut waiting: VecDeque<(Fetching<_>, Arc<Sink>)> = VecDeque::new();
         let mut rest = pieces(bytes, PART_BYTES);
         let mut was_sealed = false;
         loop {
@@ -245,12 +254,12 @@ impl Mover {
                         .fetch(&wanted, range, Algorithm::Crc64Nvme, into)
                         .await
                 });
-                waiting.push_back((fetching, sink));
+                waiting.push_back((Fetching(fetching), sink));
             }
             let Some((mut fetching, sink)) = waiting.pop_front() else {
                 break;
             };
-            let (_, is_sealed) = (&mut fetching).await.unwrap_or(Err(MoverError::Lost))?;
+            let (_, is_sealed) = (&mut fetching.0).await.unwrap_or(Err(MoverError::Lost))?;
             was_sealed |= is_sealed;
             if let Sink::Memory(piece) = &*sink {
                 let piece = std::mem::take(&mut *piece.lock());

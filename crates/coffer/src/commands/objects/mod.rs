@@ -179,6 +179,8 @@ async fn until_interrupted<T: Send + 'static>(
     }
     working.abort();
     progress.clear();
+    // What still waits when the runtime goes, would panic.
+    mover.at_rest().await;
     mover.abort_streams().await;
     Err(Error::Interrupted { left: interrupted })
 }
