@@ -317,6 +317,46 @@ async fn of_two_writers_the_later_one_goes_on_and_the_earlier_one_stops() {
 }
 
 #[tokio::test]
+async fn a_store_that_is_lost_or_put_back_meanwhile_is_found_before_the_next_head() {
+    let mut bench = Bench::new().await;
+    three_segments(&mut bench).await;
+    let next = bench.writer.head().clone();
+    let heads = bench.names("heads").await;
+    let (newest, older) = (heads.last().unwrap(), &heads[heads.len() - 2]);
+    let whole = bench
+        .store
+        .get(newest)
+        .await
+        .unwrap()
+        .bytes()
+        .await
+        .unwrap();
+    bench.store.delete(newest).await.unwrap();
+    let error = bench.writer.commit(next.clone()).await.unwrap_err();
+    assert!(matches!(error, ReplicaError::RolledBack { .. }), "{error}");
+    assert!(!error.is_passing());
+    bench.store.copy(older, newest).await.unwrap();
+    let error = bench.writer.commit(next.clone()).await.unwrap_err();
+    assert!(matches!(error, ReplicaError::Altered { .. }), "{error}");
+    bench.store.put(newest, whole.into()).await.unwrap();
+    let record = Path::from("copy.json");
+    let kept = bench
+        .store
+        .get(&record)
+        .await
+        .unwrap()
+        .bytes()
+        .await
+        .unwrap();
+    bench.store.delete(&record).await.unwrap();
+    let error = bench.writer.commit(next.clone()).await.unwrap_err();
+    assert!(matches!(error, ReplicaError::NoCopy), "{error}");
+    assert_eq!(bench.names("heads").await, heads, "no head was written");
+    bench.store.put(&record, kept.into()).await.unwrap();
+    bench.writer.commit(next).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_store_without_conditional_creation_is_refused() {
     let store = Arc::new(Fickle::default());
     store.is_careless.store(true, Ordering::SeqCst);

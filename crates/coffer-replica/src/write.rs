@@ -235,8 +235,9 @@ impl CopyWriter {
     ///
     /// # Errors
     /// [`ReplicaError::Fenced`]: this writer is to stop. After any other error the same can be
-    /// tried again.
+    /// tried again, but for those that say that the copy is not what this writer left.
     pub async fn commit(&mut self, next: Head) -> Result<()> {
+        self.check_there().await?;
         loop {
             let number = self.known.number + 1;
             let head = Head {
@@ -266,6 +267,40 @@ impl CopyWriter {
         match self.copy.heads_from(self.known.number + 1).await?.last() {
             Some(number) => Err(ReplicaError::Fenced { number: *number }),
             None => Ok(()),
+        }
+    }
+
+    /// Whether the copy is still there with the head that was written last: a disk that is not
+    /// mounted any more leaves an empty folder, in which a head would name what is not there.
+    async fn check_there(&self) -> Result<()> {
+        let (store, known) = (&*self.copy.store, &self.known);
+        if known.number == 0 {
+            return Ok(());
+        }
+        let record = CopyRecord::read(store).await?;
+        if record.copy != self.copy.id {
+            return Err(ReplicaError::ForeignCopy {
+                found: record.keystore,
+            });
+        }
+        let path = names::head(known.number);
+        match get(store, &path, HEAD_MAX_BYTES).await {
+            Ok(found) if sha256_hex(&found) == known.sha256 => Ok(()),
+            Ok(_) => Err(ReplicaError::Altered {
+                object: path.to_string(),
+                problem: "its hash is not the one that is known",
+            }),
+            Err(ReplicaError::Missing { .. }) => {
+                let newest = self.copy.heads_from(0).await?.last().copied();
+                let found = newest.unwrap_or(0);
+                if found > known.number {
+                    // Others went on, and collected it.
+                    return Err(ReplicaError::Fenced { number: found });
+                }
+                let known = known.number;
+                Err(ReplicaError::RolledBack { found, known })
+            }
+            Err(error) => Err(error),
         }
     }
 
