@@ -16,7 +16,7 @@ pub struct BlobTap(Mutex<BTreeMap<u32, Fresh>>);
 pub struct Fresh {
     /// Their ids. Not all of them belong to objects.
     pub ids: Vec<BlobId>,
-    /// Whether there were more than are remembered: the catalog is to be walked.
+    /// Whether there were more than are remembered: the catalog is to be walked as well.
     pub is_incomplete: bool,
 }
 
@@ -67,15 +67,13 @@ impl BlobTap {
 
 impl Fresh {
     fn add(&mut self, ids: &[BlobId]) {
-        // The walk over the catalog that follows finds all that was finished before it.
-        if self.is_incomplete {
-            return;
-        }
-        if self.ids.len() + ids.len() > TAPPED_BLOBS_MAX {
+        // Also where the catalog is to be walked: of what was finished last, the rows may be
+        // committed after the walk.
+        self.ids.extend_from_slice(ids);
+        if self.ids.len() > TAPPED_BLOBS_MAX {
             self.is_incomplete = true;
-            self.ids = Vec::new();
-        } else {
-            self.ids.extend_from_slice(ids);
+            // Rows of the older half are committed long since: the walk finds them.
+            self.ids.drain(..self.ids.len() - TAPPED_BLOBS_MAX / 2);
         }
     }
 }
@@ -88,7 +86,11 @@ mod tests {
     fn what_is_noted_is_taken_once_and_never_grows_for_ever() {
         let tap = BlobTap::default();
         tap.follow(1);
-        assert!(tap.take(1).is_incomplete, "what was there is not known");
+        tap.note(BlobId([3; 16]));
+        let first = tap.take(1);
+        assert!(first.is_incomplete, "what was there is not known");
+        let kept = [BlobId([3; 16])];
+        assert_eq!(first.ids, kept, "its row may be committed after the walk");
         tap.note(BlobId([1; 16]));
         let fresh = tap.take(1);
         assert_eq!((fresh.ids.len(), fresh.is_incomplete), (1, false));

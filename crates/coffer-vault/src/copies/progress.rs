@@ -66,11 +66,14 @@ impl Progress {
         }))
     }
 
-    /// It has all that was acknowledged before these times.
-    pub(crate) fn complete(&self, as_of_ms: i64, at: Instant) {
+    /// It has all that was acknowledged before these times, but for what `problem` tells.
+    pub(crate) fn complete(&self, as_of_ms: i64, at: Instant, problem: Option<String>) {
         let mut told = self.0.lock();
-        told.state = CopyState::Following;
-        told.problem = None;
+        told.state = match problem {
+            None => CopyState::Following,
+            Some(_) => CopyState::Failing,
+        };
+        told.problem = problem;
         told.as_of_ms = as_of_ms;
         told.complete_at = Some(at);
     }

@@ -63,8 +63,9 @@ impl Round {
         let state = writer.head().buckets.get(&row.id.to_string()).cloned();
         let commits = bucket.catalog.commit_count().await?;
         if state.as_ref().is_some_and(|state| state.commits == commits) {
+            // A start before this one put its blobs as well. What the store lost since is put again.
+            self.put_missing(writer, bucket).await?;
             self.met.insert(row.id);
-            // Before a start they were put as well: a head names no catalog without its blobs.
             return Ok(());
         }
         let tap = inner
@@ -72,7 +73,7 @@ impl Round {
             .taps
             .of(row.id)
             .ok_or(VaultError::ShuttingDown)?;
-        self.put_fresh(writer, bucket, &tap).await?;
+        let is_walked = self.put_fresh(writer, bucket, &tap, false).await?;
         let unfinished = self.unfinished.remove(&row.id);
         let mut chain = unfinished.unwrap_or_else(|| self.chains.get(&row.id).cloned().or(state));
         if chain.as_ref().is_some_and(|chain| chain.is_long()) {
@@ -105,7 +106,9 @@ impl Round {
                 }
             }
             if is_last {
-                let put = self.put_fresh(writer, bucket, &tap).await;
+                // A blob that was finished before it was noted, and its row committed after the
+                // walk, is found by another.
+                let put = self.put_fresh(writer, bucket, &tap, is_walked).await;
                 if let Err(error) = put {
                     self.unfinished.insert(row.id, chain);
                     return Err(error);
@@ -118,34 +121,39 @@ impl Round {
         Ok(())
     }
 
-    /// Puts the blobs that were finished since the last time, or all that the copy lacks.
+    /// Puts the blobs that were finished since the last time, and where those are not all, or if
+    /// `walks`, all that the copy lacks. Whether the catalog was walked.
     async fn put_fresh(
-        &self,
+        &mut self,
         writer: &CopyWriter,
         bucket: &UsedBucket,
         tap: &BucketTap,
-    ) -> Result<()> {
+        walks: bool,
+    ) -> Result<bool> {
         let fresh = tap.blobs.take(self.entry.cursor);
-        let put = if fresh.is_incomplete {
-            self.put_missing(writer, bucket).await
-        } else {
-            self.put_blobs(writer, bucket, &fresh.ids).await
-        };
+        // What was missing may be there again, or its object deleted.
+        let walks = walks || fresh.is_incomplete || self.missing.contains_key(&bucket.id);
+        // One that is not there any more is of no object, or of one that was deleted.
+        let mut put = self.put_blobs(writer, bucket, &fresh.ids).await.map(drop);
+        if put.is_ok() && walks {
+            put = self.put_missing(writer, bucket).await;
+        }
         if put.is_err() {
             tap.blobs.give_back(self.entry.cursor, fresh);
         }
-        put
+        put.map(|()| walks)
     }
 
     /// Walks the catalog, and puts what the copy does not have. Ids come ascending, and so do
     /// their first bytes, by which the copy is asked.
-    async fn put_missing(&self, writer: &CopyWriter, bucket: &UsedBucket) -> Result<()> {
+    async fn put_missing(&mut self, writer: &CopyWriter, bucket: &UsedBucket) -> Result<()> {
+        // So that a file that is not there is missing, and not of an object deleted meanwhile.
+        let _pin = bucket.blobs.pin();
+        let mut missing_count = 0;
         let (mut after, mut there): (_, Option<(u8, HashSet<BlobId>)>) = (None, None);
         loop {
             let page = bucket.catalog.blobs_after(after).await?;
-            let Some((last, _)) = page.last() else {
-                return Ok(());
-            };
+            let Some((last, _)) = page.last() else { break };
             after = Some(*last);
             let mut missing = Vec::new();
             for (id, _) in page {
@@ -157,18 +165,24 @@ impl Round {
                     missing.push(id);
                 }
             }
-            self.put_blobs(writer, bucket, &missing).await?;
+            missing_count += self.put_blobs(writer, bucket, &missing).await?;
         }
+        if missing_count > 0 {
+            self.missing.insert(bucket.id, missing_count);
+        } else {
+            self.missing.remove(&bucket.id);
+        }
+        Ok(())
     }
 
-    /// One that is not there any more is of no object, or its object is damaged: then the copy is,
-    /// too, and `coffer verify` tells.
+    /// How many of them have no file.
     async fn put_blobs(
         &self,
         writer: &CopyWriter,
         bucket: &UsedBucket,
         ids: &[BlobId],
-    ) -> Result<()> {
+    ) -> Result<u64> {
+        let this = &*self;
         let put = stream::iter(ids.iter().copied()).map(|id| async move {
             if bucket.is_cut() {
                 return Err(VaultError::NoSuchBucket);
@@ -176,11 +190,12 @@ impl Round {
             let put = writer
                 .put_blob(bucket.id, id, &bucket.blobs.path(id))
                 .await?;
-            self.progress.put(put.unwrap_or(0));
-            Ok(())
+            this.progress.put(put.unwrap_or(0));
+            Ok(u64::from(put.is_none()))
         });
         let put = put.buffer_unordered(COPY_BLOBS_AT_ONCE);
-        put.try_for_each(async |()| Ok(())).await
+        put.try_fold(0, async |sum, missing| Ok(sum + missing))
+            .await
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Round {
     /// Buckets whose catalogs were compared with what the copy has, since the start.
     pub(super) met: HashSet<BucketId>,
     pub(super) files: FilesPut,
+    /// How many blobs that its catalog names had no file, of buckets where any had none.
+    pub(super) missing: HashMap<BucketId, u64>,
     /// Blobs that were gone at the last sweep: no head names them when the next one is done.
     gone: Vec<(BucketId, Vec<BlobId>)>,
     has_lost_buckets: bool,
@@ -63,6 +65,7 @@ impl Round {
             unfinished: HashMap::new(),
             met: HashSet::new(),
             files: FilesPut::default(),
+            missing: HashMap::new(),
             gone: Vec::new(),
             has_lost_buckets: false,
         }
@@ -80,6 +83,18 @@ impl Round {
     /// Whether the last head lacks buckets that the one before had.
     pub(super) fn has_lost_buckets(&self) -> bool {
         self.has_lost_buckets
+    }
+
+    /// What keeps a copy that has all of its source from being whole.
+    pub(super) fn problem(&self) -> Option<String> {
+        let count: u64 = self.missing.values().sum();
+        (count > 0).then(|| {
+            format!(
+                "{count} blobs that catalogs name are missing in the data folder, so the copy \
+                 lacks them and can't be restored whole: `coffer verify` names the objects; put \
+                 their files back and start the server again, or delete the objects"
+            )
+        })
     }
 
     pub(super) fn inner(&self) -> Result<Arc<Inner>> {
@@ -125,6 +140,8 @@ impl Round {
         }
         let is_there: HashSet<String> = rows.iter().map(|row| row.id.to_string()).collect();
         next.buckets.retain(|id, _| is_there.contains(id));
+        self.missing
+            .retain(|id, _| is_there.contains(&id.to_string()));
         let read = self.read_files(&next).await?;
         drop(changing);
         if let Err(error) = self.put_files(writer, read, &mut next).await {

@@ -1,5 +1,6 @@
 //! The task of one copy: rounds, retries, and sweeps.
 
+use std::pin::pin;
 use std::time::Instant;
 
 use coffer_durable::now_ms;
@@ -17,13 +18,21 @@ use crate::limits::{
 
 /// Keeps a copy up until it is told to stop, or must not go on.
 pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: CancellationToken) {
+    let name = round.name().to_owned();
     let mut writer = writer;
     let mut retry = COPY_RETRY_FIRST;
     let mut swept: Option<Instant> = None;
     loop {
-        let done = tokio::select! {
-            () = stop.cancelled() => break,
-            done = go_on(&mut round, &mut writer, &mut swept) => done,
+        let done = {
+            let mut work = pin!(go_on(&mut round, &mut writer, &mut swept));
+            tokio::select! {
+                done = &mut work => done,
+                // Not cut off and begun anew: what it took would be missing in the next head.
+                () = stop.cancelled() => match timeout(COPY_LAST_ROUND, work).await {
+                    Ok(done) => done,
+                    Err(_) => return tell_incomplete(&name),
+                },
+            }
         };
         let wait = match done {
             Ok(()) => {
@@ -55,9 +64,13 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
         let last = go_on(&mut round, &mut writer, &mut swept);
         let last = timeout(COPY_LAST_ROUND, last).await;
         if !matches!(last, Ok(Ok(()))) {
-            tracing::info!(copy = round.name(), "a copy is not complete by the stop");
+            tell_incomplete(&name);
         }
     }
+}
+
+fn tell_incomplete(name: &str) {
+    tracing::info!(copy = name, "a copy is not complete by the stop");
 }
 
 async fn go_on(
@@ -71,7 +84,7 @@ async fn go_on(
     };
     let (began_ms, began) = (now_ms(), Instant::now());
     let is_new = round.run(writer, began_ms).await?;
-    round.progress.complete(began_ms, began);
+    round.progress.complete(began_ms, began, round.problem());
     let is_due = swept.is_none_or(|swept| swept.elapsed() > COPY_SWEEPS_EVERY);
     if is_due || is_new && round.has_lost_buckets() {
         round.sweep(writer).await?;
