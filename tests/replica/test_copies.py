@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.administration import from_afar, make_subject
 from harness.clients import s3_client
 from harness.content import KIB, MIB, content
 from harness.server import Server, StartError, coffer
@@ -36,6 +37,19 @@ def caught_up(server, name="far", seconds=30):
             return told
         assert time.time() < end, told
         time.sleep(0.2)
+
+
+def reached(server, state, seconds=30):
+    end = time.time() + seconds
+    while (told := status(server))["state"] != state:
+        assert time.time() < end, told
+        time.sleep(0.2)
+    return told
+
+
+def blobs_in(folder):
+    found = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in found if "blobs" in path.parts and ".db" not in path.name]
 
 
 def verify(server, name="far", expect=0):
@@ -126,7 +140,10 @@ def test_a_lost_disk_is_restored_from_a_folder(server, tmp_path):
     (tmp_path / "credentials").write_text(server.credentials_path.read_text())
     server.kill()
     shutil.rmtree(server.data)
+    # As a restore leaves it that was ended while it wrote its mark.
+    (keys / "backup.json.new").write_text("{")
     done = restore(url_of(copy), keys, "--head", told["head"])
+    assert not (keys / "backup.json.new").exists()
     assert done["bucket_count"] == 2 and done["blob_count"] == 4, done
     checked = coffer("verify", "--data", keys, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -274,3 +291,66 @@ def test_what_can_not_be_added_says_why(server, tmp_path):
     assert replica(server, "list") == []
     assert "no copy" in replica(server, "status", "far", expect=1)
     assert Path(tmp_path / "copy" / "copy.json").exists(), "what is there stays"
+
+
+def test_a_folder_that_is_gone_meanwhile_is_found_at_the_next_change(server, tmp_path):
+    """As a disk that is not mounted any more: what is left is an empty folder."""
+    copy = tmp_path / "copy"
+    replica(server, "add", "far", url_of(copy))
+    put(server, ["small-1"])
+    caught_up(server)
+    copy.rename(tmp_path / "away")
+    made(copy)
+    put(server, ["small-2", "middle-2"])
+    told = reached(server, "stopped")
+    assert "copy.json" in told["problem"], told
+    assert not (copy / "heads").exists()
+
+
+def test_blobs_that_are_missing_here_or_there_are_told_or_put_again(server, tmp_path):
+    copy = tmp_path / "copy"
+    put(server, ["middle-1"])
+    [gone] = blobs_in(server.data / "buckets")
+    put(server, ["middle-2"])
+    gone.unlink()
+    replica(server, "add", "far", url_of(copy))
+    told = reached(server, "failing")
+    assert told["problem"].startswith("1 blobs that catalogs name are missing"), told
+    s3_client(server).delete_object(Bucket=BUCKET, Key="middle-1")
+    reached(server, "following")
+    # One that the copy lost, in a bucket that does not change.
+    server.kill()
+    [lost] = blobs_in(copy / "blobs")
+    whole = lost.read_bytes()
+    lost.unlink()
+    server.start()
+    caught_up(server)
+    assert lost.read_bytes() == whole
+    assert verify(server)[-1]["damage_count"] == 0
+
+
+def test_a_copy_that_was_never_complete_is_not_called_sound(server, tmp_path):
+    copy = made(tmp_path / "copy")
+    put(server, ["middle-1"])
+    (copy / "blobs").write_text("no folder")
+    replica(server, "add", "far", url_of(copy))
+    reached(server, "failing")
+    done = coffer("replica", "verify", "far", "--data", server.data, text=True)
+    assert done.returncode == 1 and "nothing complete" in done.stderr, done
+    done = coffer("replica", "status", "far", "--data", server.data, text=True)
+    assert "never complete" in done.stdout, done.stdout
+
+
+def test_places_that_are_taken_at_the_machine_and_outside_the_data_folder(server, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(server.data)
+    inside = [server.data / "copy", server.data / "a" / "b", link / "copy"]
+    for folder in [*inside, server.data, server.data.parent]:
+        assert "data folder" in replica(server, "add", "far", url_of(folder), expect=2), folder
+    assert not (server.data / "copy").exists()
+    afar = make_subject(server, "far-off", "default", "--roles", "system-administrator")
+    copy = tmp_path / "copy"
+    for url in [url_of(copy), "s3://b/p?ca=/etc/passwd", "s3://b/p?credentials=/etc/passwd"]:
+        done = from_afar(server, afar, "replica", "add", "far", url, folder=tmp_path)
+        assert done.returncode == 2 and b"at the socket" in done.stderr, done
+    assert not copy.exists()

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object_store::aws::AmazonS3Builder;
@@ -68,6 +68,18 @@ impl Place {
     /// The URL. There is no secret in it.
     pub fn url(&self) -> &str {
         self.url.as_str()
+    }
+
+    /// The folder, if it is one.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let is_folder = self.url.scheme() == "file";
+        is_folder.then(|| self.url.to_file_path().ok()).flatten()
+    }
+
+    /// Whether it names files of this machine: a folder, certificates or credentials.
+    pub fn names_files(&self) -> bool {
+        let is_file = |name: &str| ["ca", "credentials"].contains(&name);
+        self.url.scheme() == "file" || self.url.query_pairs().any(|(name, _)| is_file(&name))
     }
 
     /// Opens the store. A folder is made where it is absent if `makes`. Blocks.

@@ -43,6 +43,9 @@ pub enum CopyError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// The first round is not done.
+    #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
+    NeverComplete,
     /// The copy, or its store.
     #[error(transparent)]
     Replica(#[from] ReplicaError),
@@ -71,10 +74,11 @@ pub enum BackupError {
         /// Why not, and what to do.
         problem: &'static str,
     },
-    /// A copy that a backup did not complete.
+    /// A copy that a backup or a restore did not complete.
     #[error(
         "{path} is a copy that `coffer backup` did not complete: take the folder `copy` beside it, \
-         or make the backup again"
+         or make the backup again; or a restored folder that is not complete: ask for the same \
+         `coffer restore` again"
     )]
     IncompleteBackup {
         /// The folder.

@@ -20,7 +20,7 @@ use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::data_folder::failed;
-use crate::error::{BackupError, Result};
+use crate::error::{BackupError, CopyError, Result};
 use crate::limits::{BACKUP_EVENTS_WAITING, VERIFY_PAGE};
 use crate::open_buckets::{OpenBucket, customer_key};
 use crate::vault::Vault;
@@ -119,6 +119,9 @@ impl Vault {
                 let store = blocking(move || Ok(place.open(false)?)).await?;
                 let copy = Copy::new(store, entry.id, &vault.inner.keystore.system_key());
                 let reader = CopyReader::newest(copy, entry.known.as_ref()).await?;
+                if reader.head().as_of_ms == 0 {
+                    return Err(CopyError::NeverComplete.into());
+                }
                 let scratch = format!("check-{}", entry.cursor);
                 let mut check = Check {
                     scratch: vault.inner.folder.path().join(SCRATCH).join(scratch),

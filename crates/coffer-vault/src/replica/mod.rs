@@ -5,6 +5,7 @@
 //! and an anchor; and last the head that names all of it (`docs/decisions/0053-the-sealed-log.md`).
 //! What is below is never older than what holds it, as in a backup. Nothing is opened for it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -16,6 +17,7 @@ use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::copies::{CopyState, CopyStatus, Entry, Progress, Running};
+use crate::data_folder::failed;
 use crate::error::{CopyError, Result, VaultError};
 use crate::vault::Vault;
 
@@ -50,6 +52,10 @@ impl Vault {
         let copies = &self.inner.copies;
         let prepared = copies.registry.cursor_for(name);
         let prepared = prepared.and_then(|cursor| Ok((cursor, Place::parse(url)?)));
+        let prepared = prepared.and_then(|(cursor, place)| {
+            check_place(&place, actor, self.inner.folder.path())?;
+            Ok((cursor, place))
+        });
         let (cursor, place) = prepared.map_err(|error| self.failed(act, actor, &facts, error))?;
         let (this, name) = (self.clone(), name.to_owned());
         let work = async move {
@@ -211,6 +217,33 @@ impl Vault {
             let _ = running.task.await;
         }
     }
+}
+
+/// Whether a copy may be made there by this one. Nothing is made for it.
+fn check_place(place: &Place, actor: &Actor, data: &Path) -> Result<()> {
+    // Who signs in from elsewhere may be no user of this machine.
+    if place.names_files() && !matches!(actor, Actor::Local { .. }) {
+        return Err(VaultError::Invalid {
+            what: "a place that names files of the server's machine (file://, `ca`, \
+                   `credentials`) can only be chosen there, at the socket in its data folder",
+        });
+    }
+    let Some(folder) = place.folder() else {
+        return Ok(());
+    };
+    let data = data.canonicalize().map_err(failed("find", data))?;
+    // What is not there yet is made below the nearest that is.
+    let is_inside = folder.ancestors().find_map(|above| {
+        let found = above.canonicalize().ok()?;
+        Some(found.starts_with(&data) || above == folder && data.starts_with(&found))
+    });
+    if is_inside == Some(true) {
+        return Err(VaultError::Invalid {
+            what: "a copy can't be made inside the data folder, nor in a folder that holds it: \
+                   choose a folder of another disk",
+        });
+    }
+    Ok(())
 }
 
 /// What the vault's errors are to a round: whether it may pass by itself.

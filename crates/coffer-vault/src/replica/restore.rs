@@ -23,8 +23,9 @@ use crate::data_folder::{Folder, failed};
 use crate::error::{CopyError, Result};
 use crate::limits::COPY_BLOBS_AT_ONCE;
 
-/// What a folder may hold that is restored into: a keystore, and what opens it.
-const KEY_FILES: [&str; 8] = [
+/// What a folder may hold that is restored into: a keystore, and what opens it; and what a restore
+/// left that was ended while it wrote the mark, or a start that made the lock.
+const KEY_FILES: [&str; 11] = [
     "keystore",
     "keystore.source",
     "root.key",
@@ -33,6 +34,9 @@ const KEY_FILES: [&str; 8] = [
     "root.token",
     "root-2.token",
     "tls",
+    "backup.json.new",
+    "lock",
+    "lost+found",
 ];
 
 /// What is restored, and where to.
@@ -164,7 +168,7 @@ fn take_folder(
     for entry in fs::read_dir(data).map_err(failed("read", data))? {
         let name = entry.map_err(failed("read", data))?.file_name();
         let is_key = KEY_FILES.iter().any(|known| name == *known);
-        if !is_going_on && !is_key && name != "lock" && name != "lost+found" {
+        if !is_going_on && !is_key {
             let problem = "it holds more than a keystore and what opens it: take a folder of its \
                            own";
             return Err(target(data, problem));

@@ -103,6 +103,14 @@ fn lag(replica: &Replica) -> String {
     format!("{:.1} s", replica.lag_seconds)
 }
 
+/// How much there is to put is not known before all was put once.
+fn behind(replica: &Replica) -> String {
+    match replica.as_of {
+        Some(_) => size(replica.lag_bytes),
+        None => "everything: it was never complete".to_owned(),
+    }
+}
+
 fn many(replicas: &[Replica]) -> String {
     let columns = [
         ("NAME", Flush::Left),
@@ -129,7 +137,7 @@ fn one(replica: &Replica) -> String {
         ("made", moment(&replica.made_at)),
         ("state", replica.state.clone()),
         ("lag", lag(replica)),
-        ("behind", size(replica.lag_bytes)),
+        ("behind", behind(replica)),
         (
             "complete as of",
             replica.as_of.as_deref().map_or("never".to_owned(), moment),
