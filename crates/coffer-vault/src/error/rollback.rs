@@ -75,7 +75,11 @@ impl fmt::Display for Rollback {
         } = self;
         if *of == RollbackOf::Backup {
             let began = rfc3339(*held_ms);
-            return write!(f, "this is a copy that `coffer backup` began at {began}");
+            return write!(
+                f,
+                "this is a copy that `coffer backup` began at {began}, or a folder restored from a \
+                 sealed copy as of then"
+            );
         }
         let unit = match of {
             RollbackOf::Keystore { .. } | RollbackOf::Backup => "generation",

@@ -182,7 +182,6 @@ impl Round {
         bucket: &UsedBucket,
         ids: &[BlobId],
     ) -> Result<u64> {
-        let this = &*self;
         let put = stream::iter(ids.iter().copied()).map(|id| async move {
             if bucket.is_cut() {
                 return Err(VaultError::NoSuchBucket);
@@ -190,7 +189,7 @@ impl Round {
             let put = writer
                 .put_blob(bucket.id, id, &bucket.blobs.path(id))
                 .await?;
-            this.progress.put(put.unwrap_or(0));
+            self.progress.put(put.unwrap_or(0));
             Ok(u64::from(put.is_none()))
         });
         let put = put.buffer_unordered(COPY_BLOBS_AT_ONCE);
