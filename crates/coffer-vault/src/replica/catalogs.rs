@@ -63,7 +63,7 @@ impl Round {
         let state = writer.head().buckets.get(&row.id.to_string()).cloned();
         let commits = bucket.catalog.commit_count().await?;
         if state.as_ref().is_some_and(|state| state.commits == commits) {
-            // A start before this one put its blobs as well. What the store lost since is put again.
+            // A start before this one put its blobs as well. What the store lost is put again.
             self.put_missing(writer, bucket).await?;
             self.met.insert(row.id);
             return Ok(());
