@@ -16,7 +16,8 @@ const AVOIDED: [(&str, &str); 6] = [
     ),
 ];
 
-/// What S3 and the traits of `s3s` and `object_store` call so keeps its name; everything of ours does without `get_`.
+/// What S3 and the traits of `s3s` and `object_store` call so keeps its name; everything of ours
+/// does without `get_`.
 const S3_OPERATIONS: [&str; 4] = ["get_object", "get_bucket", "get_secret_key", "get_opts"];
 
 /// Finds words to avoid, in code and comments alike.

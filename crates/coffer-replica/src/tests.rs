@@ -80,8 +80,7 @@ impl ObjectStore for Fickle {
         self.inner.put_multipart_opts(location, opts).await
     }
 
-    // The trait has named it.
-    async fn r#get_opts(
+    async fn get_opts(
         &self,
         location: &Path,
         options: GetOptions,
