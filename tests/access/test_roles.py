@@ -73,6 +73,12 @@ OPERATIONS = {
     "verify": ({ADMINISTRATOR}, {}, {}),
     # Over HTTPS it is refused to all, to administrators with where to ask for it.
     "back_up": ({ADMINISTRATOR}, {}, {"folder": "/nowhere/backup"}),
+    "list_replicas": ({ADMINISTRATOR}, {}, None),
+    "add_replica": ({ADMINISTRATOR}, {}, {"name": "copy", "url": "file:///nowhere/copy"}),
+    "verify_replica": ({ADMINISTRATOR}, {"name": "none"}, None),
+    "remove_replica": ({ADMINISTRATOR}, {"name": "none"}, None),
+    "show_lock_time": ({CUSTODIAN, AUDITOR}, {}, None),
+    "confirm_lock_time": ({CUSTODIAN}, {}, {"time": "2026-01-01T00:00:00Z"}),
 }  # fmt: skip
 
 # Under which name it stands in the audit log. What anybody may do, or what tells somebody without
@@ -115,6 +121,10 @@ ACTS = {
     "change_subject": "subject.change",
     "verify": "storage.verify",
     "back_up": "storage.backup",
+    "add_replica": "replica.add",
+    "verify_replica": "replica.verify",
+    "remove_replica": "replica.remove",
+    "confirm_lock_time": "lock-time.confirm",
 }
 
 # They change something, or try to where there is nothing to be changed.
@@ -124,6 +134,7 @@ CHANGING = {
     "create_level", "erase_level", "export_level", "rotate_level", "create_subject",
     "delete_subject", "create_access_key", "rotate_access_keys", "change_access_key",
     "delete_access_key", "change_subject", "settle_subject", "verify", "back_up", "prune_audit",
+    "add_replica", "verify_replica", "remove_replica", "confirm_lock_time",
 }  # fmt: skip
 
 # Denials are recorded within a second.
@@ -276,7 +287,10 @@ def test_whoever_has_the_role_is_let_in(server, credentials):
         for role in OPERATIONS[operation][0]
     ]
     # What can be seen to fail is not begun.
-    early = ("bucket.adopt", "storage.backup", "access-key.change", "access-key.delete")
+    early = (
+        "bucket.adopt", "storage.backup", "access-key.change", "access-key.delete",
+        "replica.add", "replica.verify", "replica.remove", "lock-time.confirm",
+    )  # fmt: skip
     begun = [(act, "failed" if act in early else "begun", actor) for act, actor in acted]
     assert missing_records(server, begun) == []
     found = recorded(server)
