@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from harness.acts import ACTS, CHANGING
 from harness.administration import ask, make_subject, run
 from harness.raw import tls_context
 from harness.server import ROOT
@@ -79,62 +80,6 @@ OPERATIONS = {
     "remove_replica": ({ADMINISTRATOR}, {"name": "none"}, None),
     "show_lock_time": ({CUSTODIAN, AUDITOR}, {}, None),
     "confirm_lock_time": ({CUSTODIAN}, {}, {"time": "2026-01-01T00:00:00Z"}),
-}  # fmt: skip
-
-# Under which name it stands in the audit log. What anybody may do, or what tells somebody without
-# the role that there is no such thing, has none.
-ACTS = {
-    "adopt_bucket": "bucket.adopt",
-    "read_audit": "audit.read",
-    "follow_audit": "audit.read",
-    "verify_audit": "audit.verify",
-    "prune_audit": "audit.prune",
-    "create_bucket": "bucket.create",
-    "delete_bucket": "bucket.delete",
-    "erase_bucket": "bucket.erase",
-    "rotate_bucket": "bucket.rotate",
-    "list_quotas": "quota.list",
-    "set_quota": "quota.set",
-    "remove_quota": "quota.remove",
-    "import_level": "key.import",
-    "show_keystore": "keystore.status",
-    "back_up_keystore": "keystore.backup",
-    "move_keystore": "keystore.move",
-    "rotate_root": "keystore.rotate",
-    "create_level": "level.create",
-    "erase_level": "level.erase",
-    "export_level": "key.export",
-    "rotate_level": "level.rotate",
-    "list_receipts": "receipt.show",
-    "show_receipt": "receipt.show",
-    "list_requests": "request.list",
-    "withdraw_request": "request.withdraw",
-    "approve_request": "request.approve",
-    "list_rotations": "rotation.list",
-    "create_subject": "subject.create",
-    "delete_subject": "subject.delete",
-    "settle_subject": "subject.settle",
-    "create_access_key": "access-key.create",
-    "rotate_access_keys": "access-key.rotate",
-    "change_access_key": "access-key.change",
-    "delete_access_key": "access-key.delete",
-    "change_subject": "subject.change",
-    "verify": "storage.verify",
-    "back_up": "storage.backup",
-    "add_replica": "replica.add",
-    "verify_replica": "replica.verify",
-    "remove_replica": "replica.remove",
-    "confirm_lock_time": "lock-time.confirm",
-}
-
-# They change something, or try to where there is nothing to be changed.
-CHANGING = {
-    "adopt_bucket", "create_bucket", "delete_bucket", "erase_bucket", "rotate_bucket", "set_quota",
-    "remove_quota", "import_level", "back_up_keystore", "move_keystore", "rotate_root",
-    "create_level", "erase_level", "export_level", "rotate_level", "create_subject",
-    "delete_subject", "create_access_key", "rotate_access_keys", "change_access_key",
-    "delete_access_key", "change_subject", "settle_subject", "verify", "back_up", "prune_audit",
-    "add_replica", "verify_replica", "remove_replica", "confirm_lock_time",
 }  # fmt: skip
 
 # Denials are recorded within a second.
