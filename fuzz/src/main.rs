@@ -27,6 +27,7 @@ const TARGETS: [(&str, Body); 27] = [
     ("keystore", coffer_keys::fuzzing::fuzz_keystore),
     ("label", coffer_label::fuzzing::fuzz_label),
     ("policy", coffer_policy::fuzzing::fuzz_policy),
+    ("s3_acl", s3::acl),
     ("s3_chunks", s3::chunks),
     ("s3_copy_source", s3::copy_source),
     ("s3_document", s3::document),

@@ -58,6 +58,7 @@ async fn store(vault: &Vault, data: &Path) {
     let object = PutObject {
         encryption: Default::default(),
         lock: Default::default(),
+        acl: Default::default(),
         name: ObjectName::new("object").unwrap(),
         details: Details::default(),
         tags: Tags::new(),

@@ -6,16 +6,18 @@ pub(crate) mod details;
 
 mod reads;
 
+mod sharing;
+
 use std::borrow::Cow;
 
-use coffer_vault::policy::AclRefusal;
-use coffer_vault::{AdministrationError, SharingError, SubjectLimit, VaultError, files_run_out};
+use coffer_vault::{AdministrationError, SubjectLimit, VaultError, files_run_out};
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
 use self::customer_keys::from_customer_key;
 pub(crate) use self::reads::no_version;
 use self::reads::{invalid_range, not_modified};
+use self::sharing::from_sharing;
 
 /// A code that s3s has no name for.
 pub(crate) fn custom(
@@ -111,38 +113,6 @@ fn from_administration(error: &AdministrationError) -> S3Error {
             error.to_string(),
         ),
         _ => from_storage(VaultError::Administration(error.clone())),
-    }
-}
-
-/// What is said of who may use a bucket.
-fn from_sharing(refusal: &SharingError) -> S3Error {
-    match refusal {
-        SharingError::Malformed(error) => custom(
-            "MalformedPolicy",
-            StatusCode::BAD_REQUEST,
-            error.to_string(),
-        ),
-        SharingError::PublicPolicy => s3_error!(
-            AccessDenied,
-            "Access Denied: the policy is public, and the BlockPublicPolicy setting of the bucket \
-             is on"
-        ),
-        SharingError::Changed => s3_error!(
-            ServiceUnavailable,
-            "What is said of who may use this bucket changed while the request was under way. \
-             Please try again."
-        ),
-        SharingError::Acl(AclRefusal::NotSupported) => custom(
-            "AccessControlListNotSupported",
-            StatusCode::BAD_REQUEST,
-            "The bucket does not allow ACLs",
-        ),
-        SharingError::Acl(AclRefusal::WithOwnership) => custom(
-            "InvalidBucketAclWithObjectOwnership",
-            StatusCode::BAD_REQUEST,
-            "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
-        ),
-        other => s3_error!(AccessDenied, "Access Denied: {other}"),
     }
 }
 

@@ -8,6 +8,8 @@ use s3s::{S3, S3Request, S3Response, S3Result};
 
 use crate::lifecycle::set as set_lifecycle;
 
+mod acl;
+
 mod page_length;
 
 mod listing;
@@ -19,8 +21,6 @@ mod bucket_encryption;
 mod configuration;
 
 mod cors;
-
-mod acl;
 
 mod sharing;
 
@@ -75,6 +75,8 @@ operations! {
         = bucket_encryption::delete_bucket_encryption;
     delete_bucket_lifecycle(DeleteBucketLifecycleInput) -> DeleteBucketLifecycleOutput
         = set_lifecycle::delete_bucket_lifecycle;
+    delete_bucket_ownership_controls(DeleteBucketOwnershipControlsInput)
+        -> DeleteBucketOwnershipControlsOutput = acl::ownership::delete_ownership_controls;
     delete_bucket_policy(DeleteBucketPolicyInput) -> DeleteBucketPolicyOutput
         = sharing::delete_bucket_policy;
     delete_bucket_replication(DeleteBucketReplicationInput) -> DeleteBucketReplicationOutput
@@ -111,7 +113,7 @@ operations! {
     get_bucket_notification_configuration(GetBucketNotificationConfigurationInput)
         -> GetBucketNotificationConfigurationOutput = configuration::notification;
     get_bucket_ownership_controls(GetBucketOwnershipControlsInput)
-        -> GetBucketOwnershipControlsOutput = acl::ownership_controls;
+        -> GetBucketOwnershipControlsOutput = acl::ownership::ownership_controls;
     get_bucket_policy(GetBucketPolicyInput) -> GetBucketPolicyOutput = sharing::bucket_policy;
     get_bucket_policy_status(GetBucketPolicyStatusInput) -> GetBucketPolicyStatusOutput
         = sharing::policy_status;
@@ -176,7 +178,7 @@ operations! {
     put_bucket_encryption(PutBucketEncryptionInput) -> PutBucketEncryptionOutput
         = bucket_encryption::put_bucket_encryption;
     put_bucket_ownership_controls(PutBucketOwnershipControlsInput)
-        -> PutBucketOwnershipControlsOutput = acl::put_ownership_controls;
+        -> PutBucketOwnershipControlsOutput = acl::ownership::put_ownership_controls;
     put_bucket_lifecycle_configuration(PutBucketLifecycleConfigurationInput)
         -> PutBucketLifecycleConfigurationOutput = set_lifecycle::put_bucket_lifecycle;
     put_bucket_policy(PutBucketPolicyInput) -> PutBucketPolicyOutput

@@ -122,6 +122,15 @@ pub struct Details {
     pub redirect: Option<String>,
 }
 
+/// Whose an object is and who else may use it, as text that the vault gives a meaning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Who owns it; none: who owns the bucket.
+    pub owner: Option<String>,
+    /// Its access control list; none: it grants nothing to others.
+    pub acl: Option<String>,
+}
+
 /// Tags in the order in which they came: key and value.
 pub type Tags = Vec<(String, String)>;
 
@@ -164,6 +173,8 @@ pub struct NewObject {
     pub tags: Tags,
     /// What keeps it from being deleted.
     pub lock: Lock,
+    /// Whose it is, and who else may use it.
+    pub access: Access,
     /// Its bytes.
     pub content: NewContent,
 }
@@ -187,6 +198,8 @@ pub struct ObjectHead {
     pub version: VersionId,
     /// What keeps it from being deleted.
     pub lock: Lock,
+    /// Whose it is, and who else may use it.
+    pub access: Access,
 }
 
 /// The bytes of an object, or what covers the range that was asked for.
@@ -247,6 +260,8 @@ pub struct ListedObject {
     pub modified_ms: i64,
     /// Its checksum's algorithm and kind.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
+    /// Who owns it; none: who owns the bucket.
+    pub owner: Option<String>,
 }
 
 /// What to list.
@@ -290,6 +305,8 @@ pub struct Upload {
     pub tags: Tags,
     /// What keeps it from being deleted.
     pub lock: Lock,
+    /// Whose the object is to be and who else may use it, as text that the vault gives a meaning.
+    pub acl: Option<String>,
 }
 
 /// A part of a multipart upload, as it was received.
@@ -320,6 +337,8 @@ pub struct CompletedObject {
     pub tags: Tags,
     /// What keeps it from being deleted.
     pub lock: Lock,
+    /// Whose it is, and who else may use it.
+    pub access: Access,
     /// Its parts in ascending order: number, and the blob that was stored under it when the
     /// completion was checked. Another blob there by now is `StoreError::PartChanged`.
     pub parts: Vec<(u32, BlobId)>,

@@ -86,8 +86,8 @@ pub use coffer_store::{
 };
 
 pub use crate::access::{
-    AccessKey, Actor, Asked, AskedAction, AskedOf, BucketName, NewAccessKey, Right, Rights, Role,
-    Roles, Subject,
+    AccessKey, Actor, Asked, AskedAcl, AskedAction, AskedGrant, AskedGrantee, AskedOf, BucketName,
+    NewAccessKey, Right, Rights, Role, Roles, Subject,
 };
 pub use crate::admin::{
     AccessKeyChange, Adoption, AuditItem, AuditQuery, Imported, KeystoreStatus, LEFT_BEHIND,
@@ -116,9 +116,9 @@ pub use crate::locks::{AskedLock, DefaultRetention, LockClock, ObjectLock};
 pub use crate::objects::{
     Announcement, ArrivedBytes, AskedEncryption, Body, CheckDigests, CompleteUpload, CompletedPart,
     Conditions, CopyPart, CopySource, CopyTarget, DeleteObject, Deleted, EtagMatch, Incoming,
-    NewUpload, ObjectBody, ObjectInfo, ObjectParts, ObjectRead, PartsPage, PutObject, PutPart,
-    RangeRequest, ReadOptions, Released, ReleasedSegment, RenameObject, SealedObject, SealedUpload,
-    StartedUpload, Stored, check_customer_key,
+    NewUpload, ObjectAcl, ObjectBody, ObjectInfo, ObjectParts, ObjectRead, PartsPage, PutObject,
+    PutPart, RangeRequest, ReadOptions, Released, ReleasedSegment, RenameObject, SealedObject,
+    SealedUpload, StartedUpload, Stored, check_customer_key,
 };
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::open_buckets::CustomerKey;

@@ -117,6 +117,7 @@ impl Inner {
             account,
             anonymous: Arc::new(Subject::anonymous()),
             etag: options.etag,
+            object_ownership: options.object_ownership,
             settle_after: options.settle_after,
             subject_limits: options.subject_limits,
             lifecycle: Lifecycle::new(options),

@@ -61,6 +61,8 @@ pub struct Config {
     pub addresses: Vec<IpAddr>,
     /// How ETags come about.
     pub etag: Etag,
+    /// Who owns the objects of new buckets that don't say so.
+    pub object_ownership: ObjectOwnership,
     /// After how many hours without a read that counts a subject that floats is settled.
     pub settle_after_hours: Option<NonZeroU32>,
     /// After how many days an upload is aborted that was not completed; 0: never.
@@ -99,6 +101,18 @@ pub enum Etag {
     Md5,
 }
 
+/// Who owns the objects of new buckets, and whether access control lists count in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub enum ObjectOwnership {
+    /// The bucket's owner: lists are off.
+    #[default]
+    BucketOwnerEnforced,
+    /// Their writers, but for those written with `bucket-owner-full-control`.
+    BucketOwnerPreferred,
+    /// Their writers.
+    ObjectWriter,
+}
+
 /// The configuration file, as written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -119,6 +133,7 @@ struct File {
     root_key: Option<SourceSpec>,
     domain: Vec<String>,
     etag: Etag,
+    object_ownership: ObjectOwnership,
     settle_after_hours: Option<NonZeroU32>,
     abort_uploads_after_days: Option<u32>,
     lifecycle_day_seconds: Option<NonZeroU32>,
@@ -163,6 +178,7 @@ impl Config {
             domains,
             addresses,
             etag: file.etag,
+            object_ownership: file.object_ownership,
             settle_after_hours: file.settle_after_hours,
             abort_uploads_after_days: file
                 .abort_uploads_after_days

@@ -10,13 +10,14 @@ use std::time::Duration;
 use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, S3Time, Status, Traffic};
 use coffer_keys::SourceSecrets;
 use coffer_s3::{RequestCount, RequestTime, S3Options, S3Service, TIME_BOUNDS};
+use coffer_vault::policy::ObjectOwnership as Ownership;
 use coffer_vault::{Day, EtagStyle, SignInFailures, Vault, VaultOptions};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::config::proxy_rules::Listener;
-use crate::config::{Config, Etag};
+use crate::config::{Config, Etag, ObjectOwnership};
 use crate::connection::activity::Activity;
 use crate::connection::listen::{listen, local_address};
 use crate::connection::proxies::Proxies;
@@ -81,6 +82,11 @@ pub async fn serve(
         etag: match config.etag {
             Etag::Random => EtagStyle::Random,
             Etag::Md5 => EtagStyle::Md5,
+        },
+        object_ownership: match config.object_ownership {
+            ObjectOwnership::BucketOwnerEnforced => Ownership::BucketOwnerEnforced,
+            ObjectOwnership::BucketOwnerPreferred => Ownership::BucketOwnerPreferred,
+            ObjectOwnership::ObjectWriter => Ownership::ObjectWriter,
         },
         source: config.root_key.clone(),
         secrets,

@@ -187,6 +187,7 @@ async fn create_bucket(
         documents: { Some(md5).into_iter() }
             .filter(|_| request.etag == EtagKind::Md5)
             .collect(),
+        ..NewBucket::default()
     };
     let made = admin.vault.provide_bucket_with(&actor, &name, new).await;
     let about = match &made {

@@ -16,7 +16,6 @@ use s3s::{S3Error, S3Result, s3_error};
 
 use crate::around_s3s::xml_bodies::CanonicalXml;
 use crate::http::hosts::Domains;
-use crate::parameters::acl;
 use crate::parameters::encryption;
 use crate::parameters::expected_owner;
 use crate::parameters::not_implemented;
@@ -94,7 +93,6 @@ impl S3Access for AccessCheck {
         not_implemented::check_query(&operation, cx.uri().query().unwrap_or(""))?;
         not_implemented::check_headers(&operation, cx.headers())?;
         encryption::check_headers(&operation, cx.headers())?;
-        acl::check_headers(&operation, cx.headers())?;
         expected_owner::check(cx.headers(), self.vault.account_id().as_str())?;
         if let Some(context) = context.as_ref().filter(|_| is_signed) {
             let asked = self.asked(&operation, cx, context);

@@ -78,7 +78,6 @@ async fn store(
 ) -> S3Result<Stored> {
     let headers = fields.headers()?;
     not_implemented::check_headers("PostObject", &headers)?;
-    acl::check_headers("PostObject", &headers)?;
     expected_owner::check(&headers, vault.account_id().as_str())?;
     encryption::check_headers("PostObject", &headers)?;
     let caller = &Caller {
@@ -94,6 +93,7 @@ async fn store(
         precondition: Precondition::None,
         encryption: encryption::asked(&headers)?,
         lock: lock::asked(&headers)?,
+        acl: acl::asked(&headers)?,
         incoming: incoming(&headers, file, range, received.clone())?,
     };
     let stored = vault.put_object(&caller.subject, bucket, put).await;

@@ -1,14 +1,19 @@
-//! Access control lists, which are off: buckets and objects belong to the bucket's owner, who has
-//! full control, and no list gives any to others.
+//! Access control lists of buckets and objects, and whose those are.
 
-use coffer_vault::{BucketName, Vault};
+use coffer_vault::policy::{self, Acl};
+use coffer_vault::{AskedAcl, Vault};
+use http::{HeaderMap, StatusCode};
 use s3s::dto::*;
-use s3s::{S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Request, S3Response, S3Result};
 
-use crate::errors::{custom, not_implemented};
-use crate::parameters::acl::not_supported;
+use crate::errors::custom;
+use crate::parameters::acl::{asked, of_document};
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
+
+pub(crate) mod owners;
+
+pub(crate) mod ownership;
 
 /// `GetBucketAcl`.
 pub(crate) async fn bucket_acl(
@@ -17,11 +22,10 @@ pub(crate) async fn bucket_acl(
 ) -> S3Result<S3Response<GetBucketAclOutput>> {
     let caller = Caller::of(&request)?;
     let bucket = names::bucket(&request.input.bucket)?;
-    let owner = owner(vault, &caller, &bucket)?;
-    Ok(S3Response::new(GetBucketAclOutput {
-        grants: Some(vec![full_control(owner.clone())]),
-        owner: Some(owner),
-    }))
+    let acl = vault.bucket_acl(&caller.subject, &bucket).await;
+    let acl = acl.map_err(|error| caller.refused(error))?;
+    let (owner, grants) = told(vault, &acl);
+    Ok(S3Response::new(GetBucketAclOutput { grants, owner }))
 }
 
 /// `GetObjectAcl`.
@@ -31,154 +35,99 @@ pub(crate) async fn object_acl(
 ) -> S3Result<S3Response<GetObjectAclOutput>> {
     let caller = Caller::of(&request)?;
     let input = request.input;
-    let (bucket, version) = (names::bucket(&input.bucket)?, input.version_id.as_deref());
-    find(vault, &caller, &bucket, (input.key, version)).await?;
-    let owner = owner(vault, &caller, &bucket)?;
+    let which = names::which(input.version_id.as_deref())?;
+    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
+    let acl = vault.object_acl(&caller.subject, &bucket, (&name, which));
+    let acl = acl.await.map_err(|error| caller.refused(error))?;
+    let (owner, grants) = told(vault, &acl.acl);
     Ok(S3Response::new(GetObjectAclOutput {
-        grants: Some(vec![full_control(owner.clone())]),
-        owner: Some(owner),
+        grants,
+        owner,
         ..Default::default()
     }))
 }
 
-/// `PutBucketAcl`: of the list that there is.
+/// `PutBucketAcl`.
 pub(crate) async fn put_bucket_acl(
     vault: &Vault,
     request: S3Request<PutBucketAclInput>,
 ) -> S3Result<S3Response<PutBucketAclOutput>> {
     let caller = Caller::of(&request)?;
     caller.check_xml_body(headers(&request))?;
-    let input = request.input;
-    let bucket = names::bucket(&input.bucket)?;
+    let list = list(
+        headers(&request),
+        request.input.access_control_policy.clone(),
+    )?;
+    let bucket = names::bucket(&request.input.bucket)?;
     vault
-        .check_may_share(&caller.subject, &bucket)
+        .set_bucket_acl(&caller.subject, &bucket, list)
+        .await
         .map_err(|error| caller.refused(error))?;
-    let owner = owner(vault, &caller, &bucket)?;
-    check_list(input.acl.is_some(), input.access_control_policy, &owner)?;
     Ok(S3Response::new(PutBucketAclOutput::default()))
 }
 
-/// `PutObjectAcl`: of the list that there is.
+/// `PutObjectAcl`.
 pub(crate) async fn put_object_acl(
     vault: &Vault,
     request: S3Request<PutObjectAclInput>,
 ) -> S3Result<S3Response<PutObjectAclOutput>> {
     let caller = Caller::of(&request)?;
     caller.check_xml_body(headers(&request))?;
+    let list = list(
+        headers(&request),
+        request.input.access_control_policy.clone(),
+    )?;
     let input = request.input;
-    let (bucket, version) = (names::bucket(&input.bucket)?, input.version_id.as_deref());
+    let which = names::which(input.version_id.as_deref())?;
+    let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
     vault
-        .check_may_write(&caller.subject, &bucket)
+        .set_object_acl(&caller.subject, &bucket, (&name, which), list)
+        .await
         .map_err(|error| caller.refused(error))?;
-    let owner = owner(vault, &caller, &bucket)?;
-    check_list(input.acl.is_some(), input.access_control_policy, &owner)?;
-    find(vault, &caller, &bucket, (input.key, version)).await?;
     Ok(S3Response::new(PutObjectAclOutput::default()))
 }
 
-/// `GetBucketOwnershipControls`: as in a new bucket since April 2023.
-pub(crate) async fn ownership_controls(
-    vault: &Vault,
-    request: S3Request<GetBucketOwnershipControlsInput>,
-) -> S3Result<S3Response<GetBucketOwnershipControlsOutput>> {
-    let caller = Caller::of(&request)?;
-    let bucket = names::bucket(&request.input.bucket)?;
-    owner(vault, &caller, &bucket)?;
-    let enforced = ObjectOwnership::from_static(ObjectOwnership::BUCKET_OWNER_ENFORCED);
-    Ok(S3Response::new(GetBucketOwnershipControlsOutput {
-        ownership_controls: Some(OwnershipControls {
-            rules: vec![OwnershipControlsRule {
-                object_ownership: enforced,
-            }],
-        }),
-    }))
-}
-
-/// `PutBucketOwnershipControls`: of those that there are.
-pub(crate) async fn put_ownership_controls(
-    vault: &Vault,
-    request: S3Request<PutBucketOwnershipControlsInput>,
-) -> S3Result<S3Response<PutBucketOwnershipControlsOutput>> {
-    let caller = Caller::of(&request)?;
-    caller.check_xml_body(headers(&request))?;
-    let bucket = names::bucket(&request.input.bucket)?;
-    vault
-        .check_may_share(&caller.subject, &bucket)
-        .map_err(|error| caller.refused(error))?;
-    let [rule] = request.input.ownership_controls.rules.as_slice() else {
-        return Err(s3_error!(MalformedXML, "Ownership controls have one rule"));
-    };
-    match rule.object_ownership.as_str() {
-        ObjectOwnership::BUCKET_OWNER_ENFORCED => Ok(S3Response::new(Default::default())),
-        ObjectOwnership::BUCKET_OWNER_PREFERRED | ObjectOwnership::OBJECT_WRITER => {
-            Err(not_implemented("Object ownership by ACL"))
-        }
-        _ => Err(s3_error!(MalformedXML, "The rule names no ownership")),
+/// The list that a request asks for, in its headers or its body.
+fn list(headers: &HeaderMap, document: Option<AccessControlPolicy>) -> S3Result<AskedAcl> {
+    match (asked(headers)?, document) {
+        (AskedAcl::None, Some(document)) => of_document(document),
+        (AskedAcl::None, None) => Err(custom(
+            "MissingSecurityHeader",
+            StatusCode::BAD_REQUEST,
+            "Your request was missing a required header: x-amz-acl",
+        )),
+        (list, None) => Ok(list),
+        (_, Some(_)) => Err(custom(
+            "UnexpectedContent",
+            StatusCode::BAD_REQUEST,
+            "This request does not support content: its headers have an access control list",
+        )),
     }
 }
 
-/// Sees that an object is there.
-async fn find(
-    vault: &Vault,
-    caller: &Caller,
-    bucket: &BucketName,
-    (key, version): (String, Option<&str>),
-) -> S3Result {
-    let (name, which) = (names::object(key)?, names::which(version)?);
-    // Not a HEAD, which may take a client's key.
-    let found = vault.object_parts(&caller.subject, bucket, (&name, which), 0, 0);
-    found.await.map_err(|error| caller.refused(error))?;
-    Ok(())
+/// A list as it is told.
+fn told(vault: &Vault, acl: &Acl) -> (Option<Owner>, Option<Vec<Grant>>) {
+    let owner = acl.owner().map(|id| owners::told(vault, id.to_string()));
+    let grants = acl.grants().iter().map(|grant| Grant {
+        grantee: Some(grantee(vault, &grant.grantee)),
+        permission: Some(Permission::from_static(grant.permission.name())),
+    });
+    (owner, Some(grants.collect()))
 }
 
-/// Whose a bucket and its objects are, to those who may know of it.
-fn owner(vault: &Vault, caller: &Caller, bucket: &BucketName) -> S3Result<Owner> {
-    let owner = vault.bucket_owner(&caller.subject, bucket);
-    let id = owner.map_err(|error| caller.refused(error))?;
-    Ok(Owner {
-        display_name: Some(vault.account_id().to_string()),
-        id: Some(id),
-    })
-}
-
-fn full_control(owner: Owner) -> Grant {
-    let Owner { display_name, id } = owner;
-    let grantee = Grantee {
-        display_name,
+fn grantee(vault: &Vault, grantee: &policy::Grantee) -> Grantee {
+    let (owner, uri, kind) = match grantee {
+        policy::Grantee::Subject(id) => {
+            let owner = owners::told(vault, id.to_string());
+            (owner, None, Type::CANONICAL_USER)
+        }
+        policy::Grantee::Group(group) => (Owner::default(), Some(group.uri()), Type::GROUP),
+    };
+    Grantee {
+        display_name: owner.display_name,
         email_address: None,
-        id,
-        type_: Type::from_static(Type::CANONICAL_USER),
-        uri: None,
-    };
-    Grant {
-        grantee: Some(grantee),
-        permission: Some(Permission::from_static(Permission::FULL_CONTROL)),
+        id: owner.id,
+        type_: Type::from_static(kind),
+        uri: uri.map(str::to_owned),
     }
-}
-
-/// Refuses a list that gives anything to others. What stands in headers was looked at before.
-fn check_list(is_canned: bool, policy: Option<AccessControlPolicy>, owner: &Owner) -> S3Result {
-    let grants = match policy {
-        Some(policy) => policy.grants.unwrap_or_default(),
-        None if is_canned => return Ok(()),
-        None => {
-            return Err(custom(
-                "MissingSecurityHeader",
-                http::StatusCode::BAD_REQUEST,
-                "Your request was missing a required header: x-amz-acl",
-            ));
-        }
-    };
-    let is_owner = |grant: &Grant| {
-        let grantee = grant.grantee.as_ref();
-        grantee.is_some_and(|grantee| grantee.id.is_some() && grantee.id == owner.id)
-    };
-    let is_full = |grant: &Grant| {
-        let permission = grant.permission.as_ref();
-        permission.is_some_and(|given| given.as_str() == Permission::FULL_CONTROL)
-    };
-    if grants.iter().all(is_owner) && grants.iter().any(is_full) {
-        return Ok(());
-    }
-    Err(not_supported())
 }

@@ -10,8 +10,8 @@ use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
     DeleteBucketOutput, DeleteBucketTaggingInput, DeleteBucketTaggingOutput,
     GetBucketLocationInput, GetBucketLocationOutput, GetBucketTaggingInput, GetBucketTaggingOutput,
-    HeadBucketInput, HeadBucketOutput, ListBucketsInput, ListBucketsOutput, Owner,
-    PutBucketTaggingInput, PutBucketTaggingOutput,
+    HeadBucketInput, HeadBucketOutput, ListBucketsInput, ListBucketsOutput, PutBucketTaggingInput,
+    PutBucketTaggingOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -20,6 +20,8 @@ use crate::around_s3s::xml_bodies::CanonicalXml;
 use crate::errors::{from_vault, not_implemented};
 use crate::http::dates::timestamp;
 use crate::limits::{BUCKET_TAGS_MAX, BUCKETS_PAGE_MAX, LOCATION_MAX_BYTES};
+use crate::operations::acl::{owners, ownership};
+use crate::parameters::acl;
 use crate::parameters::continuation_tokens;
 use crate::parameters::names;
 use crate::parameters::tags;
@@ -44,11 +46,13 @@ pub(crate) async fn create_bucket(
     let document = request.extensions.get::<Arc<CanonicalXml>>();
     let tags = document.map_or(Ok(None), |document| tags::of_new_bucket(&document.text))?;
     let mut documents = etag_document(headers(&request))?;
+    let acl = acl::asked(headers(&request))?;
     let input = request.input;
     if input.object_lock_enabled_for_bucket == Some(true) {
         let lock = ObjectLock::default().to_document();
         documents.push((BucketConfiguration::ObjectLock, lock));
     }
+    let object_ownership = ownership::of_new(input.object_ownership.as_ref())?;
     let bucket = names::new_bucket(&input.bucket)?;
     let configuration = input.create_bucket_configuration.unwrap_or_default();
     if configuration.bucket.is_some() || configuration.location.is_some() {
@@ -64,6 +68,8 @@ pub(crate) async fn create_bucket(
                 level,
                 documents,
                 tags,
+                object_ownership,
+                acl,
             };
             vault
                 .create_bucket_with(&caller.subject, &bucket, new)
@@ -162,7 +168,8 @@ pub(crate) async fn list_buckets(
     if input.bucket_region.is_some_and(|region| region != REGION) {
         let none = ListBucketsOutput {
             buckets: Some(Vec::new()),
-            owner: Some(requester(vault, &caller)),
+            // Who asks: its canonical user id, by which policies and lists name it.
+            owner: Some(owners::told(vault, caller.subject.id().to_string())),
             ..Default::default()
         };
         return Ok(S3Response::new(none));
@@ -195,17 +202,10 @@ pub(crate) async fn list_buckets(
             .filter(|_| more)
             .as_deref()
             .map(continuation_tokens::encode),
-        owner: Some(requester(vault, &caller)),
+        // Who asks: its canonical user id, by which policies and lists name it.
+        owner: Some(owners::told(vault, caller.subject.id().to_string())),
         prefix: (!prefix.is_empty()).then_some(prefix),
     }))
-}
-
-/// Who asks: its canonical user id, by which policies name it, and the server's account.
-fn requester(vault: &Vault, caller: &Caller) -> Owner {
-    Owner {
-        display_name: Some(vault.account_id().to_string()),
-        id: Some(caller.subject.id().to_string()),
-    }
 }
 
 /// `GetBucketTagging`.

@@ -13,6 +13,7 @@ use crate::http::conditions;
 use crate::http::dates::timestamp;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::OBJECT_TAGS_MAX;
+use crate::parameters::acl;
 use crate::parameters::copy_source;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
@@ -33,7 +34,6 @@ pub(crate) async fn copy_object(
     let source = copy_source::read(headers(&request))?;
     let named = caller.check_named_key(vault, &bucket, headers(&request));
     named.await?;
-
     let replace_metadata = replaces_metadata(request.input.metadata_directive.as_ref())?;
     let replace_tags = replaces_tags(request.input.tagging_directive.as_ref())?;
     let changes = replace_metadata
@@ -64,6 +64,7 @@ pub(crate) async fn copy_object(
         encryption: encryption::asked(headers(&request))?,
         redirect: metadata::redirect_of(headers(&request))?,
         lock: lock::asked(headers(&request))?,
+        acl: acl::asked(headers(&request))?,
         precondition,
     };
     let ruled = told_of_rules::ruled(vault, &bucket, &target.name);

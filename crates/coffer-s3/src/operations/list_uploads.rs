@@ -3,7 +3,7 @@
 use coffer_vault::Vault;
 use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind, Part, Upload, UploadsQuery};
 use s3s::dto::{
-    self, ETag, Initiator, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListPartsInput,
+    self, ETag, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListPartsInput,
     ListPartsOutput, MultipartUpload, StorageClass,
 };
 use s3s::{S3Request, S3Response, S3Result};
@@ -12,18 +12,11 @@ use crate::checksums::algorithms::{kind, name as algorithm_name, set_checksum};
 use crate::http::dates::timestamp;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::LIST_MAX;
-use crate::operations::listing::{Writing, owner, page_size, prefixes};
+use crate::operations::acl::owners::Owners;
+use crate::operations::listing::{Writing, page_size, prefixes};
 use crate::operations::page_length::{self, cut_uploads};
 use crate::parameters::names;
 use crate::request::caller::Caller;
-
-fn initiator() -> Initiator {
-    let owner = owner();
-    Initiator {
-        display_name: owner.display_name,
-        id: owner.id,
-    }
-}
 
 fn standard() -> StorageClass {
     StorageClass::from_static(StorageClass::STANDARD)
@@ -78,6 +71,8 @@ pub(crate) async fn list_parts(
         .next
         .filter(|_| is_truncated)
         .and_then(|number| i32::try_from(number).ok());
+    let owners = Owners::within(vault, &caller, &bucket)?;
+    let owner = page.upload.acl;
     let upload = (&page.upload.name, page.upload.started_ms);
     let end = vault.upload_end(None, &bucket, upload);
     let (abort_date, abort_rule_id) = told_of_rules::of_upload(end);
@@ -89,8 +84,8 @@ pub(crate) async fn list_parts(
         upload_id: Some(input.upload_id),
         checksum_algorithm,
         checksum_type,
-        initiator: Some(initiator()),
-        owner: Some(owner()),
+        initiator: Some(owners.initiator(owner.clone())),
+        owner: Some(owners.of(owner)),
         is_truncated: Some(is_truncated),
         max_parts: Some(rows),
         part_number_marker: Some(marker),
@@ -146,14 +141,15 @@ pub(crate) async fn list_uploads(
     let is_truncated = page.next.is_some();
     let (next_name, next_id) = page.next.unzip();
     let written = |text: Option<String>| text.map(|text| writing.write(text));
+    let owners = Owners::within(vault, &caller, &bucket)?;
     let row = |upload: Upload| {
         let (checksum_algorithm, checksum_type) = told(upload.checksum);
         MultipartUpload {
             checksum_algorithm,
             checksum_type,
             initiated: Some(timestamp(upload.started_ms)),
-            initiator: Some(initiator()),
-            owner: Some(owner()),
+            initiator: Some(owners.initiator(upload.acl.clone())),
+            owner: Some(owners.of(upload.acl)),
             key: Some(writing.write(upload.name.expose().to_owned())),
             storage_class: Some(standard()),
             upload_id: Some(upload.id.to_string()),

@@ -4,7 +4,7 @@ use coffer_vault::record::{ListPage, ListQuery, ListedObject};
 use coffer_vault::{BucketName, Vault};
 use s3s::dto::{
     ChecksumAlgorithm, CommonPrefix, ETag, EncodingType, ListObjectsInput, ListObjectsOutput,
-    ListObjectsV2Input, ListObjectsV2Output, Object, ObjectStorageClass, Owner,
+    ListObjectsV2Input, ListObjectsV2Output, Object, ObjectStorageClass,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -12,6 +12,7 @@ use crate::checksums::algorithms::{kind, name};
 use crate::http::dates::timestamp;
 use crate::http::percent;
 use crate::limits::LIST_MAX;
+use crate::operations::acl::owners::Owners;
 use crate::operations::page_length::cut_objects;
 use crate::parameters::continuation_tokens;
 use crate::parameters::names;
@@ -56,14 +57,6 @@ pub(crate) fn page_size(asked: Option<i32>, parameter: &str, max: i32) -> S3Resu
             "Argument {parameter} must be an integer between 0 and 2147483647"
         )),
         rows => Ok(rows.min(max)),
-    }
-}
-
-/// The owner of all there is, for clients that expect one.
-pub(crate) fn owner() -> Owner {
-    Owner {
-        display_name: Some("coffer".to_owned()),
-        id: Some("coffer".to_owned()),
     }
 }
 
@@ -113,7 +106,7 @@ impl Listing {
         }
     }
 
-    fn object(&self, listed: ListedObject, with_owner: bool) -> Object {
+    fn object(&self, listed: ListedObject, owners: Option<&Owners>) -> Object {
         let (algorithm, checksum_kind) = listed.checksum.unzip();
         Object {
             checksum_algorithm: algorithm.map(|algorithm| vec![written(algorithm)]),
@@ -121,7 +114,7 @@ impl Listing {
             e_tag: Some(ETag::Strong(listed.etag)),
             key: Some(self.writing.write(listed.name.expose().to_owned())),
             last_modified: Some(timestamp(listed.modified_ms)),
-            owner: with_owner.then(owner),
+            owner: owners.map(|owners| owners.of(listed.owner)),
             size: i64::try_from(listed.size_bytes).ok(),
             storage_class: Some(ObjectStorageClass::from_static(
                 ObjectStorageClass::STANDARD,
@@ -160,9 +153,12 @@ pub(crate) async fn list_objects_v2(
         writing: Writing::asked(input.encoding_type.as_ref())?,
     };
     let page = listing.page(vault, &caller, &bucket).await?;
-    let with_owner = input.fetch_owner.unwrap_or(false);
+    let owners = match input.fetch_owner {
+        Some(true) => Some(Owners::within(vault, &caller, &bucket)?),
+        _ => None,
+    };
     let count = page.objects.len() + page.prefixes.len();
-    let row = |listed| listing.object(listed, with_owner);
+    let row = |listed| listing.object(listed, owners.as_ref());
     Ok(S3Response::new(ListObjectsV2Output {
         name: Some(input.bucket),
         prefix: Some(
@@ -200,7 +196,8 @@ pub(crate) async fn list_objects(
         writing: Writing::asked(input.encoding_type.as_ref())?,
     };
     let page = listing.page(vault, &caller, &bucket).await?;
-    let row = |listed| listing.object(listed, true);
+    let owners = Owners::within(vault, &caller, &bucket)?;
+    let row = |listed| listing.object(listed, Some(&owners));
     Ok(S3Response::new(ListObjectsOutput {
         name: Some(input.bucket),
         prefix: Some(

@@ -16,6 +16,7 @@ use crate::http::percent;
 use crate::http::ranges;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::OBJECT_TAGS_MAX;
+use crate::parameters::acl;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
 use crate::parameters::lock;
@@ -39,6 +40,7 @@ pub(crate) async fn create(
     let encryption = encryption::asked(headers(&request))?;
     let brought = customer_key::of_object(headers(&request))?;
     let lock = lock::asked(headers(&request))?;
+    let acl = acl::asked(headers(&request))?;
     let input = request.input;
     let tags = tags::from_header(input.tagging.as_deref(), OBJECT_TAGS_MAX)?;
     let checksum = announced(
@@ -56,6 +58,7 @@ pub(crate) async fn create(
         checksum,
         encryption,
         lock,
+        acl,
     };
     let started = vault
         .create_upload(&caller.subject, &bucket, new)

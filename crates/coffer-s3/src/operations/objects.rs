@@ -21,6 +21,7 @@ use crate::errors::{from_vault, no_version, not_implemented};
 use crate::http::conditions;
 use crate::lifecycle::told as told_of_rules;
 use crate::limits::{DELETE_BODY_MAX_BYTES, DELETED_ROW_BYTES, OBJECT_TAGS_MAX};
+use crate::parameters::acl;
 use crate::parameters::customer_key;
 use crate::parameters::encryption::{self, set_customer_key, set_encryption};
 use crate::parameters::lock;
@@ -48,6 +49,7 @@ pub(crate) async fn put_object(
         .await?;
     let details = metadata::of_headers(headers(&request))?;
     let lock = lock::asked(headers(&request))?;
+    let acl = acl::asked(headers(&request))?;
     let encryption = encryption::asked(headers(&request))?;
     let brought = customer_key::of_object(headers(&request))?;
     let ticket = headers(&request).get(TRANSFER).cloned();
@@ -70,6 +72,7 @@ pub(crate) async fn put_object(
         precondition,
         encryption,
         lock,
+        acl,
         incoming,
     };
     let stored = match vault.put_object(&caller.subject, &bucket, put).await {

@@ -139,6 +139,7 @@ mod tests {
             etag: String::new(),
             modified_ms: 0,
             checksum: None,
+            owner: None,
         };
         ListPage {
             objects: names.map(object).collect(),

@@ -15,7 +15,8 @@ use crate::checksums::algorithms::kind;
 use crate::errors::not_implemented;
 use crate::http::dates::timestamp;
 use crate::limits::LIST_MAX;
-use crate::operations::listing::{Writing, owner, page_size, prefixes, written};
+use crate::operations::acl::owners::Owners;
+use crate::operations::listing::{Writing, page_size, prefixes, written};
 use crate::operations::page_length::cut_versions;
 use crate::parameters::names;
 use crate::request::caller::{Caller, headers};
@@ -99,8 +100,9 @@ pub(crate) async fn list_object_versions(
     let (next_key, next_version) = page.next.unzip();
     let (markers, versions): (Vec<_>, Vec<_>) =
         { page.versions.into_iter() }.partition(|listed| listed.content.is_none());
-    let version = |listed| version(listed, writing);
-    let marker = |listed| marker(listed, writing);
+    let owners = Owners::within(vault, &caller, &bucket)?;
+    let version = |listed| version(listed, writing, &owners);
+    let marker = |listed| marker(listed, writing, &owners);
     let text = |text: Option<String>| text.map(|text| writing.write(text));
     Ok(S3Response::new(ListObjectVersionsOutput {
         name: Some(input.bucket),
@@ -141,7 +143,7 @@ fn start(
     Ok(Some((key.to_owned(), Some(version))))
 }
 
-fn version(listed: ListedVersion, writing: Writing) -> Option<ObjectVersion> {
+fn version(listed: ListedVersion, writing: Writing, owners: &Owners) -> Option<ObjectVersion> {
     let VersionContent {
         size_bytes,
         etag,
@@ -155,7 +157,7 @@ fn version(listed: ListedVersion, writing: Writing) -> Option<ObjectVersion> {
         is_latest: Some(listed.is_latest),
         key: Some(writing.write(listed.name.expose().to_owned())),
         last_modified: Some(timestamp(listed.modified_ms)),
-        owner: Some(owner()),
+        owner: Some(owners.of(listed.owner)),
         size: i64::try_from(size_bytes).ok(),
         storage_class: Some(ObjectVersionStorageClass::from_static(
             ObjectVersionStorageClass::STANDARD,
@@ -165,12 +167,12 @@ fn version(listed: ListedVersion, writing: Writing) -> Option<ObjectVersion> {
     })
 }
 
-fn marker(listed: ListedVersion, writing: Writing) -> DeleteMarkerEntry {
+fn marker(listed: ListedVersion, writing: Writing, owners: &Owners) -> DeleteMarkerEntry {
     DeleteMarkerEntry {
         is_latest: Some(listed.is_latest),
         key: Some(writing.write(listed.name.expose().to_owned())),
         last_modified: Some(timestamp(listed.modified_ms)),
-        owner: Some(owner()),
+        owner: Some(owners.of(listed.owner)),
         version_id: Some(listed.version.to_string()),
     }
 }

@@ -1,116 +1,250 @@
-//! Access control lists in headers. They are off, as in a new bucket of AWS: what gives full
-//! control to the owner alone is taken, for so it is, and anything else refused.
+//! Access control lists, as headers and XML ask for them.
 
-use coffer_vault::SharingError;
-use coffer_vault::policy::{AclRefusal, CannedAcl};
-use http::HeaderMap;
+use coffer_vault::policy::limits::GRANTS;
+use coffer_vault::policy::{CannedAcl, Group, Permission};
+use coffer_vault::{AskedAcl, AskedGrant, AskedGrantee};
+use http::{HeaderMap, StatusCode};
+use s3s::dto::AccessControlPolicy;
 use s3s::{S3Error, S3Result, s3_error};
 
-use crate::errors::from_vault;
+use crate::errors::custom;
 
-const GRANTS: [&str; 5] = [
-    "x-amz-grant-full-control",
-    "x-amz-grant-read",
-    "x-amz-grant-read-acp",
-    "x-amz-grant-write",
-    "x-amz-grant-write-acp",
+const ACL: &str = "x-amz-acl";
+
+const HEADERS: [(&str, Permission); 5] = [
+    ("x-amz-grant-full-control", Permission::FullControl),
+    ("x-amz-grant-read", Permission::Read),
+    ("x-amz-grant-read-acp", Permission::ReadAcp),
+    ("x-amz-grant-write", Permission::Write),
+    ("x-amz-grant-write-acp", Permission::WriteAcp),
 ];
 
-/// Refuses lists that give anything to others than the owner.
+/// The list that headers ask for.
 ///
 /// # Errors
-/// As S3: `AccessControlListNotSupported`, and `InvalidBucketAclWithObjectOwnership` for a bucket
-/// that is to be made; `InvalidArgument`, `InvalidRequest` for what is no list.
-pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
-    let has_grants = GRANTS.iter().any(|name| headers.contains_key(*name));
-    let canned = match headers.get("x-amz-acl") {
+/// As S3: `InvalidArgument` for what is no list, `InvalidRequest` for two of them, and
+/// `MethodNotAllowed` for one that names an email address.
+pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedAcl> {
+    let canned = match headers.get(ACL) {
         None => None,
         Some(value) if value.is_empty() => None,
         Some(value) => {
             let known = value.to_str().ok().and_then(CannedAcl::from_name);
-            Some(known.ok_or_else(|| s3_error!(InvalidArgument, "x-amz-acl names no canned ACL"))?)
+            Some(known.ok_or_else(|| s3_error!(InvalidArgument, "{ACL} names no canned ACL"))?)
         }
     };
-    if canned.is_some() && has_grants {
-        return Err(s3_error!(
+    let mut grants = Vec::new();
+    let mut has_grants = false;
+    for (name, permission) in HEADERS {
+        for value in headers.get_all(name) {
+            has_grants = true;
+            let text = value.to_str().map_err(|_| not_recognized())?;
+            read_grantees(text, permission, &mut grants)?;
+        }
+    }
+    match canned {
+        Some(_) if has_grants => Err(s3_error!(
             InvalidRequest,
             "Specifying both Canned ACLs and Header Grants is not allowed"
-        ));
-    }
-    let is_of_new = operation == "CreateBucket";
-    let is_owners = match canned {
-        None => !has_grants,
-        Some(CannedAcl::Private) => true,
-        Some(CannedAcl::BucketOwnerFullControl) => !is_of_new,
-        Some(_) => false,
-    };
-    if is_owners {
-        Ok(())
-    } else if is_of_new {
-        Err(refused(AclRefusal::WithOwnership))
-    } else {
-        Err(not_supported())
+        )),
+        Some(canned) => Ok(AskedAcl::Canned(canned)),
+        None if has_grants => Ok(AskedAcl::Grants(grants)),
+        None => Ok(AskedAcl::None),
     }
 }
 
-/// `AccessControlListNotSupported`.
-pub(crate) fn not_supported() -> S3Error {
-    refused(AclRefusal::NotSupported)
+/// Reads what a header of grants names: `id="…", uri="…"`.
+fn read_grantees(text: &str, permission: Permission, grants: &mut Vec<AskedGrant>) -> S3Result {
+    for named in text.split(',') {
+        let (kind, value) = named.split_once('=').ok_or_else(not_recognized)?;
+        let value = value.trim();
+        let inner = value.strip_prefix('"').map(|rest| rest.strip_suffix('"'));
+        let value = inner.unwrap_or(Some(value)).ok_or_else(not_recognized)?;
+        let to = match kind.trim() {
+            kind if kind.eq_ignore_ascii_case("id") => AskedGrantee::Id(value.to_owned()),
+            kind if kind.eq_ignore_ascii_case("uri") => group(value)?,
+            kind if kind.eq_ignore_ascii_case("emailAddress") => return Err(email()),
+            _ => return Err(not_recognized()),
+        };
+        add(grants, AskedGrant { to, permission })?;
+    }
+    Ok(())
 }
 
-fn refused(refusal: AclRefusal) -> S3Error {
-    from_vault(SharingError::Acl(refusal).into())
+/// The list that a document asks for.
+///
+/// # Errors
+/// As S3: `MalformedACLError` for what is no list, `InvalidArgument` for a group that there isn't,
+/// `MethodNotAllowed` for an email address.
+pub(crate) fn of_document(policy: AccessControlPolicy) -> S3Result<AskedAcl> {
+    let owner = policy.owner.and_then(|owner| owner.id);
+    let owner = owner.ok_or_else(malformed)?;
+    let mut grants = Vec::new();
+    for grant in policy.grants.ok_or_else(malformed)? {
+        let permission = grant.permission.ok_or_else(malformed)?;
+        let permission = Permission::from_name(permission.as_str()).ok_or_else(malformed)?;
+        let grantee = grant.grantee.ok_or_else(malformed)?;
+        let to = match (grantee.id, grantee.uri, grantee.email_address) {
+            (Some(id), None, None) => AskedGrantee::Id(id),
+            (None, Some(uri), None) => group(&uri)?,
+            (None, None, Some(_)) => return Err(email()),
+            _ => return Err(malformed()),
+        };
+        add(&mut grants, AskedGrant { to, permission })?;
+    }
+    Ok(AskedAcl::Document { owner, grants })
+}
+
+fn add(grants: &mut Vec<AskedGrant>, grant: AskedGrant) -> S3Result {
+    if grants.len() == GRANTS {
+        return Err(malformed());
+    }
+    grants.push(grant);
+    Ok(())
+}
+
+fn group(uri: &str) -> S3Result<AskedGrantee> {
+    let group = Group::from_uri(uri);
+    let group = group.ok_or_else(|| s3_error!(InvalidArgument, "Invalid group uri"))?;
+    Ok(AskedGrantee::Group(group))
+}
+
+/// Since October 2025 S3 knows no grantees by their email addresses any more.
+fn email() -> S3Error {
+    s3_error!(
+        MethodNotAllowed,
+        "Grantees are named by canonical user ids or by groups, not by email addresses"
+    )
+}
+
+fn not_recognized() -> S3Error {
+    s3_error!(InvalidArgument, "Argument format not recognized")
+}
+
+/// `MalformedACLError`.
+pub(crate) fn malformed() -> S3Error {
+    custom(
+        "MalformedACLError",
+        StatusCode::BAD_REQUEST,
+        "The XML you provided was not well-formed or did not validate against our published \
+         schema: an access control list has an Owner and at most 100 grants, each with a grantee \
+         and a permission",
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use http::{HeaderName, HeaderValue};
+    use s3s::dto::{Grant, Grantee, Owner, Type};
 
     use super::*;
 
-    fn code(operation: &str, pairs: &[(&'static str, &'static str)]) -> Option<String> {
+    fn read(pairs: &[(&'static str, &str)]) -> Result<AskedAcl, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             let name = HeaderName::from_static(name);
-            headers.insert(name, HeaderValue::from_static(value));
+            headers.append(name, HeaderValue::from_str(value).unwrap());
         }
-        let refusal = check_headers(operation, &headers).err();
-        refusal.map(|error| error.code().as_str().to_owned())
+        asked(&headers).map_err(|error| error.code().as_str().to_owned())
     }
 
     #[test]
-    fn lists_of_the_owner_alone_are_taken() {
-        let acl = |value| [("x-amz-acl", value)];
-        for operation in ["PutObject", "CreateBucket", "PutBucketAcl"] {
-            assert_eq!(code(operation, &[]), None);
-            assert_eq!(code(operation, &acl("private")), None);
-            let nonsense = code(operation, &acl("nonsense"));
-            assert_eq!(nonsense.as_deref(), Some("InvalidArgument"));
-        }
-        assert_eq!(code("PutObject", &acl("bucket-owner-full-control")), None);
-        let not_supported = Some("AccessControlListNotSupported");
-        assert_eq!(
-            code("PutObject", &acl("public-read")).as_deref(),
-            not_supported
-        );
-        let of_new = code("CreateBucket", &acl("public-read"));
-        assert_eq!(
-            of_new.as_deref(),
-            Some("InvalidBucketAclWithObjectOwnership")
-        );
+    fn headers_name_a_canned_list_or_grants() {
+        assert_eq!(read(&[]), Ok(AskedAcl::None));
+        assert_eq!(read(&[("x-amz-acl", "")]), Ok(AskedAcl::None));
+        let public = AskedAcl::Canned(CannedAcl::PublicRead);
+        assert_eq!(read(&[("x-amz-acl", "public-read")]), Ok(public));
+        let grant = |to, permission| AskedGrant { to, permission };
+        let all = "uri=\"http://acs.amazonaws.com/groups/global/AllUsers\"";
+        let given = read(&[
+            ("x-amz-grant-read", &format!("id=\"a\", {all}")),
+            ("x-amz-grant-write-acp", "ID=b"),
+        ]);
+        let expected = vec![
+            grant(AskedGrantee::Id("a".into()), Permission::Read),
+            grant(AskedGrantee::Group(Group::AllUsers), Permission::Read),
+            grant(AskedGrantee::Id("b".into()), Permission::WriteAcp),
+        ];
+        assert_eq!(given, Ok(AskedAcl::Grants(expected)));
     }
 
     #[test]
-    fn grants_in_headers_are_refused() {
-        for name in GRANTS {
-            let refused = code("PutObject", &[(name, "id=x")]);
-            assert_eq!(
-                refused.as_deref(),
-                Some("AccessControlListNotSupported"),
-                "{name}"
-            );
-        }
+    fn what_is_no_list_is_refused() {
+        let refused = |code: &str| Err(code.to_owned());
+        assert_eq!(read(&[("x-amz-acl", "x")]), refused("InvalidArgument"));
         let both = [("x-amz-acl", "private"), ("x-amz-grant-read", "id=x")];
-        assert_eq!(code("PutObject", &both).as_deref(), Some("InvalidRequest"));
+        assert_eq!(read(&both), refused("InvalidRequest"));
+        let email = [("x-amz-grant-read", "emailAddress=\"a@example.org\"")];
+        assert_eq!(read(&email), refused("MethodNotAllowed"));
+        for text in [
+            "",
+            "id",
+            "id=\"a",
+            "name=a",
+            "id=a,",
+            "uri=\"http://other\"",
+        ] {
+            let read = read(&[("x-amz-grant-read", text)]);
+            assert_eq!(read, refused("InvalidArgument"), "{text}");
+        }
+        let many = vec!["id=a"; GRANTS + 1].join(",");
+        let read = read(&[("x-amz-grant-read", &many)]);
+        assert_eq!(read, refused("MalformedACLError"));
+    }
+
+    #[test]
+    fn documents_have_an_owner_and_grants() {
+        let grantee = |id: Option<&str>, uri: Option<&str>, email: Option<&str>| Grantee {
+            display_name: None,
+            email_address: email.map(Into::into),
+            id: id.map(Into::into),
+            type_: Type::from_static(Type::CANONICAL_USER),
+            uri: uri.map(Into::into),
+        };
+        let grant = |grantee, permission: &'static str| Grant {
+            grantee: Some(grantee),
+            permission: Some(s3s::dto::Permission::from_static(permission)),
+        };
+        let owner = |id: &str| Owner {
+            id: Some(id.to_owned()),
+            display_name: None,
+        };
+        let code = |grants: Option<Vec<Grant>>, owner| {
+            let read = of_document(AccessControlPolicy { grants, owner });
+            read.err().map(|error| error.code().as_str().to_owned())
+        };
+        let good = || grant(grantee(Some("a"), None, None), "READ");
+        assert_eq!(code(Some(vec![good()]), Some(owner("o"))), None);
+        assert_eq!(code(Some(Vec::new()), Some(owner("o"))), None);
+        let malformed = Some("MalformedACLError".to_owned());
+        assert_eq!(code(Some(vec![good()]), None), malformed);
+        assert_eq!(code(None, Some(owner("o"))), malformed);
+        let many = vec![good(); GRANTS + 1];
+        assert_eq!(code(Some(many), Some(owner("o"))), malformed);
+        for (bad, expected) in [
+            (
+                grant(grantee(Some("a"), None, None), "EAT"),
+                "MalformedACLError",
+            ),
+            (
+                grant(grantee(None, None, None), "READ"),
+                "MalformedACLError",
+            ),
+            (
+                grant(grantee(Some("a"), Some("u"), None), "READ"),
+                "MalformedACLError",
+            ),
+            (
+                grant(grantee(None, Some("u"), None), "READ"),
+                "InvalidArgument",
+            ),
+            (
+                grant(grantee(None, None, Some("e")), "READ"),
+                "MethodNotAllowed",
+            ),
+        ] {
+            let found = code(Some(vec![bad]), Some(owner("o")));
+            assert_eq!(found.as_deref(), Some(expected));
+        }
     }
 }

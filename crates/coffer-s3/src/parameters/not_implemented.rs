@@ -25,13 +25,6 @@ const HEADERS: [(&str, &str); 7] = [
 /// Those of them that a deletion has.
 const OF_DELETIONS: [&str; 2] = ["x-amz-if-match-last-modified-time", "x-amz-if-match-size"];
 
-/// Headers that ask for what is missing unless they have one of these values.
-const VALUES: [(&str, &[&str], &str); 1] = [(
-    "x-amz-object-ownership",
-    &["BucketOwnerEnforced"],
-    "Object ownership by ACL",
-)];
-
 /// Names in a query that select something else than the object or bucket itself. s3s takes those
 /// it does not know, or not with this method, for nothing: `DELETE /bucket?acl` would delete the
 /// bucket.
@@ -137,11 +130,6 @@ pub(crate) fn check_headers(operation: &str, headers: &HeaderMap) -> S3Result {
 
 fn check_header(name: &HeaderName, value: &str) -> S3Result {
     if let Some((_, what)) = HEADERS.iter().find(|(header, _)| *header == name.as_str()) {
-        return Err(not_implemented(what));
-    }
-    if let Some((_, good, what)) = VALUES.iter().find(|(header, ..)| *header == name.as_str())
-        && !good.contains(&value)
-    {
         return Err(not_implemented(what));
     }
     match name.as_str() {

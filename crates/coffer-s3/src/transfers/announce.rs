@@ -56,7 +56,7 @@ pub(crate) async fn announce(
     let operation = part.map_or("PutObject", |_| "UploadPart");
     not_implemented::check_headers(operation, headers)?;
     encryption::check_headers(operation, headers)?;
-    acl::check_headers(operation, headers)?;
+    acl::asked(headers)?;
     expected_owner::check(headers, vault.account_id().as_str())?;
     let plaintext_bytes = headers.get(TRANSFER_LENGTH);
     let plaintext_bytes = plaintext_bytes.and_then(|value| value.to_str().ok()?.parse().ok());

@@ -65,6 +65,7 @@ fn object(name: ObjectName, fill: u8) -> NewObject {
         },
         tags: Vec::new(),
         lock: Lock::default(),
+        access: Default::default(),
         content: NewContent::Inline(Bytes::from(vec![fill; 4096])),
     }
 }

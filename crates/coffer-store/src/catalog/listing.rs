@@ -34,7 +34,7 @@ fn list(connection: &Connection, query: &ListQuery) -> Result<ListPage> {
     // One snapshot for all seeks of the page.
     let _snapshot = connection.unchecked_transaction()?;
     let mut statement = connection.prepare_cached(
-        "SELECT name, size_bytes, etag, modified_ms, checksum FROM object
+        "SELECT name, size_bytes, etag, modified_ms, checksum, owner FROM object
          WHERE name >= ? AND name < ? ORDER BY name",
     )?;
     'seek: loop {
@@ -68,5 +68,6 @@ fn read_listed(row: &Row<'_>, name: crate::record::ObjectName) -> Result<ListedO
         checksum: text_or_null(row, 4)?
             .map(decode_checksum_type)
             .transpose()?,
+        owner: row.get(5)?,
     })
 }

@@ -51,8 +51,8 @@ impl Catalog {
             session
                 .prepare_cached(
                     "INSERT INTO upload(name, upload_id, started_ms, checksum, details, tags,
-                         made_by, lock, retain_until_ms)
-                     VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                         made_by, lock, retain_until_ms, acl)
+                     VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 )?
                 .execute(params![
                     upload.name.expose().as_bytes(),
@@ -64,6 +64,7 @@ impl Catalog {
                     made_by,
                     lock,
                     retain_until_ms,
+                    upload.acl,
                 ])?;
             session.count_uploads(1, 0);
             Ok(())
@@ -209,7 +210,7 @@ fn complete(
         }
     }
     let made_by = remove(session, upload_id)?;
-    let mut row = ObjectRow::described(&object.details, &object.tags, object.lock);
+    let mut row = ObjectRow::described(&object.details, &object.tags, object.lock, &object.access);
     row.size_bytes = size_bytes;
     row.etag.clone_from(&object.etag);
     row.modified_ms = object.modified_ms;
@@ -269,7 +270,7 @@ fn list(connection: &Connection, query: &UploadsQuery) -> Result<UploadsPage> {
 
     let _snapshot = connection.unchecked_transaction()?;
     let mut statement = connection.prepare_cached(
-        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms
+        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms, acl
          FROM upload
          WHERE (name, upload_id) >= (?, ?) AND name < ? ORDER BY name, upload_id",
     )?;
@@ -321,7 +322,7 @@ fn first_upload(
 
 fn find_upload(connection: &Connection, id: &UploadId) -> Result<Option<Upload>> {
     let mut statement = connection.prepare_cached(
-        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms
+        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms, acl
          FROM upload
          WHERE upload_id = ?",
     )?;
@@ -380,6 +381,7 @@ fn read_upload(row: &Row<'_>) -> Result<Upload> {
         details: decode_details(text_or_null(row, 4)?, None)?,
         tags: decode_tags(text_or_null(row, 5)?)?,
         lock: Lock::of_columns(row.get(6)?, row.get(7)?)?,
+        acl: row.get(8)?,
     })
 }
 

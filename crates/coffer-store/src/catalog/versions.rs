@@ -5,6 +5,7 @@ pub(crate) mod find;
 
 pub(crate) mod place;
 
+pub(crate) mod access;
 pub(crate) mod listing;
 pub(crate) mod lock;
 pub(crate) mod state;

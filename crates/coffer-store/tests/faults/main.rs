@@ -149,6 +149,7 @@ fn in_blob(name: &str, id: BlobId, plaintext_bytes: u64) -> NewObject {
         details: Details::default(),
         tags: Vec::new(),
         lock: Lock::default(),
+        access: Default::default(),
         content: NewContent::Blob(BlobRef {
             id,
             plaintext_bytes,

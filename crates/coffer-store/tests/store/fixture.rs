@@ -124,6 +124,7 @@ pub(crate) fn inline(object_name: &str, data: &[u8]) -> NewObject {
         details: Details::default(),
         tags: Vec::new(),
         lock: Lock::default(),
+        access: Default::default(),
         content: NewContent::Inline(Bytes::copy_from_slice(data)),
     }
 }

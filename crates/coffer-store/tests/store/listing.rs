@@ -194,6 +194,7 @@ fn upload(name: ObjectName, id: UploadId) -> Upload {
         checksum: None,
         tags: vec![],
         lock: Lock::default(),
+        acl: None,
     }
 }
 

@@ -99,6 +99,7 @@ fn upload(id: UploadId, object: &str) -> Upload {
         checksum: Some((ChecksumAlgorithm::Crc64nvme, ChecksumKind::FullObject)),
         tags: tags(),
         lock: Lock::default(),
+        acl: None,
     }
 }
 
@@ -151,6 +152,7 @@ async fn make_the_newest() {
         details: details(),
         tags: Vec::new(),
         lock: Lock::default(),
+        access: Default::default(),
         parts,
         request: [7; 32],
     };

@@ -48,6 +48,7 @@ async fn an_object_comes_back_as_it_was_put() {
         tag_count: 2,
         version: VersionId::Null,
         lock: Lock::default(),
+        access: Default::default(),
     };
     assert_eq!(
         bucket

@@ -18,6 +18,7 @@ async fn begin_at(bucket: &Bucket, started_ms: i64, made_by: Option<&str>) -> Up
         checksum: None,
         tags: Vec::new(),
         lock: Lock::default(),
+        acl: None,
     };
     let id = upload.id;
     let made_by = made_by.map(str::to_owned);

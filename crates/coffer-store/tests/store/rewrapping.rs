@@ -49,6 +49,7 @@ async fn upload(bucket: &Bucket, object: &str, size: usize) {
         details: Details::default(),
         tags: Vec::new(),
         lock: Lock::default(),
+        acl: None,
     };
     bucket.catalog.create_upload(upload, None).await.unwrap();
     let part = Part {
@@ -66,6 +67,7 @@ async fn upload(bucket: &Bucket, object: &str, size: usize) {
         details: Details::default(),
         tags: Vec::new(),
         lock: Lock::default(),
+        access: Default::default(),
         parts,
         request: [7; 32],
     };
@@ -160,6 +162,7 @@ async fn all_keys_are_met_and_replaced() {
         details: Details::default(),
         tags: Vec::new(),
         lock: Lock::default(),
+        acl: None,
     };
     bucket.catalog.create_upload(under_way, None).await.unwrap();
     for number in 1..=300 {

@@ -32,6 +32,7 @@ async fn only_orphans_are_swept() {
         checksum: None,
         tags: vec![],
         lock: Lock::default(),
+        acl: None,
     };
     let blob = blob_ref_to(in_part, 4);
     let part = Part {

@@ -22,6 +22,7 @@ async fn begin(bucket: &Bucket, object_name: &str) -> UploadId {
         checksum: Some((ChecksumAlgorithm::Sha256, ChecksumKind::Composite)),
         tags: vec![("a".into(), "b".into())],
         lock: Lock::default(),
+        acl: None,
     };
     bucket
         .catalog
@@ -58,6 +59,7 @@ fn completed(object_name: &str, parts: &[&Part]) -> CompletedObject {
         details: Details::default(),
         tags: vec![],
         lock: Lock::default(),
+        access: Default::default(),
         parts: parts
             .iter()
             .map(|part| (part.number, part.blob.id))

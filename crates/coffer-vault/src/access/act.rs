@@ -29,6 +29,8 @@ acts! {
     RenameObject "object.rename",
     ReadTags "tags.read",
     WriteTags "tags.write",
+    ReadAcl "acl.read",
+    WriteAcl "acl.write",
     WriteLock "lock.write",
     ReadConfiguration "configuration.read",
     WriteConfiguration "configuration.write",

@@ -11,7 +11,8 @@ use super::bucket_name::BucketName;
 use super::rights::Right;
 
 /// What a request asks for. Front doors say so where [`Vault::is_shared`](crate::Vault::is_shared)
-/// says that a policy is to be asked, and a request to such a bucket that does not say is refused.
+/// says that a policy or lists are to be asked, and a request to such a bucket that does not say is
+/// refused.
 pub struct Asked {
     /// All that it asks for, in each of its buckets.
     pub actions: Vec<AskedAction>,
@@ -122,6 +123,12 @@ pub(crate) fn is_of_owner(action: Action) -> bool {
             | Action::PutBucketOwnershipControls
             | Action::PutBucketAcl
     )
+}
+
+/// Whether an action says who else may use an object: its owner's, unless a policy or a list gives
+/// it.
+pub(crate) fn is_of_object_owner(action: Action) -> bool {
+    matches!(action, Action::PutObjectAcl | Action::PutObjectVersionAcl)
 }
 
 /// What the values of a request are together with those of the object that is there.

@@ -19,6 +19,8 @@ mod read_mark;
 
 mod asked;
 
+mod acl;
+
 mod sharing;
 
 mod subject;
@@ -34,11 +36,16 @@ pub use self::access_key::{AccessKey, NewAccessKey};
 #[cfg(test)]
 pub(crate) use self::access_key::{random_access_key_id, random_secret_access_key};
 pub(crate) use self::account::account_id;
+pub use self::acl::{AskedAcl, AskedGrant, AskedGrantee};
+pub(crate) use self::acl::{
+    access_of_upload, acl_of, counted, kept_grants, kept_with_upload, ownership_document,
+    ownership_of,
+};
 pub(crate) use self::act::{ACT_NAMES, Act};
 pub use self::actor::Actor;
 pub(crate) use self::actor::AuditIdentity;
 pub use self::asked::{Asked, AskedAction, AskedOf};
-pub(crate) use self::asked::{WithObject, is_of_owner, right_for, tags_copied};
+pub(crate) use self::asked::{WithObject, is_of_object_owner, is_of_owner, right_for, tags_copied};
 pub use self::bucket_name::BucketName;
 pub(crate) use self::maker::maker;
 pub(crate) use self::monitor::{
@@ -48,6 +55,6 @@ pub(crate) use self::monitor::{
 pub(crate) use self::read_mark::{Mark, Reading};
 pub use self::rights::{Right, Rights};
 pub use self::roles::{Role, Roles};
-pub(crate) use self::sharing::{Sharing, block_document, block_of};
+pub(crate) use self::sharing::{Lists, Sharing, SharingDocuments, block_document, block_of};
 pub(crate) use self::subject::Grants;
 pub use self::subject::Subject;

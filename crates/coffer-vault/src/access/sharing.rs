@@ -1,10 +1,13 @@
 //! What has been said of sharing a bucket: read from the documents of its configuration.
 
+use std::sync::Arc;
+
 use coffer_policy::{
     AccountId, Acl, ObjectOwnership, Policy, PublicAccessBlock, Requester, is_shared_with,
 };
 use serde::{Deserialize, Serialize};
 
+use super::acl::{counted, ownership_of};
 use crate::error::{Result, VaultError};
 
 /// What policies call the condition keys of an object's tags.
@@ -15,8 +18,21 @@ const EXISTING_TAG: &str = "s3:existingobjecttag/";
 pub(crate) struct Sharing {
     pub(crate) policy: Option<Policy>,
     pub(crate) block: PublicAccessBlock,
+    /// Who owns objects, and whether lists count.
+    pub(crate) ownership: ObjectOwnership,
+    /// The bucket's list, as it is kept.
+    pub(crate) bucket_acl: Option<Arc<str>>,
     /// Whether the policy may ask for the tags of an object that is there.
     pub(crate) asks_for_tags: bool,
+}
+
+/// The documents of a bucket that say who may use it, as they are kept.
+#[derive(Debug, Default)]
+pub(crate) struct SharingDocuments {
+    pub(crate) policy: Option<Arc<str>>,
+    pub(crate) block: Option<Arc<str>>,
+    pub(crate) ownership: Option<Arc<str>>,
+    pub(crate) acl: Option<Arc<str>>,
 }
 
 impl Sharing {
@@ -25,40 +41,68 @@ impl Sharing {
     /// # Errors
     /// [`VaultError::Damaged`] where one is none of this bucket on this server.
     pub(crate) fn read(
-        policy: Option<&str>,
-        block: Option<&str>,
+        documents: SharingDocuments,
         bucket: &str,
         account: &AccountId,
     ) -> Result<Self> {
+        let policy = documents.policy.as_deref();
         let asks_for_tags =
             policy.is_some_and(|text| text.to_ascii_lowercase().contains(EXISTING_TAG));
         let policy = policy.map(|text| Policy::from_stored(text.as_bytes(), bucket, account));
         Ok(Self {
             policy: policy.transpose().map_err(|_| VaultError::Damaged)?,
-            block: block_of(block)?.unwrap_or_default(),
+            block: block_of(documents.block.as_deref())?.unwrap_or_default(),
+            ownership: counted(ownership_of(documents.ownership.as_deref())?),
+            bucket_acl: documents.acl,
             asks_for_tags,
         })
     }
 
-    /// Whether who asks is given anything in the bucket, so that it may know that there is one.
-    pub(crate) fn is_shared_with(&self, requester: Requester<'_>) -> bool {
-        self.policy.as_ref().is_some_and(|policy| {
-            is_shared_with(policy, requester) && !self.block.restricts(policy, requester)
-        })
+    /// Whether lists count.
+    pub(crate) fn has_acls(&self) -> bool {
+        self.ownership.has_acls()
     }
 
-    /// What policy and blocks say of a request.
-    pub(crate) fn decide(&self, request: &coffer_policy::Request<'_>) -> coffer_policy::Shared {
+    /// Whether what is said depends on the object that a request is about.
+    pub(crate) fn asks_for_objects(&self) -> bool {
+        self.asks_for_tags || self.has_acls()
+    }
+
+    /// Whether who asks may be given anything in the bucket, so that it may know that there is one.
+    /// Where lists count, any object may have one that names it.
+    pub(crate) fn is_shared_with(&self, requester: Requester<'_>) -> bool {
+        let is_of_public_alone = requester == Requester::Anonymous;
+        let by_list = self.has_acls() && !(is_of_public_alone && self.block.ignore_public_acls);
+        by_list
+            || self.policy.as_ref().is_some_and(|policy| {
+                is_shared_with(policy, requester) && !self.block.restricts(policy, requester)
+            })
+    }
+
+    /// What policy, lists and blocks say of a request.
+    pub(crate) fn decide(
+        &self,
+        request: &coffer_policy::Request<'_>,
+        lists: Lists<'_>,
+    ) -> coffer_policy::Shared {
         let nothing = Acl::new(None, Vec::new()).expect("no grants are not too many");
         let sharing = coffer_policy::Sharing {
             policy: self.policy.as_ref(),
-            bucket_acl: &nothing,
-            object_acl: None,
-            ownership: ObjectOwnership::BucketOwnerEnforced,
+            bucket_acl: lists.bucket.unwrap_or(&nothing),
+            object_acl: lists.object,
+            ownership: self.ownership,
             block: self.block,
         };
         coffer_policy::decide(&sharing, request)
     }
+}
+
+/// The lists that a request is about, where lists count.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Lists<'a> {
+    pub(crate) bucket: Option<&'a Acl>,
+    /// None where there is no such object.
+    pub(crate) object: Option<&'a Acl>,
 }
 
 /// The blocks of a bucket, as they are kept.
@@ -119,8 +163,12 @@ mod tests {
         let policy = r#"{"Statement":[{"Effect":"Deny","Principal":"*","Action":"s3:*",
             "Resource":"arn:aws:s3:::a/${s3:ExistingObjectTag/t}"}],"Version":"2012-10-17"}"#;
         let account = "111122223333".parse().unwrap();
-        let read = Sharing::read(Some(policy), None, "a", &account).unwrap();
-        assert!(read.asks_for_tags);
-        assert!(Sharing::read(Some(policy), None, "b", &account).is_err());
+        let documents = || SharingDocuments {
+            policy: Some(policy.into()),
+            ..SharingDocuments::default()
+        };
+        let read = Sharing::read(documents(), "a", &account).unwrap();
+        assert!(read.asks_for_tags && !read.has_acls());
+        assert!(Sharing::read(documents(), "b", &account).is_err());
     }
 }

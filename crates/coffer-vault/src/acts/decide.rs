@@ -19,7 +19,7 @@ use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
 use crate::system::BucketRow;
-use crate::vault::Vault;
+use crate::vault::{ReadByList, Vault};
 
 /// Whose mark it is, and what raises it.
 #[derive(Clone)]
@@ -91,6 +91,25 @@ impl Vault {
             self.note_read(subject, row).await?;
         }
         outcome
+    }
+
+    /// That a change is let because of a list, or that there is no object for it, tells of what is
+    /// there: who asks has read there.
+    pub(super) async fn note_judged(
+        &self,
+        subject: &Subject,
+        row: &BucketRow,
+        right: Right,
+        judged: &Result<Vec<ReadByList>>,
+    ) -> Result<()> {
+        let tells = match judged {
+            Ok(by_list) => !by_list.is_empty(),
+            Err(error) => error.tells_what_is_stored(),
+        };
+        if tells && right.changes() {
+            self.note_read(subject, row).await?;
+        }
+        Ok(())
     }
 
     /// As [`usable_row`](Self::usable_row), for what is asked otherwise than over S3: where the

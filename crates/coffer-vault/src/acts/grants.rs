@@ -20,6 +20,7 @@ use coffer_store::version::Which;
 
 use super::commit::{ToItsEnd, reclaim};
 use super::decide::Marked;
+use super::outcome::recorded_as;
 use super::permit::Permit;
 use crate::access::{Act, BucketName, Reading, Right, Subject, is_marked_by};
 use crate::audit::{Facts, ObjectAudit, On};
@@ -27,7 +28,7 @@ use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
 use crate::open_buckets::UsedBucket;
 use crate::system::{BucketConfiguration::Encryption, BucketEncryption, BucketRow};
-use crate::vault::{EtagStyle, Granted, Vault};
+use crate::vault::{EtagStyle, Granted, ReadByList, Vault};
 
 /// A bucket that a subject may read in.
 pub(crate) struct ReadGrant {
@@ -36,8 +37,10 @@ pub(crate) struct ReadGrant {
     level: String,
     /// Where the level asks for records of reads and writes.
     audit: Option<ObjectAudit>,
-    /// Who uses a bucket that has a policy: for what is told of an object that is not there.
+    /// Who uses a bucket that has a policy or lists: for what is told of an object that is missing.
     shared: Option<Box<(Vault, Subject)>>,
+    /// What may be read only because of its list.
+    by_list: Vec<ReadByList>,
     /// For the subject's mark, to be held for as long as something is given out.
     reading: Option<Reading>,
 }
@@ -73,21 +76,6 @@ impl<T> Changed<T> {
     }
 }
 
-/// As what a look is recorded that has ended so. A condition or a range that is not met tells of an
-/// object what a HEAD does; that something is not there is told as well.
-fn recorded_as<T>(act: Act, outcome: &Result<T>) -> (Act, Outcome) {
-    match outcome {
-        Ok(_) => (act, Outcome::Done),
-        Err(
-            VaultError::PreconditionFailed
-            | VaultError::NotModified { .. }
-            | VaultError::InvalidRange { .. }
-            | VaultError::NoSuchPart,
-        ) if matches!(act, Act::ReadObject | Act::HeadObject) => (Act::HeadObject, Outcome::Done),
-        Err(_) => (act, Outcome::Failed),
-    }
-}
-
 impl ReadGrant {
     /// Name of the level whose key seals the bucket.
     pub(crate) fn level(&self) -> String {
@@ -101,6 +89,11 @@ impl ReadGrant {
     /// Who uses the bucket, where it has a policy.
     pub(crate) fn shared(&self) -> Option<(Vault, Subject)> {
         self.shared.as_deref().cloned()
+    }
+
+    /// What may be read only because of its list: that, and nothing that took its place since.
+    pub(crate) fn read_by_list(&self) -> Vec<ReadByList> {
+        self.by_list.clone()
     }
 
     /// Looks at something and records the act, durably, before what was found is given out; with
@@ -178,7 +171,12 @@ impl ChangeGrant {
         self.permit.marked.subject.cutoff.clone()
     }
 
-    /// Whether the bucket has a policy, which is to be asked of each object.
+    /// Whether the level asks for records of reads and writes.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.audit.is_some()
+    }
+
+    /// Whether the bucket has a policy or lists, which are to be asked of each object.
     pub(crate) fn is_shared(&self) -> bool {
         self.permit.row.documents.is_shared()
     }
@@ -336,7 +334,8 @@ impl Vault {
         } else {
             None
         };
-        let (Granted { bucket, level }, audit) = self.granted(subject, &row, right).await?;
+        let (Granted { bucket, level }, audit, by_list) =
+            self.granted(subject, &row, right).await?;
         let used = || Box::new((self.clone(), subject.clone()));
         let shared = row.documents.is_shared().then(used);
         Ok(ReadGrant {
@@ -345,6 +344,7 @@ impl Vault {
             level,
             audit,
             shared,
+            by_list,
             reading,
         })
     }
@@ -359,7 +359,7 @@ impl Vault {
     ) -> Result<ChangeGrant> {
         let row = self.usable(subject, name, right).await?;
         let row = self.counted(row).await;
-        let (Granted { bucket, level }, audit) = self.granted(subject, &row, right).await?;
+        let (Granted { bucket, level }, audit, _) = self.granted(subject, &row, right).await?;
         let permit = Permit {
             marked: Marked::new(subject, self.inner.label(&row)?),
             vault: self.clone(),
@@ -380,17 +380,19 @@ impl Vault {
         subject: &Subject,
         row: &Arc<BucketRow>,
         right: Right,
-    ) -> Result<(Granted, Option<ObjectAudit>)> {
+    ) -> Result<(Granted, Option<ObjectAudit>, Vec<ReadByList>)> {
         let granted = self.grant(row).await?;
+        let mut by_list = Vec::new();
         if row.documents.is_shared() {
             let checked = self.check_objects(subject, row, &granted.bucket).await;
+            self.note_judged(subject, row, right, &checked).await?;
             let checked = self.noting_refusal(subject, row, checked).await;
-            checked.inspect_err(|error| self.note_refusal(error, subject, right, row))?;
+            by_list = checked.inspect_err(|error| self.note_refusal(error, subject, right, row))?;
         }
         let audit = self.inner.tag(row)?.is_watched.then(|| {
             let (audit, key) = (self.inner.audit.clone(), granted.bucket.key());
             ObjectAudit::new(audit, subject, &row.name, row.id, &key)
         });
-        Ok((granted, audit))
+        Ok((granted, audit, by_list))
     }
 }

@@ -12,6 +12,8 @@ mod permit;
 
 mod commit;
 
+mod outcome;
+
 mod grants;
 
 pub(crate) use self::grants::{ChangeGrant, Changed, ReadGrant};

@@ -81,6 +81,7 @@ impl Permit {
             }
             let checked = vault.check_objects(subject, row, bucket).await;
             return checked
+                .map(drop)
                 .inspect_err(|error| vault.note_refusal(error, subject, self.right, row));
         }
         // It may have been the policy alone that let it in.

@@ -24,11 +24,13 @@ use crate::vault::Vault;
 
 /// What the other server keeps of a bucket outside of its folder, by kind: an export is of keys
 /// alone, so none of it comes along, nor is it known which of it there was.
-pub const LEFT_BEHIND: [&str; 10] = [
+pub const LEFT_BEHIND: [&str; 12] = [
     "owner",
     "grants",
     "policy",
     "public-access-block",
+    "object-ownership",
+    "acl",
     "cors",
     "lifecycle",
     "encryption",

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use coffer_durable::{now_ms, sync_folder};
 use coffer_keys::LevelEntry;
+use coffer_policy::ObjectOwnership;
 use coffer_seal::{BucketId, LevelId, SubjectId};
 use coffer_store::record::Tags;
 use coffer_store::version::Versioning;
@@ -11,7 +12,7 @@ use coffer_store::{BlobStore, Catalog, StoreError};
 
 use super::folder::{make_bucket_folder, unmake};
 use super::info::{BucketInfo, BucketSummary, info};
-use crate::access::{Act, Actor, BucketName, Role, Subject, maker, may_write};
+use crate::access::{Act, Actor, AskedAcl, BucketName, Role, Subject, maker, may_write};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::counters::add;
@@ -32,6 +33,10 @@ pub struct NewBucket<'a> {
     pub documents: Vec<(BucketConfiguration, String)>,
     /// Its tags, if it is to have any.
     pub tags: Option<Tags>,
+    /// Who owns its objects; none: as the server has it for new buckets.
+    pub object_ownership: Option<ObjectOwnership>,
+    /// Who else may use it.
+    pub acl: AskedAcl,
 }
 
 /// What a bucket is to be like, but for its level.
@@ -70,21 +75,19 @@ impl Vault {
         name: &BucketName,
         new: NewBucket<'_>,
     ) -> Result<BucketInfo> {
-        let NewBucket {
-            level,
-            documents,
-            tags,
-        } = new;
         let actor = Actor::Subject(subject.clone());
         let may_make = |level: &LevelEntry| may_write(subject, &level.label);
-        let level = self.level_for_bucket(&actor, name, level, may_make)?;
+        let level = self.level_for_bucket(&actor, name, new.level, may_make)?;
         subject.cutoff.note_caller()?;
         self.check_mark(subject, &level.label, Act::CreateBucket, name)?;
         if subject.grants.is_some() {
             self.refused(subject, Act::CreateBucket, name);
             return Err(VaultError::AccessDenied);
         }
-        let new = Made { documents, tags };
+        let new = Made {
+            documents: self.add_ownership(Some(subject), &new)?,
+            tags: new.tags,
+        };
         let made = self.make_bucket_as(&actor, Role::DataUser, name, level, new);
         made.await.map_err(|error| match error {
             VaultError::BucketAlreadyOwnedByYou if self.known(subject, name).is_err() => {
@@ -119,13 +122,10 @@ impl Vault {
         name: &BucketName,
         new: NewBucket<'_>,
     ) -> Result<BucketSummary> {
-        let NewBucket {
-            level,
-            documents,
-            tags,
-        } = new;
         let may_make = |level: &LevelEntry| actor.may_know(&level.label);
-        let level = self.level_for_bucket(actor, name, level, may_make)?;
+        let level = self.level_for_bucket(actor, name, new.level, may_make)?;
+        let documents = self.add_ownership(None, &new)?;
+        let tags = new.tags;
         let label = level.label;
         if let Actor::Subject(subject) = actor
             && actor.has(Role::SystemAdministrator)

@@ -25,6 +25,8 @@ mod configuration;
 
 mod sharing;
 
+mod acl;
+
 mod delete;
 
 mod end_uploads;

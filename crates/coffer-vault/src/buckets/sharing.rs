@@ -149,27 +149,7 @@ impl Vault {
     /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
     pub fn bucket_owner(&self, subject: &Subject, name: &BucketName) -> Result<String> {
         let row = self.told_row(subject, name)?;
-        let owner = self.owner_of(&row);
-        Ok(owner.map_or_else(
-            || format!("account{}", self.inner.account),
-            |owner| owner.to_string(),
-        ))
-    }
-
-    /// Whether the subject may say who else may use the bucket.
-    ///
-    /// # Errors
-    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
-    pub fn check_may_share(&self, subject: &Subject, name: &BucketName) -> Result<()> {
-        self.row_to_share(subject, name).map(drop)
-    }
-
-    /// Whether the subject may change something in the bucket.
-    ///
-    /// # Errors
-    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
-    pub fn check_may_write(&self, subject: &Subject, name: &BucketName) -> Result<()> {
-        self.usable_row(subject, name, Right::Write).map(drop)
+        Ok(self.owner_id(&row).to_string())
     }
 
     /// The bucket's blocks as they are kept.
@@ -180,7 +160,11 @@ impl Vault {
     }
 
     /// The bucket, if the subject may say who else may use it.
-    fn row_to_share(&self, subject: &Subject, name: &BucketName) -> Result<Arc<BucketRow>> {
+    pub(super) fn row_to_share(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+    ) -> Result<Arc<BucketRow>> {
         let row = self.usable_row(subject, name, Right::Write)?;
         // Where there is a policy, that was asked who may.
         let is_told = row.documents.is_shared() && !subject.is_anonymous();
@@ -202,6 +186,18 @@ impl Vault {
             ("bucket", row.name.to_string()),
             ("configuration", kind.name().to_owned()),
         ]);
+        self.keep_sharing_telling(subject, row, (kind, document), vec![facts])
+            .await
+    }
+
+    /// As `keep_sharing`, with what is to be recorded.
+    pub(super) async fn keep_sharing_telling(
+        &self,
+        subject: &Arc<Subject>,
+        row: Arc<BucketRow>,
+        (kind, document): (BucketConfiguration, Option<String>),
+        facts: Vec<Facts>,
+    ) -> Result<()> {
         let grant = self.changeable(subject, &row.name, Right::Write).await?;
         let grant = grant.recorded_as_act();
         let inner = self.inner.clone();
@@ -209,8 +205,10 @@ impl Vault {
             blocking(move || inner.system.configure(&row, kind, document)).await?;
             Ok(Changed::freeing((), Vec::new()))
         };
-        let work = async move { grant.change(ACT, [On::Bucket], set).await };
+        let told = facts.clone();
+        let work = async move { Ok((grant.change(ACT, [On::Bucket], set).await?, told)) };
         let actor = Actor::Subject(subject.clone());
-        self.act(&actor, Role::DataUser, ACT, facts, work).await
+        self.act_telling(&actor, Role::DataUser, ACT, facts, work)
+            .await
     }
 }

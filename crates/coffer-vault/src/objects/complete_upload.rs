@@ -11,14 +11,13 @@ use coffer_store::record::{
 };
 
 use super::multipart::{DEFAULT_CHECKSUM, find_upload};
-use super::write::{Stored, kept};
-use crate::access::{Act, BucketName, Right, Subject};
+use super::write::{Stored, kept, note_condition, of_new};
+use crate::access::{Act, BucketName, Right, Subject, access_of_upload};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::digest::{PartSum, combine};
 use crate::error::{Result, VaultError};
 use crate::limits::{OBJECT_MAX_BYTES, PART_MIN_BYTES};
-use crate::locks::of_lock;
 use crate::open_buckets::{OpenBucket, UsedBucket};
 use crate::vault::Vault;
 use coffer_store::FinishedUpload;
@@ -111,7 +110,8 @@ impl Vault {
         details.checksum = checksum.clone();
         let encryption = details.encryption.clone();
         let (lock, covered) = self.lock_of_new(grant, upload.lock).await?;
-        let locked = of_lock(lock);
+        let access = access_of_upload(upload.acl.as_deref())?;
+        let told = of_new(lock, &access.acl);
         let object = CompletedObject {
             name: upload.name,
             etag: etag.clone(),
@@ -119,6 +119,7 @@ impl Vault {
             details,
             tags: upload.tags,
             lock,
+            access,
             parts: parts
                 .iter()
                 .map(|part| (part.number, part.blob.id))
@@ -127,9 +128,7 @@ impl Vault {
         };
 
         let (id, precondition) = (upload.id, complete.precondition);
-        if precondition != Precondition::None {
-            grant.note_read().await?;
-        }
+        note_condition(grant, &precondition).await?;
         let changing = self.inner.open_buckets.uploads.change(grant.bucket());
         let commit = move |bucket: UsedBucket| async move {
             let _covered = covered;
@@ -138,7 +137,7 @@ impl Vault {
             changing.ended(completed.made_by.as_deref());
             Ok(Changed::freeing(completed.version, completed.replaced))
         };
-        let on = [On::Told(&complete.name, &locked)];
+        let on = [On::Told(&complete.name, &told)];
         let version = grant.change(Act::WriteObject, on, commit).await?;
         Ok(Stored {
             etag,

@@ -168,6 +168,7 @@ mod tests {
             tag_count: 0,
             version: VersionId::Null,
             lock: Default::default(),
+            access: Default::default(),
         }
     }
 

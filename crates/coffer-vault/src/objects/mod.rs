@@ -13,6 +13,8 @@ mod conditions;
 
 mod read;
 
+mod acl;
+
 mod write;
 
 mod delete;
@@ -23,12 +25,16 @@ mod upload_ids;
 
 mod multipart;
 
+mod list_uploads;
+
 mod complete_upload;
 
 mod release;
 
 mod announce;
 
+pub use self::acl::ObjectAcl;
+pub(crate) use self::acl::entries;
 pub use self::announce::{Announcement, SealedUpload};
 pub use self::asked::{AskedEncryption, check_customer_key};
 pub(crate) use self::body::Keys;
@@ -37,7 +43,8 @@ pub use self::complete_upload::{CompleteUpload, CompletedPart};
 pub use self::conditions::{Conditions, EtagMatch, RangeRequest, ReadOptions};
 pub use self::delete::{DeleteObject, Deleted};
 pub use self::ingest::{ArrivedBytes, Body, CheckDigests, Incoming};
-pub use self::multipart::{CopyPart, NewUpload, PartsPage, PutPart, StartedUpload};
+pub use self::list_uploads::PartsPage;
+pub use self::multipart::{CopyPart, NewUpload, PutPart, StartedUpload};
 pub use self::read::{ObjectInfo, ObjectParts, ObjectRead};
 pub use self::release::{Released, ReleasedSegment, SealedObject};
 pub use self::rename::RenameObject;

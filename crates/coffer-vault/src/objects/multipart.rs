@@ -4,19 +4,19 @@
 use coffer_durable::now_ms;
 use coffer_seal::UploadId;
 use coffer_store::StoreError;
-use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
     ChecksumAlgorithm, ChecksumKind, Details, Encryption, NewContent, ObjectName, Part, Tags,
-    Upload, UploadsPage, UploadsQuery,
+    Upload,
 };
 use coffer_store::version::VersionId;
 
+use super::acl::of_list;
 use super::asked::{AskedEncryption, check_key_of_part};
 use super::conditions::RangeRequest;
 use super::ingest::{Incoming, Ingested, Placing, keep_current};
 use super::upload_ids::id_of_new;
 use super::write::{CopySource, Stored, incoming_copy, plan, settle};
-use crate::access::{Act, BucketName, Right, Subject, maker};
+use crate::access::{Act, AskedAcl, BucketName, Right, Subject, kept_with_upload, maker};
 use crate::acts::Changed;
 use crate::audit::On;
 use crate::digest::DigestPlan;
@@ -72,6 +72,8 @@ pub struct NewUpload {
     pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
     /// What is to keep the object from being deleted.
     pub lock: AskedLock,
+    /// Who else may use the object.
+    pub acl: AskedAcl,
 }
 
 /// A multipart upload that has begun.
@@ -85,19 +87,6 @@ pub struct StartedUpload {
     pub level: String,
     /// How the object will be said to be encrypted.
     pub encryption: Encryption,
-}
-
-/// A page of an upload's parts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartsPage {
-    /// The upload.
-    pub upload: Upload,
-    /// Its parts, by number.
-    pub parts: Vec<Part>,
-    /// The last number of this page, when there are more.
-    pub next: Option<u32>,
-    /// Name of the level whose key seals them.
-    pub level: String,
 }
 
 /// What the checksum of a multipart object is formed by when the client announced none.
@@ -123,7 +112,9 @@ impl Vault {
             checksum,
             encryption,
             lock,
+            acl,
         } = new;
+        let access = self.access_of_new(grant.row(), grant.subject(), &acl)?;
         let lock = self.asked_lock(&grant, lock)?;
         let encryption = encryption.of_object(grant.encryption()?)?;
         details.encryption = encryption.clone();
@@ -137,18 +128,21 @@ impl Vault {
             tags,
             checksum,
             lock,
+            acl: kept_with_upload(access.access()),
         };
+        let told = of_list(&access.access().acl);
         let made_by = maker(subject);
         let limit = self.inner.subject_limits.uploads;
         let ledger = &self.inner.open_buckets.uploads;
         let beginning = ledger.begin(grant.bucket(), &made_by, limit)?;
         let create = |bucket: UsedBucket| async move {
+            access.to_commit()?;
             let created = bucket.catalog.create_upload(upload, Some(made_by)).await;
             settle_beginning(beginning, &created);
             created?;
             Ok(Changed::freeing((), Vec::new()))
         };
-        let on = [On::Object(&name)];
+        let on = [On::Told(&name, &told)];
         grant.change(Act::CreateUpload, on, create).await?;
         Ok(StartedUpload {
             id,
@@ -272,51 +266,6 @@ impl Vault {
             None => grant.prepare(find).await?,
         };
         Ok(upload.checksum)
-    }
-
-    /// A page of an upload's parts, after a part number.
-    pub async fn list_parts(
-        &self,
-        subject: &Subject,
-        bucket: &BucketName,
-        name: &ObjectName,
-        upload: UploadId,
-        after: u32,
-        limit: usize,
-    ) -> Result<PartsPage> {
-        let grant = self.readable(subject, bucket, Right::List).await?;
-        let level = grant.level();
-        let look = |bucket: UsedBucket| async move {
-            let found = find_upload(bucket.clone(), upload, name).await?;
-            let limit = limit.min(LIST_MAX);
-            let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;
-            let more = parts.len() > limit;
-            parts.truncate(limit);
-            let next = parts.last().filter(|_| more).map(|part| part.number);
-            Ok(PartsPage {
-                upload: found,
-                parts,
-                next,
-                level,
-            })
-        };
-        let (page, _reading) = grant.read(Act::ListParts, On::Object(name), look).await?;
-        Ok(page)
-    }
-
-    /// A page of the bucket's uploads.
-    pub async fn list_uploads(
-        &self,
-        subject: &Subject,
-        bucket: &BucketName,
-        query: UploadsQuery,
-    ) -> Result<UploadsPage> {
-        let grant = self.readable(subject, bucket, Right::List).await?;
-        let prefix = query.prefix.clone();
-        let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.uploads(query).await?) };
-        let on = On::Prefix(&prefix);
-        let (page, _reading) = grant.read(Act::ListUploads, on, look).await?;
-        Ok(page)
     }
 
     /// Ends an upload and removes its parts.

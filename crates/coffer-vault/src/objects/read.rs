@@ -16,7 +16,7 @@ use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::locks::LockReader;
 use crate::open_buckets::UsedBucket;
-use crate::vault::Vault;
+use crate::vault::{ReadByList, Vault};
 
 /// An object that may be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +69,12 @@ impl Vault {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, tally) = (grant.level(), self.inner.tally.clone());
         let locks = LockReader::of(&grant);
+        let by_list = grant.read_by_list();
         let look = |bucket: UsedBucket| async move {
             let pin = bucket.blobs.pin();
             let keys = (bucket.key(), options.customer_key.clone());
-            let (info, content) = look_up(&bucket, name, &options, (level, locks)).await?;
+            let told = (level, locks, &by_list[..]);
+            let (info, content) = look_up(&bucket, name, &options, told).await?;
             add(&tally.read_count, 1);
             let range = info.range.clone();
             let body = ObjectBody::new(bucket, keys, pin, content, range, tally).await?;
@@ -94,10 +96,12 @@ impl Vault {
     ) -> Result<ObjectInfo> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, locks) = (grant.level(), LockReader::of(&grant));
+        let by_list = grant.read_by_list();
         let look = |bucket: UsedBucket| async move {
             let which = options.which;
             let part = part_range(&bucket.catalog, name, which, options.range).await?;
             let mut head = bucket.catalog.head(name, which).await??;
+            ReadByList::check(&by_list, name, which, &head.access)?;
             head.lock = locks.told(&bucket, (name, which), head.lock).await?;
             let range = choose(&head, &options, part)?;
             let version = told_version(&bucket, head.version);
@@ -125,9 +129,11 @@ impl Vault {
         limit: usize,
     ) -> Result<ObjectParts> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
+        let by_list = grant.read_by_list();
         let look = |bucket: UsedBucket| async move {
             let found = bucket.catalog.object_parts(name, which, after, limit);
             let (head, parts) = found.await??;
+            ReadByList::check(&by_list, name, which, &head.access)?;
             Ok(ObjectParts {
                 version: told_version(&bucket, head.version),
                 head,
@@ -148,9 +154,12 @@ impl Vault {
         let grant = self.readable(subject, bucket, Right::List).await?;
         let prefix = query.prefix.clone();
         let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.list(query).await?) };
-        let (page, _reading) = grant
+        let row = grant.row().clone();
+        let (mut page, _reading) = grant
             .read(Act::ListObjects, On::Prefix(&prefix), look)
             .await?;
+        let owners = page.objects.iter_mut().map(|listed| &mut listed.owner);
+        self.tell_owners(&row, owners)?;
         Ok(page)
     }
 
@@ -165,7 +174,10 @@ impl Vault {
         let prefix = query.prefix.clone();
         let look = |bucket: UsedBucket| async move { Ok(bucket.catalog.versions(query).await?) };
         let on = On::Prefix(&prefix);
-        let (page, _reading) = grant.read(Act::ListObjects, on, look).await?;
+        let row = grant.row().clone();
+        let (mut page, _reading) = grant.read(Act::ListObjects, on, look).await?;
+        let owners = page.versions.iter_mut().map(|listed| &mut listed.owner);
+        self.tell_owners(&row, owners)?;
         Ok(page)
     }
 
@@ -194,11 +206,14 @@ pub(super) async fn look_up(
     bucket: &UsedBucket,
     name: &ObjectName,
     options: &ReadOptions,
-    (level, locks): (String, LockReader),
+    (level, locks, by_list): (String, LockReader, &[ReadByList]),
 ) -> Result<(ObjectInfo, Content)> {
     let which = options.which;
     let part = part_range(&bucket.catalog, name, which, options.range).await?;
-    let choose = |head: &ObjectHead| choose(head, options, part.clone());
+    let choose = |head: &ObjectHead| {
+        ReadByList::check(by_list, name, which, &head.access)?;
+        choose(head, options, part.clone())
+    };
     let read = bucket.catalog.read(name, which, choose).await?;
     let (mut head, range, content) = read??;
     head.lock = locks.told(bucket, (name, which), head.lock).await?;

@@ -6,20 +6,22 @@ use std::borrow::Cow;
 
 use coffer_durable::now_ms;
 use coffer_seal::BucketId;
+use coffer_store::lock::Lock;
 use coffer_store::record::{
-    Checksum, ChecksumAlgorithm, Details, Encryption, NewContent, NewObject, ObjectName,
+    Access, Checksum, ChecksumAlgorithm, Details, Encryption, NewContent, NewObject, ObjectName,
     Precondition, Tags,
 };
 use coffer_store::version::{VersionId, Which};
 use coffer_store::{FinishedBlob, StoreError};
 
+use super::acl::of_list;
 use super::asked::AskedEncryption;
 use super::conditions::{Conditions, RangeRequest, ReadOptions};
 use super::ingest::{Incoming, Ingested, Placing, keep_current};
 use super::read::{ObjectRead, told_version};
-use crate::access::{Act, BucketName, Right, Subject, tags_copied};
+use crate::access::{Act, AskedAcl, BucketName, Right, Subject, tags_copied};
 use crate::acts::{ChangeGrant, Changed};
-use crate::audit::On;
+use crate::audit::{Facts, On};
 use crate::counters::add;
 use crate::digest::{DigestPlan, Digests};
 use crate::error::{BodyError, Result, VaultError};
@@ -43,6 +45,8 @@ pub struct PutObject {
     pub encryption: AskedEncryption,
     /// What is to keep it from being deleted.
     pub lock: AskedLock,
+    /// Who else may use it.
+    pub acl: AskedAcl,
     /// Its bytes.
     pub incoming: Incoming,
 }
@@ -100,6 +104,8 @@ pub struct CopyTarget {
     pub redirect: Option<String>,
     /// What is to keep it from being deleted, whatever keeps the source.
     pub lock: AskedLock,
+    /// Who else may use it: not those who may use the source.
+    pub acl: AskedAcl,
     /// What must be true of the object that is there now.
     pub precondition: Precondition,
 }
@@ -125,12 +131,15 @@ impl Vault {
             precondition,
             encryption,
             lock,
+            acl,
             mut incoming,
         } = put;
+        let access = self.access_of_new(grant.row(), grant.subject(), &acl)?;
         let (lock, customer) = (self.asked_lock(&grant, lock)?, encryption.customer_key());
         let encryption = encryption.of_object(grant.encryption()?)?;
         incoming.digests = plan(&grant, incoming.digests);
         let (becomes, placing) = (ArrivedAs::object(&name), Placing::InlineIfSmall);
+        let taken = self.take_in(&grant, becomes, incoming, placing, customer);
         let Ingested {
             content,
             blob,
@@ -138,13 +147,12 @@ impl Vault {
             digests,
             wrapped_by,
             is_unverified,
-        } = self
-            .take_in(&grant, becomes, incoming, placing, customer)
-            .await?;
+        } = taken.await?;
         let (etag, modified_ms) = (self.etag_of(&digests, &encryption), now_ms());
         details.checksum.clone_from(&digests.checksum);
         details.encryption = encryption.clone();
         let (lock, covered) = self.lock_of_new(&grant, lock).await?;
+        let told = of_new(lock, &access.access().acl);
         let mut object = NewObject {
             name,
             etag: etag.clone(),
@@ -152,22 +160,21 @@ impl Vault {
             details,
             tags,
             lock,
+            access: Access::default(),
             content,
         };
-        if precondition != Precondition::None {
-            grant.note_read().await?;
-        }
+        note_condition(&grant, &precondition).await?;
         let name = object.name.clone();
         let put = |bucket: UsedBucket| async move {
             let _covered = covered;
             if let NewContent::Blob(reference) = &mut object.content {
                 keep_current(&bucket, &wrapped_by, reference)?;
             }
+            object.access = access.to_commit()?;
             let outcome = settle(blob, bucket.catalog.put(object, precondition).await)?;
             Ok(Changed::freeing(outcome.version, outcome.replaced))
         };
-        let locked = of_lock(lock);
-        let on = [On::Told(&name, &locked)];
+        let on = [On::Told(&name, &told)];
         let version = grant.change(Act::WriteObject, on, put).await?;
         self.count_stored(grant.bucket(), size_bytes, is_unverified);
         Ok(Stored {
@@ -240,6 +247,7 @@ impl Vault {
             precondition,
             encryption,
             lock,
+            acl,
             ..
         } = target;
         let put = PutObject {
@@ -249,6 +257,7 @@ impl Vault {
             precondition,
             encryption,
             lock,
+            acl,
             incoming,
         };
         Ok((self.put_object(&asking, bucket, put).await?, copied))
@@ -305,6 +314,21 @@ impl Vault {
             None => format!("{}-1", hex::encode(coffer_seal::random_bytes::<16>())),
         }
     }
+}
+
+/// What is recorded of a new object beside its name: its lock, and its list.
+pub(super) fn of_new(lock: Lock, acl: &Option<String>) -> Facts {
+    let mut told = of_lock(lock);
+    told.extend(of_list(acl));
+    told
+}
+
+/// Before a write with a condition, whose outcome tells of what is there.
+pub(super) async fn note_condition(grant: &ChangeGrant, precondition: &Precondition) -> Result<()> {
+    if *precondition == Precondition::None {
+        return Ok(());
+    }
+    grant.note_read().await
 }
 
 /// The digests to form over what comes to a bucket.

@@ -223,6 +223,7 @@ mod tests {
             checksum: None,
             tags: Vec::new(),
             lock: Default::default(),
+            acl: None,
         };
         let id = upload.id;
         let made_by = Some(made_by.to_owned());

@@ -50,6 +50,7 @@ async fn put(vault: &Vault, subject: &Subject, number: usize) -> Result<()> {
     let put = PutObject {
         encryption: Default::default(),
         lock: Default::default(),
+        acl: Default::default(),
         name: ObjectName::new(number.to_string()).unwrap(),
         details: Details::default(),
         tags: Tags::new(),

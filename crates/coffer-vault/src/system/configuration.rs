@@ -10,7 +10,7 @@ use coffer_seal::BucketId;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use rusqlite::Connection;
 
-use crate::access::Sharing;
+use crate::access::{Sharing, SharingDocuments};
 use crate::error::{Result, VaultError};
 use crate::lifecycle::LifecycleRules;
 
@@ -30,6 +30,10 @@ pub enum BucketConfiguration {
     Policy,
     /// What blocks the public.
     PublicAccessBlock,
+    /// Who owns objects, where lists count.
+    ObjectOwnership,
+    /// The bucket's access control list: its grants.
+    Acl,
     /// That objects can be locked, and how new ones are: an
     /// [`ObjectLock`](crate::ObjectLock).
     ObjectLock,
@@ -52,6 +56,8 @@ impl BucketConfiguration {
             Self::Lifecycle => "lifecycle",
             Self::Policy => "policy",
             Self::PublicAccessBlock => "public-access-block",
+            Self::ObjectOwnership => "object-ownership",
+            Self::Acl => "acl",
             Self::ObjectLock => "object-lock",
             Self::LockBound => "lock-bound",
             Self::KeyReleases => "key-releases",
@@ -198,18 +204,24 @@ impl BucketDocuments {
         if !says_who_may(&documents) {
             return Ok(None);
         }
-        let text = |kind: BucketConfiguration| documents.get(kind.name()).map(|text| &**text);
-        let policy = text(BucketConfiguration::Policy);
-        let block = text(BucketConfiguration::PublicAccessBlock);
-        let sharing = Arc::new(Sharing::read(policy, block, bucket, account)?);
+        let text = |kind: BucketConfiguration| documents.get(kind.name()).cloned();
+        let read = SharingDocuments {
+            policy: text(BucketConfiguration::Policy),
+            block: text(BucketConfiguration::PublicAccessBlock),
+            ownership: text(BucketConfiguration::ObjectOwnership),
+            acl: text(BucketConfiguration::Acl),
+        };
+        let sharing = Arc::new(Sharing::read(read, bucket, account)?);
         *self.sharing.write() = Some(sharing.clone());
         Ok(Some(sharing))
     }
 }
 
-/// Whether any of the documents says who may use the bucket. Blocks alone only take away.
+/// Whether any of the documents says who may use the bucket. Blocks alone only take away, and a
+/// list counts only where the ownership of objects says so.
 fn says_who_may(documents: &BTreeMap<String, Arc<str>>) -> bool {
     documents.contains_key(BucketConfiguration::Policy.name())
+        || documents.contains_key(BucketConfiguration::ObjectOwnership.name())
 }
 
 /// All documents of all buckets, by kind.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use coffer_durable::now_ms;
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_label::Label;
-use coffer_policy::AccountId;
+use coffer_policy::{AccountId, ObjectOwnership};
 use coffer_seal::BucketId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -36,12 +36,17 @@ mod key_releases;
 
 mod rotation_progress;
 
+mod judge;
+
 mod sharing;
+
+mod owners;
 
 mod writability;
 
 pub use self::rotation_progress::Rotation;
 pub(crate) use self::rotation_progress::Rotations;
+pub(crate) use self::sharing::ReadByList;
 pub(crate) use self::writability::Writability;
 
 /// The level that every keystore begins with.
@@ -83,6 +88,8 @@ pub struct VaultOptions {
     pub data: PathBuf,
     /// How entity tags are formed.
     pub etag: EtagStyle,
+    /// Who owns the objects of new buckets that don't say so.
+    pub object_ownership: ObjectOwnership,
     /// Where the root key of a new folder is to be, and where it is in one that lost its record.
     pub source: Option<SourceSpec>,
     /// What opens the source, as far as it needs anything.
@@ -109,6 +116,7 @@ impl VaultOptions {
         Self {
             data: data.into(),
             etag: EtagStyle::Random,
+            object_ownership: ObjectOwnership::default(),
             source: None,
             secrets: SourceSecrets::default(),
             accept_rollback: false,
@@ -142,6 +150,7 @@ pub(crate) struct Inner {
     /// Who signs nothing; all of them are cut off, and bounded, together.
     pub(crate) anonymous: Arc<Subject>,
     pub(crate) etag: EtagStyle,
+    pub(crate) object_ownership: ObjectOwnership,
     pub(crate) settle_after: Option<Duration>,
     pub(crate) subject_limits: SubjectLimits,
     pub(crate) lifecycle: Lifecycle,

@@ -1,58 +1,64 @@
-//! What a bucket's policy says of a request, within what labels allow.
+//! What a bucket's policy and lists say of a request, within what labels allow.
 //!
 //! A request is let through where all that it asks for is: where the policy denies nothing of it,
-//! and gives what the subject's grants don't. A bucket without a policy is not asked about here at
-//! all. What a request asks for goes along with its subject (`Asked`); one that does not say so in
-//! a bucket that has a policy is refused.
+//! and gives what the subject's grants don't, or a list does. A bucket without a policy where lists
+//! don't count is not asked about here at all. What a request asks for goes along with its subject
+//! (`Asked`); one that does not say so in a bucket that has a policy or lists is refused.
 //!
 //! Whose a bucket is: the subject's that made it. Where none did, or that one is gone, all who may
 //! do everything in it are as its owner.
 
 use std::sync::Arc;
 
-use coffer_policy::{Action, Identity, Request, Requester, Resource, Shared};
+use coffer_policy::{Action, Resource};
 use coffer_seal::SubjectId;
-use coffer_store::record::{ObjectName, Tags};
+use coffer_store::record::{Access, ObjectName};
 use coffer_store::version::{Absent, Which};
 
-use crate::access::{
-    Asked, AskedAction, AskedOf, Rights, Sharing, Subject, WithObject, is_of_owner, may_read,
-    right_for,
-};
+use super::judge::{Bench, Known, Requesting, Verdict, needs_object};
+use crate::access::{Asked, AskedAction, AskedOf, Rights, Sharing, Subject, may_read};
 use crate::error::{Result, SharingError, VaultError};
 use crate::open_buckets::OpenBucket;
 use crate::system::BucketRow;
 use crate::vault::Vault;
 
-/// Who asks, as policies see it.
-struct Requesting<'a> {
-    id: coffer_policy::SubjectId,
-    subject: &'a Subject,
-    owns_bucket: bool,
+/// An object that may be read only because its list says so: that one, and none that took its place
+/// since.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadByList {
+    name: ObjectName,
+    which: Which,
+    access: Access,
 }
 
-impl Requesting<'_> {
-    fn requester(&self) -> Requester<'_> {
-        if self.subject.is_anonymous() {
-            return Requester::Anonymous;
+impl ReadByList {
+    /// Whether what was found is what it was decided about.
+    ///
+    /// # Errors
+    /// [`SharingError::Changed`].
+    pub(crate) fn check(
+        all: &[Self],
+        name: &ObjectName,
+        which: Which,
+        found: &Access,
+    ) -> Result<()> {
+        let is_meant = |one: &&Self| one.name == *name && one.which == which;
+        match all.iter().find(is_meant) {
+            Some(judged) if judged.access != *found => Err(SharingError::Changed.into()),
+            _ => Ok(()),
         }
-        Requester::Subject(Identity {
-            id: &self.id,
-            name: &self.subject.name,
-            owns_bucket: self.owns_bucket,
-        })
     }
 }
 
 impl Vault {
     /// Whether what requests to a bucket ask for must be said ([`Subject::asking`]), for it has a
-    /// policy.
+    /// policy, or lists count in it.
     pub fn is_shared(&self, bucket: &str) -> bool {
         self.inner.system.is_shared(bucket)
     }
 
-    /// Whether requests to a bucket that are not signed are to be looked at: it has a policy, and
-    /// its level is public.
+    /// Whether requests to a bucket that are not signed are to be looked at: it has a policy or
+    /// lists, and its level is public.
     pub fn may_be_public(&self, bucket: &str) -> bool {
         let row = self.inner.system.bucket_named(bucket);
         row.is_some_and(|row| {
@@ -125,24 +131,15 @@ impl Vault {
         sharing: &Sharing,
     ) -> Result<()> {
         let asked = subject.asked.as_deref().ok_or(SharingError::Changed)?;
-        let requesting = self.requesting(subject, row);
+        let bench = self.bench(subject, row, sharing)?;
         let mut is_any = false;
         for ask in asked.within(&row.name) {
             is_any = true;
             let Some(resource) = ask.on.resource() else {
                 continue;
             };
-            let waits = sharing.asks_for_tags && matches!(resource, Resource::Object(_));
-            if !waits
-                && !lets(
-                    &requesting,
-                    row,
-                    sharing,
-                    (ask.action, resource),
-                    asked,
-                    None,
-                )
-            {
+            let waits = sharing.asks_for_objects() && matches!(resource, Resource::Object(_));
+            if !waits && bench.judge(ask.action, resource, asked, Known::default()) == Verdict::No {
                 return Err(VaultError::AccessDenied);
             }
         }
@@ -153,31 +150,44 @@ impl Vault {
         }
     }
 
-    /// As [`check_asked`](Self::check_asked), once the bucket is open: where the policy asks for
-    /// the tags of objects that are there, with those.
+    /// As [`check_asked`](Self::check_asked), once the bucket is open: where it depends on objects
+    /// that are there, with those. Tells which may be read only because of their lists.
     pub(crate) async fn check_objects(
         &self,
         subject: &Subject,
         row: &BucketRow,
         bucket: &OpenBucket,
-    ) -> Result<()> {
+    ) -> Result<Vec<ReadByList>> {
+        let mut by_list = Vec::new();
         let Some(sharing) = self.sharing(row)? else {
-            return Ok(());
+            return Ok(by_list);
         };
         self.check_asked(subject, row, &sharing)?;
-        let Some(asked) = subject.asked.as_deref().filter(|_| sharing.asks_for_tags) else {
-            return Ok(());
+        let Some(asked) = subject.asked.as_deref() else {
+            return Ok(by_list);
         };
+        if !sharing.asks_for_objects() {
+            return Ok(by_list);
+        }
         for ask in asked.within(&row.name) {
-            if let AskedOf::Object(name, which) = &ask.on
-                && !self
-                    .lets_object(subject, row, &sharing, (ask.action, name, *which), bucket)
-                    .await?
+            let AskedOf::Object(name, which) = &ask.on else {
+                continue;
+            };
+            let what = (ask.action, name, *which);
+            match self
+                .judge_object(subject, row, &sharing, what, bucket)
+                .await?
             {
-                return Err(VaultError::AccessDenied);
+                (Verdict::No, _) => return Err(VaultError::AccessDenied),
+                (Verdict::ByList, Some(access)) => by_list.push(ReadByList {
+                    name: name.clone(),
+                    which: *which,
+                    access,
+                }),
+                _ => {}
             }
         }
-        Ok(())
+        Ok(by_list)
     }
 
     /// Whether an action on one object is allowed.
@@ -186,9 +196,25 @@ impl Vault {
         subject: &Subject,
         row: &BucketRow,
         sharing: &Sharing,
-        (action, name, which): (Action, &ObjectName, Which),
+        what: (Action, &ObjectName, Which),
         bucket: &OpenBucket,
     ) -> Result<bool> {
+        let judged = self.judge_object(subject, row, sharing, what, bucket);
+        Ok(judged.await?.0 != Verdict::No)
+    }
+
+    /// What is said of an action on one object, and by which list.
+    ///
+    /// # Errors
+    /// Also that there is no such object, to who may not read it but list the bucket.
+    async fn judge_object(
+        &self,
+        subject: &Subject,
+        row: &BucketRow,
+        sharing: &Sharing,
+        (action, name, which): (Action, &ObjectName, Which),
+        bucket: &OpenBucket,
+    ) -> Result<(Verdict, Option<Access>)> {
         let asked = subject.asked.as_deref().ok_or(SharingError::Changed)?;
         let tags = if sharing.asks_for_tags {
             let found = bucket.catalog.object_tags(name, which).await?;
@@ -196,9 +222,33 @@ impl Vault {
         } else {
             None
         };
-        let requesting = self.requesting(subject, row);
-        let what = (action, Resource::Object(name.expose()));
-        Ok(lets(&requesting, row, sharing, what, asked, tags.as_ref()))
+        let found = if sharing.has_acls() {
+            Some(bucket.catalog.object_access(name, which).await?)
+        } else {
+            None
+        };
+        let access = found.as_ref().and_then(|found| found.as_ref().ok());
+        let list = access.map(|(access, _)| self.object_list(row, access));
+        let list = list.transpose()?;
+        let resource = Resource::Object(name.expose());
+        let known = Known {
+            tags: tags.as_ref(),
+            list: list.as_ref(),
+        };
+        let verdict = self
+            .bench(subject, row, sharing)?
+            .judge(action, resource, asked, known);
+        match found {
+            Some(Err(absent)) if verdict == Verdict::No && needs_object(action, asked) => {
+                // Whom a list lets list, it lets know what is missing.
+                if self.may_list(subject, row)? {
+                    return Err(absent.into());
+                }
+                Ok((verdict, None))
+            }
+            Some(Ok((access, _))) => Ok((verdict, Some(access))),
+            _ => Ok((verdict, None)),
+        }
     }
 
     /// Whether the subject may list the bucket, and so be told that an object is not there.
@@ -206,9 +256,14 @@ impl Vault {
         let (Some(sharing), Some(asked)) = (self.sharing(row)?, subject.asked.as_deref()) else {
             return Ok(true);
         };
-        let what = (Action::ListBucket, Resource::Bucket);
-        let requesting = self.requesting(subject, row);
-        Ok(lets(&requesting, row, &sharing, what, asked, None))
+        let bench = self.bench(subject, row, &sharing)?;
+        let verdict = bench.judge(
+            Action::ListBucket,
+            Resource::Bucket,
+            asked,
+            Known::default(),
+        );
+        Ok(verdict != Verdict::No)
     }
 
     /// That an object is missing is told only to who may list the bucket, where it has a policy
@@ -232,45 +287,28 @@ impl Vault {
         }
     }
 
+    /// All that judging takes but the objects.
+    fn bench<'a>(
+        &self,
+        subject: &'a Subject,
+        row: &'a BucketRow,
+        sharing: &'a Sharing,
+    ) -> Result<Bench<'a>> {
+        let list = sharing.has_acls().then(|| self.bucket_list(row, sharing));
+        Ok(Bench {
+            requesting: self.requesting(subject, row),
+            row,
+            sharing,
+            list: list.transpose()?,
+        })
+    }
+
     fn requesting<'a>(&self, subject: &'a Subject, row: &BucketRow) -> Requesting<'a> {
         let id = subject.id.to_string().parse();
         Requesting {
             id: id.expect("32 hexadecimal digits are an id"),
             subject,
             owns_bucket: self.owns(subject, row),
-        }
-    }
-}
-
-/// Whether an action is allowed: given by the policy, or by the subject's grants and not denied.
-fn lets(
-    requesting: &Requesting<'_>,
-    row: &BucketRow,
-    sharing: &Sharing,
-    (action, resource): (Action, Resource<'_>),
-    asked: &Asked,
-    tags: Option<&Tags>,
-) -> bool {
-    // What is put has not the tags of what it replaces.
-    let tags = tags.filter(|_| action != Action::PutObject);
-    let values = &*asked.values;
-    let request = Request {
-        requester: requesting.requester(),
-        action,
-        resource,
-        time: asked.time,
-        values: &WithObject { values, tags },
-    };
-    match sharing.decide(&request) {
-        Shared::Denied { .. } => false,
-        Shared::ByPolicy { .. } | Shared::ByAcl => true,
-        Shared::Delegated { .. } | Shared::Unshared => {
-            let grants = requesting.subject.grants.as_deref();
-            let is_granted = grants.is_none_or(|grants| {
-                let rights = grants.get(&row.id);
-                rights.is_some_and(|rights| rights.has(right_for(action)))
-            });
-            is_granted && (requesting.owns_bucket || !is_of_owner(action))
         }
     }
 }

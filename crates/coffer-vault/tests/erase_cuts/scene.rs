@@ -53,6 +53,7 @@ async fn put(vault: &Vault, in_bucket: &str, data: &'static [u8]) {
     let put = PutObject {
         encryption: Default::default(),
         lock: Default::default(),
+        acl: Default::default(),
         name: ObjectName::new("object").unwrap(),
         details: Details::default(),
         tags: Tags::new(),

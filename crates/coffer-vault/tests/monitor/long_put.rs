@@ -32,6 +32,7 @@ fn put_body(
     PutObject {
         encryption: Default::default(),
         lock: Default::default(),
+        acl: Default::default(),
         name: object_name(name),
         details: Details::default(),
         tags: Tags::new(),

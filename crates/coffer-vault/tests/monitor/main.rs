@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
 
 mod changes;
+mod lists;
 mod long_put;
 mod memory;
 mod model;

@@ -83,6 +83,7 @@ impl Model {
             object,
             homeless: false,
             asked: self.is_shared(bucket),
+            owner: self.owner_of_new(subject, bucket),
         });
     }
 
@@ -105,8 +106,12 @@ impl Model {
         if (now_shared || long.asked) && !self.lets(long.subject, long.bucket, WRITE) {
             return Err(Outcome::Denied);
         }
-        self.objects(long.bucket)
-            .extend(content.map(|content| (long.object, content)));
+        if long.owner.is_some() && !self.has_lists(long.bucket) {
+            return Err(Outcome::Changed);
+        }
+        if let Some(content) = content {
+            self.place(long.bucket, long.object, content, long.owner);
+        }
         Ok(Outcome::Done)
     }
 }

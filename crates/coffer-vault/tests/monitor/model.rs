@@ -27,8 +27,10 @@ pub(crate) struct LongPut {
     pub(crate) object: usize,
     /// Whether the bucket has been deleted since.
     pub(crate) homeless: bool,
-    /// Whether there was a policy when it began.
+    /// Whether there was a policy when it began, or lists.
     pub(crate) asked: bool,
+    /// Whose the object was to be when it began; none: the bucket's owner's.
+    pub(crate) owner: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,6 +43,10 @@ pub(crate) struct Bucket {
     pub(crate) maker: Option<usize>,
     /// None: no policy.
     pub(crate) policy: Vec<Statement>,
+    /// Who may list it by its list; none: lists don't count.
+    pub(crate) readers: Option<BTreeSet<usize>>,
+    /// Who owns objects; without one, who made the bucket.
+    pub(crate) owners: BTreeMap<usize, usize>,
 }
 
 #[derive(Debug)]
@@ -64,6 +70,8 @@ impl Model {
             has_uploads: false,
             maker: None,
             policy: Vec::new(),
+            readers: None,
+            owners: BTreeMap::new(),
         };
         Self {
             levels,
@@ -114,7 +122,12 @@ impl Model {
     }
 
     /// Whether a data user has a right in a bucket; otherwise why not.
-    fn use_right(&self, subject: usize, bucket: usize, right: usize) -> Result<(), Outcome> {
+    pub(crate) fn use_right(
+        &self,
+        subject: usize,
+        bucket: usize,
+        right: usize,
+    ) -> Result<(), Outcome> {
         let writes = self.writes(subject, bucket)?;
         let changes = [WRITE, DELETE].contains(&right);
         if changes && !writes || !self.lets(subject, bucket, right) {
@@ -148,6 +161,9 @@ impl Model {
             Wish::SetPolicy { bucket, statements } => {
                 self.set_policy(*subject, *bucket, statements)
             }
+            Wish::SetLists { bucket, readers } => {
+                self.set_lists(*subject, *bucket, readers.as_ref())
+            }
             Wish::CreateBucket { .. }
             | Wish::DeleteBucket { .. }
             | Wish::HeadBucket { .. }
@@ -163,24 +179,25 @@ impl Model {
     fn on_data(&mut self, subject: usize, wish: &Wish) -> Result<Outcome, Outcome> {
         match *wish {
             Wish::Put { bucket, object } => {
-                self.use_right(subject, bucket, WRITE)?;
+                self.use_object(subject, bucket, WRITE, object)?;
                 let content = self.sentence(subject, bucket, object);
-                self.objects(bucket).insert(object, content);
+                let owner = self.owner_of_new(subject, bucket);
+                self.place(bucket, object, content, owner);
             }
             Wish::Get { bucket, object } => {
-                self.use_right(subject, bucket, READ)?;
+                self.use_object(subject, bucket, READ, object)?;
                 self.is_told(subject, bucket);
                 let content = self.told_content(subject, bucket, object)?;
                 self.subjects[subject].memory.extend(known_in(&content));
                 return Ok(Outcome::Content(content));
             }
             Wish::Head { bucket, object } => {
-                self.use_right(subject, bucket, READ)?;
+                self.use_object(subject, bucket, READ, object)?;
                 self.is_told(subject, bucket);
                 self.told_content(subject, bucket, object)?;
             }
             Wish::Delete { bucket, object } => {
-                self.use_right(subject, bucket, DELETE)?;
+                self.use_object(subject, bucket, DELETE, object)?;
                 self.objects(bucket).remove(&object);
             }
             Wish::List { bucket } => {
@@ -198,12 +215,12 @@ impl Model {
                 self.copy(subject, (from, object), (to, name))?;
             }
             Wish::SetTags { bucket, object } => {
-                self.use_right(subject, bucket, WRITE)?;
+                self.use_object(subject, bucket, WRITE, object)?;
                 self.is_told(subject, bucket);
                 self.told_content(subject, bucket, object)?;
             }
             Wish::Upload { bucket } => {
-                self.use_right(subject, bucket, WRITE)?;
+                self.use_object(subject, bucket, WRITE, 0)?;
                 self.buckets.get_mut(&bucket).unwrap().has_uploads = true;
             }
             Wish::ListUploads { bucket } => {
@@ -212,38 +229,13 @@ impl Model {
             }
             Wish::BeginPut { bucket, object } => {
                 if self.long.is_none() {
-                    self.use_right(subject, bucket, WRITE)?;
+                    self.use_object(subject, bucket, WRITE, object)?;
                     self.begin_put(subject, bucket, object);
                 }
             }
             _ => unreachable!("not on data"),
         }
         Ok(Outcome::Done)
-    }
-
-    fn copy(
-        &mut self,
-        subject: usize,
-        (from, object): (usize, usize),
-        (to, name): (usize, usize),
-    ) -> Result<(), Outcome> {
-        // All that is asked of one bucket is asked at once.
-        if from == to {
-            self.writes(subject, to)?;
-            if self.is_shared(to) && !self.lets(subject, to, READ) {
-                return Err(Outcome::Denied);
-            }
-        }
-        self.use_right(subject, to, WRITE)?;
-        self.use_right(subject, from, READ)?;
-        let [from_label, to_label] = [from, to].map(|bucket| self.label_of(&self.buckets[&bucket]));
-        if !to_label.dominates(from_label) {
-            return Err(Outcome::Denied);
-        }
-        self.is_told(subject, from);
-        let content = self.told_content(subject, from, object)?;
-        self.objects(to).insert(name, content);
-        Ok(())
     }
 
     /// A look at a bucket, which is one at its listing where a policy is asked.
@@ -269,7 +261,7 @@ impl Model {
         &mut self.buckets.get_mut(&bucket).unwrap().objects
     }
 
-    fn told_content(
+    pub(crate) fn told_content(
         &self,
         subject: usize,
         bucket: usize,
@@ -366,6 +358,8 @@ impl Model {
             has_uploads: false,
             maker,
             policy: Vec::new(),
+            readers: None,
+            owners: BTreeMap::new(),
         };
         self.buckets.insert(bucket, made);
         Ok(Outcome::Done)

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use coffer_vault::{AdministrationError, SharingError, VaultError};
 use proptest::prelude::*;
 
+use crate::lists;
 use crate::policies::{self, Statement};
 
 /// How many of each there are in a world, so that operations meet.
@@ -79,6 +80,11 @@ pub(crate) enum Wish {
     SetPolicy {
         bucket: usize,
         statements: Vec<Statement>,
+    },
+    /// Has lists count, with these who may list the bucket by its own; without, has none count.
+    SetLists {
+        bucket: usize,
+        readers: Option<BTreeSet<usize>>,
     },
     ProvideBucket {
         bucket: usize,
@@ -171,6 +177,7 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         4 => (all(), on_data()).prop_map(move |(subject, wish)| asked(subject, wish)),
         1 => (all(), policies::wish()).prop_map(move |(subject, wish)| asked(subject, wish)),
+        1 => (all(), lists::wish()).prop_map(move |(subject, wish)| asked(subject, wish)),
         2 => (all(), on_buckets()).prop_map(move |(subject, wish)| asked(subject, wish)),
         1 => (subject, on_subjects()).prop_map(move |(subject, wish)| asked(subject, wish)),
     ]

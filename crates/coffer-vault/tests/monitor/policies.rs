@@ -46,13 +46,16 @@ pub(crate) fn wish() -> impl Strategy<Value = Wish> {
 }
 
 impl Model {
-    /// Whether the bucket has a policy.
+    /// Whether the bucket has a policy, or lists count in it.
     pub(crate) fn is_shared(&self, bucket: usize) -> bool {
-        !self.buckets[&bucket].policy.is_empty()
+        !self.buckets[&bucket].policy.is_empty() || self.has_lists(bucket)
     }
 
-    /// Whether a policy allows the subject anything.
+    /// Whether a policy allows the subject anything, or lists might.
     pub(crate) fn is_shared_with(&self, subject: usize, bucket: usize) -> bool {
+        if self.has_lists(bucket) {
+            return true;
+        }
         let mut statements = self.buckets[&bucket].policy.iter();
         statements.any(|statement| statement.allows_any(subject))
     }
@@ -66,8 +69,19 @@ impl Model {
         })
     }
 
-    /// What grants and policy say together, whatever labels say.
+    /// What grants, policy and the bucket's list say together, whatever labels say.
     pub(crate) fn lets(&self, subject: usize, bucket: usize, right: usize) -> bool {
+        self.lets_on(subject, bucket, right, None)
+    }
+
+    /// The same, with what the list of an object says.
+    pub(crate) fn lets_on(
+        &self,
+        subject: usize,
+        bucket: usize,
+        right: usize,
+        object: Option<usize>,
+    ) -> bool {
         let is_meant = |statement: &&Statement| {
             statement.whom.is_none_or(|whom| whom == subject) && statement.rights.contains(&right)
         };
@@ -75,7 +89,9 @@ impl Model {
         if meant().any(|statement| statement.denies) {
             return false;
         }
-        meant().count() > 0 || self.is_granted(subject, bucket, right)
+        meant().count() > 0
+            || self.lists_give(subject, bucket, right, object)
+            || self.is_granted(subject, bucket, right)
     }
 
     fn owns(&self, subject: usize, bucket: usize) -> bool {
@@ -96,12 +112,12 @@ impl Model {
         }
     }
 
-    pub(crate) fn set_policy(
-        &mut self,
+    /// Whether a subject may say who else may use a bucket; otherwise why not.
+    pub(crate) fn says_who_may(
+        &self,
         subject: usize,
         bucket: usize,
-        statements: &[Statement],
-    ) -> std::result::Result<Outcome, Outcome> {
+    ) -> std::result::Result<(), Outcome> {
         let writes = self.writes(subject, bucket)?;
         let owns = self.owns(subject, bucket);
         // Where there is a policy, it is asked before what the subject has read.
@@ -109,9 +125,16 @@ impl Model {
             return Err(Outcome::Denied);
         }
         self.carries_nothing_down(subject, self.buckets[&bucket].level)?;
-        if !owns {
-            return Err(Outcome::Denied);
-        }
+        if owns { Ok(()) } else { Err(Outcome::Denied) }
+    }
+
+    pub(crate) fn set_policy(
+        &mut self,
+        subject: usize,
+        bucket: usize,
+        statements: &[Statement],
+    ) -> std::result::Result<Outcome, Outcome> {
+        self.says_who_may(subject, bucket)?;
         self.buckets.get_mut(&bucket).unwrap().policy = statements.to_vec();
         Ok(Outcome::Done)
     }
@@ -143,6 +166,10 @@ fn actions(wish: &Wish) -> Vec<AskedAction> {
         }
         Wish::DeleteBucket { bucket } => vec![on_bucket(bucket, Action::DeleteBucket)],
         Wish::SetPolicy { bucket, .. } => vec![on_bucket(bucket, Action::PutBucketPolicy)],
+        Wish::SetLists { bucket, .. } => vec![
+            on_bucket(bucket, Action::PutBucketOwnershipControls),
+            on_bucket(bucket, Action::PutBucketAcl),
+        ],
         Wish::Copy {
             from,
             object,

@@ -21,6 +21,7 @@ pub(crate) struct World {
     /// What is written next.
     pub(crate) sentence: String,
     access_key_ids: Vec<String>,
+    pub(crate) subject_ids: Vec<String>,
     made_levels: usize,
     pub(crate) long: Option<LongPut>,
     _data: tempfile::TempDir,
@@ -86,7 +87,7 @@ impl World {
             vault.create_level(&OWNER, new).await.unwrap();
         }
         fill(&vault, start).await;
-        let mut access_key_ids = Vec::new();
+        let (mut access_key_ids, mut subject_ids) = (Vec::new(), Vec::new());
         for (place, subject) in start.subjects.iter().enumerate() {
             let new = NewSubject {
                 name: subject_name(place),
@@ -102,12 +103,14 @@ impl World {
             };
             let (made, _) = vault.create_subject(&OWNER, new).await.unwrap();
             access_key_ids.push(made.keys[0].id.clone());
+            subject_ids.push(made.subject.id().to_string());
         }
         Self {
             vault,
             model: Model::new(start),
             sentence: String::new(),
             access_key_ids,
+            subject_ids,
             made_levels: 0,
             long: None,
             _data: data,
@@ -129,6 +132,10 @@ impl World {
             Wish::BeginPut { bucket, object } => self.begin_put(asking, *bucket, *object).await,
             Wish::SetPolicy { bucket, statements } => {
                 self.set_policy(&asking, *bucket, statements).await
+            }
+            Wish::SetLists { bucket, readers } => {
+                self.set_lists(&asking, wish, (*bucket, readers.as_ref()))
+                    .await
             }
             Wish::Settle { whom } => {
                 let name = subject_name(*whom);
@@ -198,9 +205,8 @@ impl World {
                     limit: 100,
                     ..ListQuery::default()
                 };
-                let page = vault
-                    .list_objects(subject, &bucket_name(bucket), query)
-                    .await?;
+                let listed = vault.list_objects(subject, &bucket_name(bucket), query);
+                let page = listed.await?;
                 let numbers = page.objects.iter().map(|found| number(found.name.expose()));
                 return Ok(Outcome::Objects(numbers.collect()));
             }
@@ -221,6 +227,7 @@ impl World {
                     redirect: None,
                     encryption: Default::default(),
                     lock: Default::default(),
+                    acl: Default::default(),
                     name: object_name(name),
                     details: None,
                     tags: None,
@@ -241,6 +248,7 @@ impl World {
                 let new = NewUpload {
                     encryption: Default::default(),
                     lock: Default::default(),
+                    acl: Default::default(),
                     name: object_name(0),
                     details: Details::default(),
                     tags: Tags::new(),
@@ -252,9 +260,8 @@ impl World {
             }
             Wish::ListUploads { bucket } => {
                 let query = UploadsQuery::default();
-                vault
-                    .list_uploads(subject, &bucket_name(bucket), query)
-                    .await?;
+                let listed = vault.list_uploads(subject, &bucket_name(bucket), query);
+                listed.await?;
             }
             _ => unreachable!("not on data"),
         }

@@ -186,6 +186,7 @@ async fn open_uploads_are_counted_at_the_start() {
             let new = NewUpload {
                 encryption: Default::default(),
                 lock: Default::default(),
+                acl: Default::default(),
                 name: name(object),
                 details: Details::default(),
                 tags: Tags::new(),

@@ -72,6 +72,7 @@ pub(crate) fn put(object: &str, content: &Bytes) -> PutObject {
     PutObject {
         encryption: Default::default(),
         lock: Default::default(),
+        acl: Default::default(),
         name: name(object),
         details: Details::default(),
         tags: Tags::new(),

@@ -126,6 +126,7 @@ async fn what_was_read_high_bars_every_change_below_until_it_is_settled() {
     let upload = NewUpload {
         encryption: Default::default(),
         lock: Default::default(),
+        acl: Default::default(),
         name: name("new"),
         details: Details::default(),
         tags: Tags::new(),
@@ -227,6 +228,7 @@ async fn a_write_looks_again_when_it_commits() {
         NewUpload {
             encryption: Default::default(),
             lock: Default::default(),
+            acl: Default::default(),
             name: name("parts"),
             details: Details::default(),
             tags: Tags::new(),

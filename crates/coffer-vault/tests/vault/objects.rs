@@ -176,6 +176,7 @@ async fn upload_in_parts(door: &Door, content: &Bytes) -> Stored {
     let new = NewUpload {
         encryption: Default::default(),
         lock: Default::default(),
+        acl: Default::default(),
         name: name("m"),
         details: Details::default(),
         tags: Tags::new(),

@@ -42,6 +42,7 @@ async fn begin(
             let new = NewUpload {
                 encryption: Default::default(),
                 lock: Default::default(),
+                acl: Default::default(),
                 name: name("o"),
                 details: Details::default(),
                 tags: Tags::new(),

@@ -189,6 +189,7 @@ async fn each_part_and_upload_is_recorded() {
         let new = NewUpload {
             encryption: Default::default(),
             lock: Default::default(),
+            acl: Default::default(),
             name: object.clone(),
             details: Details::default(),
             tags: Tags::new(),

@@ -50,6 +50,7 @@ const WHOLE: &str = r#"
     tls-key = "/k.pem"
     domain = ["S3.example.org", "localhost"]
     etag = "md5"
+    object-ownership = "ObjectWriter"
     settle-after-hours = 8
     abort-uploads-after-days = 0
     lifecycle-day-seconds = 2
@@ -79,6 +80,7 @@ fn file_sets_everything() {
     assert_eq!((tls.cert, tls.key), ("/c.pem".into(), "/k.pem".into()));
     assert_eq!(config.domains, ["s3.example.org", "localhost"]);
     assert_eq!(config.etag, Etag::Md5);
+    assert_eq!(config.object_ownership, ObjectOwnership::ObjectWriter);
     assert_eq!(config.settle_after_hours, NonZeroU32::new(8));
     let uploads = config.abort_uploads_after_days;
     assert_eq!((uploads, config.lifecycle_day_seconds.get()), (0, 2));
@@ -137,6 +139,7 @@ fn file_errors_name_the_line_and_the_key() {
     refused("listen = \"here\"", "line 1: not an address");
     refused("listen = 5", "line 1");
     refused("etag = \"sha\"", "unknown variant `sha`");
+    refused("object-ownership = \"me\"", "unknown variant `me`");
     refused(
         "settle-after-hours = 0",
         "expected a whole number from 1 to 4294967295",

@@ -11,14 +11,16 @@ use crate::catalog::tables::columns::{
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
 use crate::lock::Lock;
-use crate::record::{BlobRef, Details, NewContent, NewObject, ObjectHead, ObjectName, Tags};
+use crate::record::{
+    Access, BlobRef, Details, NewContent, NewObject, ObjectHead, ObjectName, Tags,
+};
 use crate::version::VersionId;
 
 /// The columns that make an `ObjectHead`, for `read_head`.
 macro_rules! head_columns {
     () => {
         "size_bytes, etag, modified_ms, part_count, tag_count, checksum, details, id, version_tag,
-         lock, retain_until_ms"
+         lock, retain_until_ms, owner, acl"
     };
 }
 /// The columns that make a `BlobRef`, for `read_blob`; both `blob` and `part` have them.
@@ -31,8 +33,8 @@ macro_rules! blob_columns {
 macro_rules! object_columns {
     () => {
         "(name, id, is_inline, size_bytes, etag, modified_ms, part_count, tag_count, checksum,
-             details, tags, version_tag, lock, retain_until_ms)
-         VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+             details, tags, version_tag, lock, retain_until_ms, owner, acl)
+         VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     };
 }
 pub(crate) use {blob_columns, head_columns};
@@ -41,7 +43,7 @@ pub(crate) use {blob_columns, head_columns};
 pub(crate) const HEAD_ID: usize = 7;
 
 /// How many `head_columns!` there are.
-pub(crate) const HEAD_COLUMNS: usize = 11;
+pub(crate) const HEAD_COLUMNS: usize = 13;
 
 /// How many `blob_columns!` there are.
 pub(crate) const BLOB_COLUMNS: usize = 5;
@@ -56,6 +58,15 @@ pub(crate) fn read_head(row: &Row<'_>) -> Result<ObjectHead> {
         details: decode_details(text_or_null(row, 6)?, text_or_null(row, 5)?)?,
         version: VersionId::of(row.get(HEAD_ID)?, row.get(HEAD_ID + 1)?),
         lock: Lock::of_columns(row.get(HEAD_ID + 2)?, row.get(HEAD_ID + 3)?)?,
+        access: read_access(row, HEAD_ID + 4)?,
+    })
+}
+
+/// Reads `owner` and `acl`, which begin with number `first`.
+pub(crate) fn read_access(row: &Row<'_>, first: usize) -> Result<Access> {
+    Ok(Access {
+        owner: row.get(first)?,
+        acl: row.get(first + 1)?,
     })
 }
 
@@ -118,6 +129,7 @@ pub(crate) struct ObjectRow {
     tags: Option<String>,
     /// The columns of the lock.
     lock: (Option<i64>, Option<i64>),
+    access: Access,
 }
 
 impl ObjectRow {
@@ -126,7 +138,7 @@ impl ObjectRow {
             NewContent::Inline(data) => data.len() as u64,
             NewContent::Blob(blob) => blob.plaintext_bytes,
         };
-        let mut row = Self::described(&object.details, &object.tags, object.lock);
+        let mut row = Self::described(&object.details, &object.tags, object.lock, &object.access);
         row.is_inline = matches!(object.content, NewContent::Inline(_));
         row.size_bytes = encode_u64(size_bytes)?;
         row.etag.clone_from(&object.etag);
@@ -135,7 +147,7 @@ impl ObjectRow {
     }
 
     /// A row of an object in blobs; size, entity tag, time and number of parts are still to come.
-    pub(crate) fn described(details: &Details, tags: &Tags, lock: Lock) -> Self {
+    pub(crate) fn described(details: &Details, tags: &Tags, lock: Lock, access: &Access) -> Self {
         Self {
             is_inline: false,
             size_bytes: 0,
@@ -147,6 +159,7 @@ impl ObjectRow {
             details: encode_details(details),
             tags: encode_tags(tags),
             lock: lock.to_columns(),
+            access: access.clone(),
         }
     }
 
@@ -161,7 +174,8 @@ impl ObjectRow {
         let statement = if has_row {
             "UPDATE object SET id = ?2, is_inline = ?3, size_bytes = ?4, etag = ?5,
                  modified_ms = ?6, part_count = ?7, tag_count = ?8, checksum = ?9, details = ?10,
-                 tags = ?11, version_tag = ?12, lock = ?13, retain_until_ms = ?14
+                 tags = ?11, version_tag = ?12, lock = ?13, retain_until_ms = ?14, owner = ?15,
+                 acl = ?16
              WHERE name = ?1"
         } else {
             concat!("INSERT INTO object", object_columns!())
@@ -209,6 +223,8 @@ impl ObjectRow {
             tag,
             self.lock.0,
             self.lock.1,
+            self.access.owner,
+            self.access.acl,
         ])?)
     }
 }

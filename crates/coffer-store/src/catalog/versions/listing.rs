@@ -22,6 +22,8 @@ pub struct ListedVersion {
     pub is_latest: bool,
     /// When it was made, in milliseconds since 1970.
     pub modified_ms: i64,
+    /// Who owns it; none: who owns the bucket.
+    pub owner: Option<String>,
     /// What it holds; none of a delete marker.
     pub content: Option<VersionContent>,
 }
@@ -65,10 +67,12 @@ pub struct VersionsPage {
 /// Rows of both tables from a place on: those of the first name with lower numbers than the second
 /// value only.
 const ROWS: &str = "
-    SELECT name, id, version_tag, 0, size_bytes, etag, modified_ms, checksum FROM object
+    SELECT name, id, version_tag, 0, size_bytes, etag, modified_ms, checksum, owner
+    FROM object
     WHERE name >= ?1 AND name < ?2 AND (name > ?1 OR id < ?3)
     UNION ALL
-    SELECT name, id, version_tag, is_marker, size_bytes, etag, modified_ms, checksum FROM version
+    SELECT name, id, version_tag, is_marker, size_bytes, etag, modified_ms, checksum, owner
+    FROM version
     WHERE name >= ?1 AND name < ?2 AND (name > ?1 OR id < ?3)
     ORDER BY name, id DESC";
 
@@ -188,6 +192,7 @@ fn read_listed(row: &Row<'_>, name: ObjectName, is_latest: bool) -> Result<Liste
         version: VersionId::of(row.get(1)?, row.get(2)?),
         is_latest,
         modified_ms: row.get(6)?,
+        owner: row.get(8)?,
         content,
     })
 }

@@ -37,6 +37,7 @@ async fn commit(granted: &Granted) -> Result<()> {
         details: Details::default(),
         tags: Tags::new(),
         lock: Default::default(),
+        access: Default::default(),
         content: NewContent::Inline("content".into()),
     };
     let _guard = granted.bucket.commit_guard().await?;
@@ -108,6 +109,7 @@ async fn a_bucket_that_a_put_came_to_first_stays() {
         details: Details::default(),
         tags: Tags::new(),
         lock: Default::default(),
+        acl: None,
         checksum: None,
     };
     granted

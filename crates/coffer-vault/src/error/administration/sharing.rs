@@ -1,6 +1,6 @@
 //! What can go wrong with what is said of sharing buckets.
 
-use coffer_policy::{AclRefusal, PolicyError};
+use coffer_policy::{AclRefusal, PolicyError, TooManyGrants};
 
 use super::AdministrationError;
 use crate::error::VaultError;
@@ -18,8 +18,19 @@ pub enum SharingError {
     /// A list was refused.
     #[error(transparent)]
     Acl(#[from] AclRefusal),
+    /// A list has too many grants.
+    #[error(transparent)]
+    TooManyGrants(#[from] TooManyGrants),
+    /// A list names a canonical user id that is no subject's.
+    #[error("the access control list names an id that is no subject's")]
+    UnknownGrantee,
+    /// A bucket that is to be made with a public list would block such lists.
+    #[error("a new bucket blocks public access control lists")]
+    PublicFromTheStart,
     /// What is said of sharing the bucket changed while the request was under way.
-    #[error("the bucket's policy was changed while the request was under way; try again")]
+    #[error(
+        "what is said of sharing the bucket changed while the request was under way; try again"
+    )]
     Changed,
 }
 

@@ -1,0 +1,46 @@
+//! Whose buckets, objects and uploads are, as answers tell it.
+
+use coffer_vault::{BucketName, Vault};
+use s3s::S3Result;
+use s3s::dto::{Initiator, Owner};
+
+use crate::request::caller::Caller;
+
+/// Owners as a listing of a bucket tells them.
+pub(crate) struct Owners {
+    bucket: Owner,
+}
+
+impl Owners {
+    /// Those of a bucket's objects.
+    pub(crate) fn within(vault: &Vault, caller: &Caller, bucket: &BucketName) -> S3Result<Self> {
+        let owner = vault.bucket_owner(&caller.subject, bucket);
+        let owner = owner.map_err(|error| caller.refused(error))?;
+        Ok(Self {
+            bucket: told(vault, owner),
+        })
+    }
+
+    /// Whose something is: none is the bucket's owner's.
+    pub(crate) fn of(&self, owner: Option<String>) -> Owner {
+        let mut told = self.bucket.clone();
+        if owner.is_some() {
+            told.id = owner;
+        }
+        told
+    }
+
+    /// Who began an upload of what is to be whose.
+    pub(crate) fn initiator(&self, owner: Option<String>) -> Initiator {
+        let Owner { display_name, id } = self.of(owner);
+        Initiator { display_name, id }
+    }
+}
+
+/// Who has this canonical user id; the account is all the name that others are told.
+pub(crate) fn told(vault: &Vault, id: String) -> Owner {
+    Owner {
+        display_name: Some(vault.account_id().to_string()),
+        id: Some(id),
+    }
+}

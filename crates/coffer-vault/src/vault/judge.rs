@@ -1,0 +1,157 @@
+//! One request, judged by what is said of sharing its bucket.
+
+use coffer_policy::{Acl, Action, Identity, Request, Requester, Resource, Shared};
+use coffer_store::record::Tags;
+
+use crate::access::{
+    Asked, AskedOf, Lists, Right, Sharing, Subject, WithObject, is_of_object_owner, is_of_owner,
+    right_for,
+};
+use crate::system::BucketRow;
+
+/// Who asks, as policies see it.
+pub(super) struct Requesting<'a> {
+    pub(super) id: coffer_policy::SubjectId,
+    pub(super) subject: &'a Subject,
+    pub(super) owns_bucket: bool,
+}
+
+impl Requesting<'_> {
+    pub(super) fn requester(&self) -> Requester<'_> {
+        if self.subject.is_anonymous() {
+            return Requester::Anonymous;
+        }
+        Requester::Subject(Identity {
+            id: &self.id,
+            name: &self.subject.name,
+            owns_bucket: self.owns_bucket,
+        })
+    }
+}
+
+/// What is known of the object that a request is about.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Known<'a> {
+    /// Its tags, where they are asked for.
+    pub(super) tags: Option<&'a Tags>,
+    /// Its list, where lists count and there is such an object.
+    pub(super) list: Option<&'a Acl>,
+}
+
+/// What comes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is refused.
+    No,
+    /// It is allowed.
+    Yes,
+    /// A list allows it, and nothing else does.
+    ByList,
+}
+
+/// Whether an action is about an object that is there, and its list may give it.
+pub(super) fn needs_object(action: Action, asked: &Asked) -> bool {
+    let makes = || {
+        let mut actions = asked.actions.iter();
+        actions.any(|ask| ask.action == Action::PutObject)
+    };
+    match action {
+        Action::GetObject
+        | Action::GetObjectVersion
+        | Action::GetObjectAcl
+        | Action::GetObjectVersionAcl => true,
+        // Not of one that is made with a list.
+        action => is_of_object_owner(action) && !makes(),
+    }
+}
+
+/// All that judging takes, but what is asked for.
+pub(super) struct Bench<'a> {
+    pub(super) requesting: Requesting<'a>,
+    pub(super) row: &'a BucketRow,
+    pub(super) sharing: &'a Sharing,
+    /// The bucket's list, where lists count.
+    pub(super) list: Option<Acl>,
+}
+
+impl Bench<'_> {
+    /// Whether an action is allowed: given by the policy or a list, or by the subject's grants and
+    /// not denied.
+    pub(super) fn judge(
+        &self,
+        action: Action,
+        resource: Resource<'_>,
+        asked: &Asked,
+        known: Known<'_>,
+    ) -> Verdict {
+        let granted = || {
+            if is_of_object_owner(action) && self.sharing.has_acls() {
+                return self.may_give_list(resource, asked, known);
+            }
+            let may_say = self.requesting.owns_bucket || !is_of_owner(action);
+            self.is_granted(right_for(action)) && may_say
+        };
+        match self.decide(action, resource, asked, known) {
+            Shared::Denied { .. } => Verdict::No,
+            Shared::ByPolicy { .. } => Verdict::Yes,
+            Shared::ByAcl if !granted() => Verdict::ByList,
+            Shared::ByAcl => Verdict::Yes,
+            Shared::Delegated { .. } | Shared::Unshared if granted() => Verdict::Yes,
+            Shared::Delegated { .. } | Shared::Unshared => Verdict::No,
+        }
+    }
+
+    fn decide(
+        &self,
+        action: Action,
+        resource: Resource<'_>,
+        asked: &Asked,
+        known: Known<'_>,
+    ) -> Shared {
+        // What is put has not the tags of what it replaces.
+        let tags = known.tags.filter(|_| action != Action::PutObject);
+        let values = &*asked.values;
+        let request = Request {
+            requester: self.requesting.requester(),
+            action,
+            resource,
+            time: asked.time,
+            values: &WithObject { values, tags },
+        };
+        let lists = Lists {
+            bucket: self.list.as_ref(),
+            object: known.list,
+        };
+        self.sharing.decide(&request, lists)
+    }
+
+    fn is_granted(&self, right: Right) -> bool {
+        let grants = self.requesting.subject.grants.as_deref();
+        grants.is_none_or(|grants| {
+            let rights = grants.get(&self.row.id);
+            rights.is_some_and(|rights| rights.has(right))
+        })
+    }
+
+    /// Whether the subject may give an object a list: the object's owner may, and who makes the
+    /// object with it, but by leave of a policy that speaks of making it alone.
+    fn may_give_list(&self, resource: Resource<'_>, asked: &Asked, known: Known<'_>) -> bool {
+        let subject = self.requesting.subject;
+        if subject.is_anonymous() {
+            return false;
+        }
+        let is_made = asked.within(&self.row.name).any(|ask| {
+            let is_it = ask.on.resource() == Some(resource);
+            ask.action == Action::PutObject && matches!(ask.on, AskedOf::Object(..)) && is_it
+        });
+        if is_made {
+            let made = self.decide(Action::PutObject, resource, asked, known);
+            return made == Shared::ByAcl || self.is_granted(Right::Write);
+        }
+        let owner = known.list.and_then(Acl::owner);
+        let is_bucket_owners = owner == self.list.as_ref().and_then(Acl::owner);
+        let owns =
+            owner == Some(&self.requesting.id) || (self.requesting.owns_bucket && is_bucket_owners);
+        owns && self.is_granted(Right::Write)
+    }
+}
