@@ -2,6 +2,8 @@
 //!
 //! The store interprets none of the text in here; the vault and the front doors give it meaning.
 
+mod walk;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -14,6 +16,7 @@ use crate::limits::OBJECT_NAME_MAX_BYTES;
 use crate::lock::Lock;
 use crate::version::VersionId;
 
+pub use self::walk::{WalkPlace, WalkedObject, WalkedPart};
 pub use crate::verification::Verification;
 pub use crate::wrapped_key::{WRAPPED_KEY_BYTES, WRAPPED_TWICE_BYTES, WrappedKey};
 
@@ -379,37 +382,4 @@ pub struct UploadsPage {
     pub prefixes: Vec<String>,
     /// Where to go on (a `start_after`), when there is more.
     pub next: Option<(String, Option<UploadId>)>,
-}
-
-/// An object, or an older version of one, met on a walk over all of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WalkedObject {
-    /// Where on the walk it was met.
-    pub place: WalkPlace,
-    /// Length of its content.
-    pub size_bytes: u64,
-    /// All of its bytes, or all of its blobs.
-    pub content: Content,
-}
-
-/// Where a walk over all objects is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WalkPlace {
-    /// The object's name.
-    pub name: ObjectName,
-    /// The number of its content in the catalog.
-    pub id: i64,
-    /// Whether there is a newer version of it, or a delete marker.
-    pub is_older: bool,
-}
-
-/// A part of an upload under way, met on a walk over all of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WalkedPart {
-    /// Of which upload.
-    pub upload_id: UploadId,
-    /// The name that the object will have.
-    pub name: ObjectName,
-    /// The part.
-    pub part: Part,
 }

@@ -1,13 +1,13 @@
 //! Access control lists, as headers and XML ask for them.
 
 use coffer_vault::policy::limits::GRANTS;
-use coffer_vault::policy::{CannedAcl, Group, Permission};
-use coffer_vault::{AskedAcl, AskedGrant, AskedGrantee};
+use coffer_vault::policy::{AclRefusal, CannedAcl, Group, Permission};
+use coffer_vault::{AskedAcl, AskedGrant, AskedGrantee, SharingError};
 use http::{HeaderMap, StatusCode};
 use s3s::dto::AccessControlPolicy;
 use s3s::{S3Error, S3Result, s3_error};
 
-use crate::errors::custom;
+use crate::errors::{custom, from_vault};
 
 const ACL: &str = "x-amz-acl";
 
@@ -50,6 +50,20 @@ pub(crate) fn asked(headers: &HeaderMap) -> S3Result<AskedAcl> {
         Some(canned) => Ok(AskedAcl::Canned(canned)),
         None if has_grants => Ok(AskedAcl::Grants(grants)),
         None => Ok(AskedAcl::None),
+    }
+}
+
+/// Refuses lists that give anything to others than the owner, where what there is keeps its own.
+///
+/// # Errors
+/// `AccessControlListNotSupported`, and those of [`asked`].
+pub(crate) fn refuse_grants_to_others(headers: &HeaderMap) -> S3Result {
+    match asked(headers)? {
+        AskedAcl::None
+        | AskedAcl::Canned(CannedAcl::Private | CannedAcl::BucketOwnerFullControl) => Ok(()),
+        _ => Err(from_vault(
+            SharingError::Acl(AclRefusal::NotSupported).into(),
+        )),
     }
 }
 

@@ -57,7 +57,7 @@ impl S3Service {
         let headers = original.map_or(&head.headers, |original| &original.0);
         not_implemented::check_headers(OPERATION, headers)?;
         encryption::check_headers(OPERATION, headers)?;
-        acl::asked(headers)?;
+        acl::refuse_grants_to_others(headers)?;
         expected_owner::check(headers, self.vault.account_id().as_str())?;
         let caller = Caller {
             subject: asking(&self.vault, subject, headers, (head, &named), context),

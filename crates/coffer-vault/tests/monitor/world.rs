@@ -205,7 +205,8 @@ impl World {
                     limit: 100,
                     ..ListQuery::default()
                 };
-                let listed = vault.list_objects(subject, &bucket_name(bucket), query);
+                let of = bucket_name(bucket);
+                let listed = vault.list_objects(subject, &of, query);
                 let page = listed.await?;
                 let numbers = page.objects.iter().map(|found| number(found.name.expose()));
                 return Ok(Outcome::Objects(numbers.collect()));
@@ -260,7 +261,8 @@ impl World {
             }
             Wish::ListUploads { bucket } => {
                 let query = UploadsQuery::default();
-                let listed = vault.list_uploads(subject, &bucket_name(bucket), query);
+                let of = bucket_name(bucket);
+                let listed = vault.list_uploads(subject, &of, query);
                 listed.await?;
             }
             _ => unreachable!("not on data"),
