@@ -320,3 +320,31 @@ def test_forms_give_lists(server, ann, nobody, site):
     )
     assert sent.status_code == 204, sent.text
     assert read(nobody, site, "by-form") == b"form"
+
+
+def test_a_renamed_object_keeps_its_owner_and_list(ann, guest, shelf):
+    def rename(client, source, target, **given):
+        client.rename_object(Bucket=shelf, Key=target, RenameSource=source, **given)
+
+    grantee = f"id={id_of(guest)}"
+    ann.put_object_acl(Bucket=shelf, Key="a", GrantRead=grantee)
+    before = ann.get_object_acl(Bucket=shelf, Key="a")
+    rename(ann, "a", "moved")
+    after = ann.get_object_acl(Bucket=shelf, Key="moved")
+    assert (after["Owner"], told(after)) == (before["Owner"], told(before))
+    assert read(guest, shelf, "moved") == b"content"
+    # The name that it had gives nothing to what is put there.
+    ann.put_object(Bucket=shelf, Key="a", Body=b"new")
+    with denied():
+        read(guest, shelf, "a")
+    ann.put_bucket_acl(Bucket=shelf, GrantWrite=grantee)
+    guest.put_object(Bucket=shelf, Key="g", Body=b"g")
+    for source, target in (("moved", "mine"), ("b", "mine"), ("g", "b"), ("moved", "g")):
+        with denied():
+            rename(guest, source, target)
+    assert read(ann, shelf, "b") == b"content"
+    # Not the owner's of the bucket: it stays the writer's.
+    rename(ann, "g", "g2")
+    assert ann.list_objects_v2(Bucket=shelf, FetchOwner=True, Prefix="g2")["Contents"][0]["Owner"][
+        "ID"
+    ] == id_of(guest)

@@ -234,6 +234,39 @@ def test_one_of_many_who_rename_the_same_does(server, s3, bucket):
     assert body(s3, bucket, f"to-{winner}") == content(MIB)
 
 
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"x-amz-acl": "private"}, None),
+        ({"x-amz-acl": "bucket-owner-full-control"}, None),
+        ({"x-amz-acl": "public-read"}, "AccessControlListNotSupported"),
+        ({"x-amz-grant-read": "id=someone"}, "AccessControlListNotSupported"),
+        ({"x-amz-acl": "nonsense"}, "InvalidArgument"),
+    ],
+)
+def test_a_list_that_gives_to_others_is_refused(server, bucket, given, code):
+    s3 = s3_client(server)
+    s3.create_bucket(Bucket="lists-on", ObjectOwnership="ObjectWriter")
+
+    def add(request, **_):
+        for name, value in given.items():
+            request.headers.add_header(name, value)
+
+    s3.meta.events.register("before-sign.s3.RenameObject", add)
+    for where in (bucket, "lists-on"):
+        s3.put_object(Bucket=where, Key="a", Body=b"a")
+        if code is None:
+            rename(s3, where, "a", "b")
+            assert names(s3, where) == ["b"]
+        else:
+            with refused(code, 400):
+                rename(s3, where, "a", "b")
+            assert names(s3, where) == ["a"]
+        for key in names(s3, where):
+            s3.delete_object(Bucket=where, Key=key)
+    s3.delete_bucket(Bucket="lists-on")
+
+
 def test_a_presigned_address_renames(server, s3, bucket):
     s3.put_object(Bucket=bucket, Key="a", Body=b"a")
     wanted = {"Bucket": bucket, "Key": "b", "RenameSource": "a", "ClientToken": "t"}
