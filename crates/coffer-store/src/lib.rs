@@ -17,6 +17,7 @@ mod admission;
 
 mod error;
 
+mod checksum;
 mod encryption;
 
 mod wrapped_key;

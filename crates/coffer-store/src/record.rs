@@ -2,8 +2,6 @@
 //!
 //! The store interprets none of the text in here; the vault and the front doors give it meaning.
 
-mod walk;
-
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -11,12 +9,12 @@ use bytes::Bytes;
 use coffer_seal::{BlobId, UploadId};
 use serde::{Deserialize, Serialize};
 
+pub use crate::checksum::{Checksum, ChecksumAlgorithm, ChecksumKind};
 pub use crate::encryption::Encryption;
 use crate::limits::OBJECT_NAME_MAX_BYTES;
 use crate::lock::Lock;
 use crate::version::VersionId;
 
-pub use self::walk::{WalkPlace, WalkedObject, WalkedPart};
 pub use crate::verification::Verification;
 pub use crate::wrapped_key::{WRAPPED_KEY_BYTES, WRAPPED_TWICE_BYTES, WrappedKey};
 
@@ -66,43 +64,6 @@ pub struct ContentHeaders {
     /// `Expires`, as an HTTP date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-}
-
-/// The checksum algorithms of S3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChecksumAlgorithm {
-    /// CRC-32 (ISO-HDLC).
-    Crc32,
-    /// CRC-32C (Castagnoli).
-    Crc32c,
-    /// CRC-64/NVME.
-    Crc64nvme,
-    /// SHA-1.
-    Sha1,
-    /// SHA-256.
-    Sha256,
-}
-
-/// Whether a checksum covers the object's bytes, or the checksums of its parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChecksumKind {
-    /// Over all bytes of the object.
-    FullObject,
-    /// Over the concatenated checksums of the parts (shown as `value-PARTS`).
-    Composite,
-}
-
-/// A stored checksum.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checksum {
-    /// By which algorithm.
-    pub algorithm: ChecksumAlgorithm,
-    /// Over what.
-    pub kind: ChecksumKind,
-    /// Standard Base64 of the big-endian value; `-PARTS` follows in a composite one.
-    pub value: String,
 }
 
 /// What describes an object besides its name, size and time.
@@ -382,4 +343,37 @@ pub struct UploadsPage {
     pub prefixes: Vec<String>,
     /// Where to go on (a `start_after`), when there is more.
     pub next: Option<(String, Option<UploadId>)>,
+}
+
+/// An object, or an older version of one, met on a walk over all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkedObject {
+    /// Where on the walk it was met.
+    pub place: WalkPlace,
+    /// Length of its content.
+    pub size_bytes: u64,
+    /// All of its bytes, or all of its blobs.
+    pub content: Content,
+}
+
+/// Where a walk over all objects is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkPlace {
+    /// The object's name.
+    pub name: ObjectName,
+    /// The number of its content in the catalog.
+    pub id: i64,
+    /// Whether there is a newer version of it, or a delete marker.
+    pub is_older: bool,
+}
+
+/// A part of an upload under way, met on a walk over all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkedPart {
+    /// Of which upload.
+    pub upload_id: UploadId,
+    /// The name that the object will have.
+    pub name: ObjectName,
+    /// The part.
+    pub part: Part,
 }

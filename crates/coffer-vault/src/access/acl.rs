@@ -238,7 +238,9 @@ mod tests {
             assert_eq!(kept.is_none(), access == Access::default());
             assert_eq!(access_of_upload(kept.as_deref()).unwrap(), access);
         }
-        assert!(access_of_upload(Some("[]")).is_err());
+        for damaged in ["", "1", r#"{"else":1}"#, r#"{"grants":[1]}"#] {
+            assert!(access_of_upload(Some(damaged)).is_err(), "{damaged}");
+        }
     }
 
     #[test]

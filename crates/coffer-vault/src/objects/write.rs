@@ -152,7 +152,6 @@ impl Vault {
         details.checksum.clone_from(&digests.checksum);
         details.encryption = encryption.clone();
         let (lock, covered) = self.lock_of_new(&grant, lock).await?;
-        let told = of_new(lock, &access.access().acl);
         let mut object = NewObject {
             name,
             etag: etag.clone(),
@@ -164,7 +163,7 @@ impl Vault {
             content,
         };
         note_condition(&grant, &precondition).await?;
-        let name = object.name.clone();
+        let (told, name) = (of_new(lock, &access.access().acl), object.name.clone());
         let put = |bucket: UsedBucket| async move {
             let _covered = covered;
             if let NewContent::Blob(reference) = &mut object.content {

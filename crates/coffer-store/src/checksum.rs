@@ -1,0 +1,40 @@
+//! Checksums of objects, as clients ask for them.
+
+use serde::{Deserialize, Serialize};
+
+/// The checksum algorithms of S3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChecksumAlgorithm {
+    /// CRC-32 (ISO-HDLC).
+    Crc32,
+    /// CRC-32C (Castagnoli).
+    Crc32c,
+    /// CRC-64/NVME.
+    Crc64nvme,
+    /// SHA-1.
+    Sha1,
+    /// SHA-256.
+    Sha256,
+}
+
+/// Whether a checksum covers the object's bytes, or the checksums of its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChecksumKind {
+    /// Over all bytes of the object.
+    FullObject,
+    /// Over the concatenated checksums of the parts (shown as `value-PARTS`).
+    Composite,
+}
+
+/// A stored checksum.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checksum {
+    /// By which algorithm.
+    pub algorithm: ChecksumAlgorithm,
+    /// Over what.
+    pub kind: ChecksumKind,
+    /// Standard Base64 of the big-endian value; `-PARTS` follows in a composite one.
+    pub value: String,
+}
