@@ -71,7 +71,7 @@ pub(crate) async fn list_parts(
         .next
         .filter(|_| is_truncated)
         .and_then(|number| i32::try_from(number).ok());
-    let owners = Owners::within(vault, &caller, &bucket)?;
+    let owners = Owners::within(vault, &caller, &bucket).await?;
     let owner = page.upload.acl;
     let upload = (&page.upload.name, page.upload.started_ms);
     let end = vault.upload_end(None, &bucket, upload);
@@ -141,7 +141,7 @@ pub(crate) async fn list_uploads(
     let is_truncated = page.next.is_some();
     let (next_name, next_id) = page.next.unzip();
     let written = |text: Option<String>| text.map(|text| writing.write(text));
-    let owners = Owners::within(vault, &caller, &bucket)?;
+    let owners = Owners::within(vault, &caller, &bucket).await?;
     let row = |upload: Upload| {
         let (checksum_algorithm, checksum_type) = told(upload.checksum);
         MultipartUpload {

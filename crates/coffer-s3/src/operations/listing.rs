@@ -154,7 +154,7 @@ pub(crate) async fn list_objects_v2(
     };
     let page = listing.page(vault, &caller, &bucket).await?;
     let owners = match input.fetch_owner {
-        Some(true) => Some(Owners::within(vault, &caller, &bucket)?),
+        Some(true) => Some(Owners::within(vault, &caller, &bucket).await?),
         _ => None,
     };
     let count = page.objects.len() + page.prefixes.len();
@@ -196,7 +196,7 @@ pub(crate) async fn list_objects(
         writing: Writing::asked(input.encoding_type.as_ref())?,
     };
     let page = listing.page(vault, &caller, &bucket).await?;
-    let owners = Owners::within(vault, &caller, &bucket)?;
+    let owners = Owners::within(vault, &caller, &bucket).await?;
     let row = |listed| listing.object(listed, Some(&owners));
     Ok(S3Response::new(ListObjectsOutput {
         name: Some(input.bucket),

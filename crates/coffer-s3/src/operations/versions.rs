@@ -100,7 +100,7 @@ pub(crate) async fn list_object_versions(
     let (next_key, next_version) = page.next.unzip();
     let (markers, versions): (Vec<_>, Vec<_>) =
         { page.versions.into_iter() }.partition(|listed| listed.content.is_none());
-    let owners = Owners::within(vault, &caller, &bucket)?;
+    let owners = Owners::within(vault, &caller, &bucket).await?;
     let version = |listed| version(listed, writing, &owners);
     let marker = |listed| marker(listed, writing, &owners);
     let text = |text: Option<String>| text.map(|text| writing.write(text));

@@ -81,7 +81,7 @@ impl Vault {
     }
 
     /// That a policy refuses something tells of it: who is refused has read there.
-    pub(super) async fn noting_refusal<T>(
+    pub(crate) async fn noting_refusal<T>(
         &self,
         subject: &Subject,
         row: &BucketRow,
@@ -229,6 +229,7 @@ impl Vault {
         if !marked.is_marked {
             return Ok(None);
         }
+        marked.subject.cutoff.check()?;
         let reading = Reading::begin(&marked.subject.mark);
         if !marked.subject.mark.covers(label) {
             let (inner, id) = (self.inner.clone(), marked.subject.id);

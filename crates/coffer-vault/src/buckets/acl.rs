@@ -23,7 +23,7 @@ impl Vault {
     /// [`NoSuchBucket`](crate::VaultError::NoSuchBucket),
     /// [`AccessDenied`](crate::VaultError::AccessDenied).
     pub async fn bucket_acl(&self, subject: &Subject, name: &BucketName) -> Result<Acl> {
-        let row = self.told_row(subject, name)?;
+        let row = self.told_row(subject, name).await?;
         let Some(sharing) = self.sharing(&row)?.filter(|sharing| sharing.has_acls()) else {
             return acl_of(self.owner_id(&row), None);
         };
@@ -45,7 +45,7 @@ impl Vault {
         name: &BucketName,
         asked: AskedAcl,
     ) -> Result<()> {
-        let row = self.row_to_share(subject, name)?;
+        let row = self.row_to_share(subject, name).await?;
         let owner = self.owner_id(&row);
         let Some(acl) = self.list_allowed(&row, &asked, &owner)? else {
             return Ok(());
@@ -87,7 +87,7 @@ impl Vault {
         name: &BucketName,
         ownership: Option<ObjectOwnership>,
     ) -> Result<()> {
-        let row = self.row_to_share(subject, name)?;
+        let row = self.row_to_share(subject, name).await?;
         if let Some(sharing) = self.sharing(&row)? {
             let acl = self.bucket_list(&row, &sharing)?;
             let checked = counted(ownership).check_bucket_acl(&acl);

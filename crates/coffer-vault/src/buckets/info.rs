@@ -130,10 +130,15 @@ impl Vault {
     }
 
     /// A bucket that the subject is told of, as far as its policy lets it.
-    pub(super) fn told_row(&self, subject: &Subject, name: &BucketName) -> Result<Arc<BucketRow>> {
+    pub(super) async fn told_row(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+    ) -> Result<Arc<BucketRow>> {
         let row = self.known(subject, name)?;
         if let Some(sharing) = self.sharing(&row)? {
             let checked = self.check_asked(subject, &row, &sharing);
+            let checked = self.noting_refusal(subject, &row, checked).await;
             checked.inspect_err(|error| {
                 if matches!(error, VaultError::AccessDenied) {
                     self.refused(subject, Act::UseBucket, name);
@@ -145,7 +150,7 @@ impl Vault {
 
     /// A bucket.
     pub async fn bucket(&self, subject: &Subject, name: &BucketName) -> Result<BucketInfo> {
-        let row = self.told_row(subject, name)?;
+        let row = self.told_row(subject, name).await?;
         Ok(info(&row, self.inner.tag(&row)?))
     }
 

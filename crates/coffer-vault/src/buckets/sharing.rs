@@ -94,7 +94,7 @@ impl Vault {
         name: &BucketName,
         json: Option<&[u8]>,
     ) -> Result<()> {
-        let row = self.row_to_share(subject, name)?;
+        let row = self.row_to_share(subject, name).await?;
         let policy = match json {
             None => None,
             Some(json) => {
@@ -136,7 +136,7 @@ impl Vault {
         name: &BucketName,
         block: Option<PublicAccessBlock>,
     ) -> Result<()> {
-        let row = self.row_to_share(subject, name)?;
+        let row = self.row_to_share(subject, name).await?;
         let document = block_document(block);
         let kind = BucketConfiguration::PublicAccessBlock;
         self.keep_sharing(subject, row, kind, Some(document)).await
@@ -147,8 +147,8 @@ impl Vault {
     ///
     /// # Errors
     /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
-    pub fn bucket_owner(&self, subject: &Subject, name: &BucketName) -> Result<String> {
-        let row = self.told_row(subject, name)?;
+    pub async fn bucket_owner(&self, subject: &Subject, name: &BucketName) -> Result<String> {
+        let row = self.told_row(subject, name).await?;
         Ok(self.owner_id(&row).to_string())
     }
 
@@ -160,12 +160,12 @@ impl Vault {
     }
 
     /// The bucket, if the subject may say who else may use it.
-    pub(super) fn row_to_share(
+    pub(super) async fn row_to_share(
         &self,
         subject: &Subject,
         name: &BucketName,
     ) -> Result<Arc<BucketRow>> {
-        let row = self.usable_row(subject, name, Right::Write)?;
+        let row = self.usable(subject, name, Right::Write).await?;
         // Where there is a policy, that was asked who may.
         let is_told = row.documents.is_shared() && !subject.is_anonymous();
         if !is_told && !self.owns(subject, &row) {

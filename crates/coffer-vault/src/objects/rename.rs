@@ -52,8 +52,8 @@ impl Vault {
                 what: "an object is renamed to another name than it has",
             });
         }
-        self.usable_row(subject, bucket, Right::Read)?;
-        self.usable_row(subject, bucket, Right::Delete)?;
+        self.usable(subject, bucket, Right::Read).await?;
+        self.usable(subject, bucket, Right::Delete).await?;
         let grant = self.changeable(subject, bucket, Right::Write).await?;
         // The answer tells whether there is such an object.
         grant.note_read().await?;

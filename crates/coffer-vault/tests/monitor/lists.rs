@@ -122,8 +122,8 @@ impl Model {
         let writes = self.writes(subject, to)?;
         // All that is asked of one bucket is asked at once.
         let is_asked = self.is_shared(to) && !self.has_lists(to);
-        if from == to && is_asked && !self.lets(subject, to, READ) {
-            return Err(Outcome::Denied);
+        if from == to && is_asked && writes && !self.lets(subject, to, READ) {
+            return Err(self.refused(subject, to));
         }
         if self.has_lists(to) {
             if !writes {

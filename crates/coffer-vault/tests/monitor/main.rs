@@ -10,6 +10,7 @@ mod memory;
 mod model;
 mod operations;
 mod policies;
+mod requests;
 mod start;
 mod world;
 

@@ -34,6 +34,14 @@ impl Model {
         }
     }
 
+    /// What is refused by labels alone tells of nothing; by a policy or a list, that there is one.
+    pub(crate) fn refused(&mut self, subject: usize, bucket: usize) -> Outcome {
+        if self.is_shared(bucket) {
+            self.is_told(subject, bucket);
+        }
+        Outcome::Denied
+    }
+
     /// What a subject writes: all that it knows, unless it is trusted not to.
     pub(crate) fn sentence(&self, subject: usize, bucket: usize, object: usize) -> String {
         let nothing = BTreeSet::new();
@@ -104,7 +112,7 @@ impl Model {
             return Err(Outcome::Changed);
         }
         if (now_shared || long.asked) && !self.lets(long.subject, long.bucket, WRITE) {
-            return Err(Outcome::Denied);
+            return Err(self.refused(long.subject, long.bucket));
         }
         if long.owner.is_some() && !self.has_lists(long.bucket) {
             return Err(Outcome::Changed);

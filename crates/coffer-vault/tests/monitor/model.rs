@@ -123,15 +123,18 @@ impl Model {
 
     /// Whether a data user has a right in a bucket; otherwise why not.
     pub(crate) fn use_right(
-        &self,
+        &mut self,
         subject: usize,
         bucket: usize,
         right: usize,
     ) -> Result<(), Outcome> {
         let writes = self.writes(subject, bucket)?;
         let changes = [WRITE, DELETE].contains(&right);
-        if changes && !writes || !self.lets(subject, bucket, right) {
+        if changes && !writes {
             return Err(Outcome::Denied);
+        }
+        if !self.lets(subject, bucket, right) {
+            return Err(self.refused(subject, bucket));
         }
         if changes {
             self.carries_nothing_down(subject, self.buckets[&bucket].level)
@@ -239,20 +242,22 @@ impl Model {
     }
 
     /// A look at a bucket, which is one at its listing where a policy is asked.
-    fn look(&self, subject: usize, bucket: usize) -> Result<Outcome, Outcome> {
+    fn look(&mut self, subject: usize, bucket: usize) -> Result<Outcome, Outcome> {
         self.is_known(subject, bucket)?;
         if self.is_shared(bucket) && !self.lets(subject, bucket, LIST) {
-            return Err(Outcome::Denied);
+            return Err(self.refused(subject, bucket));
         }
         Ok(Outcome::Done)
     }
 
     /// Whether a data user may delete a bucket: statements are of objects and of listing, so its
     /// grants alone say so.
-    fn may_delete(&self, subject: usize, bucket: usize) -> Result<(), Outcome> {
-        let writes = self.writes(subject, bucket)?;
-        if !writes || !self.is_granted(subject, bucket, DELETE) {
+    fn may_delete(&mut self, subject: usize, bucket: usize) -> Result<(), Outcome> {
+        if !self.writes(subject, bucket)? {
             return Err(Outcome::Denied);
+        }
+        if !self.is_granted(subject, bucket, DELETE) {
+            return Err(self.refused(subject, bucket));
         }
         self.carries_nothing_down(subject, self.buckets[&bucket].level)
     }

@@ -114,15 +114,18 @@ impl Model {
 
     /// Whether a subject may say who else may use a bucket; otherwise why not.
     pub(crate) fn says_who_may(
-        &self,
+        &mut self,
         subject: usize,
         bucket: usize,
     ) -> std::result::Result<(), Outcome> {
         let writes = self.writes(subject, bucket)?;
         let owns = self.owns(subject, bucket);
         // Where there is a policy, it is asked before what the subject has read.
-        if !writes || !self.is_granted(subject, bucket, WRITE) || self.is_shared(bucket) && !owns {
+        if !writes {
             return Err(Outcome::Denied);
+        }
+        if !self.is_granted(subject, bucket, WRITE) || self.is_shared(bucket) && !owns {
+            return Err(self.refused(subject, bucket));
         }
         self.carries_nothing_down(subject, self.buckets[&bucket].level)?;
         if owns { Ok(()) } else { Err(Outcome::Denied) }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coffer_label::{Categories, Category, Rank};
-use coffer_vault::record::{Details, ListQuery, ObjectName, Precondition, Tags, UploadsQuery};
+use coffer_vault::record::{ListQuery, ObjectName, Precondition, Tags, UploadsQuery};
 use coffer_vault::version::Which;
 use coffer_vault::*;
 use futures::TryStreamExt;
@@ -13,6 +13,7 @@ use futures::TryStreamExt;
 use crate::long_put::{LongPut, put};
 use crate::model::Model;
 use crate::operations::{Operation, Outcome, Wish, refusal};
+use crate::requests;
 use crate::start::{Label, Start, fill};
 
 pub(crate) struct World {
@@ -205,9 +206,9 @@ impl World {
                     limit: 100,
                     ..ListQuery::default()
                 };
-                let of = bucket_name(bucket);
-                let listed = vault.list_objects(subject, &of, query);
-                let page = listed.await?;
+                let page = vault
+                    .list_objects(subject, &bucket_name(bucket), query)
+                    .await?;
                 let numbers = page.objects.iter().map(|found| number(found.name.expose()));
                 return Ok(Outcome::Objects(numbers.collect()));
             }
@@ -217,24 +218,7 @@ impl World {
                 to,
                 name,
             } => {
-                let source = CopySource {
-                    customer_key: None,
-                    bucket: bucket_name(from),
-                    name: object_name(object),
-                    which: Which::Current,
-                    conditions: Conditions::default(),
-                };
-                let target = CopyTarget {
-                    redirect: None,
-                    encryption: Default::default(),
-                    lock: Default::default(),
-                    acl: Default::default(),
-                    name: object_name(name),
-                    details: None,
-                    tags: None,
-                    checksum: None,
-                    precondition: Precondition::None,
-                };
+                let (source, target) = requests::copy((from, object), name);
                 let to = bucket_name(to);
                 vault.copy_object(subject, source, &to, target).await?;
             }
@@ -246,24 +230,15 @@ impl World {
                     .await?;
             }
             Wish::Upload { bucket } => {
-                let new = NewUpload {
-                    encryption: Default::default(),
-                    lock: Default::default(),
-                    acl: Default::default(),
-                    name: object_name(0),
-                    details: Details::default(),
-                    tags: Tags::new(),
-                    checksum: None,
-                };
                 vault
-                    .create_upload(subject, &bucket_name(bucket), new)
+                    .create_upload(subject, &bucket_name(bucket), requests::upload())
                     .await?;
             }
             Wish::ListUploads { bucket } => {
                 let query = UploadsQuery::default();
-                let of = bucket_name(bucket);
-                let listed = vault.list_uploads(subject, &of, query);
-                listed.await?;
+                vault
+                    .list_uploads(subject, &bucket_name(bucket), query)
+                    .await?;
             }
             _ => unreachable!("not on data"),
         }

@@ -13,8 +13,12 @@ pub(crate) struct Owners {
 
 impl Owners {
     /// Those of a bucket's objects.
-    pub(crate) fn within(vault: &Vault, caller: &Caller, bucket: &BucketName) -> S3Result<Self> {
-        let owner = vault.bucket_owner(&caller.subject, bucket);
+    pub(crate) async fn within(
+        vault: &Vault,
+        caller: &Caller,
+        bucket: &BucketName,
+    ) -> S3Result<Self> {
+        let owner = vault.bucket_owner(&caller.subject, bucket).await;
         let owner = owner.map_err(|error| caller.refused(error))?;
         Ok(Self {
             bucket: told(vault, owner),
