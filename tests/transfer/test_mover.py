@@ -93,12 +93,12 @@ def test_what_fails_of_a_folder_is_named_and_the_rest_goes_on(mover, s3, bucket,
     (tree / "nowhere").symlink_to(tree / "missing")
     os.mkfifo(tree / "pipe")
     (tree / os.fsdecode(b"\xff")).write_text("no name")
-    _, told = mover.run("put", "-r", tree, f"s3://{bucket}/", code=1)
+    _, told = mover.run("put", "-r", "--follow-links", tree, f"s3://{bucket}/", code=1)
     assert "nowhere" in told
     assert "pipe is no file" in told
     assert "no UTF-8" in told
     assert "3 failed, 1 went well" in told
-    events = mover.events("put", "-r", tree, f"s3://{bucket}/", code=1)
+    events = mover.events("put", "-r", "--follow-links", tree, f"s3://{bucket}/", code=1)
     assert {event["what"].rsplit("/")[-1] for event in events if event["event"] == "failed"} >= {
         "pipe",
         "nowhere",
@@ -249,6 +249,9 @@ def test_what_is_wrong_is_told_with_what_to_do(mover, server, bucket, tmp_path):
         (("get", "s3://no-such-bucket/x", tmp_path), 1, "no bucket no-such-bucket"),
         (("get", f"s3://{bucket}", tmp_path), 2, "name an object"),
         (("put", source, place, "--endpoint", "https://127.0.0.1:1"), 1, "cannot be reached"),
+        (("put", "-r", "-", place), 2, "standard input is no folder"),
+        (("get", "-r", place, "-"), 2, "can't go to standard output"),
+        (("put", source, place, "--follow-links"), 2, "--recursive"),
         (("put", source, place, "--transfer", "sealed"), 1, "allows no sealed transfer"),
     ]
     for arguments, code, expected in cases:

@@ -66,9 +66,10 @@ impl HttpsServer {
     /// # Errors
     /// [`ClientError::Unreachable`].
     pub async fn connect(&self, tls: &TlsConnector) -> Result<TlsStream<TcpStream>, ClientError> {
-        let unreachable = |problem: String| ClientError::Unreachable {
+        let unreachable = |problem: String, is_refused| ClientError::Unreachable {
             endpoint: self.text.clone(),
             problem,
+            is_refused,
         };
         let connecting = async {
             let tcp = TcpStream::connect((bare(&self.host), self.port)).await?;
@@ -77,8 +78,11 @@ impl HttpsServer {
         };
         match timeout(CONNECT_TIMEOUT, connecting).await {
             Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(error)) => Err(unreachable(told(&error))),
-            Err(_) => Err(unreachable("it does not answer".to_owned())),
+            Ok(Err(error)) => {
+                let is_refused = error.kind() == io::ErrorKind::ConnectionRefused;
+                Err(unreachable(told(&error), is_refused))
+            }
+            Err(_) => Err(unreachable("it does not answer".to_owned(), false)),
         }
     }
 }
@@ -93,7 +97,15 @@ fn told(error: &io::Error) -> String {
                 .to_owned()
         }
         Some(rustls::Error::InvalidMessage(_)) => {
-            format!("it does not speak TLS, or something between does not: {error}")
+            "it does not speak TLS: check the port, or write http:// for an S3 service that goes \
+             without"
+                .to_owned()
+        }
+        // A peer that understood nothing, or did not want to.
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "it ended the connection instead of speaking TLS: check the port, or write http:// \
+             for an S3 service that goes without"
+                .to_owned()
         }
         _ => error.to_string(),
     }

@@ -57,6 +57,10 @@ pub const S3_MESSAGE_CHARACTERS: usize = 500;
 /// How often a request is sent again, unless told otherwise.
 pub const S3_RETRIES: u32 = 8;
 
+/// How often a server is asked again that has never answered and refuses connections: with the
+/// pauses below, for three to six seconds, in which a server starts.
+pub const S3_REFUSED_RETRIES: u32 = 5;
+
 /// How long is waited before a request is sent again: at first up to so long, each time twice.
 pub const S3_RETRY_FIRST: Duration = Duration::from_millis(200);
 

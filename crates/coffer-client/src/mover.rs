@@ -69,6 +69,8 @@ pub struct MoverOptions {
     pub state: Option<PathBuf>,
     /// Headers that stored objects get.
     pub headers: Vec<(String, String)>,
+    /// Whether symbolic links below a folder that is stored stand for what they point to.
+    pub follow_links: bool,
 }
 
 /// Moves files between this machine and a service.

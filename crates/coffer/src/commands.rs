@@ -98,11 +98,13 @@ impl Cli {
 
     /// Refuses options that mean nothing to a command that asks no running server.
     pub fn alone(&self, command: &str) -> Result<(), Error> {
-        if self.remote.endpoint.is_none() {
-            return Ok(());
-        }
+        let option = match (&self.remote.endpoint, &self.remote.credentials) {
+            (None, None) => return Ok(()),
+            (Some(_), _) => "--endpoint",
+            (None, Some(_)) => "--credentials",
+        };
         Err(Error::Option {
-            option: "--endpoint",
+            option,
             problem: format!("`coffer {command}` works on the data folder of this machine"),
         })
     }

@@ -1,7 +1,7 @@
 //! What the server is told, from the command line, the environment, the configuration file and
 //! the defaults, in this order: what comes first wins.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -198,16 +198,22 @@ pub fn data(data: &DataArgs) -> Result<PathBuf, Error> {
     Ok(data_folder(data, File::of(data)?.data))
 }
 
-/// The port of the S3 service, as far as the environment or the configuration file tells.
-pub fn listen_port(data: &DataArgs) -> Result<u16, Error> {
+/// Where the S3 service on this machine is reached, as far as the environment or the configuration
+/// file tells.
+pub fn local_service(data: &DataArgs) -> Result<SocketAddr, Error> {
     let in_environment = std::env::var("COFFER_LISTEN").ok();
-    let address = match in_environment.and_then(|text| address(&text).ok()) {
+    let mut address = match in_environment.and_then(|text| address(&text).ok()) {
         Some(address) => address,
         None => File::of(data)?
             .listen
             .unwrap_or_else(|| fixed(LISTEN_DEFAULT)),
     };
-    Ok(address.port())
+    match address.ip() {
+        IpAddr::V4(any) if any.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(any) if any.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    Ok(address)
 }
 
 fn data_folder(data: &DataArgs, in_file: Option<PathBuf>) -> PathBuf {

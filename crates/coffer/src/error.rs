@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use coffer_admin::AdminError;
 use coffer_client::ClientError;
 use coffer_client::mover::MoverError;
+use coffer_client::s3::S3Error;
 use coffer_vault::VaultError;
 
 /// A failure that ends the program.
@@ -204,7 +205,10 @@ impl Error {
             | Self::Config { .. }
             | Self::Option { .. }
             | Self::Client(ClientError::NoAddress | ClientError::Endpoint { .. })
-            | Self::Mover(MoverError::Location { .. }) => ExitCode::from(2),
+            | Self::Mover(
+                MoverError::Location { .. }
+                | MoverError::S3(S3Error::Client(ClientError::Endpoint { .. })),
+            ) => ExitCode::from(2),
             Self::Client(ClientError::Refused { code, .. }) if code == "invalid_request" => {
                 ExitCode::from(2)
             }

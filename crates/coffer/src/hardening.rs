@@ -10,8 +10,9 @@ use coffer_vault::{KeyMemory, locked_memory};
 /// only their owner can read; as many connections as the system lets us have.
 ///
 /// Every step that the system refuses is left out: a server without it is still better than none.
-pub fn harden() {
-    umask(Mode::RWXG | Mode::RWXO);
+/// Returns how the user wants new files to be, for commands that make files for the user.
+pub fn harden() -> UserMask {
+    let users = UserMask(umask(Mode::RWXG | Mode::RWXO));
     let none = Rlimit {
         current: Some(0),
         maximum: Some(0),
@@ -26,6 +27,19 @@ pub fn harden() {
             ..files
         },
     );
+    users
+}
+
+/// What the user's shell takes away from the rights of new files.
+#[derive(Debug, Clone, Copy)]
+pub struct UserMask(Mode);
+
+impl UserMask {
+    /// Makes files as the user wants them from now on. Only for commands that write no secrets but
+    /// under modes of their own.
+    pub fn restore(self) {
+        umask(self.0);
+    }
 }
 
 /// Tells once what the system refused of what protects keys in memory. To be called when there are
@@ -62,7 +76,7 @@ mod tests {
 
     #[test]
     fn no_core_dumps() {
-        harden();
+        let _ = harden();
         assert_eq!(getrlimit(Resource::Core).current, Some(0));
         assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
         let files = getrlimit(Resource::Nofile);

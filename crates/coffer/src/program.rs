@@ -34,7 +34,7 @@ use crate::commands::tls::{TlsArgs, TlsCommand, renew_authority};
 use crate::commands::{Cli, Command};
 use crate::config::{self, Config};
 use crate::error::Error;
-use crate::hardening::harden;
+use crate::hardening::{UserMask, harden};
 use crate::limits::{BLOCKING_THREADS, END_WAIT, EVENT_INTERVAL};
 use crate::log::{self, LogFormat, LogLevel};
 use crate::prove::prove;
@@ -43,11 +43,12 @@ use crate::serve::serve;
 
 /// Runs what the command line says. An error is one line on standard error.
 pub fn run() -> ExitCode {
-    harden();
+    let users_mask = harden();
     let (cli, mut errors) = match typed() {
         Ok(typed) => typed,
         Err(code) => return code,
     };
+    restore_mask(users_mask, &cli.command);
     let outcome = match &cli.command {
         Command::Serve(args) => cli.alone("serve").and_then(|()| {
             let config = Config::for_serve(&cli.data, args)?;
@@ -99,7 +100,7 @@ pub fn run() -> ExitCode {
         Command::Rm(args) => block_on(rm(&cli.typed(), args)),
         Command::Cp(args) => block_on(cp(&cli.typed(), args)),
         asking => config::data(&cli.data)
-            .and_then(|data| Ok(cli.remote.server(data)?))
+            .and_then(|data| cli.remote.server(data))
             .and_then(|server| block_on(ask(&server, asking))),
     };
     // For these, 1 says that something was found, so all else is 2.
@@ -110,6 +111,13 @@ pub fn run() -> ExitCode {
         errors.tell(&error);
         failure.unwrap_or_else(|| error.exit_code())
     })
+}
+
+/// What `coffer get` fetches is the user's, as a copy by cp is. All others may write secrets.
+fn restore_mask(users: UserMask, command: &Command) {
+    if matches!(command, Command::Get(_)) {
+        users.restore();
+    }
 }
 
 /// What was typed, and how errors are to be told.

@@ -115,7 +115,7 @@ pub async fn prove(
         let endpoint = match (&args.s3, s3_of(&told)) {
             (Some(endpoint), _) => endpoint.clone(),
             (None, Some(endpoint)) => endpoint.to_owned(),
-            (None, None) => format!("https://127.0.0.1:{}", config::listen_port(folder)?),
+            (None, None) => format!("https://{}", config::local_service(folder)?),
         };
         if let Err(problem) = plant(&data, remote, &endpoint, &mut proof).await {
             proof.fail(format!("whether a canary is found: {endpoint}: {problem}"));
@@ -126,7 +126,7 @@ pub async fn prove(
 }
 
 /// Where a running server says that it serves S3.
-fn s3_of(health: &str) -> Option<&str> {
+pub(crate) fn s3_of(health: &str) -> Option<&str> {
     health.lines().find_map(|line| line.strip_prefix("S3 "))
 }
 
@@ -274,8 +274,9 @@ async fn plant(
     endpoint: &str,
     proof: &mut Proof,
 ) -> Result<(), String> {
-    let made = data.join("credentials");
-    let credentials = Credentials::find(made.exists().then_some(made.as_path()))
+    let typed = remote.credentials.clone();
+    let made = Some(data.join("credentials")).filter(|made| made.exists());
+    let credentials = Credentials::find(typed.or(made).as_deref())
         .map_err(|_| "an access key is needed: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")?;
     let own = data.join("tls/ca.pem");
     let ca: Option<PathBuf> = remote.ca.clone().or_else(|| own.exists().then_some(own));

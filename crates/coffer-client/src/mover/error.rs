@@ -116,6 +116,7 @@ impl MoverError {
                     "; make room and run this again: it goes on with what is there"
                 }
                 io::ErrorKind::ReadOnlyFilesystem => "; name a target that can be written",
+                io::ErrorKind::InvalidFilename => "; fetch it by itself, under another name",
                 _ => "",
             };
             Self::Local {

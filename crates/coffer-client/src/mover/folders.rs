@@ -102,7 +102,8 @@ impl Mover {
             });
         }
         let mut crowd = Crowd::new(self);
-        let mut walk = WalkDir::new(from).follow_links(true).into_iter();
+        let walk = WalkDir::new(from).follow_links(self.options.follow_links);
+        let mut walk = walk.into_iter();
         while let Some(entry) = block_in_place(|| walk.next()) {
             let entry = match entry {
                 Ok(entry) => entry,
@@ -116,12 +117,22 @@ impl Mover {
                     continue;
                 }
             };
-            if entry.file_type().is_dir() {
+            // The folder itself may be named by a link.
+            if entry.depth() == 0 || entry.file_type().is_dir() {
                 continue;
             }
             if is_unfinished(entry.file_name()) {
                 let path = entry.path().display();
                 let note = format!("{path} is passed over: it is of an unfinished coffer get");
+                self.tell(&Event::Note(&note));
+                continue;
+            }
+            if entry.path_is_symlink() && !self.options.follow_links {
+                let path = entry.path().display();
+                let note = format!(
+                    "{path} is passed over: it is a symbolic link; --follow-links stores what \
+                     links point to"
+                );
                 self.tell(&Event::Note(&note));
                 continue;
             }

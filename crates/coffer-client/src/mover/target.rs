@@ -1,10 +1,11 @@
 //! A file that is fetched: under another name, with a journal, until all of it is there.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, FileTimes};
+use std::fs::{self, File, FileTimes, Metadata, Permissions};
+use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -22,6 +23,12 @@ pub(super) const JOURNAL_END: &str = ".coffer-journal";
 
 /// Bytes of a name that file systems take.
 const NAME_BYTES: usize = 255;
+
+/// The bits of a mode that say who may read, write and execute.
+const RIGHTS: u32 = 0o777;
+
+/// Those of them without which a file can't be written on after a break.
+const OWNERS: u32 = 0o600;
 
 /// What a file is fetched of: another content begins anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,15 +67,22 @@ impl Target {
     /// [`MoverError::Unsuitable`] where no file may be put in its place, [`MoverError::Busy`] where
     /// another process fetches to it, [`MoverError::Local`].
     pub(super) fn open(path: &Path, content: &Content) -> Result<(Self, Vec<Piece>), MoverError> {
-        check(path)?;
+        let replaced = check(path)?;
         let name = path.file_name().unwrap_or(OsStr::new(""));
         let part_path = path.with_file_name(beside(name, PART_END));
         let journal = Journal::open(&path.with_file_name(beside(name, JOURNAL_END)))?;
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let file = options.open(&part_path);
+        let file = file.map_err(MoverError::local("writing", &part_path))?;
+        if let Some(replaced) = replaced {
+            // No more than those who may read the file of now may read what comes.
+            let mode = replaced.mode() & RIGHTS | OWNERS;
+            let set = file.set_permissions(Permissions::from_mode(mode));
+            set.map_err(MoverError::local("setting the mode of", &part_path))?;
+        }
         let target = Self {
-            file: file.map_err(MoverError::local("writing", &part_path))?,
+            file,
             path: path.to_owned(),
             part_path,
             journal,
@@ -129,7 +143,8 @@ impl Target {
         Ok(running.done())
     }
 
-    /// Gives the file its name, when it is durable.
+    /// Gives the file its name, when it is durable. One that it replaces hands on its mode, and its
+    /// owner as far as the system allows; a new one has the mode that the user's mask leaves.
     ///
     /// # Errors
     /// [`MoverError::Local`].
@@ -139,6 +154,10 @@ impl Target {
             let _ = self.file.set_times(FileTimes::new().set_modified(modified));
         }
         let failed = |doing| MoverError::local(doing, &self.path);
+        if let Ok(replaced) = fs::metadata(&self.path) {
+            let kept = self.keep_rights(&replaced);
+            kept.map_err(failed("setting the mode of"))?;
+        }
         self.file.sync_all().map_err(failed("syncing"))?;
         fs::rename(&self.part_path, &self.path).map_err(failed("naming"))?;
         let folder = self
@@ -151,6 +170,17 @@ impl Target {
         Ok(())
     }
 
+    fn keep_rights(&self, replaced: &Metadata) -> io::Result<()> {
+        let mine = self.file.metadata()?;
+        if (mine.uid(), mine.gid()) != (replaced.uid(), replaced.gid()) {
+            // Only root may give files away; a group, its members may.
+            let _ = fchown(&self.file, Some(replaced.uid()), Some(replaced.gid()))
+                .or_else(|_| fchown(&self.file, None, Some(replaced.gid())));
+        }
+        let mode = replaced.mode() & RIGHTS;
+        self.file.set_permissions(Permissions::from_mode(mode))
+    }
+
     /// Removes what is there.
     pub(super) fn discard(self) {
         let _ = fs::remove_file(&self.part_path);
@@ -159,8 +189,9 @@ impl Target {
 }
 
 /// Whether a file may be fetched to this path: one of another's unfinished file would be written
-/// over, or take its place, and what is no file, such as a device, would be lost.
-fn check(path: &Path) -> Result<(), MoverError> {
+/// over, or take its place, and what is no file, such as a device, would be lost. Gives what is
+/// known of the file that is there.
+fn check(path: &Path) -> Result<Option<Metadata>, MoverError> {
     let unsuitable = |problem| {
         Err(MoverError::Unsuitable {
             path: path.to_owned(),
@@ -178,8 +209,12 @@ fn check(path: &Path) -> Result<(), MoverError> {
         Ok(there) if !there.is_file() => {
             unsuitable("is no regular file: write `-`, and redirect standard output to it")
         }
+        Ok(there) => Ok(Some(there)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+            unsuitable("has a longer name than files have here: fetch it under another name")
+        }
         // What can't be looked at, can't be written either, and says why then.
-        _ => Ok(()),
+        Err(_) => Ok(None),
     }
 }
 
@@ -252,6 +287,38 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"123456789");
         assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), modified);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_hands_on_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        for (before, meanwhile) in [(0o600, 0o600), (0o640, 0o640), (0o444, 0o644)] {
+            fs::write(&path, "old").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+            let (target, _) = Target::open(&path, &content("1")).unwrap();
+            assert_eq!(mode(&folder.path().join(".file.coffer-part")), meanwhile);
+            target.finish(None).unwrap();
+            assert_eq!(mode(&path), before);
+            fs::remove_file(&path).unwrap();
+        }
+        let (target, _) = Target::open(&path, &content("1")).unwrap();
+        target.finish(None).unwrap();
+        fs::write(folder.path().join("usual"), "").unwrap();
+        assert_eq!(mode(&path), mode(&folder.path().join("usual")));
+    }
+
+    #[test]
+    fn names_that_are_too_long_leave_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n".repeat(256));
+        let error = Target::open(&path, &content("1"))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains("longer name than files have"), "{error}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     }
 
     #[test]

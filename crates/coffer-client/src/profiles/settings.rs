@@ -25,6 +25,8 @@ pub struct Wanted<'a> {
     pub ca: Option<&'a Path>,
     /// A data folder, whose own access key and authority are meant.
     pub data: Option<&'a Path>,
+    /// The address of its server, where no other is named.
+    pub data_endpoint: Option<&'a str>,
 }
 
 /// What was found.
@@ -41,7 +43,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Looks where AWS's clients look: what was typed, else the environment, else the profile.
+    /// Looks where AWS's clients look: what was typed, else the environment, else the profile. The
+    /// address is at last that of the data folder's server.
     ///
     /// The access key is that of the file or profile that was typed, else of the data folder, else
     /// of the environment, else of the profile that the environment names or `default`.
@@ -62,7 +65,8 @@ impl Settings {
             .or_else(|| environment.variable("AWS_ENDPOINT_URL_S3"))
             .or_else(|| environment.variable("AWS_ENDPOINT_URL"))
             .or_else(|| files.endpoint_of_services(profile))
-            .or_else(|| of_profile("endpoint_url"));
+            .or_else(|| of_profile("endpoint_url"))
+            .or_else(|| wanted.data_endpoint.map(str::to_owned));
         let region = environment.variable("AWS_REGION");
         let region = region
             .or_else(|| environment.variable("AWS_DEFAULT_REGION"))
@@ -76,7 +80,8 @@ impl Settings {
             credentials: credentials(wanted, environment, &files, profile)?,
             endpoint: endpoint.ok_or_else(|| ClientError::Endpoint {
                 problem: "say which server: --endpoint URL, such as https://127.0.0.1:9000, \
-                          AWS_ENDPOINT_URL, or endpoint_url in a profile"
+                          AWS_ENDPOINT_URL, endpoint_url in a profile, or --data DIR for the one \
+                          on this machine"
                     .to_owned(),
             })?,
             region: region.unwrap_or_else(|| USUAL_REGION.to_owned()),
@@ -268,6 +273,15 @@ mod tests {
         let found = home.find(&wanted, &KEY).unwrap();
         assert_eq!(found.credentials.access_key_id, "O");
         assert_eq!(found.ca, Some(data.join("tls/ca.pem")));
+        let wanted = Wanted {
+            data_endpoint: Some("https://127.0.0.1:1"),
+            ..wanted
+        };
+        let found = home.find(&wanted, &KEY).unwrap();
+        assert_eq!(found.endpoint, "https://d");
+        std::fs::remove_file(home.0.path().join(".aws/config")).unwrap();
+        let found = home.find(&wanted, &KEY).unwrap();
+        assert_eq!(found.endpoint, "https://127.0.0.1:1");
     }
 
     #[test]

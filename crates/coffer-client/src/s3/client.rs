@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use http::header::{CONTENT_LENGTH, HOST};
-use http::{HeaderMap, Method};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use http::{HeaderMap, Method, StatusCode};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use time::OffsetDateTime;
 use tokio::time::{sleep, timeout};
 
 use crate::error::ClientError;
-use crate::limits::{S3_ANSWER_BYTES, S3_ANSWER_WAIT, S3_IDLE, S3_RETRIES, S3_STANDSTILL};
+use crate::limits::{
+    S3_ANSWER_BYTES, S3_ANSWER_WAIT, S3_IDLE, S3_REFUSED_RETRIES, S3_RETRIES, S3_STANDSTILL,
+};
 use crate::profiles::{Credentials, Settings};
 use crate::s3::body::{Answer, Progress, Slices, told};
 use crate::s3::endpoint::Endpoint;
@@ -55,6 +57,8 @@ pub struct Client {
     options: ClientOptions,
     /// Whether any answer has come: before, the address may be wrong.
     was_reached: AtomicBool,
+    /// Whether it was waited for a server that did not come.
+    was_waited_for: AtomicBool,
 }
 
 impl Client {
@@ -77,6 +81,7 @@ impl Client {
             region: settings.region,
             options,
             was_reached: AtomicBool::new(false),
+            was_waited_for: AtomicBool::new(false),
         })
     }
 
@@ -111,9 +116,13 @@ impl Client {
     /// # Errors
     /// The error itself, where another attempt would not help, or there were enough.
     pub async fn pause(&self, attempt: u32, error: S3Error) -> Result<(), S3Error> {
-        // An address without a server answers at once that it has none.
-        let is_elsewhere = matches!(error, S3Error::Client(_)) && !self.was_reached.load(Relaxed);
-        if attempt > self.options.retries || !error.is_passing() || is_elsewhere {
+        let is_unknown = matches!(error, S3Error::Client(_)) && !self.was_reached.load(Relaxed);
+        let retries = if is_unknown {
+            self.retries_of_unknown(attempt, &error)
+        } else {
+            self.options.retries
+        };
+        if attempt > retries || !error.is_passing() {
             return Err(error);
         }
         let wait = pause(attempt, &error);
@@ -122,6 +131,24 @@ impl Client {
         }
         sleep(wait).await;
         Ok(())
+    }
+
+    /// How often a server is asked that has never answered. Its address may be wrong: only one that
+    /// refuses connections may just start, which takes seconds, and is waited for once.
+    fn retries_of_unknown(&self, attempt: u32, error: &S3Error) -> u32 {
+        let is_refused = matches!(
+            error,
+            S3Error::Client(ClientError::Unreachable {
+                is_refused: true,
+                ..
+            })
+        );
+        if !is_refused || self.was_waited_for.load(Relaxed) {
+            return 0;
+        }
+        let retries = self.options.retries.min(S3_REFUSED_RETRIES);
+        self.was_waited_for.store(attempt > retries, Relaxed);
+        retries
     }
 
     /// Sends, and reads the whole answer as XML; an empty one has no elements.
@@ -193,6 +220,9 @@ impl Client {
                 .unwrap_or_default()
                 .into(),
         };
+        if !self.endpoint.is_https() && is_for_https(status, &headers, &body) {
+            return Err(self.speaks_tls());
+        }
         let now = OffsetDateTime::now_utc();
         Err(S3Error::of_answer(status, &headers, &body, now))
     }
@@ -233,14 +263,35 @@ impl Client {
     fn failed(&self, error: &hyper_util::client::legacy::Error) -> S3Error {
         let source = error.source();
         match source.and_then(|source| source.downcast_ref::<ClientError>()) {
-            Some(ClientError::Unreachable { endpoint, problem }) => {
-                S3Error::Client(ClientError::Unreachable {
-                    endpoint: endpoint.clone(),
-                    problem: problem.clone(),
-                })
-            }
+            Some(ClientError::Unreachable {
+                endpoint,
+                problem,
+                is_refused,
+            }) => S3Error::Client(ClientError::Unreachable {
+                endpoint: endpoint.clone(),
+                problem: problem.clone(),
+                is_refused: *is_refused,
+            }),
+            _ if self.is_first_answer_no_http(source) => self.speaks_tls(),
             _ => self.broken(told(source.unwrap_or(error))),
         }
+    }
+
+    /// Whether what came first from a server that is to speak plain HTTP was none.
+    fn is_first_answer_no_http(&self, source: Option<&(dyn std::error::Error + 'static)>) -> bool {
+        let error = source.and_then(|source| source.downcast_ref::<hyper::Error>());
+        let is_plain = !self.endpoint.is_https() && !self.was_reached.load(Relaxed);
+        is_plain && error.is_some_and(hyper::Error::is_parse)
+    }
+
+    fn speaks_tls(&self) -> S3Error {
+        let text = self.endpoint.text();
+        let address = text.strip_prefix("http").unwrap_or(text);
+        S3Error::Client(ClientError::Endpoint {
+            problem: format!(
+                "{text} does not speak plain HTTP; if it speaks TLS, write https{address}"
+            ),
+        })
     }
 
     fn broken(&self, problem: String) -> S3Error {
@@ -311,4 +362,15 @@ impl Client {
             })
         })
     }
+}
+
+/// Whether a port that speaks TLS answers plain HTTP by a sentence, as many servers do. S3's own
+/// refusals are XML; of an answer to HEAD there is only its type.
+fn is_for_https(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body);
+    let names_tls = ["HTTPS", "https://", "TLS", "SSL"];
+    let names_tls = text.is_empty() || names_tls.iter().any(|name| text.contains(name));
+    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
+    let is_sentence = kind.is_some_and(|kind| kind.starts_with(b"text/"));
+    status == StatusCode::BAD_REQUEST && is_sentence && names_tls
 }

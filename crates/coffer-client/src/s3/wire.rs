@@ -73,6 +73,7 @@ impl Service<Uri> for Connector {
                     Box::new(connected.map_err(|error| ClientError::Unreachable {
                         endpoint: endpoint.to_string(),
                         problem: error.to_string(),
+                        is_refused: error.kind() == io::ErrorKind::ConnectionRefused,
                     })?)
                 }
             };

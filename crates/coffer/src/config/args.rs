@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use coffer_client::{AdminClient, ClientError};
+use coffer_client::AdminClient;
 use coffer_keys::SourceSpec;
 use serde::Deserialize;
 
+use crate::error::Error;
 use crate::log::{LogFormat, LogLevel};
 use crate::secrets::passphrase::PassphraseArgs;
 
@@ -42,7 +43,7 @@ pub struct RemoteArgs {
     #[arg(long, value_name = "URL", global = true)]
     pub endpoint: Option<String>,
     /// File with the access key to sign in with [default: as AWS's clients find one]
-    #[arg(long, value_name = "FILE", global = true, requires = "endpoint")]
+    #[arg(long, value_name = "FILE", global = true)]
     pub credentials: Option<PathBuf>,
     /// Certificate authority of that server (PEM) [default: those of this system]
     #[arg(
@@ -56,12 +57,23 @@ pub struct RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// The server that the command line means.
-    pub fn server(&self, data: PathBuf) -> Result<AdminClient, ClientError> {
-        match &self.endpoint {
-            None => Ok(AdminClient::Local { data }),
-            Some(endpoint) => {
-                AdminClient::https(endpoint, self.credentials.as_deref(), self.ca.as_deref())
+    /// The server whose administration the command line means.
+    ///
+    /// # Errors
+    /// When there is an access key for none, or the server's address or the access key is none.
+    pub fn server(&self, data: PathBuf) -> Result<AdminClient, Error> {
+        match (&self.endpoint, &self.credentials) {
+            (None, None) => Ok(AdminClient::Local { data }),
+            // The addresses that AWS's clients know are those of S3, not of administration.
+            (None, Some(_)) => Err(Error::Option {
+                option: "--credentials",
+                problem: "the server on this machine asks for no access key; for one elsewhere, \
+                          say where its administration is: --endpoint URL"
+                    .to_owned(),
+            }),
+            (Some(endpoint), credentials) => {
+                let ca = self.ca.as_deref();
+                Ok(AdminClient::https(endpoint, credentials.as_deref(), ca)?)
             }
         }
     }

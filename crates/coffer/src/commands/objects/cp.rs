@@ -8,7 +8,7 @@ use coffer_client::mover::{Location, Moved, MoverError};
 
 use super::progress::Lines;
 use super::put::one;
-use super::{MovingArgs, Progress, ServiceArgs, Typed, Way, ended, until_interrupted};
+use super::{MovingArgs, Progress, ServiceArgs, Storing, Typed, Way, ended, until_interrupted};
 use crate::error::Error;
 
 /// `coffer cp`.
@@ -62,7 +62,9 @@ pub async fn cp(typed: &Typed<'_>, args: &CpArgs) -> Result<ExitCode, Error> {
         jobs: args.jobs,
         transfer: Way::Tls,
     };
-    let mover = typed.mover(&args.service, &moving, Vec::new(), &progress)?;
+    let mover = typed
+        .mover(&args.service, &moving, Storing::default(), &progress)
+        .await?;
     let working = Arc::clone(&mover);
     let left = "what was copied whole is there, the rest is not";
     if args.recursive {

@@ -10,7 +10,7 @@ use coffer_client::mover::{Location, Moved, target_path};
 
 use super::progress::Lines;
 use super::put::one;
-use super::{GOES_ON, MovingArgs, Progress, ServiceArgs, Typed, ended, until_interrupted};
+use super::{GOES_ON, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, until_interrupted};
 use crate::error::Error;
 
 /// `coffer get`.
@@ -48,9 +48,18 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
         (true, false) => Lines::Out,
         (true, true) => Lines::Error,
     };
+    if is_stream && args.recursive {
+        return Err(Error::Option {
+            option: "-r",
+            problem: "many objects can't go to standard output: name a folder in place of -"
+                .to_owned(),
+        });
+    }
     let progress = Arc::new(Progress::new(lines));
     let from: Location = args.from.parse()?;
-    let mover = typed.mover(&args.service, &args.moving, Vec::new(), &progress)?;
+    let mover = typed
+        .mover(&args.service, &args.moving, Storing::default(), &progress)
+        .await?;
     let (to, working) = (args.to.clone(), Arc::clone(&mover));
     if args.recursive {
         let from = from.folder();

@@ -35,7 +35,7 @@ pub struct LsArgs {
 /// When they can't be listed, or not be written.
 pub async fn ls(typed: &Typed<'_>, args: &LsArgs) -> Result<ExitCode, Error> {
     let progress = Arc::new(Progress::new(Lines::None));
-    let client = typed.client(&args.service, &progress)?;
+    let client = typed.client(&args.service, &progress).await?;
     let json = args.service.json;
     match &args.place {
         None => buckets(&client, json).await?,

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use coffer_client::mover::{Counts, Mover, MoverError, MoverOptions, Transfer};
 use coffer_client::s3::{Client, ClientOptions};
-use coffer_client::{Settings, Wanted};
+use coffer_client::{AdminClient, Settings, Wanted};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::config;
 use crate::config::args::{DataArgs, RemoteArgs};
 use crate::error::Error;
+use crate::prove::s3_of;
 
 mod progress;
 
@@ -34,7 +36,8 @@ pub struct ServiceArgs {
     /// Profile of AWS's configuration and credentials files
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// How often a request is sent again that met a passing error
+    /// How often a request is sent again that met a passing error; a server that refuses the first
+    /// connection is waited for up to 6 seconds
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub retries: u32,
     /// Print JSON, an event a line where there are many
@@ -75,6 +78,15 @@ impl From<Way> for Transfer {
     }
 }
 
+/// How files are stored.
+#[derive(Debug, Default)]
+pub(crate) struct Storing {
+    /// Headers that objects get.
+    pub(crate) headers: Vec<(String, String)>,
+    /// Whether symbolic links stand for what they point to.
+    pub(crate) follow_links: bool,
+}
+
 /// What all of these commands are given.
 pub struct Typed<'a> {
     /// Where the data is.
@@ -88,17 +100,23 @@ impl Typed<'_> {
     ///
     /// # Errors
     /// When there is no address or no access key.
-    pub(crate) fn client(
+    pub(crate) async fn client(
         &self,
         args: &ServiceArgs,
         progress: &Arc<Progress>,
     ) -> Result<Arc<Client>, Error> {
+        let data = self.typed_data();
+        let own = match data {
+            Some(data) => Some(self.endpoint_of(data).await?),
+            None => None,
+        };
         let wanted = Wanted {
             endpoint: self.remote.endpoint.as_deref(),
             credentials: self.remote.credentials.as_deref(),
             profile: args.profile.as_deref(),
             ca: self.remote.ca.as_deref(),
-            data: self.typed_data(),
+            data,
+            data_endpoint: own.as_deref(),
         };
         let told = Arc::clone(progress);
         let options = ClientOptions {
@@ -109,6 +127,20 @@ impl Typed<'_> {
         };
         let settings = Settings::find(&wanted)?;
         Ok(Arc::new(Client::new(settings, options)?))
+    }
+
+    /// Where the server on a data folder serves S3, as it says itself to those who may ask it.
+    async fn endpoint_of(&self, data: &Path) -> Result<String, Error> {
+        let server = AdminClient::Local {
+            data: data.to_owned(),
+        };
+        if self.remote.endpoint.is_none()
+            && let Ok(health) = server.text("/health/ready").await
+            && let Some(endpoint) = s3_of(&health)
+        {
+            return Ok(endpoint.to_owned());
+        }
+        Ok(format!("https://{}", config::local_service(self.data)?))
     }
 
     /// The data folder, if it was named for its access key: one that the environment names for
@@ -126,20 +158,21 @@ impl Typed<'_> {
     }
 
     /// Moves files as these arguments say.
-    pub(crate) fn mover(
+    pub(crate) async fn mover(
         &self,
         args: &ServiceArgs,
         moving: &MovingArgs,
-        headers: Vec<(String, String)>,
+        storing: Storing,
         progress: &Arc<Progress>,
     ) -> Result<Arc<Mover>, Error> {
         let options = MoverOptions {
             jobs: moving.jobs.into(),
             transfer: moving.transfer.into(),
             state: state_folder(),
-            headers,
+            headers: storing.headers,
+            follow_links: storing.follow_links,
         };
-        let client = self.client(args, progress)?;
+        let client = self.client(args, progress).await?;
         Ok(Mover::new(client, options, Arc::clone(progress) as _))
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use coffer_client::mover::{Counts, Location, Moved, MoverError};
 
 use super::progress::Lines;
-use super::{GOES_ON, MovingArgs, Progress, ServiceArgs, Typed, ended, until_interrupted};
+use super::{GOES_ON, MovingArgs, Progress, ServiceArgs, Storing, Typed, ended, until_interrupted};
 use crate::error::Error;
 
 /// `coffer put`.
@@ -25,6 +25,9 @@ pub struct PutArgs {
     /// Store all files below a folder
     #[arg(short, long)]
     pub recursive: bool,
+    /// With -r, store what symbolic links point to; else they are passed over, and told
+    #[arg(long, requires = "recursive")]
+    pub follow_links: bool,
     /// Media type of what is stored, e.g. video/mp4
     #[arg(long, value_name = "TYPE")]
     pub content_type: Option<String>,
@@ -62,13 +65,27 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
     } else {
         Lines::None
     };
+    let is_stream = args.from.as_os_str() == "-";
+    if is_stream && args.recursive {
+        return Err(Error::Option {
+            option: "-r",
+            problem: "standard input is no folder: name one in place of -, or leave out -r"
+                .to_owned(),
+        });
+    }
     let progress = Arc::new(Progress::new(lines));
     let to: Location = args.to.parse()?;
     let mut headers = args.metadata.clone();
     if let Some(kind) = &args.content_type {
         headers.push(("content-type".to_owned(), kind.clone()));
     }
-    let mover = typed.mover(&args.service, &args.moving, headers, &progress)?;
+    let storing = Storing {
+        headers,
+        follow_links: args.follow_links,
+    };
+    let mover = typed
+        .mover(&args.service, &args.moving, storing, &progress)
+        .await?;
     let (from, working) = (args.from.clone(), Arc::clone(&mover));
     if args.recursive {
         let to = to.folder();
@@ -77,7 +94,6 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
         return ended(&progress, counts);
     }
     let to = named(to, &args.from)?;
-    let is_stream = args.from.as_os_str() == "-";
     let work = async move {
         let name = to.object()?;
         if is_stream {
@@ -122,11 +138,12 @@ pub(super) fn one(moved: &Moved) -> Counts {
 
 const EXAMPLES: &str = "\
 Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, --credentials, or the
-server's own with --data; the address from --endpoint, AWS_ENDPOINT_URL or a profile. Large files go
-in parts, and go on where they broke off when the same command is given again. Each part is compared
-by its checksum. With -r, what fails is named, the rest goes on, and the exit status is 1.
+server's own with --data; the address from --endpoint, AWS_ENDPOINT_URL, a profile, or with --data
+it is that of the server on this machine. Large files go in parts, and go on where they broke off
+when the same command is given again. Each part is compared by its checksum. With -r, what fails is
+named, the rest goes on, and the exit status is 1.
 
 Examples:
   coffer put recording.mkv s3://evidence/2026/ --endpoint https://127.0.0.1:9000
   coffer put -r recordings s3://evidence/recordings/ --endpoint https://127.0.0.1:9000
-  coffer put - s3://backups/home.tar --data ./coffer-data --endpoint https://127.0.0.1:9000";
+  tar c ~ | coffer put - s3://backups/home.tar --data ./coffer-data";

@@ -9,7 +9,7 @@ use coffer_client::mover::{Counts, Location};
 use serde_json::json;
 
 use super::progress::Lines;
-use super::{MovingArgs, Progress, ServiceArgs, Typed, Way, ended, until_interrupted};
+use super::{MovingArgs, Progress, ServiceArgs, Storing, Typed, Way, ended, until_interrupted};
 use crate::error::Error;
 use crate::output::printable::printable;
 
@@ -50,7 +50,9 @@ pub async fn rm(typed: &Typed<'_>, args: &RmArgs) -> Result<ExitCode, Error> {
         transfer: Way::Tls,
     };
     let place: Location = args.place.parse()?;
-    let mover = typed.mover(&args.service, &moving, Vec::new(), &progress)?;
+    let mover = typed
+        .mover(&args.service, &moving, Storing::default(), &progress)
+        .await?;
     let working = Arc::clone(&mover);
     let told = Arc::clone(&progress);
     let left = "what was deleted is gone, the rest is there";
