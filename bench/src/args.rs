@@ -29,6 +29,9 @@ pub struct Args {
     /// The program to measure [default: the one beside this program]
     #[arg(long, value_name = "PATH")]
     pub coffer: Option<PathBuf>,
+    /// The program to measure it against, for `builds`
+    #[arg(long, value_name = "PATH")]
+    pub other: Option<PathBuf>,
     /// Where to put data, on a real disk [default: the folder of this program]
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
@@ -42,6 +45,9 @@ pub struct Args {
     /// Be the server that receives uploads and writes plain files
     #[arg(long, value_name = "DIR", hide = true, requires = "listen")]
     pub receive_into: Option<PathBuf>,
+    /// Have it receive over TCP, without TLS and HTTP
+    #[arg(long, hide = true, requires = "listen")]
+    pub plain: bool,
     /// Where that server listens
     #[arg(long, value_name = "ADDRESS:PORT", hide = true)]
     pub listen: Option<SocketAddr>,
@@ -50,7 +56,7 @@ pub struct Args {
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WorkName {
-    /// All of the others
+    /// Those against nginx, the receiver, SQLCipher and the cipher
     All,
     /// GET 64 MiB, against nginx on plain files
     Get,
@@ -65,8 +71,24 @@ pub enum WorkName {
     /// Sealing and opening, against the cipher itself
     Seal,
     /// Rotation of a level over 100,000 blobs while small objects are read, and its erase; not
-    /// among all
+    /// among all, like what follows
     Rotation,
+    /// GET and PUT of 64 MiB and 4 KiB by this build and by --other
+    Builds,
+    /// The same in a bucket with versions, a policy and a quota, and in a plain one
+    Features,
+    /// Listing 1,000 of 1,000,000 versions, against 1,000 of 100,000 objects
+    Versions,
+    /// A lifecycle run that ends 100,000 of 1,000,000 objects while small objects are read
+    Lifecycle,
+    /// Sealed transfer of 64 MiB, against plain nginx, a plain receiver and coffer's own TLS
+    Sealed,
+    /// One client and one file of 1 GiB, both ways, against rclone, aws and s3cmd
+    Mover,
+    /// The slowest of a hundred clients, and the server's memory meanwhile
+    Fairness,
+    /// Uploads beside a sealed copy to a folder, and without
+    Copy,
 }
 
 /// Who can be measured.
@@ -87,6 +109,13 @@ impl Args {
     pub fn wants(&self, work: WorkName) -> bool {
         self.works
             .iter()
-            .any(|&asked| asked == work || (asked == WorkName::All && work != WorkName::Rotation))
+            .any(|&asked| asked == work || (asked == WorkName::All && work.is_among_all()))
+    }
+}
+
+impl WorkName {
+    fn is_among_all(self) -> bool {
+        use WorkName::{Get, Handshakes, Memory, Put, Seal, Small};
+        matches!(self, Get | Put | Small | Memory | Handshakes | Seal)
     }
 }

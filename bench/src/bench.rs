@@ -25,6 +25,13 @@ pub struct Effort {
     pub quick: bool,
 }
 
+impl Effort {
+    /// The first, or of a quick run the second.
+    pub fn of<T>(&self, (usual, quick): (T, T)) -> T {
+        if self.quick { quick } else { usual }
+    }
+}
+
 /// One run of the program.
 pub struct Bench {
     /// How thoroughly.
@@ -33,6 +40,8 @@ pub struct Bench {
     pub pinned: bool,
     /// The program to measure.
     pub coffer: PathBuf,
+    /// Another build of it to compare with.
+    pub other: Option<PathBuf>,
     /// Names of contenders to leave all others out; empty: all.
     pub only: Vec<String>,
     /// On this thread's core.
@@ -60,6 +69,7 @@ impl Bench {
             effort,
             pinned,
             coffer,
+            other: None,
             only,
             client: Client::new()?,
             folder,
@@ -101,23 +111,27 @@ impl Bench {
         let bytes = outcome.body_bytes as f64;
         let mut milliseconds =
             |percent| statistics::percentile(&mut outcome.latencies_ns, percent) as f64 / 1e6;
-        Ok(Sample::from([
-            (
-                Quantity::ServerCpuSecondsPerGigabyte,
-                cpu_seconds / (bytes / 1e9),
-            ),
+        let mut sample = Sample::from([
             (Quantity::PerSecond, count / seconds),
             (
                 Quantity::ServerCpuMicrosecondsPerRequest,
                 cpu_seconds * 1e6 / count,
             ),
-            (Quantity::MegabytesPerSecond, bytes / 1e6 / seconds),
             (Quantity::P50Milliseconds, milliseconds(50.0)),
             (Quantity::P99Milliseconds, milliseconds(99.0)),
             (
                 Quantity::ClientBusyPercent,
                 100.0 * outcome.client_cpu_seconds / seconds,
             ),
-        ]))
+        ]);
+        // Answers whose length is not known before, such as lists, are not counted.
+        if bytes > 0.0 {
+            sample.insert(
+                Quantity::ServerCpuSecondsPerGigabyte,
+                cpu_seconds / (bytes / 1e9),
+            );
+            sample.insert(Quantity::MegabytesPerSecond, bytes / 1e6 / seconds);
+        }
+        Ok(sample)
     }
 }

@@ -1,8 +1,13 @@
 //! The servers, each with its best documented settings.
 
 pub mod coffer;
+
+pub mod bucket;
+
 pub mod nginx;
 pub mod receiver;
+
+pub mod plain_receiver;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -52,6 +57,15 @@ impl Object {
                 content: Content::new(length_bytes, number as u64),
             })
             .collect()
+    }
+
+    /// The same, so that their names are in the order of a list.
+    pub fn sorted(tag: &str, count: usize, length_bytes: u64) -> Vec<Self> {
+        let mut objects = Self::series(tag, count, length_bytes);
+        for (number, object) in objects.iter_mut().enumerate() {
+            object.name = format!("{tag}-{number:08}");
+        }
+        objects
     }
 }
 

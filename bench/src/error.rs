@@ -78,6 +78,20 @@ pub enum BenchError {
     /// The access key of a server could not be read.
     #[error(transparent)]
     Client(#[from] coffer_client::ClientError),
+    /// A request that prepares or looks was refused, or its answer is none.
+    #[error(transparent)]
+    S3(#[from] coffer_client::s3::S3Error),
+    /// A sealed transfer failed.
+    #[error(transparent)]
+    Sealed(#[from] coffer_client::sealed::SealedError),
+    /// A command of coffer or of another program failed.
+    #[error("{command}: {problem}")]
+    Command {
+        /// What was started.
+        command: String,
+        /// How it ended, and what it said.
+        problem: String,
+    },
     /// A commit failed.
     #[error("committing: {source}")]
     Database {

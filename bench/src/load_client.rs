@@ -11,3 +11,9 @@ pub mod response;
 pub mod connection;
 
 pub mod load;
+
+pub mod waiting;
+
+pub mod plain;
+
+pub mod sealed;

@@ -10,12 +10,15 @@ use clap::{Parser, ValueEnum};
 use coffer_bench::args::{Args, WorkName};
 use coffer_bench::bench::{Bench, Effort};
 use coffer_bench::circumstances;
-use coffer_bench::contenders::receiver;
+use coffer_bench::contenders::{plain_receiver, receiver};
 use coffer_bench::error::{Doing, Result};
 use coffer_bench::machine::pinning;
 use coffer_bench::report::figures::Report;
 use coffer_bench::report::table;
-use coffer_bench::works::{handshakes, memory, rotation, sealing, small, transfers};
+use coffer_bench::works::buckets::{features, lifecycle, versions};
+use coffer_bench::works::{
+    builds, copy, fairness, handshakes, memory, mover, rotation, sealed, sealing, small, transfers,
+};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -35,7 +38,11 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     if let (Some(folder), Some(address)) = (&args.receive_into, args.listen) {
-        return receiver::serve(folder, address);
+        return if args.plain {
+            plain_receiver::serve(folder, address)
+        } else {
+            receiver::serve(folder, address)
+        };
     }
     let bench = prepare(args)?;
     let report = measure(args, &bench)?;
@@ -68,12 +75,15 @@ fn prepare(args: &Args) -> Result<Bench> {
     let only = args.only.iter().filter_map(|name| name.to_possible_value());
     let only = only.map(|name| name.get_name().to_owned()).collect();
     let parent: PathBuf = args.folder.clone().unwrap_or_else(|| beside.into());
-    Bench::new(effort, pinned, coffer, only, &parent)
+    let mut bench = Bench::new(effort, pinned, coffer, only, &parent)?;
+    let absolute = |path| std::path::absolute(path).doing(|| "looking for --other".into());
+    bench.other = args.other.as_ref().map(absolute).transpose()?;
+    Ok(bench)
 }
 
 fn measure(args: &Args, bench: &Bench) -> Result<Report> {
     type Measure = fn(&Bench) -> Result<Vec<coffer_bench::report::figures::Work>>;
-    let measures: [(WorkName, Measure); 7] = [
+    let measures: [(WorkName, Measure); 15] = [
         (WorkName::Seal, sealing::seal_and_open),
         (WorkName::Get, transfers::get),
         (WorkName::Put, transfers::put),
@@ -81,6 +91,14 @@ fn measure(args: &Args, bench: &Bench) -> Result<Report> {
         (WorkName::Handshakes, handshakes::handshakes),
         (WorkName::Memory, memory::memory),
         (WorkName::Rotation, rotation::rotation),
+        (WorkName::Builds, builds::builds),
+        (WorkName::Features, features::features),
+        (WorkName::Versions, versions::versions),
+        (WorkName::Lifecycle, lifecycle::lifecycle),
+        (WorkName::Sealed, sealed::sealed),
+        (WorkName::Mover, mover::mover),
+        (WorkName::Fairness, fairness::fairness),
+        (WorkName::Copy, copy::copy),
     ];
     let now = OffsetDateTime::now_utc();
     let mut report = Report {

@@ -15,3 +15,17 @@ pub mod handshakes;
 pub mod memory;
 
 pub mod rotation;
+
+pub mod both_ways;
+
+pub mod builds;
+
+pub mod buckets;
+
+pub mod sealed;
+
+pub mod mover;
+
+pub mod fairness;
+
+pub mod copy;

@@ -1,14 +1,18 @@
-//! coffer itself, on its defaults, as `coffer serve` starts.
+//! coffer itself, as `coffer serve` starts: on its defaults, but for what a work is about.
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fs, io};
 
-use coffer_client::Credentials;
+use coffer_client::s3::ClientOptions;
 use coffer_client::signing::{S3, Signer, UNSIGNED_PAYLOAD};
+use coffer_client::{Credentials, Settings, s3};
+use http::Method;
+use hyper::body::Bytes;
 use time::OffsetDateTime;
 
-use crate::contenders::{Endpoint, Object, Receives, Serves};
-use crate::error::{BenchError, Result};
+use crate::contenders::Endpoint;
+use crate::error::{BenchError, Doing, Result};
 use crate::load_client::connection::Request;
 use crate::load_client::content::Content;
 use crate::load_client::load::Client;
@@ -16,70 +20,64 @@ use crate::load_client::response::Expected;
 use crate::load_client::tls_records::client_config;
 use crate::machine::server_process::{Ready, ServerProcess, free_address};
 
-const BUCKET: &str = "bench";
-
 /// How many connections prepare and clear, where nothing is measured.
 const CARE_CONNECTIONS: usize = 32;
+
+/// An option that builds have which were made since sealed transfer was.
+const DATA_PORT: &str = "--data-listen";
 
 /// A running coffer with one bucket.
 pub struct Coffer {
     endpoint: Endpoint,
+    program: PathBuf,
+    data: PathBuf,
     /// `Host` of every request.
     host: String,
     credentials: Credentials,
+    s3: s3::Client,
 }
 
 impl Coffer {
+    /// The bucket that is made at the start.
+    pub const BUCKET: &str = "bench";
+
     /// Its authority's certificate, in its folder.
     pub const AUTHORITY: &str = "data/tls/ca.pem";
 
     /// Starts it with a data folder of its own and makes the bucket.
     pub fn start(program: &Path, folder: &Path, pinned: bool, client: &Client) -> Result<Self> {
+        Self::start_with(program, folder, pinned, client, "")
+    }
+
+    /// The same, with lines of a configuration file.
+    pub fn start_with(
+        program: &Path,
+        folder: &Path,
+        pinned: bool,
+        client: &Client,
+        settings: &str,
+    ) -> Result<Self> {
         let data = folder.join("data");
-        let (address, admin) = (free_address()?, free_address()?);
-        if !program.exists() {
-            let hint = "cargo build --release -p coffer, or name it with --coffer";
-            return Err(BenchError::Missing {
-                program: program.into(),
-                hint,
-            });
-        }
-        let mut command = Command::new(program);
-        command
-            .current_dir(folder)
-            .arg("serve")
-            .arg("--data")
-            .arg(&data);
-        command.args([
-            "--listen",
-            &address.to_string(),
-            "--admin-listen",
-            &admin.to_string(),
-        ]);
-        // Its own defaults are measured, not what the caller's environment says.
-        for (name, _) in std::env::vars_os() {
-            if name
-                .to_str()
-                .is_some_and(|name| name.starts_with("COFFER_") || name == "RUST_LOG")
-            {
-                command.env_remove(name);
-            }
-        }
+        let address = free_address()?;
+        let command = serving(program, folder, &data, address, settings)?;
         let ready = Ready::Says("ready");
         let process = ServerProcess::start("coffer", command, pinned, ready, folder)?;
-        let tls = client_config(&folder.join(Self::AUTHORITY))?;
+        let authority = folder.join(Self::AUTHORITY);
+        let reached = reached(address, &data)?;
         let coffer = Self {
             endpoint: Endpoint {
                 name: "coffer",
                 process,
                 address,
-                tls,
+                tls: client_config(&authority)?,
             },
+            program: program.into(),
             host: address.to_string(),
-            credentials: Credentials::of_file(&data.join("credentials"), "default")?,
+            credentials: reached.credentials.clone(),
+            s3: s3::Client::new(reached, ClientOptions::default())?,
+            data,
         };
-        let make = coffer.request("PUT", &format!("/{BUCKET}"), None, Expected::Success);
-        client.once(address, &coffer.endpoint.tls, make)?;
+        coffer.make_bucket(client, Self::BUCKET)?;
         Ok(coffer)
     }
 
@@ -88,15 +86,96 @@ impl Coffer {
         &self.endpoint
     }
 
-    fn object(&self, method: &str, object: &Object, body: bool, expected: Expected) -> Request {
-        let path = format!("/{BUCKET}/{}", object.name);
-        self.request(method, &path, body.then_some(object.content), expected)
+    /// Its data folder.
+    pub fn data(&self) -> &Path {
+        &self.data
     }
 
-    fn request(
+    /// For requests that are not load. Use it by [`Client::wait`], or on threads that wait.
+    pub fn s3(&self) -> &s3::Client {
+        &self.s3
+    }
+
+    /// Makes a bucket of the default level.
+    pub fn make_bucket(&self, client: &Client, name: &str) -> Result<()> {
+        let make = self.request("PUT", &format!("/{name}"), "", None, Expected::Success);
+        client.once(self.endpoint.address, &self.endpoint.tls, make)
+    }
+
+    /// Puts a document of a bucket, such as its policy: `PUT /BUCKET?NAME`.
+    pub fn configure(
+        &self,
+        client: &Client,
+        bucket: &str,
+        name: &'static str,
+        document: String,
+    ) -> Result<()> {
+        let request = s3::Request::of_bucket(Method::PUT, bucket).query(name, "");
+        let request = request.body(Bytes::from(document), None);
+        client.wait(self.s3.send(&request))?;
+        Ok(())
+    }
+
+    /// Runs a command of the program on the server's data folder, to its end, and gives what it
+    /// printed.
+    pub fn command(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).arg("--data").arg(&self.data);
+        output(command.arg("--json"))
+    }
+
+    /// Where its clients find it.
+    pub fn url(&self) -> String {
+        format!("https://{}", self.endpoint.address)
+    }
+
+    /// The certificate that its clients trust.
+    pub fn authority(&self) -> PathBuf {
+        self.data.join("tls/ca.pem")
+    }
+
+    /// Its first access key: the id, and what is secret.
+    pub fn access_key(&self) -> (&str, &str) {
+        let Credentials {
+            access_key_id,
+            secret_access_key,
+            ..
+        } = &self.credentials;
+        (access_key_id, secret_access_key)
+    }
+
+    /// A program that finds server, access key and authority where AWS's programs look for them.
+    pub fn as_aws(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env("AWS_CA_BUNDLE", self.authority());
+        command.env("AWS_SHARED_CREDENTIALS_FILE", self.data.join("credentials"));
+        command
+            .env("AWS_ENDPOINT_URL", self.url())
+            .env("AWS_DEFAULT_REGION", S3.region);
+        command
+            .env_remove("AWS_PROFILE")
+            .env_remove("AWS_ACCESS_KEY_ID");
+        command
+    }
+
+    /// A command of the program's client side, without its arguments.
+    pub fn client_command(&self) -> Command {
+        self.as_aws(&self.program)
+    }
+
+    /// Another client for requests that are not load: connections of one belong to the runtime that
+    /// it was used on.
+    pub fn another_s3(&self) -> Result<s3::Client> {
+        let reached = reached(self.endpoint.address, &self.data)?;
+        Ok(s3::Client::new(reached, ClientOptions::default())?)
+    }
+
+    /// A request of the load client. `query`: `a=1&b=`, sorted and encoded, or nothing.
+    pub fn request(
         &self,
         method: &str,
         path: &str,
+        query: &str,
         body: Option<Content>,
         expected: Expected,
     ) -> Request {
@@ -106,8 +185,12 @@ impl Coffer {
             ("x-amz-content-sha256", UNSIGNED_PAYLOAD),
             ("x-amz-date", signer.amz_date()),
         ];
-        let authorization = signer.authorization(method, path, &headers, UNSIGNED_PAYLOAD);
-        let mut head = format!("{method} {path} HTTP/1.1\r\nauthorization: {authorization}\r\n");
+        let place = (path, query);
+        let authorization =
+            signer.authorization_of_query(method, place, &headers, UNSIGNED_PAYLOAD);
+        let mark = if query.is_empty() { "" } else { "?" };
+        let mut head =
+            format!("{method} {path}{mark}{query} HTTP/1.1\r\nauthorization: {authorization}\r\n");
         for (name, value) in headers {
             head.extend([name, ": ", value, "\r\n"]);
         }
@@ -124,48 +207,88 @@ impl Coffer {
         }
     }
 
-    fn each(&self, client: &Client, requests: impl Iterator<Item = Request>) -> Result<()> {
+    /// Sends requests that are not measured.
+    pub fn each(&self, client: &Client, requests: impl Iterator<Item = Request>) -> Result<()> {
         let mut connections = self.endpoint.connect(client, CARE_CONNECTIONS)?;
         client.run(&mut connections, requests.collect()).map(drop)
     }
 }
 
-impl Serves for Coffer {
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn get(&self, object: &Object) -> Request {
-        self.object("GET", object, false, Expected::Body(object.content))
-    }
-
-    fn store(&self, client: &Client, objects: &[Object]) -> Result<()> {
-        self.each(client, objects.iter().map(|object| self.put(object)))
-    }
-
-    fn discard(&self, client: &Client, objects: &[Object]) -> Result<()> {
-        let delete = |object| self.object("DELETE", object, false, Expected::Success);
-        self.each(client, objects.iter().map(delete))
-    }
+/// How a client reaches a server on a data folder.
+fn reached(address: std::net::SocketAddr, data: &Path) -> Result<Settings> {
+    Ok(Settings {
+        endpoint: format!("https://{address}"),
+        credentials: Credentials::of_file(&data.join("credentials"), "default")?,
+        region: S3.region.to_owned(),
+        ca: Some(data.join("tls/ca.pem")),
+    })
 }
 
-impl Receives for Coffer {
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+/// The command that serves on a folder.
+fn serving(
+    program: &Path,
+    folder: &Path,
+    data: &Path,
+    address: std::net::SocketAddr,
+    settings: &str,
+) -> Result<Command> {
+    if !program.exists() {
+        let hint = "cargo build --release -p coffer, or name it with --coffer";
+        return Err(BenchError::Missing {
+            program: program.into(),
+            hint,
+        });
     }
+    let mut command = Command::new(program);
+    command
+        .current_dir(folder)
+        .arg("serve")
+        .arg("--data")
+        .arg(data);
+    if !settings.is_empty() {
+        let config = folder.join("coffer.toml");
+        fs::write(&config, settings).doing(|| format!("writing {}", config.display()))?;
+        command.arg("--config").arg(&config);
+    }
+    command.args(["--listen", &address.to_string()]);
+    command.args(["--admin-listen", &free_address()?.to_string()]);
+    // Two servers at once can't both have the usual port.
+    if output(Command::new(program).args(["serve", "--help"]))?.contains(DATA_PORT) {
+        command.args([DATA_PORT, &free_address()?.to_string()]);
+    }
+    // Its own defaults are measured, not what the caller's environment says.
+    for (name, _) in std::env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("COFFER_") || name == "RUST_LOG")
+        {
+            command.env_remove(name);
+        }
+    }
+    Ok(command)
+}
 
-    fn put(&self, object: &Object) -> Request {
-        self.object("PUT", object, true, Expected::Success)
-    }
+/// What a command printed; that it failed is an error.
+pub fn output(command: &mut Command) -> Result<String> {
+    let told = format!("{command:?}");
+    let printed = run(command.stdout(Stdio::piped()))?;
+    { String::from_utf8(printed).map_err(io::Error::other) }.doing(|| format!("reading {told}"))
+}
 
-    fn check(&self, client: &Client, objects: &[Object]) -> Result<()> {
-        let get = |object: &Object| {
-            self.object("GET", object, false, Expected::WholeBody(object.content))
-        };
-        self.each(client, objects.iter().map(get))
+/// Runs a command to its end, and gives what it printed, if that is piped; that it failed is an
+/// error, with what it said.
+pub fn run(command: &mut Command) -> Result<Vec<u8>> {
+    let told = format!("{command:?}");
+    let started = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let done = started.and_then(std::process::Child::wait_with_output);
+    let done = done.doing(|| format!("starting {told}"))?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        let problem = format!("{}: {said}", done.status);
+        return Err(BenchError::Command {
+            command: told,
+            problem,
+        });
     }
-
-    fn discard(&self, client: &Client, objects: &[Object]) -> Result<()> {
-        Serves::discard(self, client, objects)
-    }
+    Ok(done.stdout)
 }

@@ -32,6 +32,8 @@ pub const SETTINGS: &str = "one worker, epoll, multi_accept, open_file_cache, no
 /// A running nginx.
 pub struct Nginx {
     endpoint: Endpoint,
+    plain: SocketAddr,
+    authority: PathBuf,
     files: PathBuf,
 }
 
@@ -41,9 +43,9 @@ impl Nginx {
         let files = folder.join("files");
         fs::create_dir_all(&files).doing(|| format!("creating {}", files.display()))?;
         let identity = Identity::create(folder)?;
-        let address = free_address()?;
+        let (address, plain) = (free_address()?, free_address()?);
         let path = folder.join("nginx.conf");
-        fs::write(&path, configuration(folder, &identity, address))
+        fs::write(&path, configuration(folder, &identity, address, plain))
             .doing(|| format!("writing {}", path.display()))?;
         let mut command = Command::new(program()?);
         command
@@ -62,8 +64,20 @@ impl Nginx {
                 address,
                 tls,
             },
+            plain,
+            authority: identity.certificate,
             files,
         })
+    }
+
+    /// The certificate that clients trust.
+    pub fn authority(&self) -> &Path {
+        &self.authority
+    }
+
+    /// Where it serves the same files without TLS, by `sendfile`.
+    pub fn plain_address(&self) -> SocketAddr {
+        self.plain
     }
 }
 
@@ -135,7 +149,12 @@ fn program() -> Result<PathBuf> {
 
 /// `sendfile` plays no part under TLS in user space. Files have new names in every round, so the
 /// cache of open files never holds a stale one.
-fn configuration(folder: &Path, identity: &Identity, address: SocketAddr) -> String {
+fn configuration(
+    folder: &Path,
+    identity: &Identity,
+    address: SocketAddr,
+    plain: SocketAddr,
+) -> String {
     let folder = folder.display();
     let certificate = identity.certificate.display();
     let private_key = identity.private_key.display();
@@ -178,6 +197,12 @@ http {{
         ssl_protocols TLSv1.3;
         ssl_conf_command Ciphersuites {CIPHER_SUITE};
         ssl_buffer_size 16k;
+    }}
+    server {{
+        listen {plain};
+        root {folder}/files;
+        sendfile on;
+        tcp_nopush on;
     }}
 }}
 "

@@ -1,9 +1,10 @@
 //! One keep-alive connection of the load client: HTTP/1.1 over TLS 1.3 over TCP, a request at a
 //! time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
@@ -63,6 +64,8 @@ pub struct Connection {
     /// The beginning of a record whose rest has not arrived.
     held: Vec<u8>,
     outgoing: Box<[u8]>,
+    /// Bytes that have gone either way.
+    moved_bytes: Rc<Cell<u64>>,
 }
 
 impl Connection {
@@ -81,7 +84,14 @@ impl Connection {
             sending: Direction::new(secrets.tx)?,
             held,
             outgoing: vec![0; RECORDS_A_SEND * RECORD_MAX_BYTES].into(),
+            moved_bytes: Rc::default(),
         })
+    }
+
+    /// Counts what it moves from now on, without what TLS adds; gives the counter.
+    pub fn counted_anew(&self) -> Rc<Cell<u64>> {
+        self.moved_bytes.set(0);
+        Rc::clone(&self.moved_bytes)
     }
 
     /// Sends a request and takes in its answer.
@@ -105,6 +115,7 @@ impl Connection {
         let body = request.body.unwrap_or(Content::new(0, 0));
         let mut offset_bytes = 0;
         loop {
+            let before_bytes = offset_bytes;
             while offset_bytes < body.length_bytes
                 && self.outgoing.len() - filled >= RECORD_MAX_BYTES
             {
@@ -117,10 +128,15 @@ impl Connection {
                 .await
                 .doing(|| "sending".into())?;
             filled = 0;
+            self.moved(offset_bytes - before_bytes);
             if offset_bytes == body.length_bytes {
                 return Ok(());
             }
         }
+    }
+
+    fn moved(&self, bytes: u64) {
+        self.moved_bytes.set(self.moved_bytes.get() + bytes);
     }
 
     /// Takes in what the kernel holds. True: the answer is complete.
@@ -144,6 +160,7 @@ impl Connection {
                     record_bytes,
                     plaintext,
                 } => {
+                    self.moved(plaintext.len() as u64);
                     complete |= response.receive(&left[plaintext])?;
                     record_bytes
                 }

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub latencies_ns: Vec<u64>,
     /// Lengths of the bodies that went either way.
     pub body_bytes: u64,
+    /// What each connection had moved when the first request of all was answered.
+    pub moved_at_first_end: Vec<u64>,
     /// CPU seconds of the client's thread.
     pub client_cpu_seconds: f64,
 }
@@ -54,6 +56,11 @@ impl Client {
         })
     }
 
+    /// Runs what is not load: requests that prepare a server, or ask how it stands.
+    pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
     /// Opens connections, one after the other.
     pub fn connect(
         &self,
@@ -76,6 +83,7 @@ impl Client {
         let shared = Rc::new(Shared {
             next: Cell::new(0),
             requests,
+            moved_bytes: connections.0.iter().map(Connection::counted_anew).collect(),
             scratch: Rc::clone(&self.scratch),
             outcome: RefCell::default(),
         });
@@ -110,6 +118,8 @@ impl Client {
 struct Shared {
     next: Cell<usize>,
     requests: Vec<Request>,
+    /// Of each connection.
+    moved_bytes: Vec<Rc<Cell<u64>>>,
     scratch: Rc<Scratch>,
     outcome: RefCell<Outcome>,
 }
@@ -135,6 +145,9 @@ impl Shared {
             connection.exchange(request, &self.scratch).await?;
             let latency_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
             let mut outcome = self.outcome.borrow_mut();
+            if outcome.latencies_ns.is_empty() {
+                outcome.moved_at_first_end = self.moved_bytes.iter().map(|it| it.get()).collect();
+            }
             outcome.latencies_ns.push(latency_ns);
             outcome.body_bytes += body_bytes(request);
         }

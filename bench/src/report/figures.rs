@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use coffer_measure::statistics::{self, Spread};
+use coffer_measure::comparison;
+use coffer_measure::statistics::{self, Estimate, Spread};
 
 /// What a figure tells. The order is that of the table's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -14,6 +15,10 @@ pub enum Quantity {
     Seconds,
     /// CPU seconds of the server, user and system, for 10^9 bytes of bodies.
     ServerCpuSecondsPerGigabyte,
+    /// The same, of server and client together.
+    BothCpuSecondsPerGigabyte,
+    /// CPU seconds of the server for 10^9 bytes, until it has done what it put off.
+    LaterCpuSecondsPerGigabyte,
     /// Requests answered, or rows committed, in a second.
     PerSecond,
     /// CPU microseconds of the server for a request.
@@ -22,6 +27,8 @@ pub enum Quantity {
     MegabytesPerSecond,
     /// 10^9 bytes in a second.
     GigabytesPerSecond,
+    /// One of many, as a share of the median of all.
+    Share,
     /// Resident memory, 10^6 bytes.
     ResidentMegabytes,
     /// Median latency of a request.
@@ -39,10 +46,13 @@ impl Quantity {
         match self {
             Self::Seconds => "s",
             Self::ServerCpuSecondsPerGigabyte => "CPU s/GB",
+            Self::BothCpuSecondsPerGigabyte => "CPU s/GB of both",
+            Self::LaterCpuSecondsPerGigabyte => "CPU s/GB in the end",
             Self::PerSecond => "/s",
             Self::ServerCpuMicrosecondsPerRequest => "CPU µs each",
             Self::MegabytesPerSecond => "MB/s",
             Self::GigabytesPerSecond => "GB/s",
+            Self::Share => "of the median",
             Self::ResidentMegabytes => "MB",
             Self::P50Milliseconds => "ms p50",
             Self::P99Milliseconds => "ms p99",
@@ -56,8 +66,10 @@ impl Quantity {
             Self::PerSecond | Self::MegabytesPerSecond | Self::ClientBusyPercent => {
                 format!("{value:.0}")
             }
-            Self::ServerCpuSecondsPerGigabyte => format!("{value:.3}"),
-            Self::P50Milliseconds | Self::P99Milliseconds => format!("{value:.2}"),
+            Self::ServerCpuSecondsPerGigabyte
+            | Self::BothCpuSecondsPerGigabyte
+            | Self::LaterCpuSecondsPerGigabyte => format!("{value:.3}"),
+            Self::Share | Self::P50Milliseconds | Self::P99Milliseconds => format!("{value:.2}"),
             Self::Seconds => format!("{value:.3}"),
             _ => format!("{value:.1}"),
         }
@@ -68,7 +80,7 @@ impl Quantity {
 pub type Sample = BTreeMap<Quantity, f64>;
 
 /// One contender's rounds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Series {
     /// Whose.
     pub contender: String,
@@ -102,16 +114,23 @@ pub enum Target {
     RatioAtMost(f64),
     /// Of the ratio to the peer.
     RatioAtLeast(f64),
+    /// Of the upper end of the ratio's 95 % interval.
+    IntervalAtMost(f64),
     /// Of the value itself.
     ValueAtMost(f64),
+    /// Of the value itself.
+    ValueAtLeast(f64),
 }
 
 impl Target {
-    fn reached(self, ratio: Option<Spread>, value: Option<Spread>) -> Option<bool> {
+    fn reached(self, work: &Work) -> Option<bool> {
+        let value = || Spread::of(&work.series.first()?.values(work.key));
         Some(match self {
-            Self::RatioAtMost(most) => ratio?.median <= most,
-            Self::RatioAtLeast(least) => ratio?.median >= least,
-            Self::ValueAtMost(most) => value?.median <= most,
+            Self::RatioAtMost(most) => work.ratio()?.median <= most,
+            Self::RatioAtLeast(least) => work.ratio()?.median >= least,
+            Self::IntervalAtMost(most) => work.interval()?.high <= most,
+            Self::ValueAtMost(most) => value()?.median <= most,
+            Self::ValueAtLeast(least) => value()?.median >= least,
         })
     }
 }
@@ -121,7 +140,9 @@ impl std::fmt::Display for Target {
         match self {
             Self::RatioAtMost(most) => write!(f, "≤ {most:.2} ×"),
             Self::RatioAtLeast(least) => write!(f, "≥ {least:.2} ×"),
+            Self::IntervalAtMost(most) => write!(f, "interval ≤ {most:.2} ×"),
             Self::ValueAtMost(most) => write!(f, "≤ {most}"),
+            Self::ValueAtLeast(least) => write!(f, "≥ {least}"),
         }
     }
 }
@@ -156,13 +177,19 @@ impl Work {
         Spread::of(&self.ratios()?)
     }
 
+    /// The median of [`Work::ratios`] with its interval, a bootstrap; None where there are too few
+    /// rounds for one of 95 %.
+    pub fn interval(&self) -> Option<Estimate> {
+        let [ours, peer] = self.series.as_slice() else {
+            return None;
+        };
+        let found = comparison::paired(&ours.values(self.key), &peer.values(self.key))?;
+        (found.ratio.confidence >= statistics::CONFIDENCE).then_some(found.ratio)
+    }
+
     /// Whether the target is reached; None: there is no target, or not all was measured.
     pub fn reached(&self) -> Option<bool> {
-        let value = self
-            .series
-            .first()
-            .and_then(|ours| Spread::of(&ours.values(self.key)));
-        self.target?.reached(self.ratio(), value)
+        self.target?.reached(self)
     }
 }
 
@@ -210,9 +237,30 @@ mod tests {
         assert_eq!(work.reached(), Some(false));
         work.target = Some(Target::ValueAtMost(0.8));
         assert_eq!(work.reached(), Some(true));
+        work.target = Some(Target::ValueAtLeast(0.8));
+        assert_eq!(work.reached(), Some(false));
+        // Three rounds are too few for an interval.
+        work.target = Some(Target::IntervalAtMost(2.0));
+        assert_eq!(work.reached(), None);
         // Without the peer there is nothing to compare with.
         work.series.pop();
         work.target = Some(Target::RatioAtMost(0.72));
         assert_eq!(work.reached(), None);
+    }
+
+    #[test]
+    fn an_interval_is_judged_by_its_upper_end() {
+        let ours: Vec<f64> = (0..9).map(|round| 0.96 + 0.01 * f64::from(round)).collect();
+        let mut work = Work {
+            title: String::new(),
+            key: Quantity::ServerCpuSecondsPerGigabyte,
+            series: vec![series(&ours), series(&[1.0; 9])],
+            target: Some(Target::IntervalAtMost(1.05)),
+        };
+        let interval = work.interval().unwrap();
+        assert!(interval.low < 1.0 && 1.0 < interval.high && interval.high <= 1.04);
+        assert_eq!(work.reached(), Some(true));
+        work.target = Some(Target::IntervalAtMost(1.0));
+        assert_eq!(work.reached(), Some(false));
     }
 }

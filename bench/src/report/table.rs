@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::report::figures::{Report, Series, Work};
-use coffer_measure::statistics::Spread;
+use crate::report::figures::{Report, Series, Target, Work};
+use coffer_measure::statistics::{Estimate, Spread};
 
 const HEADINGS: [&str; 6] = [
     "work",
@@ -98,14 +98,23 @@ fn rows(work: &Work) -> Vec<Row> {
             spread
                 .map(|s| format!("{} {}", figure(s), work.key.unit()))
                 .unwrap_or_default(),
-            ratio
-                .map(|s| self::figure(s, |value| format!("{value:.3}")))
-                .unwrap_or_default(),
+            ratio.map(|s| self::ratio(work, s)).unwrap_or_default(),
             target.unwrap_or_default(),
             verdict.into(),
         ]
     };
     work.series.iter().enumerate().map(row).collect()
+}
+
+/// The ratio, with its interval where that is what the target is about.
+fn ratio(work: &Work, spread: Spread) -> String {
+    let text = figure(spread, |value| format!("{value:.3}"));
+    match (work.target, work.interval()) {
+        (Some(Target::IntervalAtMost(_)), Some(Estimate { low, high, .. })) => {
+            format!("{text}, 95 % {low:.3}–{high:.3}")
+        }
+        _ => text,
+    }
 }
 
 /// All figures but the one in the table; None: there are no others.
@@ -142,7 +151,7 @@ fn width(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::figures::{Quantity, Sample, Target};
+    use crate::report::figures::{Quantity, Sample};
 
     fn report() -> Report {
         let series = |contender: &str, values: [f64; 2]| Series {

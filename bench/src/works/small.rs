@@ -16,7 +16,8 @@ const OBJECT_BYTES: usize = 4_096;
 /// Different objects that a run reads, again and again.
 const OBJECTS_READ: usize = 1_000;
 
-const CONNECTIONS: usize = 32;
+/// Connections of both works.
+pub const CONNECTIONS: usize = 32;
 
 /// Requests of a run, and of a quick one.
 const GETS: (usize, usize) = (150_000, 50_000);
@@ -71,7 +72,8 @@ fn get(bench: &Bench, coffer: Option<&Coffer>, nginx: Option<&Nginx>) -> Result<
     )
 }
 
-fn get_once(bench: &Bench, server: &dyn Serves, round: usize) -> Result<Sample> {
+/// Stores objects, and reads them again and again.
+pub fn get_once(bench: &Bench, server: &dyn Serves, round: usize) -> Result<Sample> {
     let tag = format!("small-get-{round}");
     let objects = Object::series(&tag, OBJECTS_READ, OBJECT_BYTES as u64);
     server.store(&bench.client, &objects)?;
@@ -115,13 +117,14 @@ fn put(bench: &Bench, coffer: Option<&Coffer>) -> Result<Work> {
     )
 }
 
-fn put_once(bench: &Bench, coffer: &Coffer, round: usize) -> Result<Sample> {
+/// Stores objects, looks at some, and makes room.
+pub fn put_once(bench: &Bench, server: &dyn Receives, round: usize) -> Result<Sample> {
     let count = if bench.effort.quick { PUTS.1 } else { PUTS.0 };
     let objects = Object::series(&format!("small-put-{round}"), count, OBJECT_BYTES as u64);
-    let requests = objects.iter().map(|object| coffer.put(object)).collect();
+    let requests = objects.iter().map(|object| server.put(object)).collect();
     bench.prepare_disk(DATABASE_BYTES)?;
-    let sample = bench.load(coffer.endpoint(), CONNECTIONS, requests)?;
-    coffer.check(&bench.client, &objects[..OBJECTS_READ])?;
-    Receives::discard(coffer, &bench.client, &objects)?;
+    let sample = bench.load(server.endpoint(), CONNECTIONS, requests)?;
+    server.check(&bench.client, &objects[..OBJECTS_READ])?;
+    server.discard(&bench.client, &objects)?;
     Ok(sample)
 }

@@ -171,7 +171,7 @@ fn run<S: NamedServer + ?Sized>(
 
 /// Writes objects anew, then reads them: old files in the page cache cost a server more or less
 /// than new ones do.
-fn get_once(
+pub fn get_once(
     bench: &Bench,
     server: &dyn Serves,
     tag: &str,
@@ -193,7 +193,7 @@ fn get_once(
 }
 
 /// Sends objects, then looks at some, and makes room.
-fn put_once(
+pub fn put_once(
     bench: &Bench,
     server: &dyn Receives,
     tag: &str,
