@@ -1,5 +1,5 @@
 //! The client side: reaching a server over TLS or its local socket, signing requests, speaking S3,
-//! moving files, and asking a server's administration.
+//! moving files, moving in from other servers, and asking a server's administration.
 //!
 //! Used by the commands that move files or ask a running server, by `coffer prove`, and by the
 //! bench. What the answers of the administration mean is in `coffer-admin`; nothing of the server
@@ -30,6 +30,8 @@ pub mod sealed;
 pub mod s3;
 
 pub mod mover;
+
+pub mod migrate;
 
 #[doc(hidden)]
 pub mod fuzzing;

@@ -109,3 +109,12 @@ pub(crate) const REST_WAIT: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether it has stopped.
 pub(crate) const REST_PAUSE: Duration = Duration::from_millis(5);
+
+/// Versions of one name that a migration looks at, in memory.
+pub const MIGRATE_VERSIONS: usize = 100_000;
+
+/// What did not come of a migration, and is told once more at its end.
+pub const MIGRATE_TOLD: usize = 1_000;
+
+/// Bytes of a line of a ledger: the longest name, escaped, and what is said of it.
+pub const LEDGER_LINE_BYTES: u64 = 64 * 1024;

@@ -56,7 +56,12 @@ pub use self::get::target_path;
 pub use self::location::Location;
 pub use self::sealed_way::Transfer;
 
+pub(crate) use self::plan::{part_bytes, pieces};
 use self::sealed_way::SealedWay;
+pub(crate) use self::source::Source;
+pub(crate) use self::target::is_unfinished;
+pub(crate) use self::times::{MTIME_HEADER, mtime_text};
+pub(crate) use self::together::Together;
 
 /// How files are moved.
 #[derive(Debug, Clone)]

@@ -52,6 +52,7 @@ use self::objects::Typed;
 use self::objects::cp::CpArgs;
 use self::objects::get::GetArgs;
 use self::objects::ls::LsArgs;
+use self::objects::migrate::MigrateArgs;
 use self::objects::put::PutArgs;
 use self::objects::rm::RmArgs;
 use self::offline::OfflineArgs;
@@ -125,6 +126,8 @@ pub enum Command {
     Rm(RmArgs),
     /// Have the server copy objects
     Cp(CpArgs),
+    /// Move buckets of another S3 server, or folders, in
+    Migrate(MigrateArgs),
     /// Make and list levels
     Level(LevelArgs),
     /// Make, list and delete buckets

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use coffer_admin::AdminError;
 use coffer_client::ClientError;
+use coffer_client::migrate::MigrateError;
 use coffer_client::mover::MoverError;
 use coffer_client::s3::S3Error;
 use coffer_vault::VaultError;
@@ -138,6 +139,9 @@ pub enum Error {
     /// A file or an object was not moved.
     #[error(transparent)]
     Mover(#[from] MoverError),
+    /// Something could not be moved in.
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
     /// The program was told to end.
     #[error("interrupted: {left}")]
     Interrupted {
@@ -192,6 +196,7 @@ impl Error {
                 "invalid_argument"
             }
             Self::Mover(error) => error.code(),
+            Self::Migrate(error) => error.code(),
             Self::Interrupted { .. } => "interrupted",
             Self::Unwritten { .. } => "done_but_not_told",
             _ => "failed",
@@ -208,7 +213,8 @@ impl Error {
             | Self::Mover(
                 MoverError::Location { .. }
                 | MoverError::S3(S3Error::Client(ClientError::Endpoint { .. })),
-            ) => ExitCode::from(2),
+            )
+            | Self::Migrate(MigrateError::Source { .. }) => ExitCode::from(2),
             Self::Client(ClientError::Refused { code, .. }) if code == "invalid_request" => {
                 ExitCode::from(2)
             }

@@ -20,6 +20,7 @@ use crate::commands::man::man;
 use crate::commands::objects::cp::cp;
 use crate::commands::objects::get::get;
 use crate::commands::objects::ls::ls;
+use crate::commands::objects::migrate::migrate;
 use crate::commands::objects::put::put;
 use crate::commands::objects::rm::rm;
 use crate::commands::offline::offline;
@@ -99,6 +100,7 @@ pub fn run() -> ExitCode {
         Command::Ls(args) => block_on(ls(&cli.typed(), args)),
         Command::Rm(args) => block_on(rm(&cli.typed(), args)),
         Command::Cp(args) => block_on(cp(&cli.typed(), args)),
+        Command::Migrate(args) => block_on(migrate(&cli.typed(), args)),
         asking => config::data(&cli.data)
             .and_then(|data| cli.remote.server(data))
             .and_then(|server| block_on(ask(&server, asking))),
@@ -237,6 +239,7 @@ async fn ask(server: &AdminClient, command: &Command) -> Result<ExitCode, Error>
         | Command::Ls(_)
         | Command::Rm(_)
         | Command::Cp(_)
+        | Command::Migrate(_)
         | Command::Completions(_)
         | Command::Man(_) => Ok(ExitCode::SUCCESS),
     }

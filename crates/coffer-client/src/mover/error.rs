@@ -105,7 +105,7 @@ pub enum MoverError {
 }
 
 impl MoverError {
-    pub(super) fn local(
+    pub(crate) fn local(
         doing: &'static str,
         path: &Path,
     ) -> impl FnOnce(io::Error) -> Self + use<> {

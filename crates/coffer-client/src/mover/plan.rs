@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::limits::{PART_BYTES, PART_BYTES_MAX, PART_COUNT_MAX};
 
 /// How long the parts of a file are: as usual, but no more parts than S3 takes.
-pub(super) fn part_bytes(bytes: u64) -> u64 {
+pub(crate) fn part_bytes(bytes: u64) -> u64 {
     let least = bytes.div_ceil(PART_COUNT_MAX);
     // Of whole mebibytes, so that parts begin and end on pages.
     let least = least.div_ceil(1 << 20) << 20;
@@ -13,7 +13,7 @@ pub(super) fn part_bytes(bytes: u64) -> u64 {
 }
 
 /// The pieces of a file, in order.
-pub(super) fn pieces(bytes: u64, piece_bytes: u64) -> impl Iterator<Item = Range<u64>> {
+pub(crate) fn pieces(bytes: u64, piece_bytes: u64) -> impl Iterator<Item = Range<u64>> {
     let count = bytes.div_ceil(piece_bytes);
     (0..count).map(move |index| {
         let start = index * piece_bytes;

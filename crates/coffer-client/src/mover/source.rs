@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::mover::error::MoverError;
 
 /// A file, open, and what it was when it was opened.
-pub(super) struct Source {
+pub(crate) struct Source {
     file: File,
     path: PathBuf,
     seen: Seen,
@@ -20,10 +20,10 @@ pub(super) struct Source {
 
 /// What tells one content of a file from another, without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     device: u64,
     inode: u64,
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     modified: (i64, i64),
 }
 
@@ -43,7 +43,7 @@ impl Source {
     ///
     /// # Errors
     /// [`MoverError::Local`]; [`MoverError::Unsuitable`] for what is no file.
-    pub(super) fn open(path: &Path) -> Result<Self, MoverError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, MoverError> {
         let unsuitable = |problem| MoverError::Unsuitable {
             path: path.to_owned(),
             problem,
@@ -68,11 +68,11 @@ impl Source {
         })
     }
 
-    pub(super) fn seen(&self) -> &Seen {
+    pub(crate) fn seen(&self) -> &Seen {
         &self.seen
     }
 
-    pub(super) fn modified(&self) -> SystemTime {
+    pub(crate) fn modified(&self) -> SystemTime {
         self.modified
     }
 
@@ -80,7 +80,7 @@ impl Source {
     ///
     /// # Errors
     /// [`MoverError::SourceChanged`] when it has become shorter, [`MoverError::Local`].
-    pub(super) fn read(&self, range: &Range<u64>) -> Result<Vec<u8>, MoverError> {
+    pub(crate) fn read(&self, range: &Range<u64>) -> Result<Vec<u8>, MoverError> {
         let mut piece = vec![0; (range.end - range.start) as usize];
         match self.file.read_exact_at(&mut piece, range.start) {
             Ok(()) => Ok(piece),
@@ -94,7 +94,7 @@ impl Source {
     /// # Errors
     /// [`MoverError::SourceChanged`]; [`MoverError::Unsuitable`] for a file that gives more than
     /// its size says.
-    pub(super) fn check_unchanged(&self) -> Result<(), MoverError> {
+    pub(crate) fn check_unchanged(&self) -> Result<(), MoverError> {
         let after = self.file.read_at(&mut [0], self.seen.bytes);
         let after = after.map_err(MoverError::local("reading", &self.path))?;
         let now = self.file.metadata().map(|file| Seen::of(&file));

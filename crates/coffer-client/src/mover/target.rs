@@ -233,7 +233,7 @@ fn beside(name: &OsStr, end: &str) -> OsString {
 
 /// Whether a file is one of those here, which are no user's. Some file systems take large letters
 /// for small ones.
-pub(super) fn is_unfinished(name: &OsStr) -> bool {
+pub(crate) fn is_unfinished(name: &OsStr) -> bool {
     let name = name.as_bytes().to_ascii_lowercase();
     name.starts_with(b".") && { [PART_END, JOURNAL_END] }
         .iter()

@@ -4,10 +4,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The header.
-pub(super) const MTIME_HEADER: &str = "x-amz-meta-mtime";
+pub(crate) const MTIME_HEADER: &str = "x-amz-meta-mtime";
 
 /// Its value.
-pub(super) fn mtime_text(at: SystemTime) -> String {
+pub(crate) fn mtime_text(at: SystemTime) -> String {
     let (sign, span) = match at.duration_since(UNIX_EPOCH) {
         Ok(after) => ("", after),
         Err(before) => ("-", before.duration()),

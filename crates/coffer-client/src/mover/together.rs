@@ -9,7 +9,7 @@ use tokio::task::{JoinError, JoinSet};
 use crate::mover::error::MoverError;
 
 /// Work on pieces.
-pub(super) struct Together<T> {
+pub(crate) struct Together<T> {
     permits: Arc<Semaphore>,
     tasks: JoinSet<Result<T, MoverError>>,
     done: Vec<T>,
@@ -18,7 +18,7 @@ pub(super) struct Together<T> {
 
 impl<T: Send + 'static> Together<T> {
     /// As many at once as there are permits, which others may share.
-    pub(super) fn new(permits: &Arc<Semaphore>) -> Self {
+    pub(crate) fn new(permits: &Arc<Semaphore>) -> Self {
         Self {
             permits: Arc::clone(permits),
             tasks: JoinSet::new(),
@@ -29,7 +29,7 @@ impl<T: Send + 'static> Together<T> {
 
     /// Begins a piece that takes so many permits, as soon as it has them. False when one has
     /// failed: then no other is to be begun.
-    pub(super) async fn add<W>(
+    pub(crate) async fn add<W>(
         &mut self,
         permits: u32,
         work: impl FnOnce(OwnedSemaphorePermit) -> W,
@@ -67,7 +67,7 @@ impl<T: Send + 'static> Together<T> {
 
     /// Waits for all that were begun, so that none works any more, and gives what they gave, in any
     /// order.
-    pub(super) async fn all(mut self) -> Result<Vec<T>, MoverError> {
+    pub(crate) async fn all(mut self) -> Result<Vec<T>, MoverError> {
         while let Some(done) = self.tasks.join_next().await {
             self.take(done);
         }

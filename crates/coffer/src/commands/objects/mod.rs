@@ -1,4 +1,5 @@
-//! `coffer put`, `get`, `ls`, `rm` and `cp`: files and objects, with coffer or another S3 server.
+//! `coffer put`, `get`, `ls`, `rm` and `cp`: files and objects, with coffer or another S3 server;
+//! and `migrate`, from another to coffer.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ pub mod cp;
 pub mod rm;
 
 pub mod ls;
+
+pub mod migrate;
 
 pub(crate) use self::progress::Progress;
 

@@ -1,0 +1,204 @@
+//! A version of the source, opened: what it is beside its bytes, and its bytes piece by piece.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use hyper::body::Bytes;
+use time::OffsetDateTime;
+use tokio::task::block_in_place;
+
+use crate::limits::PART_BYTES;
+use crate::migrate::attributes::Attributes;
+use crate::migrate::error::MigrateError;
+use crate::mover::{MTIME_HEADER, MoverError, Source, mtime_text};
+use crate::s3::checksum::{Checksum, Running};
+use crate::s3::{Client, ListedVersion, ObjectName, S3Error};
+
+/// Where bytes are read.
+#[derive(Clone)]
+pub(super) enum Body {
+    Object {
+        client: Arc<Client>,
+        name: ObjectName,
+        /// What the content is called that was listed.
+        etag: String,
+    },
+    File(Arc<Source>),
+}
+
+/// A version of the source, opened.
+pub(super) struct Opened {
+    pub(super) attributes: Attributes,
+    /// Its tags, as a header has them.
+    pub(super) tags: Option<String>,
+    /// What the source says that its checksum is.
+    pub(super) told: Option<Checksum>,
+    pub(super) body: Body,
+    /// All of its bytes, if they are few.
+    pub(super) whole: Option<Bytes>,
+}
+
+impl Body {
+    /// Reads a piece.
+    pub(super) async fn piece(&self, range: Range<u64>) -> Result<Bytes, MigrateError> {
+        match self {
+            Self::File(source) => {
+                let read = block_in_place(|| source.read(&range))?;
+                Ok(read.into())
+            }
+            Self::Object { client, name, etag } => {
+                let (start, last) = (range.start, range.end - 1);
+                let headers = [
+                    ("range".to_owned(), format!("bytes={start}-{last}")),
+                    ("if-match".to_owned(), etag.clone()),
+                ];
+                let (_, bytes) = fetched(client, name, &headers, range.end - range.start).await?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Whether what was read is what was opened: an object is asked for by its content, a file is
+    /// looked at.
+    pub(super) fn check_unchanged(&self) -> Result<(), MigrateError> {
+        match self {
+            Self::Object { .. } => Ok(()),
+            Self::File(source) => Ok(block_in_place(|| source.check_unchanged())?),
+        }
+    }
+}
+
+/// Fetches so many bytes into memory.
+async fn fetched(
+    client: &Client,
+    name: &ObjectName,
+    headers: &[(String, String)],
+    bytes: u64,
+) -> Result<(HeaderMap, Bytes), MigrateError> {
+    let mut attempt = 0;
+    loop {
+        let answer = client.get_object(name, headers).await.map_err(changed)?;
+        let head = answer.headers.clone();
+        match answer.whole(bytes as usize).await {
+            Ok(body) if body.len() as u64 == bytes => return Ok((head, body)),
+            Ok(_) | Err(S3Error::Unreadable { .. }) => {
+                return Err(MoverError::ObjectChanged.into());
+            }
+            Err(error) => {
+                attempt += 1;
+                client.pause(attempt, error).await?;
+            }
+        }
+    }
+}
+
+fn changed(error: S3Error) -> MigrateError {
+    if error.is_changed() {
+        MoverError::ObjectChanged.into()
+    } else {
+        error.into()
+    }
+}
+
+/// A version of an object, by what a list says of it.
+pub(super) fn named(bucket: &str, key: &str, version: &ListedVersion) -> ObjectName {
+    let is_plain = version.version_id == "null" && version.is_latest;
+    ObjectName {
+        version_id: Some(version.version_id.clone()).filter(|_| !is_plain),
+        ..ObjectName::new(bucket, key)
+    }
+}
+
+/// Opens a version of a bucket. Small ones come whole at once.
+pub(super) async fn open_object(
+    client: &Arc<Client>,
+    bucket: &str,
+    version: &ListedVersion,
+) -> Result<Opened, MigrateError> {
+    let object = &version.object;
+    let name = named(bucket, &object.key, version);
+    let (headers, told, whole) = if object.bytes <= PART_BYTES {
+        let asked = [
+            ("x-amz-checksum-mode".to_owned(), "ENABLED".to_owned()),
+            ("if-match".to_owned(), object.etag.clone()),
+        ];
+        let (headers, bytes) = fetched(client, &name, &asked, object.bytes).await?;
+        let told = Checksum::of_headers(&headers);
+        (headers, told, Some(bytes))
+    } else {
+        let head = client.head_object(&name).await?;
+        if head.bytes != object.bytes
+            || head.etag.trim_matches('"') != object.etag.trim_matches('"')
+        {
+            return Err(MoverError::ObjectChanged.into());
+        }
+        (head.headers, head.checksum, None)
+    };
+    let attributes = Attributes::of_headers(&headers, OffsetDateTime::now_utc());
+    // Not all services count tags in the answer to HEAD.
+    let has_tags = attributes.tags.unwrap_or(u64::from(whole.is_none())) > 0;
+    let tags = if has_tags {
+        Some(client.tags(&name).await?).filter(|tags| !tags.is_empty())
+    } else {
+        None
+    };
+    Ok(Opened {
+        attributes,
+        tags,
+        told,
+        body: Body::Object {
+            client: Arc::clone(client),
+            name,
+            etag: object.etag.clone(),
+        },
+        whole,
+    })
+}
+
+/// Opens a file, which has to be what was listed.
+pub(super) fn open_file(path: PathBuf, version: &ListedVersion) -> Result<Opened, MigrateError> {
+    let source = block_in_place(|| Source::open(&path))?;
+    let modified = mtime_text(source.modified());
+    if source.seen().bytes != version.object.bytes || modified != version.object.modified {
+        return Err(MoverError::SourceChanged { path }.into());
+    }
+    let whole = if version.object.bytes <= PART_BYTES {
+        let read = block_in_place(|| {
+            let read = source.read(&(0..version.object.bytes))?;
+            source.check_unchanged().map(|()| read)
+        })?;
+        Some(read.into())
+    } else {
+        None
+    };
+    Ok(Opened {
+        attributes: Attributes {
+            headers: vec![(MTIME_HEADER.to_owned(), modified)],
+            ..Attributes::default()
+        },
+        tags: None,
+        told: None,
+        body: Body::File(Arc::new(source)),
+        whole,
+    })
+}
+
+/// Holds bytes against what the source says of them.
+pub(super) fn check(told: &Checksum, bytes: &[u8]) -> Result<(), MigrateError> {
+    let mut running = Running::new(told.algorithm);
+    block_in_place(|| running.update(bytes));
+    same(told, &running.done())
+}
+
+pub(super) fn same(told: &Checksum, found: &Checksum) -> Result<(), MigrateError> {
+    if told == found {
+        return Ok(());
+    }
+    Err(MoverError::Damaged {
+        expected: told.to_string(),
+        found: found.to_string(),
+    }
+    .into())
+}

@@ -1,0 +1,179 @@
+//! One bucket, from what is set of it before its objects come to what is set behind them.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::migrate::error::MigrateError;
+use crate::migrate::ledger::Ledger;
+use crate::migrate::names::{Files, Listed, Name, Names, Next};
+use crate::migrate::origin::Origin;
+use crate::migrate::place::Place;
+use crate::migrate::plan::Both;
+use crate::migrate::report::BucketReport;
+use crate::migrate::settings::{Before, Versioning, versioning};
+use crate::migrate::{Migration, Mode};
+
+impl Migration {
+    /// Sees to a bucket. What goes wrong with it is told.
+    pub(super) async fn bucket(self: &Arc<Self>, from: &str, to: &str, prefix: &str) {
+        let report = match self.whole_bucket(from, to, prefix).await {
+            Ok(report) => report,
+            Err(error) => {
+                self.missing(&self.origin.place(from), &error);
+                BucketReport {
+                    bucket: from.to_owned(),
+                    to: to.to_owned(),
+                    missing: 1,
+                    ..BucketReport::default()
+                }
+            }
+        };
+        self.report.bucket(report);
+    }
+
+    async fn whole_bucket(
+        self: &Arc<Self>,
+        from: &str,
+        to: &str,
+        prefix: &str,
+    ) -> Result<BucketReport, MigrateError> {
+        let client = match &self.origin {
+            Origin::Service { client, .. } => Some(Arc::clone(client)),
+            Origin::Folders(_) | Origin::Folder(_) => None,
+        };
+        let before = match &client {
+            Some(client) => Some(Before::of(client, from).await?),
+            None => None,
+        };
+        let is_there = match self.target.head_bucket(to).await {
+            Ok(_) => true,
+            Err(error) if error.is_absent() => false,
+            // The answer to HEAD has no body that says why.
+            Err(_) => { self.target.list_objects(to, prefix, None, None).await }.map(|_| true)?,
+        };
+        let moves = self.options.mode == Mode::Move;
+        if moves {
+            self.prepare(to, is_there, before.as_ref()).await?;
+        }
+        let is_there = is_there || moves;
+        let keeps_versions = is_there && versioning(&self.target, to).await? == Versioning::Enabled;
+        let text = self.origin.place(from);
+        let target = format!("{}/{to}/{prefix}", self.target.endpoint().text());
+        let place = Arc::new(Place {
+            ledger: Ledger::open(&self.options.state, &text, &target, moves)?,
+            from: from.to_owned(),
+            folder: self.origin.folder(from),
+            client,
+            text,
+            to: to.to_owned(),
+            prefix: prefix.to_owned(),
+            is_there,
+            keeps_versions,
+            tally: BucketReport {
+                bucket: from.to_owned(),
+                to: to.to_owned(),
+                ..BucketReport::default()
+            }
+            .into(),
+        });
+        let mut tasks = JoinSet::new();
+        let walked = self.walk(&place, &mut tasks).await;
+        while tasks.join_next().await.is_some() {}
+        if let Some(before) = before.filter(|_| prefix.is_empty()) {
+            self.settle(&place, &before).await;
+        }
+        let is_emptied = matches!(walked, Ok(false)) && place.tally.lock().gone > 0;
+        let emptied = is_emptied.then_some(MigrateError::Emptied);
+        if let Some(error) = walked.err().or(emptied) {
+            place.count(|tally| tally.missing += 1);
+            self.missing(&place.text, &error);
+        }
+        let report = place.tally.lock().clone();
+        Ok(report)
+    }
+
+    /// Goes through both lists in step. False where the source has nothing, and so nothing was to
+    /// be deleted.
+    async fn walk(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<bool, MigrateError> {
+        let mut source = match (&place.client, &place.folder) {
+            (Some(client), _) => {
+                let listed = Listed::new(client, &place.from, "", "the source");
+                Names::Bucket(Box::new(listed))
+            }
+            (None, Some(folder)) => Names::Folder(Box::new(Files::new(folder))),
+            (None, None) => Names::None,
+        };
+        let mut target = if place.is_there {
+            let listed = Listed::new(&self.target, &place.to, &place.prefix, "the target");
+            Names::Bucket(Box::new(listed))
+        } else {
+            Names::None
+        };
+        let mut from = self.next(place, &mut source).await?;
+        let mut there = self.next(place, &mut target).await?;
+        let deletes = from.is_some() || !self.options.delete;
+        loop {
+            let order = match (&from, &there) {
+                (None, None) => return Ok(deletes),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(from), Some(there)) => from.key.cmp(&there.key),
+            };
+            let (mut of, mut at) = (Name::default(), Name::default());
+            if order.is_le() {
+                of = std::mem::replace(&mut from, self.next(place, &mut source).await?)
+                    .unwrap_or_default();
+            }
+            if order.is_ge() {
+                at = std::mem::replace(&mut there, self.next(place, &mut target).await?)
+                    .unwrap_or_default();
+            }
+            let key = if order.is_le() { of.key } else { at.key };
+            let both = Both {
+                key,
+                from: of.versions,
+                there: at.versions,
+            };
+            self.begin(place, both, deletes, tasks).await;
+        }
+    }
+
+    /// Begins a name, when there is room for it.
+    async fn begin(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        both: Both,
+        deletes: bool,
+        tasks: &mut JoinSet<()>,
+    ) {
+        if self.options.mode == Mode::Move && both.matched(&place.ledger).is_all() {
+            // Nothing is asked, so nothing is waited for.
+            return self.name(place, &both, deletes).await;
+        }
+        while tasks.len() >= self.options.jobs {
+            tasks.join_next().await;
+        }
+        let (migration, place) = (Arc::clone(self), Arc::clone(place));
+        tasks.spawn(async move { migration.name(&place, &both, deletes).await });
+    }
+
+    /// The next name of a list; files that are none are told.
+    async fn next(&self, place: &Place, names: &mut Names) -> Result<Option<Name>, MigrateError> {
+        loop {
+            match names.next().await? {
+                None => return Ok(None),
+                Some(Next::Name(name)) => return Ok(Some(name)),
+                Some(Next::Problem(what, error)) => {
+                    place.count(|tally| tally.missing += 1);
+                    self.missing(&what, &error);
+                }
+            }
+        }
+    }
+}

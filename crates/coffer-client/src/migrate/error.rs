@@ -1,0 +1,165 @@
+//! Why something did not come. A message says what happened, to what, and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::ClientError;
+use crate::mover::MoverError;
+use crate::s3::S3Error;
+
+/// Why something did not come.
+#[derive(Debug, thiserror::Error)]
+pub enum MigrateError {
+    /// What moving bytes met.
+    #[error(transparent)]
+    Mover(#[from] MoverError),
+    /// The source is none that can be read.
+    #[error("{text}: {problem}")]
+    Source {
+        /// What was written.
+        text: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A bucket that was named is not there.
+    #[error("the source has no bucket {bucket}")]
+    NoBucket {
+        /// Its name.
+        bucket: String,
+    },
+    /// A file that lies in no bucket's folder.
+    #[error(
+        "{path} lies beside the folders that become buckets: move it into one, or name a bucket \
+         as the target for the whole folder",
+        path = path.display()
+    )]
+    Stray {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A service does not list names in order.
+    #[error(
+        "{side} does not list names in the order of their bytes, so nothing more of this bucket \
+         can be compared"
+    )]
+    Disorder {
+        /// Which.
+        side: &'static str,
+    },
+    /// A name has more versions than are looked at.
+    #[error("has more than {most} versions, which is more than is moved of one name")]
+    TooMany {
+        /// How many are looked at.
+        most: usize,
+    },
+    /// Something of others is at the target.
+    #[error(
+        "the target has something else under this name, which this migration did not put there: \
+         it stays; --overwrite puts the source's before it"
+    )]
+    Occupied,
+    /// An older version can't be put behind newer ones.
+    #[error(
+        "newer versions of this name are at the target already, and older ones can't be put \
+         behind them: delete them there, and run this again"
+    )]
+    Late,
+    /// An older version of the same name did not come.
+    #[error("waits for an older version of the same name, which did not come")]
+    Waits,
+    /// The target does not keep versions.
+    #[error("the target's bucket keeps no versions")]
+    NoVersions,
+    /// It is not at the target.
+    #[error("is not at the target")]
+    Absent,
+    /// It is at the target, and other than at the source.
+    #[error("is other at the target than at the source: {what}")]
+    Differs {
+        /// What differs.
+        what: String,
+    },
+    /// It is at the target, but nothing proves that it is the same.
+    #[error("the target tells no checksum of it, so nothing proves that it arrived")]
+    Unproven,
+    /// The source has nothing at all.
+    #[error(
+        "the source has no objects at all, and the target has what came from it: nothing is \
+         deleted; is it the right source, and is it all there?"
+    )]
+    Emptied,
+    /// A setting has no counterpart.
+    #[error("{problem}")]
+    Setting {
+        /// Why.
+        problem: String,
+    },
+    /// A file of this machine could not be read or written.
+    #[error("{path}: {doing} failed: {source}", path = path.display())]
+    Local {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// Another one works on the same.
+    #[error(
+        "another coffer moves the same bucket (it holds {path}): wait for it, or end it",
+        path = path.display()
+    )]
+    Busy {
+        /// The ledger.
+        path: PathBuf,
+    },
+}
+
+impl From<S3Error> for MigrateError {
+    fn from(error: S3Error) -> Self {
+        Self::Mover(error.into())
+    }
+}
+
+impl From<ClientError> for MigrateError {
+    fn from(error: ClientError) -> Self {
+        Self::Mover(S3Error::from(error).into())
+    }
+}
+
+impl MigrateError {
+    pub(super) fn local(
+        doing: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Local {
+            path,
+            doing,
+            source,
+        }
+    }
+
+    /// For programs: a word that stays the same.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Mover(error) => error.code(),
+            Self::Source { .. } => "invalid_argument",
+            Self::NoBucket { .. } => "NoSuchBucket",
+            Self::Stray { .. } => "in_no_bucket",
+            Self::Disorder { .. } => "disorder",
+            Self::TooMany { .. } => "too_many_versions",
+            Self::Occupied => "occupied",
+            Self::Late => "newer_versions_there",
+            Self::Waits => "older_version_missing",
+            Self::NoVersions => "no_versions",
+            Self::Absent => "absent",
+            Self::Differs { .. } => "differs",
+            Self::Unproven => "unproven",
+            Self::Emptied => "source_empty",
+            Self::Setting { .. } => "setting",
+            Self::Local { .. } => "local_file_failed",
+            Self::Busy { .. } => "busy",
+        }
+    }
+}

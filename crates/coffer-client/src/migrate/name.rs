@@ -1,0 +1,344 @@
+//! One name: its versions in order, and what is at the target that came of none of them.
+
+use std::sync::Arc;
+
+use http::Method;
+
+use crate::migrate::error::MigrateError;
+use crate::migrate::ledger::identity;
+use crate::migrate::place::Place;
+use crate::migrate::plan::{Both, Matched};
+use crate::migrate::report::{Line, Proof};
+use crate::migrate::{Migration, Mode};
+use crate::mover::{Event, Moved};
+use crate::s3::checksum::{Algorithm, Checksum};
+use crate::s3::{ListedVersion, ObjectName};
+
+/// What became of a version.
+struct Outcome {
+    outcome: &'static str,
+    target_version: Option<String>,
+    checksum: Option<Checksum>,
+    proof: Option<Proof>,
+}
+
+impl Outcome {
+    fn there(there: &ListedVersion, proof: Proof, checksum: Option<Checksum>) -> Self {
+        Self {
+            outcome: "there",
+            target_version: Some(there.version_id.clone()).filter(|id| id != "null"),
+            checksum,
+            proof: Some(proof),
+        }
+    }
+}
+
+impl Migration {
+    /// Does what is to be done for a name. `deletes` is false where the source has nothing at all.
+    pub(super) async fn name(self: &Arc<Self>, place: &Arc<Place>, both: &Both, deletes: bool) {
+        let mut matched = both.matched(&place.ledger);
+        let mut is_held_up = false;
+        for (index, of) in both.from.iter().enumerate() {
+            place.count(|tally| {
+                tally.markers += u64::from(of.is_marker);
+                tally.versions += u64::from(!of.is_marker);
+                tally.bytes += of.object.bytes;
+            });
+            let outcome = if is_held_up {
+                Err(MigrateError::Waits)
+            } else {
+                self.version(place, both, index, &mut matched).await
+            };
+            // What is compared says nothing of what follows it.
+            is_held_up |= outcome.is_err() && self.options.mode == Mode::Move;
+            self.note(place, &both.key, of, outcome);
+        }
+        for (there, used) in both.there.iter().zip(&matched.used) {
+            if !used {
+                self.left_over(place, &both.key, there, deletes).await;
+            }
+        }
+    }
+
+    /// Sees to one version of the source.
+    async fn version(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        both: &Both,
+        index: usize,
+        matched: &mut Matched,
+    ) -> Result<Outcome, MigrateError> {
+        let of = &both.from[index];
+        if let Some(at) = matched.of[index] {
+            return self.settled(place, &both.key, of, &both.there[at]).await;
+        }
+        if self.options.mode == Mode::Plan {
+            return Ok(Outcome {
+                outcome: "would-move",
+                target_version: None,
+                checksum: None,
+                proof: None,
+            });
+        }
+        if let Some(outcome) = self.found(place, both, index, matched).await? {
+            return Ok(outcome);
+        }
+        if self.options.mode == Mode::Check {
+            return Err(MigrateError::Absent);
+        }
+        if !place.keeps_versions && (of.is_marker || index + 1 < both.from.len()) {
+            return Err(MigrateError::NoVersions);
+        }
+        if matched.has_newer(index) {
+            return Err(MigrateError::Late);
+        }
+        let is_foreign = |(there, used): (&ListedVersion, &bool)| {
+            !used && !place.ledger.is_ours(&both.key, there)
+        };
+        if !self.options.overwrite && both.there.iter().zip(&matched.used).any(is_foreign) {
+            return Err(MigrateError::Occupied);
+        }
+        let outcome = self.moved(place, &both.key, of).await?;
+        if !place.keeps_versions {
+            // What was there has been replaced.
+            matched.used.fill(true);
+        }
+        Ok(outcome)
+    }
+
+    /// A version that the ledger says is there.
+    async fn settled(
+        &self,
+        place: &Arc<Place>,
+        key: &str,
+        of: &ListedVersion,
+        there: &ListedVersion,
+    ) -> Result<Outcome, MigrateError> {
+        if of.is_marker {
+            return Ok(Outcome::there(there, Proof::Marker, None));
+        }
+        if self.options.mode == Mode::Check {
+            let (same, head) = self.same(place, key, of, there).await?;
+            self.same_attributes(place, of, there, &head).await?;
+            return Ok(Outcome::there(there, same.proof, Some(same.checksum)));
+        }
+        let recorded = place.ledger.crc_of(key, of).map(|crc| Checksum {
+            algorithm: Algorithm::Crc64Nvme,
+            value: crc.to_be_bytes().to_vec(),
+        });
+        Ok(Outcome::there(there, Proof::Recorded, recorded))
+    }
+
+    /// Looks among what is there, and of which the ledger knows nothing, for a version of the
+    /// source: of a run whose ledger is lost, or that ended before its last line.
+    async fn found(
+        &self,
+        place: &Arc<Place>,
+        both: &Both,
+        index: usize,
+        matched: &mut Matched,
+    ) -> Result<Option<Outcome>, MigrateError> {
+        let of = &both.from[index];
+        let behind = { matched.of[..index].iter() }.rev().find_map(|at| *at);
+        let mut differs = None;
+        for at in behind.map_or(0, |at| at + 1)..both.there.len() {
+            let there = &both.there[at];
+            let may_be = !matched.used[at]
+                && there.is_marker == of.is_marker
+                && there.object.bytes == of.object.bytes
+                && !place.ledger.is_ours(&both.key, there);
+            if !may_be {
+                continue;
+            }
+            let (proof, checksum) = if of.is_marker {
+                (Proof::Marker, None)
+            } else {
+                let compared = match self.same(place, &both.key, of, there).await {
+                    Ok((same, head)) => {
+                        { self.same_attributes(place, of, there, &head).await }.map(|()| same)
+                    }
+                    Err(error) => Err(error),
+                };
+                match compared {
+                    Ok(same) => (same.proof, Some(same.checksum)),
+                    Err(error @ MigrateError::Differs { .. }) => {
+                        differs = Some(error);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            };
+            (matched.of[index], matched.used[at]) = (Some(at), true);
+            let (id, etag) = (&there.version_id, &there.object.etag);
+            let crc = crc_of(checksum.as_ref());
+            place
+                .ledger
+                .arrived(&both.key, of, &identity(Some(id), etag), crc)?;
+            return Ok(Some(Outcome::there(there, proof, checksum)));
+        }
+        match differs {
+            Some(differs) if self.options.mode == Mode::Check => Err(differs),
+            _ => Ok(None),
+        }
+    }
+
+    /// Moves a version.
+    async fn moved(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        key: &str,
+        of: &ListedVersion,
+    ) -> Result<Outcome, MigrateError> {
+        if of.is_marker {
+            let request = place.at_target(key).request(Method::DELETE);
+            let answer = self.target.send(&request).await?;
+            let id = answer.header("x-amz-version-id").map(str::to_owned);
+            let is_marker = answer.header("x-amz-delete-marker") == Some("true");
+            let id = id.filter(|_| is_marker).ok_or(MigrateError::NoVersions)?;
+            let identity = identity(Some(&id), "");
+            place.ledger.arrived(key, of, &identity, None)?;
+            return Ok(Outcome {
+                outcome: "moved",
+                target_version: Some(id),
+                checksum: None,
+                proof: Some(Proof::Marker),
+            });
+        }
+        let bytes = of.object.bytes;
+        self.tell(&Event::Found { files: 1, bytes });
+        let landed = self.land(place, key, of).await?;
+        let crc = crc_of(Some(&landed.checksum));
+        place.ledger.arrived(key, of, &landed.identity, crc)?;
+        let name = place.at_target(key);
+        self.tell(&Event::Done(&Moved {
+            from: place.what(key, of),
+            to: format!("s3://{}/{}", name.bucket, name.key),
+            bytes,
+            kept_bytes: 0,
+            checksum: Some(landed.checksum.to_string()),
+            verified: true,
+            transfer: if self.target.endpoint().is_https() {
+                "tls"
+            } else {
+                "http"
+            },
+            version_id: landed.version_id.clone(),
+        }));
+        Ok(Outcome {
+            outcome: "moved",
+            target_version: landed.version_id,
+            checksum: Some(landed.checksum),
+            proof: Some(landed.proof),
+        })
+    }
+
+    /// Notes what became of a version.
+    fn note(
+        &self,
+        place: &Place,
+        key: &str,
+        of: &ListedVersion,
+        outcome: Result<Outcome, MigrateError>,
+    ) {
+        let bytes = of.object.bytes;
+        let mut line = Line {
+            outcome: "missing",
+            bucket: &place.to,
+            key,
+            source_version: Some(of.version_id.as_str())
+                .filter(|id| *id != "null")
+                .unwrap_or_default(),
+            modified: &of.object.modified,
+            bytes,
+            is_marker: of.is_marker,
+            target_version: None,
+            checksum: None,
+            proof: None,
+            problem: None,
+        };
+        match &outcome {
+            Ok(done) => {
+                line.outcome = done.outcome;
+                line.target_version = done.target_version.as_deref();
+                line.checksum = done.checksum.as_ref().map(ToString::to_string);
+                line.proof = done.proof;
+                let is_proven = done.proof.is_some() && !of.is_marker;
+                let is_there = done.outcome == "there";
+                place.count(|tally| {
+                    tally.there += u64::from(is_there);
+                    tally.moved += u64::from(!is_there);
+                    tally.moved_bytes += if is_there { 0 } else { bytes };
+                    tally.proven += u64::from(is_proven);
+                    tally.proven_bytes += if is_proven { bytes } else { 0 };
+                });
+            }
+            Err(error) => {
+                line.problem = Some(error.to_string());
+                place.count(|tally| tally.missing += 1);
+                self.missing(&place.what(key, of), error);
+            }
+        }
+        self.report.line(&line);
+    }
+
+    /// A version at the target that came of none that the source has now.
+    async fn left_over(&self, place: &Arc<Place>, key: &str, there: &ListedVersion, deletes: bool) {
+        let is_ours = place.ledger.is_ours(key, there);
+        let mut outcome = if is_ours { "gone" } else { "only-at-target" };
+        let mut problem = None;
+        place.count(|tally| {
+            tally.gone += u64::from(is_ours);
+            tally.others += u64::from(!is_ours);
+        });
+        if is_ours && deletes && self.options.delete && self.options.mode == Mode::Move {
+            match self.delete_at_target(place, there).await {
+                Ok(()) => {
+                    outcome = "deleted";
+                    place.count(|tally| tally.deleted += 1);
+                }
+                Err(error) => {
+                    problem = Some(error.to_string());
+                    place.count(|tally| tally.missing += 1);
+                    let what = format!("s3://{}/{} is gone at the source", place.to, key);
+                    self.missing(&what, &error);
+                }
+            }
+        }
+        self.report.line(&Line {
+            outcome,
+            bucket: &place.to,
+            key,
+            source_version: "",
+            modified: &there.object.modified,
+            bytes: there.object.bytes,
+            is_marker: there.is_marker,
+            target_version: Some(&there.version_id),
+            checksum: None,
+            proof: None,
+            problem,
+        });
+    }
+
+    async fn delete_at_target(
+        &self,
+        place: &Place,
+        there: &ListedVersion,
+    ) -> Result<(), MigrateError> {
+        let version_id = Some(there.version_id.clone());
+        let name = ObjectName {
+            version_id: version_id.filter(|_| place.keeps_versions),
+            ..ObjectName::new(&place.to, &there.object.key)
+        };
+        Ok(self.target.delete_object(&name).await?)
+    }
+}
+
+fn crc_of(checksum: Option<&Checksum>) -> Option<u64> {
+    let checksum = checksum.filter(|it| it.algorithm == Algorithm::Crc64Nvme)?;
+    checksum
+        .value
+        .clone()
+        .try_into()
+        .ok()
+        .map(u64::from_be_bytes)
+}

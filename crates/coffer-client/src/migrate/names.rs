@@ -1,0 +1,304 @@
+//! Names, each with its versions, in the order of the names' bytes: of a bucket or of a folder.
+
+use std::collections::VecDeque;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::task::block_in_place;
+use walkdir::WalkDir;
+
+use crate::limits::MIGRATE_VERSIONS;
+use crate::migrate::error::MigrateError;
+use crate::mover::{MoverError, is_unfinished, mtime_text};
+use crate::s3::{Client, ListedObject, ListedVersion, S3Error};
+
+/// A name, and what there is under it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Name {
+    pub(super) key: String,
+    /// Versions and delete markers, the oldest first.
+    pub(super) versions: Vec<ListedVersion>,
+}
+
+/// What comes next of a list.
+pub(super) enum Next {
+    Name(Name),
+    /// A file that is none that can be moved.
+    Problem(String, MigrateError),
+}
+
+/// A list.
+pub(super) enum Names {
+    /// Of nothing.
+    None,
+    Bucket(Box<Listed>),
+    Folder(Box<Files>),
+}
+
+impl Names {
+    pub(super) async fn next(&mut self) -> Result<Option<Next>, MigrateError> {
+        match self {
+            Self::None => Ok(None),
+            Self::Bucket(listed) => Ok(listed.next().await?.map(Next::Name)),
+            Self::Folder(files) => Ok(block_in_place(|| files.next())),
+        }
+    }
+}
+
+enum After {
+    First,
+    Version((String, String)),
+    Object(String),
+    End,
+}
+
+/// The list of a bucket's versions.
+pub(super) struct Listed {
+    client: Arc<Client>,
+    bucket: String,
+    prefix: String,
+    side: &'static str,
+    page: VecDeque<ListedVersion>,
+    after: After,
+    last: Option<String>,
+}
+
+impl Listed {
+    pub(super) fn new(
+        client: &Arc<Client>,
+        bucket: &str,
+        prefix: &str,
+        side: &'static str,
+    ) -> Self {
+        Self {
+            client: Arc::clone(client),
+            bucket: bucket.to_owned(),
+            prefix: prefix.to_owned(),
+            side,
+            page: VecDeque::new(),
+            after: After::First,
+            last: None,
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Name>, MigrateError> {
+        let Some(first) = self.pull().await? else {
+            return Ok(None);
+        };
+        let key = first.object.key.clone();
+        let mut versions = vec![first];
+        while let Some(next) = self.peek().await? {
+            if next.object.key != key {
+                break;
+            }
+            if versions.len() == MIGRATE_VERSIONS {
+                let most = MIGRATE_VERSIONS;
+                return Err(MigrateError::TooMany { most });
+            }
+            versions.extend(self.page.pop_front());
+        }
+        versions.reverse();
+        if self.last.as_ref().is_some_and(|last| *last >= key) {
+            return Err(MigrateError::Disorder { side: self.side });
+        }
+        self.last = Some(key.clone());
+        let short = key.strip_prefix(&self.prefix).unwrap_or(&key).to_owned();
+        Ok(Some(Name {
+            key: short,
+            versions,
+        }))
+    }
+
+    async fn pull(&mut self) -> Result<Option<ListedVersion>, MigrateError> {
+        self.peek().await?;
+        Ok(self.page.pop_front())
+    }
+
+    async fn peek(&mut self) -> Result<Option<&ListedVersion>, MigrateError> {
+        while self.page.is_empty() {
+            let (bucket, prefix) = (&self.bucket, &self.prefix);
+            let page = match &self.after {
+                After::End => break,
+                After::Object(token) => {
+                    let token = Some(token.as_str());
+                    let page = self
+                        .client
+                        .list_objects(bucket, prefix, None, token)
+                        .await?;
+                    self.after = page.next.map_or(After::End, After::Object);
+                    page.objects.into_iter().map(current).collect()
+                }
+                after => {
+                    let from = match after {
+                        After::Version(from) => Some(from),
+                        _ => None,
+                    };
+                    match self.client.list_versions(bucket, prefix, from).await {
+                        Ok(page) => {
+                            self.after = page.next.map_or(After::End, After::Version);
+                            in_order(page.versions)
+                        }
+                        Err(error) if from.is_none() && knows_none(&error) => {
+                            let page = self.client.list_objects(bucket, prefix, None, None);
+                            let page = page.await?;
+                            self.after = page.next.map_or(After::End, After::Object);
+                            page.objects.into_iter().map(current).collect()
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            };
+            self.page = page.into();
+        }
+        Ok(self.page.front())
+    }
+}
+
+/// Whether a service that says this lists no versions, and objects only.
+fn knows_none(error: &S3Error) -> bool {
+    let codes = ["NotImplemented", "MethodNotAllowed", "NotSupported"];
+    error.code().is_some_and(|code| codes.contains(&code))
+}
+
+fn current(object: ListedObject) -> ListedVersion {
+    ListedVersion {
+        object,
+        version_id: "null".to_owned(),
+        is_latest: true,
+        is_marker: false,
+    }
+}
+
+/// Some services list delete markers behind all versions of a page.
+fn in_order(mut page: Vec<ListedVersion>) -> Vec<ListedVersion> {
+    if !page.is_sorted_by(|a, b| a.object.key <= b.object.key) {
+        page.sort_by(|a, b| {
+            let newest_first =
+                (b.is_latest, &b.object.modified).cmp(&(a.is_latest, &a.object.modified));
+            a.object.key.cmp(&b.object.key).then(newest_first)
+        });
+    }
+    page
+}
+
+/// The list of the files below a folder.
+pub(super) struct Files {
+    root: PathBuf,
+    walk: walkdir::IntoIter,
+}
+
+impl Files {
+    pub(super) fn new(root: &Path) -> Self {
+        // As names of objects are ordered, a folder stands where its slash does.
+        let walk = WalkDir::new(root).follow_links(true).sort_by(|a, b| {
+            let name = |entry: &walkdir::DirEntry| {
+                let mut name = entry.file_name().as_encoded_bytes().to_vec();
+                if entry.file_type().is_dir() {
+                    name.push(b'/');
+                }
+                name
+            };
+            name(a).cmp(&name(b))
+        });
+        Self {
+            root: root.to_owned(),
+            walk: walk.into_iter(),
+        }
+    }
+
+    fn next(&mut self) -> Option<Next> {
+        loop {
+            let entry = match self.walk.next()? {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let path = error.path().unwrap_or(&self.root).to_owned();
+                    let source = error
+                        .into_io_error()
+                        .unwrap_or_else(|| std::io::Error::other("links go in a circle"));
+                    let error = MoverError::local("reading", &path)(source);
+                    return Some(Next::Problem(path.display().to_string(), error.into()));
+                }
+            };
+            if entry.file_type().is_dir() || is_unfinished(entry.file_name()) {
+                continue;
+            }
+            let what = entry.path().display().to_string();
+            return Some(match self.named(entry.path()) {
+                Ok(name) => Next::Name(name),
+                Err(error) => Next::Problem(what, error),
+            });
+        }
+    }
+
+    fn named(&self, path: &Path) -> Result<Name, MigrateError> {
+        let unsuitable = |problem| MoverError::Unsuitable {
+            path: path.to_owned(),
+            problem,
+        };
+        let metadata = std::fs::metadata(path).map_err(MoverError::local("reading", path))?;
+        if !metadata.is_file() {
+            return Err(unsuitable("is no file").into());
+        }
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
+        let problem = "has a name that is no UTF-8, as names of objects are";
+        let key = parts.ok_or_else(|| unsuitable(problem))?.join("/");
+        let modified = metadata.modified().map(mtime_text).unwrap_or_default();
+        Ok(Name {
+            key: key.clone(),
+            versions: vec![current(ListedObject {
+                key,
+                bytes: metadata.size(),
+                etag: modified.clone(),
+                modified,
+            })],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_come_in_the_order_of_names_of_objects() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a/b", "a-b", "a.b", "a0", "ä", "b/c/d", "b/c-d"] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, name).unwrap();
+        }
+        let mut files = Files::new(folder.path());
+        let mut keys = Vec::new();
+        while let Some(Next::Name(name)) = files.next() {
+            keys.push(name.key);
+        }
+        assert_eq!(keys, ["a-b", "a.b", "a/b", "a0", "b/c-d", "b/c/d", "ä"]);
+        assert!(keys.is_sorted());
+    }
+
+    #[test]
+    fn markers_behind_all_versions_come_to_their_names() {
+        let version = |key: &str, modified: &str, is_latest, is_marker| ListedVersion {
+            object: ListedObject {
+                key: key.to_owned(),
+                bytes: 0,
+                etag: String::new(),
+                modified: modified.to_owned(),
+            },
+            version_id: modified.to_owned(),
+            is_latest,
+            is_marker,
+        };
+        let page = in_order(vec![
+            version("a", "1", false, false),
+            version("b", "1", true, false),
+            version("a", "2", true, true),
+        ]);
+        let seen: Vec<_> = { page.iter() }
+            .map(|it| (it.object.key.as_str(), it.is_marker))
+            .collect();
+        assert_eq!(seen, [("a", true), ("a", false), ("b", false)]);
+    }
+}

@@ -1,0 +1,189 @@
+//! Where a migration comes from.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::task::block_in_place;
+
+use crate::migrate::MigrationOptions;
+use crate::migrate::error::MigrateError;
+use crate::s3::Client;
+
+/// A source as it is typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceUrl {
+    /// An S3 service, and perhaps one of its buckets.
+    Service {
+        /// Its address.
+        endpoint: String,
+        /// The bucket.
+        bucket: Option<String>,
+    },
+    /// A folder.
+    Folder(PathBuf),
+}
+
+impl std::str::FromStr for SourceUrl {
+    type Err = MigrateError;
+
+    fn from_str(text: &str) -> Result<Self, MigrateError> {
+        let wrong = |problem| MigrateError::Source {
+            text: text.to_owned(),
+            problem,
+        };
+        if let Some(path) = text.strip_prefix("file://") {
+            if path.is_empty() {
+                return Err(wrong(
+                    "write file:// and a folder, such as file:///srv/data",
+                ));
+            }
+            return Ok(Self::Folder(PathBuf::from(path)));
+        }
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Ok(Self::Folder(PathBuf::from(text)));
+        };
+        if !matches!(scheme, "http" | "https") {
+            let problem = "write https://HOST:PORT for all buckets of an S3 server, \
+                           https://HOST:PORT/BUCKET for one, or file://FOLDER";
+            return Err(wrong(problem));
+        }
+        if rest.contains('@') {
+            let problem = "access keys are not written into addresses: name a profile by \
+                           --source-profile";
+            return Err(wrong(problem));
+        }
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let bucket = path.trim_end_matches('/');
+        if bucket.contains('/') {
+            return Err(wrong("name a bucket alone: its names come all together"));
+        }
+        Ok(Self::Service {
+            endpoint: format!("{scheme}://{host}"),
+            bucket: Some(bucket.to_owned()).filter(|bucket| !bucket.is_empty()),
+        })
+    }
+}
+
+/// Where a migration comes from.
+#[derive(Clone)]
+pub enum Origin {
+    /// An S3 service.
+    Service {
+        /// It.
+        client: Arc<Client>,
+        /// The one bucket that is meant.
+        bucket: Option<String>,
+    },
+    /// A folder of folders, each of which becomes a bucket.
+    Folders(PathBuf),
+    /// A folder that becomes a bucket.
+    Folder(PathBuf),
+}
+
+/// The buckets of a source.
+pub(super) struct Found {
+    pub(super) buckets: Vec<String>,
+    /// Files that lie in none.
+    pub(super) strays: Vec<PathBuf>,
+}
+
+impl Origin {
+    /// The buckets that are meant.
+    pub(super) async fn buckets(&self, options: &MigrationOptions) -> Result<Found, MigrateError> {
+        let mut strays = Vec::new();
+        let mut all = match self {
+            Self::Service { client, bucket } => match bucket {
+                Some(bucket) => vec![bucket.clone()],
+                None => { client.list_buckets().await?.into_iter() }
+                    .map(|bucket| bucket.name)
+                    .collect(),
+            },
+            Self::Folder(_) => vec![String::new()],
+            Self::Folders(root) => {
+                let (folders, files) = block_in_place(|| first_level(root))?;
+                strays = files;
+                folders
+            }
+        };
+        if options.buckets.is_empty() {
+            return Ok(Found {
+                buckets: all,
+                strays,
+            });
+        }
+        if let Some(bucket) = { options.buckets.iter() }.find(|named| !all.contains(named)) {
+            let bucket = bucket.clone();
+            return Err(MigrateError::NoBucket { bucket });
+        }
+        all.retain(|bucket| options.buckets.contains(bucket));
+        Ok(Found {
+            buckets: all,
+            strays: Vec::new(),
+        })
+    }
+
+    /// The folder of a bucket.
+    pub(super) fn folder(&self, bucket: &str) -> Option<PathBuf> {
+        match self {
+            Self::Service { .. } => None,
+            Self::Folders(root) => Some(root.join(bucket)),
+            Self::Folder(root) => Some(root.clone()),
+        }
+    }
+
+    /// How it, and a bucket of it, is told.
+    pub(super) fn place(&self, bucket: &str) -> String {
+        match self {
+            Self::Service { client, .. } => format!("{}/{bucket}", client.endpoint().text()),
+            Self::Folders(root) => root.join(bucket).display().to_string(),
+            Self::Folder(root) => root.display().to_string(),
+        }
+    }
+}
+
+fn first_level(root: &Path) -> Result<(Vec<String>, Vec<PathBuf>), MigrateError> {
+    let failed = |error| MigrateError::local("reading the folder", root)(error);
+    let (mut folders, mut files) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(root).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        match name {
+            Some(name) if path.is_dir() => folders.push(name.to_owned()),
+            _ => files.push(path),
+        }
+    }
+    folders.sort_unstable();
+    files.sort_unstable();
+    Ok((folders, files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources() {
+        let service = |endpoint: &str, bucket: Option<&str>| SourceUrl::Service {
+            endpoint: endpoint.to_owned(),
+            bucket: bucket.map(str::to_owned),
+        };
+        for (text, expected) in [
+            ("https://m:9000", service("https://m:9000", None)),
+            ("http://m:9000/", service("http://m:9000", None)),
+            ("http://m/films", service("http://m", Some("films"))),
+            ("file:///srv/data", SourceUrl::Folder("/srv/data".into())),
+            ("./data", SourceUrl::Folder("./data".into())),
+        ] {
+            assert_eq!(text.parse::<SourceUrl>().unwrap(), expected, "{text}");
+        }
+        for wrong in [
+            "file://",
+            "s3://b",
+            "https://key:secret@m",
+            "https://m/b/prefix",
+        ] {
+            let told = wrong.parse::<SourceUrl>().unwrap_err();
+            assert_eq!(told.code(), "invalid_argument", "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A bucket of the source and where it goes, while it is worked on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::migrate::body::{Opened, named, open_file, open_object};
+use crate::migrate::error::MigrateError;
+use crate::migrate::ledger::Ledger;
+use crate::migrate::report::BucketReport;
+use crate::s3::{Client, ListedVersion, ObjectName};
+
+/// A bucket of the source and where it goes.
+pub(super) struct Place {
+    /// Its name at the source; of one folder, nothing.
+    pub(super) from: String,
+    /// Where it is read, if it is no folder.
+    pub(super) client: Option<Arc<Client>>,
+    /// Its folder, if it is one.
+    pub(super) folder: Option<PathBuf>,
+    /// How the source is told.
+    pub(super) text: String,
+    /// The bucket at the target.
+    pub(super) to: String,
+    /// What names get before them there.
+    pub(super) prefix: String,
+    /// Whether that bucket is there.
+    pub(super) is_there: bool,
+    /// Whether it keeps versions.
+    pub(super) keeps_versions: bool,
+    pub(super) ledger: Ledger,
+    pub(super) tally: Mutex<BucketReport>,
+}
+
+impl Place {
+    /// What a name becomes at the target.
+    pub(super) fn at_target(&self, key: &str) -> ObjectName {
+        ObjectName::new(&self.to, format!("{}{key}", self.prefix))
+    }
+
+    /// A version that was listed there.
+    pub(super) fn version_at_target(&self, version: &ListedVersion) -> ObjectName {
+        named(&self.to, &version.object.key, version)
+    }
+
+    /// How a version of the source is told.
+    pub(super) fn what(&self, key: &str, version: &ListedVersion) -> String {
+        match version.version_id.as_str() {
+            "null" => format!("{}/{key}", self.text),
+            id => format!("{}/{key}?versionId={id}", self.text),
+        }
+    }
+
+    /// Opens a version of the source.
+    pub(super) async fn open(
+        &self,
+        key: &str,
+        version: &ListedVersion,
+    ) -> Result<Opened, MigrateError> {
+        match (&self.client, &self.folder) {
+            (Some(client), _) => open_object(client, &self.from, version).await,
+            (None, Some(folder)) => open_file(folder.join(key), version),
+            (None, None) => Err(MigrateError::Absent),
+        }
+    }
+
+    pub(super) fn count(&self, add: impl FnOnce(&mut BucketReport)) {
+        add(&mut self.tally.lock());
+    }
+}

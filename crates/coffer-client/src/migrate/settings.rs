@@ -1,0 +1,345 @@
+//! What is set of a bucket: made the same at the target where it has a counterpart there, and named
+//! where it has none.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::Method;
+use hyper::body::Bytes;
+
+use crate::migrate::error::MigrateError;
+use crate::migrate::place::Place;
+use crate::migrate::policy::strangers;
+use crate::migrate::{Migration, Mode};
+use crate::s3::checksum::{Algorithm, checksum};
+use crate::s3::{Client, Element, Request, S3Error};
+
+/// The settings that are looked at, by the names that they may be left behind by.
+pub const SETTINGS: [&str; 11] = [
+    "cors",
+    "tags",
+    "encryption",
+    "policy",
+    "lock",
+    "lifecycle",
+    "acl",
+    "website",
+    "notification",
+    "replication",
+    "logging",
+];
+
+/// Those with a counterpart that are documents of XML, and their parameter.
+const BROUGHT: [(&str, &str); 5] = [
+    ("cors", "cors"),
+    ("tags", "tagging"),
+    ("encryption", "encryption"),
+    ("lock", LOCK),
+    ("lifecycle", "lifecycle"),
+];
+
+/// Whether a document says that there is something.
+type IsSet = fn(&Element) -> bool;
+
+/// Those without, and when a document says that there is something.
+const LEFT: [(&str, IsSet); 5] = [
+    ("acl", shares),
+    ("website", |document| !document.children.is_empty()),
+    ("notification", |document| !document.children.is_empty()),
+    ("replication", |document| !document.children.is_empty()),
+    ("logging", |document| {
+        document.child("LoggingEnabled").is_some()
+    }),
+];
+
+const LOCK: &str = "object-lock";
+
+/// Whether a list lets others than the owner do something.
+fn shares(list: &Element) -> bool {
+    let owner = list.child("Owner").and_then(|owner| owner.text_of("ID"));
+    let grants = list.child("AccessControlList");
+    let grants = grants.into_iter().flat_map(|list| list.all("Grant"));
+    { grants }.any(|grant| {
+        let to = grant.child("Grantee");
+        // Some services tell neither the owner's id nor the grantee's.
+        let is_group = to.is_some_and(|to| to.child("URI").is_some());
+        let id = to.and_then(|to| to.value_of("ID"));
+        is_group || id.is_some_and(|id| Some(id) != owner)
+    })
+}
+
+/// What versioning is at a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Versioning {
+    Never,
+    Enabled,
+    Suspended,
+}
+
+/// What has to be known of a source's bucket before its objects come.
+pub(super) struct Before {
+    pub(super) versioning: Versioning,
+    /// Its lock configuration, if it has object lock.
+    pub(super) lock: Option<Element>,
+}
+
+fn of_bucket(method: Method, bucket: &str, parameter: &'static str) -> Request {
+    Request::of_bucket(method, bucket).query(parameter, "")
+}
+
+/// A setting; none where it is not set, or the service knows no such thing.
+async fn setting(
+    client: &Client,
+    bucket: &str,
+    parameter: &'static str,
+) -> Result<Option<Element>, S3Error> {
+    let request = of_bucket(Method::GET, bucket, parameter);
+    match client.document(&request).await {
+        Ok((document, _)) => Ok(Some(document)),
+        Err(error) if is_unset(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_unset(error: &S3Error) -> bool {
+    let unknown = ["NotImplemented", "MethodNotAllowed", "NotSupported"];
+    let is_unknown = error.code().is_some_and(|code| unknown.contains(&code));
+    is_unknown || error.is_absent() && error.code() != Some("NoSuchBucket")
+}
+
+async fn set(
+    client: &Client,
+    bucket: &str,
+    parameter: &'static str,
+    body: Vec<u8>,
+) -> Result<(), S3Error> {
+    let md5 = BASE64.encode(checksum(Algorithm::Md5, &body).value);
+    let request = of_bucket(Method::PUT, bucket, parameter)
+        .header("content-md5", md5)
+        .body(Bytes::from(body), None);
+    client.send(&request).await.map(drop)
+}
+
+fn leaf(name: &str, text: &str) -> Element {
+    Element {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        ..Element::default()
+    }
+}
+
+fn parent(name: &str, children: Vec<Element>) -> Element {
+    Element {
+        name: name.to_owned(),
+        children,
+        ..Element::default()
+    }
+}
+
+/// A lock configuration without the retention that new objects get.
+fn without_rule(lock: &Element) -> Element {
+    let mut lock = lock.clone();
+    lock.children.retain(|child| child.name != "Rule");
+    lock
+}
+
+pub(super) async fn versioning(client: &Client, bucket: &str) -> Result<Versioning, S3Error> {
+    let document = setting(client, bucket, "versioning").await?;
+    let status = document.as_ref().and_then(|it| it.text_of("Status"));
+    Ok(match status {
+        Some("Enabled") => Versioning::Enabled,
+        Some("Suspended") => Versioning::Suspended,
+        _ => Versioning::Never,
+    })
+}
+
+async fn set_versioning(client: &Client, bucket: &str, status: &str) -> Result<(), S3Error> {
+    let document = parent("VersioningConfiguration", vec![leaf("Status", status)]);
+    set(client, bucket, "versioning", document.to_xml().into_bytes()).await
+}
+
+impl Before {
+    pub(super) async fn of(client: &Client, bucket: &str) -> Result<Self, S3Error> {
+        let lock = setting(client, bucket, LOCK).await?;
+        let is_on = |lock: &Element| lock.text_of("ObjectLockEnabled") == Some("Enabled");
+        Ok(Self {
+            versioning: versioning(client, bucket).await?,
+            lock: lock.filter(is_on),
+        })
+    }
+}
+
+impl Migration {
+    /// Makes the bucket at the target, where it is missing, and has it keep what the source keeps.
+    pub(super) async fn prepare(
+        &self,
+        bucket: &str,
+        is_there: bool,
+        before: Option<&Before>,
+    ) -> Result<(), MigrateError> {
+        let lock = before.and_then(|before| before.lock.as_ref());
+        if !is_there {
+            let mut request = Request::of_bucket(Method::PUT, bucket);
+            if lock.is_some() {
+                request = request.header("x-amz-bucket-object-lock-enabled", "true");
+            }
+            if let Some(level) = &self.options.level {
+                let level = leaf("LocationConstraint", level);
+                let document = parent("CreateBucketConfiguration", vec![level]);
+                request = request.body(Bytes::from(document.to_xml()), None);
+            }
+            self.target.send(&request).await?;
+        }
+        let Some(before) = before else {
+            return Ok(());
+        };
+        if before.versioning != Versioning::Never
+            && versioning(&self.target, bucket).await? != Versioning::Enabled
+        {
+            set_versioning(&self.target, bucket, "Enabled").await?;
+        }
+        if let Some(lock) = lock {
+            // What comes keeps its own retention: it is given no other on the way.
+            let wanted = without_rule(lock);
+            if setting(&self.target, bucket, LOCK).await?.as_ref() != Some(&wanted) {
+                set(&self.target, bucket, LOCK, wanted.to_xml().into_bytes()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings what is set of a bucket, when its objects have come; or compares it.
+    pub(super) async fn settle(&self, place: &Place, before: &Before) {
+        let Some(client) = &place.client else { return };
+        for (name, parameter) in BROUGHT {
+            if !self.options.without.iter().any(|without| without == name) {
+                let done = self.bring_setting(client, place, parameter).await;
+                self.setting_missing(place, name, done);
+            }
+        }
+        if !self.options.without.iter().any(|name| name == "policy") {
+            let done = self.bring_policy(client, place).await;
+            self.setting_missing(place, "policy", done);
+        }
+        for (name, is_set) in LEFT {
+            if self.options.without.iter().any(|without| without == name) {
+                continue;
+            }
+            // Where that may not be asked, others than its owner bring the bucket.
+            let found = setting(client, &place.from, name).await.ok().flatten();
+            if found.is_some_and(|document| is_set(&document)) {
+                let problem = format!(
+                    "the source's {name} has no counterpart at the target; --without {name} says \
+                     that this is known"
+                );
+                self.setting_missing(place, name, Err(MigrateError::Setting { problem }));
+            }
+        }
+        if before.versioning == Versioning::Suspended && self.options.mode == Mode::Move {
+            let done = set_versioning(&self.target, &place.to, "Suspended").await;
+            self.setting_missing(place, "versioning", done.map_err(MigrateError::from));
+        }
+    }
+
+    fn setting_missing(&self, place: &Place, name: &str, done: Result<(), MigrateError>) {
+        if let Err(error) = done {
+            place.count(|tally| tally.missing += 1);
+            self.missing(&format!("{}: {name}", place.text), &error);
+        }
+    }
+
+    async fn bring_setting(
+        &self,
+        client: &Client,
+        place: &Place,
+        parameter: &'static str,
+    ) -> Result<(), MigrateError> {
+        let Some(wanted) = setting(client, &place.from, parameter).await? else {
+            return Ok(());
+        };
+        if wanted.children.is_empty() || self.options.mode == Mode::Plan {
+            return Ok(());
+        }
+        let there = setting(&self.target, &place.to, parameter).await?;
+        if there.as_ref() == Some(&wanted) {
+            return Ok(());
+        }
+        if self.options.mode == Mode::Check {
+            let what = "the two documents".to_owned();
+            return Err(MigrateError::Differs { what });
+        }
+        let body = wanted.to_xml().into_bytes();
+        Ok(set(&self.target, &place.to, parameter, body).await?)
+    }
+
+    async fn bring_policy(&self, client: &Client, place: &Place) -> Result<(), MigrateError> {
+        let Some(wanted) = policy(client, &place.from).await? else {
+            return Ok(());
+        };
+        let problem = match strangers(&wanted) {
+            Err(problem) => problem,
+            Ok(strangers) if !strangers.is_empty() => format!(
+                "the policy speaks of accounts of the source, which the target does not have: {}; \
+                 none of it was set: write it anew for subjects of the target, and --without \
+                 policy says that this is done",
+                strangers.join(", ")
+            ),
+            Ok(_) if place.from != place.to => "the policy names the bucket by its name at the \
+                 source: write it anew, and --without policy says that this is done"
+                .to_owned(),
+            Ok(_) => String::new(),
+        };
+        if !problem.is_empty() {
+            return Err(MigrateError::Setting { problem });
+        }
+        let same = |there: &Bytes| {
+            let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
+            parsed(there) == parsed(&wanted)
+        };
+        if self.options.mode == Mode::Plan {
+            return Ok(());
+        }
+        if policy(&self.target, &place.to)
+            .await?
+            .as_ref()
+            .is_some_and(same)
+        {
+            return Ok(());
+        }
+        if self.options.mode == Mode::Check {
+            let what = "the two documents".to_owned();
+            return Err(MigrateError::Differs { what });
+        }
+        Ok(set(&self.target, &place.to, "policy", wanted.to_vec()).await?)
+    }
+}
+
+async fn policy(client: &Client, bucket: &str) -> Result<Option<Bytes>, S3Error> {
+    let request = of_bucket(Method::GET, bucket, "policy");
+    match client.send(&request).await {
+        Ok(answer) => Ok(Some(answer.whole(crate::limits::S3_ANSWER_BYTES).await?)),
+        Err(error) if is_unset(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_is_the_owners_alone_shares_nothing() {
+        let list = |grants: &str| {
+            let text = format!(
+                "<AccessControlPolicy><Owner><ID>o</ID></Owner><AccessControlList>{grants}\
+                 </AccessControlList></AccessControlPolicy>"
+            );
+            Element::parse(text.as_bytes()).unwrap()
+        };
+        let grant = |who: &str| format!("<Grant><Grantee>{who}</Grantee></Grant>");
+        assert!(!shares(&list("")));
+        assert!(!shares(&list(&grant("<ID>o</ID>"))));
+        assert!(!shares(&list(&grant("<ID></ID>"))));
+        assert!(shares(&list(&grant("<ID>other</ID>"))));
+        assert!(shares(&list(&grant("<URI>all</URI>"))));
+    }
+}

@@ -1,0 +1,343 @@
+//! A version from the source to the target: in one piece or in parts, summed as it passes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::Method;
+use hyper::body::Bytes;
+use tokio::task::block_in_place;
+
+use crate::limits::PART_BYTES;
+use crate::migrate::Migration;
+use crate::migrate::body::{Body, Opened, check, same};
+use crate::migrate::error::MigrateError;
+use crate::migrate::ledger::{Begun, Part, identity};
+use crate::migrate::place::Place;
+use crate::migrate::report::Proof;
+use crate::mover::{Event, MoverError, Together, part_bytes, pieces};
+use crate::s3::checksum::{Algorithm, Checksum, checksum, crc, of_pieces};
+use crate::s3::{DonePart, ListedVersion, ObjectName, Sent, Stored};
+
+const ALGORITHM: Algorithm = Algorithm::Crc64Nvme;
+
+/// A version that is at the target.
+pub(super) struct Landed {
+    /// Its id there.
+    pub(super) version_id: Option<String>,
+    /// What tells it from others there.
+    pub(super) identity: String,
+    pub(super) checksum: Checksum,
+    pub(super) proof: Proof,
+}
+
+/// An upload under way, as all its parts see it.
+struct Upload {
+    name: ObjectName,
+    begun: Begun,
+    body: Body,
+    /// The kind of checksum that the source tells, if it can be put together of parts' ones.
+    also: Option<Algorithm>,
+}
+
+/// A part that is stored.
+struct Sum {
+    done: DonePart,
+    bytes: u64,
+    crc: u64,
+    also: Option<u64>,
+}
+
+impl Migration {
+    /// Moves the bytes of a version, with all that it is beside them.
+    pub(super) async fn land(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        key: &str,
+        of: &ListedVersion,
+    ) -> Result<Landed, MigrateError> {
+        let small = of.object.bytes <= PART_BYTES;
+        let permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
+        let opened = place.open(key, of).await?;
+        if let Some(lost) = opened.attributes.lost.first() {
+            let what = place.what(key, of);
+            self.tell(&Event::Note(&format!("{what}: {lost} does not come along")));
+        }
+        let name = place.at_target(key);
+        let (stored, sum, is_told) = if let Some(whole) = opened.whole.clone().filter(|_| small) {
+            let landed = self
+                .land_whole(&name, &opened, &of.object.etag, whole)
+                .await;
+            drop(permit);
+            landed?
+        } else {
+            drop(permit);
+            self.land_parts(place, key, of, &name, opened).await?
+        };
+        self.proven(&name, stored, sum, is_told).await
+    }
+
+    /// Has the target say what it stored.
+    async fn proven(
+        &self,
+        name: &ObjectName,
+        stored: Stored,
+        sum: Checksum,
+        is_told: bool,
+    ) -> Result<Landed, MigrateError> {
+        let version_id = stored.version_id.filter(|id| id != "null");
+        let told = match stored.checksum.filter(|told| told.algorithm == ALGORITHM) {
+            Some(told) => told,
+            None => {
+                let name = ObjectName {
+                    version_id: version_id.clone(),
+                    ..name.clone()
+                };
+                let head = self.target.head_object(&name).await?;
+                let told = head.checksum.filter(|told| told.algorithm == ALGORITHM);
+                told.ok_or(MigrateError::Unproven)?
+            }
+        };
+        if told != sum {
+            return Err(MoverError::StoredOtherwise {
+                told: told.to_string(),
+                sent: sum.to_string(),
+            }
+            .into());
+        }
+        Ok(Landed {
+            identity: identity(version_id.as_deref(), &stored.etag),
+            version_id,
+            checksum: sum,
+            proof: if is_told {
+                Proof::BothTell
+            } else {
+                Proof::TargetTells
+            },
+        })
+    }
+
+    fn sent(&self) -> Sent {
+        let watch = Arc::clone(&self.watch);
+        Arc::new(move |bytes| watch.event(&Event::Bytes(bytes)))
+    }
+
+    async fn land_whole(
+        &self,
+        name: &ObjectName,
+        opened: &Opened,
+        etag: &str,
+        whole: Bytes,
+    ) -> Result<(Stored, Checksum, bool), MigrateError> {
+        if let Some(told) = &opened.told {
+            check(told, &whole)?;
+        }
+        let sum = block_in_place(|| checksum(ALGORITHM, &whole));
+        let mut headers = opened.attributes.to_store(opened.tags.clone());
+        headers.push((ALGORITHM.header().to_owned(), sum.text()));
+        // The entity tag stays what it was, where it was the MD5.
+        let tagged = hex::decode(etag.trim_matches('"')).ok();
+        if let Some(tagged) = tagged.filter(|tagged| tagged.len() == 16) {
+            let md5 = block_in_place(|| checksum(Algorithm::Md5, &whole));
+            if md5.value == tagged {
+                headers.push((Algorithm::Md5.header().to_owned(), md5.text()));
+            }
+        }
+        let request = name.request(Method::PUT).headers(&headers);
+        let request = request.body(whole, Some(self.sent()));
+        let answer = self.target.send(&request).await?;
+        let stored = Stored::of_headers(&answer.headers);
+        Ok((stored, sum, opened.told.is_some()))
+    }
+
+    async fn land_parts(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        key: &str,
+        of: &ListedVersion,
+        name: &ObjectName,
+        opened: Opened,
+    ) -> Result<(Stored, Checksum, bool), MigrateError> {
+        let headers = opened.attributes.to_store(opened.tags.clone());
+        let (begun, before) = self.begun(place, key, of, name, &headers).await?;
+        let told = { opened.told }.filter(|told| told.algorithm.crc().is_some());
+        let also = told.as_ref().map(|told| told.algorithm);
+        let upload = Arc::new(Upload {
+            name: name.clone(),
+            begun,
+            body: opened.body,
+            also: also.filter(|also| *also != ALGORITHM),
+        });
+        let sums = self.parts(place, &upload, of.object.bytes, before).await;
+        let checked = sums.and_then(|sums| upload.body.check_unchanged().map(|()| sums));
+        let sums = match checked {
+            Ok(sums) => sums,
+            Err(error) => {
+                if matches!(
+                    error,
+                    MigrateError::Mover(
+                        MoverError::ObjectChanged | MoverError::SourceChanged { .. }
+                    )
+                ) {
+                    let _ = { &self.target }
+                        .abort_upload(name, &upload.begun.upload_id)
+                        .await;
+                }
+                return Err(error);
+            }
+        };
+        let of_all = sums.iter().map(|sum| (sum.crc, sum.bytes));
+        let sum = of_pieces(ALGORITHM, of_all).ok_or(MoverError::Lost)?;
+        let is_told = match (&told, upload.also) {
+            (None, _) => false,
+            (Some(told), None) => same(told, &sum).map(|()| true)?,
+            // Of parts that came in an earlier run, only one kind is known.
+            (Some(told), Some(also)) => {
+                let of_all: Option<Vec<_>> = { sums.iter() }
+                    .map(|sum| Some((sum.also?, sum.bytes)))
+                    .collect();
+                match of_all.and_then(|of_all| of_pieces(also, of_all)) {
+                    Some(found) => same(told, &found).map(|()| true)?,
+                    None => false,
+                }
+            }
+        };
+        let done: Vec<DonePart> = sums.into_iter().map(|sum| sum.done).collect();
+        let whole = upload.begun.compares.then_some(&sum);
+        let id = &upload.begun.upload_id;
+        let stored = self.target.complete_upload(name, id, &done, whole).await?;
+        Ok((stored, sum, is_told))
+    }
+
+    /// The upload that an earlier run began and the target still has, with its parts; else a new
+    /// one.
+    async fn begun(
+        &self,
+        place: &Place,
+        key: &str,
+        of: &ListedVersion,
+        name: &ObjectName,
+        headers: &[(String, String)],
+    ) -> Result<(Begun, Vec<Part>), MigrateError> {
+        if let Some((begun, parts)) = place.ledger.upload_of(key, of) {
+            match self.target.list_parts(name, &begun.upload_id).await {
+                Ok(listed) => {
+                    let is_there = |part: &Part| {
+                        let mut listed = listed.iter();
+                        listed.any(|it| it.number == part.number && it.etag == part.etag)
+                    };
+                    return Ok((begun, parts.into_iter().filter(is_there).collect()));
+                }
+                Err(error) if error.is_absent() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let start = self.target.create_upload(name, headers).await?;
+        let begun = Begun {
+            upload_id: start.upload_id,
+            compares: start.compares,
+            part_bytes: part_bytes(of.object.bytes),
+        };
+        place.ledger.begun(key, of, &begun)?;
+        Ok((begun, Vec::new()))
+    }
+
+    async fn parts(
+        self: &Arc<Self>,
+        place: &Arc<Place>,
+        upload: &Arc<Upload>,
+        bytes: u64,
+        before: Vec<Part>,
+    ) -> Result<Vec<Sum>, MigrateError> {
+        let mut sums = Vec::new();
+        let mut together = Together::new(&self.permits);
+        for (number, range) in (1..).zip(pieces(bytes, upload.begun.part_bytes)) {
+            let bytes = range.end - range.start;
+            if let Some(part) = before.iter().find(|part| part.number == number) {
+                self.tell(&Event::Kept(bytes));
+                sums.push(Sum {
+                    done: done_part(upload, number, part.etag.clone(), part.crc, bytes)?,
+                    bytes,
+                    crc: part.crc,
+                    also: None,
+                });
+                continue;
+            }
+            // A permit for each usual part, so that what is held in memory has an end.
+            let permits = bytes.div_ceil(PART_BYTES).min(self.options.jobs as u64) as u32;
+            let (migration, place) = (Arc::clone(self), Arc::clone(place));
+            let upload = Arc::clone(upload);
+            let work = move |permit| async move {
+                let sum = migration.part(&place, &upload, number, range).await;
+                drop(permit);
+                match sum {
+                    Err(MigrateError::Mover(error)) => Err(error),
+                    sum => Ok(sum),
+                }
+            };
+            if !together.add(permits.max(1), work).await {
+                break;
+            }
+        }
+        for sum in together.all().await? {
+            sums.push(sum?);
+        }
+        sums.sort_unstable_by_key(|sum| sum.done.number);
+        Ok(sums)
+    }
+
+    async fn part(
+        &self,
+        place: &Place,
+        upload: &Upload,
+        number: u32,
+        range: Range<u64>,
+    ) -> Result<Sum, MigrateError> {
+        let bytes = range.end - range.start;
+        let piece = upload.body.piece(range).await?;
+        let polynomial = ALGORITHM.crc().ok_or(MoverError::Lost)?;
+        let of_piece = block_in_place(|| crc(polynomial, &piece));
+        let also = { upload.also.and_then(Algorithm::crc) }
+            .map(|polynomial| block_in_place(|| crc(polynomial, &piece)));
+        let sum = of_pieces(ALGORITHM, [(of_piece, bytes)]).ok_or(MoverError::Lost)?;
+        let header = if upload.begun.compares {
+            (ALGORITHM.header().to_owned(), sum.text())
+        } else {
+            let md5 = block_in_place(|| checksum(Algorithm::Md5, &piece)).value;
+            (Algorithm::Md5.header().to_owned(), BASE64.encode(md5))
+        };
+        let part = (upload.begun.upload_id.as_str(), number);
+        let sent = Some(self.sent());
+        let (target, headers) = (&self.target, [header]);
+        let storing = target.upload_part(&upload.name, part, &headers, piece, sent);
+        let stored = storing.await?;
+        let noted = Part {
+            number,
+            etag: stored.etag.clone(),
+            crc: of_piece,
+        };
+        place.ledger.part(&upload.begun.upload_id, noted)?;
+        Ok(Sum {
+            done: done_part(upload, number, stored.etag, of_piece, bytes)?,
+            bytes,
+            crc: of_piece,
+            also,
+        })
+    }
+}
+
+fn done_part(
+    upload: &Upload,
+    number: u32,
+    etag: String,
+    crc: u64,
+    bytes: u64,
+) -> Result<DonePart, MigrateError> {
+    let sum = of_pieces(ALGORITHM, [(crc, bytes)]).ok_or(MoverError::Lost)?;
+    Ok(DonePart {
+        number,
+        etag,
+        checksum: upload.begun.compares.then(|| sum.text()),
+    })
+}

@@ -1,0 +1,116 @@
+"""coffer migrate from folders."""
+
+import os
+
+import pytest
+
+from harness.content import MIB, content, digest, write_file
+from harness.migration import Migrator
+
+
+@pytest.fixture
+def migrator(server, tmp_path):
+    return Migrator(server, tmp_path / "home")
+
+
+@pytest.fixture
+def shares(tmp_path, request):
+    """A folder of folders, whose names nothing else has."""
+    name = request.node.name.replace("_", "-")[5:55].strip("-")
+    folder = tmp_path / "shares" / name
+    folder.mkdir(parents=True)
+    return folder
+
+
+def names(s3, bucket):
+    return {row["Key"] for row in s3.list_objects_v2(Bucket=bucket).get("Contents", [])}
+
+
+def test_each_folder_becomes_a_bucket(migrator, s3, shares):
+    sizes = {"empty": 0, "a-b": 1, "a/b": 2, "a.b": 3, "ü/日本 +%": 17, "large": 33 * MIB}
+    for name, size in sizes.items():
+        path = shares / name
+        path.parent.mkdir(exist_ok=True)
+        write_file(path, size)
+    os.utime(shares / "empty", ns=(0, 1_600_000_000_123_456_789))
+    second = shares.parent / (shares.name + "-2")
+    second.mkdir()
+    (second / "one").write_text("one")
+    run = migrator.migrate(source=shares.parent)
+    assert run.counts(shares.name) == (len(sizes), 0, 0)
+    assert run.counts(second.name) == (1, 0, 0)
+    for name in sizes:
+        got = migrator.home / "got"
+        s3.download_file(shares.name, name, str(got))
+        assert digest(got) == digest(shares / name), name
+    head = s3.head_object(Bucket=shares.name, Key="empty")
+    assert head["Metadata"]["mtime"] == "1600000000.123456789"
+    assert {line["proof"] for line in run.versions} == {"target-tells"}
+    assert migrator.migrate(source=shares.parent).counts(shares.name) == (0, len(sizes), 0)
+    assert migrator.migrate("--check", source=f"file://{shares.parent}").failed == {}
+    # What changed, and what is gone.
+    (shares / "a-b").write_text("longer now")
+    (shares / "a.b").unlink()
+    run = migrator.migrate("--delete", source=shares.parent)
+    assert run.counts(shares.name) == (1, len(sizes) - 2, 0)
+    assert run.buckets[shares.name]["deleted"] == 1
+    assert names(s3, shares.name) == set(sizes) - {"a.b"}
+
+
+def test_a_folder_becomes_one_bucket_or_a_part_of_one(migrator, s3, shares):
+    (shares / "in").mkdir()
+    (shares / "in/file").write_text("x")
+    (shares / "file").write_text("y")
+    migrator.migrate(f"s3://{shares.name}/2026/", source=shares)
+    s3.put_object(Bucket=shares.name, Key="other", Body=b"not ours")
+    assert names(s3, shares.name) == {"2026/in/file", "2026/file", "other"}
+    run = migrator.migrate(f"s3://{shares.name}/2026/", source=shares)
+    assert run.counts(shares.name) == (0, 2, 0)
+    assert run.buckets[shares.name]["others"] == 0
+
+
+def test_what_cannot_come_is_named(migrator, s3, shares):
+    (shares / "good").write_text("good")
+    (shares / "nowhere").symlink_to(shares / "missing")
+    os.mkfifo(shares / "pipe")
+    (shares / os.fsdecode(b"\xff")).write_text("no name")
+    (shares.parent / "stray").write_text("in no bucket")
+    (shares.parent / "Not_A_Bucket").mkdir()
+    run = migrator.migrate(source=shares.parent, code=1)
+    assert run.counts(shares.name) == (1, 0, 3)
+    assert run.codes() == sorted(
+        ["in_no_bucket", "InvalidBucketName", "local_file_failed"] + ["unsuitable_file"] * 2
+    )
+    assert names(s3, shares.name) == {"good"}
+
+
+def test_a_source_that_is_not_mounted_deletes_nothing(migrator, s3, shares):
+    (shares / "file").write_text("x")
+    migrator.migrate(source=shares.parent)
+    (shares / "file").unlink()
+    run = migrator.migrate("--delete", source=shares.parent, code=1)
+    assert run.codes() == ["source_empty"]
+    assert names(s3, shares.name) == {"file"}
+
+
+def test_without_the_ledger_nothing_goes_twice(migrator, s3, shares):
+    write_file(shares / "large", 20 * MIB)
+    (shares / "small").write_bytes(content(1000))
+    migrator.migrate(source=shares.parent)
+    before = s3.head_object(Bucket=shares.name, Key="large")["LastModified"]
+    migrator.ledgers()[0].unlink()
+    run = migrator.migrate(source=shares.parent)
+    assert run.counts(shares.name) == (0, 2, 0)
+    assert s3.head_object(Bucket=shares.name, Key="large")["LastModified"] == before
+
+
+def test_two_at_once_do_not_meet(migrator, shares):
+    write_file(shares / "large", 200 * MIB)
+    first = migrator.start("migrate", shares.parent, "--jobs", "1")
+    while not migrator.ledgers():
+        assert first.poll() is None, first.communicate()
+    run = migrator.migrate(source=shares.parent, code=1)
+    assert run.codes() == ["busy"]
+    first.terminate()
+    _, told = first.communicate()
+    assert first.returncode == 1 and b"goes on from there" in told
