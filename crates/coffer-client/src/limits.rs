@@ -23,6 +23,18 @@ pub const TRANSFER_STANDSTILL: Duration = Duration::from_secs(30);
 /// How long a server may take to say whether what it was sent is whole and durable.
 pub const TRANSFER_VERDICT: Duration = Duration::from_secs(300);
 
+/// How long a server may take to open what it stored as it came, beside the time below.
+pub const VERDICT_WAIT: Duration = Duration::from_secs(600);
+
+/// How many bytes it opens a second at least, while it opens nothing else.
+pub const VERDICT_BYTES_A_SECOND: u64 = 32 << 20;
+
+/// How long is waited before it is asked at first; each time twice.
+pub const VERDICT_PAUSE_FIRST: Duration = Duration::from_millis(10);
+
+/// How long is waited at most.
+pub const VERDICT_PAUSE: Duration = Duration::from_secs(1);
+
 /// Bytes of an answer that offers a sealed transfer, or takes an announcement.
 pub const TRANSFER_ANSWER_BYTES: usize = 256 * 1024;
 

@@ -41,6 +41,7 @@ mod remove;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -76,6 +77,8 @@ pub struct MoverOptions {
     pub headers: Vec<(String, String)>,
     /// Whether symbolic links below a folder that is stored stand for what they point to.
     pub follow_links: bool,
+    /// Whether to wait until a server that opens later what comes sealed has done so.
+    pub waits_for_verdict: bool,
 }
 
 /// Moves files between this machine and a service.
@@ -87,6 +90,15 @@ pub struct Mover {
     watch: Arc<dyn Watch>,
     /// Uploads of streams, which can't be taken up again.
     streams: Mutex<Vec<(ObjectName, String)>>,
+    /// What is told once.
+    told: Told,
+}
+
+/// What was told already.
+#[derive(Default)]
+struct Told {
+    /// That it is waited for a verdict.
+    waiting: AtomicBool,
 }
 
 impl Mover {
@@ -99,6 +111,7 @@ impl Mover {
             options,
             watch,
             streams: Mutex::default(),
+            told: Told::default(),
         })
     }
 

@@ -42,6 +42,16 @@ pub const LENGTH_HEADER: &str = "x-coffer-transfer-length";
 /// On the answer to HeadBucket: the [`VERSION`]s that the server speaks, where it does.
 pub const SPOKEN_HEADER: &str = "x-coffer-sealed-transfer";
 
+/// How an object is stored that came sealed and was not opened then: [`UNVERIFIED`], later
+/// [`DAMAGED`] or nothing.
+pub const STORED_HEADER: &str = "x-coffer-stored";
+
+/// It waits to be opened.
+pub const UNVERIFIED: &str = "unverified";
+
+/// It did not open, or is not what was told.
+pub const DAMAGED: &str = "damaged";
+
 /// The query parameter of a POST that announces an object or a part.
 pub const ANNOUNCE: &str = "coffer-transfer";
 

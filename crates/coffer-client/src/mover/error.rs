@@ -83,6 +83,21 @@ pub enum MoverError {
         /// What was sent.
         sent: String,
     },
+    /// What came sealed did not open, or is something else than was sent.
+    #[error(
+        "the server stored what came sealed, opened it afterwards, and found it damaged or not \
+         what was sent: it gives nothing of it out; put it again"
+    )]
+    StoredDamaged,
+    /// It is stored, and whether it is whole is not known.
+    #[error(
+        "it is stored, unverified: the server was to open and compare it, and {why}; HEAD tells \
+         by x-coffer-stored how it stands, and --no-wait does not wait for that"
+    )]
+    Unverified {
+        /// Why it is not known.
+        why: String,
+    },
     /// Sealed transfer was asked for, and the bucket has none.
     #[error(
         "the bucket {bucket} allows no sealed transfer (its level is made with \
@@ -146,6 +161,8 @@ impl MoverError {
             Self::SourceChanged { .. } => "source_changed",
             Self::ObjectChanged => "object_changed",
             Self::Damaged { .. } | Self::StoredOtherwise { .. } => "checksum_mismatch",
+            Self::StoredDamaged => "stored_damaged",
+            Self::Unverified { .. } => "unverified",
             Self::NotSealed { .. } => "no_sealed_transfer",
             Self::Busy { .. } => "busy",
             Self::Lost => "failed",

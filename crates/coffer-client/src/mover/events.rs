@@ -54,6 +54,9 @@ pub struct Moved {
     pub checksum: Option<String>,
     /// Whether both sides have this checksum. If not, the server told none.
     pub verified: bool,
+    /// `unverified` where it came sealed, and the server has not opened it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored: Option<&'static str>,
     /// How its bytes went: `sealed`, `tls` or `http`.
     pub transfer: &'static str,
     /// Its version, in buckets that have versions.

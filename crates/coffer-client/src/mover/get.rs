@@ -204,6 +204,7 @@ impl Mover {
             kept_bytes: kept.map(|here| here.piece.end - here.piece.start).sum(),
             checksum: Some(found.to_string()),
             verified: head.checksum.is_some(),
+            stored: None,
             transfer: self.transfer_of(here.iter().any(|here| here.was_sealed)),
             version_id: head.version_id.clone(),
         };

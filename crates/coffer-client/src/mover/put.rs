@@ -4,6 +4,8 @@ mod announced;
 
 mod state;
 
+mod verdict;
+
 mod parts;
 
 mod stream;
@@ -22,6 +24,7 @@ use crate::mover::source::Source;
 use crate::mover::times::{MTIME_HEADER, mtime_text};
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::{ObjectName, Sent, Stored};
+use crate::sealed::UNVERIFIED;
 
 /// What was stored, and how.
 struct Done {
@@ -60,7 +63,7 @@ impl Mover {
         } else {
             self.put_parts(source, from, name).await?
         };
-        self.stored(done, from.display().to_string(), name)
+        self.stored(done, from.display().to_string(), name).await
     }
 
     /// Headers of an object that was a file.
@@ -120,8 +123,14 @@ impl Mover {
         Arc::new(move |bytes| watch.event(&Event::Bytes(bytes)))
     }
 
-    /// Compares what the server told with what was sent, and tells of it.
-    fn stored(&self, done: Done, from: String, name: &ObjectName) -> Result<Moved, MoverError> {
+    /// Compares what the server told with what was sent, waits until it has opened what came sealed,
+    /// and tells of it.
+    async fn stored(
+        &self,
+        done: Done,
+        from: String,
+        name: &ObjectName,
+    ) -> Result<Moved, MoverError> {
         let told = done.stored.checksum.as_ref();
         let told = told.filter(|told| told.algorithm == done.sent.algorithm);
         if let Some(told) = told
@@ -132,13 +141,23 @@ impl Mover {
                 sent: done.sent.to_string(),
             });
         }
+        let waits = done.stored.is_unverified && !self.options.waits_for_verdict;
+        if waits {
+            self.tell(&Event::Note(&format!(
+                "s3://{}/{} is stored, unverified: the server opens and compares it later",
+                name.bucket, name.key
+            )));
+        } else if done.stored.is_unverified {
+            self.verdict(name, &done.stored, done.bytes).await?;
+        }
         let moved = Moved {
             from,
             to: format!("s3://{}/{}", name.bucket, name.key),
             bytes: done.bytes,
             kept_bytes: done.kept_bytes,
             checksum: Some(done.sent.to_string()),
-            verified: told.is_some(),
+            verified: told.is_some() && !waits,
+            stored: waits.then_some(UNVERIFIED),
             transfer: self.transfer_of(done.was_sealed),
             version_id: done.stored.version_id,
         };

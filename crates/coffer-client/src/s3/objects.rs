@@ -11,6 +11,7 @@ use crate::s3::client::Client;
 use crate::s3::error::S3Error;
 use crate::s3::request::{Request, encoded, path};
 use crate::s3::xml::Element;
+use crate::sealed::STORED_HEADER;
 
 /// Which object, and which of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +106,8 @@ pub struct Stored {
     pub version_id: Option<String>,
     /// The checksum that the server compared, where it tells it.
     pub checksum: Option<Checksum>,
+    /// Whether it came sealed, and the server has not opened it yet.
+    pub is_unverified: bool,
 }
 
 impl Stored {
@@ -114,6 +117,7 @@ impl Stored {
             etag: text("etag").unwrap_or_default(),
             version_id: text("x-amz-version-id"),
             checksum: Checksum::of_headers(headers),
+            is_unverified: text(STORED_HEADER).is_some(),
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::task::block_in_place;
 
 use super::Done;
 use super::state::{Begun, StoredPart, journal};
+use super::verdict::said_of;
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -40,6 +41,7 @@ pub(super) struct Part {
     pub(super) bytes: u64,
     pub(super) was_kept: bool,
     pub(super) was_sealed: bool,
+    pub(super) is_unverified: bool,
 }
 
 /// What is there of before.
@@ -208,6 +210,7 @@ impl Mover {
                     crc: number_of,
                     was_kept: true,
                     was_sealed: false,
+                    is_unverified: false,
                 });
             }
         }
@@ -256,6 +259,7 @@ impl Mover {
             bytes,
             was_kept: false,
             was_sealed,
+            is_unverified: stored.is_unverified,
         })
     }
 
@@ -272,6 +276,8 @@ impl Mover {
         let kept = parts.iter().filter(|part| part.was_kept);
         let kept_bytes = kept.map(|part| part.bytes).sum();
         let was_sealed = parts.iter().any(|part| part.was_sealed);
+        let is_unverified = parts.iter().any(|part| part.is_unverified);
+        let may_be = kept_bytes > 0;
         let done: Vec<DonePart> = parts.into_iter().map(|part| part.done).collect();
         let whole = upload.compares.then_some(&sent);
         let (name, upload_id) = (&upload.name, &upload.upload_id);
@@ -279,10 +285,12 @@ impl Mover {
             .client
             .complete_upload(name, upload_id, &done, whole)
             .await;
-        let stored = match completed {
+        let mut stored = match completed {
             Ok(stored) => stored,
             Err(error) => self.completed_after_all(name, &sent, bytes, error).await?,
         };
+        // Parts of before may have come sealed as well; the answer to this tells nothing of it.
+        stored.is_unverified |= is_unverified || may_be && self.is_unverified(name, &stored).await;
         Ok(Done {
             stored,
             sent,
@@ -306,6 +314,7 @@ impl Mover {
         }
         match self.client.head_object(name).await {
             Ok(head) if head.checksum.as_ref() == Some(sent) && head.bytes == bytes => Ok(Stored {
+                is_unverified: said_of(&head).is_some(),
                 etag: head.etag,
                 version_id: head.version_id,
                 checksum: head.checksum,

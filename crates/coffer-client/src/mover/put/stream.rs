@@ -34,7 +34,7 @@ impl Mover {
         } else {
             self.stream_parts(first, from, name, &headers).await?
         };
-        self.stored(done, "-".to_owned(), name)
+        self.stored(done, "-".to_owned(), name).await
     }
 
     fn read(&self, from: &mut (dyn Read + Send), number: u32) -> Result<Bytes, MoverError> {

@@ -88,6 +88,8 @@ pub(crate) struct Storing {
     pub(crate) headers: Vec<(String, String)>,
     /// Whether symbolic links stand for what they point to.
     pub(crate) follow_links: bool,
+    /// Whether it is enough that a server has them, which opens them later.
+    pub(crate) no_wait: bool,
 }
 
 /// What all of these commands are given.
@@ -174,6 +176,7 @@ impl Typed<'_> {
             state: state_folder(),
             headers: storing.headers,
             follow_links: storing.follow_links,
+            waits_for_verdict: !storing.no_wait,
         };
         let client = self.client(args, progress).await?;
         Ok(Mover::new(client, options, Arc::clone(progress) as _))

@@ -28,6 +28,9 @@ pub struct PutArgs {
     /// With -r, store what symbolic links point to; else they are passed over, and told
     #[arg(long, requires = "recursive")]
     pub follow_links: bool,
+    /// Do not wait until a server that opens later what comes sealed has done so
+    #[arg(long)]
+    pub no_wait: bool,
     /// Media type of what is stored, e.g. video/mp4
     #[arg(long, value_name = "TYPE")]
     pub content_type: Option<String>,
@@ -82,6 +85,7 @@ pub async fn put(typed: &Typed<'_>, args: &PutArgs) -> Result<ExitCode, Error> {
     let storing = Storing {
         headers,
         follow_links: args.follow_links,
+        no_wait: args.no_wait,
     };
     let mover = typed
         .mover(&args.service, &args.moving, storing, &progress)
@@ -141,7 +145,8 @@ Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, --credent
 server's own with --data; the address from --endpoint, AWS_ENDPOINT_URL, a profile, or with --data
 it is that of the server on this machine. Large files go in parts, and go on where they broke off
 when the same command is given again. Each part is compared by its checksum. With -r, what fails is
-named, the rest goes on, and the exit status is 1.
+named, the rest goes on, and the exit status is 1. Of a server that opens later what comes sealed
+(`coffer serve --verify later`), the verdict is waited for, and what it finds damaged is an error.
 
 Examples:
   coffer put recording.mkv s3://evidence/2026/ --endpoint https://127.0.0.1:9000

@@ -1,0 +1,88 @@
+//! What a server says of an object that it stored as it came sealed, once it has opened it.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::limits::{VERDICT_BYTES_A_SECOND, VERDICT_PAUSE, VERDICT_PAUSE_FIRST, VERDICT_WAIT};
+use crate::mover::Mover;
+use crate::mover::error::MoverError;
+use crate::mover::events::Event;
+use crate::s3::{ObjectHead, ObjectName, Stored};
+use crate::sealed::{DAMAGED, STORED_HEADER, UNVERIFIED};
+
+impl Mover {
+    /// Waits until the server has opened what it stored, and found it whole.
+    ///
+    /// # Errors
+    /// [`MoverError::StoredDamaged`]; [`MoverError::Unverified`] where it does not say, or not in
+    /// time.
+    pub(super) async fn verdict(
+        &self,
+        name: &ObjectName,
+        stored: &Stored,
+        bytes: u64,
+    ) -> Result<(), MoverError> {
+        let wait = VERDICT_WAIT + Duration::from_secs(bytes / VERDICT_BYTES_A_SECOND);
+        let end = Instant::now() + wait;
+        let asked = version_of(name, stored);
+        let mut pause = VERDICT_PAUSE_FIRST;
+        loop {
+            sleep(pause).await;
+            let head = self.client.head_object(&asked).await;
+            let head = head.map_err(|error| {
+                if error.is_absent() {
+                    return unverified("it was deleted before");
+                }
+                unverified(&format!("it can't be asked: {error}"))
+            })?;
+            if head.etag.trim_matches('"') != stored.etag.trim_matches('"') {
+                return Err(unverified("it was replaced before"));
+            }
+            match said_of(&head) {
+                None => return Ok(()),
+                Some(DAMAGED) => return Err(MoverError::StoredDamaged),
+                Some(_) if Instant::now() >= end => {
+                    let seconds = wait.as_secs();
+                    return Err(unverified(&format!("it has not after {seconds} s")));
+                }
+                Some(_) => {}
+            }
+            pause = (pause * 2).min(VERDICT_PAUSE);
+            if pause == VERDICT_PAUSE && !self.told.waiting.swap(true, Relaxed) {
+                self.tell(&Event::Note(
+                    "stored; waiting for the server to open and compare it (--no-wait does not)",
+                ));
+            }
+        }
+    }
+
+    /// Whether an object that was just stored waits to be opened, or did not open. Where that can't
+    /// be asked, nothing says so.
+    pub(super) async fn is_unverified(&self, name: &ObjectName, stored: &Stored) -> bool {
+        let head = self.client.head_object(&version_of(name, stored)).await;
+        head.is_ok_and(|head| said_of(&head).is_some())
+    }
+}
+
+/// What was stored, and nothing that was stored after it.
+fn version_of(name: &ObjectName, stored: &Stored) -> ObjectName {
+    let version_id = stored.version_id.clone().filter(|id| id != "null");
+    ObjectName {
+        version_id,
+        ..name.clone()
+    }
+}
+
+/// How the head of an answer says that an object is stored, where that is not whole.
+pub(super) fn said_of(head: &ObjectHead) -> Option<&str> {
+    head.header(STORED_HEADER)
+        .filter(|said| matches!(*said, UNVERIFIED | DAMAGED))
+}
+
+fn unverified(why: &str) -> MoverError {
+    MoverError::Unverified {
+        why: why.to_owned(),
+    }
+}
