@@ -104,6 +104,9 @@ pub const PART_COUNT_MAX: u64 = 10_000;
 /// Bytes of an object that is copied in one piece, and of a part that is copied: S3's limit.
 pub const COPY_BYTES_MAX: u64 = 5 << 30;
 
+/// Parts of an object whose lengths are asked for one by one, where the server lists none.
+pub const PART_HEADS_MAX: u32 = 1_000;
+
 /// Bytes of a part that is copied.
 pub const COPY_PART_BYTES: u64 = 1 << 30;
 
@@ -117,7 +120,7 @@ pub const WRITE_BYTES: usize = 1 << 20;
 pub const DELETE_COUNT_MAX: usize = 1_000;
 
 /// How long work that was told to stop may take to its next pause.
-pub(crate) const REST_WAIT: Duration = Duration::from_secs(1);
+pub(crate) const REST_WAIT: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether it has stopped.
 pub(crate) const REST_PAUSE: Duration = Duration::from_millis(5);

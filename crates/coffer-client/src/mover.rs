@@ -99,6 +99,8 @@ pub struct Mover {
 struct Told {
     /// That it is waited for a verdict.
     waiting: AtomicBool,
+    /// That the server tells nothing to compare an object with.
+    unproven: AtomicBool,
 }
 
 impl Mover {

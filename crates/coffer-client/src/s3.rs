@@ -12,6 +12,8 @@ mod error;
 
 pub mod checksum;
 
+mod composite;
+
 mod body;
 mod request;
 mod wire;
@@ -31,6 +33,7 @@ mod tests;
 
 pub use self::body::{Answer, Sent};
 pub use self::client::{Client, ClientOptions, Retrying};
+pub use self::composite::{Composite, RunningComposite};
 pub use self::endpoint::Endpoint;
 pub use self::error::S3Error;
 pub use self::listing::{BucketEntry, ListedObject, ListedVersion, Page, VersionsPage};

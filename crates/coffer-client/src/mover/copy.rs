@@ -94,6 +94,7 @@ impl Mover {
             kept_bytes: 0,
             checksum: told.map(ToString::to_string),
             verified: told.is_some(),
+            checked: None,
             stored: None,
             transfer: "server",
             version_id: stored.version_id,

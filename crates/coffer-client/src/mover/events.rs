@@ -52,8 +52,12 @@ pub struct Moved {
     /// The checksum of all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
-    /// Whether both sides have this checksum. If not, the server told none.
+    /// Whether both sides have this checksum.
     pub verified: bool,
+    /// What was fetched was compared with the server's `checksum`, with its `part_checksums`, by
+    /// the `seals` of its chunks, or only by its `length`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked: Option<&'static str>,
     /// `unverified` where it came sealed, and the server has not opened it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stored: Option<&'static str>,

@@ -62,13 +62,15 @@ impl Arriving {
 }
 
 impl Mover {
-    /// Fetches a piece. Gives its CRC, and whether it went sealed.
+    /// Fetches a piece, of which a first answer may be there already. Gives its CRC, and whether it
+    /// went sealed.
     pub(super) async fn fetch(
         &self,
         wanted: &Wanted,
         range: Range<u64>,
         algorithm: Algorithm,
         sink: Arc<Sink>,
+        mut first: Option<Answer>,
     ) -> Result<(u64, bool), MoverError> {
         let crc = algorithm.crc().unwrap_or(crc_fast::CrcAlgorithm::Crc64Nvme);
         let mut arriving = Arriving {
@@ -83,7 +85,9 @@ impl Mover {
         loop {
             let before = arriving.at;
             let error;
-            (arriving, error) = self.fetch_once(wanted, arriving, &mut was_sealed).await;
+            (arriving, error) = self
+                .fetch_once(wanted, arriving, first.take(), &mut was_sealed)
+                .await;
             match error {
                 None if arriving.is_whole() => return Ok((arriving.crc.finalize(), was_sealed)),
                 // An offer may reach less far than was asked for.
@@ -135,9 +139,14 @@ impl Mover {
         &self,
         wanted: &Wanted,
         mut arriving: Arriving,
+        first: Option<Answer>,
         was_sealed: &mut bool,
     ) -> (Arriving, Option<MoverError>) {
-        let answer = match self.ask_for(wanted, &arriving).await {
+        let asked = match first {
+            Some(answer) => Ok(answer),
+            None => self.ask_for(wanted, &arriving).await,
+        };
+        let answer = match asked {
             Ok(answer) => answer,
             Err(error) => return (arriving, Some(error)),
         };
@@ -147,6 +156,20 @@ impl Mover {
         }
         let failure = take_all(answer, &mut arriving).await.err();
         (arriving, failure)
+    }
+
+    /// Asks for all of an object, whatever it is now.
+    pub(super) async fn ask_for_all(&self, name: &ObjectName) -> Result<Answer, MoverError> {
+        let mut request: Request = name.request(Method::GET);
+        if self.sealed.is_wanted(&self.client, &name.bucket).await? {
+            request = request.header(TRANSFER_HEADER, SEALED);
+        }
+        let comparing = { request.clone() }.header("x-amz-checksum-mode", "ENABLED");
+        match self.client.send(&comparing).await {
+            // A server that knows no checksums.
+            Err(error) if error.is_about_checksums() => Ok(self.client.send(&request).await?),
+            answered => Ok(answered?),
+        }
     }
 
     async fn ask_for(&self, wanted: &Wanted, arriving: &Arriving) -> Result<Answer, MoverError> {

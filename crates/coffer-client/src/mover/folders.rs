@@ -8,13 +8,14 @@ use std::sync::Arc;
 use tokio::task::{JoinSet, block_in_place};
 use walkdir::WalkDir;
 
+use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
 use crate::mover::events::{Event, Failure};
 use crate::mover::location::Location;
 use crate::mover::source::Source;
-use crate::mover::target::is_unfinished;
-use crate::s3::{ListedObject, ObjectName};
+use crate::mover::target::{check, is_unfinished};
+use crate::s3::{ListedObject, ObjectHead, ObjectName};
 
 /// How many of a folder's files or a prefix's objects went well.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -183,7 +184,8 @@ impl Mover {
                 });
                 let (mover, path) = (Arc::clone(self), to.join(path));
                 let name = ObjectName::new(&from.bucket, &object.key);
-                let work = async move { mover.fetch_below(&name, &path).await };
+                let bytes = object.bytes;
+                let work = async move { mover.fetch_below(&name, bytes, &path).await };
                 crowd.add(what, work).await;
             }
             after = page.next;
@@ -193,10 +195,12 @@ impl Mover {
         }
     }
 
-    /// Fetches an object to a file whose folders may have to be made.
+    /// Fetches an object to a file whose folders may have to be made. One that was listed to be of
+    /// one piece is asked for at once: the answer tells what it is.
     async fn fetch_below(
         self: &Arc<Self>,
         name: &ObjectName,
+        listed_bytes: u64,
         to: &Path,
     ) -> Result<u64, MoverError> {
         let is_folder = name.key.ends_with('/');
@@ -214,8 +218,21 @@ impl Mover {
                 problem: "is a folder: an object has the name of one that others are in",
             });
         }
-        let head = self.head(name).await?;
-        Ok(self.fetch_known(name, &head, to).await?.bytes)
+        block_in_place(|| check(to))?;
+        let answer = if listed_bytes <= PART_BYTES {
+            Some(self.ask_for_all(name).await?)
+        } else {
+            None
+        };
+        let told = answer.as_ref().map(|answer| answer.headers.clone());
+        let (head, first) = match told.and_then(ObjectHead::of_headers) {
+            Some(head) => {
+                let is_one_piece = head.bytes <= PART_BYTES;
+                (head, answer.filter(|_| is_one_piece))
+            }
+            None => (self.head(name).await?, None),
+        };
+        Ok(self.fetch_known(name, &head, to, first).await?.bytes)
     }
 
     /// Has the server copy all objects whose names begin with that of `from`.

@@ -1,5 +1,7 @@
 //! From an object to a file or a stream.
 
+mod compare;
+
 use std::collections::VecDeque;
 use std::io::Write;
 use std::ops::Range;
@@ -9,6 +11,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::task::{JoinHandle, block_in_place};
 
+use self::compare::{Checked, Compared, Told, same, unproven};
 use crate::limits::PART_BYTES;
 use crate::mover::Mover;
 use crate::mover::error::MoverError;
@@ -18,8 +21,8 @@ use crate::mover::plan::pieces;
 use crate::mover::target::{Content, Piece, Target};
 use crate::mover::times::{MTIME_HEADER, mtime};
 use crate::mover::together::Together;
-use crate::s3::checksum::{Algorithm, Checksum, Running, of_pieces};
-use crate::s3::{ObjectHead, ObjectName};
+use crate::s3::checksum::{Algorithm, of_pieces};
+use crate::s3::{Answer, ObjectHead, ObjectName};
 
 /// A piece that is there, and how it came.
 struct Here {
@@ -46,15 +49,17 @@ impl Mover {
         let head = self.head(name).await?;
         let bytes = head.bytes;
         self.tell(&Event::Found { files: 1, bytes });
-        self.fetch_known(name, &head, to).await
+        self.fetch_known(name, &head, to, None).await
     }
 
-    /// The same with an object of which something is known.
+    /// The same with an object of which something is known, and of which an answer may have begun
+    /// to come.
     pub(super) async fn fetch_known(
         self: &Arc<Self>,
         name: &ObjectName,
         head: &ObjectHead,
         to: &Path,
+        first: Option<Answer>,
     ) -> Result<Moved, MoverError> {
         let told = head.checksum.as_ref().map(|checksum| checksum.algorithm);
         let algorithm = told.filter(|told| told.crc().is_some());
@@ -68,7 +73,9 @@ impl Mover {
             etag: head.etag.clone(),
             bytes: head.bytes,
         };
-        let here = self.all_pieces(&wanted, &target, noted, algorithm).await;
+        let here = self
+            .all_pieces(&wanted, &target, noted, algorithm, first)
+            .await;
         let target = Arc::into_inner(target).ok_or(MoverError::Lost)?;
         let here = match here {
             Ok(here) => here,
@@ -79,16 +86,18 @@ impl Mover {
                 return Err(error);
             }
         };
-        let found = match self.compare(head, &target, &here, algorithm) {
-            Ok(found) => found,
+        let compared = match self.compare(name, head, &target, &here, algorithm).await {
+            Ok(compared) => compared,
             Err(error) => {
-                target.discard();
+                if !error.may_go_on() {
+                    target.discard();
+                }
                 return Err(error);
             }
         };
         let modified = head.header(MTIME_HEADER).and_then(mtime);
         block_in_place(|| target.finish(modified))?;
-        Ok(self.fetched(name, head, &here, found, to.display().to_string()))
+        Ok(self.fetched(name, head, &here, compared, to.display().to_string()))
     }
 
     fn content_of(&self, name: &ObjectName, head: &ObjectHead, crc: Algorithm) -> Content {
@@ -112,14 +121,18 @@ impl Mover {
         target: &Arc<Target>,
         noted: Vec<Piece>,
         algorithm: Algorithm,
+        mut first: Option<Answer>,
     ) -> Result<Vec<Here>, MoverError> {
         let mut together = Together::new(&self.permits);
         for range in pieces(wanted.bytes, PART_BYTES) {
             let noted = { noted.iter() }.find(|piece| (piece.start..piece.end) == range);
             let (mover, wanted) = (Arc::clone(self), wanted.clone());
             let (target, noted) = (Arc::clone(target), noted.cloned());
+            let first = first.take();
             let work = move |permit| async move {
-                let piece = mover.piece(wanted, target, range, noted, algorithm).await;
+                let piece = mover
+                    .piece(wanted, target, range, noted, algorithm, first)
+                    .await;
                 drop(permit);
                 piece
             };
@@ -139,6 +152,7 @@ impl Mover {
         range: Range<u64>,
         noted: Option<Piece>,
         algorithm: Algorithm,
+        first: Option<Answer>,
     ) -> Result<Here, MoverError> {
         if let Some(piece) = noted {
             let found = block_in_place(|| target.sum(range.clone(), algorithm))?;
@@ -152,7 +166,8 @@ impl Mover {
             }
         }
         let sink = Arc::new(Sink::File(Arc::clone(&target)));
-        let (crc, was_sealed) = self.fetch(&wanted, range.clone(), algorithm, sink).await?;
+        let fetched = self.fetch(&wanted, range.clone(), algorithm, sink, first);
+        let (crc, was_sealed) = fetched.await?;
         let piece = Piece {
             start: range.start,
             end: range.end,
@@ -166,26 +181,28 @@ impl Mover {
         })
     }
 
-    /// Compares what came with the checksum that the server told, and gives the one found.
-    fn compare(
+    /// Compares what came with what the server tells.
+    async fn compare(
         &self,
+        name: &ObjectName,
         head: &ObjectHead,
         target: &Target,
         here: &[Here],
         algorithm: Algorithm,
-    ) -> Result<Checksum, MoverError> {
+    ) -> Result<Compared, MoverError> {
         let pieces =
             { here.iter() }.map(|here| (here.piece.crc, here.piece.end - here.piece.start));
         let of_all = of_pieces(algorithm, pieces).ok_or(MoverError::Lost)?;
-        let Some(expected) = &head.checksum else {
-            return Ok(of_all);
-        };
-        let found = if expected.algorithm == algorithm {
-            of_all
-        } else {
-            block_in_place(|| target.sum(0..head.bytes, expected.algorithm))?
-        };
-        same(expected, found)
+        match self.told(name, head).await? {
+            Told::Nothing => {
+                let was_all_sealed = here.iter().all(|here| here.was_sealed);
+                Ok(unproven(&of_all, was_all_sealed && !here.is_empty()))
+            }
+            Told::Whole(told) if told.algorithm == algorithm => {
+                same(of_all.to_string(), told.to_string(), Checked::Whole)
+            }
+            told => self.compare_file(target, head.bytes, &told),
+        }
     }
 
     fn fetched(
@@ -193,17 +210,19 @@ impl Mover {
         name: &ObjectName,
         head: &ObjectHead,
         here: &[Here],
-        found: Checksum,
+        compared: Compared,
         to: String,
     ) -> Moved {
+        self.tell_of_unproven(name, head, compared.checked);
         let kept = here.iter().filter(|here| here.was_kept);
         let moved = Moved {
             from: format!("s3://{}/{}", name.bucket, name.key),
             to,
             bytes: head.bytes,
             kept_bytes: kept.map(|here| here.piece.end - here.piece.start).sum(),
-            checksum: Some(found.to_string()),
-            verified: head.checksum.is_some(),
+            checksum: Some(compared.found),
+            verified: compared.checked.is_by_checksum(),
+            checked: Some(compared.checked.word()),
             stored: None,
             transfer: self.transfer_of(here.iter().any(|here| here.was_sealed)),
             version_id: head.version_id.clone(),
@@ -237,12 +256,11 @@ impl Mover {
             etag: head.etag.clone(),
             bytes,
         };
-        let algorithm =
-            { head.checksum.as_ref() }.map_or(Algorithm::Crc64Nvme, |checksum| checksum.algorithm);
-        let mut running = Running::new(algorithm);
+        let told = self.told(name, &head).await?;
+        let mut summing = told.summing();
         let mut waiting: VecDeque<(Fetching<_>, Arc<Sink>)> = VecDeque::new();
         let mut rest = pieces(bytes, PART_BYTES);
-        let mut was_sealed = false;
+        let (mut was_sealed, mut was_all_sealed) = (false, bytes > 0);
         loop {
             while waiting.len() < self.options.jobs
                 && let Some(range) = rest.next()
@@ -252,7 +270,7 @@ impl Mover {
                 let (mover, wanted, into) = (Arc::clone(self), wanted.clone(), Arc::clone(&sink));
                 let fetching = tokio::spawn(async move {
                     mover
-                        .fetch(&wanted, range, Algorithm::Crc64Nvme, into)
+                        .fetch(&wanted, range, Algorithm::Crc64Nvme, into, None)
                         .await
                 });
                 waiting.push_back((Fetching(fetching), sink));
@@ -262,10 +280,11 @@ impl Mover {
             };
             let (_, is_sealed) = (&mut fetching.0).await.unwrap_or(Err(MoverError::Lost))?;
             was_sealed |= is_sealed;
+            was_all_sealed &= is_sealed;
             if let Sink::Memory(piece) = &*sink {
                 let piece = std::mem::take(&mut *piece.lock());
                 block_in_place(|| {
-                    running.update(&piece);
+                    summing.update(&piece);
                     out.write_all(&piece)
                 })
                 .map_err(MoverError::local("writing", Path::new("standard output")))?;
@@ -273,10 +292,7 @@ impl Mover {
         }
         out.flush()
             .map_err(MoverError::local("writing", Path::new("standard output")))?;
-        let found = running.done();
-        if let Some(expected) = &head.checksum {
-            same(expected, found.clone())?;
-        }
+        let compared = summing.compared(&told, was_all_sealed)?;
         let here = Here {
             piece: Piece {
                 start: 0,
@@ -286,18 +302,8 @@ impl Mover {
             was_kept: false,
             was_sealed,
         };
-        Ok(self.fetched(name, &head, &[here], found, "-".to_owned()))
+        Ok(self.fetched(name, &head, &[here], compared, "-".to_owned()))
     }
-}
-
-fn same(expected: &Checksum, found: Checksum) -> Result<Checksum, MoverError> {
-    if *expected == found {
-        return Ok(found);
-    }
-    Err(MoverError::Damaged {
-        expected: expected.to_string(),
-        found: found.to_string(),
-    })
 }
 
 /// Where an object of this name goes: into a folder, or to a file.

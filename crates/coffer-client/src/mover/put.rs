@@ -123,8 +123,8 @@ impl Mover {
         Arc::new(move |bytes| watch.event(&Event::Bytes(bytes)))
     }
 
-    /// Compares what the server told with what was sent, waits until it has opened what came sealed,
-    /// and tells of it.
+    /// Compares what the server told with what was sent, waits until it has opened what came
+    /// sealed, and tells of it.
     async fn stored(
         &self,
         done: Done,
@@ -157,6 +157,7 @@ impl Mover {
             kept_bytes: done.kept_bytes,
             checksum: Some(done.sent.to_string()),
             verified: told.is_some() && !waits,
+            checked: None,
             stored: waits.then_some(UNVERIFIED),
             transfer: self.transfer_of(done.was_sealed),
             version_id: done.stored.version_id,

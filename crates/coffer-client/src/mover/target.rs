@@ -1,11 +1,13 @@
 //! A file that is fetched: under another name, with a journal, until all of it is there.
 
+mod rights;
+
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, FileTimes, Metadata, Permissions};
+use std::fs::{self, File, FileTimes, Metadata};
 use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -23,12 +25,6 @@ pub(super) const JOURNAL_END: &str = ".coffer-journal";
 
 /// Bytes of a name that file systems take.
 const NAME_BYTES: usize = 255;
-
-/// The bits of a mode that say who may read, write and execute.
-const RIGHTS: u32 = 0o777;
-
-/// Those of them without which a file can't be written on after a break.
-const OWNERS: u32 = 0o600;
 
 /// What a file is fetched of: another content begins anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,9 +72,7 @@ impl Target {
         let file = options.open(&part_path);
         let file = file.map_err(MoverError::local("writing", &part_path))?;
         if let Some(replaced) = replaced {
-            // No more than those who may read the file of now may read what comes.
-            let mode = replaced.mode() & RIGHTS | OWNERS;
-            let set = file.set_permissions(Permissions::from_mode(mode));
+            let set = rights::narrow(&file, &replaced);
             set.map_err(MoverError::local("setting the mode of", &part_path))?;
         }
         let target = Self {
@@ -131,16 +125,29 @@ impl Target {
         algorithm: Algorithm,
     ) -> Result<Checksum, MoverError> {
         let mut running = Running::new(algorithm);
+        self.each(range, |piece| running.update(piece))?;
+        Ok(running.done())
+    }
+
+    /// Reads a range again, piece by piece.
+    ///
+    /// # Errors
+    /// [`MoverError::Local`].
+    pub(super) fn each(
+        &self,
+        range: Range<u64>,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), MoverError> {
         let mut buffer = vec![0; WRITE_BYTES];
         let mut at = range.start;
         while at < range.end {
             let length = (range.end - at).min(WRITE_BYTES as u64) as usize;
             let read = self.file.read_exact_at(&mut buffer[..length], at);
             read.map_err(MoverError::local("reading", &self.part_path))?;
-            running.update(&buffer[..length]);
+            take(&buffer[..length]);
             at += length as u64;
         }
-        Ok(running.done())
+        Ok(())
     }
 
     /// Gives the file its name, when it is durable. One that it replaces hands on its mode, and its
@@ -155,7 +162,7 @@ impl Target {
         }
         let failed = |doing| MoverError::local(doing, &self.path);
         if let Ok(replaced) = fs::metadata(&self.path) {
-            let kept = self.keep_rights(&replaced);
+            let kept = rights::keep(&self.file, &replaced);
             kept.map_err(failed("setting the mode of"))?;
         }
         self.file.sync_all().map_err(failed("syncing"))?;
@@ -170,17 +177,6 @@ impl Target {
         Ok(())
     }
 
-    fn keep_rights(&self, replaced: &Metadata) -> io::Result<()> {
-        let mine = self.file.metadata()?;
-        if (mine.uid(), mine.gid()) != (replaced.uid(), replaced.gid()) {
-            // Only root may give files away; a group, its members may.
-            let _ = fchown(&self.file, Some(replaced.uid()), Some(replaced.gid()))
-                .or_else(|_| fchown(&self.file, None, Some(replaced.gid())));
-        }
-        let mode = replaced.mode() & RIGHTS;
-        self.file.set_permissions(Permissions::from_mode(mode))
-    }
-
     /// Removes what is there.
     pub(super) fn discard(self) {
         let _ = fs::remove_file(&self.part_path);
@@ -191,7 +187,10 @@ impl Target {
 /// Whether a file may be fetched to this path: one of another's unfinished file would be written
 /// over, or take its place, and what is no file, such as a device, would be lost. Gives what is
 /// known of the file that is there.
-fn check(path: &Path) -> Result<Option<Metadata>, MoverError> {
+///
+/// # Errors
+/// [`MoverError::Unsuitable`].
+pub(super) fn check(path: &Path) -> Result<Option<Metadata>, MoverError> {
     let unsuitable = |problem| {
         Err(MoverError::Unsuitable {
             path: path.to_owned(),
@@ -287,26 +286,6 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"123456789");
         assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), modified);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_file_that_is_replaced_hands_on_its_mode() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
-        for (before, meanwhile) in [(0o600, 0o600), (0o640, 0o640), (0o444, 0o644)] {
-            fs::write(&path, "old").unwrap();
-            fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
-            let (target, _) = Target::open(&path, &content("1")).unwrap();
-            assert_eq!(mode(&folder.path().join(".file.coffer-part")), meanwhile);
-            target.finish(None).unwrap();
-            assert_eq!(mode(&path), before);
-            fs::remove_file(&path).unwrap();
-        }
-        let (target, _) = Target::open(&path, &content("1")).unwrap();
-        target.finish(None).unwrap();
-        fs::write(folder.path().join("usual"), "").unwrap();
-        assert_eq!(mode(&path), mode(&folder.path().join("usual")));
     }
 
     #[test]

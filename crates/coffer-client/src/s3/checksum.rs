@@ -27,7 +27,7 @@ pub enum Algorithm {
 }
 
 /// Those that a server may tell in a header of its own.
-const TOLD: [Algorithm; 5] = [
+pub(super) const TOLD: [Algorithm; 5] = [
     Algorithm::Crc64Nvme,
     Algorithm::Crc32c,
     Algorithm::Crc32,

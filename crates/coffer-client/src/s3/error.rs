@@ -68,7 +68,7 @@ impl S3Error {
     }
 
     /// Whether it may be that the server does not know the checksum that came with a request.
-    pub(super) fn is_about_checksums(&self) -> bool {
+    pub(crate) fn is_about_checksums(&self) -> bool {
         let codes = ["InvalidArgument", "InvalidRequest", "NotImplemented"];
         self.code().is_some_and(|code| codes.contains(&code))
     }

@@ -3,6 +3,7 @@
 use http::Method;
 use hyper::body::Bytes;
 
+use crate::limits::PART_COUNT_MAX;
 use crate::s3::body::Sent;
 use crate::s3::checksum::{Algorithm, Checksum};
 use crate::s3::client::Client;
@@ -208,6 +209,69 @@ impl Client {
         Ok(stored)
     }
 
+    /// How long the parts of an object are, in order, where the server lists them: of the content
+    /// that this ETag names, and no other.
+    ///
+    /// # Errors
+    /// Those of [`document`](Self::document).
+    pub async fn part_bytes(
+        &self,
+        name: &ObjectName,
+        etag: &str,
+    ) -> Result<Option<Vec<u64>>, S3Error> {
+        let mut parts: Vec<u64> = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let mut request = name
+                .request(Method::GET)
+                .query("attributes", "")
+                .header("x-amz-object-attributes", "ETag,ObjectParts")
+                .header("x-amz-max-parts", "1000");
+            if let Some(after) = after.take() {
+                request = request.header("x-amz-part-number-marker", after);
+            }
+            let (answer, _) = self.document(&request).await?;
+            let told = answer.value_of("ETag").unwrap_or(etag);
+            let list = answer.child("ObjectParts");
+            let Some(list) = list.filter(|_| bare(told) == bare(etag)) else {
+                return Ok(None);
+            };
+            let page = list
+                .all("Part")
+                .map(|part| part.value_of("Size")?.parse().ok());
+            let Some(page) = page.collect::<Option<Vec<u64>>>() else {
+                return Ok(None);
+            };
+            let is_last = page.is_empty() || !list.is_true("IsTruncated");
+            parts.extend(page);
+            if is_last || parts.len() as u64 > PART_COUNT_MAX {
+                return Ok(Some(parts));
+            }
+            after = list.value_of("NextPartNumberMarker").map(str::to_owned);
+        }
+    }
+
+    /// How long a part of an object is, of the content that this ETag names.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn head_part(
+        &self,
+        name: &ObjectName,
+        etag: &str,
+        number: u32,
+    ) -> Result<Option<u64>, S3Error> {
+        let mut request = name
+            .request(Method::HEAD)
+            .query("partNumber", number.to_string());
+        if !etag.is_empty() {
+            request = request.header("if-match", etag);
+        }
+        let answer = self.send(&request).await?;
+        let length = answer.header("content-length");
+        Ok(length.and_then(|length| length.parse().ok()))
+    }
+
     /// Ends an upload, of which nothing stays.
     ///
     /// # Errors
@@ -216,6 +280,11 @@ impl Client {
         let request = name.request(Method::DELETE).query("uploadId", upload_id);
         self.send(&request).await.map(drop)
     }
+}
+
+/// ETags stand with quotes in headers, and without in some documents.
+fn bare(etag: &str) -> &str {
+    etag.trim_matches('"')
 }
 
 fn listed_part(part: &Element) -> Option<ListedPart> {

@@ -8,10 +8,11 @@ use hyper::body::Bytes;
 use crate::s3::body::{Answer, Sent};
 use crate::s3::checksum::{Algorithm, Checksum, checksum};
 use crate::s3::client::Client;
+use crate::s3::composite::Composite;
 use crate::s3::error::S3Error;
 use crate::s3::request::{Request, encoded, path};
 use crate::s3::xml::Element;
-use crate::sealed::STORED_HEADER;
+use crate::sealed::{LENGTH_HEADER, STORED_HEADER, TRANSFER_HEADER};
 
 /// Which object, and which of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub struct ObjectHead {
     pub version_id: Option<String>,
     /// A checksum of all of it, where the server tells one.
     pub checksum: Option<Checksum>,
+    /// A checksum of its parts' checksums, where the server tells one.
+    pub composite: Option<Composite>,
     /// All that was said.
     pub headers: HeaderMap,
 }
@@ -72,11 +75,18 @@ impl ObjectHead {
     /// Reads the head of an answer about a whole object.
     pub fn of_headers(headers: HeaderMap) -> Option<Self> {
         let text = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
+        // An offer of sealed transfer has a body of its own.
+        let length = if headers.contains_key(TRANSFER_HEADER) {
+            LENGTH_HEADER
+        } else {
+            "content-length"
+        };
         Some(Self {
-            bytes: text("content-length")?.parse().ok()?,
+            bytes: text(length)?.parse().ok()?,
             etag: text("etag").unwrap_or_default(),
             version_id: text("x-amz-version-id").filter(|id| id != "null"),
             checksum: Checksum::of_headers(&headers),
+            composite: Composite::of_headers(&headers),
             headers,
         })
     }
