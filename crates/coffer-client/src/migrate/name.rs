@@ -217,6 +217,8 @@ impl Migration {
             kept_bytes: 0,
             checksum: Some(landed.checksum.to_string()),
             verified: true,
+            checked: None,
+            stored: None,
             transfer: if self.target.endpoint().is_https() {
                 "tls"
             } else {
