@@ -17,7 +17,7 @@ use libfuzzer_sys::fuzz_target;
 type Body = fn(&[u8]);
 
 /// What is fuzzed, by name.
-const TARGETS: [(&str, Body); 27] = [
+const TARGETS: [(&str, Body); 30] = [
     ("audit", coffer_audit::fuzzing::fuzz_audit),
     ("client_answer", coffer_client::fuzzing::answer),
     ("data_head", coffer::fuzzing::data_head),
@@ -30,6 +30,7 @@ const TARGETS: [(&str, Body); 27] = [
     ("s3_acl", s3::acl),
     ("s3_chunks", s3::chunks),
     ("s3_copy_source", s3::copy_source),
+    ("s3_cors", s3::cors),
     ("s3_document", s3::document),
     ("s3_etags", s3::etags),
     ("s3_form", s3::form),
@@ -38,6 +39,7 @@ const TARGETS: [(&str, Body); 27] = [
     ("s3_lifecycle", s3::lifecycle),
     ("s3_range", s3::range),
     ("s3_signature", s3::signature),
+    ("s3_tag_set", s3::tag_set),
     ("s3_tags", s3::tagging_header),
     ("s3_token", s3::continuation_token),
     ("s3_words", s3::words),

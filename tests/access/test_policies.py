@@ -194,6 +194,62 @@ def test_a_write_that_compares_needs_to_read_as_well(ann, guest, shared, account
         write()
 
 
+def test_a_deletion_that_compares_needs_to_read_as_well(ann, guest, shared, account):
+    """Whether it is done tells what is there (User Guide, "conditional deletes")."""
+    head = ann.head_object(Bucket=shared, Key="open/a")
+    conditions = [
+        {"IfMatch": head["ETag"]},
+        {"IfMatch": '"other"'},
+        {"IfMatchSize": 7},
+        {"IfMatchSize": 8},
+        {"IfMatchLastModifiedTime": head["LastModified"]},
+    ]
+    put(
+        ann,
+        shared,
+        statement("Allow", user(account, "guest"), ["s3:DeleteObject"], arn(shared, "*")),
+    )
+    for condition in conditions:
+        with refused("AccessDenied", 403):
+            guest.delete_object(Bucket=shared, Key="open/a", **condition)
+    entries = [{"Key": "open/a", "ETag": head["ETag"]}, {"Key": "closed/b"}]
+    done = guest.delete_objects(Bucket=shared, Delete={"Objects": entries})
+    assert [(one["Key"], one["Code"]) for one in done["Errors"]] == [("open/a", "AccessDenied")]
+    assert [one["Key"] for one in done["Deleted"]] == ["closed/b"]
+    assert read(ann, shared) == b"content"
+    # That there is an object is no more than a deletion tells.
+    guest.delete_object(Bucket=shared, Key="open/a", IfMatch="*")
+    ann.put_object(Bucket=shared, Key="open/a", Body=b"content")
+    both = ["s3:DeleteObject", "s3:GetObject"]
+    put(ann, shared, statement("Allow", user(account, "guest"), both, arn(shared, "*")))
+    with refused("PreconditionFailed", 412):
+        guest.delete_object(Bucket=shared, Key="open/a", IfMatchSize=8)
+    guest.delete_object(Bucket=shared, Key="open/a", IfMatchSize=7)
+
+
+def test_comparing_needs_a_grant_to_read_where_there_is_no_policy(server, ann, shared):
+    etag = ann.head_object(Bucket=shared, Key="open/a")["ETag"]
+    blind = client_of(server, f"blind-{shared}", "default", "--grant", f"{shared}=write,delete")
+    where = {"Bucket": shared, "Key": "open/a"}
+    made = blind.create_multipart_upload(**where)["UploadId"]
+    part = blind.upload_part(**where, UploadId=made, PartNumber=1, Body=b"x")
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    done = where | {"UploadId": made, "MultipartUpload": parts}
+    for call in (
+        lambda: blind.put_object(**where, Body=b"x", IfMatch=etag),
+        lambda: blind.put_object(**where, Body=b"x", IfMatch="*"),
+        lambda: blind.complete_multipart_upload(**done, IfMatch=etag),
+        lambda: blind.delete_object(**where, IfMatch=etag),
+        lambda: blind.delete_object(**where, IfMatchSize=7),
+    ):
+        with refused("AccessDenied", 403):
+            call()
+    assert read(ann, shared) == b"content"
+    blind.complete_multipart_upload(**done)
+    blind.put_object(Bucket=shared, Key="new", Body=b"x", IfNoneMatch="*")
+    blind.delete_object(**where)
+
+
 def test_a_deletion_of_many_is_decided_one_by_one(ann, bob, shared):
     put(ann, shared, statement("Deny", "*", ["s3:DeleteObject"], arn(shared, "closed/*")))
     keys = ["closed/b", "open/a", "closed/none", "open/none"]

@@ -1,18 +1,18 @@
 //! Bodies of the fuzz targets: whatever is parsed here by hand, with what must hold.
 
-use coffer_vault::AskedAcl;
-use coffer_vault::policy::limits::GRANTS;
-use coffer_vault::version::Which;
+mod configurations;
+
+pub use self::configurations::{acl, cors, lifecycle, tag_set};
+
 use std::collections::VecDeque;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
+use coffer_vault::version::Which;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request};
-use s3s::dto::{AccessControlPolicy, BucketLifecycleConfiguration};
-use s3s::xml::{Deserialize, Deserializer};
 use time::OffsetDateTime;
 
 use crate::around_s3s::header_compat;
@@ -24,9 +24,7 @@ use crate::http::encoded_words;
 use crate::http::hosts::Domains;
 use crate::http::percent::{self, form_pairs};
 use crate::http::ranges;
-use crate::lifecycle::document as lifecycle_document;
 use crate::limits::OBJECT_TAGS_MAX;
-use crate::parameters::acl;
 use crate::parameters::continuation_tokens;
 use crate::parameters::copy_source;
 use crate::parameters::tags;
@@ -241,41 +239,6 @@ pub fn hosts(data: &[u8]) {
     }
 }
 
-/// A list that is taken, from headers or as a document, has no more grants than one may have, and
-/// names whom it grants something.
-pub fn acl(data: &[u8]) {
-    let holds = |list: &AskedAcl| match list {
-        AskedAcl::Grants(grants) => (1..=GRANTS).contains(&grants.len()),
-        AskedAcl::Document { grants, .. } => grants.len() <= GRANTS,
-        AskedAcl::None | AskedAcl::Canned(_) => true,
-    };
-    if let Some(list) = head(data).and_then(|head| acl::asked(&head.headers).ok()) {
-        assert!(holds(&list), "{list:?}");
-    }
-    let mut xml = Deserializer::new(data);
-    if let Ok(document) = AccessControlPolicy::deserialize(&mut xml)
-        && let Ok(list) = acl::of_document(document)
-    {
-        assert!(matches!(list, AskedAcl::Document { .. }) && holds(&list));
-    }
-}
-
-/// Lifecycle rules that are taken come back as they were, from the vault and to clients.
-pub fn lifecycle(data: &[u8]) {
-    const DAY_MS: i64 = 86_400_000;
-    let mut xml = Deserializer::new(data);
-    let Ok(given) = BucketLifecycleConfiguration::deserialize(&mut xml) else {
-        return;
-    };
-    let Ok(rules) = lifecycle_document::of_client(given.rules, DAY_MS) else {
-        return;
-    };
-    let kept = serde_json::to_string(&rules).expect("rules are JSON");
-    assert_eq!(serde_json::from_str(&kept).ok().as_ref(), Some(&rules));
-    let again = lifecycle_document::of_client(lifecycle_document::to_client(&rules), DAY_MS);
-    assert_eq!(again.ok(), Some(rules));
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -351,44 +314,6 @@ mod tests {
             copy_source(source.as_bytes());
             etags(list.as_bytes());
             chunks(body.as_bytes());
-        }
-
-        #[test]
-        fn what_must_hold_holds_for_lists(
-            header in concat!(
-                "x-amz-(acl: (private|public-read|x)|grant-(read|write-acp): ",
-                "((id|uri|emailAddress|ID)=\"?(a|http://acs[.]a)\"?,? ?){0,3})"
-            ),
-            owner in "(<Owner>(<ID>[ab]?</ID>)?</Owner>)?",
-            grants in concat!(
-                "(<Grant>(<Grantee>(<ID>a</ID>|<URI>b</URI>|<EmailAddress>c</EmailAddress>){0,2}",
-                "</Grantee>)?(<Permission>(READ|FULL_CONTROL|EAT)</Permission>)?</Grant>){0,3}"
-            ),
-        ) {
-            super::acl(format!("\n{header}").as_bytes());
-            let list = format!("<AccessControlList>{grants}</AccessControlList>");
-            let whole = format!("<AccessControlPolicy>{owner}{list}</AccessControlPolicy>");
-            super::acl(whole.as_bytes());
-        }
-
-        #[test]
-        fn what_must_hold_holds_for_lifecycle_rules(
-            action in concat!(
-                "<Expiration><(Days>[0-3]</Days|Date>20[0-9]{2}-01-01T0[01]:00:00Z</Date)>",
-                "</Expiration>|<NoncurrentVersionExpiration><NoncurrentDays>[0-2]</NoncurrentDays>",
-                "(<NewerNoncurrentVersions>[0-9]{1,3}</NewerNoncurrentVersions>)?",
-                "</NoncurrentVersionExpiration>|<AbortIncompleteMultipartUpload>",
-                "<DaysAfterInitiation>-?[0-9]</DaysAfterInitiation>",
-                "</AbortIncompleteMultipartUpload>"
-            ),
-            filter in concat!(
-                "<Prefix>[a-c/]{0,3}</Prefix>|<Filter/>|<Filter><And><Prefix>a</Prefix>",
-                "<Tag><Key>[a-b]</Key><Value>[a-b]?</Value></Tag></And></Filter>"
-            ),
-        ) {
-            let rule = format!("<Rule><Status>Enabled</Status>{filter}{action}</Rule>");
-            let whole = format!("<LifecycleConfiguration>{rule}</LifecycleConfiguration>");
-            lifecycle(whole.as_bytes());
         }
     }
 }

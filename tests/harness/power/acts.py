@@ -117,6 +117,14 @@ def copies(world):
     world.copy("alpha", "inline", "blob")
 
 
+def renames(world):
+    """To names that are free and to one that is taken, whose object goes."""
+    world.rename("alpha", "tagged", "renamed")
+    world.rename("alpha", "old", "blob")
+    world.rename("alpha", "blob", "old")
+    world.rename("alpha", "inline", "renamed")
+
+
 def uploads(world):
     upload, part = world.notes["upload"]
     world.complete("alpha", "multipart", upload, part)

@@ -43,6 +43,7 @@ SCENES = {
     "puts after a kill": Scene(acts.puts, "killed"),
     "deletions": Scene(acts.deletions),
     "copies": Scene(acts.copies, "killed"),
+    "renames": Scene(acts.renames, often=(["write", "sync"], "catalog.db-wal")),
     "uploads": Scene(acts.uploads),
     "writers": Scene(acts.writers, often=(["sync"], "catalog.db-wal")),
     "buckets": Scene(acts.buckets, often=(["write", "sync"], "system.db-wal")),

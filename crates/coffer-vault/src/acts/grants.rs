@@ -14,16 +14,16 @@ use std::sync::Arc;
 
 use coffer_audit::Outcome;
 use coffer_policy::Action;
-use coffer_seal::{BlobId, BucketId, SubjectId};
-use coffer_store::record::ObjectName;
+use coffer_seal::{BucketId, SubjectId};
+use coffer_store::record::{ObjectName, Precondition};
 use coffer_store::version::Which;
 
 use super::commit::{ToItsEnd, reclaim};
 use super::decide::Marked;
-use super::outcome::recorded_as;
+use super::outcome::{Changed, recorded_as};
 use super::permit::Permit;
 use crate::access::{Act, BucketName, Reading, Right, Subject, is_marked_by};
-use crate::audit::{Facts, ObjectAudit, On};
+use crate::audit::{ObjectAudit, On};
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
 use crate::open_buckets::UsedBucket;
@@ -51,29 +51,6 @@ pub(crate) struct ChangeGrant {
     level: String,
     audit: Option<ObjectAudit>,
     permit: Permit,
-}
-
-/// What a change did.
-pub(crate) struct Changed<T> {
-    pub(crate) value: T,
-    /// Blobs that no row refers to any more.
-    pub(crate) freed: Vec<BlobId>,
-    /// Which of the things that the act was on failed, by their places; nothing became of those.
-    pub(crate) failed: Vec<usize>,
-    /// What is recorded of some of them now that they are done, by their places.
-    pub(crate) told: Vec<(usize, Facts)>,
-}
-
-impl<T> Changed<T> {
-    /// All was done, and these blobs were freed.
-    pub(crate) fn freeing(value: T, freed: Vec<BlobId>) -> Self {
-        Self {
-            value,
-            freed,
-            failed: Vec::new(),
-            told: Vec::new(),
-        }
-    }
 }
 
 impl ReadGrant {
@@ -181,19 +158,30 @@ impl ChangeGrant {
         self.permit.row.documents.is_shared()
     }
 
-    /// Whether each of these is let through, of those that the request asks for one by one; none
-    /// where the bucket has no policy, and all are. Those that are will be asked again when the
-    /// change is committed.
+    /// Refuses a write that compares what is there to a subject that may not read it. Where the
+    /// bucket is shared, that was asked of its policy and lists.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`].
+    pub(crate) fn check_compares(&self, precondition: &Precondition) -> Result<()> {
+        let compares = matches!(precondition, Precondition::Present | Precondition::Etag(_));
+        if !compares || self.is_shared() || self.permit.has(Right::Read)? {
+            return Ok(());
+        }
+        let Permit { vault, row, .. } = &self.permit;
+        vault.refused(&self.permit.marked.subject, Right::Read.act(), &row.name);
+        Err(VaultError::AccessDenied)
+    }
+
+    /// Whether each of these is let through, of those that the request asks for one by one. Those
+    /// that are will be asked again when the change is committed.
     ///
     /// # Errors
     /// Those of looking at the objects.
     pub(crate) async fn lets_each(
         &mut self,
         asked: Vec<(Action, ObjectName, Which)>,
-    ) -> Result<Option<Vec<bool>>> {
-        if !self.permit.row.documents.is_shared() {
-            return Ok(None);
-        }
+    ) -> Result<Vec<bool>> {
         let mut lets = Vec::with_capacity(asked.len());
         for (action, name, which) in asked {
             let what = (action, &name, which);
@@ -210,7 +198,7 @@ impl ChangeGrant {
             }
             lets.push(is_let);
         }
-        Ok(Some(lets))
+        Ok(lets)
     }
 
     /// Before a change whose outcome tells of what the bucket holds, such as one with a condition:

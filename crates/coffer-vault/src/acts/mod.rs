@@ -16,4 +16,5 @@ mod outcome;
 
 mod grants;
 
-pub(crate) use self::grants::{ChangeGrant, Changed, ReadGrant};
+pub(crate) use self::grants::{ChangeGrant, ReadGrant};
+pub(crate) use self::outcome::Changed;

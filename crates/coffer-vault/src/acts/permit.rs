@@ -49,7 +49,14 @@ impl Permit {
         Ok(guard)
     }
 
-    /// Whether one of several actions is allowed.
+    /// Whether grants and the label give the subject this right.
+    pub(super) fn has(&self, right: Right) -> Result<bool> {
+        let label = self.vault.inner.label(&self.row)?;
+        Ok(may_use(&self.marked.subject, self.row.id, label, right))
+    }
+
+    /// Whether one of several actions is allowed: where the bucket is not shared, by the right that
+    /// it takes.
     pub(super) async fn lets(
         &self,
         bucket: &OpenBucket,
@@ -61,12 +68,10 @@ impl Permit {
                 let lets = vault.lets_object(subject, row, &sharing, what, bucket);
                 lets.await
             }
-            None => Ok(may_use(
-                subject,
-                row.id,
-                vault.inner.label(row)?,
-                self.right,
-            )),
+            None if matches!(what.0, Action::GetObject | Action::GetObjectVersion) => {
+                self.has(Right::Read)
+            }
+            None => self.has(self.right),
         }
     }
 

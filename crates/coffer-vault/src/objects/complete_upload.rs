@@ -66,6 +66,7 @@ impl Vault {
         complete: CompleteUpload,
     ) -> Result<Stored> {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
+        grant.check_compares(&complete.precondition)?;
         let (id, request) = (complete.upload, request_digest(&complete));
         let find = |bucket: UsedBucket| async {
             match under_way(bucket.clone(), &complete).await {

@@ -33,11 +33,25 @@ pub struct DeleteObject {
 }
 
 impl DeleteObject {
-    fn action(&self) -> Action {
-        match self.which {
-            Which::Current => Action::DeleteObject,
-            Which::Version(_) => Action::DeleteObjectVersion,
-        }
+    /// Whether its outcome tells more of an object than that there is one.
+    fn compares(&self) -> bool {
+        matches!(self.precondition, Precondition::Etag(_)) || !self.only_if.is_nothing()
+    }
+
+    /// All that it asks for: one that is to pass governance over, or compares what is there, for
+    /// that as well (User Guide, "conditional deletes").
+    fn actions(&self) -> Vec<Action> {
+        let (delete, get) = match self.which {
+            Which::Current => (Action::DeleteObject, Action::GetObject),
+            Which::Version(_) => (Action::DeleteObjectVersion, Action::GetObjectVersion),
+        };
+        let bypass = Action::BypassGovernanceRetention;
+        let besides = [(self.bypasses_governance, bypass), (self.compares(), get)];
+        let besides = besides.into_iter().filter(|(is_asked, _)| *is_asked);
+        [delete]
+            .into_iter()
+            .chain(besides.map(|(_, action)| action))
+            .collect()
     }
 
     /// What is recorded of it beside the name.
@@ -151,37 +165,31 @@ impl Vault {
     }
 }
 
-/// Takes out of a deletion what a policy denies, and gives the places where that was, ascending.
+/// Takes out of a deletion what is denied, and gives the places where that was, ascending.
 async fn spare_denied(
     grant: &mut ChangeGrant,
     doomed: Vec<DeleteObject>,
 ) -> Result<(Vec<DeleteObject>, Vec<usize>)> {
-    if !grant.is_shared() {
+    if !grant.is_shared() && !doomed.iter().any(DeleteObject::compares) {
         return Ok((doomed, Vec::new()));
     }
-    // A deletion that is to pass governance over asks for that of each object as well.
-    let mut asked = Vec::with_capacity(doomed.len());
+    let (mut asked, mut counts) = (Vec::with_capacity(doomed.len()), Vec::new());
     for one in &doomed {
-        asked.push((one.action(), one.name.clone(), one.which));
-        if one.bypasses_governance {
-            let bypass = Action::BypassGovernanceRetention;
-            asked.push((bypass, one.name.clone(), one.which));
+        let actions = one.actions();
+        counts.push(actions.len());
+        let of_one = actions.into_iter();
+        asked.extend(of_one.map(|action| (action, one.name.clone(), one.which)));
+    }
+    let mut lets = grant.lets_each(asked).await?.into_iter();
+    let (mut let_through, mut spared) = (Vec::with_capacity(doomed.len()), Vec::new());
+    for (place, (one, count)) in doomed.into_iter().zip(counts).enumerate() {
+        // All of them are to be taken, also where the first denies.
+        let denied = lets.by_ref().take(count).filter(|is_let| !is_let).count();
+        if denied == 0 {
+            let_through.push(one);
+        } else {
+            spared.push(place);
         }
     }
-    let Some(lets) = grant.lets_each(asked).await? else {
-        return Ok((doomed, Vec::new()));
-    };
-    let mut lets = lets.into_iter();
-    let lets: Vec<bool> = doomed
-        .iter()
-        .map(|one| {
-            let is_let = lets.next() == Some(true);
-            let passes = !one.bypasses_governance || lets.next() == Some(true);
-            is_let && passes
-        })
-        .collect();
-    let spared = (0..lets.len()).filter(|place| !lets[*place]).collect();
-    let doomed = doomed.into_iter().zip(lets);
-    let doomed = doomed.filter(|(_, is_let)| *is_let).map(|(one, _)| one);
-    Ok((doomed.collect(), spared))
+    Ok((let_through, spared))
 }
