@@ -158,21 +158,6 @@ impl ChangeGrant {
         self.permit.row.documents.is_shared()
     }
 
-    /// Refuses a write that compares what is there to a subject that may not read it. Where the
-    /// bucket is shared, that was asked of its policy and lists.
-    ///
-    /// # Errors
-    /// [`VaultError::AccessDenied`].
-    pub(crate) fn check_compares(&self, precondition: &Precondition) -> Result<()> {
-        let compares = matches!(precondition, Precondition::Present | Precondition::Etag(_));
-        if !compares || self.is_shared() || self.permit.has(Right::Read)? {
-            return Ok(());
-        }
-        let Permit { vault, row, .. } = &self.permit;
-        vault.refused(&self.permit.marked.subject, Right::Read.act(), &row.name);
-        Err(VaultError::AccessDenied)
-    }
-
     /// Whether each of these is let through, of those that the request asks for one by one. Those
     /// that are will be asked again when the change is committed.
     ///
@@ -335,6 +320,23 @@ impl Vault {
             by_list,
             reading,
         })
+    }
+
+    /// As [`changeable`](Self::changeable) by the right to write. A write that compares what is
+    /// there takes the right to read it as well; where the bucket is shared, its policy was asked.
+    pub(crate) async fn writable(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        precondition: &Precondition,
+    ) -> Result<ChangeGrant> {
+        let grant = self.changeable(subject, name, Right::Write).await?;
+        let compares = matches!(precondition, Precondition::Present | Precondition::Etag(_));
+        if compares && !grant.is_shared() && !grant.permit.has(Right::Read)? {
+            self.refused(subject, Right::Read.act(), name);
+            return Err(VaultError::AccessDenied);
+        }
+        Ok(grant)
     }
 
     /// The bucket, if the subject may change it by this right. One that it may not know of does

@@ -12,7 +12,7 @@ use coffer_store::record::{
 
 use super::multipart::{DEFAULT_CHECKSUM, find_upload};
 use super::write::{Stored, kept, note_condition, of_new};
-use crate::access::{Act, BucketName, Right, Subject, access_of_upload};
+use crate::access::{Act, BucketName, Subject, access_of_upload};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::digest::{PartSum, combine};
@@ -65,8 +65,8 @@ impl Vault {
         bucket: &BucketName,
         complete: CompleteUpload,
     ) -> Result<Stored> {
-        let grant = self.changeable(subject, bucket, Right::Write).await?;
-        grant.check_compares(&complete.precondition)?;
+        let condition = &complete.precondition;
+        let grant = self.writable(subject, bucket, condition).await?;
         let (id, request) = (complete.upload, request_digest(&complete));
         let find = |bucket: UsedBucket| async {
             match under_way(bucket.clone(), &complete).await {

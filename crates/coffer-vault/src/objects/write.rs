@@ -123,7 +123,7 @@ impl Vault {
         bucket: &BucketName,
         put: PutObject,
     ) -> Result<Stored> {
-        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let grant = self.writable(subject, bucket, &put.precondition).await?;
         let PutObject {
             name,
             mut details,
@@ -134,13 +134,12 @@ impl Vault {
             acl,
             mut incoming,
         } = put;
-        grant.check_compares(&precondition)?;
         let access = self.access_of_new(grant.row(), grant.subject(), &acl)?;
         let (lock, customer) = (self.asked_lock(&grant, lock)?, encryption.customer_key());
         let encryption = encryption.of_object(grant.encryption()?)?;
         incoming.digests = plan(&grant, incoming.digests);
-        let (becomes, placing) = (ArrivedAs::object(&name), Placing::InlineIfSmall);
-        let taken = self.take_in(&grant, becomes, incoming, placing, customer);
+        let becomes = ArrivedAs::object(&name);
+        let taken = self.take_in(&grant, becomes, incoming, Placing::InlineIfSmall, customer);
         let Ingested {
             content,
             blob,
