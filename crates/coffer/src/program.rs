@@ -44,12 +44,11 @@ use crate::serve::serve;
 
 /// Runs what the command line says. An error is one line on standard error.
 pub fn run() -> ExitCode {
-    let users_mask = harden();
-    let (cli, mut errors) = match typed() {
+    let users = harden();
+    let (cli, mut errors) = match typed(users) {
         Ok(typed) => typed,
         Err(code) => return code,
     };
-    restore_mask(users_mask, &cli.command);
     let outcome = match &cli.command {
         Command::Serve(args) => cli.alone("serve").and_then(|()| {
             let config = Config::for_serve(&cli.data, args)?;
@@ -115,22 +114,21 @@ pub fn run() -> ExitCode {
     })
 }
 
-/// What `coffer get` fetches is the user's, as a copy by cp is. All others may write secrets.
-fn restore_mask(users: UserMask, command: &Command) {
-    if matches!(command, Command::Get(_)) {
-        users.restore();
-    }
-}
-
-/// What was typed, and how errors are to be told.
+/// What was typed, and how errors are to be told. What `coffer get` fetches is the user's, as a
+/// copy by cp is, and gets the user's mask; all other commands may write secrets.
 ///
 /// # Errors
 /// The exit code, where it makes no sense, or help was asked for: that has been written.
-fn typed() -> Result<(Cli, Errors), ExitCode> {
+fn typed(users: UserMask) -> Result<(Cli, Errors), ExitCode> {
     let parsed = Cli::command().try_get_matches().and_then(|matches| {
         let errors = Errors::wanted(&matches);
         Cli::from_arg_matches(&matches).map(|cli| (cli, errors))
     });
+    if let Ok((cli, _)) = &parsed
+        && matches!(cli.command, Command::Get(_))
+    {
+        users.restore();
+    }
     parsed.map_err(|told| {
         let plain = without_environment().filter(|plain| plain.kind() == told.kind());
         let told = plain.filter(|_| told.use_stderr()).unwrap_or(told);
