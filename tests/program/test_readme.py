@@ -91,6 +91,7 @@ def test_the_operators_guide(folder):
     """Every command of the guide that a server of the test's own can take, in its order."""
     lines = "\n".join(text for language, text in blocks(OPERATING) if language == "sh")
     lines = re.sub(r"\\\n\s*", "", lines).splitlines()
+    (folder / "disk").mkdir()
     with Server(folder, data=folder / "coffer-data") as server:
         exports = [
             f"export AWS_ENDPOINT_URL=https://127.0.0.1:{server.port}",
@@ -101,6 +102,10 @@ def test_the_operators_guide(folder):
         script = script.replace("--cacert DATA", "--cacert $DATA")
         script = script.replace("coffer prove ", "coffer prove --s3 $AWS_ENDPOINT_URL ")
         script = script.replace("/mnt/backup", str(folder / "backup"))
+        script = script.replace("/mnt/disk", str(folder / "disk"))
+        # The first round may not be done yet.
+        verified = "until coffer replica verify disk; do sleep 1; done"
+        script = script.replace("coffer replica verify disk ", f"{verified} ")
         script = script.replace("/root/kept-apart/root.key", f"{server.data}/root.key")
         # The guide has made a level of two approvals by then: what is printed is a request.
         asked = r"\1 || { [ $? = 3 ] && echo asked; }"

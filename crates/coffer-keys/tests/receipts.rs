@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use coffer_keys::receipt::{AuditRecord, Person, Receipt, ReceiptPublicKey, ReceiptSigner, What};
+use coffer_keys::receipt::{
+    AuditRecord, Person, Receipt, ReceiptPublicKey, ReceiptSigner, SealedCopy, What,
+};
 use coffer_keys::{
     FileRoot, KeysError, Keystore, LevelOptions, MemoryRoot, ReceiptDetails, Sanitization,
 };
@@ -23,6 +25,14 @@ fn details() -> ReceiptDetails {
         bucket_names: [(BucketId([1; 16]), "recordings".to_owned())].into(),
         verification: vec!["requests in flight were cut off".into()],
         remaining: vec!["3 data keys left the server".into()],
+        copies: vec![SealedCopy {
+            name: "far".into(),
+            url: "s3://copies/of-this".into(),
+            made_at: "2026-11-20T18:28:59.260Z".into(),
+            removed_at: None,
+            keep_seconds: 604_800,
+            holds: "noise".into(),
+        }],
         last_audit_record: Some(AuditRecord {
             number: 77,
             hash: "ab".repeat(32),
@@ -198,8 +208,10 @@ fn what_was_added_or_written_twice_is_no_receipt() {
             "\"objects\": 1, \"objects\": 1234,",
             1,
         ),
-        text.replacen("coffer receipt v2", "coffer receipt v1", 1),
-        text.replacen("coffer receipt v2", "coffer receipt v3", 1),
+        text.replacen("coffer receipt v3", "coffer receipt v1", 1),
+        text.replacen("coffer receipt v3", "coffer receipt v2", 1),
+        text.replacen("coffer receipt v3", "coffer receipt v4", 1),
+        text.replacen("\"copies\":", "\"backups\":", 1),
         text.replacen("\"what\": \"level\"", "\"what\": \"everything\"", 1),
         text.clone() + "{}",
         text[..text.len() - 3].to_owned(),
@@ -235,14 +247,22 @@ fn another_server_s_receipt_is_forged_even_when_it_names_this_one_s_key() {
 }
 
 #[test]
-fn the_museum_s_receipt_verifies() {
-    let museum = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/museum/format-1");
-    let text = fs::read_to_string(museum.join("receipt.json")).unwrap();
-    let key = fs::read_to_string(museum.join("receipt.pub")).unwrap();
-    let receipt = Receipt::from_json(&text).unwrap();
-    receipt.verify(&key.parse().unwrap()).unwrap();
+fn the_museum_s_receipts_verify() {
+    let museum = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/museum");
+    let read = |folder: &str| {
+        let folder = museum.join(folder);
+        let text = fs::read_to_string(folder.join("receipt.json")).unwrap();
+        let key = fs::read_to_string(folder.join("receipt.pub")).unwrap();
+        let receipt = Receipt::from_json(&text).unwrap();
+        receipt.verify(&key.parse().unwrap()).unwrap();
+        (text, receipt)
+    };
+    let (text, receipt) = read("format-1");
     assert_eq!(receipt.erased.level.name, "secret");
     assert_eq!(receipt.to_json(), text);
+    let (_, receipt) = read("receipt-2");
+    assert_eq!(receipt.format, "coffer receipt v2");
+    assert_eq!(receipt.copies, None);
 }
 
 #[test]
@@ -253,5 +273,5 @@ fn where_an_audit_log_begins_is_signed_by_the_key_of_receipts() {
     let key = keystore.receipt_public_key().unwrap().to_bytes();
     let key = aws_lc_rs::signature::UnparsedPublicKey::new(&aws_lc_rs::signature::ED25519, key);
     key.verify(message, &signature).unwrap();
-    assert_eq!(receipt.format, "coffer receipt v2");
+    assert_eq!(receipt.format, "coffer receipt v3");
 }

@@ -68,6 +68,19 @@ pub enum ReplicaError {
         /// The newest that is known.
         known: u64,
     },
+    /// There is no state of that moment, or none any more.
+    #[error(
+        "the copy has nothing of that moment: it was complete for the first time as of {first}, and \
+         keeps {kept} of what was before; its newest state is as of {newest}"
+    )]
+    TooEarly {
+        /// As of when it was complete for the first time: RFC 3339.
+        first: String,
+        /// How long it keeps what was.
+        kept: String,
+        /// As of when the newest head is: RFC 3339.
+        newest: String,
+    },
     /// Another server writes this copy.
     #[error(
         "another server writes this copy: it wrote head {number}. This one stops; one copy is for \

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
+use crate::limits::{GAP_MIN_MS, GAPS_MAX};
 use crate::names::{self, CopyId, Number};
 
 /// All that a copy holds at one moment. It lies sealed under the copy key.
@@ -26,12 +27,33 @@ pub struct Head {
     /// All that was acknowledged by then is in it, in milliseconds since 1970; 0 as long as the
     /// copy is not whole for the first time.
     pub as_of_ms: i64,
+    /// The head before was all that there was until then, in milliseconds since 1970: between that
+    /// and `as_of_ms` there was what no head has.
+    pub after_ms: i64,
+    /// As of when the first head was whole, in milliseconds since 1970; 0 before that.
+    pub first_ms: i64,
+    /// How long what was removed stays to be restored, in milliseconds.
+    pub keep_ms: i64,
+    /// What was put with this number of this epoch or a later one, this head does not name.
+    pub next: u64,
+    /// Times within the window of which the copy has no state, oldest first.
+    pub gaps: Vec<Gap>,
     /// The generation of the keystore that opens it.
     pub keystore_generation: u64,
     /// Small files, by their paths in the data folder.
     pub files: BTreeMap<String, Vec<Piece>>,
     /// Catalogs, by their buckets' ids.
     pub buckets: BTreeMap<String, BucketState>,
+}
+
+/// A time in which changes were not copied as they came: between its ends the copy has no state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gap {
+    /// The last moment before, in milliseconds since 1970.
+    pub from_ms: i64,
+    /// The first moment after.
+    pub to_ms: i64,
 }
 
 /// A piece of a file.
@@ -110,6 +132,39 @@ fn context(copy: CopyId, number: u64) -> Context {
 }
 
 impl Head {
+    /// What is said of time by the head that follows `before`. Times never go back, whatever the
+    /// clock does, so that the head of a moment can be searched for.
+    pub(crate) fn follow(&mut self, before: &Self) {
+        self.as_of_ms = self.as_of_ms.max(before.as_of_ms);
+        self.after_ms = self.after_ms.clamp(before.as_of_ms, self.as_of_ms);
+        self.first_ms = match before.first_ms {
+            0 => self.as_of_ms,
+            first => first,
+        };
+        self.gaps.clone_from(&before.gaps);
+        if before.as_of_ms > 0 && self.as_of_ms - self.after_ms > GAP_MIN_MS {
+            self.gaps.push(Gap {
+                from_ms: self.after_ms,
+                to_ms: self.as_of_ms,
+            });
+        }
+        let from_ms = self.as_of_ms - self.keep_ms;
+        self.gaps.retain(|gap| gap.to_ms > from_ms);
+        if self.gaps.len() > GAPS_MAX {
+            // Too many to name: the oldest two and what is between are told as one.
+            let oldest = self.gaps.remove(0);
+            self.gaps[0].from_ms = oldest.from_ms;
+        }
+    }
+
+    /// The number that follows those of all that it can name.
+    pub(crate) fn bound(&self) -> Number {
+        Number {
+            epoch: self.epoch,
+            number: self.next,
+        }
+    }
+
     /// As it lies there.
     pub(crate) fn seal(&self, key: &SecretKey, copy: CopyId) -> (Vec<u8>, KnownHead) {
         let json = serde_json::to_vec(self).unwrap_or_default();

@@ -25,17 +25,22 @@ mod segment;
 
 mod store;
 
+mod find;
+
 mod write;
 
 mod read;
 
 mod sweep;
 
+mod gone;
+
 pub use error::{ReplicaError, Result};
-pub use head::{BucketState, Head, KnownHead, Piece, SegmentRef};
+pub use gone::GoneList;
+pub use head::{BucketState, Gap, Head, KnownHead, Piece, SegmentRef};
 pub use names::CopyId;
 pub use place::Place;
-pub use read::{CopyReader, RestoredCatalog};
+pub use read::{CopyReader, Moment, RestoredCatalog};
 pub use store::{Copy, CopyRecord};
 pub use sweep::Swept;
 pub use write::{CopyWriter, NewSegment};

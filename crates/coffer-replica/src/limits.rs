@@ -14,8 +14,8 @@ pub const TABLE_MAX_BYTES: usize = 128 * 1_024;
 /// The longest segment, in bytes.
 pub const SEGMENT_MAX_BYTES: u64 = (TABLE_MAX_BYTES + SEGMENT_PAGES_MAX * PAGE_BYTES + 16) as u64;
 
-/// A chain of so many segments is followed by a new base.
-pub const CHAIN_SEGMENTS_MAX: u32 = 512;
+/// A chain of so many segments beyond those that its base needs is followed by a new base.
+pub const CHAIN_SEGMENTS_MAX: u32 = 2_048;
 
 /// A chain may hold so many bytes beyond what its base has before a new base follows, and in any
 /// case as many again as the base.
@@ -33,8 +33,23 @@ pub const PIECES_MAX: usize = 64;
 /// So many bytes of a blob are in memory, and are put at once.
 pub const BLOB_PART_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// How many heads are kept.
-pub const HEADS_KEPT: u64 = 3;
+/// A longer time without a state is named as a gap, in milliseconds.
+pub const GAP_MIN_MS: i64 = 5_000;
+
+/// How many gaps are named; of more, the oldest are told as one.
+pub const GAPS_MAX: usize = 64;
+
+/// The longest time for which what was removed is kept: ten years, in milliseconds.
+pub const KEEP_MAX_MS: i64 = 3_653 * 24 * 3_600 * 1_000;
+
+/// The most blobs of a list of those that are of no object any more.
+pub const GONE_LIST_MAX: usize = 100_000;
+
+/// The longest such list, sealed, in bytes: more than that takes.
+pub const GONE_LIST_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
+
+/// So many objects are removed at once.
+pub const REMOVED_AT_ONCE: usize = 8;
 
 /// How long a request to a store may take.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);

@@ -21,6 +21,12 @@ pub(crate) const SEGMENTS: &str = "buckets";
 /// Where blobs are, in a folder a bucket.
 pub(crate) const BLOBS: &str = "blobs";
 
+/// Where lists of blobs are that are of no object any more.
+pub(crate) const GONE: &str = "gone";
+
+/// So many numbers share a folder, so that what has low numbers is found without listing the rest.
+const GROUP: u64 = 1_000;
+
 /// The id of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -79,6 +85,21 @@ impl Number {
             number: number.parse().ok()?,
         })
     }
+
+    /// The folder that it is in.
+    fn group(self) -> String {
+        format!("{:08}-{:09}", self.epoch, self.number / GROUP)
+    }
+
+    /// The first number of a folder.
+    pub(crate) fn first_of_group(name: &str) -> Option<Self> {
+        let (epoch, group) = name.split_once('-')?;
+        (epoch.len() == 8 && group.len() == 9).then_some(())?;
+        Some(Self {
+            epoch: epoch.parse().ok()?,
+            number: group.parse::<u64>().ok()? * GROUP,
+        })
+    }
 }
 
 impl fmt::Display for Number {
@@ -88,7 +109,19 @@ impl fmt::Display for Number {
 }
 
 pub(crate) fn head(number: u64) -> Path {
-    Path::from(format!("{HEADS}/{number:012}"))
+    Path::from(format!("{}/{number:012}", heads_of(head_group(number))))
+}
+
+pub(crate) fn head_group(number: u64) -> u64 {
+    number / GROUP
+}
+
+pub(crate) fn heads_of(group: u64) -> Path {
+    Path::from(format!("{HEADS}/{group:09}"))
+}
+
+pub(crate) fn head_group_at(name: &str) -> Option<u64> {
+    (name.len() == 9).then(|| name.parse().ok())?
 }
 
 pub(crate) fn head_number(name: &str) -> Option<u64> {
@@ -96,7 +129,11 @@ pub(crate) fn head_number(name: &str) -> Option<u64> {
 }
 
 pub(crate) fn piece(number: Number) -> Path {
-    Path::from(format!("{PIECES}/{number}"))
+    Path::from(format!("{PIECES}/{}/{number}", number.group()))
+}
+
+pub(crate) fn gone(number: Number) -> Path {
+    Path::from(format!("{GONE}/{}/{number}", number.group()))
 }
 
 pub(crate) fn segments_of(bucket: BucketId) -> Path {
@@ -104,7 +141,7 @@ pub(crate) fn segments_of(bucket: BucketId) -> Path {
 }
 
 pub(crate) fn segment(bucket: BucketId, number: Number) -> Path {
-    Path::from(format!("{SEGMENTS}/{bucket}/{number}"))
+    Path::from(format!("{SEGMENTS}/{bucket}/{}/{number}", number.group()))
 }
 
 pub(crate) fn blobs_of(bucket: BucketId) -> Path {
@@ -146,6 +183,15 @@ mod tests {
         assert_eq!(Number::from_name("3-14"), None);
         assert_eq!(head_number("000000000012"), Some(12));
         assert_eq!(head_number("12"), None);
+        let found = head(1_234_567).to_string();
+        assert_eq!(found, "heads/000001234/000001234567");
+        let found = piece(number).to_string();
+        assert_eq!(found, "files/00000003-000000000/00000003-000000000014");
+        let group = Number {
+            number: 0,
+            ..number
+        };
+        assert_eq!(Number::first_of_group("00000003-000000000"), Some(group));
         let path = blob(BucketId([1; 16]), BlobId([0xab; 16]));
         assert!(
             path.as_ref()

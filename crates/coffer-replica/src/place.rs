@@ -70,6 +70,17 @@ impl Place {
         self.url.as_str()
     }
 
+    /// The URL without what names files of certificates and credentials.
+    pub fn public_url(&self) -> String {
+        let mut url = self.url.clone();
+        url.set_query(None);
+        let kept = self.url.query_pairs();
+        for (name, value) in kept.filter(|(name, _)| !["ca", "credentials"].contains(&&**name)) {
+            url.query_pairs_mut().append_pair(&name, &value);
+        }
+        url.to_string()
+    }
+
     /// The folder, if it is one.
     pub fn folder(&self) -> Option<PathBuf> {
         let is_folder = self.url.scheme() == "file";
@@ -113,7 +124,9 @@ impl Place {
         }
         let folder =
             LocalFileSystem::new_with_prefix(&path).map_err(|error| self.refused(error))?;
-        Ok(Arc::new(folder.with_fsync(true)))
+        Ok(Arc::new(
+            folder.with_fsync(true).with_automatic_cleanup(true),
+        ))
     }
 
     fn open_s3(&self) -> Result<Arc<dyn ObjectStore>> {

@@ -4,14 +4,15 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use bytes::Bytes;
+use coffer_durable::rfc3339;
 use coffer_seal::{BlobId, BucketId};
 use futures::{Stream, StreamExt};
 use object_store::{ObjectStoreExt, path::Path};
 
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
-use crate::head::{BucketState, Head, KnownHead, Piece, SegmentRef};
-use crate::limits::{PAGE_BYTES, PIECE_MAX_BYTES, SEGMENT_MAX_BYTES};
+use crate::head::{BucketState, Gap, Head, KnownHead, Piece, SegmentRef};
+use crate::limits::{GAP_MIN_MS, PAGE_BYTES, PIECE_MAX_BYTES, SEGMENT_MAX_BYTES};
 use crate::names;
 use crate::segment;
 use crate::store::{Copy, get};
@@ -22,6 +23,15 @@ pub struct CopyReader {
     copy: Copy,
     head: Head,
     known: KnownHead,
+}
+
+/// How a moment that was asked for, and the head that was found, are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Whether the copy has no later head.
+    pub is_newest: bool,
+    /// The gap that the moment is in.
+    pub gap: Option<Gap>,
 }
 
 /// A catalog that was put together.
@@ -45,6 +55,57 @@ impl CopyReader {
         check_known(newest.as_ref().map(|(_, newest)| newest), known)?;
         let (head, known) = newest.ok_or(ReplicaError::NoCopy)?;
         Ok(Self { copy, head, known })
+    }
+
+    /// As it was at a moment, in milliseconds since 1970: the newest head of that moment or before,
+    /// and what is known of the time between.
+    ///
+    /// # Errors
+    /// As [`CopyReader::newest`]; [`ReplicaError::TooEarly`].
+    pub async fn at(copy: Copy, known: Option<&KnownHead>, at_ms: i64) -> Result<(Self, Moment)> {
+        let newest = Self::newest(copy, known).await?;
+        let found = newest.copy.head_at(at_ms).await?;
+        let found = found.filter(|(head, _)| head.as_of_ms > 0);
+        let (head, known) = found.ok_or_else(|| ReplicaError::TooEarly {
+            first: rfc3339(newest.head.first_ms),
+            kept: format!("{} s", newest.head.keep_ms / 1_000),
+            newest: rfc3339(newest.head.as_of_ms),
+        })?;
+        let mut moment = Moment {
+            is_newest: true,
+            gap: None,
+        };
+        if head.number < newest.head.number {
+            // What shows that the store withholds none between.
+            let (after, after_known) = newest.copy.head(head.number + 1).await?;
+            if after.previous != known.sha256 {
+                return Err(ReplicaError::Altered {
+                    object: names::head(after_known.number).to_string(),
+                    problem: "it follows another head than the one before it",
+                });
+            }
+            let gap = Gap {
+                from_ms: after.after_ms,
+                to_ms: after.as_of_ms,
+            };
+            let is_in_gap = at_ms > gap.from_ms && gap.to_ms - gap.from_ms > GAP_MIN_MS;
+            moment = Moment {
+                is_newest: false,
+                gap: is_in_gap.then_some(gap),
+            };
+        }
+        let copy = newest.copy;
+        Ok((Self { copy, head, known }, moment))
+    }
+
+    /// Whether the newest head lacks this bucket: what is of it was removed, or is soon.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn is_removed(&self, bucket: BucketId) -> Result<bool> {
+        let newest = self.copy.newest_head().await?;
+        let has = |(head, _): &(Head, _)| head.buckets.contains_key(&bucket.to_string());
+        Ok(!newest.as_ref().is_some_and(has))
     }
 
     /// What it holds.

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use coffer_seal::{KeystoreId, SecretKey};
-use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ReplicaError, Result};
-use crate::head::{Head, KnownHead};
-use crate::limits::{HEAD_MAX_BYTES, SETTINGS_MAX_BYTES};
-use crate::names::{self, CopyId, RECORD};
+use crate::limits::SETTINGS_MAX_BYTES;
+use crate::names::{CopyId, RECORD};
 
 /// The only format there is.
 const FORMAT: u32 = 1;
@@ -74,40 +72,6 @@ impl Copy {
             key: system_key.derive(&label),
             id,
         }
-    }
-
-    /// The newest head; none of a copy that has none yet.
-    ///
-    /// # Errors
-    /// [`ReplicaError::Altered`] when it does not open.
-    pub async fn newest_head(&self) -> Result<Option<(Head, KnownHead)>> {
-        match self.heads_from(0).await?.last() {
-            Some(number) => Ok(Some(self.head(*number).await?)),
-            None => Ok(None),
-        }
-    }
-
-    /// The head of a number.
-    ///
-    /// # Errors
-    /// [`ReplicaError::Missing`], [`ReplicaError::Altered`].
-    pub async fn head(&self, number: u64) -> Result<(Head, KnownHead)> {
-        let sealed = get(&*self.store, &names::head(number), HEAD_MAX_BYTES).await?;
-        Head::open(&self.key, self.id, number, &sealed)
-    }
-
-    /// The numbers of the heads that there are, from `from` on, ascending.
-    pub(crate) async fn heads_from(&self, from: u64) -> Result<Vec<u64>> {
-        let listed: Vec<_> = self
-            .store
-            .list(Some(&Path::from(names::HEADS)))
-            .try_collect()
-            .await?;
-        let numbers = listed.iter().filter_map(|found| found.location.filename());
-        let numbers = numbers.filter_map(names::head_number);
-        let mut numbers: Vec<u64> = numbers.filter(|number| *number >= from).collect();
-        numbers.sort_unstable();
-        Ok(numbers)
     }
 }
 

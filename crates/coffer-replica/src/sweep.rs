@@ -1,14 +1,21 @@
-//! Removing what no head names any more.
+//! Removing what no head of the window names any more.
+//!
+//! The *floor* is the newest head that is as old as the window reaches back. Heads below it go
+//! first, and then what neither it nor a later one names: so a removal that is broken off leaves no
+//! head that lacks anything, and the next one goes on.
 
 use std::collections::HashSet;
+use std::time::Instant;
 
 use coffer_seal::{BlobId, BucketId};
-use futures::{Stream, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use crate::error::{ReplicaError, Result};
-use crate::limits::HEADS_KEPT;
+use crate::find::folders_in;
+use crate::head::Head;
+use crate::limits::REMOVED_AT_ONCE;
 use crate::names::{self, Number};
 use crate::write::CopyWriter;
 
@@ -17,6 +24,16 @@ use crate::write::CopyWriter;
 pub struct Swept {
     /// How many objects.
     pub object_count: u64,
+    /// The lowest head that is kept.
+    pub floor: u64,
+    /// Whether all was removed that could be; otherwise its time was over.
+    pub is_complete: bool,
+}
+
+/// What is under way.
+struct Sweep {
+    swept: Swept,
+    until: Instant,
 }
 
 impl CopyWriter {
@@ -45,89 +62,141 @@ impl CopyWriter {
     /// # Errors
     /// Of the store.
     pub async fn remove_blobs(&self, bucket: BucketId, ids: &[BlobId]) -> Result<()> {
-        for id in ids {
-            remove(&*self.copy.store, &names::blob(bucket, *id)).await?;
-        }
+        let paths = ids.iter().map(|id| names::blob(bucket, *id)).collect();
+        remove_all(&*self.copy.store, paths).await?;
         Ok(())
     }
 
-    /// Removes old heads, pieces that are of no file, segments that are before the base of their
-    /// chain, and all of buckets that the newest head does not have. No round is under way.
+    /// Removes heads of before the one of `horizon_ms`, in milliseconds since 1970, pieces and
+    /// segments that only those named, and all of buckets that the newest head does not have. It
+    /// ends soon after `until`. No round is under way.
     ///
     /// # Errors
     /// Of the store.
-    pub async fn sweep(&self) -> Result<Swept> {
-        let mut swept = Swept::default();
-        let newest = self.head.number;
-        for number in self.copy.heads_from(0).await? {
-            if number + HEADS_KEPT <= newest {
-                swept.object_count += self.remove(&names::head(number)).await?;
+    pub async fn sweep(&self, horizon_ms: i64, until: Instant) -> Result<Swept> {
+        let copy = &self.copy;
+        let floor = match copy.head_at(horizon_ms).await? {
+            Some((floor, _)) => floor,
+            // All are of the window.
+            None => match copy.number_from(0).await? {
+                Some(number) => copy.head(number).await?.0,
+                None => self.head.clone(),
+            },
+        };
+        let swept = Swept {
+            floor: floor.number,
+            ..Swept::default()
+        };
+        let mut sweep = Sweep { swept, until };
+        sweep.swept.is_complete = self.remove_below(&floor, &mut sweep).await?;
+        Ok(sweep.swept)
+    }
+
+    /// Whether all was removed.
+    async fn remove_below(&self, floor: &Head, sweep: &mut Sweep) -> Result<bool> {
+        let store = &*self.copy.store;
+        let groups = self.copy.head_groups().await?.into_iter();
+        for group in groups.filter(|group| *group <= names::head_group(floor.number)) {
+            let numbers = self.copy.heads_in(group).await?.into_iter();
+            let old = numbers.filter(|number| *number < floor.number);
+            if !sweep.remove(store, old.map(names::head).collect()).await? {
+                return Ok(false);
             }
         }
-        let pieces = self.head.files.values().flatten();
+        let pieces = floor.files.values().flatten();
         let pieces: HashSet<Number> = pieces.map(|piece| piece.at).collect();
-        for number in self.numbers_in(&Path::from(names::PIECES)).await? {
-            if !pieces.contains(&number) {
-                swept.object_count += self.remove(&names::piece(number)).await?;
-            }
+        let folder = Path::from(names::PIECES);
+        let numbers = self.numbers_below(&folder, Some(floor.bound())).await?;
+        let old = numbers.into_iter().filter(|at| !pieces.contains(at));
+        if !sweep.remove(store, old.map(names::piece).collect()).await? {
+            return Ok(false);
         }
-        for (id, state) in &self.head.buckets {
+        for id in self.head.buckets.keys() {
             let Some(bucket) = BucketId::from_hex(id) else {
                 continue;
             };
-            for number in self.numbers_in(&names::segments_of(bucket)).await? {
-                if number < state.first {
-                    swept.object_count += self.remove(&names::segment(bucket, number)).await?;
-                }
+            let first = floor.buckets.get(id).map(|state| state.first);
+            let bound = first.unwrap_or(floor.bound());
+            let folder = names::segments_of(bucket);
+            let old = self.numbers_below(&folder, Some(bound)).await?;
+            let old = old.into_iter().map(|at| names::segment(bucket, at));
+            if !sweep.remove(store, old.collect()).await? {
+                return Ok(false);
             }
         }
         for kind in [names::SEGMENTS, names::BLOBS] {
-            for bucket in self.buckets_in(kind).await? {
-                if !self.head.buckets.contains_key(&bucket.to_string()) {
-                    swept.object_count += self.remove_bucket(bucket).await?;
+            for name in folders_in(store, &Path::from(kind)).await? {
+                if let Some(bucket) = BucketId::from_hex(&name)
+                    && !self.head.buckets.contains_key(&name)
+                    && !self.remove_bucket(bucket, sweep).await?
+                {
+                    return Ok(false);
                 }
             }
         }
-        Ok(swept)
+        Ok(true)
     }
 
-    async fn remove_bucket(&self, bucket: BucketId) -> Result<u64> {
-        let mut count = 0;
+    async fn remove_bucket(&self, bucket: BucketId, sweep: &mut Sweep) -> Result<bool> {
+        let store = &*self.copy.store;
         for folder in [names::segments_of(bucket), names::blobs_of(bucket)] {
-            let listed: Vec<_> = self.copy.store.list(Some(&folder)).try_collect().await?;
-            for found in listed {
-                count += self.remove(&found.location).await?;
+            let mut listed = store.list(Some(&folder)).chunks(1_000);
+            while let Some(found) = listed.next().await {
+                let found = found.into_iter().map(|found| Ok(found?.location));
+                if !sweep.remove(store, found.collect::<Result<_>>()?).await? {
+                    return Ok(false);
+                }
             }
         }
-        Ok(count)
+        Ok(true)
     }
 
-    async fn buckets_in(&self, kind: &str) -> Result<Vec<BucketId>> {
-        let listed = self
-            .copy
-            .store
-            .list_with_delimiter(Some(&Path::from(kind)))
-            .await?;
-        let names = listed
-            .common_prefixes
-            .iter()
-            .filter_map(|prefix| prefix.filename());
-        Ok(names.filter_map(BucketId::from_hex).collect())
-    }
-
-    async fn numbers_in(&self, folder: &Path) -> Result<Vec<Number>> {
-        let listed: Vec<_> = self.copy.store.list(Some(folder)).try_collect().await?;
-        let names = listed.iter().filter_map(|found| found.location.filename());
-        Ok(names.filter_map(Number::from_name).collect())
-    }
-
-    async fn remove(&self, path: &Path) -> Result<u64> {
-        remove(&*self.copy.store, path).await
+    /// The numbers in a folder, below `bound` if there is one.
+    pub(crate) async fn numbers_below(
+        &self,
+        folder: &Path,
+        bound: Option<Number>,
+    ) -> Result<Vec<Number>> {
+        let store = &*self.copy.store;
+        let is_below = |number: &Number| bound.is_none_or(|bound| *number < bound);
+        let mut all = Vec::new();
+        for name in folders_in(store, folder).await? {
+            if !Number::first_of_group(&name).is_some_and(|first| is_below(&first)) {
+                continue;
+            }
+            let listed = store.list(Some(&folder.clone().join(name)));
+            let listed: Vec<_> = listed.try_collect().await?;
+            let names = listed.iter().filter_map(|found| found.location.filename());
+            all.extend(names.filter_map(Number::from_name).filter(is_below));
+        }
+        all.sort_unstable();
+        Ok(all)
     }
 }
 
+impl Sweep {
+    /// Whether there was time for all of them. Some are removed in any case.
+    async fn remove(&mut self, store: &dyn ObjectStore, paths: Vec<Path>) -> Result<bool> {
+        for some in paths.chunks(REMOVED_AT_ONCE * 8) {
+            self.swept.object_count += remove_all(store, some.to_vec()).await?;
+            if Instant::now() >= self.until {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+async fn remove_all(store: &dyn ObjectStore, paths: Vec<Path>) -> Result<u64> {
+    let removed = stream::iter(paths).map(|path| async move { remove(store, &path).await });
+    let removed = removed.buffered(REMOVED_AT_ONCE);
+    removed
+        .try_fold(0, async |sum, count| Ok(sum + count))
+        .await
+}
+
 /// One that is not there is removed.
-async fn remove(store: &dyn ObjectStore, path: &Path) -> Result<u64> {
+pub(crate) async fn remove(store: &dyn ObjectStore, path: &Path) -> Result<u64> {
     match store.delete(path).await {
         Ok(()) => Ok(1),
         Err(object_store::Error::NotFound { .. }) => Ok(0),

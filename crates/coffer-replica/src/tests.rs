@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use coffer_seal::{BucketId, KeystoreId, SecretKey};
+use coffer_seal::{BlobId, BucketId, KeystoreId, SecretKey};
+use futures::StreamExt;
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -27,6 +28,9 @@ struct Fickle {
     unheard: AtomicU32,
     /// So many of the next puts are not done.
     refused: AtomicU32,
+    /// After so many removals, if any are counted, none is done.
+    removals_left: AtomicU32,
+    counts_removals: std::sync::atomic::AtomicBool,
     /// Whether an object can be created twice.
     is_careless: std::sync::atomic::AtomicBool,
 }
@@ -92,6 +96,10 @@ impl ObjectStore for Fickle {
         &self,
         locations: BoxStream<'static, object_store::Result<Path>>,
     ) -> BoxStream<'static, object_store::Result<Path>> {
+        let counts = self.counts_removals.load(Ordering::SeqCst);
+        if counts && !takes_one(&self.removals_left) {
+            return futures::stream::once(async { Err(timed_out()) }).boxed();
+        }
         self.inner.delete_stream(locations)
     }
 
@@ -377,17 +385,5 @@ async fn another_key_opens_nothing_and_a_place_is_taken_once() {
     assert!(matches!(begun, Err(ReplicaError::Occupied)));
 }
 
-#[tokio::test]
-async fn what_no_head_names_is_swept_and_the_rest_stays() {
-    let mut bench = Bench::new().await;
-    three_segments(&mut bench).await;
-    let gone = BucketId([8; 16]);
-    let lost = segment(1, 1, &[(1, 1)], true);
-    bench.writer.put_segment(gone, None, lost).await.unwrap();
-    let base = segment(4, 1, &[(1, 5)], true);
-    bench.put(None, base).await;
-    bench.writer.sweep().await.unwrap();
-    assert_eq!(bench.names("buckets").await.len(), 1, "the new base alone");
-    assert_eq!(bench.names("heads").await.len() as u64, limits::HEADS_KEPT);
-    assert!(bench.restored(None).await.unwrap() == page(5));
-}
+#[cfg(test)]
+mod window;

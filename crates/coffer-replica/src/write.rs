@@ -15,6 +15,7 @@ use crate::error::{ReplicaError, Result};
 use crate::head::{BucketState, Head, KnownHead, Piece, SegmentRef};
 use crate::limits::{
     BLOB_PART_BYTES, CHAIN_SEGMENTS_MAX, CHAIN_SPARE_BYTES, HEAD_MAX_BYTES, PIECE_MAX_BYTES,
+    SEGMENT_PAGES_MAX,
 };
 use crate::names::{self, CopyId, Number, RECORD};
 use crate::segment::{self, Description};
@@ -45,7 +46,9 @@ impl BucketState {
     /// Whether the next segment should begin a new base.
     pub fn is_long(&self) -> bool {
         let whole_bytes = u64::from(self.page_count) * crate::limits::PAGE_BYTES as u64;
-        self.segment_count >= CHAIN_SEGMENTS_MAX || self.bytes > 2 * whole_bytes + CHAIN_SPARE_BYTES
+        let base_segments = 2 * (self.page_count / SEGMENT_PAGES_MAX as u32);
+        self.segment_count >= base_segments + CHAIN_SEGMENTS_MAX
+            || self.bytes > 2 * whole_bytes + CHAIN_SPARE_BYTES
     }
 }
 
@@ -128,7 +131,7 @@ impl CopyWriter {
         &self.copy
     }
 
-    fn next_number(&mut self) -> Number {
+    pub(crate) fn next_number(&mut self) -> Number {
         let number = self.next;
         self.next += 1;
         Number {
@@ -179,7 +182,7 @@ impl CopyWriter {
         Ok(piece)
     }
 
-    async fn create_new(&self, path: &Path, bytes: Vec<u8>) -> Result<()> {
+    pub(crate) async fn create_new(&self, path: &Path, bytes: Vec<u8>) -> Result<()> {
         if create(&*self.copy.store, path, bytes.into()).await? {
             return Ok(());
         }
@@ -240,14 +243,16 @@ impl CopyWriter {
         self.check_there().await?;
         loop {
             let number = self.known.number + 1;
-            let head = Head {
+            let mut head = Head {
                 number,
                 epoch: self.head.epoch,
                 writer: self.head.writer.clone(),
                 previous: self.known.sha256.clone(),
                 written_ms: now_ms(),
+                next: self.next,
                 ..next.clone()
             };
+            head.follow(&self.head);
             let (sealed, known) = head.seal(&self.copy.key, self.copy.id);
             if sealed.len() as u64 > HEAD_MAX_BYTES {
                 return Err(ReplicaError::TooLarge { what: "a head" });
@@ -264,15 +269,18 @@ impl CopyWriter {
             }
         }
         // Its number may have been free because it was collected: then others went on.
-        match self.copy.heads_from(self.known.number + 1).await?.last() {
-            Some(number) => Err(ReplicaError::Fenced { number: *number }),
-            None => Ok(()),
+        match self.copy.newest_number().await? {
+            Some(number) if number > self.known.number => Err(ReplicaError::Fenced { number }),
+            _ => Ok(()),
         }
     }
 
     /// Whether the copy is still there with the head that was written last: a disk that is not
     /// mounted any more leaves an empty folder, in which a head would name what is not there.
-    async fn check_there(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// What became of it.
+    pub async fn check_there(&self) -> Result<()> {
         let (store, known) = (&*self.copy.store, &self.known);
         if known.number == 0 {
             return Ok(());
@@ -291,8 +299,7 @@ impl CopyWriter {
                 problem: "its hash is not the one that is known",
             }),
             Err(ReplicaError::Missing { .. }) => {
-                let newest = self.copy.heads_from(0).await?.last().copied();
-                let found = newest.unwrap_or(0);
+                let found = self.copy.newest_number().await?.unwrap_or(0);
                 if found > known.number {
                     // Others went on, and collected it.
                     return Err(ReplicaError::Fenced { number: found });

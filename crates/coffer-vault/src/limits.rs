@@ -334,8 +334,29 @@ pub const COPY_RETRY_FIRST: std::time::Duration = std::time::Duration::from_secs
 /// See [`COPY_RETRY_FIRST`]: but no longer than this.
 pub const COPY_RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// How often what no head names is removed from a copy.
+/// How often what no head names is removed from a copy; where its window is short, more often.
 pub const COPY_SWEEPS_EVERY: std::time::Duration = std::time::Duration::from_secs(600);
+
+/// See [`COPY_SWEEPS_EVERY`]: but no more often than this.
+pub const COPY_SWEEPS_AT_MOST_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// For how long is removed at once: meanwhile nothing new is put.
+pub const COPY_SWEEP_TIME: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// How often it is looked whether a copy is there of which nothing changes.
+pub const COPY_PROBES_EVERY: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// How long a copy keeps what was, where nothing is said: seven days, in milliseconds.
+pub const COPY_KEEP_MS: i64 = 7 * 24 * 3_600 * 1_000;
+
+/// The most blobs whose end is waited for; what is more stays until there is room.
+pub const COPY_GONE_MAX: usize = 1_000_000;
+
+/// The most blobs of a bucket that one check has put again.
+pub const COPY_RENEWED_MAX: usize = 100_000;
+
+/// The most missing blobs of a bucket whose objects a restore names; of more, it says how many.
+pub const RESTORE_NAMED_MAX: usize = 100_000;
 
 /// How long a stop waits for the last round of copies.
 pub const COPY_LAST_ROUND: std::time::Duration = std::time::Duration::from_secs(3);

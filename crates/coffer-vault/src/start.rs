@@ -83,7 +83,8 @@ impl Inner {
         let system = open_system(&folder, &keystore)?;
         let first_start = !system.has_subjects();
         let accepts = options.accept_rollback;
-        let put_in_order = put_in_order(&folder, &keystore, &system, copy, accepts);
+        let copies = Copies::new(Registry::open(folder.path(), &keystore));
+        let put_in_order = put_in_order((&folder, &copies), &keystore, &system, copy, accepts);
         let (freshness, audit) =
             put_in_order.map_err(|error| damage_told(error, &folder, &system))?;
         if let Err(error) = freshness.begin(&system, &audit) {
@@ -100,7 +101,6 @@ impl Inner {
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let counted = count_by_quotas(&open_buckets, &system);
         counted.map_err(|error| damage_told(error, &folder, &system))?;
-        let copies = Copies::new(Registry::open(folder.path(), &keystore));
         folder.begin_serving();
         Ok(Self {
             audit: Arc::new(audit),
@@ -154,7 +154,7 @@ fn count_by_quotas(open_buckets: &OpenBuckets, system: &System) -> Result<()> {
 /// Looks at what there is, makes the first subject where there is none, and completes what was
 /// interrupted.
 fn put_in_order(
-    folder: &Folder,
+    (folder, copies): (&Folder, &Copies),
     keystore: &Arc<Keystore>,
     system: &System,
     copy: Option<Rollback>,
@@ -177,7 +177,7 @@ fn put_in_order(
     if is_copy {
         forget(folder.path())?;
     }
-    complete_interrupted(system, keystore, &audit)?;
+    complete_interrupted(system, keystore, copies, &audit)?;
     Ok((freshness, audit))
 }
 

@@ -10,7 +10,7 @@ use crate::keystore::levels::{Erased, ErasedWhat};
 use crate::keystore::state::Keystore;
 use crate::receipts::receipt::{
     AuditRecord, ErasedBucket, ErasedKeys, ErasedLevel, Medium, Method, Person, RECEIPT_FORMAT,
-    Receipt, ReceiptPublicKey, ReceiptSigner, What,
+    Receipt, ReceiptPublicKey, ReceiptSigner, SealedCopy, What,
 };
 use coffer_durable::rfc3339;
 
@@ -31,6 +31,8 @@ pub struct ReceiptDetails {
     pub verification: Vec<String>,
     /// What may be left beside what the keystore knows of, such as data keys that clients hold.
     pub remaining: Vec<String>,
+    /// The sealed copies that there are and were.
+    pub copies: Vec<SealedCopy>,
     /// The last record of the audit log.
     pub last_audit_record: Option<AuditRecord>,
 }
@@ -79,6 +81,7 @@ impl Keystore {
             },
             verification,
             remaining: remaining(erased, &details),
+            copies: Some(details.copies.clone()),
             last_audit_record: details.last_audit_record.clone(),
             erased: erased_keys(erased, details),
             public_key: String::new(),

@@ -21,9 +21,12 @@ use crate::root::source::Sanitization;
 
 /// What a receipt's first field says. The signed bytes begin with it and a zero byte, so that no
 /// other signature can be taken for a receipt's.
-pub const RECEIPT_FORMAT: &str = "coffer receipt v2";
+pub const RECEIPT_FORMAT: &str = "coffer receipt v3";
 
-/// As receipts of earlier versions begin: they have no names of subjects.
+/// As receipts of an earlier version begin: they say nothing of sealed copies.
+const RECEIPT_FORMAT_2: &str = "coffer receipt v2";
+
+/// As receipts of the first version begin: they have no names of subjects either.
 const RECEIPT_FORMAT_1: &str = "coffer receipt v1";
 
 /// What the bytes of a checkpoint of the audit log begin with, which the same key signs.
@@ -56,6 +59,9 @@ pub struct Receipt {
     pub verification: Vec<String>,
     /// What may still allow to recover the data. Empty only if nothing is known.
     pub remaining: Vec<String>,
+    /// The sealed copies that there are and were; absent in earlier formats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Vec<SealedCopy>>,
     /// The last record of the audit log when the receipt was signed.
     pub last_audit_record: Option<AuditRecord>,
     /// The key that verifies this receipt, in hexadecimal digits.
@@ -167,6 +173,24 @@ pub struct Medium {
     pub destination: String,
 }
 
+/// A sealed copy on another store, and what it could still hold of what was erased.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SealedCopy {
+    /// Its name.
+    pub name: String,
+    /// Where it is, without what names files of the server's machine.
+    pub url: String,
+    /// When it was made; RFC 3339, UTC.
+    pub made_at: String,
+    /// Since when it is not kept up any more; RFC 3339, UTC.
+    pub removed_at: Option<String>,
+    /// How long it keeps what was deleted or replaced.
+    pub keep_seconds: u64,
+    /// What it could still hold, in a sentence.
+    pub holds: String,
+}
+
 /// A record of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -228,9 +252,11 @@ impl Receipt {
     /// Whether it is of a known format, and has nothing that came with a later one.
     fn is_known(&self) -> bool {
         let has_names = self.performed_by.iter().any(|one| one.subject.is_some());
+        let has_copies = self.copies.is_some();
         match &*self.format {
-            RECEIPT_FORMAT => true,
-            RECEIPT_FORMAT_1 => !has_names,
+            RECEIPT_FORMAT => has_copies,
+            RECEIPT_FORMAT_2 => !has_copies,
+            RECEIPT_FORMAT_1 => !has_copies && !has_names,
             _ => false,
         }
     }

@@ -12,8 +12,13 @@ use crate::error::Result;
 
 mod registry;
 
+mod on_receipts;
+
 mod progress;
 
+mod findings;
+
+pub(crate) use self::findings::Findings;
 pub(crate) use self::progress::Progress;
 pub use self::progress::{CopyState, CopyStatus};
 pub(crate) use self::registry::{Entry, Registry};
@@ -33,6 +38,8 @@ pub(crate) struct Running {
     pub(crate) progress: Arc<Progress>,
     /// How many read the copy: nothing is removed from it meanwhile.
     pub(crate) readers: Arc<AtomicUsize>,
+    /// What checks found, which is to be put again.
+    pub(crate) findings: Arc<Findings>,
     pub(crate) stop: CancellationToken,
     pub(crate) task: JoinHandle<()>,
 }

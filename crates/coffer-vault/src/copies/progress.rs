@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use coffer_durable::now_ms;
-use coffer_replica::KnownHead;
+use coffer_replica::{Gap, Head, KnownHead};
 use parking_lot::Mutex;
 
 /// What a copy is doing.
@@ -41,6 +41,12 @@ pub struct CopyStatus {
     pub put_bytes: u64,
     /// The head that was written last.
     pub head: Option<KnownHead>,
+    /// How long what was can be restored, in milliseconds.
+    pub keep_ms: i64,
+    /// The earliest moment that can be restored, in milliseconds since 1970.
+    pub from_ms: Option<i64>,
+    /// Times within the window of which it has no state.
+    pub gaps: Vec<Gap>,
 }
 
 /// What a copy's task tells.
@@ -53,6 +59,9 @@ struct Told {
     /// As of when it was complete, by this process's clock.
     complete_at: Option<Instant>,
     put_bytes: u64,
+    /// As of when it was complete for the first time.
+    first_ms: i64,
+    gaps: Vec<Gap>,
 }
 
 impl Progress {
@@ -63,6 +72,8 @@ impl Progress {
             as_of_ms: 0,
             complete_at: None,
             put_bytes: 0,
+            first_ms: 0,
+            gaps: Vec::new(),
         }))
     }
 
@@ -83,6 +94,13 @@ impl Progress {
         self.0.lock().as_of_ms = as_of_ms;
     }
 
+    /// What this head says of its window.
+    pub(crate) fn window(&self, head: &Head) {
+        let mut told = self.0.lock();
+        told.first_ms = head.first_ms;
+        told.gaps.clone_from(&head.gaps);
+    }
+
     pub(crate) fn failed(&self, state: CopyState, problem: String) {
         let mut told = self.0.lock();
         told.state = state;
@@ -99,6 +117,10 @@ impl Progress {
         status.problem.clone_from(&told.problem);
         status.put_bytes = told.put_bytes;
         status.as_of_ms = (told.as_of_ms > 0).then_some(told.as_of_ms);
+        let begins_ms = now_ms() - status.keep_ms;
+        status.from_ms = (told.first_ms > 0).then_some(told.first_ms.max(begins_ms));
+        let gaps = told.gaps.iter().filter(|gap| gap.to_ms > begins_ms);
+        status.gaps = gaps.copied().collect();
         let since_ms = status.as_of_ms.unwrap_or(status.made_ms);
         status.lag_seconds = match told.complete_at {
             Some(at) => at.elapsed().as_secs_f64(),

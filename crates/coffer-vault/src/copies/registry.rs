@@ -35,6 +35,12 @@ pub(crate) struct Entry {
     pub(crate) removed_ms: Option<i64>,
     /// The head that was written last.
     pub(crate) known: Option<KnownHead>,
+    /// How long what was can be restored, in milliseconds.
+    #[serde(default)]
+    pub(crate) keep_ms: i64,
+    /// The head that had all when the server was stopped.
+    #[serde(default)]
+    pub(crate) rested: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -77,6 +83,11 @@ impl Registry {
         let document = serde_json::from_slice::<Document>(&json).ok();
         let document = document.filter(|document| document.format == FORMAT);
         Ok(document.ok_or(CopyError::Registry)?.copies)
+    }
+
+    /// All, also those that were removed, as far as they are remembered.
+    pub(crate) fn all(&self) -> Vec<Entry> {
+        self.entries.lock().clone()
     }
 
     /// All that are kept up.
@@ -150,6 +161,16 @@ impl Registry {
         self.change(|entries| {
             if let Some(entry) = entries.iter_mut().find(|entry| entry.id == id) {
                 entry.known = Some(known.clone());
+                entry.rested = None;
+            }
+        })
+    }
+
+    /// Remembers that this head has all, and that nothing is acknowledged any more. Blocks.
+    pub(crate) fn note_rest(&self, id: CopyId, number: u64) -> Result<()> {
+        self.change(|entries| {
+            if let Some(entry) = entries.iter_mut().find(|entry| entry.id == id) {
+                entry.rested = Some(number);
             }
         })
     }

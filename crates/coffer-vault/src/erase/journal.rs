@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::Act;
 use crate::audit::{Audit, SERVER};
+use crate::copies::Copies;
 use crate::error::Result;
 use crate::system::{DocumentId, KeyReleases, Kind, System};
 
@@ -101,7 +102,7 @@ impl EraseDraft {
     /// Signs the receipt. `checked` and `left` are what else was verified, and what may remain.
     pub(crate) fn sign(
         &self,
-        keystore: &Keystore,
+        (keystore, copies): (&Keystore, &Copies),
         erased: &Erased,
         mut checked: Vec<String>,
         mut left: Vec<String>,
@@ -118,6 +119,8 @@ impl EraseDraft {
         checked.extend(keys.checked);
         left.extend(keys.left);
         left.push(LEFT_OUTSIDE.to_owned());
+        let (copies, unknown) = copies.on_receipts();
+        left.extend(unknown);
         let name = |bucket: &DraftBucket| Some((bucket.entry.id, bucket.name.clone()?));
         let bucket_names: BTreeMap<_, _> = self.buckets.iter().filter_map(name).collect();
         let details = ReceiptDetails {
@@ -128,6 +131,7 @@ impl EraseDraft {
             bucket_names,
             verification: checked,
             remaining: left,
+            copies,
             last_audit_record,
         };
         Ok(keystore.sign_receipt(erased, details)?)
@@ -151,6 +155,7 @@ pub(crate) fn last_audit_record(audit: &Audit) -> Option<AuditRecord> {
 pub(crate) fn complete_interrupted(
     system: &System,
     keystore: &Keystore,
+    copies: &Copies,
     audit: &Audit,
 ) -> Result<()> {
     for draft in system.documents::<EraseDraft>(Kind::Erase)? {
@@ -170,7 +175,7 @@ pub(crate) fn complete_interrupted(
                 .to_owned(),
         ];
         let last = last_audit_record(audit);
-        let receipt = draft.sign(keystore, &erased, checked, Vec::new(), last)?;
+        let receipt = draft.sign((keystore, copies), &erased, checked, Vec::new(), last)?;
         let kept = (draft.level.id, draft.key_releases_kept());
         system.finish_erase(draft.id(), &draft.bucket_ids(), kept, &receipt, now_ms())?;
         let event = Event::new(draft.act().name(), SERVER, Outcome::Done);

@@ -284,7 +284,8 @@ impl Vault {
         let inner = self.inner.clone();
         let receipt = blocking(move || {
             let last = last_audit_record(&inner.audit);
-            let receipt = draft.sign(&inner.keystore, &erased, checked, left, last)?;
+            let kept = (&*inner.keystore, &inner.copies);
+            let receipt = draft.sign(kept, &erased, checked, left, last)?;
             let ids = draft.bucket_ids();
             let kept = (draft.level.id, draft.key_releases_kept());
             inner

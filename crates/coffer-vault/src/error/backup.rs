@@ -43,6 +43,14 @@ pub enum CopyError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// A bucket that is to be restored is not in the copy.
+    #[error("the copy has no bucket {name:?} as of {as_of}: give a name of that time, or an id")]
+    NoSuchBucket {
+        /// As it was given.
+        name: String,
+        /// As of when: RFC 3339.
+        as_of: String,
+    },
     /// The first round is not done.
     #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
     NeverComplete,

@@ -22,7 +22,8 @@ impl Round {
         row: &BucketRow,
     ) -> Result<()> {
         let inner = self.inner()?;
-        if self.met.contains(&row.id) && self.is_current(writer, row)? {
+        let is_renewed = self.renewed.contains(&row.id);
+        if !is_renewed && self.met.contains(&row.id) && self.is_current(writer, row)? {
             return Ok(());
         }
         let opened = inner
@@ -62,7 +63,8 @@ impl Round {
         let inner = self.inner()?;
         let state = writer.head().buckets.get(&row.id.to_string()).cloned();
         let commits = bucket.catalog.commit_count().await?;
-        if state.as_ref().is_some_and(|state| state.commits == commits) {
+        let is_renewed = self.renewed.contains(&row.id);
+        if !is_renewed && state.as_ref().is_some_and(|state| state.commits == commits) {
             // A start before this one put its blobs as well. What the store lost is put again.
             self.put_missing(writer, bucket).await?;
             self.met.insert(row.id);
@@ -73,7 +75,10 @@ impl Round {
             .taps
             .of(row.id)
             .ok_or(VaultError::ShuttingDown)?;
-        let is_walked = self.put_fresh(writer, bucket, &tap, false).await?;
+        if is_renewed {
+            tap.pages.start_over(self.entry.cursor);
+        }
+        let is_walked = self.put_fresh(writer, bucket, &tap, is_renewed).await?;
         let unfinished = self.unfinished.remove(&row.id);
         let mut chain = unfinished.unwrap_or_else(|| self.chains.get(&row.id).cloned().or(state));
         if chain.as_ref().is_some_and(|chain| chain.is_long()) {
@@ -117,6 +122,7 @@ impl Round {
             }
         }
         self.met.insert(row.id);
+        self.renewed.remove(&row.id);
         self.chains.extend(chain.map(|chain| (row.id, chain)));
         Ok(())
     }
@@ -176,7 +182,7 @@ impl Round {
     }
 
     /// How many of them have no file.
-    async fn put_blobs(
+    pub(super) async fn put_blobs(
         &self,
         writer: &CopyWriter,
         bucket: &UsedBucket,

@@ -19,6 +19,7 @@ use super::files::SCRATCH;
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
+use crate::copies::Findings;
 use crate::data_folder::failed;
 use crate::error::{BackupError, CopyError, Result};
 use crate::limits::{BACKUP_EVENTS_WAITING, VERIFY_PAGE};
@@ -70,6 +71,8 @@ struct Check {
     reader: CopyReader,
     scratch: PathBuf,
     events: mpsc::Sender<CopyCheckEvent>,
+    /// Where the task learns what to put again.
+    findings: Arc<Findings>,
     page_count: u64,
     blob_count: u64,
     blob_bytes: u64,
@@ -105,16 +108,14 @@ impl Vault {
         tokio::spawn(async move {
             let vault = this.clone();
             let work = async move {
-                let readers = {
+                let task = {
                     let running = vault.inner.copies.running.lock();
-                    running
-                        .get(&entry.name)
-                        .map(|running| running.readers.clone())
+                    let task = running.get(&entry.name);
+                    task.map(|task| (task.readers.clone(), task.findings.clone()))
                 };
-                let _reading = readers.map(|readers| {
-                    readers.fetch_add(1, Ordering::SeqCst);
-                    Reading(readers)
-                });
+                let (readers, findings) = task.unwrap_or_default();
+                readers.fetch_add(1, Ordering::SeqCst);
+                let _reading = Reading(readers);
                 let place = Place::parse(&entry.url)?;
                 let store = blocking(move || Ok(place.open(false)?)).await?;
                 let copy = Copy::new(store, entry.id, &vault.inner.keystore.system_key());
@@ -128,6 +129,7 @@ impl Vault {
                     vault,
                     reader,
                     events,
+                    findings,
                     page_count: 0,
                     blob_count: 0,
                     blob_bytes: 0,
@@ -154,6 +156,7 @@ impl Check {
         for pieces in self.reader.head().files.clone().into_values() {
             for piece in pieces {
                 if let Err(error) = self.reader.piece(&piece).await {
+                    self.findings.files();
                     self.damage(error.to_string()).await?;
                 }
             }
@@ -166,7 +169,10 @@ impl Check {
             let folder = self.scratch.join(id.to_string());
             let file = new_file(&folder, CATALOG_FILE)?;
             match self.reader.catalog(id, state, Some(&file)).await {
-                Err(error) => self.damage(error.to_string()).await?,
+                Err(error) => {
+                    self.findings.catalog(id);
+                    self.damage(error.to_string()).await?;
+                }
                 Ok(restored) => {
                     self.page_count += u64::from(restored.page_count);
                     self.bucket(id, &folder).await?;
@@ -192,7 +198,10 @@ impl Check {
         };
         let catalog = match Catalog::open_read_only(folder, &key.catalog_key()).await {
             Ok(catalog) => catalog,
-            Err(error) => return self.damage(format!("the catalog of {id}: {error}")).await,
+            Err(error) => {
+                self.findings.catalog(id);
+                return self.damage(format!("the catalog of {id}: {error}")).await;
+            }
         };
         let bucket = OpenBucket::new(id, catalog, BlobStore::new(folder, id), key);
         let walked = self.walk(&bucket).await;
@@ -242,6 +251,7 @@ impl Check {
             Err(error) => Err(error.into()),
         };
         if let Err(error) = checked {
+            self.findings.blob(bucket.id, blob.id);
             self.damage(error.to_string()).await?;
         }
         self.blob_count += 1;

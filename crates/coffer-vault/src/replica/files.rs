@@ -39,6 +39,7 @@ impl Round {
             .filter_map(|(id, state)| Some((BucketId::from_hex(id)?, state.commits)))
             .collect();
         let are_catalogs_new = !self.chains.is_empty();
+        let is_renewed = self.files.are_renewed;
         let scratch = inner
             .folder
             .path()
@@ -58,7 +59,7 @@ impl Round {
             let extent = inner.audit.log_or_open()?.extent();
             let (record, hash) = (extent.last.sequence, extent.last.hash.0);
             let audit = (known.1 != Some(record)).then_some(extent);
-            let is_new = system.is_some() || audit.is_some() || are_catalogs_new;
+            let is_new = system.is_some() || audit.is_some() || are_catalogs_new || is_renewed;
             let anchor = is_new.then(|| scratch.join(ANCHOR_FILE));
             if let Some(path) = &anchor {
                 let anchor = Anchor {
@@ -114,9 +115,20 @@ impl Round {
         Ok(())
     }
 
+    /// All of them are put as a whole, whatever pieces the copy has.
+    pub(super) fn renew_files(&mut self) {
+        self.files = FilesPut {
+            are_renewed: true,
+            ..FilesPut::default()
+        };
+    }
+
     /// A failed commit of the head: what was put since the last one is put again.
     pub(super) fn forget_files(&mut self) {
-        self.files = FilesPut::default();
+        self.files = FilesPut {
+            are_renewed: self.files.are_renewed,
+            ..FilesPut::default()
+        };
     }
 
     async fn put_audit(
@@ -140,6 +152,11 @@ impl Round {
         for segment in &extent.segments {
             let name = name_of(segment);
             let before = next.files.remove(&name).unwrap_or_default();
+            let before = if self.files.are_renewed {
+                Vec::new()
+            } else {
+                before
+            };
             let path = folder.join(segment);
             let until_bytes = match last {
                 Some(last) if last == segment => extent.last_bytes,

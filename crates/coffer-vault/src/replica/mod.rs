@@ -10,15 +10,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use coffer_durable::now_ms;
-use coffer_replica::{Copy, CopyRecord, CopyWriter, Place};
+use coffer_replica::limits::KEEP_MAX_MS;
+use coffer_replica::{Copy, CopyRecord, CopyWriter, Place, ReplicaError};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::copies::{CopyState, CopyStatus, Entry, Progress, Running};
+use crate::copies::{CopyState, CopyStatus, Entry, Findings, Progress, Running};
 use crate::data_folder::failed;
 use crate::error::{CopyError, Result, VaultError};
+use crate::limits::COPY_KEEP_MS;
 use crate::vault::Vault;
 
 mod round;
@@ -27,16 +29,27 @@ mod catalogs;
 
 mod files;
 
+mod removal;
+
+mod renewal;
+
 mod task;
 
 mod blobs;
 
 mod check;
 
+mod report;
+
+mod missing;
+
+mod fetch;
+
 mod restore;
 
 pub use self::check::CopyCheckEvent;
-pub use self::restore::{Restore, RestoreEvent, restore};
+pub use self::report::RestoreEvent;
+pub use self::restore::{Restore, restore};
 
 use self::round::Round;
 
@@ -45,15 +58,33 @@ impl Vault {
     ///
     /// # Errors
     /// [`CopyError`], when there is one of this name, or none can be made there.
-    pub async fn add_copy(&self, actor: &Actor, name: &str, url: &str) -> Result<()> {
+    ///
+    /// What was can be restored for `keep_ms`, or for as long as [`COPY_KEEP_MS`] says.
+    pub async fn add_copy(
+        &self,
+        actor: &Actor,
+        name: &str,
+        url: &str,
+        keep_ms: Option<i64>,
+    ) -> Result<()> {
         let (role, act) = (Role::SystemAdministrator, Act::AddCopy);
-        let facts = Facts::from([("copy", name.to_owned()), ("url", url.to_owned())]);
+        let keep_ms = keep_ms.unwrap_or(COPY_KEEP_MS);
+        let facts = Facts::from([
+            ("copy", name.to_owned()),
+            ("url", url.to_owned()),
+            ("keep_seconds", (keep_ms / 1_000).to_string()),
+        ]);
         self.refuse_without(actor, role, act, &facts)?;
         let copies = &self.inner.copies;
         let prepared = copies.registry.cursor_for(name);
         let prepared = prepared.and_then(|cursor| Ok((cursor, Place::parse(url)?)));
         let prepared = prepared.and_then(|(cursor, place)| {
             check_place(&place, actor, self.inner.folder.path())?;
+            if !(0..=KEEP_MAX_MS).contains(&keep_ms) {
+                return Err(VaultError::Invalid {
+                    what: "a copy keeps what was for ten years at most",
+                });
+            }
             Ok((cursor, place))
         });
         let (cursor, place) = prepared.map_err(|error| self.failed(act, actor, &facts, error))?;
@@ -78,6 +109,8 @@ impl Vault {
                 made_ms: now_ms(),
                 removed_ms: None,
                 known: Some(writer.known().clone()),
+                keep_ms,
+                rested: None,
             };
             let (inner, added) = (this.inner.clone(), entry.clone());
             blocking(move || inner.copies.registry.change(|entries| entries.push(added))).await?;
@@ -124,6 +157,9 @@ impl Vault {
             lag_bytes,
             put_bytes: 0,
             head: entry.known,
+            keep_ms: entry.keep_ms,
+            from_ms: None,
+            gaps: Vec::new(),
         };
         if let Some(running) = self.inner.copies.running.lock().get(&status.name) {
             running.progress.fill(&mut status);
@@ -180,17 +216,20 @@ impl Vault {
         }
         let progress = Arc::new(Progress::new());
         let readers = Arc::<AtomicUsize>::default();
+        let findings = Arc::<Findings>::default();
         let stop = CancellationToken::new();
         let round = Round::new(
             &self.inner,
             entry.clone(),
             progress.clone(),
             readers.clone(),
+            findings.clone(),
         );
         let task = tokio::spawn(task::run(round, writer, stop.clone()));
         let running = Running {
             progress,
             readers,
+            findings,
             stop,
             task,
         };
@@ -246,11 +285,21 @@ fn check_place(place: &Place, actor: &Actor, data: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether the copy is not there: not even its record.
+fn is_gone(error: &VaultError) -> bool {
+    let replica = match error {
+        VaultError::Backup(crate::error::BackupError::Copy(CopyError::Replica(error))) => error,
+        _ => return false,
+    };
+    matches!(replica, ReplicaError::NoCopy)
+}
+
 /// What the vault's errors are to a round: whether it may pass by itself.
 fn is_passing(error: &VaultError) -> bool {
     match error {
         VaultError::Backup(crate::error::BackupError::Copy(CopyError::Replica(error))) => {
-            error.is_passing()
+            // A disk that is not mounted may come back.
+            error.is_passing() || matches!(error, ReplicaError::NoCopy)
         }
         _ => true,
     }

@@ -4,24 +4,22 @@
 //! that is not complete until all of it is there and durable, and as a complete one afterwards: a
 //! start refuses either, the second until it is told that the rollback is on purpose.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use coffer_durable::{now_ms, rfc3339, sync_folder};
+use coffer_durable::rfc3339;
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_replica::{BucketState, Copy, CopyReader, CopyRecord, KnownHead, Place, ReplicaError};
-use coffer_seal::{BlobId, BucketId, sealed_bytes};
-use coffer_store::{BlobStore, CATALOG_FILE, Catalog};
-use futures::StreamExt;
-use futures::stream::{self, TryStreamExt};
+use coffer_seal::BucketId;
 
-use super::check::new_file;
+use super::fetch::Work;
+use super::report::RestoreEvent;
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::data_folder::{Folder, failed};
 use crate::error::{CopyError, Result};
-use crate::limits::COPY_BLOBS_AT_ONCE;
 
 /// What a folder may hold that is restored into: a keystore, and what opens it; and what a restore
 /// left that was ended while it wrote the mark, or a start that made the lock.
@@ -51,43 +49,18 @@ pub struct Restore {
     pub secrets: SourceSecrets,
     /// A head that the copy must have, or a later one.
     pub known: Option<KnownHead>,
-}
-
-/// What a restore tells as it goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RestoreEvent {
-    /// So much is there.
-    Progress {
-        /// Blobs.
-        blob_count: u64,
-        /// Bytes that were fetched of them.
-        fetched_bytes: u64,
-    },
-    /// The keystore has no key for a bucket: it was erased, or made after that keystore was copied.
-    NoKey {
-        /// Its id.
-        bucket: String,
-    },
-    /// All is there.
-    Done {
-        /// Which head that is.
-        head: KnownHead,
-        /// All that was acknowledged before is there, in milliseconds since 1970.
-        as_of_ms: i64,
-        /// Buckets.
-        bucket_count: u64,
-        /// Blobs.
-        blob_count: u64,
-        /// Bytes that were fetched of them.
-        fetched_bytes: u64,
-    },
+    /// The moment to go back to, in milliseconds since 1970; the newest, if none is given.
+    pub at_ms: Option<i64>,
+    /// The buckets, by name or id; all, if none is given.
+    pub buckets: Vec<String>,
 }
 
 /// Restores a copy; the last event is [`RestoreEvent::Done`]. What an interrupted restore left is
-/// used.
+/// used. A blob that is missing in the copy, or of another length, is told, and all else restored.
 ///
 /// # Errors
-/// [`CopyError::Target`]; when something is missing in the copy, or is not what was written.
+/// [`CopyError::Target`], [`CopyError::NoSuchBucket`]; when something else is missing in the copy,
+/// or is not what was written.
 pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Result<()> {
     let Restore {
         from,
@@ -95,8 +68,10 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         source,
         secrets,
         known,
+        at_ms,
+        buckets,
     } = restore;
-    let (_folder, keystore) = {
+    let (folder, keystore) = {
         let data = data.clone();
         blocking(move || take_folder(&data, source.as_ref(), &secrets)).await?
     };
@@ -107,7 +82,17 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         return Err(ReplicaError::ForeignCopy { found }.into());
     }
     let copy = Copy::new(store, record.copy, &keystore.system_key());
-    let reader = CopyReader::newest(copy, known.as_ref()).await?;
+    let reader = match at_ms {
+        None => CopyReader::newest(copy, known.as_ref()).await?,
+        Some(at_ms) => {
+            let (reader, moment) = CopyReader::at(copy, known.as_ref(), at_ms).await?;
+            moment
+                .gap
+                .into_iter()
+                .for_each(|gap| told(RestoreEvent::Gap(gap)));
+            reader
+        }
+    };
     let head = reader.head().clone();
     if head.as_of_ms == 0 {
         let problem = "the copy was never complete: there is nothing to restore yet";
@@ -115,34 +100,31 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     }
     let mark = BackupRecord::begun(keystore.id(), rfc3339(head.as_of_ms));
     mark.write(&data)?;
-    let mut work = Work {
-        reader: &reader,
-        data: &data,
-        blob_count: 0,
-        fetched_bytes: 0,
-    };
-    let mut bucket_count = 0;
-    for (id, state) in &head.buckets {
-        let Some(bucket) = BucketId::from_hex(id) else {
-            continue;
-        };
-        if !keystore.holds_bucket(bucket) {
-            told(RestoreEvent::NoKey { bucket: id.clone() });
-            continue;
-        }
-        work.bucket(bucket, state, &keystore, &mut told).await?;
-        bucket_count += 1;
-    }
+    let mut work = Work::new(&reader, &data, &keystore);
     work.files().await?;
-    let (blob_count, fetched_bytes) = (work.blob_count, work.fetched_bytes);
+    // Names are in it.
+    work.read_names(&folder, &buckets)?;
+    let wanted = work.wanted(&buckets)?;
+    let mut bucket_count = 0;
+    for (id, state) in &wanted {
+        if !keystore.holds_bucket(*id) {
+            let bucket = id.to_string();
+            told(RestoreEvent::NoKey { bucket });
+        } else if work.bucket(*id, state, &mut told).await? {
+            bucket_count += 1;
+        }
+    }
+    remove_others(&data, &wanted)?;
     let generation = keystore.generation();
     mark.complete(&data, generation)?;
     told(RestoreEvent::Done {
         head: reader.known().clone(),
         as_of_ms: head.as_of_ms,
         bucket_count,
-        blob_count,
-        fetched_bytes,
+        left_out_count: (head.buckets.len() - wanted.len()) as u64,
+        blob_count: work.blob_count,
+        fetched_bytes: work.fetched_bytes,
+        missing_count: work.missing_count,
     });
     Ok(())
 }
@@ -179,140 +161,20 @@ fn take_folder(
     Ok((folder, keystore))
 }
 
-struct Work<'a> {
-    reader: &'a CopyReader,
-    data: &'a Path,
-    blob_count: u64,
-    fetched_bytes: u64,
-}
-
-impl Work<'_> {
-    async fn bucket(
-        &mut self,
-        id: BucketId,
-        state: &BucketState,
-        keystore: &Keystore,
-        told: &mut impl FnMut(RestoreEvent),
-    ) -> Result<()> {
-        let folder = self.data.join("buckets").join(id.to_string());
-        let file = new_file(&folder, CATALOG_FILE)?;
-        self.reader.catalog(id, state, Some(&file)).await?;
-        drop(file);
-        let key = keystore.bucket_key(id)?;
-        let catalog = Catalog::open_read_only(&folder, &key.catalog_key()).await?;
-        let blobs = BlobStore::new(&folder, id);
-        let mut after = None;
-        loop {
-            let page = catalog.blobs_after(after).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(*last);
-            let this = &*self;
-            let fetched =
-                stream::iter(page.iter().copied()).map(|blob| this.blob(&blobs, id, blob));
-            let mut fetched = fetched.buffer_unordered(COPY_BLOBS_AT_ONCE);
-            let (mut blob_count, mut bytes) = (0, 0);
-            while let Some(length_bytes) = fetched.try_next().await? {
-                blob_count += 1;
-                bytes += length_bytes;
-                told(RestoreEvent::Progress {
-                    blob_count: self.blob_count + blob_count,
-                    fetched_bytes: self.fetched_bytes + bytes,
-                });
-            }
-            drop(fetched);
-            self.blob_count += blob_count;
-            self.fetched_bytes += bytes;
+/// Removes buckets that an earlier attempt restored, of another moment or more than are wanted now.
+fn remove_others(data: &Path, wanted: &BTreeMap<BucketId, BucketState>) -> Result<()> {
+    let folder = data.join("buckets");
+    let entries = match fs::read_dir(&folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed("read", &folder))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(failed("read", &folder))?.path();
+        let id = path.file_name().and_then(|name| name.to_str());
+        let id = id.and_then(BucketId::from_hex);
+        if id.is_some_and(|id| !wanted.contains_key(&id)) {
+            fs::remove_dir_all(&path).map_err(failed("remove", &path))?;
         }
-        catalog.close().await;
-        let sync = move || {
-            sync_folders(&folder)?;
-            Ok(())
-        };
-        blocking(sync).await
     }
-
-    /// Fetches a blob, unless it is there: it gets its name when it is whole and durable. How many
-    /// bytes were fetched.
-    async fn blob(
-        &self,
-        blobs: &BlobStore,
-        bucket: BucketId,
-        (id, plaintext_bytes): (BlobId, u64),
-    ) -> Result<u64> {
-        let path = blobs.path(id);
-        let wanted_bytes = sealed_bytes(plaintext_bytes);
-        let is_there = fs::metadata(&path).is_ok_and(|found| Some(found.len()) == wanted_bytes);
-        if is_there {
-            return Ok(0);
-        }
-        let (length_bytes, mut stream) = self.reader.blob(bucket, id).await?;
-        if Some(length_bytes) != wanted_bytes {
-            let object = CopyReader::blob_name(bucket, id);
-            let problem = "it has another length";
-            return Err(ReplicaError::Altered { object, problem }.into());
-        }
-        let folder = path.parent().unwrap_or(self.data);
-        let name = format!("{id}.new");
-        let mut file = new_file(folder, &name)?;
-        let mut written_bytes = 0;
-        while let Some(piece) = stream.next().await {
-            let piece = piece?;
-            written_bytes += piece.len() as u64;
-            file.write_all(&piece).map_err(failed("write", &path))?;
-        }
-        if written_bytes != length_bytes {
-            let object = CopyReader::blob_name(bucket, id);
-            let problem = "it is cut off";
-            return Err(ReplicaError::Altered { object, problem }.into());
-        }
-        let unfinished = folder.join(name);
-        let finish = move || {
-            file.sync_all().map_err(failed("sync", &path))?;
-            fs::rename(&unfinished, &path).map_err(failed("rename", &path))
-        };
-        blocking(finish).await?;
-        Ok(length_bytes)
-    }
-
-    async fn files(&self) -> Result<()> {
-        for (name, pieces) in &self.reader.head().files {
-            let (folder, file_name) = match name.split_once('/') {
-                Some(("audit", file)) => (self.data.join("audit"), file),
-                None if ["system.db", "anchor"].contains(&name.as_str()) => {
-                    (self.data.to_owned(), name.as_str())
-                }
-                // Of a later version.
-                _ => continue,
-            };
-            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-            if !file_name.bytes().all(is_plain) || file_name.starts_with('.') {
-                continue;
-            }
-            let mut file: File = new_file(&folder, file_name)?;
-            let path = folder.join(file_name);
-            for piece in pieces {
-                let bytes = self.reader.piece(piece).await?;
-                file.write_all(&bytes).map_err(failed("write", &path))?;
-            }
-            file.sync_all().map_err(failed("sync", &path))?;
-            sync_folder(&folder).map_err(failed("sync", &folder))?;
-        }
-        sync_folder(self.data).map_err(failed("sync", self.data))?;
-        tracing::debug!(at_ms = now_ms(), "files are restored");
-        Ok(())
-    }
-}
-
-/// Makes the names in a bucket's folder durable, and its own.
-fn sync_folders(bucket: &Path) -> Result<()> {
-    let synced = |path: &Path| sync_folder(path).map_err(failed("sync", path));
-    let blobs = bucket.join("blobs");
-    if blobs.exists() {
-        for entry in fs::read_dir(&blobs).map_err(failed("read", &blobs))? {
-            synced(&entry.map_err(failed("read", &blobs))?.path())?;
-        }
-        synced(&blobs)?;
-    }
-    synced(bucket)?;
-    bucket.parent().map_or(Ok(()), synced)
+    Ok(())
 }

@@ -1,23 +1,18 @@
 //! A round: what is new since the last one, in the order that keeps every head whole.
 
 use std::collections::{HashMap, HashSet};
-use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 
-use coffer_replica::{BucketState, Copy, CopyWriter, Head, Place};
-use coffer_seal::{BlobId, BucketId};
-use coffer_store::BlobStore;
-use futures::StreamExt;
+use coffer_durable::now_ms;
+use coffer_replica::{BucketState, Copy, CopyWriter, GoneList, Head, Place};
+use coffer_seal::BucketId;
 
 use crate::blocking::blocking;
-use crate::copies::{Entry, Progress};
+use crate::copies::{Entry, Findings, Progress};
 use crate::error::{Result, VaultError};
 use crate::system::BucketRow;
 use crate::vault::Inner;
-
-/// So many are looked for at once.
-const BLOBS_LISTED: usize = 1_000;
 
 /// What of small files was put since the start.
 #[derive(Default)]
@@ -26,6 +21,8 @@ pub(super) struct FilesPut {
     pub(super) system_commits: Option<u64>,
     /// The last record of the audit log.
     pub(super) audit_record: Option<u64>,
+    /// Whether pieces that the copy has do not count.
+    pub(super) are_renewed: bool,
 }
 
 /// What a copy's task knows.
@@ -33,7 +30,7 @@ pub(super) struct Round {
     inner: Weak<Inner>,
     pub(super) entry: Entry,
     pub(super) progress: Arc<Progress>,
-    readers: Arc<AtomicUsize>,
+    pub(super) readers: Arc<AtomicUsize>,
     /// Chains that are whole and that no head has yet.
     pub(super) chains: HashMap<BucketId, BucketState>,
     /// Chains that grew in a round that failed before they were whole; none: its base has no
@@ -44,9 +41,21 @@ pub(super) struct Round {
     pub(super) files: FilesPut,
     /// How many blobs that its catalog names had no file, of buckets where any had none.
     pub(super) missing: HashMap<BucketId, u64>,
-    /// Blobs that were gone at the last sweep: no head names them when the next one is done.
-    gone: Vec<(BucketId, Vec<BlobId>)>,
-    has_lost_buckets: bool,
+    /// Blobs that wait until no head of the window names them; none: not read from the copy yet.
+    pub(super) gone: Option<Vec<GoneList>>,
+    /// Whether a head is to be written though nothing is new: what is noted as gone before a head
+    /// is not named after it.
+    pub(super) wants_head: bool,
+    /// What checks found.
+    pub(super) findings: Arc<Findings>,
+    /// Buckets whose catalogs are to be put as a whole, whatever the copy has.
+    pub(super) renewed: HashSet<BucketId>,
+    pub(super) has_lost_buckets: bool,
+    /// Before this time all that was acknowledged is in the newest head, in milliseconds since
+    /// 1970.
+    complete_ms: i64,
+    /// When it was begun to follow.
+    began_ms: i64,
 }
 
 impl Round {
@@ -55,6 +64,7 @@ impl Round {
         entry: Entry,
         progress: Arc<Progress>,
         readers: Arc<AtomicUsize>,
+        findings: Arc<Findings>,
     ) -> Self {
         Self {
             inner: Arc::downgrade(inner),
@@ -66,13 +76,23 @@ impl Round {
             met: HashSet::new(),
             files: FilesPut::default(),
             missing: HashMap::new(),
-            gone: Vec::new(),
+            gone: None,
+            wants_head: false,
+            findings,
+            renewed: HashSet::new(),
             has_lost_buckets: false,
+            complete_ms: 0,
+            began_ms: now_ms(),
         }
     }
 
     pub(super) fn name(&self) -> &str {
         &self.entry.name
+    }
+
+    /// Whether the copy is in a folder of this machine.
+    pub(super) fn is_in_folder(&self) -> bool {
+        Place::parse(&self.entry.url).is_ok_and(|place| place.folder().is_some())
     }
 
     /// Whether the vault is still there.
@@ -107,8 +127,15 @@ impl Round {
         let place = Place::parse(&self.entry.url)?;
         let store = blocking(move || Ok(place.open(false)?)).await?;
         let copy = Copy::new(store, self.entry.id, &inner.keystore.system_key());
-        let known = inner.copies.registry.get(&self.entry.name)?.known;
+        let entry = inner.copies.registry.get(&self.entry.name)?;
+        let known = entry.known;
+        // Between a stop with all copied and this start nothing was acknowledged.
+        let has_rested = known.is_some() && known.as_ref().map(|head| head.number) == entry.rested;
         let writer = CopyWriter::resume(copy, known.as_ref()).await?;
+        if has_rested {
+            self.complete_ms = self.began_ms;
+        }
+        self.progress.window(writer.head());
         self.progress.begun(writer.head().as_of_ms);
         self.note_head(&writer).await?;
         Ok(writer)
@@ -123,6 +150,7 @@ impl Round {
     /// the copy afterwards.
     pub(super) async fn run(&mut self, writer: &mut CopyWriter, began_ms: i64) -> Result<bool> {
         let inner = self.inner()?;
+        self.renew(writer).await?;
         for row in inner.system.buckets() {
             self.put_bucket(writer, &row).await?;
         }
@@ -148,7 +176,7 @@ impl Round {
             self.forget_files();
             return Err(error);
         }
-        let is_new = Self::differs(writer.head(), &next);
+        let is_new = self.wants_head || Self::differs(writer.head(), &next);
         if is_new {
             let before = writer.head().buckets.len();
             let kept = next
@@ -156,15 +184,35 @@ impl Round {
                 .keys()
                 .filter(|id| writer.head().buckets.contains_key(*id));
             self.has_lost_buckets = kept.count() < before;
-            next.as_of_ms = began_ms;
+            (next.as_of_ms, next.after_ms) = (began_ms, self.complete_ms);
+            next.keep_ms = self.entry.keep_ms;
             if let Err(error) = writer.commit(next).await {
                 self.forget_files();
                 return Err(error.into());
             }
             self.chains.clear();
+            (self.wants_head, self.files.are_renewed) = (false, false);
+            self.progress.window(writer.head());
             self.note_head(writer).await?;
         }
+        self.complete_ms = began_ms;
         Ok(is_new)
+    }
+
+    /// What was put since the last head is not believed to be there.
+    pub(super) fn forget_puts(&mut self) {
+        let lost = self.chains.drain().map(|(id, _)| id);
+        let lost = lost.chain(self.unfinished.drain().map(|(id, _)| id));
+        self.renewed.extend(lost);
+        self.met.clear();
+        self.forget_files();
+        self.gone = None;
+    }
+
+    /// Remembers that the newest head has all, and that nothing comes any more.
+    pub(super) async fn rest(&self, writer: &CopyWriter) -> Result<()> {
+        let (inner, id, number) = (self.inner()?, self.entry.id, writer.known().number);
+        blocking(move || inner.copies.registry.note_rest(id, number)).await
     }
 
     fn differs(head: &Head, next: &Head) -> bool {
@@ -174,44 +222,5 @@ impl Round {
     fn is_known(&self, writer: &CopyWriter, row: &BucketRow) -> bool {
         let id = row.id;
         writer.head().buckets.contains_key(&id.to_string()) || self.chains.contains_key(&id)
-    }
-
-    /// Removes what no head names, unless the copy is being read.
-    pub(super) async fn sweep(&mut self, writer: &CopyWriter) -> Result<()> {
-        if self.readers.load(Ordering::SeqCst) > 0 {
-            return Ok(());
-        }
-        for (bucket, ids) in std::mem::take(&mut self.gone) {
-            writer.remove_blobs(bucket, &ids).await?;
-        }
-        let swept = writer.sweep().await?;
-        self.has_lost_buckets = false;
-        if swept.object_count > 0 {
-            tracing::debug!(copy = self.name(), objects = swept.object_count, "swept");
-        }
-        self.gone = self.find_gone(writer).await?;
-        Ok(())
-    }
-
-    /// Blobs of the copy whose files are not there any more. A file goes when nothing refers to it.
-    async fn find_gone(&self, writer: &CopyWriter) -> Result<Vec<(BucketId, Vec<BlobId>)>> {
-        let inner = self.inner()?;
-        let mut all = Vec::new();
-        for row in inner.system.buckets() {
-            let mut listed = pin!(writer.blobs(row.id).ready_chunks(BLOBS_LISTED));
-            while let Some(there) = listed.next().await {
-                let there: Vec<BlobId> = there.into_iter().collect::<Result<_, _>>()?;
-                let blobs = BlobStore::new(&inner.folder.bucket(row.id), row.id);
-                let gone = blocking(move || {
-                    let is_gone = |id: &BlobId| !blobs.path(*id).exists();
-                    Ok(there.into_iter().filter(is_gone).collect::<Vec<_>>())
-                });
-                let gone = gone.await?;
-                if !gone.is_empty() {
-                    all.push((row.id, gone));
-                }
-            }
-        }
-        Ok(all)
     }
 }

@@ -1,19 +1,20 @@
 //! The task of one copy: rounds, retries, and sweeps.
 
 use std::pin::pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use coffer_durable::now_ms;
 use coffer_replica::CopyWriter;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::is_passing;
 use super::round::Round;
+use super::{is_gone, is_passing};
 use crate::copies::CopyState;
 use crate::error::Result;
 use crate::limits::{
-    COPY_LAST_ROUND, COPY_LOOKS_EVERY, COPY_RETRY_FIRST, COPY_RETRY_MAX, COPY_SWEEPS_EVERY,
+    COPY_LAST_ROUND, COPY_LOOKS_EVERY, COPY_PROBES_EVERY, COPY_RETRY_FIRST, COPY_RETRY_MAX,
+    COPY_SWEEPS_AT_MOST_EVERY, COPY_SWEEPS_EVERY,
 };
 
 /// Keeps a copy up until it is told to stop, or must not go on.
@@ -21,10 +22,10 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
     let name = round.name().to_owned();
     let mut writer = writer;
     let mut retry = COPY_RETRY_FIRST;
-    let mut swept: Option<Instant> = None;
+    let mut times = Times::default();
     loop {
         let done = {
-            let mut work = pin!(go_on(&mut round, &mut writer, &mut swept));
+            let mut work = pin!(go_on(&mut round, &mut writer, &mut times));
             tokio::select! {
                 done = &mut work => done,
                 // Not cut off and begun anew: what it took would be missing in the next head.
@@ -42,6 +43,11 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             Err(error) if is_passing(&error) => {
                 tracing::warn!(copy = round.name(), %error, "a copy falls behind");
                 round.progress.failed(CopyState::Failing, error.to_string());
+                // What was put since the last head may lie where the disk was that went.
+                if is_gone(&error) {
+                    (writer, times) = (None, Times::default());
+                    round.forget_puts();
+                }
                 let wait = retry;
                 retry = (retry * 2).min(COPY_RETRY_MAX);
                 wait
@@ -61,7 +67,13 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
     // What was acknowledged last, if that is soon done. Where it failed before, the next start has
     // it all to do anyhow.
     if retry == COPY_RETRY_FIRST && round.is_served() {
-        let last = go_on(&mut round, &mut writer, &mut swept);
+        let last = async {
+            go_on(&mut round, &mut writer, &mut times).await?;
+            match &writer {
+                Some(writer) => round.rest(writer).await,
+                None => Ok(()),
+            }
+        };
         let last = timeout(COPY_LAST_ROUND, last).await;
         if !matches!(last, Ok(Ok(()))) {
             tell_incomplete(&name);
@@ -73,22 +85,53 @@ fn tell_incomplete(name: &str) {
     tracing::info!(copy = name, "a copy is not complete by the stop");
 }
 
+/// When what was done last.
+#[derive(Default)]
+struct Times {
+    /// All was removed that is out of the window.
+    swept: Option<Instant>,
+    /// The copy was there.
+    seen: Option<Instant>,
+}
+
 async fn go_on(
     round: &mut Round,
     writer: &mut Option<CopyWriter>,
-    swept: &mut Option<Instant>,
+    times: &mut Times,
 ) -> Result<()> {
+    let is_due =
+        |last: Option<Instant>, every| last.is_none_or(|last: Instant| last.elapsed() > every);
     let writer = match writer {
-        Some(writer) => writer,
+        Some(writer) => {
+            // Of what does not change nothing else tells that it is not there any more. Where a disk
+            // was that is not mounted, nothing is to be put, and a look costs nothing.
+            let every = match round.is_in_folder() {
+                true => Duration::ZERO,
+                false => COPY_PROBES_EVERY,
+            };
+            if is_due(times.seen, every) {
+                writer.check_there().await?;
+                times.seen = Some(Instant::now());
+            }
+            writer
+        }
         None => writer.insert(round.resume().await?),
     };
     let (began_ms, began) = (now_ms(), Instant::now());
     let is_new = round.run(writer, began_ms).await?;
+    if is_new {
+        times.seen = Some(Instant::now());
+    }
     round.progress.complete(began_ms, began, round.problem());
-    let is_due = swept.is_none_or(|swept| swept.elapsed() > COPY_SWEEPS_EVERY);
-    if is_due || is_new && round.has_lost_buckets() {
-        round.sweep(writer).await?;
-        *swept = Some(Instant::now());
+    let is_due = is_due(times.swept, sweeps_every(round.entry.keep_ms));
+    if (is_due || is_new && round.has_lost_buckets()) && round.sweep(writer).await? {
+        times.swept = Some(Instant::now());
     }
     Ok(())
+}
+
+/// A window is not to be much longer than it was said to be.
+fn sweeps_every(keep_ms: i64) -> Duration {
+    let quarter = Duration::from_millis(keep_ms.unsigned_abs() / 4);
+    quarter.clamp(COPY_SWEEPS_AT_MOST_EVERY, COPY_SWEEPS_EVERY)
 }

@@ -256,6 +256,17 @@ fn people(receipt: &Value) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
+/// What a receipt says of sealed copies.
+fn copies(receipt: &Value) -> Vec<String> {
+    let copies = receipt.pointer("/copies").and_then(Value::as_array);
+    let told = |copy: &Value| {
+        let text = |name: &str| copy.get(name).and_then(Value::as_str).unwrap_or("-");
+        let (name, url, holds) = (text("name"), text("url"), text("holds"));
+        format!("{name} ({url}) could hold {holds}")
+    };
+    copies.into_iter().flatten().map(told).collect()
+}
+
 /// A receipt, for people: what matters of it.
 pub fn receipt_sheet(receipt: &Value) -> String {
     let text = |path: &str| match receipt.pointer(path) {
@@ -292,6 +303,9 @@ pub fn receipt_sheet(receipt: &Value) -> String {
         for sentence in listed(path, "") {
             lines.push_str(&format!("{heading}: {sentence}\n"));
         }
+    }
+    for copy in copies(receipt) {
+        lines.push_str(&format!("copy: {copy}\n"));
     }
     lines
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use coffer_durable::rfc3339;
-use coffer_vault::{CopyCheckEvent, CopyState, CopyStatus};
+use coffer_vault::{CopyCheckEvent, CopyState, CopyStatus, Gap};
 use futures::StreamExt;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,9 @@ pub struct ReplicaRequest {
     /// Where: `file:///FOLDER`, or `s3://BUCKET/PREFIX` with the parameters `endpoint`, `region`,
     /// `ca` and `credentials`, the last two being files of the server's machine.
     pub url: String,
+    /// How long what was can be restored: ten years at most; seven days where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_seconds: Option<u64>,
 }
 
 /// How a copy stands.
@@ -60,6 +63,25 @@ pub struct Replica {
     pub put_bytes: u64,
     /// The head that was written last, `NUMBER:SHA256`: what `coffer restore --head` takes.
     pub head: Option<String>,
+    /// How long what was can be restored.
+    pub keep_seconds: u64,
+    /// The earliest moment that can be restored: RFC 3339; none as long as it was never complete.
+    #[schema(format = DateTime)]
+    pub from: Option<String>,
+    /// Times within the window of which the copy has no state, oldest first.
+    pub gaps: Vec<ReplicaGap>,
+}
+
+/// A time in which changes were not copied as they came: a restore to a moment in it gives what was
+/// at its beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReplicaGap {
+    /// The last moment before: RFC 3339.
+    #[schema(format = DateTime)]
+    pub from: String,
+    /// The first moment after: RFC 3339.
+    #[schema(format = DateTime)]
+    pub to: String,
 }
 
 impl From<CopyStatus> for Replica {
@@ -69,6 +91,7 @@ impl From<CopyStatus> for Replica {
             CopyState::Failing => "failing",
             CopyState::Stopped => "stopped",
         };
+        let gaps = status.gaps.into_iter();
         Self {
             name: status.name,
             url: status.url,
@@ -80,6 +103,18 @@ impl From<CopyStatus> for Replica {
             lag_bytes: status.lag_bytes,
             put_bytes: status.put_bytes,
             head: status.head.map(|head| head.to_string()),
+            keep_seconds: status.keep_ms.unsigned_abs() / 1_000,
+            from: status.from_ms.map(rfc3339),
+            gaps: gaps.map(ReplicaGap::from).collect(),
+        }
+    }
+}
+
+impl From<Gap> for ReplicaGap {
+    fn from(gap: Gap) -> Self {
+        Self {
+            from: rfc3339(gap.from_ms),
+            to: rfc3339(gap.to_ms),
         }
     }
 }
@@ -191,9 +226,13 @@ async fn add_replica(
     State(admin): State<Admin>,
     Input(request): Input<ReplicaRequest>,
 ) -> Result<StatusCode, Refusal> {
+    let keep_ms = request.keep_seconds.map(|seconds| {
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        seconds.saturating_mul(1_000)
+    });
     admin
         .vault
-        .add_copy(&actor, &request.name, &request.url)
+        .add_copy(&actor, &request.name, &request.url, keep_ms)
         .await?;
     Ok(StatusCode::NO_CONTENT)
 }

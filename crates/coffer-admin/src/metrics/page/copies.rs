@@ -33,5 +33,11 @@ impl Page {
             let is_following = copy.state == CopyState::Following;
             self.sample(name, &[("replica", &copy.name)], u8::from(is_following));
         }
+        let name = "coffer_replica_gaps";
+        let help = "How many times within a sealed copy's window it has no state of.";
+        self.family(name, "gauge", help);
+        for copy in copies {
+            self.sample(name, &[("replica", &copy.name)], copy.gaps.len());
+        }
     }
 }

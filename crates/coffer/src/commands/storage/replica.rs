@@ -1,16 +1,17 @@
 //! `coffer replica`: sealed copies on other stores.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use coffer_admin::{Replica, ReplicaReport, ReplicaRequest};
+use coffer_admin::{Replica, ReplicaGap, ReplicaReport, ReplicaRequest};
 use coffer_client::{AdminClient, ClientError, Lines, segment};
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::output::printable::size;
+use crate::output::printable::{age, size, span};
 use crate::output::table::{AnswerArgs, Flush, done, moment, print, sheet, show, table};
 
 /// `coffer replica`.
@@ -35,6 +36,9 @@ pub enum ReplicaCommand {
         name: String,
         /// file:///FOLDER, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME&ca=FILE&credentials=FILE
         url: String,
+        /// How long what was can be restored, such as 30d, 12h or 0s for the newest only
+        #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
+        keep: Duration,
     },
     /// List copies
     #[command(after_help = EXAMPLES)]
@@ -63,10 +67,11 @@ pub enum ReplicaCommand {
 pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCode, Error> {
     let json = args.answer.json;
     match &args.command {
-        ReplicaCommand::Add { name, url } => {
+        ReplicaCommand::Add { name, url, keep } => {
             let request = ReplicaRequest {
                 name: name.clone(),
                 url: url.clone(),
+                keep_seconds: Some(keep.as_secs()),
             };
             // There is nothing in the answer.
             let _empty = server
@@ -93,6 +98,10 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
         }
     }?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn keep(text: &str) -> Result<Duration, String> {
+    span(text).ok_or_else(|| "write a number with s, m, h, d or w behind it: 30d".to_owned())
 }
 
 async fn all(server: &AdminClient) -> Result<Vec<Replica>, Error> {
@@ -143,7 +152,14 @@ fn one(replica: &Replica) -> String {
             replica.as_of.as_deref().map_or("never".to_owned(), moment),
         ),
         ("put since start", size(replica.put_bytes)),
+        ("keeps", age(Duration::from_secs(replica.keep_seconds))),
+        (
+            "restorable from",
+            replica.from.as_deref().map_or("never".to_owned(), moment),
+        ),
     ];
+    let gap = |gap: &ReplicaGap| format!("{} to {}", moment(&gap.from), moment(&gap.to));
+    pairs.extend(replica.gaps.iter().map(|found| ("no state of", gap(found))));
     pairs.extend(replica.problem.clone().map(|problem| ("problem", problem)));
     pairs.extend(replica.head.clone().map(|head| ("head", head)));
     sheet(pairs)
@@ -216,13 +232,18 @@ fn tell(line: &str) -> Result<(), Error> {
 }
 
 const EXAMPLES: &str = "\
+What is deleted or replaced can be restored for as long as --keep says, to any second (`coffer
+restore --at`); `status` names times of which the copy has no state. What `verify` finds missing or
+damaged the server puts again at once, from its own data.
+
 A copy holds no keys: keep `keystore` and what opens it elsewhere, and copy `keystore` again after
 each new level and bucket. Credentials for s3:// come from a file as the AWS tools have it, or from
 the environment of the server.
 
 Examples:
-  coffer replica add disk file:///mnt/disk/coffer
+  coffer replica add disk file:///mnt/disk/coffer --keep 30d
   coffer replica add far 's3://copies/coffer?endpoint=https://s3.example&credentials=/etc/far'
   coffer replica status disk --json
   coffer replica verify disk
-  coffer restore --from file:///mnt/disk/coffer --data /srv/restored";
+  coffer restore --from file:///mnt/disk/coffer --data /srv/restored
+  coffer restore --from file:///mnt/disk/coffer --data /srv/monday --at '2026-11-23 08:00'";

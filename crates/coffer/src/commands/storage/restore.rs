@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use coffer_durable::rfc3339;
+use coffer_durable::{from_rfc3339, rfc3339};
 use coffer_keys::SourceSpec;
 use coffer_replica::{KnownHead, Place};
 use coffer_vault::{Restore, RestoreEvent, VaultError, restore as restore_copy};
@@ -12,7 +12,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use crate::error::Error;
-use crate::output::printable::size;
+use crate::output::moments::time_or_ago;
+use crate::output::printable::{printable, size};
 use crate::output::table::{moment, print};
 use crate::secrets::passphrase::PassphraseArgs;
 use crate::secrets::root_source::secrets_of;
@@ -24,6 +25,12 @@ pub struct RestoreArgs {
     /// The copy: a URL as `coffer replica add` takes it
     #[arg(long, value_name = "URL")]
     pub from: String,
+    /// Go back to this moment (UTC): 2026-11-20T18:31:03Z, '2026-11-20 18:31', or 12h for so long ago
+    #[arg(long, value_name = "TIME", value_parser = time_or_ago)]
+    pub at: Option<String>,
+    /// Restore this bucket only, by its name at that time or its id; may be given more than once
+    #[arg(long = "bucket", value_name = "BUCKET")]
+    pub buckets: Vec<String>,
     /// A head that the copy must have, or a later one, as `coffer replica status` showed it
     #[arg(long, value_name = "NUMBER:SHA256")]
     pub head: Option<KnownHead>,
@@ -56,9 +63,19 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         source,
         secrets,
         known: args.head.clone(),
+        at_ms: args.at.as_deref().and_then(from_rfc3339),
+        buckets: args.buckets.clone(),
     };
+    let mut missing_count = 0;
     let mut told = Ok(());
     let mut tell = |event: RestoreEvent| {
+        if let RestoreEvent::Done {
+            missing_count: count,
+            ..
+        } = &event
+        {
+            missing_count = *count;
+        }
         let line = if args.json {
             Some(as_json(&event))
         } else {
@@ -75,8 +92,14 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         doing: "writing the report",
         source,
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(match missing_count {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(MISSING),
+    })
 }
+
+/// Blobs are missing; the rest is restored.
+const MISSING: u8 = 3;
 
 fn as_json(event: &RestoreEvent) -> String {
     let value = match event {
@@ -87,16 +110,27 @@ fn as_json(event: &RestoreEvent) -> String {
             "event": "progress", "blob_count": blob_count, "fetched_bytes": fetched_bytes,
         }),
         RestoreEvent::NoKey { bucket } => json!({ "event": "nokey", "bucket": bucket }),
+        RestoreEvent::Gap(gap) => json!({
+            "event": "gap", "from": rfc3339(gap.from_ms), "to": rfc3339(gap.to_ms),
+        }),
+        RestoreEvent::Removed { bucket } => json!({ "event": "removed", "bucket": bucket }),
+        RestoreEvent::Missing { bucket, name, what } => json!({
+            "event": "missing", "bucket": bucket,
+            "name": name.as_ref().map(|name| name.expose()), "what": what,
+        }),
         RestoreEvent::Done {
             head,
             as_of_ms,
             bucket_count,
+            left_out_count,
             blob_count,
             fetched_bytes,
+            missing_count,
         } => json!({
             "event": "done", "head": head.to_string(), "as_of": rfc3339(*as_of_ms),
-            "bucket_count": bucket_count, "blob_count": blob_count,
-            "fetched_bytes": fetched_bytes,
+            "bucket_count": bucket_count, "left_out_count": left_out_count,
+            "blob_count": blob_count, "fetched_bytes": fetched_bytes,
+            "missing_count": missing_count,
         }),
     };
     value.to_string()
@@ -116,18 +150,44 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
             "bucket {bucket} is left out: this keystore has no key for it. It was erased, or made \
              after the keystore was copied"
         )),
+        RestoreEvent::Gap(gap) => {
+            let (from, to) = (moment(&rfc3339(gap.from_ms)), moment(&rfc3339(gap.to_ms)));
+            Some(format!(
+                "the copy has no state of the time between {from} and {to}: what was acknowledged \
+                 in it before the moment that you asked for is missing"
+            ))
+        }
+        RestoreEvent::Removed { bucket } => Some(format!(
+            "bucket {bucket} is left out: it was deleted or erased after that moment, and removed \
+             from the copy"
+        )),
+        RestoreEvent::Missing { bucket, name, what } => {
+            let name = name.as_ref().map(|name| printable(name.expose()));
+            let object = name.map_or("an object".to_owned(), |name| format!("object {name}"));
+            Some(format!("MISSING: {object} of bucket {bucket}: {what}"))
+        }
         RestoreEvent::Done {
             as_of_ms,
             bucket_count,
+            left_out_count,
             blob_count,
             fetched_bytes,
+            missing_count,
             ..
         } => {
             let (as_of, fetched) = (moment(&rfc3339(*as_of_ms)), size(*fetched_bytes));
             let data = data.display();
+            let left_out = match left_out_count {
+                0 => String::new(),
+                count => format!("; {count} buckets were not asked for, and are not there"),
+            };
+            let missing = match missing_count {
+                0 => String::new(),
+                count => format!("; {count} BLOBS ARE MISSING in the copy"),
+            };
             Some(format!(
                 "{data}, as of {as_of}: {bucket_count} buckets, {blob_count} blobs ({fetched} \
-                 fetched). `coffer verify --data {data}` opens all of it; `coffer serve \
+                 fetched){left_out}{missing}. `coffer verify --data {data}` opens all of it; `coffer serve \
                  --accept-rollback --data {data}` goes on from there"
             ))
         }
@@ -138,9 +198,22 @@ const EXAMPLES: &str = "\
 The data folder holds `keystore` and what opens it, and nothing else. An interrupted restore goes on
 when it is asked for again. The first start on it takes `--accept-rollback`.
 
+--at goes back to any second that the copy keeps (`coffer replica add --keep`). Where it lies in a
+time of which the copy has no state, that is told, and what was at the beginning of it is restored.
+
+--bucket fetches the catalog and blobs of these buckets only. system.db and the audit log come whole:
+all subjects, access keys, roles and quotas, and the names and settings of all buckets. Of the other
+buckets nothing else comes: they are listed, and refused as missing. `coffer offline` reads what is
+there without a server.
+
+Exit codes: 0; 1 where it can't be restored; 3 where all is restored but blobs that are missing in
+the copy: each is told with its object.
+
 Examples:
   coffer restore --from file:///mnt/disk/coffer --data /srv/restored
   coffer restore --from 's3://copies/coffer?endpoint=https://s3.example&credentials=/root/far' \\
       --data /srv/restored --root-key file:/root/kept-apart/root.key
+  coffer restore --from file:///mnt/disk/coffer --data /srv/monday --at '2026-11-23 08:00' \\
+      --bucket photos
   coffer verify --data /srv/restored
   coffer serve --data /srv/restored --accept-rollback";

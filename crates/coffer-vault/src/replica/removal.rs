@@ -1,0 +1,164 @@
+//! Removing what falls out of the window, and noting down blobs that are of no object any more.
+//!
+//! A blob whose file is gone and that the catalog does not name was deleted. The copy keeps it until
+//! no head of the window can name it. One that the catalog names was lost: the copy's may be the last.
+
+use std::collections::{BTreeMap, HashSet};
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use coffer_durable::now_ms;
+use coffer_replica::limits::GONE_LIST_MAX;
+use coffer_replica::{CopyWriter, GoneList};
+use coffer_seal::{BlobId, BucketId};
+use coffer_store::BlobStore;
+use futures::StreamExt;
+
+use super::round::Round;
+use crate::blocking::blocking;
+use crate::error::{Result, VaultError};
+use crate::limits::{COPY_GONE_MAX, COPY_SWEEP_TIME};
+
+/// So many are looked for at once.
+const BLOBS_LISTED: usize = 1_000;
+
+impl Round {
+    /// Removes what is out of the window, unless the copy is being read, for a short time. Whether
+    /// it is done.
+    pub(super) async fn sweep(&mut self, writer: &mut CopyWriter) -> Result<bool> {
+        if self.readers.load(Ordering::SeqCst) > 0 {
+            return Ok(true);
+        }
+        let until = Instant::now() + COPY_SWEEP_TIME;
+        let swept = writer.sweep(now_ms() - self.entry.keep_ms, until).await?;
+        self.has_lost_buckets = false;
+        if swept.object_count > 0 {
+            tracing::debug!(copy = self.name(), objects = swept.object_count, "swept");
+        }
+        if !swept.is_complete {
+            return Ok(false);
+        }
+        if self.gone.is_none() {
+            self.gone = Some(writer.gone_lists().await?);
+        }
+        if !self.remove_gone(writer, swept.floor, until).await? {
+            return Ok(false);
+        }
+        self.find_gone(writer).await?;
+        Ok(true)
+    }
+
+    /// Removes blobs of lists that are older than all heads. Whether there was time for all.
+    async fn remove_gone(
+        &mut self,
+        writer: &CopyWriter,
+        floor: u64,
+        until: Instant,
+    ) -> Result<bool> {
+        let lists = self.gone.take().unwrap_or_default();
+        let (due, mut kept): (Vec<_>, Vec<_>) =
+            lists.into_iter().partition(|list| list.head < floor);
+        let mut due = due.into_iter();
+        let mut done = Ok(true);
+        while let Some(list) = due.as_slice().first() {
+            done = self.remove_list(writer, list, until).await;
+            if !matches!(done, Ok(true)) {
+                break;
+            }
+            due.next();
+        }
+        kept.extend(due);
+        self.gone = Some(kept);
+        done
+    }
+
+    async fn remove_list(
+        &self,
+        writer: &CopyWriter,
+        list: &GoneList,
+        until: Instant,
+    ) -> Result<bool> {
+        let inner = self.inner()?;
+        for (bucket, ids) in &list.blobs {
+            // Those of a bucket that is gone went with it.
+            if inner.system.bucket_of_id(*bucket).is_none() {
+                continue;
+            }
+            for ids in ids.chunks(BLOBS_LISTED) {
+                // A catalog that was put back may name some of them again.
+                let gone = self.deleted(*bucket, ids.to_vec()).await?;
+                writer.remove_blobs(*bucket, &gone).await?;
+                if Instant::now() >= until {
+                    return Ok(false);
+                }
+            }
+        }
+        writer.remove_list(list).await?;
+        Ok(true)
+    }
+
+    /// Those of them that have no file, and that the catalog does not name.
+    async fn deleted(&self, bucket: BucketId, ids: Vec<BlobId>) -> Result<Vec<BlobId>> {
+        let inner = self.inner()?;
+        let blobs = BlobStore::new(&inner.folder.bucket(bucket), bucket);
+        let absent = move || {
+            let is_gone = |id: &BlobId| !blobs.path(*id).exists();
+            Ok(ids.into_iter().filter(is_gone).collect::<Vec<_>>())
+        };
+        let absent = blocking(absent).await?;
+        if absent.is_empty() {
+            return Ok(absent);
+        }
+        let opened = inner
+            .open_buckets
+            .open(&inner.folder, &inner.keystore, bucket)
+            .await;
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(VaultError::NoSuchBucket) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut deleted = Vec::new();
+        for id in absent {
+            if !opened.catalog.contains_blob(&id).await? {
+                deleted.push(id);
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// Notes down blobs of the copy that were deleted here.
+    async fn find_gone(&mut self, writer: &mut CopyWriter) -> Result<()> {
+        let inner = self.inner()?;
+        let lists = self.gone.get_or_insert_default();
+        let mut room = COPY_GONE_MAX.saturating_sub(lists.iter().map(GoneList::blob_count).sum());
+        for row in inner.system.buckets() {
+            let lists = self.gone.iter().flatten();
+            let known: HashSet<BlobId> = lists
+                .filter_map(|list| list.blobs.get(&row.id))
+                .flatten()
+                .copied()
+                .collect();
+            let mut found = Vec::new();
+            let mut listed = pin!(writer.blobs(row.id).ready_chunks(BLOBS_LISTED));
+            while let Some(there) = listed.next().await {
+                let mut there: Vec<BlobId> = there.into_iter().collect::<Result<_, _>>()?;
+                there.retain(|id| !known.contains(id));
+                found.extend(self.deleted(row.id, there).await?);
+                if found.len() >= room {
+                    found.truncate(room);
+                    break;
+                }
+            }
+            room -= found.len();
+            for some in found.chunks(GONE_LIST_MAX) {
+                let blobs = BTreeMap::from([(row.id, some.to_vec())]);
+                let list = writer.note_gone(blobs).await?;
+                self.gone.get_or_insert_default().push(list);
+                self.wants_head = true;
+            }
+        }
+        Ok(())
+    }
+}

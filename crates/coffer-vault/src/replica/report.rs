@@ -1,0 +1,56 @@
+//! What a restore tells of itself.
+
+use coffer_replica::{Gap, KnownHead};
+use coffer_store::record::ObjectName;
+
+/// What a restore tells as it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestoreEvent {
+    /// So much is there.
+    Progress {
+        /// Blobs.
+        blob_count: u64,
+        /// Bytes that were fetched of them.
+        fetched_bytes: u64,
+    },
+    /// The moment that was asked for lies in a time of which the copy has no state: what was
+    /// acknowledged between its beginning and that moment is missing.
+    Gap(Gap),
+    /// The keystore has no key for a bucket: it was erased, or made after that keystore was copied.
+    NoKey {
+        /// Its id.
+        bucket: String,
+    },
+    /// A bucket was deleted or erased after that moment, and with it what the copy had of it.
+    Removed {
+        /// Its name, or its id.
+        bucket: String,
+    },
+    /// The copy lacks a blob, or has another one in its place.
+    Missing {
+        /// The name of the bucket, or its id.
+        bucket: String,
+        /// The object, or the one that an upload would have made; none where the
+        /// catalog names none.
+        name: Option<ObjectName>,
+        /// What is wrong, with the blob's name in the store.
+        what: String,
+    },
+    /// All is there, but for what was told to be missing.
+    Done {
+        /// Which head that is.
+        head: KnownHead,
+        /// All that was acknowledged before is there, in milliseconds since 1970.
+        as_of_ms: i64,
+        /// Buckets.
+        bucket_count: u64,
+        /// Buckets that were not asked for.
+        left_out_count: u64,
+        /// Blobs.
+        blob_count: u64,
+        /// Bytes that were fetched of them.
+        fetched_bytes: u64,
+        /// Blobs that are missing.
+        missing_count: u64,
+    },
+}
