@@ -105,6 +105,15 @@ def url_of(folder):
     return f"file://{folder}"
 
 
+def check_sound(data):
+    """All of a restored folder opens. That it is older than its keystore knows is told, too."""
+    done = coffer("verify", "--data", data, "--json", text=True)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    damage = [event for event in events if event["event"] == "damage"]
+    assert all(event["what"].startswith("ROLLBACK: ") for event in damage), damage
+    assert events[-1]["event"] == "done", done.stderr
+
+
 def enable_first(server):
     """Under a keystore that is newer than system.db, nothing tells which were disabled since."""
     run(server, "subject", "enable", "first")
