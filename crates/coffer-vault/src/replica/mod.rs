@@ -299,7 +299,7 @@ fn is_passing(error: &VaultError) -> bool {
     match error {
         VaultError::Backup(crate::error::BackupError::Copy(CopyError::Replica(error))) => {
             // A disk that is not mounted may come back.
-            error.is_passing() || matches!(error, ReplicaError::NoCopy)
+            error.is_passing() || matches!(error, ReplicaError::NoCopy | ReplicaError::Url { .. })
         }
         _ => true,
     }

@@ -105,9 +105,10 @@ async fn go_on(
         Some(writer) => {
             // Of what does not change nothing else tells that it is not there any more. Where a disk
             // was that is not mounted, nothing is to be put, and a look costs nothing.
-            let every = match round.is_in_folder() {
-                true => Duration::ZERO,
-                false => COPY_PROBES_EVERY,
+            let every = if round.is_in_folder() {
+                Duration::ZERO
+            } else {
+                COPY_PROBES_EVERY
             };
             if is_due(times.seen, every) {
                 writer.check_there().await?;
