@@ -70,8 +70,8 @@ pub enum ReplicaError {
     },
     /// There is no state of that moment, or none any more.
     #[error(
-        "the copy has nothing of that moment: it was complete for the first time as of {first}, and \
-         keeps {kept} of what was before; its newest state is as of {newest}"
+        "the copy has nothing of that moment: it was complete for the first time as of {first}, \
+         and keeps {kept} of what was before; its newest state is as of {newest}"
     )]
     TooEarly {
         /// As of when it was complete for the first time: RFC 3339.

@@ -7,9 +7,9 @@ use coffer_replica::Place;
 use super::{Copies, Entry};
 
 /// What a copy can hold of what was erased.
-const NOISE: &str = "noise without the keys that were destroyed: no keystore was put there. Who kept \
-                     an older keystore apart, with its root key, opens by it what that store still \
-                     has";
+const NOISE: &str = "noise without the keys that were destroyed: no keystore was put there. Who \
+                     kept an older keystore apart, with its root key, opens by it what that store \
+                     still has";
 
 impl Copies {
     /// All copies that there are and were, as far as they are remembered; and what is to be said
@@ -33,8 +33,8 @@ fn on_receipt(entry: &Entry) -> SealedCopy {
              and for as long as the store keeps what is removed: {NOISE}"
         ),
         Some(at) => format!(
-            "sealed data of what was erased as of {at}, when it was given up, unless it was removed \
-             by hand: {NOISE}"
+            "sealed data of what was erased as of {at}, when it was given up, unless it was \
+             removed by hand: {NOISE}"
         ),
     };
     // What could be parsed when the copy was made.

@@ -75,13 +75,10 @@ impl Round {
             .taps
             .of(row.id)
             .ok_or(VaultError::ShuttingDown)?;
-        if is_renewed {
-            tap.pages.start_over(self.entry.cursor);
-        }
         let is_walked = self.put_fresh(writer, bucket, &tap, is_renewed).await?;
         let unfinished = self.unfinished.remove(&row.id);
         let mut chain = unfinished.unwrap_or_else(|| self.chains.get(&row.id).cloned().or(state));
-        if chain.as_ref().is_some_and(|chain| chain.is_long()) {
+        if is_renewed || chain.as_ref().is_some_and(|chain| chain.is_long()) {
             tap.pages.start_over(self.entry.cursor);
         }
         loop {

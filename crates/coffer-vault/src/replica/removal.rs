@@ -1,7 +1,8 @@
 //! Removing what falls out of the window, and noting down blobs that are of no object any more.
 //!
-//! A blob whose file is gone and that the catalog does not name was deleted. The copy keeps it until
-//! no head of the window can name it. One that the catalog names was lost: the copy's may be the last.
+//! A blob whose file is gone and that the catalog does not name was deleted. The copy keeps it
+//! until no head of the window can name it. One that the catalog names was lost: the copy's may be
+//! the last.
 
 use std::collections::{BTreeMap, HashSet};
 use std::pin::pin;

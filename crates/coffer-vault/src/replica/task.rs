@@ -103,8 +103,8 @@ async fn go_on(
         |last: Option<Instant>, every| last.is_none_or(|last: Instant| last.elapsed() > every);
     let writer = match writer {
         Some(writer) => {
-            // Of what does not change nothing else tells that it is not there any more. Where a disk
-            // was that is not mounted, nothing is to be put, and a look costs nothing.
+            // Of what does not change nothing else tells that it is not there any more. Where a
+            // disk was that is not mounted, nothing is to be put, and a look costs nothing.
             let every = if round.is_in_folder() {
                 Duration::ZERO
             } else {

@@ -25,7 +25,7 @@ pub struct RestoreArgs {
     /// The copy: a URL as `coffer replica add` takes it
     #[arg(long, value_name = "URL")]
     pub from: String,
-    /// Go back to this moment (UTC): 2026-11-20T18:31:03Z, '2026-11-20 18:31', or 12h for so long ago
+    /// Go back to this moment (UTC): 2026-11-20T18:31:03Z, '2026-11-20 18:31', or 12h, so long ago
     #[arg(long, value_name = "TIME", value_parser = time_or_ago)]
     pub at: Option<String>,
     /// Restore this bucket only, by its name at that time or its id; may be given more than once
@@ -187,8 +187,8 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
             };
             Some(format!(
                 "{data}, as of {as_of}: {bucket_count} buckets, {blob_count} blobs ({fetched} \
-                 fetched){left_out}{missing}. `coffer verify --data {data}` opens all of it; `coffer serve \
-                 --accept-rollback --data {data}` goes on from there"
+                 fetched){left_out}{missing}. `coffer verify --data {data}` opens all of it; \
+                 `coffer serve --accept-rollback --data {data}` goes on from there"
             ))
         }
     }
@@ -201,10 +201,10 @@ when it is asked for again. The first start on it takes `--accept-rollback`.
 --at goes back to any second that the copy keeps (`coffer replica add --keep`). Where it lies in a
 time of which the copy has no state, that is told, and what was at the beginning of it is restored.
 
---bucket fetches the catalog and blobs of these buckets only. system.db and the audit log come whole:
-all subjects, access keys, roles and quotas, and the names and settings of all buckets. Of the other
-buckets nothing else comes: they are listed, and refused as missing. `coffer offline` reads what is
-there without a server.
+--bucket fetches the catalog and blobs of these buckets only. system.db and the audit log come
+whole: all subjects, access keys, roles and quotas, and the names and settings of all buckets. Of
+the other buckets nothing else comes: they are listed, and refused as missing. `coffer offline`
+reads what is there without a server.
 
 Exit codes: 0; 1 where it can't be restored; 3 where all is restored but blobs that are missing in
 the copy: each is told with its object.
