@@ -1,8 +1,10 @@
 """Sealed copies as their users meet them: the command line, and a server on a restored folder."""
 
 import json
+import os
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 
@@ -46,8 +48,13 @@ def reached(server, state, seconds=30):
     return told
 
 
+def files_in(folder):
+    """All files in it. Folders may go while it looks."""
+    return [Path(parent) / name for parent, _, names in os.walk(folder) for name in names]
+
+
 def blobs_in(folder):
-    found = [path for path in folder.rglob("*") if path.is_file()]
+    found = files_in(folder)
     return [path for path in found if "blobs" in path.parts and ".db" not in path.name]
 
 
