@@ -81,8 +81,12 @@ pub enum WorkName {
     Versions,
     /// A lifecycle run that ends 100,000 of 1,000,000 objects while small objects are read
     Lifecycle,
-    /// Sealed transfer of 64 MiB, against plain nginx, a plain receiver and coffer's own TLS
-    Sealed,
+    /// Sealed GET of 64 MiB and 1 GiB, against plain nginx and coffer's own TLS
+    SealedGet,
+    /// Sealed PUT of 64 MiB, against a plain receiver and coffer's own TLS
+    SealedPut,
+    /// Client and server of a sealed GET of 1 GiB, against curl and nginx https
+    SealedBoth,
     /// One client and one file of 1 GiB, both ways, against rclone, aws and s3cmd
     Mover,
     /// The slowest of a hundred clients, and the server's memory meanwhile

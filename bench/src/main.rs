@@ -83,7 +83,7 @@ fn prepare(args: &Args) -> Result<Bench> {
 
 fn measure(args: &Args, bench: &Bench) -> Result<Report> {
     type Measure = fn(&Bench) -> Result<Vec<coffer_bench::report::figures::Work>>;
-    let measures: [(WorkName, Measure); 15] = [
+    let measures: [(WorkName, Measure); 17] = [
         (WorkName::Seal, sealing::seal_and_open),
         (WorkName::Get, transfers::get),
         (WorkName::Put, transfers::put),
@@ -95,7 +95,9 @@ fn measure(args: &Args, bench: &Bench) -> Result<Report> {
         (WorkName::Features, features::features),
         (WorkName::Versions, versions::versions),
         (WorkName::Lifecycle, lifecycle::lifecycle),
-        (WorkName::Sealed, sealed::sealed),
+        (WorkName::SealedGet, sealed::get::get),
+        (WorkName::SealedPut, sealed::put::put),
+        (WorkName::SealedBoth, sealed::together::together),
         (WorkName::Mover, mover::mover),
         (WorkName::Fairness, fairness::fairness),
         (WorkName::Copy, copy::copy),

@@ -1,9 +1,11 @@
 //! Sealed transfer: what a gigabyte costs the server when bytes go as they lie on the disk, or come
 //! as they will lie there.
 
-mod get;
-mod put;
-mod together;
+pub mod get;
+
+pub mod put;
+
+pub mod together;
 
 use crate::bench::Bench;
 use crate::contenders::coffer::Coffer;
@@ -13,14 +15,6 @@ use crate::report::figures::{Quantity, Sample, Target, Work};
 
 /// A bucket whose level allows sealed transfer.
 const SEALED: &str = "sealed";
-
-/// All of it: GET, PUT, and client and server together.
-pub fn sealed(bench: &Bench) -> Result<Vec<Work>> {
-    let mut works = get::get(bench)?;
-    works.extend(put::put(bench)?);
-    works.extend(together::together(bench)?);
-    Ok(works)
-}
 
 /// Starts a server with such a bucket.
 fn start(bench: &Bench, folder: &str, settings: &str) -> Result<Coffer> {

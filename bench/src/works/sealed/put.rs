@@ -39,7 +39,8 @@ const WHOLE_METRIC: &str = "coffer_verified_later_total{outcome=\"whole\"} ";
 const AGAINST_PLAIN_MOST: f64 = 1.15;
 const AGAINST_TLS_MOST: f64 = 0.60;
 
-pub(super) fn put(bench: &Bench) -> Result<Vec<Work>> {
+/// Sealed PUT, opened later and at once.
+pub fn put(bench: &Bench) -> Result<Vec<Work>> {
     let later = &Sender::new(start(bench, "sealed-later", "verify = \"later\"\n")?)?;
     let at_once = &Sender::new(start(bench, "sealed-at-once", "")?)?;
     let plain = &PlainReceiver::start(&bench.folder("sealed-plain")?, bench.pinned)?;

@@ -22,7 +22,8 @@ const BYTES: (u64, u64) = (1 << 30, 1 << 28);
 
 const MOST: f64 = 0.75;
 
-pub(super) fn together(bench: &Bench) -> Result<Vec<Work>> {
+/// One object, by both pairs of programs.
+pub fn together(bench: &Bench) -> Result<Vec<Work>> {
     let coffer = &start(bench, "together-coffer", "")?;
     let folder = bench.folder("together-nginx")?;
     let nginx = &Nginx::start(&folder, bench.pinned)?;
