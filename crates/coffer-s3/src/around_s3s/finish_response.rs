@@ -166,8 +166,12 @@ fn bare_etag(body: &[u8]) -> Vec<u8> {
 /// feed, and the others make the document unreadable for many; S3 writes them as references. Tabs
 /// and line feeds survive as they are.
 fn escape_controls(body: &[u8]) -> Option<Vec<u8>> {
+    /// Looked at as one, by the processor's vectors.
+    const PIECE_BYTES: usize = 256;
     let is_control = |byte: &u8| *byte < 0x20 && *byte != b'\t' && *byte != b'\n';
-    if !body.iter().any(is_control) {
+    // Without a branch a byte, which would be a tenth of what a long list costs.
+    let has_control = |piece: &[u8]| piece.iter().fold(false, |has, byte| has | is_control(byte));
+    if !body.chunks(PIECE_BYTES).any(has_control) {
         return None;
     }
     let mut escaped = Vec::with_capacity(body.len() + 64);
