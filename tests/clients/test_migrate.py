@@ -1,6 +1,5 @@
 """coffer migrate from a server with versions and locks: another coffer."""
 
-import datetime
 import hashlib
 import json
 import signal
@@ -8,29 +7,10 @@ import time
 
 import pytest
 
-from harness.clients import s3_client
 from harness.content import MIB, content
-from harness.migration import Migrator
-from harness.server import Server
+from harness.mover import wait_for_lines
 
 LARGE_BYTES = 40 * MIB + 12_345
-
-
-@pytest.fixture(scope="module")
-def origin(tmp_path_factory):
-    """The server that is left."""
-    with Server(tmp_path_factory.mktemp("origin")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def old(origin):
-    return s3_client(origin)
-
-
-@pytest.fixture
-def migrator(server, origin, tmp_path):
-    return Migrator(server, tmp_path / "home", source=origin)
 
 
 @pytest.fixture
@@ -169,41 +149,6 @@ def test_suspended_versions(migrator, old, s3, bucket):
     assert history(s3, bucket) == history(old, bucket)
 
 
-def test_locks_come_along(migrator, old, s3, request):
-    bucket = "locks-come-along"
-    old.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
-    rule = {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 300}}
-    configuration = {"ObjectLockEnabled": "Enabled", "Rule": rule}
-    old.put_object(Bucket=bucket, Key="free", Body=b"no lock")
-    old.put_object_lock_configuration(Bucket=bucket, ObjectLockConfiguration=configuration)
-    until = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    until += datetime.timedelta(days=2)
-    old.put_object(
-        Bucket=bucket,
-        Key="kept",
-        Body=b"kept",
-        ObjectLockMode="COMPLIANCE",
-        ObjectLockRetainUntilDate=until,
-    )
-    old.put_object(Bucket=bucket, Key="held", Body=b"held", ObjectLockLegalHoldStatus="ON")
-    for _ in range(2):
-        migrator.migrate("--bucket", bucket)
-        assert "ObjectLockMode" not in s3.head_object(Bucket=bucket, Key="free")
-        kept = s3.head_object(Bucket=bucket, Key="kept")
-        assert kept["ObjectLockMode"] == "COMPLIANCE"
-        assert kept["ObjectLockRetainUntilDate"] == until
-        held = s3.head_object(Bucket=bucket, Key="held")
-        assert held["ObjectLockLegalHoldStatus"] == "ON"
-        before = old.head_object(Bucket=bucket, Key="held")
-        assert held["ObjectLockRetainUntilDate"] == before["ObjectLockRetainUntilDate"]
-        told = s3.get_object_lock_configuration(Bucket=bucket)["ObjectLockConfiguration"]
-        assert told == configuration
-        old.put_object(Bucket=bucket, Key="later", Body=b"later")
-    assert migrator.migrate("--bucket", bucket, "--check", code=1).codes() == ["absent"]
-    assert migrator.migrate("--bucket", bucket).counts(bucket)[0] == 1
-    assert migrator.migrate("--bucket", bucket, "--check").counts(bucket)[2] == 0
-
-
 def test_settings_come_or_are_named(migrator, old, s3, bucket):
     cors = {"CORSRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["https://a.example"]}]}
     rule = {"ID": "old", "Status": "Enabled", "Filter": {"Prefix": "tmp/"}}
@@ -337,6 +282,22 @@ def test_killed_in_the_middle_it_goes_on(migrator, old, s3, bucket):
     assert (len(begun), sorted(parts)) == (1, list(range(1, 7)))
     left = s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
     assert begun[0] not in [upload["UploadId"] for upload in left]
+
+
+def test_what_is_replaced_in_the_middle_comes_as_it_is_then(migrator, old, s3, bucket):
+    old.put_object(Bucket=bucket, Key="large", Body=content(LARGE_BYTES))
+    old.put_object(Bucket=bucket, Key="small", Body=b"small")
+    command = ["migrate", migrator.source, "--bucket", bucket, "--jobs", "1"]
+    process = migrator.start(*command, *migrator.options)
+    wait_for_lines(lambda: next(iter(migrator.ledgers()), None), 3, process)
+    process.kill()
+    process.communicate()
+    assert len(s3.list_multipart_uploads(Bucket=bucket)["Uploads"]) == 1
+    another = content(LARGE_BYTES, "another")
+    old.put_object(Bucket=bucket, Key="large", Body=another)
+    assert migrator.migrate("--bucket", bucket).counts(bucket) == (2, 0, 0)
+    assert s3.get_object(Bucket=bucket, Key="large")["Body"].read() == another
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
 
 
 def test_what_cannot_come_is_named_and_the_rest_comes(migrator, old, s3, bucket, origin):

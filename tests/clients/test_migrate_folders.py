@@ -79,9 +79,17 @@ def test_what_cannot_come_is_named(migrator, s3, shares):
     run = migrator.migrate(source=shares.parent, code=1)
     assert run.counts(shares.name) == (1, 0, 3)
     assert run.codes() == sorted(
-        ["in_no_bucket", "InvalidBucketName", "local_file_failed"] + ["unsuitable_file"] * 2
+        ["in_no_bucket", "InvalidBucketName", "symbolic_link"] + ["unsuitable_file"] * 2
     )
     assert names(s3, shares.name) == {"good"}
+    only = ("--bucket", shares.name)
+    run = migrator.migrate(*only, "--without", "links", source=shares.parent, code=1)
+    assert run.codes() == ["unsuitable_file"] * 2
+    run = migrator.migrate(*only, "--follow-links", source=shares.parent, code=1)
+    assert "local_file_failed" in run.codes()
+    (shares / "missing").write_text("found")
+    migrator.migrate(*only, "--follow-links", source=shares.parent, code=1)
+    assert s3.get_object(Bucket=shares.name, Key="nowhere")["Body"].read() == b"found"
 
 
 def test_a_source_that_is_not_mounted_deletes_nothing(migrator, s3, shares):

@@ -128,6 +128,10 @@ pub(crate) const REST_PAUSE: Duration = Duration::from_millis(5);
 /// Versions of one name that a migration looks at, in memory.
 pub const MIGRATE_VERSIONS: usize = 100_000;
 
+/// Bytes of an object, or of a piece of one, up to which as many are in memory as are under way; of
+/// longer ones, half as many.
+pub const MIGRATE_SMALL_BYTES: u64 = 1 << 20;
+
 /// What did not come of a migration, and is told once more at its end.
 pub const MIGRATE_TOLD: usize = 1_000;
 

@@ -34,6 +34,8 @@ mod settings;
 
 mod compare;
 
+mod late;
+
 mod transfer;
 
 mod plan;
@@ -48,7 +50,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use crate::limits::{REST_PAUSE, REST_WAIT};
+use crate::limits::{MIGRATE_SMALL_BYTES, PART_BYTES, REST_PAUSE, REST_WAIT};
 use crate::mover::{Event, Failure, Watch};
 use crate::s3::Client;
 
@@ -100,6 +102,10 @@ pub struct MigrationOptions {
     pub level: Option<String>,
     /// The settings that stay behind.
     pub without: Vec<String>,
+    /// Whether tags and locks of what has arrived are compared, and brought where they changed.
+    pub tags_and_locks: bool,
+    /// Whether symbolic links stand for what they point to.
+    pub follow_links: bool,
     /// A file for a line of JSON about each version.
     pub report: Option<PathBuf>,
 }
@@ -154,6 +160,15 @@ impl Migration {
             self.bucket(&from, &to, &prefix).await;
         }
         self.report.finish()
+    }
+
+    /// How many of the permits a piece of so many bytes takes: what is held in memory has an end.
+    fn permits_for(&self, bytes: u64) -> u32 {
+        let wanted = match bytes {
+            0..=MIGRATE_SMALL_BYTES => 1,
+            _ => 2 * bytes.div_ceil(PART_BYTES),
+        };
+        wanted.min(self.options.jobs as u64) as u32
     }
 
     /// Waits, for a while, until none of what was begun works any more.

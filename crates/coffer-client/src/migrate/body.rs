@@ -14,7 +14,7 @@ use crate::migrate::attributes::Attributes;
 use crate::migrate::error::MigrateError;
 use crate::mover::{MTIME_HEADER, MoverError, Source, mtime_text};
 use crate::s3::checksum::{Checksum, Running};
-use crate::s3::{Client, ListedVersion, ObjectName, S3Error};
+use crate::s3::{Answer, Client, ListedVersion, ObjectName, S3Error};
 
 /// Where bytes are read.
 #[derive(Clone)]
@@ -50,10 +50,8 @@ impl Body {
             }
             Self::Object { client, name, etag } => {
                 let (start, last) = (range.start, range.end - 1);
-                let headers = [
-                    ("range".to_owned(), format!("bytes={start}-{last}")),
-                    ("if-match".to_owned(), etag.clone()),
-                ];
+                let mut headers = vec![("range".to_owned(), format!("bytes={start}-{last}"))];
+                headers.extend(if_match(etag));
                 let (_, bytes) = fetched(client, name, &headers, range.end - range.start).await?;
                 Ok(bytes)
             }
@@ -79,19 +77,34 @@ async fn fetched(
 ) -> Result<(HeaderMap, Bytes), MigrateError> {
     let mut attempt = 0;
     loop {
-        let answer = client.get_object(name, headers).await.map_err(changed)?;
-        let head = answer.headers.clone();
-        match answer.whole(bytes as usize).await {
-            Ok(body) if body.len() as u64 == bytes => return Ok((head, body)),
-            Ok(_) | Err(S3Error::Unreadable { .. }) => {
-                return Err(MoverError::ObjectChanged.into());
-            }
+        let mut answer = client.get_object(name, headers).await.map_err(changed)?;
+        // Its length is known: a vector that grew would hold twice as much for a while.
+        let mut body = Vec::with_capacity(bytes as usize);
+        match arrived(&mut answer, &mut body, bytes).await {
+            Ok(true) => return Ok((answer.headers, body.into())),
+            Ok(false) => return Err(MoverError::ObjectChanged.into()),
             Err(error) => {
                 attempt += 1;
                 client.pause(attempt, error).await?;
             }
         }
     }
+}
+
+/// Takes bytes as they come. False where they are not so many.
+async fn arrived(answer: &mut Answer, body: &mut Vec<u8>, wanted: u64) -> Result<bool, S3Error> {
+    while let Some(bytes) = answer.next().await? {
+        if (body.len() + bytes.len()) as u64 > wanted {
+            return Ok(false);
+        }
+        body.extend_from_slice(&bytes);
+    }
+    Ok(body.len() as u64 == wanted)
+}
+
+/// Asks for the content that was listed, and no other.
+fn if_match(etag: &str) -> Option<(String, String)> {
+    (!etag.is_empty()).then(|| ("if-match".to_owned(), etag.to_owned()))
 }
 
 fn changed(error: S3Error) -> MigrateError {
@@ -120,10 +133,8 @@ pub(super) async fn open_object(
     let object = &version.object;
     let name = named(bucket, &object.key, version);
     let (headers, told, whole) = if object.bytes <= PART_BYTES {
-        let asked = [
-            ("x-amz-checksum-mode".to_owned(), "ENABLED".to_owned()),
-            ("if-match".to_owned(), object.etag.clone()),
-        ];
+        let mut asked = vec![("x-amz-checksum-mode".to_owned(), "ENABLED".to_owned())];
+        asked.extend(if_match(&object.etag));
         let (headers, bytes) = fetched(client, &name, &asked, object.bytes).await?;
         let told = Checksum::of_headers(&headers);
         (headers, told, Some(bytes))

@@ -7,12 +7,12 @@ use tokio::task::JoinSet;
 
 use crate::migrate::error::MigrateError;
 use crate::migrate::ledger::Ledger;
-use crate::migrate::names::{Files, Listed, Name, Names, Next};
+use crate::migrate::names::{Files, Links, Listed, Name, Names, Next};
 use crate::migrate::origin::Origin;
 use crate::migrate::place::Place;
 use crate::migrate::plan::Both;
 use crate::migrate::report::BucketReport;
-use crate::migrate::settings::{Before, Versioning, versioning};
+use crate::migrate::settings::{Before, LINKS, Versioning, versioning};
 use crate::migrate::{Migration, Mode};
 
 impl Migration {
@@ -81,6 +81,9 @@ impl Migration {
         let mut tasks = JoinSet::new();
         let walked = self.walk(&place, &mut tasks).await;
         while tasks.join_next().await.is_some() {}
+        if moves && walked.is_ok() {
+            self.end_uploads(&place).await;
+        }
         if let Some(before) = before.filter(|_| prefix.is_empty()) {
             self.settle(&place, &before).await;
         }
@@ -106,7 +109,7 @@ impl Migration {
                 let listed = Listed::new(client, &place.from, "", "the source");
                 Names::Bucket(Box::new(listed))
             }
-            (None, Some(folder)) => Names::Folder(Box::new(Files::new(folder))),
+            (None, Some(folder)) => Names::Folder(Box::new(Files::new(folder, self.links()))),
             (None, None) => Names::None,
         };
         let mut target = if place.is_there {
@@ -152,7 +155,8 @@ impl Migration {
         deletes: bool,
         tasks: &mut JoinSet<()>,
     ) {
-        if self.options.mode == Mode::Move && both.matched(&place.ledger).is_all() {
+        let asks = self.options.mode != Mode::Move || self.options.tags_and_locks;
+        if !asks && both.matched(&place.ledger).is_all() {
             // Nothing is asked, so nothing is waited for.
             return self.name(place, &both, deletes).await;
         }
@@ -161,6 +165,24 @@ impl Migration {
         }
         let (migration, place) = (Arc::clone(self), Arc::clone(place));
         tasks.spawn(async move { migration.name(&place, &both, deletes).await });
+    }
+
+    /// Ends uploads of earlier runs whose versions are gone at the source.
+    async fn end_uploads(&self, place: &Place) {
+        for begun in place.ledger.needless_uploads().unwrap_or_default() {
+            let name = place.at_target(&begun.key);
+            // What can't be ended now, the server ends by its own rules.
+            let _ = self.target.abort_upload(&name, &begun.upload_id).await;
+        }
+    }
+
+    fn links(&self) -> Links {
+        let passes_over = self.options.without.iter().any(|name| name == LINKS);
+        match (self.options.follow_links, passes_over) {
+            (true, _) => Links::Follow,
+            (false, true) => Links::PassOver,
+            (false, false) => Links::Tell,
+        }
     }
 
     /// The next name of a list; files that are none are told.

@@ -88,7 +88,8 @@ impl Migration {
         of: &ListedVersion,
         algorithm: Algorithm,
     ) -> Result<Checksum, MigrateError> {
-        let _permit = self.permits.acquire().await;
+        let permits = self.permits_for(of.object.bytes.min(PART_BYTES));
+        let _permit = self.permits.acquire_many(permits).await;
         let mut running = Running::new(algorithm);
         let opened = place.open(key, of).await?;
         if let Some(whole) = &opened.whole {

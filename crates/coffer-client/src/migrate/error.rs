@@ -37,6 +37,12 @@ pub enum MigrateError {
         /// The file.
         path: PathBuf,
     },
+    /// A symbolic link.
+    #[error(
+        "is a symbolic link: --follow-links brings what it points to, --without links says that \
+         this is known"
+    )]
+    Link,
     /// A service does not list names in order.
     #[error(
         "{side} does not list names in the order of their bytes, so nothing more of this bucket \
@@ -147,6 +153,7 @@ impl MigrateError {
             Self::Source { .. } => "invalid_argument",
             Self::NoBucket { .. } => "NoSuchBucket",
             Self::Stray { .. } => "in_no_bucket",
+            Self::Link => "symbolic_link",
             Self::Disorder { .. } => "disorder",
             Self::TooMany { .. } => "too_many_versions",
             Self::Occupied => "occupied",

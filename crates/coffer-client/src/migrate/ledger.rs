@@ -72,6 +72,8 @@ enum Line {
     },
     /// An upload of a version in parts was begun.
     Begun { version: String, begun: Begun },
+    /// An upload was given up.
+    Ended { version: String },
     /// A part of an upload is at the target.
     Part { upload_id: String, part: Part },
 }
@@ -79,6 +81,7 @@ enum Line {
 /// An upload that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Begun {
+    pub(super) key: String,
     pub(super) upload_id: String,
     pub(super) compares: bool,
     pub(super) part_bytes: u64,
@@ -239,6 +242,18 @@ impl Ledger {
         })
     }
 
+    /// Gives up the uploads that no version of the source needs any more: how they are called.
+    pub(super) fn needless_uploads(&self) -> Result<Vec<Begun>, MigrateError> {
+        let uploads = std::mem::take(&mut self.known.lock().uploads);
+        let mut needless = Vec::new();
+        for (version, (begun, _)) in uploads {
+            let version = hex::encode(version);
+            self.add(&Line::Ended { version })?;
+            needless.push(begun);
+        }
+        Ok(needless)
+    }
+
     /// Notes that a part is at the target.
     pub(super) fn part(&self, upload_id: &str, part: Part) -> Result<(), MigrateError> {
         self.add(&Line::Part {
@@ -295,6 +310,10 @@ fn take(known: &mut Known, line: Line) {
                 known.uploads.insert(version, (begun, Vec::new()));
             }
         }
+        Line::Ended { version } => {
+            let version: Option<Mark> = hex::decode(version).ok().and_then(|it| it.try_into().ok());
+            known.uploads.remove(&version.unwrap_or_default());
+        }
         Line::Part { upload_id, part } => {
             let of = { known.uploads.values_mut() }.find(|(begun, _)| begun.upload_id == upload_id);
             if let Some((_, parts)) = of {
@@ -331,6 +350,7 @@ mod tests {
         let (source, target) = (version("v1", "\"a\""), version("null", "\"b\""));
         ledger.arrived("k", &source, "e:b", Some(7)).unwrap();
         let begun = Begun {
+            key: "k".to_owned(),
             upload_id: "u".to_owned(),
             compares: true,
             part_bytes: 5,
@@ -359,6 +379,9 @@ mod tests {
         ledger.part("u", part.clone()).unwrap();
         drop(ledger);
         let ledger = open().unwrap();
-        assert_eq!(ledger.upload_of("k", &other), Some((begun, vec![part])));
+        let needless = ledger.needless_uploads().unwrap();
+        assert_eq!(needless, [begun]);
+        drop(ledger);
+        assert_eq!(open().unwrap().upload_of("k", &other), None);
     }
 }

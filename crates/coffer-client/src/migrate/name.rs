@@ -122,6 +122,9 @@ impl Migration {
             self.same_attributes(place, of, there, &head).await?;
             return Ok(Outcome::there(there, same.proof, Some(same.checksum)));
         }
+        if self.options.tags_and_locks {
+            self.bring_late(place, of, there).await?;
+        }
         let recorded = place.ledger.crc_of(key, of).map(|crc| Checksum {
             algorithm: Algorithm::Crc64Nvme,
             value: crc.to_be_bytes().to_vec(),

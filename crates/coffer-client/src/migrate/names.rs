@@ -182,16 +182,31 @@ fn in_order(mut page: Vec<ListedVersion>) -> Vec<ListedVersion> {
     page
 }
 
+/// What symbolic links stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// What they point to.
+    Follow,
+    /// Nothing that comes along, which is told.
+    Tell,
+    /// Nothing at all.
+    PassOver,
+}
+
 /// The list of the files below a folder.
 pub(super) struct Files {
     root: PathBuf,
+    links: Links,
     walk: walkdir::IntoIter,
 }
 
 impl Files {
-    pub(super) fn new(root: &Path) -> Self {
+    /// All files below a folder. A symbolic link is a problem, unless it is to be followed, or to
+    /// be passed over.
+    pub(super) fn new(root: &Path, links: Links) -> Self {
         // As names of objects are ordered, a folder stands where its slash does.
-        let walk = WalkDir::new(root).follow_links(true).sort_by(|a, b| {
+        let walk = WalkDir::new(root).follow_links(links == Links::Follow);
+        let walk = walk.sort_by(|a, b| {
             let name = |entry: &walkdir::DirEntry| {
                 let mut name = entry.file_name().as_encoded_bytes().to_vec();
                 if entry.file_type().is_dir() {
@@ -203,6 +218,7 @@ impl Files {
         });
         Self {
             root: root.to_owned(),
+            links,
             walk: walk.into_iter(),
         }
     }
@@ -220,10 +236,19 @@ impl Files {
                     return Some(Next::Problem(path.display().to_string(), error.into()));
                 }
             };
-            if entry.file_type().is_dir() || is_unfinished(entry.file_name()) {
+            // The folder itself may be named by a link.
+            let is_folder = entry.depth() == 0 || entry.file_type().is_dir();
+            if is_folder || is_unfinished(entry.file_name()) {
                 continue;
             }
             let what = entry.path().display().to_string();
+            match self.links {
+                Links::Tell if entry.path_is_symlink() => {
+                    return Some(Next::Problem(what, MigrateError::Link));
+                }
+                Links::PassOver if entry.path_is_symlink() => continue,
+                _ => {}
+            }
             return Some(match self.named(entry.path()) {
                 Ok(name) => Next::Name(name),
                 Err(error) => Next::Problem(what, error),
@@ -269,7 +294,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, name).unwrap();
         }
-        let mut files = Files::new(folder.path());
+        let mut files = Files::new(folder.path(), Links::Tell);
         let mut keys = Vec::new();
         while let Some(Next::Name(name)) = files.next() {
             keys.push(name.key);

@@ -13,8 +13,8 @@ use crate::migrate::{Migration, Mode};
 use crate::s3::checksum::{Algorithm, checksum};
 use crate::s3::{Client, Element, Request, S3Error};
 
-/// The settings that are looked at, by the names that they may be left behind by.
-pub const SETTINGS: [&str; 11] = [
+/// What may be left behind: settings of buckets, and symbolic links of folders.
+pub const SETTINGS: [&str; 12] = [
     "cors",
     "tags",
     "encryption",
@@ -26,7 +26,11 @@ pub const SETTINGS: [&str; 11] = [
     "notification",
     "replication",
     "logging",
+    LINKS,
 ];
+
+/// Symbolic links of folders.
+pub(super) const LINKS: &str = "links";
 
 /// Those with a counterpart that are documents of XML, and their parameter.
 const BROUGHT: [(&str, &str); 5] = [
@@ -119,7 +123,8 @@ async fn set(
     client.send(&request).await.map(drop)
 }
 
-fn leaf(name: &str, text: &str) -> Element {
+/// An element with text.
+pub(super) fn leaf(name: &str, text: &str) -> Element {
     Element {
         name: name.to_owned(),
         text: text.to_owned(),
@@ -127,7 +132,8 @@ fn leaf(name: &str, text: &str) -> Element {
     }
 }
 
-fn parent(name: &str, children: Vec<Element>) -> Element {
+/// An element with others in it.
+pub(super) fn parent(name: &str, children: Vec<Element>) -> Element {
     Element {
         name: name.to_owned(),
         children,
@@ -220,6 +226,15 @@ impl Migration {
             let done = self.bring_policy(client, place).await;
             self.setting_missing(place, "policy", done);
         }
+        self.name_left(client, place).await;
+        if before.versioning == Versioning::Suspended && self.options.mode == Mode::Move {
+            let done = set_versioning(&self.target, &place.to, "Suspended").await;
+            self.setting_missing(place, "versioning", done.map_err(MigrateError::from));
+        }
+    }
+
+    /// Names what is set of a bucket, and has no counterpart.
+    async fn name_left(&self, client: &Client, place: &Place) {
         for (name, is_set) in LEFT {
             if self.options.without.iter().any(|without| without == name) {
                 continue;
@@ -227,16 +242,18 @@ impl Migration {
             // Where that may not be asked, others than its owner bring the bucket.
             let found = setting(client, &place.from, name).await.ok().flatten();
             if found.is_some_and(|document| is_set(&document)) {
-                let problem = format!(
-                    "the source's {name} has no counterpart at the target; --without {name} says \
-                     that this is known"
-                );
+                let problem = match name {
+                    "acl" => "the list grants rights to groups or accounts of the source, and is \
+                              not brought: grant them anew, and --without acl says that this is \
+                              done"
+                        .to_owned(),
+                    name => format!(
+                        "the source's {name} has no counterpart at the target; --without {name} \
+                         says that this is known"
+                    ),
+                };
                 self.setting_missing(place, name, Err(MigrateError::Setting { problem }));
             }
-        }
-        if before.versioning == Versioning::Suspended && self.options.mode == Mode::Move {
-            let done = set_versioning(&self.target, &place.to, "Suspended").await;
-            self.setting_missing(place, "versioning", done.map_err(MigrateError::from));
         }
     }
 

@@ -58,7 +58,9 @@ impl Migration {
         of: &ListedVersion,
     ) -> Result<Landed, MigrateError> {
         let small = of.object.bytes <= PART_BYTES;
-        let permit = self.permits.acquire().await.map_err(|_| MoverError::Lost)?;
+        let permits = self.permits_for(of.object.bytes.min(PART_BYTES));
+        let permit = self.permits.acquire_many(permits).await;
+        let permit = permit.map_err(|_| MoverError::Lost)?;
         let opened = place.open(key, of).await?;
         if let Some(lost) = opened.attributes.lost.first() {
             let what = place.what(key, of);
@@ -235,6 +237,7 @@ impl Migration {
         }
         let start = self.target.create_upload(name, headers).await?;
         let begun = Begun {
+            key: key.to_owned(),
             upload_id: start.upload_id,
             compares: start.compares,
             part_bytes: part_bytes(of.object.bytes),
@@ -264,8 +267,7 @@ impl Migration {
                 });
                 continue;
             }
-            // A permit for each usual part, so that what is held in memory has an end.
-            let permits = bytes.div_ceil(PART_BYTES).min(self.options.jobs as u64) as u32;
+            let permits = self.permits_for(bytes);
             let (migration, place) = (Arc::clone(self), Arc::clone(place));
             let upload = Arc::clone(upload);
             let work = move |permit| async move {
@@ -276,7 +278,7 @@ impl Migration {
                     sum => Ok(sum),
                 }
             };
-            if !together.add(permits.max(1), work).await {
+            if !together.add(permits, work).await {
                 break;
             }
         }

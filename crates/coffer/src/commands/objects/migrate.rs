@@ -45,13 +45,20 @@ pub struct MigrateArgs {
     /// Replace what others stored at the target under the same names
     #[arg(long)]
     pub overwrite: bool,
+    /// Ask both sides for tags, retention and legal holds of what has arrived, too, and bring what
+    /// changed
+    #[arg(long, conflicts_with_all = ["check", "dry_run"])]
+    pub tags_and_locks: bool,
+    /// Bring what symbolic links of a folder point to
+    #[arg(long)]
+    pub follow_links: bool,
     /// Only this bucket of the source; may be repeated
     #[arg(long, value_name = "NAME")]
     pub bucket: Vec<String>,
     /// Level of the target in which buckets are made
     #[arg(long, value_name = "NAME")]
     pub level: Option<String>,
-    /// A setting of buckets to leave behind; may be repeated
+    /// What to leave behind: a setting of buckets, or symbolic links; may be repeated
     #[arg(long, value_name = "SETTING", value_delimiter = ',',
           value_parser = PossibleValuesParser::new(SETTINGS))]
     pub without: Vec<String>,
@@ -114,6 +121,8 @@ impl MigrateArgs {
             target,
             level: self.level.clone(),
             without: self.without.clone(),
+            tags_and_locks: self.tags_and_locks,
+            follow_links: self.follow_links,
             report: self.report.clone(),
         })
     }
@@ -342,7 +351,7 @@ Examples:
   coffer migrate https://minio.example.org:9000 --source-profile minio --dry-run
   coffer migrate https://minio.example.org:9000 --source-profile minio --report moved.jsonl
   coffer migrate https://minio.example.org:9000/films s3://old-films --source-profile minio
-  coffer migrate https://minio.example.org:9000 --source-profile minio --delete    on the day
+  coffer migrate https://minio.example.org:9000 --source-profile minio --delete --tags-and-locks
   coffer migrate https://minio.example.org:9000 --source-profile minio --check
   coffer migrate /srv/shares                          each folder in it becomes a bucket
   coffer migrate /srv/shares/films s3://films/2026/   all of it goes below one prefix";
