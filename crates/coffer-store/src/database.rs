@@ -7,6 +7,7 @@ pub(crate) mod gaps;
 pub(crate) mod log_frames;
 pub(crate) mod sqlite_heap;
 
+pub(crate) mod held;
 pub(crate) mod log;
 pub(crate) mod page_bits;
 pub(crate) mod page_tap;

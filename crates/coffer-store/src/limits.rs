@@ -38,6 +38,9 @@ pub const POINT_READERS_MAX: usize = 4;
 /// Connections that listings and other long reads of one catalog may use at once.
 pub const LONG_READERS_MAX: usize = 2;
 
+/// How long who opens a catalog waits for one that is being closed.
+pub const HELD_WAIT_MAX: Duration = Duration::from_secs(30);
+
 /// How often long reads are cut off until they have ended, when a catalog is given up.
 pub const INTERRUPT_EVERY: Duration = Duration::from_millis(1);
 

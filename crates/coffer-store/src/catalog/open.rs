@@ -19,6 +19,7 @@ use crate::database::connections::Connections;
 use crate::database::doubt::{Newest, is_in_doubt, keep_in_doubt};
 use crate::database::gaps::ZeroizedGaps;
 use crate::database::group_commit::Writer;
+use crate::database::held::Held;
 use crate::database::log::has_log;
 use crate::database::readers::{Readers, blocking};
 use crate::database::sealed::Database;
@@ -71,9 +72,9 @@ impl Catalog {
         let (dir, key, bucket_name) = (dir.to_owned(), key.clone(), bucket_name.to_owned());
         blocking(move || {
             fs::create_dir_all(&dir).map_err(|error| StoreError::io("make a folder", error))?;
-            let path = dir.join(CATALOG_FILE);
+            let (held, path) = (Held::take(&dir)?, dir.join(CATALOG_FILE));
             let connection = CATALOG.create(&path, &key, &schema(&bucket_name))?;
-            Self::with(&dir, path, key, connection, true)
+            Self::with(&dir, path, key, connection, Some(held))
         })
         .await
     }
@@ -87,9 +88,10 @@ impl Catalog {
         blocking(move || {
             let path = dir.join(CATALOG_FILE);
             let open = || {
+                let held = Held::take(&dir)?;
                 let connection = CATALOG.open(&path, &key)?;
                 upgrade(&connection)?;
-                Self::with(&dir, path.clone(), key.clone(), connection, true)
+                Self::with(&dir, path.clone(), key.clone(), connection, Some(held))
             };
             open().map_err(|error| error.of_bucket(bucket_of(&dir)))
         })
@@ -107,7 +109,7 @@ impl Catalog {
         blocking(move || {
             let path = dir.join(CATALOG_FILE);
             let connection = CATALOG.open_read_only(&path, &key)?;
-            Self::with(&dir, path, key, connection, false)
+            Self::with(&dir, path, key, connection, None)
         })
         .await
     }
@@ -117,8 +119,9 @@ impl Catalog {
         path: PathBuf,
         key: SecretKey,
         connection: Connection,
-        writable: bool,
+        held: Option<Held>,
     ) -> Result<Self> {
+        let is_writable = held.is_some();
         let bucket_name = connection
             .query_row(
                 "SELECT value FROM meta WHERE name = 'bucket_name'",
@@ -129,12 +132,12 @@ impl Catalog {
             .ok_or_else(StoreError::damaged_catalog)?;
         let versioning = KnownVersioning::new(state_of(&connection)?);
         let has_unverified = AtomicBool::new(has_unverified(&connection)?);
-        let connections = Connections::new(CATALOG, path, key, !writable);
+        let connections = Connections::new(CATALOG, path, key, held);
         let connections = Arc::new(connections.showing(as_newest));
         let readers = Readers::new(connections.clone());
         let has_log = has_log(connections.path());
         let mut is_in_doubt = is_in_doubt(dir);
-        let writer = if writable {
+        let writer = if is_writable {
             let newest = Newest::open(dir);
             let count = commit_count(&connection)?;
             connections.committed(count);
@@ -209,8 +212,13 @@ impl Catalog {
         // Readers first, for the last to close removes the log, and that must be one who may.
         self.inner.readers.close().await;
         if let Some(writer) = self.inner.writer.clone() {
+            let connections = self.inner.connections.clone();
+            let close = move || {
+                writer.close();
+                connections.let_go();
+            };
             // A runtime that shuts down closes by dropping; nothing acknowledged is lost by it.
-            let _ = tokio::task::spawn_blocking(move || writer.close()).await;
+            let _ = tokio::task::spawn_blocking(close).await;
         }
     }
 
@@ -221,6 +229,7 @@ impl Catalog {
             let _ = tokio::task::spawn_blocking(move || writer.abandon()).await;
         }
         self.inner.readers.abandon().await;
+        self.inner.connections.let_go();
     }
 
     /// Checks how the pages hang together. That can't be altered from outside without breaking a

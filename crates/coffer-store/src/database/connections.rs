@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use crate::database::doubt::keep_in_doubt;
+use crate::database::held::Held;
 use crate::database::log::DurableCopy;
 use crate::database::own_files::OwnFiles;
 use crate::database::page_tap::Tapped;
@@ -40,10 +41,18 @@ pub(crate) struct Connections {
     show: fn(&Connection) -> Result<()>,
     /// SQLCipher holds the same key in every connection for as long.
     key: Mutex<Option<SecretKey>>,
+    /// The folder, until the last connection is closed: of one that may be written.
+    held: Mutex<Option<Held>>,
 }
 
 impl Connections {
-    pub(crate) fn new(database: Database, path: PathBuf, key: SecretKey, is_still: bool) -> Self {
+    /// Of a database whose folder is held, or of one to which nothing is written.
+    pub(crate) fn new(
+        database: Database,
+        path: PathBuf,
+        key: SecretKey,
+        held: Option<Held>,
+    ) -> Self {
         Self {
             last_commit: AtomicU64::new(0),
             identity: identity(&path),
@@ -53,10 +62,11 @@ impl Connections {
             is_replaced: AtomicBool::new(false),
             database,
             path,
-            is_still,
+            is_still: held.is_none(),
             is_log_in_doubt: AtomicBool::new(false),
             show: |_| Ok(()),
             key: Mutex::new(Some(key)),
+            held: Mutex::new(held),
         }
     }
 
@@ -210,6 +220,11 @@ impl Connections {
     /// Lets go of the key: from now on everything answers [`StoreError::Closed`].
     pub(crate) fn close(&self) {
         self.key.lock().take();
+    }
+
+    /// All connections are closed: the database may be opened anew.
+    pub(crate) fn let_go(&self) {
+        drop(self.held.lock().take());
     }
 
     /// The key, while it is open.

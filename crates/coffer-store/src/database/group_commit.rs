@@ -41,6 +41,9 @@ use crate::limits::{BATCH_MAX, LINGER_MAX, TIDY_AFTER, TIDY_AGAIN};
 pub(crate) struct Writer(Arc<Shared>);
 
 struct Shared {
+    /// `None` after a failure, until the next write opens another one, and once closed. It goes
+    /// before what holds the folder.
+    session: Mutex<Option<Session>>,
     connections: Arc<Connections>,
     /// Who must see what is committed.
     readers: Readers,
@@ -50,8 +53,6 @@ struct Shared {
     newest: Newest,
     /// Who counts what writes add.
     admission: OnceLock<Arc<dyn Admission>>,
-    /// `None` after a failure, until the next write opens another one, and once closed.
-    session: Mutex<Option<Session>>,
     /// Whether a job waits to empty the log.
     is_tidying: AtomicBool,
 }

@@ -25,10 +25,11 @@ use crate::limits::{IDLE_READERS_MAX, INTERRUPT_EVERY, LONG_READERS_MAX, POINT_R
 pub(crate) struct Readers(Arc<Shared>);
 
 struct Shared {
+    /// They go before what holds the folder.
+    idle: Mutex<Vec<Reader>>,
     connections: Arc<Connections>,
     /// How many groups have been committed.
     commit_count: AtomicU64,
-    idle: Mutex<Vec<Reader>>,
     /// The long reads under way.
     long_reads: Mutex<Vec<Arc<InterruptHandle>>>,
     /// Point reads and long ones have places of their own, so that listings can't hold up GETs.
@@ -268,6 +269,7 @@ mod tests {
     use coffer_seal::SecretKey;
 
     use super::*;
+    use crate::database::held::Held;
 
     fn readers(dir: &std::path::Path) -> Readers {
         let (path, key) = (dir.join("t.db"), SecretKey::generate());
@@ -276,7 +278,8 @@ mod tests {
             format_version: 1,
         };
         database.create(&path, &key, "CREATE TABLE t(x);").unwrap();
-        Readers::new(Arc::new(Connections::new(database, path, key, false)))
+        let held = Held::take(dir).unwrap();
+        Readers::new(Arc::new(Connections::new(database, path, key, Some(held))))
     }
 
     const ENDLESS: &str = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)

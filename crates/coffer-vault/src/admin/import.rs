@@ -195,8 +195,8 @@ impl Vault {
         let is_renamed = name.is_some();
         let chosen = name.or(own).ok_or(VaultError::Damaged);
         let taken = |name: &BucketName| inner.system.bucket(name).is_some();
-        let outcome = match chosen {
-            Ok(name) if taken(&name) => Ok(Adoption::NameTaken(name)),
+        let prepared = match chosen {
+            Ok(name) if taken(&name) => Ok((name, None)),
             Ok(_) if inner.system.bucket_count() >= BUCKET_COUNT_MAX => {
                 Err(VaultError::TooManyBuckets {
                     limit: BUCKET_COUNT_MAX,
@@ -209,16 +209,19 @@ impl Vault {
                 } else {
                     Ok(())
                 };
-                let locked = catalog.locked().await;
-                match (renamed, locked) {
-                    (Ok(()), Ok(locked)) => self.add_row(id, name, locked).await,
+                match (renamed, catalog.locked().await) {
+                    (Ok(()), Ok(locked)) => Ok((name, Some(locked))),
                     (Err(error), _) | (_, Err(error)) => Err(error.into()),
                 }
             }
             Err(error) => Err(error),
         };
+        // Before others find the row, and open it.
         catalog.close().await;
-        outcome
+        match prepared? {
+            (name, Some(locked)) => self.add_row(id, name, locked).await,
+            (name, None) => Ok(Adoption::NameTaken(name)),
+        }
     }
 
     async fn add_row(&self, id: BucketId, name: BucketName, locked: Locked) -> Result<Adoption> {

@@ -283,19 +283,22 @@ impl Vault {
         if tags.is_some() {
             catalog.set_bucket_tags(tags).await?;
         }
-        let blobs = BlobStore::new(&dir, id);
+        let (open_buckets, made_by) = (&self.inner.open_buckets, row.made_by.as_deref());
+        open_buckets.quotas.place(id, level_id, made_by);
+        // Before others find the row: they would open the catalog once more.
+        let bucket = OpenBucket::new(id, catalog.clone(), BlobStore::new(&dir, id), key);
+        open_buckets.insert(bucket).await;
         let (inner, new_row) = (self.inner.clone(), row.clone());
-        blocking(move || {
+        let added = blocking(move || {
             sync_folder(&dir).map_err(failed("sync", &dir))?;
             inner.system.add_bucket(new_row)
-        })
-        .await?;
-        let made_by = row.made_by.as_deref();
-        self.inner.open_buckets.quotas.place(id, level_id, made_by);
-        self.inner
-            .open_buckets
-            .insert(OpenBucket::new(id, catalog, blobs, key))
-            .await;
+        });
+        if let Err(error) = added.await {
+            open_buckets.forget(id);
+            catalog.close().await;
+            self.inner.freshness.commits.forget(id);
+            return Err(error);
+        }
         Ok(row)
     }
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use coffer_keys::KeyFolder;
 use coffer_store::{CATALOG, CATALOG_FILE, Database};
-use coffer_vault::record::{Details, Precondition, Tags};
+use coffer_vault::record::{Details, ListQuery, Precondition, Tags};
 use coffer_vault::*;
 use futures::StreamExt;
 
 use crate::door::{self, Door, bytes, eventually, gone, name, recorded};
+use crate::exports;
 
 const LOCAL: Actor = Actor::Local { uid: 0 };
 const PAGE_BYTES: usize = 4_096;
@@ -233,5 +234,58 @@ async fn a_verification_tells_no_damage_when_the_server_stops_or_the_bucket_goes
         let is_done = matches!(events.last(), Some(VerifyEvent::Done { .. }));
         assert_eq!(is_done, !stops, "{events:?}");
         door.vault.close().await;
+    }
+}
+
+/// The row of a bucket is there before its making is answered, and others use it from then on. Had
+/// they opened its catalog once more, what is acknowledged would go to a log without a name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_stored_while_a_bucket_is_being_made_stays() {
+    let data = tempfile::tempdir().unwrap();
+    let door = door::door(data.path()).await;
+    let mut stored = 0;
+    for number in 0..40 {
+        let bucket = BucketName::new(&format!("made-{number}")).unwrap();
+        let put_soon = async |object: String| {
+            let until = std::time::Instant::now() + Duration::from_secs(10);
+            while std::time::Instant::now() < until {
+                let put = door::put(&object, &bytes(300));
+                match door.vault.put_object(&door.subject, &bucket, put).await {
+                    Ok(_) => return 1,
+                    Err(VaultError::NoSuchBucket) => tokio::task::yield_now().await,
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            0
+        };
+        let (made, one, other) = tokio::join!(
+            door.vault.create_bucket(&door.subject, &bucket, None),
+            put_soon("one".to_owned()),
+            put_soon("other".to_owned()),
+        );
+        made.unwrap();
+        stored += one + other;
+        let put = door::put("after", &bytes(300));
+        door.vault
+            .put_object(&door.subject, &bucket, put)
+            .await
+            .unwrap();
+    }
+    assert_eq!(stored, 80);
+
+    // As a killed process leaves it.
+    let left = tempfile::tempdir().unwrap();
+    exports::copy(data.path(), left.path());
+    let again = door::door(left.path()).await;
+    for number in 0..40 {
+        let bucket = BucketName::new(&format!("made-{number}")).unwrap();
+        let query = ListQuery {
+            limit: 100,
+            ..ListQuery::default()
+        };
+        let page = again.vault.list_objects(&again.subject, &bucket, query);
+        let found = page.await.unwrap().objects;
+        let names: Vec<_> = found.iter().map(|row| row.name.expose()).collect();
+        assert_eq!(names, ["after", "one", "other"], "{bucket}");
     }
 }
