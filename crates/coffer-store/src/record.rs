@@ -158,6 +158,8 @@ pub struct ObjectHead {
     pub part_count: u32,
     /// How many tags it has.
     pub tag_count: u32,
+    /// Its tags.
+    pub tags: Tags,
     /// What this version is called.
     pub version: VersionId,
     /// What keeps it from being deleted.

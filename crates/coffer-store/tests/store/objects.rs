@@ -46,6 +46,7 @@ async fn an_object_comes_back_as_it_was_put() {
         details: object.details.clone(),
         part_count: 0,
         tag_count: 2,
+        tags: object.tags.clone(),
         version: VersionId::Null,
         lock: Lock::default(),
         access: Default::default(),

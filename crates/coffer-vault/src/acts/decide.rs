@@ -19,7 +19,7 @@ use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
 use crate::system::BucketRow;
-use crate::vault::{ReadByList, Vault};
+use crate::vault::{JudgedObject, Vault};
 
 /// Whose mark it is, and what raises it.
 #[derive(Clone)]
@@ -93,17 +93,17 @@ impl Vault {
         outcome
     }
 
-    /// That a change is let because of a list, or that there is no object for it, tells of what is
-    /// there: who asks has read there.
+    /// That a change is let because of a list or of tags, or that there is no object for it, tells
+    /// of what is there: who asks has read there.
     pub(super) async fn note_judged(
         &self,
         subject: &Subject,
         row: &BucketRow,
         right: Right,
-        judged: &Result<Vec<ReadByList>>,
+        judged: &Result<Vec<JudgedObject>>,
     ) -> Result<()> {
         let tells = match judged {
-            Ok(by_list) => !by_list.is_empty(),
+            Ok(judged) => !judged.is_empty(),
             Err(error) => error.tells_what_is_stored(),
         };
         if tells && right.changes() {

@@ -28,7 +28,7 @@ use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
 use crate::open_buckets::UsedBucket;
 use crate::system::{BucketConfiguration::Encryption, BucketEncryption, BucketRow};
-use crate::vault::{EtagStyle, Granted, ReadByList, Vault};
+use crate::vault::{EtagStyle, Granted, JudgedObject, Vault};
 
 /// A bucket that a subject may read in.
 pub(crate) struct ReadGrant {
@@ -40,7 +40,7 @@ pub(crate) struct ReadGrant {
     /// Who uses a bucket that has a policy or lists: for what is told of an object that is missing.
     shared: Option<Box<(Vault, Subject)>>,
     /// What may be read only because of its list.
-    by_list: Vec<ReadByList>,
+    judged: Vec<JudgedObject>,
     /// For the subject's mark, to be held for as long as something is given out.
     reading: Option<Reading>,
 }
@@ -69,8 +69,8 @@ impl ReadGrant {
     }
 
     /// What may be read only because of its list: that, and nothing that took its place since.
-    pub(crate) fn read_by_list(&self) -> Vec<ReadByList> {
-        self.by_list.clone()
+    pub(crate) fn judged_objects(&self) -> Vec<JudgedObject> {
+        self.judged.clone()
     }
 
     /// Looks at something and records the act, durably, before what was found is given out; with
@@ -116,6 +116,12 @@ impl ChangeGrant {
         }
     }
 
+    /// The same, for a change of what says who may use the bucket.
+    pub(crate) fn says_who_may(mut self) -> Self {
+        self.permit.says_who_may = true;
+        self.recorded_as_act()
+    }
+
     /// What is done with objects whose writers ask for no encryption.
     pub(crate) fn encryption(&self) -> Result<BucketEncryption> {
         let document = self.permit.row.documents.get(Encryption);
@@ -159,7 +165,8 @@ impl ChangeGrant {
     }
 
     /// Whether each of these is let through, of those that the request asks for one by one. Those
-    /// that are will be asked again when the change is committed.
+    /// that are will be asked again when the change is committed. Where it tells of what is there,
+    /// the subject has read there when this returns.
     ///
     /// # Errors
     /// Those of looking at the objects.
@@ -167,10 +174,11 @@ impl ChangeGrant {
         &mut self,
         asked: Vec<(Action, ObjectName, Which)>,
     ) -> Result<Vec<bool>> {
-        let mut lets = Vec::with_capacity(asked.len());
+        let (mut lets, mut tells) = (Vec::with_capacity(asked.len()), false);
         for (action, name, which) in asked {
             let what = (action, &name, which);
-            let is_let = self.permit.lets(&self.bucket, what).await?;
+            let (is_let, tells_by_it) = self.permit.lets(&self.bucket, what).await?;
+            tells |= tells_by_it;
             if is_let {
                 self.permit.each.push((action, name, which));
             } else {
@@ -182,6 +190,9 @@ impl ChangeGrant {
                 );
             }
             lets.push(is_let);
+        }
+        if tells {
+            self.note_read().await?;
         }
         Ok(lets)
     }
@@ -307,8 +318,7 @@ impl Vault {
         } else {
             None
         };
-        let (Granted { bucket, level }, audit, by_list) =
-            self.granted(subject, &row, right).await?;
+        let (Granted { bucket, level }, audit, judged) = self.granted(subject, &row, right).await?;
         let used = || Box::new((self.clone(), subject.clone()));
         let shared = row.documents.is_shared().then(used);
         Ok(ReadGrant {
@@ -317,7 +327,7 @@ impl Vault {
             level,
             audit,
             shared,
-            by_list,
+            judged,
             reading,
         })
     }
@@ -356,6 +366,7 @@ impl Vault {
             row,
             right,
             each: Vec::new(),
+            says_who_may: false,
         };
         Ok(ChangeGrant {
             bucket,
@@ -370,19 +381,19 @@ impl Vault {
         subject: &Subject,
         row: &Arc<BucketRow>,
         right: Right,
-    ) -> Result<(Granted, Option<ObjectAudit>, Vec<ReadByList>)> {
+    ) -> Result<(Granted, Option<ObjectAudit>, Vec<JudgedObject>)> {
         let granted = self.grant(row).await?;
-        let mut by_list = Vec::new();
+        let mut judged = Vec::new();
         if row.documents.is_shared() {
             let checked = self.check_objects(subject, row, &granted.bucket).await;
             self.note_judged(subject, row, right, &checked).await?;
             let checked = self.noting_refusal(subject, row, checked).await;
-            by_list = checked.inspect_err(|error| self.note_refusal(error, subject, right, row))?;
+            judged = checked.inspect_err(|error| self.note_refusal(error, subject, right, row))?;
         }
         let audit = self.inner.tag(row)?.is_watched.then(|| {
             let (audit, key) = (self.inner.audit.clone(), granted.bucket.key());
             ObjectAudit::new(audit, subject, &row.name, row.id, &key)
         });
-        Ok((granted, audit, by_list))
+        Ok((granted, audit, judged))
     }
 }

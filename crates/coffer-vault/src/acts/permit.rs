@@ -6,13 +6,12 @@ use std::sync::Arc;
 use coffer_policy::Action;
 use coffer_store::record::ObjectName;
 use coffer_store::version::Which;
-use tokio::sync::RwLockReadGuard;
 
 use super::decide::Marked;
 use crate::access::{Right, may_use};
 use crate::counters::add;
 use crate::error::{Result, SharingError, VaultError};
-use crate::open_buckets::OpenBucket;
+use crate::open_buckets::{CommitGuard, OpenBucket};
 use crate::system::BucketRow;
 use crate::vault::Vault;
 
@@ -25,19 +24,19 @@ pub(super) struct Permit {
     pub(super) marked: Marked,
     /// What it does to objects one by one, where the bucket has a policy.
     pub(super) each: Vec<(Action, ObjectName, Which)>,
+    /// Whether it says who may use the bucket, as only its owner may where nothing lets others.
+    pub(super) says_who_may: bool,
 }
 
 impl Permit {
     /// Keeps the bucket from being deleted while something is committed in it, and sees whether
-    /// the subject may still write there.
+    /// the subject may still write there. What it was judged by stays as it is for as long as the
+    /// guard is held.
     ///
     /// # Errors
     /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`], [`VaultError::ReadAbove`].
-    pub(super) async fn to_commit<'a>(
-        &self,
-        bucket: &'a OpenBucket,
-    ) -> Result<RwLockReadGuard<'a, ()>> {
-        let guard = bucket.commit_guard().await.map_err(|error| match error {
+    pub(super) async fn to_commit<'a>(&self, bucket: &'a OpenBucket) -> Result<CommitGuard<'a>> {
+        let guard = self.guard(bucket).await.map_err(|error| match error {
             VaultError::NoSuchBucket => self.vault.inner.system.out_of_use(&self.row),
             other => other,
         })?;
@@ -49,6 +48,25 @@ impl Permit {
         Ok(guard)
     }
 
+    /// What says who may do what changes only while nothing else is committed. Where objects that
+    /// are there say so, the same holds for all that changes them: for every commit.
+    async fn guard<'a>(&self, bucket: &'a OpenBucket) -> Result<CommitGuard<'a>> {
+        if !self.is_alone()? {
+            let guard = bucket.commit_guard().await?;
+            // It may have changed until then, and does not any more.
+            if !self.is_alone()? {
+                return Ok(guard);
+            }
+        }
+        bucket.commit_alone().await
+    }
+
+    fn is_alone(&self) -> Result<bool> {
+        let sharing = self.vault.sharing(&self.row)?;
+        let asks_for_objects = sharing.is_some_and(|sharing| sharing.asks_for_objects());
+        Ok(self.says_who_may || asks_for_objects)
+    }
+
     /// Whether grants and the label give the subject this right.
     pub(super) fn has(&self, right: Right) -> Result<bool> {
         let label = self.vault.inner.label(&self.row)?;
@@ -56,22 +74,23 @@ impl Permit {
     }
 
     /// Whether one of several actions is allowed: where the bucket is not shared, by the right that
-    /// it takes.
+    /// it takes. And whether that tells of what the bucket holds, or of what is said of sharing it.
     pub(super) async fn lets(
         &self,
         bucket: &OpenBucket,
         what: (Action, &ObjectName, Which),
-    ) -> Result<bool> {
+    ) -> Result<(bool, bool)> {
         let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
         match vault.sharing(row)? {
             Some(sharing) => {
                 let lets = vault.lets_object(subject, row, &sharing, what, bucket);
-                lets.await
+                let (is_let, depends) = lets.await?;
+                Ok((is_let, depends || !is_let))
             }
             None if matches!(what.0, Action::GetObject | Action::GetObjectVersion) => {
-                self.has(Right::Read)
+                Ok((self.has(Right::Read)?, false))
             }
-            None => self.has(self.right),
+            None => Ok((self.has(self.right)?, false)),
         }
     }
 
@@ -80,7 +99,7 @@ impl Permit {
         let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
         if row.documents.is_shared() {
             for (action, name, which) in &self.each {
-                if !self.lets(bucket, (*action, name, *which)).await? {
+                if !self.lets(bucket, (*action, name, *which)).await?.0 {
                     return Err(SharingError::Changed.into());
                 }
             }
@@ -91,7 +110,16 @@ impl Permit {
         }
         // It may have been the policy alone that let it in.
         let was_shared = subject.asked.is_some();
-        if was_shared && !may_use(subject, row.id, vault.inner.label(row)?, self.right) {
+        let is_not_owner = self.says_who_may && !vault.owns(subject, row);
+        let may_use = || {
+            Ok::<_, VaultError>(may_use(
+                subject,
+                row.id,
+                vault.inner.label(row)?,
+                self.right,
+            ))
+        };
+        if is_not_owner || (was_shared && !may_use()?) {
             vault.refused(subject, self.right.act(), &row.name);
             return Err(VaultError::AccessDenied);
         }

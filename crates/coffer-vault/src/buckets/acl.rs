@@ -56,7 +56,13 @@ impl Vault {
             ("configuration", kind.name().to_owned()),
         ]);
         let facts = whole(&about, vec![("grants", entries(&acl))]);
-        self.keep_sharing_telling(subject, row, (kind, kept_grants(&acl)), facts)
+        let (this, of_row) = (self.clone(), row.clone());
+        let check = move || match this.list_allowed(&of_row, &asked, &owner)? {
+            Some(_) => Ok(()),
+            None => Err(SharingError::Changed.into()),
+        };
+        let document = kept_grants(&acl);
+        self.keep_sharing_telling(subject, row, (kind, document), (facts, check))
             .await
     }
 
@@ -88,11 +94,16 @@ impl Vault {
         ownership: Option<ObjectOwnership>,
     ) -> Result<()> {
         let row = self.row_to_share(subject, name).await?;
-        if let Some(sharing) = self.sharing(&row)? {
-            let acl = self.bucket_list(&row, &sharing)?;
-            let checked = counted(ownership).check_bucket_acl(&acl);
-            checked.map_err(SharingError::from)?;
-        }
+        let (this, of_row) = (self.clone(), row.clone());
+        let check = move || match this.sharing(&of_row)? {
+            Some(sharing) => {
+                let acl = this.bucket_list(&of_row, &sharing)?;
+                let checked = counted(ownership).check_bucket_acl(&acl);
+                checked.map_err(|error| SharingError::from(error).into())
+            }
+            None => Ok(()),
+        };
+        check()?;
         let kind = BucketConfiguration::ObjectOwnership;
         let told = ownership.map_or("removed", ObjectOwnership::name);
         let facts = Facts::from([
@@ -101,7 +112,7 @@ impl Vault {
             ("object_ownership", told.to_owned()),
         ]);
         let document = ownership_document(ownership);
-        self.keep_sharing_telling(subject, row, (kind, document), vec![facts])
+        self.keep_sharing_telling(subject, row, (kind, document), (vec![facts], check))
             .await
     }
 

@@ -103,10 +103,20 @@ impl Vault {
                 let policy = policy.map_err(SharingError::from)?;
                 let blocked = self.block(&row)?.check_policy(&policy);
                 blocked.map_err(|_| SharingError::PublicPolicy)?;
-                Some(policy.to_stored())
+                Some(policy)
             }
         };
-        self.keep_sharing(subject, row, BucketConfiguration::Policy, policy)
+        let (this, of_row) = (self.clone(), row.clone());
+        let document = policy.as_ref().map(Policy::to_stored);
+        let check = move || match policy {
+            None => Ok(()),
+            Some(policy) => {
+                let blocked = this.block(&of_row)?.check_policy(&policy);
+                blocked.map_err(|_| SharingError::PublicPolicy.into())
+            }
+        };
+        let kind = BucketConfiguration::Policy;
+        self.keep_sharing(subject, row, (kind, document), check)
             .await
     }
 
@@ -137,9 +147,10 @@ impl Vault {
         block: Option<PublicAccessBlock>,
     ) -> Result<()> {
         let row = self.row_to_share(subject, name).await?;
-        let document = block_document(block);
+        let document = Some(block_document(block));
         let kind = BucketConfiguration::PublicAccessBlock;
-        self.keep_sharing(subject, row, kind, Some(document)).await
+        self.keep_sharing(subject, row, (kind, document), || Ok(()))
+            .await
     }
 
     /// The canonical user id of who owns the bucket: the id of a subject, or one made of the
@@ -179,29 +190,31 @@ impl Vault {
         &self,
         subject: &Arc<Subject>,
         row: Arc<BucketRow>,
-        kind: BucketConfiguration,
-        document: Option<String>,
+        (kind, document): (BucketConfiguration, Option<String>),
+        check: impl FnOnce() -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let facts = Facts::from([
             ("bucket", row.name.to_string()),
             ("configuration", kind.name().to_owned()),
         ]);
-        self.keep_sharing_telling(subject, row, (kind, document), vec![facts])
+        self.keep_sharing_telling(subject, row, (kind, document), (vec![facts], check))
             .await
     }
 
-    /// As `keep_sharing`, with what is to be recorded.
+    /// As `keep_sharing`, with what is to be recorded. While it is set nothing else is committed in
+    /// the bucket, and what was checked before is checked again then.
     pub(super) async fn keep_sharing_telling(
         &self,
         subject: &Arc<Subject>,
         row: Arc<BucketRow>,
         (kind, document): (BucketConfiguration, Option<String>),
-        facts: Vec<Facts>,
+        (facts, check): (Vec<Facts>, impl FnOnce() -> Result<()> + Send + 'static),
     ) -> Result<()> {
         let grant = self.changeable(subject, &row.name, Right::Write).await?;
-        let grant = grant.recorded_as_act();
+        let grant = grant.says_who_may();
         let inner = self.inner.clone();
         let set = move |_: UsedBucket| async move {
+            check()?;
             blocking(move || inner.system.configure(&row, kind, document)).await?;
             Ok(Changed::freeing((), Vec::new()))
         };

@@ -10,7 +10,7 @@ use coffer_store::version::Which;
 
 use crate::access::Subject;
 use crate::acts::ReadGrant;
-use crate::error::Result;
+use crate::error::{Result, VaultError};
 use crate::open_buckets::OpenBucket;
 use crate::system::BucketRow;
 use crate::vault::Vault;
@@ -49,7 +49,8 @@ impl LockReader {
         let lets = async |action| {
             let what = (action, name, which);
             let lets = vault.lets_object(subject, &self.row, &sharing, what, bucket);
-            lets.await
+            let (is_let, _) = lets.await?;
+            Ok::<_, VaultError>(is_let)
         };
         Ok(Lock {
             retention: match lock.retention {

@@ -13,7 +13,7 @@ use crate::audit::{Facts, On, whole};
 use crate::error::{Result, SharingError, VaultError};
 use crate::locks::of_version;
 use crate::open_buckets::UsedBucket;
-use crate::vault::{ReadByList, Vault};
+use crate::vault::{JudgedObject, Vault};
 
 /// An object's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,10 +59,12 @@ impl Vault {
         (name, which): (&ObjectName, Which),
     ) -> Result<ObjectAcl> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
-        let (row, by_list) = (grant.row().clone(), grant.read_by_list());
+        let (row, judged) = (grant.row().clone(), grant.judged_objects());
         let look = |bucket: UsedBucket| async move {
-            let (access, version) = bucket.catalog.object_access(name, which).await??;
-            ReadByList::check(&by_list, name, which, &access)?;
+            // In one look: whose it is, and what it was judged by.
+            let head = bucket.catalog.head(name, which).await??;
+            JudgedObject::check(&judged, (name, which), (&head).into())?;
+            let (access, version) = (head.access, head.version);
             Ok((access, told_version(&bucket, version)))
         };
         let read = grant.read(Act::ReadAcl, On::Object(name), look).await?;
@@ -114,8 +116,11 @@ impl Vault {
         let Some(acl) = self.list_allowed(&row, &asked, &owner)? else {
             return Ok(version);
         };
-        let (object, kept) = (name.clone(), kept_grants(&acl));
+        let (object, kept, this) = (name.clone(), kept_grants(&acl), self.clone());
         let set = move |bucket: UsedBucket| async move {
+            // Ownership and blocks may have changed.
+            let allowed = this.list_allowed(&row, &asked, &owner)?;
+            allowed.ok_or(SharingError::Changed)?;
             let owner = access.owner;
             let set = bucket.catalog.set_object_acl(&object, which, owner, kept);
             let version = set.await??.ok_or(SharingError::Changed)?;

@@ -131,8 +131,10 @@ impl Vault {
         let (id, precondition) = (upload.id, complete.precondition);
         note_condition(grant, &precondition).await?;
         let changing = self.inner.open_buckets.uploads.change(grant.bucket());
+        let (this, row) = (self.clone(), grant.row().clone());
         let commit = move |bucket: UsedBucket| async move {
             let _covered = covered;
+            this.check_list_of_upload(&row, &object.access)?;
             let completed = bucket.catalog.complete_upload(&id, object, precondition);
             let completed = completed.await?;
             changing.ended(completed.made_by.as_deref());

@@ -166,6 +166,7 @@ mod tests {
             details: Default::default(),
             part_count: 0,
             tag_count: 0,
+            tags: Default::default(),
             version: VersionId::Null,
             lock: Default::default(),
             access: Default::default(),

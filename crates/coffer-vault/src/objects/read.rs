@@ -16,7 +16,7 @@ use crate::counters::add;
 use crate::error::{Result, VaultError};
 use crate::locks::LockReader;
 use crate::open_buckets::UsedBucket;
-use crate::vault::{ReadByList, Vault};
+use crate::vault::{Found, JudgedObject, Vault};
 
 /// An object that may be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,11 +69,11 @@ impl Vault {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, tally) = (grant.level(), self.inner.tally.clone());
         let locks = LockReader::of(&grant);
-        let by_list = grant.read_by_list();
+        let judged = grant.judged_objects();
         let look = |bucket: UsedBucket| async move {
             let pin = bucket.blobs.pin();
             let keys = (bucket.key(), options.customer_key.clone());
-            let told = (level, locks, &by_list[..]);
+            let told = (level, locks, &judged[..]);
             let (info, content) = look_up(&bucket, name, &options, told).await?;
             add(&tally.read_count, 1);
             let range = info.range.clone();
@@ -96,12 +96,12 @@ impl Vault {
     ) -> Result<ObjectInfo> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, locks) = (grant.level(), LockReader::of(&grant));
-        let by_list = grant.read_by_list();
+        let judged = grant.judged_objects();
         let look = |bucket: UsedBucket| async move {
             let which = options.which;
             let part = part_range(&bucket.catalog, name, which, options.range).await?;
             let mut head = bucket.catalog.head(name, which).await??;
-            ReadByList::check(&by_list, name, which, &head.access)?;
+            JudgedObject::check(&judged, (name, which), (&head).into())?;
             head.lock = locks.told(&bucket, (name, which), head.lock).await?;
             let range = choose(&head, &options, part)?;
             let version = told_version(&bucket, head.version);
@@ -129,11 +129,11 @@ impl Vault {
         limit: usize,
     ) -> Result<ObjectParts> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
-        let by_list = grant.read_by_list();
+        let judged = grant.judged_objects();
         let look = |bucket: UsedBucket| async move {
             let found = bucket.catalog.object_parts(name, which, after, limit);
             let (head, parts) = found.await??;
-            ReadByList::check(&by_list, name, which, &head.access)?;
+            JudgedObject::check(&judged, (name, which), (&head).into())?;
             Ok(ObjectParts {
                 version: told_version(&bucket, head.version),
                 head,
@@ -191,8 +191,14 @@ impl Vault {
         which: Which,
     ) -> Result<(Tags, Option<VersionId>)> {
         let grant = self.readable(subject, bucket, Right::Read).await?;
+        let judged = grant.judged_objects();
         let look = |bucket: UsedBucket| async move {
             let (tags, version) = bucket.catalog.object_tags(name, which).await??;
+            let found = Found {
+                access: None,
+                tags: Some(&tags),
+            };
+            JudgedObject::check(&judged, (name, which), found)?;
             Ok((tags, told_version(&bucket, version)))
         };
         let (tags, _reading) = grant.read(Act::ReadTags, On::Object(name), look).await?;
@@ -206,12 +212,12 @@ pub(super) async fn look_up(
     bucket: &UsedBucket,
     name: &ObjectName,
     options: &ReadOptions,
-    (level, locks, by_list): (String, LockReader, &[ReadByList]),
+    (level, locks, judged): (String, LockReader, &[JudgedObject]),
 ) -> Result<(ObjectInfo, Content)> {
     let which = options.which;
     let part = part_range(&bucket.catalog, name, which, options.range).await?;
     let choose = |head: &ObjectHead| {
-        ReadByList::check(by_list, name, which, &head.access)?;
+        JudgedObject::check(judged, (name, which), head.into())?;
         choose(head, options, part.clone())
     };
     let read = bucket.catalog.read(name, which, choose).await?;

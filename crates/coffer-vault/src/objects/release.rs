@@ -90,13 +90,13 @@ impl Vault {
         let grant = self.readable(subject, bucket, Right::Read).await?;
         let (level, row) = (grant.level(), grant.row().clone());
         let locks = LockReader::of(&grant);
-        let by_list = grant.read_by_list();
+        let judged = grant.judged_objects();
         let seat = self.transfer_seat(subject, &row)?;
         let tally = self.inner.tally.clone();
         let look = |bucket: UsedBucket| async move {
             let before = bucket.key();
             let pin = bucket.blobs.pin();
-            let told = (level, locks, &by_list[..]);
+            let told = (level, locks, &judged[..]);
             let (info, content) = look_up(&bucket, name, &options, told).await?;
             add(&tally.read_count, 1);
             let range = info.range.clone();

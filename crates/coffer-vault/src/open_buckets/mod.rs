@@ -19,7 +19,7 @@ mod taps;
 mod table;
 
 pub use self::customer_key::CustomerKey;
-pub(crate) use self::open_bucket::{OpenBucket, UsedBucket};
+pub(crate) use self::open_bucket::{CommitGuard, OpenBucket, UsedBucket};
 pub(crate) use self::open_catalog::{IN_DOUBT, open_buckets_max, see_commits};
 pub(crate) use self::table::{Barred, OpenBuckets, Opening};
 pub(crate) use self::taps::BucketTap;

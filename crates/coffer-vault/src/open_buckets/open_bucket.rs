@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use coffer_keys::BucketKey;
 use coffer_seal::BucketId;
 use coffer_store::{BlobStore, Catalog, StoreError};
-use tokio::sync::{RwLock, RwLockReadGuard};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::users::{User, Users};
@@ -22,7 +22,8 @@ pub(crate) struct OpenBucket {
     /// Changes when it is rotated.
     key: parking_lot::RwLock<BucketKey>,
     /// Writers hold it for reading while they commit, so that nothing is acknowledged in a bucket
-    /// that was found empty and goes away.
+    /// that was found empty and goes away; for writing, where nothing that they were judged by may
+    /// change until they have.
     committing: RwLock<()>,
     /// Whether the bucket has been deleted, or may have been.
     is_deleted: AtomicBool,
@@ -31,6 +32,12 @@ pub(crate) struct OpenBucket {
     pub(super) users: Users,
     /// Cancelled when its key is about to be destroyed: nothing is opened or committed any more.
     cut: CancellationToken,
+}
+
+/// Held while something is committed.
+pub(crate) struct CommitGuard<'a> {
+    _shared: Option<RwLockReadGuard<'a, ()>>,
+    _alone: Option<RwLockWriteGuard<'a, ()>>,
 }
 
 impl OpenBucket {
@@ -126,10 +133,23 @@ impl OpenBucket {
     }
 
     /// Keeps the bucket from being deleted while something is committed.
-    pub(crate) async fn commit_guard(&self) -> Result<RwLockReadGuard<'_, ()>> {
+    pub(crate) async fn commit_guard(&self) -> Result<CommitGuard<'_>> {
         let committing = self.committing.read().await;
         self.refuse_deleted()?;
-        Ok(committing)
+        Ok(CommitGuard {
+            _shared: Some(committing),
+            _alone: None,
+        })
+    }
+
+    /// As [`commit_guard`](Self::commit_guard), while nothing else is committed.
+    pub(crate) async fn commit_alone(&self) -> Result<CommitGuard<'_>> {
+        let committing = self.committing.write().await;
+        self.refuse_deleted()?;
+        Ok(CommitGuard {
+            _shared: None,
+            _alone: Some(committing),
+        })
     }
 
     /// Marks the bucket as deleted if it is empty; from then on nothing is committed in it.

@@ -2,6 +2,7 @@
 
 use coffer_policy::{Acl, Action, Identity, Request, Requester, Resource, Shared};
 use coffer_store::record::Tags;
+use coffer_store::version::Which;
 
 use crate::access::{
     Asked, AskedOf, Lists, Right, Sharing, Subject, WithObject, is_of_object_owner, is_of_owner,
@@ -39,14 +40,20 @@ pub(super) struct Known<'a> {
 }
 
 /// What comes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     /// It is refused.
     No,
-    /// It is allowed.
-    Yes,
     /// A list allows it, and nothing else does.
     ByList,
+    /// It is allowed.
+    Yes,
+}
+
+/// Whether an action takes the place of the null version, where a bucket keeps no more versions:
+/// who may not replace or delete that one, be it behind a newer one, may not do it.
+pub(super) fn takes_place_of_null(action: Action, which: Which) -> bool {
+    matches!(action, Action::PutObject | Action::DeleteObject) && which == Which::Current
 }
 
 /// Whether an action is about an object that is there, and its list may give it.

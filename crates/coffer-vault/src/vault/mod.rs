@@ -37,6 +37,7 @@ mod key_releases;
 mod rotation_progress;
 
 mod judge;
+mod judged_object;
 
 mod sharing;
 
@@ -44,9 +45,9 @@ mod owners;
 
 mod writability;
 
+pub(crate) use self::judged_object::{Found, JudgedObject};
 pub use self::rotation_progress::Rotation;
 pub(crate) use self::rotation_progress::Rotations;
-pub(crate) use self::sharing::ReadByList;
 pub(crate) use self::writability::Writability;
 
 /// The level that every keystore begins with.

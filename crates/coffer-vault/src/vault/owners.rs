@@ -192,6 +192,21 @@ impl Vault {
         Ok(None)
     }
 
+    /// Whether the list that an upload was begun with may still be given.
+    ///
+    /// # Errors
+    /// Those of the blocks.
+    pub(crate) fn check_list_of_upload(&self, row: &BucketRow, access: &Access) -> Result<()> {
+        let (ownership, block) = self.decides_lists(row)?;
+        if access.acl.is_none() || !ownership.has_acls() {
+            return Ok(());
+        }
+        let acl = self.object_list(row, access)?;
+        block
+            .check_acl(&acl)
+            .map_err(|error| SharingError::from(error).into())
+    }
+
     /// Whose an object is to be that a subject writes, and who else may use it.
     ///
     /// # Errors

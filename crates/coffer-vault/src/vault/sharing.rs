@@ -10,45 +10,18 @@
 
 use std::sync::Arc;
 
-use coffer_policy::{Action, Resource};
+use coffer_policy::{Acl, Action, Resource};
 use coffer_seal::SubjectId;
-use coffer_store::record::{Access, ObjectName};
-use coffer_store::version::{Absent, Which};
+use coffer_store::record::ObjectName;
+use coffer_store::version::{Absent, VersionId, Versioning, Which};
 
-use super::judge::{Bench, Known, Requesting, Verdict, needs_object};
+use super::judge::{Bench, Known, Requesting, Verdict, needs_object, takes_place_of_null};
+use super::judged_object::JudgedObject;
 use crate::access::{Asked, AskedAction, AskedOf, Rights, Sharing, Subject, may_read};
 use crate::error::{Result, SharingError, VaultError};
 use crate::open_buckets::OpenBucket;
 use crate::system::BucketRow;
 use crate::vault::Vault;
-
-/// An object that may be read only because its list says so: that one, and none that took its place
-/// since.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadByList {
-    name: ObjectName,
-    which: Which,
-    access: Access,
-}
-
-impl ReadByList {
-    /// Whether what was found is what it was decided about.
-    ///
-    /// # Errors
-    /// [`SharingError::Changed`].
-    pub(crate) fn check(
-        all: &[Self],
-        name: &ObjectName,
-        which: Which,
-        found: &Access,
-    ) -> Result<()> {
-        let is_meant = |one: &&Self| one.name == *name && one.which == which;
-        match all.iter().find(is_meant) {
-            Some(judged) if judged.access != *found => Err(SharingError::Changed.into()),
-            _ => Ok(()),
-        }
-    }
-}
 
 impl Vault {
     /// Whether what requests to a bucket ask for must be said ([`Subject::asking`]), for it has a
@@ -151,23 +124,23 @@ impl Vault {
     }
 
     /// As [`check_asked`](Self::check_asked), once the bucket is open: where it depends on objects
-    /// that are there, with those. Tells which may be read only because of their lists.
+    /// that are there, with those. Tells which it depended on.
     pub(crate) async fn check_objects(
         &self,
         subject: &Subject,
         row: &BucketRow,
         bucket: &OpenBucket,
-    ) -> Result<Vec<ReadByList>> {
-        let mut by_list = Vec::new();
+    ) -> Result<Vec<JudgedObject>> {
+        let mut judged = Vec::new();
         let Some(sharing) = self.sharing(row)? else {
-            return Ok(by_list);
+            return Ok(judged);
         };
         self.check_asked(subject, row, &sharing)?;
         let Some(asked) = subject.asked.as_deref() else {
-            return Ok(by_list);
+            return Ok(judged);
         };
         if !sharing.asks_for_objects() {
-            return Ok(by_list);
+            return Ok(judged);
         }
         for ask in asked.within(&row.name) {
             let AskedOf::Object(name, which) = &ask.on else {
@@ -179,18 +152,14 @@ impl Vault {
                 .await?
             {
                 (Verdict::No, _) => return Err(VaultError::AccessDenied),
-                (Verdict::ByList, Some(access)) => by_list.push(ReadByList {
-                    name: name.clone(),
-                    which: *which,
-                    access,
-                }),
-                _ => {}
+                (_, by) => judged.extend(by),
             }
         }
-        Ok(by_list)
+        Ok(judged)
     }
 
-    /// Whether an action on one object is allowed.
+    /// Whether an action on one object is allowed; and if it is, whether that depended on what is
+    /// there.
     pub(crate) async fn lets_object(
         &self,
         subject: &Subject,
@@ -198,12 +167,13 @@ impl Vault {
         sharing: &Sharing,
         what: (Action, &ObjectName, Which),
         bucket: &OpenBucket,
-    ) -> Result<bool> {
+    ) -> Result<(bool, bool)> {
         let judged = self.judge_object(subject, row, sharing, what, bucket);
-        Ok(judged.await?.0 != Verdict::No)
+        let (verdict, by) = judged.await?;
+        Ok((verdict != Verdict::No, by.is_some()))
     }
 
-    /// What is said of an action on one object, and by which list.
+    /// What is said of an action on one object, and by what of it, where it depends on that.
     ///
     /// # Errors
     /// Also that there is no such object, to who may not read it but list the bucket.
@@ -214,11 +184,12 @@ impl Vault {
         sharing: &Sharing,
         (action, name, which): (Action, &ObjectName, Which),
         bucket: &OpenBucket,
-    ) -> Result<(Verdict, Option<Access>)> {
+    ) -> Result<(Verdict, Option<JudgedObject>)> {
         let asked = subject.asked.as_deref().ok_or(SharingError::Changed)?;
-        let tags = if sharing.asks_for_tags {
+        // What is put has not the tags of what it replaces.
+        let tags = if sharing.asks_for_tags && action != Action::PutObject {
             let found = bucket.catalog.object_tags(name, which).await?;
-            found.ok().map(|(tags, _)| tags)
+            Some(found.ok().map(|(tags, _)| tags))
         } else {
             None
         };
@@ -232,23 +203,59 @@ impl Vault {
         let list = list.transpose()?;
         let resource = Resource::Object(name.expose());
         let known = Known {
-            tags: tags.as_ref(),
+            tags: tags.as_ref().and_then(Option::as_ref),
             list: list.as_ref(),
         };
-        let verdict = self
-            .bench(subject, row, sharing)?
-            .judge(action, resource, asked, known);
-        match found {
+        let bench = self.bench(subject, row, sharing)?;
+        let mut verdict = bench.judge(action, resource, asked, known);
+        if sharing.has_acls() && takes_place_of_null(action, which) {
+            let null = self.null_list(row, bucket, name).await?;
+            if let Some(list) = null.as_ref() {
+                let list = Some(list);
+                let known = Known { list, ..known };
+                verdict = verdict.min(bench.judge(action, resource, asked, known));
+            }
+        }
+        let by_list = verdict == Verdict::ByList;
+        let access = match found {
             Some(Err(absent)) if verdict == Verdict::No && needs_object(action, asked) => {
                 // Whom a list lets list, it lets know what is missing.
                 if self.may_list(subject, row)? {
                     return Err(absent.into());
                 }
-                Ok((verdict, None))
+                None
             }
-            Some(Ok((access, _))) => Ok((verdict, Some(access))),
-            _ => Ok((verdict, None)),
+            Some(Ok((access, _))) => Some(access),
+            _ => None,
+        };
+        let judged = JudgedObject {
+            is_read: action.name().starts_with("Get"),
+            name: name.clone(),
+            which,
+            access: access.filter(|_| by_list),
+            tags,
+        };
+        let depends = judged.access.is_some() || judged.tags.is_some();
+        Ok((verdict, depends.then_some(judged)))
+    }
+
+    /// The list of the null version that a write or a delete marker would take the place of, where
+    /// that is not the newest.
+    async fn null_list(
+        &self,
+        row: &BucketRow,
+        bucket: &OpenBucket,
+        name: &ObjectName,
+    ) -> Result<Option<Acl>> {
+        if bucket.catalog.versioning().await? != Versioning::Suspended {
+            return Ok(None);
         }
+        let null = Which::Version(VersionId::Null);
+        let found = bucket.catalog.object_access(name, null).await?;
+        let access = found.ok().map(|(access, _)| access);
+        access
+            .map(|access| self.object_list(row, &access))
+            .transpose()
     }
 
     /// Whether the subject may list the bucket, and so be told that an object is not there.

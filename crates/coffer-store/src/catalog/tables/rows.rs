@@ -5,8 +5,8 @@ use coffer_seal::BlobId;
 use rusqlite::{Row, params};
 
 use crate::catalog::tables::columns::{
-    decode_checksum, decode_details, decode_id, decode_u64, decode_wrapped_key, encode_checksum,
-    encode_details, encode_tags, encode_u64,
+    decode_checksum, decode_details, decode_id, decode_tags, decode_u64, decode_wrapped_key,
+    encode_checksum, encode_details, encode_tags, encode_u64,
 };
 use crate::database::write_session::Session;
 use crate::error::{Result, StoreError};
@@ -20,7 +20,7 @@ use crate::version::VersionId;
 macro_rules! head_columns {
     () => {
         "size_bytes, etag, modified_ms, part_count, tag_count, checksum, details, id, version_tag,
-         lock, retain_until_ms, owner, acl"
+         lock, retain_until_ms, owner, acl, tags"
     };
 }
 /// The columns that make a `BlobRef`, for `read_blob`; both `blob` and `part` have them.
@@ -43,7 +43,7 @@ pub(crate) use {blob_columns, head_columns};
 pub(crate) const HEAD_ID: usize = 7;
 
 /// How many `head_columns!` there are.
-pub(crate) const HEAD_COLUMNS: usize = 13;
+pub(crate) const HEAD_COLUMNS: usize = 14;
 
 /// How many `blob_columns!` there are.
 pub(crate) const BLOB_COLUMNS: usize = 5;
@@ -55,6 +55,7 @@ pub(crate) fn read_head(row: &Row<'_>) -> Result<ObjectHead> {
         modified_ms: row.get(2)?,
         part_count: row.get(3)?,
         tag_count: row.get(4)?,
+        tags: decode_tags(text_or_null(row, HEAD_ID + 6)?)?,
         details: decode_details(text_or_null(row, 6)?, text_or_null(row, 5)?)?,
         version: VersionId::of(row.get(HEAD_ID)?, row.get(HEAD_ID + 1)?),
         lock: Lock::of_columns(row.get(HEAD_ID + 2)?, row.get(HEAD_ID + 3)?)?,
