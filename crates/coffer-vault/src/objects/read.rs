@@ -102,7 +102,8 @@ impl Vault {
             let part = part_range(&bucket.catalog, name, which, options.range).await?;
             let mut head = bucket.catalog.head(name, which).await??;
             JudgedObject::check(&judged, (name, which), (&head).into())?;
-            head.lock = locks.told(&bucket, (name, which), head.lock).await?;
+            let version = (name, Which::Version(head.version));
+            head.lock = locks.told(&bucket, version, head.lock).await?;
             let range = choose(&head, &options, part)?;
             let version = told_version(&bucket, head.version);
             let verification = bucket.catalog.verification(name, which).await?;
@@ -222,7 +223,9 @@ pub(super) async fn look_up(
     };
     let read = bucket.catalog.read(name, which, choose).await?;
     let (mut head, range, content) = read??;
-    head.lock = locks.told(bucket, (name, which), head.lock).await?;
+    // Of this version, whatever took the name since.
+    let version = (name, Which::Version(head.version));
+    head.lock = locks.told(bucket, version, head.lock).await?;
     let verification = bucket.catalog.verification(name, which).await?;
     if verification == Verification::Failed {
         // It was counted and told when it was found.
