@@ -4,7 +4,6 @@
 
 pub(crate) mod cipher;
 pub(crate) mod gaps;
-pub(crate) mod log_frames;
 pub(crate) mod sqlite_heap;
 
 pub(crate) mod held;

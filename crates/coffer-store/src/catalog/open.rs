@@ -10,14 +10,11 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::admission::Admission;
 use crate::catalog::tables::columns::decode_u64;
-use crate::catalog::tables::schema::{
-    AS_FORMAT_4, FINISHED_UPLOAD, SCHEMA, TO_FORMAT_2, TO_FORMAT_3, TO_FORMAT_4,
-};
+use crate::catalog::tables::schema::{NEWEST, as_newest, of_new, upgrade};
 use crate::catalog::tables::unverified::has_unverified;
 use crate::catalog::tables::versioning::{KnownVersioning, state_of};
 use crate::database::connections::Connections;
 use crate::database::doubt::{Newest, is_in_doubt, keep_in_doubt};
-use crate::database::gaps::ZeroizedGaps;
 use crate::database::group_commit::Writer;
 use crate::database::held::Held;
 use crate::database::log::has_log;
@@ -34,7 +31,7 @@ pub const CATALOG_FILE: &str = "catalog.db";
 /// newest when they are opened for writing.
 pub const CATALOG: Database = Database {
     application_id: 0x636f_6663,
-    format_version: 4,
+    format_version: NEWEST,
 };
 
 /// A cheap handle to one bucket's catalog, open.
@@ -73,7 +70,7 @@ impl Catalog {
         blocking(move || {
             fs::create_dir_all(&dir).map_err(|error| StoreError::io("make a folder", error))?;
             let (held, path) = (Held::take(&dir)?, dir.join(CATALOG_FILE));
-            let connection = CATALOG.create(&path, &key, &schema(&bucket_name))?;
+            let connection = CATALOG.create(&path, &key, &of_new(&bucket_name))?;
             Self::with(&dir, path, key, connection, Some(held))
         })
         .await
@@ -337,19 +334,6 @@ impl Catalog {
     }
 }
 
-/// The statements that make the catalog of a bucket of this name.
-fn schema(bucket_name: &str) -> String {
-    let digits: String = bucket_name
-        .bytes()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!(
-        "{SCHEMA}{FINISHED_UPLOAD}{TO_FORMAT_3}{TO_FORMAT_4}INSERT INTO meta VALUES
-             ('bucket_name', CAST(x'{digits}' AS TEXT)),
-             ('object_count', 0), ('object_bytes', 0), ('commit_count', 0);"
-    )
-}
-
 /// Whether the catalog lacks commits that its folder remembers; it is in doubt from then on.
 fn is_behind(dir: &Path, count: u64, newest: &Newest) -> bool {
     let known = newest.read();
@@ -367,39 +351,6 @@ fn is_behind(dir: &Path, count: u64, newest: &Newest) -> bool {
 fn commit_count(connection: &Connection) -> Result<u64> {
     let sql = "SELECT value FROM meta WHERE name = 'commit_count'";
     decode_u64(connection.query_row(sql, (), |row| row.get(0))?)
-}
-
-/// Brings a catalog to the newest format.
-fn upgrade(connection: &Connection) -> Result<()> {
-    let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
-    if format < CATALOG.format_version {
-        let all = [FINISHED_UPLOAD, TO_FORMAT_2, TO_FORMAT_3, TO_FORMAT_4];
-        let missing = match format {
-            1 => &all[..],
-            2 => &all[2..],
-            _ => &all[3..],
-        };
-        let _gaps = ZeroizedGaps::of(connection);
-        let steps = missing.concat();
-        let done = connection.execute_batch(&format!("BEGIN IMMEDIATE;{steps}COMMIT;"));
-        if done.is_err() && !connection.is_autocommit() {
-            // Fails only when SQLite has rolled back by itself.
-            let _ = connection.execute_batch("ROLLBACK");
-        }
-        done?;
-    }
-    Ok(())
-}
-
-/// Has a connection that only reads see a catalog of any format as one of the newest.
-fn as_newest(connection: &Connection) -> Result<()> {
-    let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
-    if format < 4 {
-        connection.execute_batch(&format!(
-            "PRAGMA query_only = OFF;{AS_FORMAT_4}PRAGMA query_only = ON;"
-        ))?;
-    }
-    Ok(())
 }
 
 /// The folder of a bucket bears its id; one of another name (a copy, a test) has none to tell.

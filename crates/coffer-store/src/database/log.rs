@@ -8,6 +8,8 @@
 //! log itself: a power cut may spoil what is being written over, and what was committed stands
 //! there alone. Without room for the copy the log is not believed.
 
+mod frames;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,7 +17,6 @@ use std::path::{Path, PathBuf};
 
 use coffer_durable::sync_folder;
 
-use crate::database::log_frames;
 use crate::error::{NO_BUCKET, Result, StoreError};
 use crate::limits::LOG_PIECE_BYTES;
 
@@ -48,7 +49,7 @@ pub(crate) fn take_over(path: &Path) -> Result<()> {
         opened => {
             let log = opened.map_err(failed)?;
             let database = File::open(path).map_err(failed)?;
-            if log_frames::has_lost_commits(&log, &database).map_err(failed)? {
+            if frames::has_lost_commits(&log, &database).map_err(failed)? {
                 return Err(StoreError::Damaged {
                     what: LOG_DAMAGED,
                     bucket: NO_BUCKET,

@@ -1,13 +1,21 @@
-//! The tables of a catalog, by format.
+//! The tables of a catalog, by format, and how one comes to be of the newest.
+
+use rusqlite::Connection;
+
+use crate::database::gaps::ZeroizedGaps;
+use crate::error::Result;
+
+/// The newest format.
+pub(crate) const NEWEST: i32 = 4;
 
 /// What makes a catalog of format 1 one of format 2, with [`FINISHED_UPLOAD`].
-pub(crate) const TO_FORMAT_2: &str = "
+const TO_FORMAT_2: &str = "
 INSERT INTO meta VALUES('commit_count', 0);
 PRAGMA user_version = 2;
 ";
 
 /// The table that format 2 brought.
-pub(crate) const FINISHED_UPLOAD: &str = "
+const FINISHED_UPLOAD: &str = "
 CREATE TABLE finished_upload(
     upload_id BLOB NOT NULL PRIMARY KEY,
     finished_ms INTEGER NOT NULL,
@@ -21,7 +29,7 @@ CREATE INDEX finished_upload_by_time ON finished_upload(finished_ms);
 
 /// What makes a catalog of format 2 one of format 3: who began each upload, and how many bytes its
 /// parts have.
-pub(crate) const TO_FORMAT_3: &str = "
+const TO_FORMAT_3: &str = "
 ALTER TABLE upload ADD COLUMN made_by TEXT;
 ALTER TABLE upload ADD COLUMN size_bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE upload SET size_bytes = (
@@ -33,7 +41,7 @@ PRAGMA user_version = 3;
 /// What makes a catalog of format 3 one of format 4: versions of objects, locks on them, who owns
 /// them and who else may use them. Of a name, the newest version is in `object`, unless it is a
 /// delete marker; all others are in `version`.
-pub(crate) const TO_FORMAT_4: &str = "
+const TO_FORMAT_4: &str = "
 ALTER TABLE object ADD COLUMN version_tag INTEGER;
 ALTER TABLE object ADD COLUMN owner TEXT;
 ALTER TABLE object ADD COLUMN acl TEXT;
@@ -73,7 +81,7 @@ PRAGMA user_version = 4;
 
 /// Shows a catalog of an older format as one of format 4, to a connection that only reads: what it
 /// has not is NULL, and it has no versions.
-pub(crate) const AS_FORMAT_4: &str = "
+const AS_FORMAT_4: &str = "
 CREATE TEMP VIEW object AS
     SELECT *, NULL AS version_tag, NULL AS owner, NULL AS acl, NULL AS lock, NULL AS retain_until_ms
     FROM main.object;
@@ -87,7 +95,7 @@ CREATE TEMP VIEW upload AS
 ";
 
 /// The tables that all formats have. `docs/FORMAT.md`, "Catalog", says what each column means.
-pub(crate) const SCHEMA: &str = "
+const SCHEMA: &str = "
 CREATE TABLE meta(
     name TEXT NOT NULL PRIMARY KEY,
     value ANY
@@ -146,3 +154,49 @@ CREATE TABLE part(
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX part_by_blob ON part(blob_id);
 ";
+
+/// The statements that make the catalog of a bucket of this name.
+pub(crate) fn of_new(bucket_name: &str) -> String {
+    let digits: String = bucket_name
+        .bytes()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!(
+        "{SCHEMA}{FINISHED_UPLOAD}{TO_FORMAT_3}{TO_FORMAT_4}INSERT INTO meta VALUES
+             ('bucket_name', CAST(x'{digits}' AS TEXT)),
+             ('object_count', 0), ('object_bytes', 0), ('commit_count', 0);"
+    )
+}
+
+/// Brings a catalog to the newest format.
+pub(crate) fn upgrade(connection: &Connection) -> Result<()> {
+    let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
+    if format < NEWEST {
+        let all = [FINISHED_UPLOAD, TO_FORMAT_2, TO_FORMAT_3, TO_FORMAT_4];
+        let missing = match format {
+            1 => &all[..],
+            2 => &all[2..],
+            _ => &all[3..],
+        };
+        let _gaps = ZeroizedGaps::of(connection);
+        let steps = missing.concat();
+        let done = connection.execute_batch(&format!("BEGIN IMMEDIATE;{steps}COMMIT;"));
+        if done.is_err() && !connection.is_autocommit() {
+            // Fails only when SQLite has rolled back by itself.
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+        done?;
+    }
+    Ok(())
+}
+
+/// Has a connection that only reads see a catalog of any format as one of the newest.
+pub(crate) fn as_newest(connection: &Connection) -> Result<()> {
+    let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
+    if format < NEWEST {
+        connection.execute_batch(&format!(
+            "PRAGMA query_only = OFF;{AS_FORMAT_4}PRAGMA query_only = ON;"
+        ))?;
+    }
+    Ok(())
+}
