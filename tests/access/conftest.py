@@ -1,8 +1,12 @@
 """Who shares buckets in tests, with whom, and what is shared. A module may say otherwise."""
 
+import boto3
 import pytest
+from botocore import UNSIGNED
+from botocore.config import Config
 
 from harness.administration import ask, client_of
+from harness.clients import REGION
 from harness.policies import account_of
 
 
@@ -34,6 +38,19 @@ def guest(server, own):
 def bob(server):
     """One who may use every bucket of the level."""
     return client_of(server, "bob", "default")
+
+
+@pytest.fixture(scope="module")
+def nobody(server):
+    """A boto3 client that signs nothing."""
+    settings = {"retries": {"total_max_attempts": 1}, "s3": {"addressing_style": "path"}}
+    return boto3.client(
+        "s3",
+        endpoint_url=server.endpoint,
+        verify=str(server.ca),
+        region_name=REGION,
+        config=Config(signature_version=UNSIGNED, **settings),
+    )
 
 
 _count = iter(range(1, 1000))

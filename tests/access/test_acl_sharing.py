@@ -1,13 +1,10 @@
 """What access control lists grant, to whom, and what decides before them."""
 
-import boto3
 import pytest
 import requests
-from botocore import UNSIGNED
-from botocore.config import Config
 
 from harness.administration import ask, client_of, run
-from harness.clients import REGION, refused
+from harness.clients import refused
 from harness.lists import ALL_USERS, block, id_of, own, told
 from harness.policies import account_of, arn, put, read, statement, user
 
@@ -38,19 +35,6 @@ def site(public_level, ann):
     ann.create_bucket(Bucket=name, ObjectOwnership="ObjectWriter", CreateBucketConfiguration=made)
     block(ann, name)
     return name
-
-
-@pytest.fixture
-def nobody(server):
-    """A boto3 client that signs nothing."""
-    settings = {"retries": {"total_max_attempts": 1}, "s3": {"addressing_style": "path"}}
-    return boto3.client(
-        "s3",
-        endpoint_url=server.endpoint,
-        verify=str(server.ca),
-        region_name=REGION,
-        config=Config(signature_version=UNSIGNED, **settings),
-    )
 
 
 def denied():

@@ -273,6 +273,8 @@ pub struct Upload {
     pub lock: Lock,
     /// Whose the object is to be and who else may use it, as text that the vault gives a meaning.
     pub acl: Option<String>,
+    /// Who began it, where that is known: whose it counts as.
+    pub made_by: Option<String>,
 }
 
 /// A part of a multipart upload, as it was received.

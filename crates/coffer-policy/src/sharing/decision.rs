@@ -68,7 +68,8 @@ pub fn decide(sharing: &Sharing<'_>, request: &Request<'_>) -> Shared {
 }
 
 fn is_granted_by_lists(sharing: &Sharing<'_>, request: &Request<'_>) -> bool {
-    if !sharing.ownership.has_acls() {
+    let restricts = |policy| sharing.block.restricts(policy, request.requester);
+    if !sharing.ownership.has_acls() || sharing.policy.is_some_and(restricts) {
         return false;
     }
     let bucket = sharing.block.effective_acl(sharing.bucket_acl);

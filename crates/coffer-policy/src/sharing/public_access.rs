@@ -21,7 +21,7 @@ pub struct PublicAccessBlock {
     pub ignore_public_acls: bool,
     /// Public policies are refused.
     pub block_public_policy: bool,
-    /// What a public policy allows, it allows to those of the account alone.
+    /// Where the policy is public, policy and lists let in those of the account alone.
     pub restrict_public_buckets: bool,
 }
 
@@ -83,7 +83,7 @@ impl PublicAccessBlock {
         }
     }
 
-    /// Whether what the policy allows is kept from this requester. A server has one account, so
+    /// Whether a bucket with this policy is kept from this requester. A server has one account, so
     /// only those who are anonymous are outside of it.
     pub fn restricts(self, policy: &Policy, requester: Requester<'_>) -> bool {
         self.restrict_public_buckets && requester == Requester::Anonymous && is_public(policy)

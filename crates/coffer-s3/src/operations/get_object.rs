@@ -114,7 +114,7 @@ pub(crate) async fn get_object(
     set_customer_key!(output, brought);
     output.content_range = content_range(&info, range);
     output.parts_count = parts_count(&info, range);
-    output.tag_count = i32::try_from(info.head.tag_count)
+    output.tag_count = i32::try_from(info.tag_count)
         .ok()
         .filter(|count| *count > 0);
     let (expires, odd) = metadata::expires(&info.head.details.headers);
@@ -266,8 +266,8 @@ pub(crate) async fn head_object(
     output.content_type = input.response_content_type.or(output.content_type);
     more.extend(answers::stored_as(info.verification));
     // s3s has no field for it in this output.
-    if info.head.tag_count > 0 {
-        more.insert("x-amz-tagging-count", info.head.tag_count.into());
+    if info.tag_count > 0 {
+        more.insert("x-amz-tagging-count", info.tag_count.into());
     }
     let mut response = S3Response::with_headers(output, more);
     if response.output.content_range.is_some() {

@@ -4,7 +4,7 @@ use coffer_vault::policy::limits::GRANTS;
 use coffer_vault::policy::{AclRefusal, CannedAcl, Group, Permission};
 use coffer_vault::{AskedAcl, AskedGrant, AskedGrantee, SharingError};
 use http::{HeaderMap, StatusCode};
-use s3s::dto::AccessControlPolicy;
+use s3s::dto::{AccessControlPolicy, Type};
 use s3s::{S3Error, S3Result, s3_error};
 
 use crate::errors::{custom, from_vault};
@@ -98,6 +98,10 @@ pub(crate) fn of_document(policy: AccessControlPolicy) -> S3Result<AskedAcl> {
         let permission = grant.permission.ok_or_else(malformed)?;
         let permission = Permission::from_name(permission.as_str()).ok_or_else(malformed)?;
         let grantee = grant.grantee.ok_or_else(malformed)?;
+        let is_group = grantee.type_.as_str() == Type::GROUP;
+        if is_group != grantee.uri.is_some() && grantee.email_address.is_none() {
+            return Err(malformed());
+        }
         let to = match (grantee.id, grantee.uri, grantee.email_address) {
             (Some(id), None, None) => AskedGrantee::Id(id),
             (None, Some(uri), None) => group(&uri)?,
@@ -149,7 +153,7 @@ pub(crate) fn malformed() -> S3Error {
 #[cfg(test)]
 mod tests {
     use http::{HeaderName, HeaderValue};
-    use s3s::dto::{Grant, Grantee, Owner, Type};
+    use s3s::dto::{Grant, Grantee, Owner};
 
     use super::*;
 

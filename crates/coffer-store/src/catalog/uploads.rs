@@ -44,8 +44,8 @@ pub struct CompletedUpload {
 }
 
 impl Catalog {
-    /// Begins an upload, which counts as that of `made_by`. Durable when this returns.
-    pub async fn create_upload(&self, upload: Upload, made_by: Option<String>) -> Result<()> {
+    /// Begins an upload. Durable when this returns.
+    pub async fn create_upload(&self, upload: Upload) -> Result<()> {
         let (lock, retain_until_ms) = upload.lock.to_columns();
         self.add(move |session| {
             session
@@ -61,7 +61,7 @@ impl Catalog {
                     upload.checksum.map(encode_checksum_type),
                     encode_details(&upload.details),
                     encode_tags(&upload.tags),
-                    made_by,
+                    upload.made_by,
                     lock,
                     retain_until_ms,
                     upload.acl,
@@ -270,7 +270,8 @@ fn list(connection: &Connection, query: &UploadsQuery) -> Result<UploadsPage> {
 
     let _snapshot = connection.unchecked_transaction()?;
     let mut statement = connection.prepare_cached(
-        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms, acl
+        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms, acl,
+             made_by
          FROM upload
          WHERE (name, upload_id) >= (?, ?) AND name < ? ORDER BY name, upload_id",
     )?;
@@ -322,7 +323,8 @@ fn first_upload(
 
 fn find_upload(connection: &Connection, id: &UploadId) -> Result<Option<Upload>> {
     let mut statement = connection.prepare_cached(
-        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms, acl
+        "SELECT name, upload_id, started_ms, checksum, details, tags, lock, retain_until_ms, acl,
+             made_by
          FROM upload
          WHERE upload_id = ?",
     )?;
@@ -382,6 +384,7 @@ fn read_upload(row: &Row<'_>) -> Result<Upload> {
         tags: decode_tags(text_or_null(row, 5)?)?,
         lock: Lock::of_columns(row.get(6)?, row.get(7)?)?,
         acl: row.get(8)?,
+        made_by: row.get(9)?,
     })
 }
 

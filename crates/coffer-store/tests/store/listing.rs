@@ -166,7 +166,7 @@ proptest! {
             let mut begun = BTreeSet::new();
             for text in &names {
                 let id = UploadId::random();
-                bucket.catalog.create_upload(upload(name(text), id), None).await.unwrap();
+                bucket.catalog.create_upload(upload(name(text), id)).await.unwrap();
                 begun.insert((text.clone(), id));
             }
             let distinct: BTreeSet<_> = names.into_iter().collect();
@@ -195,6 +195,7 @@ fn upload(name: ObjectName, id: UploadId) -> Upload {
         tags: vec![],
         lock: Lock::default(),
         acl: None,
+        made_by: None,
     }
 }
 

@@ -100,6 +100,7 @@ fn upload(id: UploadId, object: &str) -> Upload {
         tags: tags(),
         lock: Lock::default(),
         acl: None,
+        made_by: Some("AKANN".into()),
     }
 }
 
@@ -137,7 +138,7 @@ async fn make_the_newest() {
     }
     let mut parts = Vec::new();
     catalog
-        .create_upload(upload(UPLOAD_ID, "of parts"), Some("AKANN".into()))
+        .create_upload(upload(UPLOAD_ID, "of parts"))
         .await
         .unwrap();
     for (number, length) in [(1, 5_000), (7, 300)] {
@@ -161,7 +162,7 @@ async fn make_the_newest() {
         .await
         .unwrap();
     catalog
-        .create_upload(upload(UNDER_WAY_ID, "under way"), Some("AKANN".into()))
+        .create_upload(upload(UNDER_WAY_ID, "under way"))
         .await
         .unwrap();
     catalog

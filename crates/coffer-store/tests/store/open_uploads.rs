@@ -19,10 +19,10 @@ async fn begin_at(bucket: &Bucket, started_ms: i64, made_by: Option<&str>) -> Up
         tags: Vec::new(),
         lock: Lock::default(),
         acl: None,
+        made_by: made_by.map(str::to_owned),
     };
     let id = upload.id;
-    let made_by = made_by.map(str::to_owned);
-    bucket.catalog.create_upload(upload, made_by).await.unwrap();
+    bucket.catalog.create_upload(upload).await.unwrap();
     id
 }
 

@@ -50,8 +50,9 @@ async fn upload(bucket: &Bucket, object: &str, size: usize) {
         tags: Vec::new(),
         lock: Lock::default(),
         acl: None,
+        made_by: None,
     };
-    bucket.catalog.create_upload(upload, None).await.unwrap();
+    bucket.catalog.create_upload(upload).await.unwrap();
     let part = Part {
         number: 1,
         etag: "e".into(),
@@ -163,8 +164,9 @@ async fn all_keys_are_met_and_replaced() {
         tags: Vec::new(),
         lock: Lock::default(),
         acl: None,
+        made_by: None,
     };
-    bucket.catalog.create_upload(under_way, None).await.unwrap();
+    bucket.catalog.create_upload(under_way).await.unwrap();
     for number in 1..=300 {
         let part = Part {
             number,

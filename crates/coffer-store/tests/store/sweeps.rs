@@ -33,6 +33,7 @@ async fn only_orphans_are_swept() {
         tags: vec![],
         lock: Lock::default(),
         acl: None,
+        made_by: None,
     };
     let blob = blob_ref_to(in_part, 4);
     let part = Part {
@@ -41,11 +42,7 @@ async fn only_orphans_are_swept() {
         modified_ms: 0,
         blob,
     };
-    bucket
-        .catalog
-        .create_upload(upload.clone(), None)
-        .await
-        .unwrap();
+    bucket.catalog.create_upload(upload.clone()).await.unwrap();
     bucket.catalog.put_part(upload.id, part).await.unwrap();
     let mut being_written = bucket.blobs.create(&SecretKey::generate()).unwrap();
     being_written

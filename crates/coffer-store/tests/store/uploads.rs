@@ -23,12 +23,9 @@ async fn begin(bucket: &Bucket, object_name: &str) -> UploadId {
         tags: vec![("a".into(), "b".into())],
         lock: Lock::default(),
         acl: None,
+        made_by: Some("AKANN".into()),
     };
-    bucket
-        .catalog
-        .create_upload(upload.clone(), Some("AKANN".into()))
-        .await
-        .unwrap();
+    bucket.catalog.create_upload(upload.clone()).await.unwrap();
     assert_eq!(bucket.catalog.upload(&id).await.unwrap(), Some(upload));
     id
 }

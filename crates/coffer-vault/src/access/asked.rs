@@ -92,24 +92,25 @@ pub(crate) fn tags_copied(
     ]
 }
 
-/// The right that a grant must give for an action that no policy gives.
-pub(crate) fn right_for(action: Action) -> Right {
+/// The rights that a grant must give, all of them, for an action that no policy gives.
+pub(crate) fn rights_for(action: Action) -> &'static [Right] {
     match action {
         Action::ListBucket
         | Action::ListBucketVersions
         | Action::ListBucketMultipartUploads
-        | Action::ListMultipartUploadParts => Right::List,
+        | Action::ListMultipartUploadParts => &[Right::List],
         Action::DeleteObject
         | Action::DeleteObjectVersion
         | Action::DeleteBucket
-        | Action::BypassGovernanceRetention
-        | Action::PutLifecycleConfiguration
+        | Action::BypassGovernanceRetention => &[Right::Delete],
+        // They change what is deleted, or what keeps from it.
+        Action::PutLifecycleConfiguration
         | Action::PutBucketVersioning
         | Action::PutBucketObjectLockConfiguration
         | Action::PutObjectRetention
-        | Action::PutObjectLegalHold => Right::Delete,
-        other if other.name().starts_with("Get") => Right::Read,
-        _ => Right::Write,
+        | Action::PutObjectLegalHold => &[Right::Write, Right::Delete],
+        other if other.name().starts_with("Get") => &[Right::Read],
+        _ => &[Right::Write],
     }
 }
 
@@ -152,22 +153,29 @@ impl Values for WithObject<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::Rights;
 
     #[test]
-    fn each_action_has_the_right_that_its_operation_takes() {
-        for (action, right) in [
-            (Action::GetObject, Right::Read),
-            (Action::GetBucketTagging, Right::Read),
-            (Action::ListBucket, Right::List),
-            (Action::ListMultipartUploadParts, Right::List),
-            (Action::PutObject, Right::Write),
-            (Action::DeleteObjectTagging, Right::Write),
-            (Action::AbortMultipartUpload, Right::Write),
-            (Action::DeleteBucketPolicy, Right::Write),
-            (Action::DeleteObject, Right::Delete),
-            (Action::DeleteBucket, Right::Delete),
+    fn each_action_has_the_rights_that_its_operation_takes() {
+        for (action, rights) in [
+            (Action::GetObject, "read"),
+            (Action::GetBucketTagging, "read"),
+            (Action::ListBucket, "list"),
+            (Action::ListMultipartUploadParts, "list"),
+            (Action::PutObject, "write"),
+            (Action::DeleteObjectTagging, "write"),
+            (Action::AbortMultipartUpload, "write"),
+            (Action::DeleteBucketPolicy, "write"),
+            (Action::DeleteObject, "delete"),
+            (Action::DeleteBucket, "delete"),
+            (Action::PutBucketVersioning, "write,delete"),
+            (Action::PutLifecycleConfiguration, "write,delete"),
+            (Action::PutBucketObjectLockConfiguration, "write,delete"),
+            (Action::PutObjectRetention, "write,delete"),
+            (Action::PutObjectLegalHold, "write,delete"),
         ] {
-            assert_eq!(right_for(action), right, "{action}");
+            let named: Rights = rights_for(action).iter().copied().collect();
+            assert_eq!(named.to_string(), rights, "{action}");
         }
     }
 }

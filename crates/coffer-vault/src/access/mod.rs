@@ -45,7 +45,9 @@ pub(crate) use self::act::{ACT_NAMES, Act};
 pub use self::actor::Actor;
 pub(crate) use self::actor::AuditIdentity;
 pub use self::asked::{Asked, AskedAction, AskedOf};
-pub(crate) use self::asked::{WithObject, is_of_object_owner, is_of_owner, right_for, tags_copied};
+pub(crate) use self::asked::{
+    WithObject, is_of_object_owner, is_of_owner, rights_for, tags_copied,
+};
 pub use self::bucket_name::BucketName;
 pub(crate) use self::maker::maker;
 pub(crate) use self::monitor::{

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use coffer_policy::{
-    AccountId, Acl, ObjectOwnership, Policy, PublicAccessBlock, Requester, is_shared_with,
+    AccountId, Acl, ObjectOwnership, Permission, Policy, PublicAccessBlock, Requester,
+    is_shared_with,
 };
 use serde::{Deserialize, Serialize};
 
@@ -73,10 +74,24 @@ impl Sharing {
     pub(crate) fn is_shared_with(&self, requester: Requester<'_>) -> bool {
         let is_of_public_alone = requester == Requester::Anonymous;
         let by_list = self.has_acls() && !(is_of_public_alone && self.block.ignore_public_acls);
-        by_list
-            || self.policy.as_ref().is_some_and(|policy| {
-                is_shared_with(policy, requester) && !self.block.restricts(policy, requester)
-            })
+        let policy = self.policy.as_ref();
+        if policy.is_some_and(|policy| self.block.restricts(policy, requester)) {
+            return false;
+        }
+        by_list || policy.is_some_and(|policy| is_shared_with(policy, requester))
+    }
+
+    /// Whether policy or the bucket's list let this requester in to anything, whatever lists of
+    /// objects say.
+    pub(crate) fn is_public(&self, requester: Requester<'_>, bucket_list: &Acl) -> bool {
+        let policy = self.policy.as_ref();
+        if policy.is_some_and(|policy| self.block.restricts(policy, requester)) {
+            return false;
+        }
+        let list = self.block.effective_acl(bucket_list);
+        let given = [Permission::Read, Permission::Write, Permission::ReadAcp];
+        let by_list = self.has_acls() && given.iter().any(|may| list.permits(requester, *may));
+        by_list || policy.is_some_and(|policy| is_shared_with(policy, requester))
     }
 
     /// What policy, lists and blocks say of a request.

@@ -204,7 +204,7 @@ impl Vault {
     }
 
     /// Notes what a policy refuses.
-    pub(super) fn note_refusal(
+    pub(crate) fn note_refusal(
         &self,
         error: &VaultError,
         subject: &Subject,

@@ -20,7 +20,8 @@ pub struct BucketSettings {
     pub object_lock: Option<ObjectLock>,
     /// Whether it has a policy.
     pub has_policy: bool,
-    /// Whether those who sign nothing are let in to anything.
+    /// Whether those who sign nothing are let in by the policy or the bucket's list. What lists of
+    /// objects say is not looked at.
     pub is_public: bool,
     /// How many lifecycle rules it has, those among them that are not in force.
     pub lifecycle_rule_count: usize,
@@ -41,7 +42,7 @@ impl Vault {
             versioning: self.inner.open_buckets.last_versioning(row.id),
             object_lock: ObjectLock::of_document(object_lock.as_deref())?,
             has_policy: document(BucketConfiguration::Policy).is_some(),
-            is_public: self.is_shared_with(&self.inner.anonymous, row)?,
+            is_public: self.is_public(row)?,
             lifecycle_rule_count: rules.map_or(0, |rules| rules.0.len()),
             has_cors: document(BucketConfiguration::Cors).is_some(),
         })

@@ -1,21 +1,22 @@
-//! Who is told of locks. Where a bucket has a policy, to read an object is one thing, and to be
-//! told what keeps it from being deleted another (Amazon S3 API Reference, `GetObject`).
+//! Who is told of locks and tags. Where a bucket has a policy or lists, to read an object is one
+//! thing, and to be told what keeps it from being deleted, or how many tags it has, another (Amazon
+//! S3 API Reference, `GetObject`).
 
 use std::sync::Arc;
 
 use coffer_policy::Action;
 use coffer_store::lock::Lock;
-use coffer_store::record::ObjectName;
+use coffer_store::record::{ObjectHead, ObjectName};
 use coffer_store::version::Which;
 
 use crate::access::Subject;
 use crate::acts::ReadGrant;
-use crate::error::{Result, VaultError};
+use crate::error::Result;
 use crate::open_buckets::OpenBucket;
 use crate::system::BucketRow;
 use crate::vault::Vault;
 
-/// A reader of objects, who may not be told of all their locks.
+/// A reader of objects, who may not be told of all their locks, or of their tags.
 pub(crate) struct LockReader {
     /// Who it is, where the bucket has a policy.
     shared: Option<(Vault, Subject)>,
@@ -40,18 +41,10 @@ impl LockReader {
         (name, which): (&ObjectName, Which),
         lock: Lock,
     ) -> Result<Lock> {
-        let Some((vault, subject)) = self.shared.as_ref().filter(|_| !lock.is_none()) else {
+        if lock.is_none() {
             return Ok(lock);
-        };
-        let Some(sharing) = vault.sharing(&self.row)? else {
-            return Ok(lock);
-        };
-        let lets = async |action| {
-            let what = (action, name, which);
-            let lets = vault.lets_object(subject, &self.row, &sharing, what, bucket);
-            let (is_let, _) = lets.await?;
-            Ok::<_, VaultError>(is_let)
-        };
+        }
+        let lets = async |action| self.lets(bucket, (action, name, which)).await;
         Ok(Lock {
             retention: match lock.retention {
                 Some(retention) if lets(Action::GetObjectRetention).await? => Some(retention),
@@ -59,5 +52,39 @@ impl LockReader {
             },
             has_hold: lock.has_hold && lets(Action::GetObjectLegalHold).await?,
         })
+    }
+
+    /// How many tags an object is said to have.
+    ///
+    /// # Errors
+    /// As [`told`](Self::told).
+    pub(crate) async fn tag_count(
+        &self,
+        bucket: &OpenBucket,
+        (name, which): (&ObjectName, Which),
+        head: &ObjectHead,
+    ) -> Result<u32> {
+        let reading = match which {
+            Which::Current => Action::GetObjectTagging,
+            Which::Version(_) => Action::GetObjectVersionTagging,
+        };
+        // Of the version that was read, whatever took the name since.
+        let what = (reading, name, Which::Version(head.version));
+        if head.tag_count == 0 || self.lets(bucket, what).await? {
+            return Ok(head.tag_count);
+        }
+        Ok(0)
+    }
+
+    async fn lets(&self, bucket: &OpenBucket, what: (Action, &ObjectName, Which)) -> Result<bool> {
+        let Some((vault, subject)) = &self.shared else {
+            return Ok(true);
+        };
+        let Some(sharing) = vault.sharing(&self.row)? else {
+            return Ok(true);
+        };
+        let lets = vault.lets_object(subject, &self.row, &sharing, what, bucket);
+        let (is_let, _) = lets.await?;
+        Ok(is_let)
     }
 }

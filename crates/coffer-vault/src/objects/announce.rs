@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use coffer_policy::Action;
 use coffer_seal::{Context, SecretKey, UploadId};
 use coffer_store::limits::INLINE_MAX_BYTES;
 use coffer_store::record::{BlobRef, Checksum, Encryption, NewContent, ObjectName};
@@ -87,6 +88,8 @@ impl Vault {
             let find = |bucket| find_upload(bucket, id, &name);
             let on = On::Part(&name, number);
             let upload = grant.find(Act::WritePart, on, find).await?;
+            self.check_upload(subject, &grant, Action::PutObject, &upload)
+                .await?;
             if matches!(upload.details.encryption, Encryption::Customer(_)) {
                 return Ok(None);
             }

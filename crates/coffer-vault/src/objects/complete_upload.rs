@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use aws_lc_rs::digest;
 use coffer_durable::now_ms;
+use coffer_policy::Action;
 use coffer_seal::UploadId;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
@@ -79,6 +80,8 @@ impl Vault {
             Found::UnderWay(upload, parts) => (*upload, parts),
             Found::Finished(finished) => return Ok(stored(finished, grant.level())),
         };
+        self.check_upload(subject, &grant, Action::PutObject, &upload)
+            .await?;
         match self
             .complete(&grant, complete, upload, parts, request)
             .await

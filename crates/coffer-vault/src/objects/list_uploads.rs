@@ -1,5 +1,6 @@
 //! Listings of multipart uploads and of their parts.
 
+use coffer_policy::Action;
 use coffer_seal::UploadId;
 use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{ObjectName, Part, Upload, UploadsPage, UploadsQuery};
@@ -38,8 +39,13 @@ impl Vault {
     ) -> Result<PartsPage> {
         let grant = self.readable(subject, bucket, Right::List).await?;
         let level = grant.level();
+        let row = grant.row().clone();
+        let of = &row;
         let look = |bucket: UsedBucket| async move {
             let found = find_upload(bucket.clone(), upload, name).await?;
+            let what = (Action::ListMultipartUploadParts, &found);
+            let judged = self.judge_upload(subject, of, &bucket, what).await;
+            judged.inspect_err(|error| self.note_refusal(error, subject, Right::List, of))?;
             let limit = limit.min(LIST_MAX);
             let mut parts = bucket.catalog.parts(&upload, after, limit + 1).await?;
             let more = parts.len() > limit;
@@ -52,7 +58,6 @@ impl Vault {
                 level,
             })
         };
-        let row = grant.row().clone();
         let (mut page, _reading) = grant.read(Act::ListParts, On::Object(name), look).await?;
         self.tell_owner_of(&row, &mut page.upload)?;
         Ok(page)
@@ -78,8 +83,9 @@ impl Vault {
     }
 
     /// Leaves of what is kept of the object to be only whose it will be: none is the bucket's
-    /// owner.
+    /// owner; and of who began it only who is still there.
     fn tell_owner_of(&self, row: &BucketRow, upload: &mut Upload) -> Result<()> {
+        upload.made_by = { upload.made_by.take() }.filter(|maker| self.is_known_owner(maker));
         upload.acl = access_of_upload(upload.acl.as_deref())?.owner;
         self.tell_owners(row, std::iter::once(&mut upload.acl))
     }

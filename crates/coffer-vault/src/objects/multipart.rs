@@ -2,6 +2,7 @@
 //! not bytes.
 
 use coffer_durable::now_ms;
+use coffer_policy::Action;
 use coffer_seal::UploadId;
 use coffer_store::StoreError;
 use coffer_store::record::{
@@ -17,7 +18,7 @@ use super::ingest::{Incoming, Ingested, Placing, keep_current};
 use super::upload_ids::id_of_new;
 use super::write::{CopySource, Stored, incoming_copy, plan, settle};
 use crate::access::{Act, AskedAcl, BucketName, Right, Subject, kept_with_upload, maker};
-use crate::acts::Changed;
+use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::digest::DigestPlan;
 use crate::error::{Result, VaultError};
@@ -119,7 +120,7 @@ impl Vault {
         let encryption = encryption.of_object(grant.encryption()?)?;
         details.encryption = encryption.clone();
         let id = id_of_new();
-        let started_ms = now_ms();
+        let (made_by, started_ms) = (maker(subject), now_ms());
         let upload = Upload {
             id,
             name: name.clone(),
@@ -129,15 +130,15 @@ impl Vault {
             checksum,
             lock,
             acl: kept_with_upload(access.access()),
+            made_by: Some(made_by.clone()),
         };
         let told = of_list(&access.access().acl);
-        let made_by = maker(subject);
         let limit = self.inner.subject_limits.uploads;
         let ledger = &self.inner.open_buckets.uploads;
         let beginning = ledger.begin(grant.bucket(), &made_by, limit)?;
         let create = |bucket: UsedBucket| async move {
             access.to_commit()?;
-            let created = bucket.catalog.create_upload(upload, Some(made_by)).await;
+            let created = bucket.catalog.create_upload(upload).await;
             settle_beginning(beginning, &created);
             created?;
             Ok(Changed::freeing((), Vec::new()))
@@ -175,6 +176,8 @@ impl Vault {
         let find = |bucket| find_upload(bucket, id, &name);
         let on = On::Part(&name, number);
         let upload = grant.find(Act::WritePart, on, find).await?;
+        self.check_upload(subject, &grant, Action::PutObject, &upload)
+            .await?;
         check_key_of_part(&upload.details.encryption, customer_key.as_ref())?;
         incoming.digests = plan(&grant, part_plan(&upload, incoming.digests)?);
         let becomes = ArrivedAs::part(&name, (id, number));
@@ -265,6 +268,8 @@ impl Vault {
             Some(on) => grant.find(Act::WritePart, on, find).await?,
             None => grant.prepare(find).await?,
         };
+        self.check_upload(subject, &grant, Action::PutObject, &upload)
+            .await?;
         Ok(upload.checksum)
     }
 
@@ -279,7 +284,9 @@ impl Vault {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
         let on = On::Object(name);
         let find = |bucket| find_upload(bucket, upload, name);
-        grant.find(Act::AbortUpload, on, find).await?;
+        let found = grant.find(Act::AbortUpload, on, find).await?;
+        self.check_upload(subject, &grant, Action::AbortMultipartUpload, &found)
+            .await?;
         let changing = self.inner.open_buckets.uploads.change(grant.bucket());
         let abort = move |bucket: UsedBucket| async move {
             let aborted = bucket.catalog.abort_upload(&upload).await?;
@@ -287,6 +294,31 @@ impl Vault {
             Ok(Changed::freeing((), aborted.freed))
         };
         grant.change(Act::AbortUpload, [on], abort).await
+    }
+
+    /// Whether the subject may do this to an upload: to any, where grants or a policy let it, and
+    /// only to what it began, where a list does.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`].
+    pub(super) async fn check_upload(
+        &self,
+        subject: &Subject,
+        grant: &ChangeGrant,
+        action: Action,
+        upload: &Upload,
+    ) -> Result<()> {
+        if !grant.is_shared() {
+            return Ok(());
+        }
+        let row = grant.row();
+        let judge = |bucket: UsedBucket| async move {
+            self.judge_upload(subject, row, &bucket, (action, upload))
+                .await
+        };
+        let judged = grant.prepare(judge).await;
+        let judged = self.noting_refusal(subject, row, judged).await;
+        judged.inspect_err(|error| self.note_refusal(error, subject, Right::Write, row))
     }
 }
 

@@ -23,6 +23,8 @@ use crate::vault::{Found, JudgedObject, Vault};
 pub struct ObjectInfo {
     /// Its description.
     pub head: ObjectHead,
+    /// How many tags it has, for those who may be told; for others it has none.
+    pub tag_count: u32,
     /// The bytes that the request selected.
     pub range: Range<u64>,
     /// Name of the level whose key seals it.
@@ -104,11 +106,13 @@ impl Vault {
             JudgedObject::check(&judged, (name, which), (&head).into())?;
             let version = (name, Which::Version(head.version));
             head.lock = locks.told(&bucket, version, head.lock).await?;
+            let tag_count = locks.tag_count(&bucket, (name, which), &head).await?;
             let range = choose(&head, &options, part)?;
             let version = told_version(&bucket, head.version);
             let verification = bucket.catalog.verification(name, which).await?;
             Ok(ObjectInfo {
                 head,
+                tag_count,
                 range,
                 level,
                 version,
@@ -226,6 +230,7 @@ pub(super) async fn look_up(
     // Of this version, whatever took the name since.
     let version = (name, Which::Version(head.version));
     head.lock = locks.told(bucket, version, head.lock).await?;
+    let tag_count = locks.tag_count(bucket, (name, which), &head).await?;
     let verification = bucket.catalog.verification(name, which).await?;
     if verification == Verification::Failed {
         // It was counted and told when it was found.
@@ -235,6 +240,7 @@ pub(super) async fn look_up(
         verification,
         version: told_version(bucket, head.version),
         head,
+        tag_count,
         range,
         level,
     };

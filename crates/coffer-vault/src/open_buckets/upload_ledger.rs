@@ -224,10 +224,10 @@ mod tests {
             tags: Vec::new(),
             lock: Default::default(),
             acl: None,
+            made_by: Some(made_by.to_owned()),
         };
         let id = upload.id;
-        let made_by = Some(made_by.to_owned());
-        catalog.create_upload(upload, made_by).await.unwrap();
+        catalog.create_upload(upload).await.unwrap();
         id
     }
 

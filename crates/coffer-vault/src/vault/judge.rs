@@ -6,7 +6,7 @@ use coffer_store::version::Which;
 
 use crate::access::{
     Asked, AskedOf, Lists, Right, Sharing, Subject, WithObject, is_of_object_owner, is_of_owner,
-    right_for,
+    rights_for,
 };
 use crate::system::BucketRow;
 
@@ -44,6 +44,8 @@ pub(super) struct Known<'a> {
 pub(super) enum Verdict {
     /// It is refused.
     No,
+    /// It is allowed only on an upload that who asks has begun.
+    AsInitiator,
     /// A list allows it, and nothing else does.
     ByList,
     /// It is allowed.
@@ -72,6 +74,15 @@ pub(super) fn needs_object(action: Action, asked: &Asked) -> bool {
     }
 }
 
+/// Whether an action is one that who began an upload may do to it (Amazon S3 User Guide,
+/// "Multipart upload API and permissions").
+fn is_of_initiator(action: Action) -> bool {
+    matches!(
+        action,
+        Action::AbortMultipartUpload | Action::ListMultipartUploadParts
+    )
+}
+
 /// All that judging takes, but what is asked for.
 pub(super) struct Bench<'a> {
     pub(super) requesting: Requesting<'a>,
@@ -96,7 +107,8 @@ impl Bench<'_> {
                 return self.may_give_list(resource, asked, known);
             }
             let may_say = self.requesting.owns_bucket || !is_of_owner(action);
-            self.is_granted(right_for(action)) && may_say
+            let rights = rights_for(action);
+            may_say && rights.iter().all(|right| self.is_granted(*right))
         };
         match self.decide(action, resource, asked, known) {
             Shared::Denied { .. } => Verdict::No,
@@ -104,10 +116,17 @@ impl Bench<'_> {
             Shared::ByAcl if !granted() => Verdict::ByList,
             Shared::ByAcl => Verdict::Yes,
             Shared::Delegated { .. } | Shared::Unshared if granted() => Verdict::Yes,
+            Shared::Delegated { .. } | Shared::Unshared
+                if is_of_initiator(action) && self.is_guest(resource, asked) =>
+            {
+                Verdict::AsInitiator
+            }
             Shared::Delegated { .. } | Shared::Unshared => Verdict::No,
         }
     }
 
+    /// What is said of it. A list of what is the subject's own does not give it what its grants
+    /// leave out: they narrow an owner as well.
     fn decide(
         &self,
         action: Action,
@@ -125,11 +144,27 @@ impl Bench<'_> {
             time: asked.time,
             values: &WithObject { values, tags },
         };
-        let lists = Lists {
-            bucket: self.list.as_ref(),
-            object: known.list,
-        };
-        self.sharing.decide(&request, lists)
+        let nothing = Acl::new(None, Vec::new()).expect("no grants are not too many");
+        let bucket = self.list.as_ref();
+        let bucket = bucket.map(|list| if self.narrows(list) { &nothing } else { list });
+        let counts = |list: &Acl| !self.narrows(list) || self.is_guest(resource, asked);
+        let object = known.list;
+        let object = object.map(|list| if counts(list) { list } else { &nothing });
+        self.sharing.decide(&request, Lists { bucket, object })
+    }
+
+    /// Whether a list is of what belongs to a subject whose grants name what it may use.
+    fn narrows(&self, list: &Acl) -> bool {
+        let Requesting { id, subject, .. } = &self.requesting;
+        subject.grants.is_some() && list.owner() == Some(id)
+    }
+
+    /// Whether the subject may write there by leave of the bucket's owner, by a policy or a list,
+    /// and not by its grants: then what it writes is its own to use.
+    fn is_guest(&self, resource: Resource<'_>, asked: &Asked) -> bool {
+        let writes = self.decide(Action::PutObject, resource, asked, Known::default());
+        let by_leave = matches!(writes, Shared::ByPolicy { .. } | Shared::ByAcl);
+        by_leave && !self.requesting.subject.is_anonymous() && !self.is_granted(Right::Write)
     }
 
     fn is_granted(&self, right: Right) -> bool {

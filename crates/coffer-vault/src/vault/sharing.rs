@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use coffer_policy::{Acl, Action, Resource};
 use coffer_seal::SubjectId;
-use coffer_store::record::ObjectName;
+use coffer_store::record::{ObjectName, Upload};
 use coffer_store::version::{Absent, VersionId, Versioning, Which};
 
 use super::judge::{Bench, Known, Requesting, Verdict, needs_object, takes_place_of_null};
 use super::judged_object::JudgedObject;
-use crate::access::{Asked, AskedAction, AskedOf, Rights, Sharing, Subject, may_read};
+use crate::access::{Asked, AskedAction, AskedOf, Rights, Sharing, Subject, maker, may_read};
 use crate::error::{Result, SharingError, VaultError};
 use crate::open_buckets::OpenBucket;
 use crate::system::BucketRow;
@@ -89,6 +89,16 @@ impl Vault {
         let is_readable = may_read(subject, &level.label);
         let is_known = !subject.is_anonymous() || level.is_public;
         Ok(is_readable && is_known && sharing.is_shared_with(requesting.requester()))
+    }
+
+    /// Whether those who sign nothing are let in to a bucket by its policy, or by its own list.
+    pub(crate) fn is_public(&self, row: &BucketRow) -> Result<bool> {
+        let Some(sharing) = self.sharing(row)? else {
+            return Ok(false);
+        };
+        let anonymous = self.requesting(&self.inner.anonymous, row);
+        let list = self.bucket_list(row, &sharing)?;
+        Ok(self.inner.tag(row)?.is_public && sharing.is_public(anonymous.requester(), &list))
     }
 
     /// Whether all that the subject asks for in the bucket is allowed. What depends on an object
@@ -256,6 +266,31 @@ impl Vault {
         access
             .map(|access| self.object_list(row, &access))
             .transpose()
+    }
+
+    /// Whether an action on an upload under way is allowed: on any, or, by a list or because who
+    /// begins an upload may end it, on what the subject has begun.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`], which the caller notes.
+    pub(crate) async fn judge_upload(
+        &self,
+        subject: &Subject,
+        row: &BucketRow,
+        bucket: &OpenBucket,
+        (action, upload): (Action, &Upload),
+    ) -> Result<()> {
+        let Some(sharing) = self.sharing(row)? else {
+            return Ok(());
+        };
+        let what = (action, &upload.name, Which::Current);
+        let judged = self.judge_object(subject, row, &sharing, what, bucket);
+        let is_own = upload.made_by.as_deref() == Some(maker(subject).as_str());
+        match judged.await?.0 {
+            Verdict::Yes => Ok(()),
+            Verdict::ByList | Verdict::AsInitiator if is_own => Ok(()),
+            _ => Err(VaultError::AccessDenied),
+        }
     }
 
     /// Whether the subject may list the bucket, and so be told that an object is not there.

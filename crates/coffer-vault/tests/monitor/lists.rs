@@ -1,5 +1,7 @@
 //! Access control lists: what the model makes of them, and how the vault is told of them. A
 //! bucket's list lets some of the subjects list it, and what an object's owner has is its own list.
+//! What a subject owns gives it nothing that its grants leave out, unless it may write there by
+//! leave of a policy alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,10 +45,27 @@ impl Model {
             return false;
         };
         match (right, object) {
-            (LIST, _) => readers.contains(&subject),
-            (READ, Some(object)) => self.owner(bucket, object) == Some(subject),
+            (LIST, _) => readers.contains(&subject) && !self.is_narrowed(subject, bucket),
+            (READ, Some(object)) => {
+                let owns = self.owner(bucket, object) == Some(subject);
+                owns && (!self.has_grants(subject) || self.is_guest(subject, bucket))
+            }
             _ => false,
         }
+    }
+
+    fn has_grants(&self, subject: usize) -> bool {
+        self.subjects[subject].grants.is_some()
+    }
+
+    /// Whether it is the bucket's maker, to whom its grants leave some of it.
+    fn is_narrowed(&self, subject: usize, bucket: usize) -> bool {
+        self.has_grants(subject) && self.buckets[&bucket].maker == Some(subject)
+    }
+
+    /// Whether a subject may write in a bucket by leave of its policy alone.
+    fn is_guest(&self, subject: usize, bucket: usize) -> bool {
+        self.allows(subject, bucket, WRITE) && !self.is_granted(subject, bucket, WRITE)
     }
 
     /// Who would own what a subject writes in a bucket: none is the bucket's owner.

@@ -241,11 +241,15 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    /// A look at a bucket, which is one at its listing where a policy is asked.
+    /// A look at a bucket, which is one at its listing where a policy is asked: that tells of the
+    /// policy, whatever it says.
     fn look(&mut self, subject: usize, bucket: usize) -> Result<Outcome, Outcome> {
         self.is_known(subject, bucket)?;
-        if self.is_shared(bucket) && !self.lets(subject, bucket, LIST) {
-            return Err(self.refused(subject, bucket));
+        if self.is_shared(bucket) {
+            if !self.lets(subject, bucket, LIST) {
+                return Err(self.refused(subject, bucket));
+            }
+            self.is_told(subject, bucket);
         }
         Ok(Outcome::Done)
     }

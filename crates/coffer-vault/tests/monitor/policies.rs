@@ -82,16 +82,36 @@ impl Model {
         right: usize,
         object: Option<usize>,
     ) -> bool {
-        let is_meant = |statement: &&Statement| {
-            statement.whom.is_none_or(|whom| whom == subject) && statement.rights.contains(&right)
-        };
-        let meant = || self.buckets[&bucket].policy.iter().filter(is_meant);
-        if meant().any(|statement| statement.denies) {
+        if self.denies(subject, bucket, right) {
             return false;
         }
-        meant().count() > 0
+        self.allows(subject, bucket, right)
             || self.lists_give(subject, bucket, right, object)
             || self.is_granted(subject, bucket, right)
+    }
+
+    /// The statements of the policy about a subject and a right.
+    fn statements(
+        &self,
+        subject: usize,
+        bucket: usize,
+        right: usize,
+    ) -> impl Iterator<Item = &Statement> {
+        let statements = self.buckets[&bucket].policy.iter();
+        statements.filter(move |statement| {
+            statement.whom.is_none_or(|whom| whom == subject) && statement.rights.contains(&right)
+        })
+    }
+
+    fn denies(&self, subject: usize, bucket: usize, right: usize) -> bool {
+        let mut statements = self.statements(subject, bucket, right);
+        statements.any(|statement| statement.denies)
+    }
+
+    /// Whether the policy allows it, and does not deny it.
+    pub(crate) fn allows(&self, subject: usize, bucket: usize, right: usize) -> bool {
+        let is_any = self.statements(subject, bucket, right).next().is_some();
+        is_any && !self.denies(subject, bucket, right)
     }
 
     fn owns(&self, subject: usize, bucket: usize) -> bool {

@@ -236,7 +236,8 @@ fn object_lock(set: &BucketSettings) -> String {
 
 fn policy(set: &BucketSettings) -> String {
     match (set.policy, set.public) {
-        (false, _) => "none",
+        (false, false) => "none",
+        (false, true) => "none; the bucket's list LETS IN WHO SIGNS NOTHING",
         (true, false) => "yes; who signs nothing is not let in",
         (true, true) => "yes; LETS IN WHO SIGNS NOTHING",
     }

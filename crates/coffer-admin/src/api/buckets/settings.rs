@@ -23,7 +23,7 @@ pub struct BucketSettings {
     pub object_lock: Option<LockSettings>,
     /// Whether it has a policy.
     pub policy: bool,
-    /// Whether those who sign nothing are let in to anything.
+    /// Whether those who sign nothing are let in by the policy or the bucket's list.
     pub public: bool,
     /// How many lifecycle rules it has, those among them that are not in force.
     pub lifecycle_rules: usize,

@@ -34,9 +34,9 @@ impl Owners {
         told
     }
 
-    /// Who began an upload of what is to be whose.
-    pub(crate) fn initiator(&self, owner: Option<String>) -> Initiator {
-        let Owner { display_name, id } = self.of(owner);
+    /// Who began an upload: of one that is gone, or signed nothing, the bucket's owner is told.
+    pub(crate) fn initiator(&self, made_by: Option<String>) -> Initiator {
+        let Owner { display_name, id } = self.of(made_by);
         Initiator { display_name, id }
     }
 }

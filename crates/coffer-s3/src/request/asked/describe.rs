@@ -141,7 +141,9 @@ fn besides(request: &Described<'_>) -> Vec<Action> {
             });
             let in_form = request.tags.as_ref().is_some_and(|tags| !tags.is_empty());
             let gives_tags = in_form || has("x-amz-tagging");
-            let compares = request.operation == "PutObject" && has("if-match");
+            // Only to these two it is a condition on what is there.
+            let compares =
+                matches!(request.operation, "PutObject" | "CopyObject") && has("if-match");
             let more = [
                 (compares, Action::GetObject),
                 (gives_tags, Action::PutObjectTagging),

@@ -110,14 +110,10 @@ async fn a_bucket_that_a_put_came_to_first_stays() {
         tags: Tags::new(),
         lock: Default::default(),
         acl: None,
+        made_by: None,
         checksum: None,
     };
-    granted
-        .bucket
-        .catalog
-        .create_upload(new, None)
-        .await
-        .unwrap();
+    granted.bucket.catalog.create_upload(new).await.unwrap();
     drop(guard);
     let refused = deletion.await.unwrap();
     assert!(matches!(refused, Err(VaultError::BucketNotEmpty)));
