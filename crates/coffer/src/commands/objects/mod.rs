@@ -39,8 +39,9 @@ pub struct ServiceArgs {
     /// Profile of AWS's configuration and credentials files
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// How often a request is sent again that met a passing error; a server that refuses the first
-    /// connection is waited for up to 6 seconds
+    /// How often a request is sent again that met a passing error
+    ///
+    /// A server that refuses the first connection is waited for up to 6 seconds.
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub retries: u32,
     /// Print JSON, an event a line where there are many
