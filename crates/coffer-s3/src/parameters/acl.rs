@@ -216,8 +216,12 @@ mod tests {
             display_name: None,
             email_address: email.map(Into::into),
             id: id.map(Into::into),
-            type_: Type::from_static(Type::CANONICAL_USER),
+            type_: Type::from_static(uri.map_or(Type::CANONICAL_USER, |_| Type::GROUP)),
             uri: uri.map(Into::into),
+        };
+        let group_by_id = || Grantee {
+            type_: Type::from_static(Type::GROUP),
+            ..grantee(Some("a"), None, None)
         };
         let grant = |grantee, permission: &'static str| Grant {
             grantee: Some(grantee),
@@ -248,6 +252,7 @@ mod tests {
                 grant(grantee(None, None, None), "READ"),
                 "MalformedACLError",
             ),
+            (grant(group_by_id(), "READ"), "MalformedACLError"),
             (
                 grant(grantee(Some("a"), Some("u"), None), "READ"),
                 "MalformedACLError",
