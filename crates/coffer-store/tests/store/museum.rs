@@ -222,7 +222,7 @@ async fn every_format_is_read() {
     for format in 1..=CATALOG.format_version as u32 {
         let dir = museum(format);
         let catalog = Catalog::open_read_only(&dir, &catalog_key()).await.unwrap();
-        assert_everything(&catalog, &dir).await;
+        assert_everything(&catalog, &dir, knows_makers(&dir)).await;
         let counted = catalog.commit_count().await.unwrap();
         assert_eq!(counted, [0, 11, 11, 19][format as usize - 1]);
         catalog.close().await;
@@ -243,10 +243,10 @@ async fn is_written_on(museum: &Path) {
     let before = catalog.commit_count().await.unwrap();
     let uploads = catalog.open_uploads(None).await.unwrap();
     assert_eq!((uploads.count, uploads.bytes), (1, 20));
-    let is_known = museum.ends_with("format-3") || museum.ends_with("format-4");
+    let is_known = knows_makers(museum);
     let known = is_known.then(|| ("AKANN".to_owned(), 1));
     assert_eq!(uploads.by_maker, known.into_iter().collect());
-    assert_everything(&catalog, dir.path()).await;
+    assert_everything(&catalog, dir.path(), is_known).await;
     catalog
         .put(inline("new", &noise(9_000)), Precondition::Absent)
         .await
@@ -264,7 +264,12 @@ async fn is_written_on(museum: &Path) {
     catalog.close().await;
 }
 
-async fn assert_everything(catalog: &Catalog, dir: &Path) {
+/// Whether a format knows who began an upload.
+fn knows_makers(museum: &Path) -> bool {
+    museum.ends_with("format-3") || museum.ends_with("format-4")
+}
+
+async fn assert_everything(catalog: &Catalog, dir: &Path, knows_makers: bool) {
     catalog.check_integrity().await.unwrap();
     catalog.check_structure().await.unwrap();
     assert_eq!(catalog.bucket_name(), "museum");
@@ -282,13 +287,11 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
     }
     assert_eq!(catalog.totals().await.unwrap(), totals);
     assert_eq!(catalog.bucket_tags().await.unwrap(), Some(tags()));
-    let page = catalog
-        .list(ListQuery {
-            limit: 10,
-            ..ListQuery::default()
-        })
-        .await
-        .unwrap();
+    let query = ListQuery {
+        limit: 10,
+        ..ListQuery::default()
+    };
+    let page = catalog.list(query).await.unwrap();
     let listed: Vec<_> = page
         .objects
         .iter()
@@ -298,17 +301,10 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
 
     let (head, content) = read(catalog, "a/small").await.unwrap().unwrap();
     assert_eq!((head.details, head.tag_count), (details(), 2));
-    assert_eq!(
-        content,
-        Content::Inline("A small object, in the catalog.".into())
-    );
-    assert_eq!(
-        catalog
-            .object_tags(&name("a/small"), Which::Current)
-            .await
-            .unwrap(),
-        Ok((tags(), VersionId::Null))
-    );
+    let small = Content::Inline("A small object, in the catalog.".into());
+    assert_eq!(content, small);
+    let found = catalog.object_tags(&name("a/small"), Which::Current).await;
+    assert_eq!(found.unwrap(), Ok((tags(), VersionId::Null)));
     let (_, content) = read(catalog, "4 KiB").await.unwrap().unwrap();
     assert_eq!(content, Content::Inline(noise(4096).into()));
     let (_, content) = read(catalog, "empty").await.unwrap().unwrap();
@@ -329,7 +325,9 @@ async fn assert_everything(catalog: &Catalog, dir: &Path) {
         ..UploadsQuery::default()
     };
     let uploads = catalog.uploads(query).await.unwrap().uploads;
-    assert_eq!(uploads, [upload(UNDER_WAY_ID, "under way")]);
+    let mut under_way = upload(UNDER_WAY_ID, "under way");
+    under_way.made_by = under_way.made_by.filter(|_| knows_makers);
+    assert_eq!(uploads, [under_way]);
     let parts = catalog.parts(&UNDER_WAY_ID, 0, 10).await.unwrap();
     assert_eq!((parts.len(), parts[0].number), (1, 2));
     assert!(read_blob(&blobs, &parts[0].blob).await == noise(20));

@@ -90,8 +90,17 @@ CREATE TEMP VIEW version AS
         tag_count, checksum, details, tags, NULL AS version_tag, NULL AS owner, NULL AS acl,
         NULL AS lock, NULL AS retain_until_ms
     FROM main.object WHERE 0;
+";
+
+/// The same for uploads, of which formats before 3 don't know who began them.
+const UPLOADS_AS_FORMAT_4: &str = "
 CREATE TEMP VIEW upload AS
     SELECT *, NULL AS acl, NULL AS lock, NULL AS retain_until_ms FROM main.upload;
+";
+const UPLOADS_BEFORE_3_AS_FORMAT_4: &str = "
+CREATE TEMP VIEW upload AS
+    SELECT *, NULL AS made_by, NULL AS acl, NULL AS lock, NULL AS retain_until_ms
+    FROM main.upload;
 ";
 
 /// The tables that all formats have. `docs/FORMAT.md`, "Catalog", says what each column means.
@@ -194,8 +203,13 @@ pub(crate) fn upgrade(connection: &Connection) -> Result<()> {
 pub(crate) fn as_newest(connection: &Connection) -> Result<()> {
     let format = connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i32>(0))?;
     if format < NEWEST {
+        let uploads = if format < 3 {
+            UPLOADS_BEFORE_3_AS_FORMAT_4
+        } else {
+            UPLOADS_AS_FORMAT_4
+        };
         connection.execute_batch(&format!(
-            "PRAGMA query_only = OFF;{AS_FORMAT_4}PRAGMA query_only = ON;"
+            "PRAGMA query_only = OFF;{AS_FORMAT_4}{uploads}PRAGMA query_only = ON;"
         ))?;
     }
     Ok(())
