@@ -15,7 +15,7 @@ pub enum ReplicaError {
         problem: String,
     },
     /// The store failed, or can't be reached.
-    #[error("the store of the copy failed: {0}")]
+    #[error("the store of the copy failed: {}", told_of(.0))]
     Store(#[source] Box<object_store::Error>),
     /// The store lets two create the same object.
     #[error(
@@ -81,6 +81,21 @@ pub enum ReplicaError {
         /// As of when the newest head is: RFC 3339.
         newest: String,
     },
+    /// The heads of that moment are damaged.
+    #[error(
+        "the copy has nothing of that moment that opens: heads {first} to {last} were altered. \
+         What opens is as of {from} and later, up to {newest}"
+    )]
+    Unreadable {
+        /// The first of them.
+        first: u64,
+        /// The last of them.
+        last: u64,
+        /// As of when the one after them is: RFC 3339.
+        from: String,
+        /// As of when the newest head is: RFC 3339.
+        newest: String,
+    },
     /// Another server writes this copy.
     #[error(
         "another server writes this copy: it wrote head {number}. This one stops; one copy is for \
@@ -106,6 +121,23 @@ impl ReplicaError {
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Store(_) | Self::File(_))
     }
+}
+
+/// What it says; where it is that TLS does not trust the store, also why, and what to do. That is
+/// at the bottom of its causes only.
+fn told_of(error: &object_store::Error) -> String {
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if let Some((_, why)) = text.split_once("invalid peer certificate: ") {
+            return format!(
+                "its certificate is not trusted ({why}): name a file with the certificate of its \
+                 authority in the URL, `?ca=FILE`"
+            );
+        }
+        next = cause.source();
+    }
+    error.to_string()
 }
 
 impl From<object_store::Error> for ReplicaError {

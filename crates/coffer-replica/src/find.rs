@@ -3,15 +3,30 @@
 //! Heads have consecutive numbers, of which the lowest are removed, so that a few requests find one
 //! among millions.
 
-use futures::TryStreamExt;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::pin::pin;
+
+use coffer_durable::now_ms;
+use futures::{StreamExt, TryStreamExt, stream};
 use object_store::ObjectStore;
 use object_store::path::Path;
 
+use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
-use crate::head::{Head, KnownHead};
-use crate::limits::HEAD_MAX_BYTES;
+use crate::head::{Gap, Head, KnownHead};
+use crate::limits::{HEAD_MAX_BYTES, HEADS_READ_AT_ONCE};
 use crate::names;
 use crate::store::{Copy, get};
+
+/// What was found of a moment.
+#[derive(Default)]
+pub(crate) struct HeadAt {
+    /// The head.
+    pub(crate) found: Option<(Head, KnownHead)>,
+    /// Heads that were looked at and do not open.
+    pub(crate) damaged: BTreeSet<u64>,
+}
 
 impl Copy {
     /// The newest head; none of a copy that has none yet.
@@ -34,24 +49,25 @@ impl Copy {
         Head::open(&self.key, self.id, number, &sealed)
     }
 
-    /// The newest head that is as of this moment or an earlier one, in milliseconds since 1970;
-    /// none when the oldest that there is, is later.
-    ///
-    /// # Errors
-    /// [`ReplicaError::Altered`].
-    pub async fn head_at(&self, at_ms: i64) -> Result<Option<(Head, KnownHead)>> {
-        let (Some(mut low), Some(mut high)) =
-            (self.number_from(0).await?, self.newest_number().await?)
+    /// The newest head that opens and is as of this moment or an earlier one, in milliseconds
+    /// since 1970; none when the oldest that opens is later. Heads that do not open are passed
+    /// over, and named as far as they were met.
+    pub(crate) async fn head_at(&self, at_ms: i64) -> Result<HeadAt> {
+        let mut at = HeadAt::default();
+        let (Some(low), Some(mut high)) = (self.number_from(0).await?, self.newest_number().await?)
         else {
-            return Ok(None);
+            return Ok(at);
         };
-        let mut found = self.head(low).await?;
-        if found.0.as_of_ms > at_ms {
-            return Ok(None);
+        let Some(lowest) = self.head_from(low, high, &mut at.damaged).await? else {
+            return Ok(at);
+        };
+        if lowest.0.as_of_ms > at_ms {
+            return Ok(at);
         }
+        let (mut low, mut found) = (lowest.0.number, lowest);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            let Some(head) = self.head_from(middle, high).await? else {
+            let Some(head) = self.head_from(middle, high, &mut at.damaged).await? else {
                 high = middle - 1;
                 continue;
             };
@@ -62,19 +78,105 @@ impl Copy {
                 high = middle - 1;
             }
         }
-        Ok(Some(found))
+        at.found = Some(found);
+        Ok(at)
     }
 
-    /// The first head from this number on, up to `last`: some may be missing, as it is when a
-    /// removal is broken off.
-    async fn head_from(&self, number: u64, last: u64) -> Result<Option<(Head, KnownHead)>> {
-        match self.head(number).await {
-            Err(ReplicaError::Missing { .. }) => {}
-            found => return found.map(Some),
+    /// The first head from this number on, up to `last`, that opens: some may be missing, as it is
+    /// when a removal is broken off, or damaged.
+    pub(crate) async fn head_from(
+        &self,
+        mut number: u64,
+        last: u64,
+        damaged: &mut BTreeSet<u64>,
+    ) -> Result<Option<(Head, KnownHead)>> {
+        while number <= last {
+            match self.head(number).await {
+                Err(ReplicaError::Altered { .. }) => {
+                    damaged.insert(number);
+                    number += 1;
+                }
+                Err(ReplicaError::Missing { .. }) => match self.number_from(number + 1).await? {
+                    Some(next) => number = next,
+                    None => return Ok(None),
+                },
+                found => return found.map(Some),
+            }
         }
-        match self.number_from(number).await? {
-            Some(number) if number <= last => Ok(Some(self.head(number).await?)),
-            _ => Ok(None),
+        Ok(None)
+    }
+
+    /// The heads beside this one, which does not open, that do not open either; and the time of
+    /// which the copy has no state for that.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn damage_around(&self, number: u64) -> Result<(RangeInclusive<u64>, Gap)> {
+        let (mut first, mut before) = (number, None);
+        while before.is_none() && first > 1 {
+            match self.head(first - 1).await {
+                Ok((head, _)) => before = Some(head),
+                Err(ReplicaError::Altered { .. }) => first -= 1,
+                Err(ReplicaError::Missing { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let newest = self.newest_number().await?.unwrap_or(number);
+        let mut damaged = BTreeSet::from([number]);
+        let after = self.head_from(number + 1, newest, &mut damaged).await?;
+        let last = damaged.last().copied().unwrap_or(number);
+        let from_ms = before.as_ref().map_or(0, |head| head.as_of_ms);
+        let (first_ms, to_ms) = after.map_or((from_ms, now_ms()), |(head, _)| {
+            (head.first_ms, head.as_of_ms)
+        });
+        let gap = Gap {
+            from_ms: from_ms.max(first_ms).min(to_ms),
+            to_ms,
+        };
+        Ok((first..=last, gap))
+    }
+
+    /// The heads that do not open, of all up to this one.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn damaged_heads(&self, last: u64) -> Result<Vec<u64>> {
+        let mut damaged = Vec::new();
+        for group in self.head_groups().await? {
+            let numbers = self.heads_in(group).await?.into_iter();
+            let numbers = numbers.filter(|number| *number <= last);
+            let opened =
+                stream::iter(numbers).map(async |number| (number, self.head(number).await));
+            let mut opened = pin!(opened.buffered(HEADS_READ_AT_ONCE));
+            while let Some((number, head)) = opened.next().await {
+                match head {
+                    Err(ReplicaError::Altered { .. }) => damaged.push(number),
+                    // It left the window meanwhile.
+                    Ok(_) | Err(ReplicaError::Missing { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// Whether the head of this number is this very one; false when it left the window.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Altered`] when it is another; [`ReplicaError::Missing`].
+    pub(crate) async fn is_there(&self, known: &KnownHead) -> Result<bool> {
+        let path = names::head(known.number);
+        match get(&*self.store, &path, HEAD_MAX_BYTES).await {
+            Ok(found) if sha256_hex(&found) == known.sha256 => Ok(true),
+            Ok(_) => Err(ReplicaError::Altered {
+                object: path.to_string(),
+                problem: "its hash is not the one that is known",
+            }),
+            Err(error @ ReplicaError::Missing { .. }) => match self.number_from(0).await? {
+                Some(lowest) if lowest > known.number => Ok(false),
+                _ => Err(error),
+            },
+            Err(error) => Err(error),
         }
     }
 

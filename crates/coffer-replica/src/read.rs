@@ -26,12 +26,17 @@ pub struct CopyReader {
 }
 
 /// How a moment that was asked for, and the head that was found, are to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Whether the copy has no later head.
     pub is_newest: bool,
     /// The gap that the moment is in.
     pub gap: Option<Gap>,
+    /// Heads that were passed over, because they do not open.
+    pub damaged: Vec<u64>,
+    /// Where the head after the one that was found does not open: the time of which it can't be
+    /// told what was acknowledged in it, nor that the store withholds no head.
+    pub unchecked: Option<Gap>,
 }
 
 /// A catalog that was put together.
@@ -64,20 +69,34 @@ impl CopyReader {
     /// As [`CopyReader::newest`]; [`ReplicaError::TooEarly`].
     pub async fn at(copy: Copy, known: Option<&KnownHead>, at_ms: i64) -> Result<(Self, Moment)> {
         let newest = Self::newest(copy, known).await?;
-        let found = newest.copy.head_at(at_ms).await?;
-        let found = found.filter(|(head, _)| head.as_of_ms > 0);
-        let (head, known) = found.ok_or_else(|| ReplicaError::TooEarly {
-            first: rfc3339(newest.head.first_ms),
-            kept: format!("{} s", newest.head.keep_ms / 1_000),
-            newest: rfc3339(newest.head.as_of_ms),
-        })?;
+        let at = newest.copy.head_at(at_ms).await?;
+        let mut damaged = at.damaged;
+        let found = at.found.filter(|(head, _)| head.as_of_ms > 0);
+        let Some((head, known)) = found else {
+            return Err(newest.too_early(damaged.first().copied()).await?);
+        };
         let mut moment = Moment {
             is_newest: true,
             gap: None,
+            damaged: Vec::new(),
+            unchecked: None,
         };
         if head.number < newest.head.number {
             // What shows that the store withholds none between.
-            let (after, after_known) = newest.copy.head(head.number + 1).await?;
+            let next = newest.copy.head(head.number + 1).await;
+            if matches!(next, Err(ReplicaError::Altered { .. })) {
+                let (heads, gap) = newest.copy.damage_around(head.number + 1).await?;
+                damaged.extend(heads);
+                moment = Moment {
+                    is_newest: false,
+                    gap: None,
+                    damaged: damaged.into_iter().collect(),
+                    unchecked: Some(gap),
+                };
+                let copy = newest.copy;
+                return Ok((Self { copy, head, known }, moment));
+            }
+            let (after, after_known) = next?;
             if after.previous != known.sha256 {
                 return Err(ReplicaError::Altered {
                     object: names::head(after_known.number).to_string(),
@@ -92,10 +111,43 @@ impl CopyReader {
             moment = Moment {
                 is_newest: false,
                 gap: is_in_gap.then_some(gap),
+                ..moment
             };
         }
+        moment.damaged = damaged.into_iter().collect();
         let copy = newest.copy;
         Ok((Self { copy, head, known }, moment))
+    }
+
+    /// Why there is nothing of a moment, where this head is damaged, if one is.
+    async fn too_early(&self, damaged: Option<u64>) -> Result<ReplicaError> {
+        if let Some(number) = damaged {
+            let (heads, gap) = self.copy.damage_around(number).await?;
+            return Ok(ReplicaError::Unreadable {
+                first: *heads.start(),
+                last: *heads.end(),
+                from: rfc3339(gap.to_ms),
+                newest: rfc3339(self.head.as_of_ms),
+            });
+        }
+        Ok(ReplicaError::TooEarly {
+            first: rfc3339(self.head.first_ms),
+            kept: format!("{} s", self.head.keep_ms / 1_000),
+            newest: rfc3339(self.head.as_of_ms),
+        })
+    }
+
+    /// Whether the copy has this very head; false when it is out of the window.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Altered`] when it has another one in its place; [`ReplicaError::Missing`].
+    pub async fn has(&self, known: &KnownHead) -> Result<bool> {
+        self.copy.is_there(known).await
+    }
+
+    /// The copy.
+    pub fn copy(&self) -> &Copy {
+        &self.copy
     }
 
     /// Whether the newest head lacks this bucket: what is of it was removed, or is soon.

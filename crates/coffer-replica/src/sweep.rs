@@ -3,8 +3,11 @@
 //! The *floor* is the newest head that is as old as the window reaches back. Heads below it go
 //! first, and then what neither it nor a later one names: so a removal that is broken off leaves no
 //! head that lacks anything, and the next one goes on.
+//!
+//! A head that does not open is no floor: the one before it is, which keeps all that it named.
+//! Where there is none before it, nothing is removed until the one after it is the floor.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 
 use coffer_seal::{BlobId, BucketId};
@@ -20,7 +23,7 @@ use crate::names::{self, Number};
 use crate::write::CopyWriter;
 
 /// What was removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// How many objects.
     pub object_count: u64,
@@ -28,6 +31,8 @@ pub struct Swept {
     pub floor: u64,
     /// Whether all was removed that could be; otherwise its time was over.
     pub is_complete: bool,
+    /// Heads that are kept, and were met and do not open.
+    pub damaged: BTreeSet<u64>,
 }
 
 /// What is under way.
@@ -75,20 +80,31 @@ impl CopyWriter {
     /// Of the store.
     pub async fn sweep(&self, horizon_ms: i64, until: Instant) -> Result<Swept> {
         let copy = &self.copy;
-        let floor = match copy.head_at(horizon_ms).await? {
-            Some((floor, _)) => floor,
+        let at = copy.head_at(horizon_ms).await?;
+        let lowest = copy.number_from(0).await?;
+        let floor = match (at.found, lowest) {
+            (Some((floor, _)), _) => Some(floor),
+            // What these named can't be told from what none names.
+            (None, Some(_)) if !at.damaged.is_empty() => None,
             // All are of the window.
-            None => match copy.number_from(0).await? {
-                Some(number) => copy.head(number).await?.0,
-                None => self.head.clone(),
-            },
+            (None, Some(number)) => Some(copy.head(number).await?.0),
+            (None, None) => Some(self.head.clone()),
         };
+        let number = floor.as_ref().map(|floor| floor.number).or(lowest);
+        let number = number.unwrap_or_default();
+        let mut damaged = at.damaged;
+        damaged.retain(|damaged| *damaged >= number);
         let swept = Swept {
-            floor: floor.number,
+            floor: number,
+            damaged,
             ..Swept::default()
         };
         let mut sweep = Sweep { swept, until };
-        sweep.swept.is_complete = self.remove_below(&floor, &mut sweep).await?;
+        let is_done = match &floor {
+            Some(floor) => self.remove_below(floor, &mut sweep).await?,
+            None => true,
+        };
+        sweep.swept.is_complete = is_done && self.remove_buckets(&mut sweep).await?;
         Ok(sweep.swept)
     }
 
@@ -124,6 +140,12 @@ impl CopyWriter {
                 return Ok(false);
             }
         }
+        Ok(true)
+    }
+
+    /// Removes all of buckets that the newest head does not have. Whether there was time for it.
+    async fn remove_buckets(&self, sweep: &mut Sweep) -> Result<bool> {
+        let store = &*self.copy.store;
         for kind in [names::SEGMENTS, names::BLOBS] {
             for name in folders_in(store, &Path::from(kind)).await? {
                 if let Some(bucket) = BucketId::from_hex(&name)

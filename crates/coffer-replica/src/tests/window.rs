@@ -175,8 +175,13 @@ async fn a_head_that_is_withheld_shows_against_the_one_after_it() {
     let heads = bench.names("heads").await;
     // Head 1 is the writer's own, so this is of second 5; and an older one is put in its place.
     bench.store.copy(&heads[4], &heads[5]).await.unwrap();
-    let error = page_at(&bench, 5_000).await.unwrap_err();
-    assert!(matches!(error, ReplicaError::Altered { .. }), "{error}");
+    let (reader, moment) = at(&bench, 5_000).await.unwrap();
+    assert_eq!(reader.known().number, 5, "the one before it");
+    let gap = Gap {
+        from_ms: 4_000,
+        to_ms: 6_000,
+    };
+    assert_eq!((moment.damaged, moment.unchecked), (vec![6], Some(gap)));
     bench.store.delete(&heads[5]).await.unwrap();
     let error = page_at(&bench, 5_000).await.unwrap_err();
     let ReplicaError::Missing { object } = error else {
@@ -214,4 +219,118 @@ async fn lists_of_what_is_gone_outlast_a_writer_and_one_that_was_altered_is_drop
     bench.store.put(name, bytes.into()).await.unwrap();
     assert_eq!(later.gone_lists().await.unwrap(), []);
     assert!(bench.names("gone").await.is_empty());
+}
+
+async fn garble(bench: &Bench, head: &Path) {
+    let garbage = bytes::Bytes::from_static(b"garbage");
+    bench.store.put(head, garbage.into()).await.unwrap();
+}
+
+#[tokio::test]
+async fn moments_that_need_no_damaged_head_are_restored_and_the_others_say_so() {
+    let mut bench = Bench::new().await;
+    states(&mut bench, 20).await;
+    let heads = bench.names("heads").await;
+    // Head 1 is the writer's own: these are of seconds 5, 10, 11 and 12.
+    for number in [6, 11, 12, 13] {
+        garble(&bench, &heads[number - 1]).await;
+    }
+    let copy = bench.copy();
+    assert_eq!(copy.damaged_heads(21).await.unwrap(), [6, 11, 12, 13]);
+    for second in 1..=20_i64 {
+        let (_, moment) = at(&bench, second * 1_000).await.unwrap();
+        let (shown, from_to) = match second {
+            4 | 5 => (4, Some((4_000, 6_000))),
+            9..=12 => (9, Some((9_000, 13_000))),
+            other => (other, None),
+        };
+        assert_eq!(page_at(&bench, second * 1_000).await.unwrap(), shown as u8);
+        let gap = from_to.map(|(from_ms, to_ms)| Gap { from_ms, to_ms });
+        assert_eq!(moment.unchecked, gap, "{second}");
+        let named = |number: &u64| moment.damaged.contains(number);
+        match second {
+            4 | 5 => assert!(named(&6)),
+            9..=12 => assert!([11, 12, 13].iter().all(named), "{:?}", moment.damaged),
+            _ => {}
+        }
+    }
+    // None opens that is as old.
+    garble(&bench, &heads[0]).await;
+    garble(&bench, &heads[1]).await;
+    let error = page_at(&bench, 1_500).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ReplicaError::Unreadable {
+                first: 1,
+                last: 2,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(error.to_string().contains("1970-01-01T00:00:02"), "{error}");
+}
+
+#[tokio::test]
+async fn a_removal_goes_on_over_damaged_heads_and_takes_no_more_than_without() {
+    let (mut sound, mut bench) = (Bench::new().await, Bench::new().await);
+    states(&mut sound, 20).await;
+    states(&mut bench, 20).await;
+    let heads = bench.names("heads").await;
+    for number in [1, 2, 3, 10, 11] {
+        garble(&bench, &heads[number - 1]).await;
+    }
+    for horizon_s in 1..=20_i64 {
+        let horizon_ms = horizon_s * 1_000 + 500;
+        sound.writer.sweep(horizon_ms, soon()).await.unwrap();
+        let swept = bench.writer.sweep(horizon_ms, soon()).await.unwrap();
+        assert!(swept.is_complete);
+        if horizon_s <= 2 {
+            assert!(
+                [1, 2, 3].iter().all(|head| swept.damaged.contains(head)),
+                "{swept:?}"
+            );
+        }
+        for kind in ["heads", "files", "buckets"] {
+            let (sound, kept) = (sound.names(kind).await, bench.names(kind).await);
+            assert!(
+                sound.iter().all(|name| kept.contains(name)),
+                "{kind} at {horizon_s}"
+            );
+        }
+        for second in horizon_s..=20 {
+            let error = match page_at(&bench, second * 1_000).await {
+                Ok(_) => continue,
+                Err(error) => error,
+            };
+            assert!(
+                second < 3 && matches!(error, ReplicaError::Unreadable { .. }),
+                "{error}"
+            );
+        }
+    }
+    assert_eq!(bench.names("heads").await, sound.names("heads").await);
+    assert_eq!(
+        bench.names("files").await.len(),
+        sound.names("files").await.len()
+    );
+}
+
+#[tokio::test]
+async fn a_head_that_is_known_is_compared_with_itself_as_long_as_it_is_there() {
+    let mut bench = Bench::new().await;
+    states(&mut bench, 5).await;
+    let known = bench.writer.known().clone();
+    states(&mut bench, 9).await;
+    let reader = CopyReader::newest(bench.copy(), None).await.unwrap();
+    assert!(reader.has(&known).await.unwrap());
+    let wrong = KnownHead {
+        sha256: "0".repeat(64),
+        ..known.clone()
+    };
+    let error = reader.has(&wrong).await.unwrap_err();
+    assert!(matches!(error, ReplicaError::Altered { .. }), "{error}");
+    bench.writer.sweep(i64::MAX, soon()).await.unwrap();
+    assert!(!reader.has(&known).await.unwrap(), "it left the window");
 }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use coffer_durable::now_ms;
+use coffer_replica::limits::GAPS_MAX;
 use coffer_replica::{Gap, Head, KnownHead};
 use parking_lot::Mutex;
 
@@ -62,6 +63,8 @@ struct Told {
     /// As of when it was complete for the first time.
     first_ms: i64,
     gaps: Vec<Gap>,
+    /// Of heads that do not open.
+    damaged: Vec<Gap>,
 }
 
 impl Progress {
@@ -74,6 +77,7 @@ impl Progress {
             put_bytes: 0,
             first_ms: 0,
             gaps: Vec::new(),
+            damaged: Vec::new(),
         }))
     }
 
@@ -101,6 +105,17 @@ impl Progress {
         told.gaps.clone_from(&head.gaps);
     }
 
+    /// Heads do not open, which leaves no state of this time.
+    pub(crate) fn damaged(&self, gap: Gap) {
+        let damaged = &mut self.0.lock().damaged;
+        damaged.retain(|known| known.to_ms != gap.to_ms);
+        damaged.push(gap);
+        damaged.sort_by_key(|gap| gap.to_ms);
+        if damaged.len() > GAPS_MAX {
+            damaged.remove(0);
+        }
+    }
+
     pub(crate) fn failed(&self, state: CopyState, problem: String) {
         let mut told = self.0.lock();
         told.state = state;
@@ -119,8 +134,10 @@ impl Progress {
         status.as_of_ms = (told.as_of_ms > 0).then_some(told.as_of_ms);
         let begins_ms = now_ms() - status.keep_ms;
         status.from_ms = (told.first_ms > 0).then_some(told.first_ms.max(begins_ms));
-        let gaps = told.gaps.iter().filter(|gap| gap.to_ms > begins_ms);
+        let gaps = told.gaps.iter().chain(&told.damaged);
+        let gaps = gaps.filter(|gap| gap.to_ms > begins_ms);
         status.gaps = gaps.copied().collect();
+        status.gaps.sort_by_key(|gap| gap.from_ms);
         let since_ms = status.as_of_ms.unwrap_or(status.made_ms);
         status.lag_seconds = match told.complete_at {
             Some(at) => at.elapsed().as_secs_f64(),

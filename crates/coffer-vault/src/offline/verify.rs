@@ -51,7 +51,9 @@ impl Offline {
         {
             walk.damage(None, None, what);
         }
+        let mut is_system_older = false;
         for rollback in self.rollbacks().await {
+            is_system_older |= matches!(rollback.of, RollbackOf::System);
             // A copy is older than what its root key's source holds: that is what it is for.
             let is_copy = self.is_backup && matches!(rollback.of, RollbackOf::Keystore { .. });
             if !is_copy {
@@ -70,7 +72,13 @@ impl Offline {
                 .verify_bucket(bucket.id, name.as_ref(), &mut walk)
                 .await
             {
+                let is_absent = name.is_none() && !self.folder.bucket(bucket.id).exists();
                 let what = match &name {
+                    None if is_absent && is_system_older => format!(
+                        "ROLLBACK: the keystore has a key for bucket {}, and there is no such \
+                         bucket: it was made after the time that system.db is of",
+                        bucket.id
+                    ),
                     Some(_) => format!("the catalog: {error}"),
                     None => format!("the catalog of bucket {}: {error}", bucket.id),
                 };

@@ -1,11 +1,13 @@
 //! Reading a copy back: its chain, every page, every chunk. The original is not touched.
 
 use std::fs::{self, OpenOptions};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use coffer_durable::rfc3339;
 use coffer_replica::{Copy, CopyReader, KnownHead, Place};
 use coffer_seal::BucketId;
 use coffer_store::record::{BlobRef, Content};
@@ -19,7 +21,7 @@ use super::files::SCRATCH;
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::copies::Findings;
+use crate::copies::{Findings, Progress};
 use crate::data_folder::failed;
 use crate::error::{BackupError, CopyError, Result};
 use crate::limits::{BACKUP_EVENTS_WAITING, VERIFY_PAGE};
@@ -73,6 +75,8 @@ struct Check {
     events: mpsc::Sender<CopyCheckEvent>,
     /// Where the task learns what to put again.
     findings: Arc<Findings>,
+    /// Where the task tells of times without a state.
+    progress: Option<Arc<Progress>>,
     page_count: u64,
     blob_count: u64,
     blob_bytes: u64,
@@ -111,9 +115,12 @@ impl Vault {
                 let task = {
                     let running = vault.inner.copies.running.lock();
                     let task = running.get(&entry.name);
-                    task.map(|task| (task.readers.clone(), task.findings.clone()))
+                    task.map(|task| {
+                        let progress = Some(task.progress.clone());
+                        (task.readers.clone(), task.findings.clone(), progress)
+                    })
                 };
-                let (readers, findings) = task.unwrap_or_default();
+                let (readers, findings, progress) = task.unwrap_or_default();
                 readers.fetch_add(1, Ordering::SeqCst);
                 let _reading = Reading(readers);
                 let place = Place::parse(&entry.url)?;
@@ -130,6 +137,7 @@ impl Vault {
                     reader,
                     events,
                     findings,
+                    progress,
                     page_count: 0,
                     blob_count: 0,
                     blob_bytes: 0,
@@ -180,6 +188,7 @@ impl Check {
             }
             let _ = fs::remove_dir_all(&folder);
         }
+        self.heads().await?;
         Ok(CopyCheckEvent::Done {
             head: self.reader.known().clone(),
             as_of_ms: self.reader.head().as_of_ms,
@@ -189,6 +198,36 @@ impl Check {
             blob_bytes: self.blob_bytes,
             damage_count: self.damage_count,
         })
+    }
+
+    /// Opens the heads of all earlier moments.
+    async fn heads(&mut self) -> Result<()> {
+        let last = self.reader.known().number;
+        let mut told: Option<RangeInclusive<u64>> = None;
+        let damaged = tokio::select! {
+            damaged = self.reader.copy().damaged_heads(last) => damaged?,
+            // There may be many.
+            () = self.events.closed() => return Err(BackupError::ListenerGone.into()),
+        };
+        for number in damaged {
+            if told.as_ref().is_some_and(|heads| heads.contains(&number)) {
+                continue;
+            }
+            let (heads, gap) = self.reader.copy().damage_around(number).await?;
+            if let Some(progress) = &self.progress {
+                progress.damaged(gap);
+            }
+            let (from, to) = (rfc3339(gap.from_ms), rfc3339(gap.to_ms));
+            for number in heads.clone() {
+                self.damage(format!(
+                    "head {number} of the copy does not open: there is no state of the time \
+                     between {from} and {to}"
+                ))
+                .await?;
+            }
+            told = Some(heads);
+        }
+        Ok(())
     }
 
     async fn bucket(&mut self, id: BucketId, folder: &Path) -> Result<()> {

@@ -9,9 +9,9 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use coffer_durable::now_ms;
+use coffer_durable::{now_ms, rfc3339};
 use coffer_replica::limits::GONE_LIST_MAX;
-use coffer_replica::{CopyWriter, GoneList};
+use coffer_replica::{CopyWriter, GoneList, Swept};
 use coffer_seal::{BlobId, BucketId};
 use coffer_store::BlobStore;
 use futures::StreamExt;
@@ -34,6 +34,7 @@ impl Round {
         let until = Instant::now() + COPY_SWEEP_TIME;
         let swept = writer.sweep(now_ms() - self.entry.keep_ms, until).await?;
         self.has_lost_buckets = false;
+        self.tell_damage(writer, &swept).await?;
         if swept.object_count > 0 {
             tracing::debug!(copy = self.name(), objects = swept.object_count, "swept");
         }
@@ -48,6 +49,28 @@ impl Round {
         }
         self.find_gone(writer).await?;
         Ok(true)
+    }
+
+    /// Tells once of heads that do not open: the time that they leave without a state is a gap.
+    async fn tell_damage(&mut self, writer: &CopyWriter, swept: &Swept) -> Result<()> {
+        self.damaged.retain(|heads| *heads.end() >= swept.floor);
+        for number in &swept.damaged {
+            if self.damaged.iter().any(|heads| heads.contains(number)) {
+                continue;
+            }
+            let (heads, gap) = writer.copy().damage_around(*number).await?;
+            tracing::error!(
+                copy = self.name(),
+                first = heads.start(),
+                last = heads.end(),
+                from = %rfc3339(gap.from_ms),
+                to = %rfc3339(gap.to_ms),
+                "heads of a copy do not open: it has no state of that time"
+            );
+            self.progress.damaged(gap);
+            self.damaged.push(heads);
+        }
+        Ok(())
     }
 
     /// Removes blobs of lists that are older than all heads. Whether there was time for all.

@@ -16,6 +16,19 @@ pub enum RestoreEvent {
     /// The moment that was asked for lies in a time of which the copy has no state: what was
     /// acknowledged between its beginning and that moment is missing.
     Gap(Gap),
+    /// Heads of the copy do not open, and were passed over.
+    Damaged {
+        /// Their numbers.
+        heads: Vec<u64>,
+        /// Where the head after the restored one is among them: what was acknowledged in this time
+        /// before the moment that was asked for may be missing, and that the store withholds no
+        /// head in it was not checked.
+        unchecked: Option<Gap>,
+    },
+    /// The head that was given is out of the window: it was not compared.
+    HeadLeft(KnownHead),
+    /// The moment that was asked for is later than what the copy has: its newest state is restored.
+    Later,
     /// The keystore has no key for a bucket: it was erased, or made after that keystore was copied.
     NoKey {
         /// Its id.

@@ -9,9 +9,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use coffer_durable::rfc3339;
+use coffer_durable::{now_ms, rfc3339};
 use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
-use coffer_replica::{BucketState, Copy, CopyReader, CopyRecord, KnownHead, Place, ReplicaError};
+use coffer_replica::{
+    BucketState, Copy, CopyReader, CopyRecord, KnownHead, Moment, Place, ReplicaError,
+};
 use coffer_seal::BucketId;
 
 use super::fetch::Work;
@@ -86,13 +88,15 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         None => CopyReader::newest(copy, known.as_ref()).await?,
         Some(at_ms) => {
             let (reader, moment) = CopyReader::at(copy, known.as_ref(), at_ms).await?;
-            moment
-                .gap
-                .into_iter()
-                .for_each(|gap| told(RestoreEvent::Gap(gap)));
+            tell_moment(moment, at_ms, &mut told);
             reader
         }
     };
+    if let Some(known) = known
+        && !reader.has(&known).await?
+    {
+        told(RestoreEvent::HeadLeft(known));
+    }
     let head = reader.head().clone();
     if head.as_of_ms == 0 {
         let problem = "the copy was never complete: there is nothing to restore yet";
@@ -127,6 +131,20 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         missing_count: work.missing_count,
     });
     Ok(())
+}
+
+/// Tells how what was found is to what was asked for.
+fn tell_moment(moment: Moment, at_ms: i64, told: &mut impl FnMut(RestoreEvent)) {
+    if let Some(gap) = moment.gap {
+        told(RestoreEvent::Gap(gap));
+    }
+    if !moment.damaged.is_empty() {
+        let (heads, unchecked) = (moment.damaged, moment.unchecked);
+        told(RestoreEvent::Damaged { heads, unchecked });
+    }
+    if moment.is_newest && at_ms > now_ms() {
+        told(RestoreEvent::Later);
+    }
 }
 
 fn target(data: &Path, problem: &'static str) -> crate::error::VaultError {

@@ -1,6 +1,7 @@
 //! A round: what is new since the last one, in the order that keeps every head whole.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 
@@ -51,6 +52,8 @@ pub(super) struct Round {
     /// Buckets whose catalogs are to be put as a whole, whatever the copy has.
     pub(super) renewed: HashSet<BucketId>,
     pub(super) has_lost_buckets: bool,
+    /// Heads that do not open, and were told.
+    pub(super) damaged: Vec<RangeInclusive<u64>>,
     /// Before this time all that was acknowledged is in the newest head, in milliseconds since
     /// 1970.
     complete_ms: i64,
@@ -81,6 +84,7 @@ impl Round {
             findings,
             renewed: HashSet::new(),
             has_lost_buckets: false,
+            damaged: Vec::new(),
             complete_ms: 0,
             began_ms: now_ms(),
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use coffer_durable::{from_rfc3339, rfc3339};
 use coffer_keys::SourceSpec;
-use coffer_replica::{KnownHead, Place};
+use coffer_replica::{Gap, KnownHead, Place};
 use coffer_vault::{Restore, RestoreEvent, VaultError, restore as restore_copy};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -66,16 +66,14 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         at_ms: args.at.as_deref().and_then(from_rfc3339),
         buckets: args.buckets.clone(),
     };
-    let mut missing_count = 0;
+    let mut is_partial = false;
     let mut told = Ok(());
     let mut tell = |event: RestoreEvent| {
-        if let RestoreEvent::Done {
-            missing_count: count,
-            ..
-        } = &event
-        {
-            missing_count = *count;
-        }
+        is_partial |= match &event {
+            RestoreEvent::Done { missing_count, .. } => *missing_count > 0,
+            RestoreEvent::Damaged { unchecked, .. } => unchecked.is_some(),
+            _ => false,
+        };
         let line = if args.json {
             Some(as_json(&event))
         } else {
@@ -92,14 +90,15 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         doing: "writing the report",
         source,
     })?;
-    Ok(match missing_count {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::from(MISSING),
+    Ok(if is_partial {
+        ExitCode::from(PARTIAL)
+    } else {
+        ExitCode::SUCCESS
     })
 }
 
-/// Blobs are missing; the rest is restored.
-const MISSING: u8 = 3;
+/// Blobs are missing, or what damaged heads had; the rest is restored.
+const PARTIAL: u8 = 3;
 
 fn as_json(event: &RestoreEvent) -> String {
     let value = match event {
@@ -113,6 +112,13 @@ fn as_json(event: &RestoreEvent) -> String {
         RestoreEvent::Gap(gap) => json!({
             "event": "gap", "from": rfc3339(gap.from_ms), "to": rfc3339(gap.to_ms),
         }),
+        RestoreEvent::Damaged { heads, unchecked } => json!({
+            "event": "damaged", "heads": heads,
+            "from": unchecked.map(|gap| rfc3339(gap.from_ms)),
+            "to": unchecked.map(|gap| rfc3339(gap.to_ms)),
+        }),
+        RestoreEvent::HeadLeft(head) => json!({ "event": "headleft", "head": head.to_string() }),
+        RestoreEvent::Later => json!({ "event": "later" }),
         RestoreEvent::Removed { bucket } => json!({ "event": "removed", "bucket": bucket }),
         RestoreEvent::Missing { bucket, name, what } => json!({
             "event": "missing", "bucket": bucket,
@@ -157,6 +163,15 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
                  in it before the moment that you asked for is missing"
             ))
         }
+        RestoreEvent::Damaged { heads, unchecked } => Some(damaged(heads, *unchecked)),
+        RestoreEvent::HeadLeft(head) => Some(format!(
+            "head {} is out of the window of the copy: its hash could not be compared, only that \
+             the copy goes on beyond it",
+            head.number
+        )),
+        RestoreEvent::Later => Some(
+            "the moment that you asked for is yet to come: the newest state is restored".to_owned(),
+        ),
         RestoreEvent::Removed { bucket } => Some(format!(
             "bucket {bucket} is left out: it was deleted or erased after that moment, and removed \
              from the copy"
@@ -194,6 +209,22 @@ fn for_people(event: &RestoreEvent, bar: &ProgressBar, data: &Path) -> Option<St
     }
 }
 
+fn damaged(heads: &[u64], unchecked: Option<Gap>) -> String {
+    let numbers: Vec<_> = heads.iter().map(u64::to_string).collect();
+    let passed = format!(
+        "DAMAGED: heads of the copy do not open, and were passed over: {}",
+        numbers.join(", ")
+    );
+    let Some(gap) = unchecked else {
+        return passed;
+    };
+    let (from, to) = (moment(&rfc3339(gap.from_ms)), moment(&rfc3339(gap.to_ms)));
+    format!(
+        "{passed}. What was acknowledged between {from} and {to}, before the moment that you asked \
+         for, may be missing, and that the store withholds no state of that time was not checked"
+    )
+}
+
 const EXAMPLES: &str = "\
 The data folder holds `keystore` and what opens it, and nothing else. An interrupted restore goes on
 when it is asked for again. The first start on it takes `--accept-rollback`.
@@ -206,8 +237,10 @@ whole: all subjects, access keys, roles and quotas, and the names and settings o
 the other buckets nothing else comes: they are listed, and refused as missing. `coffer offline`
 reads what is there without a server.
 
+--head is compared with that very head as long as the copy keeps it, and told where it does not.
+
 Exit codes: 0; 1 where it can't be restored; 3 where all is restored but blobs that are missing in
-the copy: each is told with its object.
+the copy (each is told with its object), or what heads that do not open had of that moment.
 
 Examples:
   coffer restore --from file:///mnt/disk/coffer --data /srv/restored
