@@ -11,7 +11,7 @@ use crate::access::BucketName;
 use crate::audit::audit_key;
 use crate::error::{Result, RollbackOf, VaultError};
 use crate::limits::VERIFY_PAGE;
-use crate::offline::Offline;
+use crate::offline::{Offline, OfflineBucket};
 use crate::open_buckets::{IN_DOUBT, OpenBucket, customer_key};
 use crate::system::System;
 use crate::verify::VerifyEvent;
@@ -72,16 +72,7 @@ impl Offline {
                 .verify_bucket(bucket.id, name.as_ref(), &mut walk)
                 .await
             {
-                let is_absent = name.is_none() && !self.folder.bucket(bucket.id).exists();
-                let what = match &name {
-                    None if is_absent && is_system_older => format!(
-                        "ROLLBACK: the keystore has a key for bucket {}, and there is no such \
-                         bucket: it was made after the time that system.db is of",
-                        bucket.id
-                    ),
-                    Some(_) => format!("the catalog: {error}"),
-                    None => format!("the catalog of bucket {}: {error}", bucket.id),
-                };
+                let what = self.catalog_damage(&bucket, is_system_older, &error);
                 walk.damage(name.as_ref(), None, what);
             }
         }
@@ -104,6 +95,28 @@ impl Offline {
             damage_count: walk.damage_count,
             client_key_count: walk.client_key_count,
         });
+    }
+
+    /// What is wrong with a bucket. One that is newer than the `system.db` of a restored copy is
+    /// known by its key only.
+    fn catalog_damage(
+        &self,
+        bucket: &OfflineBucket,
+        is_system_older: bool,
+        error: &VaultError,
+    ) -> String {
+        let id = bucket.id;
+        let is_named = bucket.name.as_deref().and_then(BucketName::new).is_some();
+        if is_named {
+            return format!("the catalog: {error}");
+        }
+        if is_system_older && !self.folder.bucket(id).exists() {
+            return format!(
+                "ROLLBACK: the keystore has a key for bucket {id}, and there is no such bucket: it \
+                 was made after the time that system.db is of"
+            );
+        }
+        format!("the catalog of bucket {id}: {error}")
     }
 
     /// A server that starts mends one copy of the keystore by the other; here that is told.
