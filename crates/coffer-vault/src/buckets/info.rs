@@ -129,8 +129,8 @@ impl Vault {
         })
     }
 
-    /// A bucket that the subject is told of, as far as its policy lets it. That it does tells of the
-    /// policy, as a refusal would: the subject has read there, then.
+    /// A bucket that the subject is told of, as far as its policy lets it. That it does tells of
+    /// the policy, as a refusal would: the subject has read there, then.
     pub(super) async fn told_row(
         &self,
         subject: &Subject,
