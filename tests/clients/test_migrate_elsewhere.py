@@ -156,3 +156,64 @@ def test_profiles_hold_the_keys(migrator, endpoint, theirs, tmp_path):
     os.chmod(folder / "credentials", 0o600)
     run = migrator.migrate("--source-profile", "theirs", "--bucket", "by-profile")
     assert run.counts("by-profile") == (1, 0, 0)
+
+
+def test_a_profile_without_a_key_is_told_with_what_gives_one(migrator):
+    for name in [name for name in migrator.environment if name.startswith("COFFER_SOURCE")]:
+        del migrator.environment[name]
+    _, told = migrator.run("migrate", migrator.source, "--source-profile", "nowhere", code=1)
+    assert "profile nowhere has no access key" in told.replace(": ", " ", 2)
+    for way in ("--source-profile", "--source-credentials", "COFFER_SOURCE_ACCESS_KEY_ID"):
+        assert way in told
+    for way in (" AWS_ACCESS_KEY_ID", " --credentials", "--data"):
+        assert way not in told
+
+
+def test_an_empty_bucket_that_is_not_at_the_target_is_told(migrator, theirs):
+    theirs.create_bucket(Bucket="hollow")
+    run = migrator.migrate("--check", "--bucket", "hollow", code=1)
+    [failed] = run.failed.values()
+    assert (failed["code"], failed["message"]) == ("absent", "the bucket is not at the target")
+    assert run.counts("hollow") == (0, 0, 1)
+    migrator.migrate("--bucket", "hollow")
+    assert migrator.migrate("--check", "--bucket", "hollow").failed == {}
+
+
+def test_settings_are_compared_by_what_they_say(migrator, theirs, s3):
+    bucket = "set"
+    theirs.create_bucket(Bucket=bucket)
+    rules = [
+        {
+            "ID": name,
+            "Filter": {"Prefix": f"{name}/"},
+            "Status": "Enabled",
+            "Expiration": {"Days": days},
+        }
+        for name, days in (("short", 1), ("long", 365))
+    ]
+    theirs.put_bucket_lifecycle_configuration(
+        Bucket=bucket, LifecycleConfiguration={"Rules": rules}
+    )
+    cors = {
+        "AllowedMethods": ["PUT", "GET"],
+        "AllowedOrigins": ["https://b.example", "https://a.example"],
+        "ExposeHeaders": ["ETag"],
+        "MaxAgeSeconds": 10,
+    }
+    theirs.put_bucket_cors(Bucket=bucket, CORSConfiguration={"CORSRules": [cors]})
+    tags = [{"Key": "z", "Value": "1"}, {"Key": "a", "Value": "2"}]
+    theirs.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
+    sealed = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+    theirs.put_bucket_encryption(
+        Bucket=bucket, ServerSideEncryptionConfiguration={"Rules": [sealed]}
+    )
+    assert migrator.migrate("--bucket", bucket).failed == {}
+    assert migrator.migrate("--check", "--bucket", bucket).failed == {}
+    # Another number is found, and so is another order of what has an order.
+    rules[0]["Expiration"]["Days"] = 2
+    s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": rules})
+    cors["AllowedMethods"].reverse()
+    s3.put_bucket_cors(Bucket=bucket, CORSConfiguration={"CORSRules": [cors]})
+    run = migrator.migrate("--check", "--bucket", bucket, code=1)
+    assert {what.rsplit(": ")[-1] for what in run.failed} == {"lifecycle", "cors"}
+    assert set(run.codes()) == {"differs"}

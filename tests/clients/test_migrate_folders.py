@@ -122,3 +122,11 @@ def test_two_at_once_do_not_meet(migrator, shares):
     first.terminate()
     _, told = first.communicate()
     assert first.returncode == 1 and b"goes on from there" in told
+
+
+def test_an_empty_folder_whose_bucket_is_missing_is_told(migrator, shares):
+    run = migrator.migrate("--check", source=shares.parent, code=1)
+    [failed] = run.failed.values()
+    assert failed["message"] == "the bucket is not at the target"
+    migrator.migrate(source=shares.parent)
+    assert migrator.migrate("--check", source=shares.parent).failed == {}

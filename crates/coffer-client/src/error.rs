@@ -49,7 +49,8 @@ pub enum ClientError {
     /// The certificates of the authority to be trusted could not be used.
     #[error(
         "{path}: {problem}; \
-         give the server's certificate authority with --ca, such as DATA/tls/ca.pem",
+         give the server's certificate authority with --ca or AWS_CA_BUNDLE, such as \
+         DATA/tls/ca.pem",
         path = path.display()
     )]
     Authority {

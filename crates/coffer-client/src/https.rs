@@ -92,8 +92,9 @@ fn told(error: &io::Error) -> String {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
     match tls {
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-            "its certificate is of an authority that is not trusted here: give that with --ca, \
-             such as DATA/tls/ca.pem of the server"
+            "its certificate is of an authority that is not trusted here: give that with --ca \
+             or AWS_CA_BUNDLE (the one that is named is trusted alone), such as DATA/tls/ca.pem \
+             of the server"
                 .to_owned()
         }
         Some(rustls::Error::InvalidMessage(_)) => {

@@ -48,7 +48,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::limits::{REST_PAUSE, REST_WAIT};
-use crate::s3::{Client, ObjectHead, ObjectName, Page};
+use crate::s3::{Client, ObjectHead, ObjectName, Page, S3Error};
 
 pub use self::error::MoverError;
 pub use self::events::{Event, Failure, Moved, Watch};
@@ -143,6 +143,14 @@ impl Mover {
     async fn head(&self, name: &ObjectName) -> Result<ObjectHead, MoverError> {
         match self.client.head_object(name).await {
             Err(error) if error.is_absent() => {}
+            Err(
+                error @ S3Error::Refused {
+                    status: 400 | 401 | 403,
+                    ..
+                },
+            ) => {
+                return Err(self.reason(name, error).await.into());
+            }
             answered => return Ok(answered?),
         }
         let bucket = self.client.head_bucket(&name.bucket).await;
@@ -151,6 +159,21 @@ impl Mover {
             name: Box::new(name.clone()),
             has_bucket,
         })
+    }
+
+    /// Why a server refused to give a head: the answer to a request for a byte has a body that says
+    /// so.
+    async fn reason(&self, name: &ObjectName, bare: S3Error) -> S3Error {
+        let range = [("range".to_owned(), "bytes=0-0".to_owned())];
+        match self.client.get_object(name, &range).await {
+            Err(
+                told @ S3Error::Refused {
+                    status: 400 | 401 | 403,
+                    ..
+                },
+            ) => told,
+            _ => bare,
+        }
     }
 
     /// A part of the list of objects whose names begin with that of a place.

@@ -16,7 +16,7 @@ use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::config;
-use crate::config::args::{DataArgs, RemoteArgs};
+use crate::config::args::{DataArgs, RemoteArgs, ca_of_environment};
 use crate::error::Error;
 use crate::secrets::passphrase::{PassphraseArgs, Purpose};
 
@@ -279,7 +279,9 @@ async fn plant(
     let credentials = Credentials::find(typed.or(made).as_deref())
         .map_err(|_| "an access key is needed: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")?;
     let own = data.join("tls/ca.pem");
-    let ca: Option<PathBuf> = remote.ca.clone().or_else(|| own.exists().then_some(own));
+    let ca: Option<PathBuf> = { remote.ca.clone() }
+        .or_else(|| own.exists().then_some(own))
+        .or_else(ca_of_environment);
     let settings = Settings {
         endpoint: endpoint.to_owned(),
         credentials,

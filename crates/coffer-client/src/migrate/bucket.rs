@@ -78,6 +78,11 @@ impl Migration {
             }
             .into(),
         });
+        if self.options.mode == Mode::Check && !is_there {
+            // Of a bucket without objects, nothing else tells.
+            place.count(|tally| tally.missing += 1);
+            self.missing(&place.text, &MigrateError::AbsentBucket);
+        }
         let mut tasks = JoinSet::new();
         let walked = self.walk(&place, &mut tasks).await;
         while tasks.join_next().await.is_some() {}

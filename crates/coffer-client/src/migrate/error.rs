@@ -79,6 +79,9 @@ pub enum MigrateError {
     /// It is not at the target.
     #[error("is not at the target")]
     Absent,
+    /// The bucket itself is not at the target.
+    #[error("the bucket is not at the target")]
+    AbsentBucket,
     /// It is at the target, and other than at the source.
     #[error("is other at the target than at the source: {what}")]
     Differs {
@@ -160,7 +163,7 @@ impl MigrateError {
             Self::Late => "newer_versions_there",
             Self::Waits => "older_version_missing",
             Self::NoVersions => "no_versions",
-            Self::Absent => "absent",
+            Self::Absent | Self::AbsentBucket => "absent",
             Self::Differs { .. } => "differs",
             Self::Unproven => "unproven",
             Self::Emptied => "source_empty",

@@ -148,6 +148,17 @@ fn without_rule(lock: &Element) -> Element {
     lock
 }
 
+/// What a document says of what another speaks of.
+fn as_far_as_said(mut document: Element, other: &Element) -> Element {
+    let children = document.children.into_iter();
+    let said = children.filter_map(|child| {
+        let other = other.child(&child.name)?;
+        Some(as_far_as_said(child, other))
+    });
+    document.children = said.collect();
+    document
+}
+
 pub(super) async fn versioning(client: &Client, bucket: &str) -> Result<Versioning, S3Error> {
     let document = setting(client, bucket, "versioning").await?;
     let status = document.as_ref().and_then(|it| it.text_of("Status"));
@@ -206,7 +217,8 @@ impl Migration {
         if let Some(lock) = lock {
             // What comes keeps its own retention: it is given no other on the way.
             let wanted = without_rule(lock);
-            if setting(&self.target, bucket, LOCK).await?.as_ref() != Some(&wanted) {
+            let there = setting(&self.target, bucket, LOCK).await?;
+            if there.is_none_or(|there| !there.says_the_same(&wanted)) {
                 set(&self.target, bucket, LOCK, wanted.to_xml().into_bytes()).await?;
             }
         }
@@ -277,7 +289,12 @@ impl Migration {
             return Ok(());
         }
         let there = setting(&self.target, &place.to, parameter).await?;
-        if there.as_ref() == Some(&wanted) {
+        let there = there.map(|there| match parameter {
+            // What is so without being asked for, services tell or don't.
+            "encryption" => as_far_as_said(there, &wanted),
+            _ => there,
+        });
+        if there.is_some_and(|there| there.says_the_same(&wanted)) {
             return Ok(());
         }
         if self.options.mode == Mode::Check {

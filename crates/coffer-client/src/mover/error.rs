@@ -21,6 +21,12 @@ pub enum MoverError {
         /// Whether there is its bucket.
         has_bucket: bool,
     },
+    /// There are no objects below a prefix.
+    #[error("no name begins with {} (NoSuchKey)", prefix.escape_debug())]
+    NoneBegins {
+        /// The prefix.
+        prefix: String,
+    },
     /// A sealed transfer failed.
     #[error(transparent)]
     Sealed(#[from] SealedError),
@@ -154,6 +160,7 @@ impl MoverError {
                 _ => "failed",
             },
             Self::Absent { name, has_bucket } => code_of_absent(name, *has_bucket),
+            Self::NoneBegins { .. } => "NoSuchKey",
             Self::Sealed(_) => "sealed_transfer_failed",
             Self::Location { .. } => "invalid_argument",
             Self::Local { .. } => "local_file_failed",

@@ -83,6 +83,16 @@ impl Crowd {
         }
         self.counts
     }
+
+    /// The same with what was listed below a prefix: one that no name has was mistyped. A bucket
+    /// may be empty.
+    async fn all_below(self, place: &Location, has_any: bool) -> Result<Counts, MoverError> {
+        if !has_any && !place.key.is_empty() {
+            let prefix = place.key.clone();
+            return Err(MoverError::NoneBegins { prefix });
+        }
+        Ok(self.all().await)
+    }
 }
 
 impl Mover {
@@ -168,8 +178,10 @@ impl Mover {
     ) -> Result<Counts, MoverError> {
         let mut crowd = Crowd::new(self);
         let mut after = None;
+        let mut has_any = false;
         loop {
             let page = self.page(from, after.as_deref()).await?;
+            has_any |= !page.objects.is_empty();
             for object in page.objects {
                 let what = format!("s3://{}/{}", from.bucket, object.key);
                 let Some(path) = path_of(&object, &from.key) else {
@@ -182,7 +194,13 @@ impl Mover {
                     files: 1,
                     bytes: object.bytes,
                 });
-                let (mover, path) = (Arc::clone(self), to.join(path));
+                let is_of_folder = path.as_os_str().is_empty();
+                let path = if is_of_folder {
+                    to.to_owned()
+                } else {
+                    to.join(path)
+                };
+                let mover = Arc::clone(self);
                 let name = ObjectName::new(&from.bucket, &object.key);
                 let bytes = object.bytes;
                 let work = async move { mover.fetch_below(&name, bytes, &path).await };
@@ -190,7 +208,7 @@ impl Mover {
             }
             after = page.next;
             if after.is_none() {
-                return Ok(crowd.all().await);
+                return crowd.all_below(from, has_any).await;
             }
         }
     }
@@ -204,6 +222,13 @@ impl Mover {
         to: &Path,
     ) -> Result<u64, MoverError> {
         let is_folder = name.key.ends_with('/');
+        if is_folder && listed_bytes > 0 {
+            return Err(MoverError::Unsuitable {
+                path: PathBuf::from(&name.key),
+                problem: "has bytes, and a name that ends with / can't be a file's: fetch it by \
+                          itself, to a file that you name",
+            });
+        }
         let folder = if is_folder { Some(to) } else { to.parent() };
         if let Some(folder) = folder {
             let made = block_in_place(|| std::fs::create_dir_all(folder));
@@ -246,8 +271,10 @@ impl Mover {
     ) -> Result<Counts, MoverError> {
         let mut crowd = Crowd::new(self);
         let mut after = None;
+        let mut has_any = false;
         loop {
             let page = self.page(from, after.as_deref()).await?;
+            has_any |= !page.objects.is_empty();
             for object in page.objects {
                 let rest = object.key.strip_prefix(&from.key).unwrap_or(&object.key);
                 let source = ObjectName::new(&from.bucket, &object.key);
@@ -261,7 +288,7 @@ impl Mover {
             }
             after = page.next;
             if after.is_none() {
-                return Ok(crowd.all().await);
+                return crowd.all_below(from, has_any).await;
             }
         }
     }
@@ -276,11 +303,14 @@ fn key_of(path: &Path, folder: &Path, prefix: &str) -> Option<String> {
 }
 
 /// Where the file of an object lies below a folder: never outside of it, and never elsewhere than
-/// its name says.
+/// its name says. Nothing for the marker of the folder itself.
 fn path_of(object: &ListedObject, prefix: &str) -> Option<PathBuf> {
     let below = object.key.strip_prefix(prefix)?;
     let names = below.strip_suffix('/').unwrap_or(below);
-    if names.is_empty() && below.is_empty() || names.contains('\0') {
+    if below.is_empty() && prefix.ends_with('/') {
+        return Some(PathBuf::new());
+    }
+    if names.contains('\0') {
         return None;
     }
     let path = PathBuf::from(names);
@@ -310,8 +340,9 @@ mod tests {
         assert_eq!(path("p/a/b c", "p/"), Some(PathBuf::from("a/b c")));
         assert_eq!(path("p/a/", "p/"), Some(PathBuf::from("a")));
         assert_eq!(path("a", ""), Some(PathBuf::from("a")));
+        assert_eq!(path("p/", "p/"), Some(PathBuf::new()));
         for bad in [
-            "p/", "p/../x", "p//x", "p/a//b", "p/./x", "p/a/..", "p/\0", "q/x", "p//",
+            "p/../x", "p//x", "p/a//b", "p/./x", "p/a/..", "p/\0", "q/x", "p//",
         ] {
             assert_eq!(path(bad, "p/"), None, "{bad}");
         }

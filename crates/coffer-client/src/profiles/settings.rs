@@ -12,6 +12,9 @@ use crate::profiles::ini::Ini;
 /// The region of who names none. coffer takes any.
 pub(crate) const USUAL_REGION: &str = "us-east-1";
 
+/// The authority of the server, as AWS's clients are told it.
+const CA_VARIABLE: &str = "AWS_CA_BUNDLE";
+
 /// What a command line says of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted<'a> {
@@ -27,6 +30,10 @@ pub struct Wanted<'a> {
     pub data: Option<&'a Path>,
     /// The address of its server, where no other is named.
     pub data_endpoint: Option<&'a str>,
+    /// Whether a source is meant: the environment's authority is that of the target.
+    pub is_source: bool,
+    /// What gives an access key where the profile has none, if not what usually does.
+    pub key_advice: Option<&'a str>,
 }
 
 /// What was found.
@@ -72,10 +79,19 @@ impl Settings {
             .or_else(|| environment.variable("AWS_DEFAULT_REGION"))
             .or_else(|| of_profile("region"));
         let own_authority = wanted.data.map(|data| data.join("tls/ca.pem"));
+        let own_authority = own_authority.filter(|file| file.exists());
         let ca = wanted.ca.map(Path::to_owned);
+        // A data folder stands for the environment and the profile that is in use by itself.
         let ca = ca
+            .or_else(|| own_authority.clone().filter(|_| wanted.profile.is_none()))
+            .or_else(|| {
+                environment
+                    .variable(CA_VARIABLE)
+                    .filter(|_| !wanted.is_source)
+                    .map(PathBuf::from)
+            })
             .or_else(|| of_profile("ca_bundle").map(PathBuf::from))
-            .or_else(|| own_authority.filter(|file| file.exists()));
+            .or(own_authority);
         Ok(Self {
             credentials: credentials(wanted, environment, &files, profile)?,
             endpoint: endpoint.ok_or_else(|| ClientError::Endpoint {
@@ -122,10 +138,13 @@ fn credentials(
             "has its access key by {name}, which is not done here; `aws configure \
              export-credentials --profile {profile} --format env` prints one to set"
         ),
-        None => format!(
-            "has no access key: set {ID_VARIABLE} and {SECRET_VARIABLE}, name a file by \
-             --credentials or {FILE_VARIABLE}, or give --data DIR for that of a server here"
-        ),
+        None => match wanted.key_advice {
+            Some(advice) => format!("has no access key: {advice}"),
+            None => format!(
+                "has no access key: set {ID_VARIABLE} and {SECRET_VARIABLE}, name a file by \
+                 --credentials or {FILE_VARIABLE}, or give --data DIR for that of a server here"
+            ),
+        },
     };
     Err(ClientError::Credentials {
         place: format!("profile {profile}"),
@@ -273,6 +292,21 @@ mod tests {
         let found = home.find(&wanted, &KEY).unwrap();
         assert_eq!(found.credentials.access_key_id, "O");
         assert_eq!(found.ca, Some(data.join("tls/ca.pem")));
+        // It is used in place of the variables; what was typed is used before it.
+        let set = [("AWS_CA_BUNDLE", "/e.pem")];
+        let ca = |wanted: &Wanted<'_>| home.find(wanted, &set).unwrap().ca;
+        assert_eq!(ca(&wanted), Some(data.join("tls/ca.pem")));
+        let typed = Wanted {
+            ca: Some(Path::new("/t.pem")),
+            ..wanted
+        };
+        assert_eq!(ca(&typed), Some(PathBuf::from("/t.pem")));
+        assert_eq!(ca(&Wanted::default()), Some(PathBuf::from("/e.pem")));
+        let source = Wanted {
+            is_source: true,
+            ..Wanted::default()
+        };
+        assert_eq!(ca(&source), None);
         let wanted = Wanted {
             data_endpoint: Some("https://127.0.0.1:1"),
             ..wanted

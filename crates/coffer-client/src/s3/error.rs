@@ -109,12 +109,19 @@ impl S3Error {
         let code = said("Code").unwrap_or_else(|| code_of(status).to_owned());
         let message = said("Message").filter(|message| !message.is_empty());
         let reason = || status.canonical_reason().unwrap_or("no reason given");
+        // An answer to HEAD has no body, and so does not tell why.
+        let advice = match status.as_u16() {
+            401 | 403 if body.is_empty() => "; the answer tells no reason: the access key may be \
+                 unknown, its secret wrong, or it may not do that"
+                .to_owned(),
+            _ => advice(&code, headers, now),
+        };
         let seconds = headers
             .get("retry-after")
             .and_then(|value| value.to_str().ok());
         Self::Refused {
             status: status.as_u16(),
-            advice: advice(&code, headers, now),
+            advice,
             message: message.unwrap_or_else(|| reason().to_owned()),
             code,
             retry_after: seconds
@@ -226,6 +233,11 @@ mod tests {
             Some("PreconditionFailed")
         );
         assert!(refused(412, &[], "").is_changed());
+        let told = refused(403, &[], "").to_string();
+        assert!(
+            told.contains("the access key may be unknown, its secret wrong"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -94,6 +94,20 @@ impl Element {
         self.text_of(name) == Some("true")
     }
 
+    /// Whether two elements say the same: services write those of different names in orders of
+    /// their own, and only the order of those of one name means something.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        fn in_order(element: &Element) -> Vec<&Element> {
+            let mut children: Vec<&Element> = element.children.iter().collect();
+            children.sort_by(|a, b| a.name.cmp(&b.name));
+            children
+        }
+        let (ours, theirs) = (in_order(self), in_order(other));
+        (&self.name, &self.text, &self.kind) == (&other.name, &other.text, &other.kind)
+            && ours.len() == theirs.len()
+            && { ours.iter().zip(theirs) }.all(|(our, their)| our.says_the_same(their))
+    }
+
     /// The element as it is sent, with its text escaped.
     pub fn to_xml(&self) -> String {
         let mut text = String::new();
@@ -229,6 +243,32 @@ mod tests {
         let root = Element::parse(document.as_bytes()).unwrap();
         assert_eq!(root.child("G").unwrap().kind.as_deref(), Some("User"));
         assert_eq!(Element::parse(root.to_xml().as_bytes()), Ok(root));
+    }
+
+    #[test]
+    fn the_order_of_elements_of_one_name_means_something() {
+        let says = |a: &str, b: &str| {
+            let parse = |text: &str| Element::parse(text.as_bytes()).unwrap();
+            parse(a).says_the_same(&parse(b))
+        };
+        assert!(says(
+            "<R><E><D>1</D></E><I/></R>",
+            "<R><I/><E><D>1</D></E></R>"
+        ));
+        assert!(says(
+            "<R><M>1</M><I/><M>2</M></R>",
+            "<R><M>1</M><M>2</M><I/></R>"
+        ));
+        for other in [
+            "<R><M>2</M><M>1</M></R>",
+            "<R><M>1</M></R>",
+            "<R><M>1</M><M>2</M><M>3</M></R>",
+            "<R><M>1</M><N>2</N></R>",
+            "<S><M>1</M><M>2</M></S>",
+            "<R><M>1</M><M><A/></M></R>",
+        ] {
+            assert!(!says("<R><M>1</M><M>2</M></R>", other), "{other}");
+        }
     }
 
     #[test]

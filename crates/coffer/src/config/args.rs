@@ -39,20 +39,16 @@ pub struct DataArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Reaching a server elsewhere")]
 pub struct RemoteArgs {
-    /// Ask the server there, e.g. https://coffer.example.org:9001, not the one on --data
+    /// Ask the server there, not the one on --data: for administration at an address such as
+    /// https://coffer.example.org:9001, for buckets and objects https://coffer.example.org:9000
     #[arg(long, value_name = "URL", global = true)]
     pub endpoint: Option<String>,
     /// File with the access key to sign in with [default: as AWS's clients find one]
     #[arg(long, value_name = "FILE", global = true)]
     pub credentials: Option<PathBuf>,
-    /// Certificate authority of that server (PEM) [default: those of this system]
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "AWS_CA_BUNDLE",
-        global = true,
-        hide_env_values = true
-    )]
+    /// Certificate authority of that server (PEM) [default: with --data that of the folder, else
+    /// that of AWS_CA_BUNDLE, else those of this system]
+    #[arg(long, value_name = "FILE", global = true)]
     pub ca: Option<PathBuf>,
 }
 
@@ -72,11 +68,21 @@ impl RemoteArgs {
                     .to_owned(),
             }),
             (Some(endpoint), credentials) => {
-                let ca = self.ca.as_deref();
-                Ok(AdminClient::https(endpoint, credentials.as_deref(), ca)?)
+                let ca = self.ca.clone().or_else(ca_of_environment);
+                Ok(AdminClient::https(
+                    endpoint,
+                    credentials.as_deref(),
+                    ca.as_deref(),
+                )?)
             }
         }
     }
+}
+
+/// The authority that the environment names, as to AWS's clients.
+pub(crate) fn ca_of_environment() -> Option<PathBuf> {
+    let named = std::env::var_os("AWS_CA_BUNDLE").filter(|file| !file.is_empty());
+    named.map(PathBuf::from)
 }
 
 /// `coffer serve`.

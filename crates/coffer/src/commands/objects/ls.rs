@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use coffer_client::mover::{Location, MoverError};
-use coffer_client::s3::{Client, ListedObject, S3Error};
+use coffer_client::s3::{Client, ListedObject};
 use serde_json::json;
 
 use super::progress::Lines;
@@ -84,14 +84,8 @@ async fn objects(
         }
     }
     if count == 0 && !place.key.is_empty() {
-        return Err(MoverError::from(S3Error::Refused {
-            status: 404,
-            code: "NoSuchKey".to_owned(),
-            message: format!("no name begins with {}", printable(&place.key)),
-            advice: String::new(),
-            retry_after: None,
-        })
-        .into());
+        let prefix = place.key.clone();
+        return Err(MoverError::NoneBegins { prefix }.into());
     }
     Ok(())
 }

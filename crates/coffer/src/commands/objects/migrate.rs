@@ -155,24 +155,26 @@ impl MigrateArgs {
 
     /// The source's access key is never the target's: the environment has it by names of its own.
     fn settings(&self, endpoint: &str) -> Result<Settings, Error> {
+        let ways = format!(
+            "name a profile of AWS's files that has one by --source-profile, a file by \
+             --source-credentials, or set {KEY_VARIABLE} and {SECRET_VARIABLE}"
+        );
         if self.source_profile.is_some() || self.source_credentials.is_some() {
             return Ok(Settings::find(&Wanted {
                 endpoint: Some(endpoint),
                 credentials: self.source_credentials.as_deref(),
                 profile: self.source_profile.as_deref(),
                 ca: self.source_ca.as_deref(),
-                data: None,
-                data_endpoint: None,
+                is_source: true,
+                key_advice: Some(&ways),
+                ..Wanted::default()
             })?);
         }
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let (Some(id), Some(secret)) = (variable(KEY_VARIABLE), variable(SECRET_VARIABLE)) else {
             return Err(Error::Option {
                 option: "--source-profile",
-                problem: format!(
-                    "say which access key opens the source: name a profile of AWS's files, a file \
-                     by --source-credentials, or set {KEY_VARIABLE} and {SECRET_VARIABLE}"
-                ),
+                problem: format!("say which access key opens the source: {ways}"),
             });
         };
         Ok(Settings {

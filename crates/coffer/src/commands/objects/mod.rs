@@ -123,6 +123,7 @@ impl Typed<'_> {
             ca: self.remote.ca.as_deref(),
             data,
             data_endpoint: own.as_deref(),
+            ..Wanted::default()
         };
         let told = Arc::clone(progress);
         let options = ClientOptions {

@@ -1,0 +1,95 @@
+"""What the mover says of names, keys and authorities that are not what was meant."""
+
+import pytest
+
+from harness.mover import Mover
+
+
+@pytest.fixture
+def mover(server, tmp_path):
+    return Mover(server, tmp_path / "home")
+
+
+def test_a_folders_name_with_bytes_is_not_done(mover, s3, bucket, tmp_path):
+    for key, body in {"p/data/": b"bytes", "p/data/file": b"file", "p/empty/": b""}.items():
+        s3.put_object(Bucket=bucket, Key=key, Body=body)
+    into = tmp_path / "into"
+    _, told = mover.run("get", "-r", f"s3://{bucket}/p/", into, code=1)
+    assert "p/data/ has bytes, and a name that ends with / can't be a file's" in told
+    assert "1 failed, 2 went well" in told
+    assert (into / "data/file").read_bytes() == b"file"
+    assert (into / "empty").is_dir()
+    # By itself it comes, as is advised.
+    mover.run("get", f"s3://{bucket}/p/data/", tmp_path / "alone")
+    assert (tmp_path / "alone").read_bytes() == b"bytes"
+
+
+def test_the_marker_of_the_folder_itself_is_done(mover, s3, bucket, tmp_path):
+    s3.put_object(Bucket=bucket, Key="dir/", Body=b"")
+    for into in (tmp_path / "into", tmp_path / "into"):
+        events = mover.events("get", "-r", f"s3://{bucket}/dir/", into)
+        assert (events[-1]["done"], events[-1]["failed"]) == (1, 0)
+        assert list(into.iterdir()) == []
+    s3.put_object(Bucket=bucket, Key="full/", Body=b"bytes")
+    _, told = mover.run("get", "-r", f"s3://{bucket}/full/", tmp_path / "full", code=1)
+    assert "full/ has bytes" in told
+
+
+def test_a_prefix_that_no_name_has_is_told(mover, s3, bucket, tmp_path):
+    s3.put_object(Bucket=bucket, Key="here/a", Body=b"a")
+    into = tmp_path / "into"
+    for command in (
+        ("ls", f"s3://{bucket}/gone/"),
+        ("get", "-r", f"s3://{bucket}/gone/", into),
+        ("cp", "-r", f"s3://{bucket}/gone/", f"s3://{bucket}/to/"),
+    ):
+        _, told = mover.run(*command, code=1)
+        assert "no name begins with gone/" in told
+    assert not into.exists()
+    s3.delete_object(Bucket=bucket, Key="here/a")
+    # An empty bucket is as empty here.
+    mover.run("get", "-r", f"s3://{bucket}", into)
+    mover.run("cp", "-r", f"s3://{bucket}", f"s3://{bucket}/to/")
+
+
+def test_a_wrong_key_is_told_as_such(mover, s3, bucket, tmp_path):
+    for key, body in (("a", b"a"), ("empty", b"")):
+        s3.put_object(Bucket=bucket, Key=key, Body=body)
+    right = dict(mover.environment)
+    for variable, value, code in (
+        ("AWS_SECRET_ACCESS_KEY", "w" * 40, "SignatureDoesNotMatch"),
+        ("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7UNKNOWN", "InvalidAccessKeyId"),
+    ):
+        mover.environment = right | {variable: value}
+        for key in ("a", "empty"):
+            _, told = mover.run("get", f"s3://{bucket}/{key}", tmp_path / "target", code=1)
+            assert code in told
+            assert "may not do that" not in told
+        source = f"s3://{bucket}/a"
+        _, told = mover.run("cp", source, f"s3://{bucket}/b", code=1)
+        assert code in told
+    assert not (tmp_path / "target").exists()
+
+
+def test_the_authority_of_a_data_folder_is_used_before_the_environments(mover, server, own_server):
+    other = own_server("other").start()
+    mover.environment["AWS_CA_BUNDLE"] = str(other.ca)
+    del mover.environment["AWS_ENDPOINT_URL"]
+    mover.run("ls", "--data", server.data)
+    # What was typed is used before it, also where the environment names the same.
+    _, told = mover.run("ls", "--data", server.data, "--ca", other.ca, code=1)
+    assert "not trusted here" in told
+    keys = ("--credentials", server.credentials_path, "--endpoint", server.endpoint)
+    mover.run("ls", *keys, "--ca", server.ca)
+    _, told = mover.run("ls", *keys, code=1)
+    assert "not trusted here" in told
+    assert "AWS_CA_BUNDLE" in told
+
+
+def test_help_names_the_port_of_objects_and_what_is_kept(mover):
+    for command in ("put", "get", "ls", "rm", "cp", "migrate"):
+        out, _ = mover.run(command, "--help")
+        assert b"https://coffer.example.org:9000" in out, command
+    for command in ("put", "get"):
+        out, _ = mover.run(command, "--help")
+        assert b"modes and owners are not" in b" ".join(out.replace(b"their ", b"").split())
