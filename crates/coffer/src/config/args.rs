@@ -39,15 +39,19 @@ pub struct DataArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Reaching a server elsewhere")]
 pub struct RemoteArgs {
-    /// Ask the server there, not the one on --data: for administration at an address such as
-    /// https://coffer.example.org:9001, for buckets and objects https://coffer.example.org:9000
+    /// Ask the server at this address, not the one on --data
+    ///
+    /// Administration is at https://coffer.example.org:9001 or the like.
+    ///
+    /// S3, for put, get, ls, rm, cp and migrate, is at https://coffer.example.org:9000.
     #[arg(long, value_name = "URL", global = true)]
     pub endpoint: Option<String>,
     /// File with the access key to sign in with [default: as AWS's clients find one]
     #[arg(long, value_name = "FILE", global = true)]
     pub credentials: Option<PathBuf>,
-    /// Certificate authority of that server (PEM) [default: with --data that of the folder, else
-    /// that of AWS_CA_BUNDLE, else those of this system]
+    /// Certificate authority of that server (PEM) [default: those of this system]
+    ///
+    /// Without it, that of the folder that --data names is trusted, else that of AWS_CA_BUNDLE.
     #[arg(long, value_name = "FILE", global = true)]
     pub ca: Option<PathBuf>,
 }

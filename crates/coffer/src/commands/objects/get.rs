@@ -88,9 +88,9 @@ pub async fn get(typed: &Typed<'_>, args: &GetArgs) -> Result<ExitCode, Error> {
 const EXAMPLES: &str = "\
 A file has its name when all of it is there and has the object's checksum; until then it is
 .NAME.coffer-part, and the same command goes on from that. Times of files that `coffer put` or
-rclone stored are kept; modes and owners are not: new files have those that your umask gives. Where a server tells no checksum, a note says that only the length was
-compared, and with --json `checked` tells what was. With -r, what fails is named, the rest goes on,
-and the exit status is 1.
+rclone stored are kept; modes and owners are not: new files are as your umask has them. Where a
+server tells no checksum, a note says that only the length was compared, and with --json `checked`
+tells what was. With -r, what fails is named, the rest goes on, and the exit status is 1.
 
 Examples:
   coffer get s3://evidence/recording.mkv . --endpoint https://127.0.0.1:9000

@@ -25,12 +25,16 @@ use crate::output::table::{Flush, table};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MigrateArgs {
-    /// What moves in: https://HOST:PORT for all buckets of an S3 server, https://HOST:PORT/BUCKET
-    /// for one, or a folder, of which each folder in it becomes a bucket
+    /// What moves in: https://HOST:PORT, https://HOST:PORT/BUCKET or a folder
+    ///
+    /// The first means all buckets of an S3 server, the second one of them.
+    ///
+    /// Of a folder, each folder in it becomes a bucket.
     #[arg(value_name = "SOURCE")]
     pub source: String,
-    /// Where it goes, if not to buckets of the same names: s3://BUCKET or s3://BUCKET/PREFIX/ for
-    /// one bucket, or for the folder as a whole
+    /// Where it goes, if not to buckets of the same names: s3://BUCKET or s3://BUCKET/PREFIX/
+    ///
+    /// It takes one bucket, or the folder as a whole.
     #[arg(value_name = "s3://BUCKET")]
     pub target: Option<String>,
     /// Compare source and target, and move nothing
@@ -59,7 +63,11 @@ pub struct MigrateArgs {
     #[arg(long, value_name = "NAME")]
     pub level: Option<String>,
     /// What to leave behind: a setting of buckets, or symbolic links; may be repeated
-    #[arg(long, value_name = "SETTING", value_delimiter = ',',
+    ///
+    /// One of cors, tags, encryption, policy, lock, lifecycle, acl, website, notification,
+    ///
+    /// replication, logging, links.
+    #[arg(long, value_name = "SETTING", value_delimiter = ',', hide_possible_values = true,
           value_parser = PossibleValuesParser::new(SETTINGS))]
     pub without: Vec<String>,
     /// Write a line of JSON about each version to this file: what became of it, and its proof
