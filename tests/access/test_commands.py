@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.administration import ask, client_of, from_afar, make_subject, refused, run
+from harness.auditing import eventually
 from harness.clients import refused as s3_refused
 from harness.clients import s3_client
 from harness.server import BINARY, Server, clean_environment, coffer
@@ -328,7 +329,7 @@ def test_the_socket_is_for_the_owner_and_root():
         (server.data / "admin.sock").chmod(0o777)
         assert answer_of_socket(server, OTHER_USER) == b""
         assert answer_of_socket(server, SERVING_USER).startswith(b"HTTP/1.1 200 ")
-        assert "another user's connection" in server.log()
+        eventually(lambda: "another user's connection" in server.log())
     finally:
         server.close()
         shutil.rmtree(folder, ignore_errors=True)

@@ -28,16 +28,15 @@ def keep_versions(s3, bucket, status="Enabled"):
 def history(s3, bucket):
     """What is under each name, the oldest first: digests, and None for delete markers."""
     found = {}
-    for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
-        rows = [(row, False) for row in page.get("Versions", [])]
-        rows += [(row, True) for row in page.get("DeleteMarkers", [])]
-        rows.sort(key=lambda row: (row[0]["LastModified"], row[0]["IsLatest"]))
-        for row, is_marker in rows:
-            body = None
-            if not is_marker:
-                named = {"Bucket": bucket, "Key": row["Key"], "VersionId": row["VersionId"]}
-                body = hashlib.sha256(s3.get_object(**named)["Body"].read()).hexdigest()
-            found.setdefault(row["Key"], []).append(body)
+    # One a page: what a client makes of a page tells versions and markers apart, and no order.
+    pages = s3.get_paginator("list_object_versions")
+    for page in pages.paginate(Bucket=bucket, PaginationConfig={"PageSize": 1}):
+        for row in page.get("Versions", []):
+            named = {"Bucket": bucket, "Key": row["Key"], "VersionId": row["VersionId"]}
+            body = hashlib.sha256(s3.get_object(**named)["Body"].read()).hexdigest()
+            found.setdefault(row["Key"], []).insert(0, body)
+        for row in page.get("DeleteMarkers", []):
+            found.setdefault(row["Key"], []).insert(0, None)
     return found
 
 
