@@ -29,6 +29,7 @@ use crate::record::published::{Published, SOURCES};
 use crate::record::{Agreement, COMMIT, Experiment, Record};
 
 const STYLE: &str = include_str!("report/style.css");
+const SCRIPT: &str = include_str!("report/page.js");
 
 /// The whole page.
 pub fn page(record: &Record, published: &[Published]) -> String {
@@ -45,23 +46,15 @@ pub fn page(record: &Record, published: &[Published]) -> String {
             }
             body {
                 header {
-                    p.overline { "coffer-lab " (record.version) }
                     h1 { "Where should encryption run, on this machine?" }
                     p.machine { (record.machine.line()) }
                     p.quiet {
                         "Measured " (day(&record.date)) " by "
                         code { "coffer-lab " (record.command) }
-                        ", built from " (commit(&record.commit)) "; drawn by "
-                        (commit(COMMIT)) "."
+                        " " (record.version) ", built from " (commit(&record.commit))
+                        "; drawn by " (commit(COMMIT)) "."
                     }
-                    (outdated(record))
-                    @if counts_instructions(record) {
-                        p.warning role="note" {
-                            strong { "Instructions, not time. " } (INSTRUCTIONS)
-                        }
-                        (calibration::section(&record.calibration))
-                    }
-                    (noise(record))
+                    (cautions(record))
                 }
                 main {
                     (advice_cards::advice(&advice(record)))
@@ -77,6 +70,7 @@ pub fn page(record: &Record, published: &[Published]) -> String {
                     (method(record))
                 }
                 footer { p { "Sources of published figures" } (sources()) }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
@@ -90,17 +84,34 @@ fn commit(commit: &str) -> Markup {
     }
 }
 
+/// What stands between these figures and a conclusion, each in a line, and more of it behind it.
+fn cautions(record: &Record) -> Markup {
+    html! {
+        (outdated(record))
+        @if counts_instructions(record) {
+            details.warning {
+                summary { strong { "Instructions, not time." } }
+                (INSTRUCTIONS)
+                (calibration::section(&record.calibration))
+            }
+        }
+        (noise(record))
+    }
+}
+
 /// What the lab measures otherwise by now.
 fn outdated(record: &Record) -> Markup {
     let outdated = record.experiments.iter().filter(|one| one.is_outdated());
     let titles: Vec<&str> = outdated.map(|one| one.title.as_str()).collect();
     html! {
         @if !titles.is_empty() {
-            p.warning role="note" {
-                strong { "Older than what the lab does now. " }
-                (titles.len()) " of " (record.experiments.len())
-                " experiments have changed since they were measured here; set them beside newer "
-                "figures with care: " (titles.join(" · ")) "."
+            details.warning {
+                summary {
+                    strong { "Older than what the lab does now: " }
+                    (titles.len()) " of " (record.experiments.len()) " experiments."
+                }
+                "They have changed since they were measured here; set them beside newer figures "
+                "with care: " (titles.join(" · ")) "."
             }
         }
     }
@@ -134,11 +145,13 @@ fn noise(record: &Record) -> Markup {
     let worst = shares.fold(0.0, f64::max) * 100.0;
     html! {
         @if disturbed > 0 {
-            p.warning role="note" {
-                strong { "The machine was not quiet. " }
-                (disturbed) " of " (all) " experiments carry a warning; other programs used up to "
-                (format!("{worst:.0} %")) " of the machine. Compare nothing closely: run again "
-                "on a quiet one."
+            details.warning {
+                summary {
+                    strong { "The machine was not quiet: " }
+                    (disturbed) " of " (all) " experiments carry a warning."
+                }
+                "Other programs used up to " (format!("{worst:.0} %")) " of the machine. Compare "
+                "nothing closely: run again on a quiet one."
             }
         }
     }
@@ -160,8 +173,10 @@ fn method(record: &Record) -> Markup {
                     "rounds on, and are all samples with fewer."
                 }
                 li {
-                    "Where two intervals overlap the page says “no difference”. What can’t run "
-                    "here is named with its reason and never counts as zero."
+                    "Two contenders are compared by their ratio in each round. “No difference” is "
+                    "said only where tests show less than 5 %, “can’t tell” in all other cases "
+                    "whose interval holds 1. What can’t run here is named with its reason and "
+                    "never counts as zero."
                 }
                 li {
                     "MB/s are 1,000,000 bytes a second. CPU seconds are user and system together."

@@ -22,7 +22,9 @@ pub struct Best {
     pub contender: String,
     /// What it costs.
     pub cost: Estimate,
-    /// In each round.
+    /// How many times the cheapest that encrypts, which is 1.
+    pub times: f64,
+    /// What it costs in each round.
     rounds: Vec<f64>,
 }
 
@@ -185,6 +187,7 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
             placement,
             contender: name.clone(),
             cost,
+            times: 1.0,
             rounds,
         };
         match best.iter_mut().find(|one| one.placement == placement) {
@@ -194,16 +197,27 @@ fn row(job: &Job, (evidence, experiments): &Found<'_>, resource: Resource) -> Op
         }
     }
     best.sort_by(|a, b| a.cost.median.total_cmp(&b.cost.median));
-    let mut encrypt = best.iter().filter(|one| one.placement != Placement::None);
-    let first = encrypt.next()?;
-    let compared = encrypt.next().and_then(|second| {
-        let (ours, theirs) = (&second.rounds, &first.rounds);
+    let first = best
+        .iter()
+        .position(|one| one.placement != Placement::None)?;
+    let base = best[first].rounds.clone();
+    let against = |one: &Best| {
         if counted {
-            comparison::exact(ours, theirs)
+            comparison::exact(&one.rounds, &base)
         } else {
-            comparison::paired(ours, theirs)
+            comparison::paired(&one.rounds, &base)
         }
-    });
+    };
+    let mut others = best.iter().skip(first + 1);
+    let second = others.find(|one| one.placement != Placement::None);
+    let compared = second.and_then(against);
+    let rest = best
+        .iter_mut()
+        .enumerate()
+        .filter(|(index, _)| *index != first);
+    for (_, one) in rest {
+        one.times = against(one).map_or(f64::NAN, |found| found.ratio.median);
+    }
     Some(Row {
         resource,
         unit: job.unit(resource, counted),

@@ -3,9 +3,10 @@
 use maud::{Markup, html};
 
 use crate::contender::Placement;
-use crate::report::advice::{Advice, Best, Resource, Row, Verdict};
+use crate::report::advice::{Advice, Resource, Verdict};
 use crate::report::experiments::anchor;
 use crate::report::table::figure;
+use coffer_measure::comparison::Comparison;
 
 /// The columns.
 const PLACEMENTS: [Placement; 4] = [
@@ -15,87 +16,102 @@ const PLACEMENTS: [Placement; 4] = [
     Placement::Client,
 ];
 
+/// The most times the best that a bar is drawn for: longer ones end there.
+const WIDEST: f64 = 10.0;
+
 pub(super) fn advice(all: &[Advice]) -> Markup {
     // A run of one experiment that no job is judged by has no advice to give.
     let measured = all.iter().any(|one| !one.rows.is_empty());
+    let mut sorted: Vec<&Advice> = all.iter().collect();
+    sorted.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     html! {
         @if measured {
             section #advice aria-label="Advice" {
-                (matrix(all))
+                (matrix(&sorted))
                 details {
                     summary { "What the advice rests on: who ran, who did not, and what each cost" }
-                    div.cards { @for one in all { (card(one)) } }
+                    div.cards { @for one in &sorted { (card(one)) } }
                 }
             }
         }
     }
 }
 
-/// The most times the best that has a bar of its own length.
-const WIDEST: f64 = 10.0;
+/// How much depends on the choice: the jobs where it matters most come first.
+fn weight(advice: &Advice) -> f64 {
+    match advice.verdict {
+        Verdict::Choose(_) => compared(advice).map_or(1.0, |one| 1.0 + one.ratio.median),
+        Verdict::NoDifference | Verdict::CannotTell => 1.0,
+        Verdict::OnlyOneRan(_) => 0.5,
+        Verdict::NotMeasured => 0.0,
+    }
+}
 
-fn matrix(all: &[Advice]) -> Markup {
+fn compared(advice: &Advice) -> Option<&Comparison> {
+    advice.rows.get(advice.decided_by)?.compared.as_ref()
+}
+
+fn matrix(all: &[&Advice]) -> Markup {
     html! {
-        div.scroll {
+        div.chart role="group" aria-label="Jobs by placements" tabindex="0" {
             table.matrix {
                 caption {
-                    "How many times the best: 1.0 takes least of what decides. A job leads to its "
-                    "figures."
+                    "How many times the best: 1.0 × takes least of what decides. A job leads to "
+                    "its figures."
                 }
                 thead {
                     tr {
-                        th scope="col" { "Job" }
-                        th scope="col" { "Advice" }
+                        th scope="col" { "Job, and where its encryption should run" }
                         @for placement in PLACEMENTS {
-                            th scope="col" { (heading(placement)) }
+                            th.(placement.word()) scope="col" { (heading(placement)) }
                         }
                     }
                 }
-                tbody { @for one in all { (matrix_row(one)) } }
+                tbody { @for (index, one) in all.iter().enumerate() { (row(index, one)) } }
             }
         }
     }
 }
 
-fn matrix_row(advice: &Advice) -> Markup {
-    let row = advice.rows.get(advice.decided_by);
+fn row(index: usize, advice: &Advice) -> Markup {
     html! {
         tr {
-            th scope="row" {
+            th.(class(advice.verdict)) scope="row" {
                 @match &advice.experiment {
                     Some(id) => a href=(format!("#{}", anchor(id))) { (advice.job) },
-                    None => (advice.job),
+                    None => span.job { (advice.job) },
                 }
                 span.quiet { (advice.about) }
+                span.advice { (sentence(advice)) }
             }
-            td.words.(class(advice.verdict)) {
-                strong { (headline(advice.verdict)) }
-                span.quiet { (because(advice)) }
-            }
-            @for placement in PLACEMENTS { (cell(advice, row, placement)) }
+            @for placement in PLACEMENTS { (cell(index, advice, placement)) }
         }
     }
 }
 
-fn cell(advice: &Advice, row: Option<&Row>, placement: Placement) -> Markup {
-    let least = row.and_then(|row| {
-        let encrypts = |one: &&Best| one.placement != Placement::None;
-        Some(row.best.iter().find(encrypts)?.cost.median)
+fn cell(index: usize, advice: &Advice, placement: Placement) -> Markup {
+    let row = advice.rows.get(advice.decided_by);
+    let most = row.map_or(1.0, |row| {
+        row.best.iter().map(|one| one.times).fold(1.0, f64::max)
     });
     let found = row.and_then(|row| Some((row, row.at(placement)?)));
     let absent = advice.absent.iter().any(|one| one.placement == placement);
     html! {
-        @match (found, least) {
-            (Some((row, best)), Some(least)) => {
-                @let times = best.cost.median / least;
-                @let tip = format!("{}: {} {}", best.contender, figure(best.cost.median), row.unit);
-                td.cell class=(placement.word()) tabindex="0" data-tip=(tip) {
-                    span.track { span.fill style=(width(times / WIDEST)) {} }
-                    b { (multiple(times)) }
-                    span.quiet { (best.contender) }
+        @if let Some((row, best)) = found {
+            @let cost = figure(best.cost.median);
+            @let times = multiple(best.times);
+            @let told = format!("{}: {times} the best, {cost} {}", best.contender, row.unit);
+            td {
+                div.v.(placement.word()) role="img" aria-label=(told) data-row=(index)
+                    tabindex="-1" {
+                    small.where { (heading(placement)) }
+                    span.track { span.fill style=(width(best.times / most.min(WIDEST))) {} }
+                    b { (times) }
+                    small { (best.contender) }
                 }
             }
-            _ => td.cell.none { span.quiet { @if absent { "can’t run here" } @else { "–" } } },
+        } @else {
+            td.none { small { @if absent { "can’t run here" } @else { "–" } } }
         }
     }
 }
@@ -114,23 +130,43 @@ fn width(share: f64) -> String {
     format!("width:{:.1}%", share.clamp(0.004, 1.0) * 100.0)
 }
 
-fn because(advice: &Advice) -> String {
-    let Some(row) = advice.rows.get(advice.decided_by) else {
-        return "no experiment of this run tells".to_owned();
+/// The advice in a sentence.
+fn sentence(advice: &Advice) -> String {
+    let row = advice.rows.get(advice.decided_by);
+    let where_to = |placement| match placement {
+        Placement::None => "Nowhere",
+        Placement::User => "In user space",
+        Placement::Kernel => "In the kernel",
+        Placement::Client => "At the client",
     };
-    match (advice.verdict, row.compared) {
-        (Verdict::Choose(_), Some(compared)) => {
-            let times = figure(compared.ratio.median);
+    match (advice.verdict, row, compared(advice)) {
+        (Verdict::Choose(placement), Some(row), Some(compared)) => {
             let what = match row.resource {
-                Resource::Cpu => "CPU",
+                Resource::Cpu if row.unit.contains("instructions") => "instructions",
+                Resource::Cpu => "CPU time",
                 Resource::Time => "time",
                 Resource::Latency => "time a request",
             };
-            format!("the next takes {times} times the {what}")
+            let (times, whose) = (figure(compared.ratio.median), &row.best);
+            let next = whose
+                .iter()
+                .filter(|one| one.placement != Placement::None)
+                .nth(1);
+            let next = next.map_or("the next", |one| one.contender.as_str());
+            format!(
+                "{}: {next} takes {times} times the {what}.",
+                where_to(placement)
+            )
         }
-        (Verdict::NoDifference, _) => "within 5 % of each other".to_owned(),
-        (Verdict::CannotTell, _) => "the samples scatter too much".to_owned(),
-        _ => row.unit.clone(),
+        (Verdict::NoDifference, ..) => "No difference: all within 5 %.".to_owned(),
+        (Verdict::CannotTell, ..) => "Can’t tell: the samples scatter too much.".to_owned(),
+        (Verdict::OnlyOneRan(placement), ..) => {
+            format!(
+                "{}: only this ran, so it is no choice.",
+                where_to(placement)
+            )
+        }
+        _ => "Not measured here.".to_owned(),
     }
 }
 

@@ -5,17 +5,7 @@ use maud::{Markup, html};
 use crate::record::Experiment;
 use crate::record::published::Published;
 use crate::record::shares;
-use crate::report::drawings::{Form, form, marks};
-
-/// Those of its figures that can stand in its plot: they are MB/s, and no instructions.
-pub(super) fn comparable<'a>(
-    experiment: &Experiment,
-    published: &[&'a Published],
-) -> Vec<&'a Published> {
-    let is_time = experiment.unit.is_megabytes();
-    let wanted = |figure: &&&Published| is_time && figure.megabytes().is_some();
-    published.iter().filter(wanted).copied().collect()
-}
+use crate::report::drawings::{Form, comparable, form, marks};
 
 /// A list below the plot: what its signs mean, and what has no place in it.
 pub(super) fn list(experiment: &Experiment, published: &[&Published]) -> Markup {
@@ -23,7 +13,13 @@ pub(super) fn list(experiment: &Experiment, published: &[&Published]) -> Markup 
     let drawn = marks(experiment, &comparable);
     let is_drawn = |one: &&Published| drawn.iter().any(|(figure, _)| std::ptr::eq(*figure, *one));
     // Bars have their names beside them.
-    let figures = comparable.iter().filter(|_| form(experiment) != Form::Bars);
+    let places = experiment.places();
+    let has_bar = |one: &&&Published| match form(experiment) {
+        Form::Lines => false,
+        Form::BarsByPlace => one.x.is_some_and(|x| places.contains(&x)),
+        Form::Bars | Form::BarsOfThreads => true,
+    };
+    let figures = comparable.iter().filter(|one| !has_bar(one));
     let mut rest: Vec<&Published> = figures.filter(|one| !is_drawn(one)).copied().collect();
     // What was said of a ladder stands in its own table.
     if shares::ladder(experiment).is_none() {

@@ -2,15 +2,14 @@
 
 use maud::Markup;
 
-use crate::contender::Placement;
-use crate::record::published::Published;
-use crate::record::{Axis, Experiment, Observed, Series};
-use crate::report::plot::{Bar, Line, Mark, bars, lines};
-use crate::report::table::place;
+use crate::record::published::{Published, of_experiment};
+use crate::record::{Axis, Experiment, Observed, Point, Series};
+use crate::report::plot::{Bar, Frame, Line, Mark, Spot, bars, lines, longest, shade};
+use crate::report::table::{cost, figure, place};
 
-/// A drawing, and what stands above it where there are several.
+/// A drawing, and what stands above it.
 pub(super) struct Part {
-    pub(super) title: Option<String>,
+    pub(super) title: String,
     pub(super) drawing: Markup,
 }
 
@@ -21,85 +20,180 @@ pub(super) enum Form {
     Lines,
     /// A bar for each contender: there is no axis, or one place of it.
     Bars,
-    /// Bars for each size of a file: they lie too far apart for lines.
-    BarsBySize,
+    /// Bars for each place: there are two of them, or they lie too far apart for lines.
+    BarsByPlace,
+    /// A bar for each contender with all cores, and how many times one thread that is.
+    BarsOfThreads,
 }
 
 pub(super) fn form(experiment: &Experiment) -> Form {
-    match experiment.axis {
-        Axis::FileBytes => Form::BarsBySize,
-        Axis::Single => Form::Bars,
-        _ if experiment.places().len() < 2 => Form::Bars,
+    match (experiment.axis, experiment.places().len()) {
+        (Axis::Single, _) | (_, 0 | 1) => Form::Bars,
+        (Axis::Threads, 2) => Form::BarsOfThreads,
+        (Axis::FileBytes, _) | (_, 2) => Form::BarsByPlace,
         _ => Form::Lines,
     }
 }
 
-/// Draws it; figures of others stand among the measured ones where that is possible.
-pub(super) fn drawings(experiment: &Experiment, published: &[&Published]) -> Vec<Part> {
-    let places = experiment.places();
-    let drawing = match form(experiment) {
-        Form::BarsBySize => return by_size(experiment, &places),
-        Form::Lines => as_lines(experiment, published),
-        Form::Bars => {
-            let mut all = rows(experiment, places.first().copied().unwrap_or(0));
-            all.extend(published.iter().filter_map(|figure| row_of_others(figure)));
-            bars(&experiment.title, experiment.unit.name(), &all)
-        }
-    };
-    let part = |drawing| Part {
-        title: None,
-        drawing,
-    };
-    drawing.map(part).into_iter().collect()
+/// Those of its figures that can stand in its plot: they are MB/s, and no instructions.
+pub(super) fn comparable<'a>(
+    experiment: &Experiment,
+    published: &[&'a Published],
+) -> Vec<&'a Published> {
+    let is_time = experiment.unit.is_megabytes();
+    let wanted = |figure: &&&Published| is_time && figure.megabytes().is_some();
+    published.iter().filter(wanted).copied().collect()
 }
 
-/// Bars for each size, and what a transfer of the greatest took besides time.
-fn by_size(experiment: &Experiment, places: &[u64]) -> Vec<Part> {
-    let mut parts = Vec::new();
-    let mut add = |title: String, unit: &str, rows: &[Bar]| {
-        let drawing = bars(&format!("{}: {title}", experiment.title), unit, rows);
-        parts.extend(drawing.map(|drawing| Part {
-            title: Some(title),
-            drawing,
-        }));
+/// Draws it, with figures of others among the measured ones, on one scale with those that do the
+/// same in the other direction.
+pub(super) fn drawings(
+    experiment: &Experiment,
+    all: &[&Experiment],
+    published: &[Published],
+) -> Vec<Part> {
+    let of_others = of_experiment(published, &experiment.id);
+    let of_others = comparable(experiment, &of_others);
+    let kin = |one: &&&Experiment| {
+        family(&one.id) == family(&experiment.id) && one.unit == experiment.unit
     };
-    for &x in places {
-        let title = place(experiment.axis, x);
-        add(title, experiment.unit.name(), &rows(experiment, x));
+    let family: Vec<&Experiment> = all.iter().filter(kin).copied().collect();
+    let places = experiment.places();
+    let last = places.last().copied().unwrap_or(0);
+    if form(experiment) == Form::Lines {
+        let drawing = as_lines(experiment, &of_others, range(&family, published));
+        return part(String::new(), drawing).into_iter().collect();
     }
-    if let Some(&x) = places.last() {
-        let at = place(experiment.axis, x);
-        let copied = counted(experiment, x, Observed::copied);
-        let title = format!("Copied between kernel and program, {at}");
-        add(title, "bytes for each byte of the file", &copied);
-        let calls = counted(experiment, x, Observed::calls_of_a_transfer);
-        add(format!("System calls of the server, {at}"), "calls", &calls);
+    let drawn = match form(experiment) {
+        Form::BarsByPlace => &places[..],
+        _ => &[last],
+    };
+    let mut parts = Vec::new();
+    for &x in drawn {
+        let mut rows = rows(experiment, x);
+        rows.extend(
+            of_others
+                .iter()
+                .filter_map(|one| row_of_others(one, x, drawn.len())),
+        );
+        let kin = family.iter().map(|one| longest(&self::rows(one, x)));
+        let end = kin.fold(longest(&rows), f64::max);
+        let title = match form(experiment) {
+            Form::BarsOfThreads => format!("{last} threads, and how many times one thread"),
+            Form::BarsByPlace => place(experiment.axis, x),
+            _ => String::new(),
+        };
+        let name = format!("{}, {title}", experiment.title);
+        parts.extend(part(title, bars(&name, &rows, end)));
     }
+    parts.extend(counted(
+        experiment,
+        last,
+        "copied between kernel and program",
+        Observed::copied,
+    ));
+    let calls = Observed::calls_of_a_transfer;
+    parts.extend(counted(
+        experiment,
+        last,
+        "system calls of the server",
+        calls,
+    ));
     parts
 }
 
-fn as_lines(experiment: &Experiment, published: &[&Published]) -> Option<Markup> {
-    let line = |(index, series): (usize, &Series)| Line {
-        colour: index,
-        dashed: series.contender.placement == Placement::Kernel,
+fn part(title: String, drawing: Option<Markup>) -> Option<Part> {
+    Some(Part {
+        title,
+        drawing: drawing?,
+    })
+}
+
+/// The same for both directions.
+fn family(id: &str) -> String {
+    id.replace("decrypt", "encrypt")
+}
+
+/// From the least to the greatest figure, also of others.
+fn range(family: &[&Experiment], published: &[Published]) -> (f64, f64) {
+    let ends = family.iter().flat_map(|one| {
+        let points = one.series.iter().flat_map(|series| &series.points);
+        let measured = points.filter_map(|point| point.estimate(one.unit));
+        let figures = comparable(one, &of_experiment(published, &one.id));
+        let of_others: Vec<f64> = marks(one, &figures)
+            .iter()
+            .map(|(_, mark)| mark.value)
+            .collect();
+        measured
+            .flat_map(|found| [found.low, found.high])
+            .chain(of_others)
+    });
+    ends.fold((f64::INFINITY, 0.0), |(low, high), end| {
+        (low.min(end), high.max(end))
+    })
+}
+
+fn as_lines(
+    experiment: &Experiment,
+    published: &[&Published],
+    range: (f64, f64),
+) -> Option<Markup> {
+    let spot = |series: &Series, point: &Point| {
+        Some(Spot {
+            x: point.x,
+            estimate: point.estimate(experiment.unit)?,
+            told: told(experiment, series, point)?,
+        })
+    };
+    let all = experiment.series.iter().enumerate();
+    let measured = all.filter(|(_, series)| !series.points.is_empty());
+    let drawn = measured.map(|(index, series)| Line {
+        class: shade(&experiment.series, index),
+        name: series.contender.name.clone(),
         points: series
             .points
             .iter()
-            .filter_map(|point| Some((point.x, point.estimate(experiment.unit)?)))
+            .filter_map(|point| spot(series, point))
+            .collect(),
+    });
+    let (across, bare): (&str, fn(u64) -> String) = match experiment.axis {
+        Axis::Threads => ("threads", |x| x.to_string()),
+        Axis::Clients => ("clients", |x| x.to_string()),
+        _ => ("bytes of a call", |x| place(Axis::BlockBytes, x)),
+    };
+    let frame = Frame {
+        title: &experiment.title,
+        unit: experiment.unit.name(),
+        across,
+        range,
+        places: experiment
+            .places()
+            .into_iter()
+            .map(|x| (x, bare(x)))
             .collect(),
     };
-    let drawn: Vec<Line> = experiment.series.iter().enumerate().map(line).collect();
-    let marks = marks(experiment, published);
-    let marks: Vec<Mark> = marks.into_iter().map(|(_, mark)| mark).collect();
-    let name = |x| place(experiment.axis, x);
-    lines(
-        &experiment.title,
-        experiment.unit.name(),
-        &experiment.places(),
-        name,
-        &drawn,
-        &marks,
-    )
+    let marks: Vec<Mark> = marks(experiment, published)
+        .into_iter()
+        .map(|(_, mark)| mark)
+        .collect();
+    lines(&frame, &drawn.collect::<Vec<_>>(), &marks)
+}
+
+/// A figure, in words.
+pub(super) fn told(experiment: &Experiment, series: &Series, point: &Point) -> Option<String> {
+    let found = point.estimate(experiment.unit)?;
+    let (who, unit) = (&series.contender, experiment.unit.name());
+    let at = place(experiment.axis, point.x);
+    let at = if at.is_empty() { at } else { format!(", {at}") };
+    let mut told = format!("{} ({}){at}: ", who.name, who.placement.word());
+    told += &format!("{} {unit}", figure(found.median));
+    if found.low < found.high {
+        told += &format!(", {} to {}", figure(found.low), figure(found.high));
+    }
+    if let Some(cost) = cost(point) {
+        told += &format!("; {cost} {}", experiment.unit.cost());
+    }
+    Some(told)
 }
 
 /// Figures of others that have a place among lines. Those that were measured are named by letters,
@@ -132,49 +226,83 @@ pub(super) fn marks<'a>(
     published.iter().filter_map(mark).collect()
 }
 
-fn name(series: &Series) -> String {
-    let contender = &series.contender;
-    format!("{} · {}", contender.name, contender.placement.word())
+/// A bar for each contender that was measured, at one place of the axis, the best first.
+fn rows(experiment: &Experiment, x: u64) -> Vec<Bar> {
+    let row = |(index, series): (usize, &Series)| {
+        let point = series.at(x)?;
+        let found = point.estimate(experiment.unit)?;
+        let one = series
+            .at(1)
+            .filter(|_| form(experiment) == Form::BarsOfThreads);
+        let one = one.and_then(|one| one.estimate(experiment.unit));
+        let times = one.map(|one| format!(" · × {:.2}", found.median / one.median));
+        Some(Bar {
+            class: shade(&experiment.series, index),
+            name: series.contender.name.clone(),
+            note: series.contender.placement.word().to_owned() + &times.unwrap_or_default(),
+            value: found.median,
+            interval: (found.low < found.high).then_some((found.low, found.high)),
+            told: told(experiment, series, point)?,
+        })
+    };
+    let all = experiment.series.iter().enumerate();
+    sorted(
+        all.filter_map(row).collect(),
+        experiment.unit.less_is_better(),
+    )
 }
 
-/// A bar for each contender, at one place of the axis.
-fn rows(experiment: &Experiment, x: u64) -> Vec<Bar> {
-    let row = |(colour, series): (usize, &Series)| {
-        let point = series.at(x);
-        match point.and_then(|point| point.estimate(experiment.unit)) {
-            Some(estimate) => Bar::Measured {
-                name: name(series),
-                colour,
-                estimate,
-            },
-            None => Bar::Absent { name: name(series) },
-        }
-    };
-    experiment.series.iter().enumerate().map(row).collect()
+fn sorted(mut rows: Vec<Bar>, less_is_better: bool) -> Vec<Bar> {
+    rows.sort_by(|a, b| b.value.total_cmp(&a.value));
+    if less_is_better {
+        rows.reverse();
+    }
+    rows
 }
 
 /// A bar for each contender whose system calls were observed, at one place of the axis.
-fn counted(experiment: &Experiment, x: u64, count: fn(&Observed) -> f64) -> Vec<Bar> {
-    let row = |(colour, series): (usize, &Series)| {
-        let observed = series.at(x).and_then(|point| point.observed.as_ref());
-        match observed {
-            Some(observed) => Bar::Counted {
-                name: name(series),
-                colour,
-                value: count(observed),
-            },
-            None => Bar::Absent { name: name(series) },
-        }
+fn counted(
+    experiment: &Experiment,
+    x: u64,
+    what: &str,
+    count: fn(&Observed) -> f64,
+) -> Option<Part> {
+    let row = |(index, series): (usize, &Series)| {
+        let value = count(series.at(x)?.observed.as_ref()?);
+        let name = series.contender.name.clone();
+        Some(Bar {
+            class: shade(&experiment.series, index),
+            note: series.contender.placement.word().to_owned(),
+            told: format!("{name}: {} {what}", figure(value)),
+            name,
+            value,
+            interval: None,
+        })
     };
-    experiment.series.iter().enumerate().map(row).collect()
+    let all = experiment.series.iter().enumerate();
+    let rows = sorted(all.filter_map(row).collect(), true);
+    let title = format!("{}: {what}", place(experiment.axis, x));
+    let drawing = bars(&title, &rows, longest(&rows));
+    part(title, drawing)
 }
 
-fn row_of_others(figure: &Published) -> Option<Bar> {
+/// Of others: all where there is one drawing, else those of its place.
+fn row_of_others(figure: &Published, x: u64, drawn: usize) -> Option<Bar> {
     let value = figure.megabytes()?;
-    let name = format!("{}: {}", figure.origin(), figure.label());
-    Some(if figure.required {
-        Bar::Required { name, value }
+    if drawn > 1 && figure.x != Some(x) {
+        return None;
+    }
+    let class = if figure.required {
+        "required"
     } else {
-        Bar::Published { name, value }
+        "published"
+    };
+    Some(Bar {
+        class: class.to_owned(),
+        name: figure.label(),
+        note: figure.origin(),
+        value,
+        interval: None,
+        told: figure.line(),
     })
 }

@@ -1,14 +1,13 @@
-//! The experiments: a plot each, its legend, its figures, its method.
+//! The experiments: a plot each, its figures, its method.
 
 use maud::{Markup, html};
 
-use crate::contender::{Availability, Contender, Placement};
+use crate::contender::{Availability, Contender};
 use crate::record::published::{Published, of_experiment};
 use crate::record::{Axis, Experiment, Point, Record, Series};
 use crate::report::beside;
-use crate::report::drawings::drawings;
-use crate::report::ladder::ladder;
-use crate::report::plot::colour;
+use crate::report::drawings::{Form, comparable, drawings, form};
+use crate::report::ladder::waterfall;
 use crate::report::requirements::requirements;
 use crate::report::table::{cost, counterparts, figure, place, warnings};
 
@@ -32,7 +31,15 @@ pub(super) fn groups(record: &Record) -> Vec<Group<'_>> {
             }),
         }
     }
+    groups.sort_by_key(|group| rank(&group.anchor));
     groups
+}
+
+/// What lies nearest to an operator's work comes first, ciphers last.
+fn rank(anchor: &str) -> usize {
+    const ORDER: [&str; 6] = ["file", "sendfile", "net", "server", "kernel", "raw-"];
+    let family = ORDER.iter().position(|begins| anchor.starts_with(begins));
+    family.unwrap_or(ORDER.len())
 }
 
 /// The section of an experiment: `raw/aes-256-gcm/encrypt` stands in `raw-aes-256-gcm`,
@@ -60,12 +67,17 @@ fn title(anchor: &str, experiment: &Experiment) -> String {
 }
 
 pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
+    let all = &group.experiments;
+    let waterfall = waterfall(all, published);
     html! {
         section id=(group.anchor) {
             h2 { (group.title) }
             div.plots {
-                @for experiment in &group.experiments {
-                    (one(experiment, &of_experiment(published, &experiment.id)))
+                @if let Some(drawn) = waterfall {
+                    (drawn)
+                    @for experiment in all { (behind(experiment, published)) }
+                } @else {
+                    @for experiment in all { (one(experiment, all, published)) }
                 }
             }
             (contenders(&everybody(group)))
@@ -73,61 +85,63 @@ pub(super) fn section(group: &Group<'_>, published: &[Published]) -> Markup {
     }
 }
 
-fn one(experiment: &Experiment, published: &[&Published]) -> Markup {
-    let comparable = beside::comparable(experiment, published);
-    let parts = drawings(experiment, &comparable);
-    let wide = parts.len() > 1;
+fn one(experiment: &Experiment, all: &[&Experiment], published: &[Published]) -> Markup {
+    let of_others = of_experiment(published, &experiment.id);
+    let comparable = comparable(experiment, &of_others);
+    let parts = drawings(experiment, all, published);
     html! {
-        figure.wide[wide] {
+        figure.wide[parts.len() > 1] {
             figcaption {
                 h3 { (experiment.title) }
-                @if experiment.unit.counts_instructions() {
-                    p.quiet { (experiment.unit.name()) }
-                }
+                @if form(experiment) != Form::Lines { p.axis { (unit(experiment)) } }
             }
             @if parts.is_empty() { p.empty { "Not measured here: no contender could run this." } }
             div.parts {
                 @for part in &parts {
                     div {
-                        @if let Some(title) = &part.title { h4 { (title) } }
+                        @if !part.title.is_empty() { h4 { (part.title) } }
                         (part.drawing)
                     }
                 }
             }
-            @if experiment.axis != Axis::Single && !wide { (legend(experiment)) }
-            (beside::list(experiment, published))
+            (absentees(experiment))
+            (beside::list(experiment, &of_others))
             (requirements(experiment, &comparable))
             @for sentence in counterparts(experiment) { p { (sentence) } }
-            (ladder(experiment, published))
             @let cautions = warnings(experiment).join("; ");
             @if !cautions.is_empty() { p.warning role="note" { (cautions) } }
-            details {
-                summary { "Figures" }
-                div.scroll { (figures(experiment)) }
-                (beside::table(published))
-                p.quiet { (experiment.how) }
-            }
+            (behind(experiment, published))
         }
     }
 }
 
-fn legend(experiment: &Experiment) -> Markup {
-    let absent = experiment
-        .series
-        .iter()
-        .filter(|one| !one.contender.availability.runs());
-    let absent: Vec<&str> = absent.map(|one| one.contender.name.as_str()).collect();
+/// What figures are, and which of two is the better one.
+fn unit(experiment: &Experiment) -> String {
+    let better = if experiment.unit.less_is_better() {
+        "less"
+    } else {
+        "more"
+    };
+    format!("{}; {better} is better", experiment.unit.name())
+}
+
+/// Every figure as text, and how it was measured.
+fn behind(experiment: &Experiment, published: &[Published]) -> Markup {
     html! {
-        ul.legend {
-            @for (index, series) in experiment.series.iter().enumerate() {
-                @if series.contender.availability.runs() {
-                    li class=(colour(index)) {
-                        span.swatch.dashed[series.contender.placement == Placement::Kernel] {}
-                        (series.contender.name)
-                    }
-                }
-            }
+        details {
+            summary { "Figures: " (experiment.title) }
+            div.scroll { (figures(experiment)) }
+            (beside::table(&of_experiment(published, &experiment.id)))
+            p.quiet { (experiment.how) }
         }
+    }
+}
+
+fn absentees(experiment: &Experiment) -> Markup {
+    let all = experiment.series.iter().map(|series| &series.contender);
+    let absent = all.filter(|one| !one.availability.runs());
+    let absent: Vec<&str> = absent.map(|one| one.name.as_str()).collect();
+    html! {
         @if !absent.is_empty() {
             p.absentees { "Can’t run here: " (absent.join(" · ")) }
         }

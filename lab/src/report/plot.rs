@@ -1,23 +1,32 @@
-//! Plots in SVG, drawn by hand: lines over logarithmic axes, and bars with their intervals.
+//! Plots of HTML, whose letters keep their size however wide a screen is; only lines are SVG, and
+//! stretched. Places are shares of a plot's width, and pixels of its height.
 //!
-//! Colours come from the page's style sheet by class, so that one drawing serves light and dark.
-//! A drawing is 400 units wide and scales with the page; its letters stay readable on a phone.
+//! Colours come from the page's style sheet by class: a placement has its hue everywhere, and
+//! contenders are its shades. Whatever has the class `v` tells its figures in `aria-label`, which
+//! the page's script shows under the pointer and by keyboard.
 
 mod scale;
 
 mod bars;
 mod lines;
 
-pub use bars::{Bar, bars};
-pub use lines::{Line, Mark, lines};
+pub use bars::{Bar, bars, longest};
+pub use lines::{Frame, Line, Mark, Spot, lines};
 
-/// The width of every drawing, in units.
-const WIDTH: f64 = 400.0;
+use crate::record::Series;
 
-/// How many colours the style sheet has.
-pub const COLOUR_COUNT: usize = 8;
+/// How many shades of a hue the style sheet has.
+const SHADES: usize = 6;
 
-/// The class of a series' colour.
-pub fn colour(index: usize) -> String {
-    format!("c{}", index % COLOUR_COUNT)
+/// The classes of a contender among others: the hue of its placement, and its shade.
+pub fn shade(all: &[Series], index: usize) -> String {
+    let placement = all[index].contender.placement;
+    let before = all[..index].iter();
+    let same = before.filter(|one| one.contender.placement == placement);
+    format!("{} s{}", placement.word(), same.count() % SHADES)
+}
+
+/// A share of a whole, for a style.
+fn percent(share: f64) -> String {
+    format!("{:.2}%", share * 100.0)
 }

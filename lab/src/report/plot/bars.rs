@@ -1,162 +1,91 @@
-//! Bars with their intervals: one figure a contender. Names stand above the bars, so that long ones
-//! fit on a phone.
+//! Bars with their intervals, one figure a contender, the best first.
 
 use maud::{Markup, html};
 
-use crate::report::plot::{WIDTH, colour};
+use crate::report::plot::percent;
 use crate::report::table::figure;
-use coffer_measure::statistics::Estimate;
-
-const ROW: f64 = 36.0;
-const LEFT: f64 = 6.0;
-const BAR: f64 = 12.0;
-const LONGEST: f64 = 300.0;
 
 /// One row.
-pub enum Bar {
-    /// What was measured.
-    Measured {
-        /// Who.
-        name: String,
-        /// Its colour.
-        colour: usize,
-        /// How much.
-        estimate: Estimate,
-    },
-    /// What was counted once.
-    Counted {
-        /// Who.
-        name: String,
-        /// Its colour.
-        colour: usize,
-        /// How much.
-        value: f64,
-    },
-    /// What was published.
-    Published {
-        /// Who, where and when.
-        name: String,
-        /// How much.
-        value: f64,
-    },
-    /// What was required.
-    Required {
-        /// Of whom.
-        name: String,
-        /// How much.
-        value: f64,
-    },
-    /// Who can't run here: a place without a bar.
-    Absent {
-        /// Who.
-        name: String,
-    },
+pub struct Bar {
+    /// Its colour; `published`, or `required`.
+    pub class: String,
+    /// Who.
+    pub name: String,
+    /// Where it encrypts, or who published.
+    pub note: String,
+    /// How much.
+    pub value: f64,
+    /// Its interval.
+    pub interval: Option<(f64, f64)>,
+    /// All of it, in words.
+    pub told: String,
 }
 
 impl Bar {
     fn end(&self) -> f64 {
-        match self {
-            Self::Measured { estimate, .. } => estimate.high,
-            Self::Counted { value, .. }
-            | Self::Published { value, .. }
-            | Self::Required { value, .. } => *value,
-            Self::Absent { .. } => 0.0,
-        }
+        self.interval.map_or(self.value, |(_, high)| high)
     }
 }
 
-/// Draws rows from zero. None when there is nothing to draw.
-pub fn bars(title: &str, unit: &str, rows: &[Bar]) -> Option<Markup> {
-    let longest = rows.iter().map(Bar::end).fold(0.0, f64::max);
-    if longest <= 0.0 {
+/// The end of the longest.
+pub fn longest(rows: &[Bar]) -> f64 {
+    rows.iter().map(Bar::end).fold(0.0, f64::max)
+}
+
+/// Draws rows from zero to `longest`, in their order. None when there is nothing to draw.
+pub fn bars(title: &str, rows: &[Bar], longest: f64) -> Option<Markup> {
+    if longest <= 0.0 || rows.is_empty() {
         return None;
     }
-    let wide = |value: f64| (value / longest * LONGEST * 10.0).round() / 10.0;
-    let height = ROW * rows.len() as f64 + 24.0;
+    let wide = |value: f64| percent(value / longest);
     Some(html! {
-        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(title) {
+        ol.chart.bars role="group" aria-label=(title) tabindex="0" {
             @for (index, row) in rows.iter().enumerate() {
-                (one(row, index as f64 * ROW, wide))
+                li.v.(row.class) role="img" aria-label=(row.told) data-row=(index) tabindex="-1" {
+                    span.name { (row.name) " " small { (row.note) } }
+                    span.track {
+                        span.fill style=(format!("width:{}", wide(row.value))) {}
+                        @if let Some((low, high)) = row.interval {
+                            @let place = format!("left:{};width:{}", wide(low), wide(high - low));
+                            span.whisker style=(place) {}
+                        }
+                    }
+                    b { (figure(row.value)) }
+                }
             }
-            text.tick x=(LEFT) y=(height - 4.0) { (unit) }
         }
     })
-}
-
-fn one(row: &Bar, top: f64, wide: impl Fn(f64) -> f64) -> Markup {
-    let (name_y, bar_y) = (top + 13.0, top + 18.0);
-    let value_y = bar_y + BAR - 2.0;
-    html! {
-        @match row {
-            Bar::Measured { name, colour: index, estimate } => {
-                @let classes = format!("{} bar", colour(*index));
-                @let middle = bar_y + BAR / 2.0;
-                @let (low, high) = (LEFT + wide(estimate.low), LEFT + wide(estimate.high));
-                text.name x=(LEFT) y=(name_y) { (name) }
-                g class=(classes) {
-                    rect x=(LEFT) y=(bar_y) width=(wide(estimate.median)) height=(BAR) rx="2" {}
-                }
-                line.interval x1=(low) x2=(high) y1=(middle) y2=(middle) {}
-                line.interval x1=(low) x2=(low) y1=(middle - 4.0) y2=(middle + 4.0) {}
-                line.interval x1=(high) x2=(high) y1=(middle - 4.0) y2=(middle + 4.0) {}
-                text.value x=(high + 6.0) y=(value_y) { (figure(estimate.median)) }
-            }
-            Bar::Counted { name, colour: index, value } => {
-                text.name x=(LEFT) y=(name_y) { (name) }
-                g class=(format!("{} bar", colour(*index))) {
-                    rect x=(LEFT) y=(bar_y) width=(wide(*value)) height=(BAR) rx="2" {}
-                }
-                text.value x=(LEFT + wide(*value) + 6.0) y=(value_y) { (figure(*value)) }
-            }
-            Bar::Published { name, value } => {
-                text.name.quiet x=(LEFT) y=(name_y) { (name) }
-                rect.published x=(LEFT) y=(bar_y) width=(wide(*value)) height=(BAR) rx="2" {}
-                text.value x=(LEFT + wide(*value) + 6.0) y=(value_y) { (value) }
-            }
-            Bar::Required { name, value } => {
-                text.name.quiet x=(LEFT) y=(name_y) { (name) }
-                rect.required x=(LEFT) y=(bar_y) width=(wide(*value)) height=(BAR) rx="2" {}
-                text.value x=(LEFT + wide(*value) + 6.0) y=(value_y) { (value) }
-            }
-            Bar::Absent { name } => {
-                text.name.quiet x=(LEFT) y=(name_y) { (name) }
-                text.value.quiet x=(LEFT) y=(value_y) { "can’t run here" }
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn nobody_who_cannot_run_gets_a_bar() {
-        let estimate = Estimate::of(&[1.0, 2.0, 3.0]).unwrap();
-        let rows = [
-            Bar::Measured {
-                name: "a".into(),
-                colour: 0,
-                estimate,
-            },
-            Bar::Absent { name: "b".into() },
-        ];
-        let svg = bars("t", "MB/s", &rows).unwrap().into_string();
-        assert_eq!(svg.matches("<rect").count(), 1);
-        assert!(svg.contains(">b</text>") && svg.contains("can’t run here"));
-        assert!(bars("t", "MB/s", &rows[1..]).is_none());
+    fn bar(class: &str, value: f64) -> Bar {
+        Bar {
+            class: class.to_owned(),
+            name: "a".to_owned(),
+            note: "user".to_owned(),
+            value,
+            interval: (class != "required").then_some((value * 0.9, value * 1.1)),
+            told: format!("told of {value}"),
+        }
     }
 
     #[test]
-    fn what_was_required_looks_unlike_what_was_published() {
-        let (name, value) = ("x".to_owned(), 52.5);
-        let svg = |row| bars("t", "MB/s", &[row]).unwrap().into_string();
-        let published = svg(Bar::Published {
-            name: name.clone(),
-            value,
-        });
-        let required = svg(Bar::Required { name, value });
-        assert!(published.contains("class=\"published\"") && published.contains(">52.5<"));
-        assert!(required.contains("class=\"required\"") && !required.contains("published"));
+    fn bars_are_as_long_as_their_figures() {
+        let rows = [bar("user s0", 100.0), bar("required", 55.0)];
+        let drawn = bars("t", &rows, longest(&rows)).unwrap().into_string();
+        assert!(
+            drawn.contains("width:90.91%") && drawn.contains("width:50.00%"),
+            "{drawn}"
+        );
+        assert!(
+            drawn.contains("left:81.82%;width:18.18%"),
+            "its interval: {drawn}"
+        );
+        assert_eq!(drawn.matches("whisker").count(), 1, "{drawn}");
+        assert!(drawn.contains("class=\"v required\"") && drawn.contains("told of 55"));
+        assert!(bars("t", &[], 1.0).is_none() && bars("t", &rows, 0.0).is_none());
     }
 }

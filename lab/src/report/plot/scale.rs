@@ -1,43 +1,60 @@
-//! Logarithmic scales and their ticks.
+//! Logarithmic scales, their ticks, and room for labels.
 
-/// From values to places on the drawing.
+/// From values to shares of a plot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     low: f64,
     high: f64,
-    from: f64,
-    to: f64,
 }
 
 impl Scale {
-    /// From `low` at `from` to `high` at `to`. All values are above zero.
-    pub(super) fn logarithmic(low: f64, high: f64, from: f64, to: f64) -> Self {
+    /// From `low` to `high`, which are above zero, with some room beyond both.
+    pub(super) fn around(low: f64, high: f64) -> Self {
         // One value alone gets room on both sides.
-        let (low, high) = if high > low {
-            (low, high)
-        } else {
-            (low / 2.0, high * 2.0)
-        };
+        let room = ((high / low).ln() * 0.06).max(0.08);
         Self {
-            low: low.ln(),
-            high: high.ln(),
-            from,
-            to,
+            low: low.ln() - room,
+            high: high.ln() + room,
         }
     }
 
-    /// Where `value` lies.
+    /// Where `value` lies: 0 is the beginning, 1 the end.
     pub(super) fn at(&self, value: f64) -> f64 {
-        let share = (value.ln() - self.low) / (self.high - self.low);
-        self.from + share * (self.to - self.from)
+        (value.ln() - self.low) / (self.high - self.low)
+    }
+
+    /// Round values within: 1, 2 and 5 of each decade, or its beginning alone where these would be
+    /// more than `most`.
+    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
+        let all = |steps: &[f64]| -> Vec<f64> {
+            let decade = |value: f64| (value / std::f64::consts::LN_10).floor() as i32;
+            let decades = (decade(self.low)..=decade(self.high)).map(|power| 10_f64.powi(power));
+            let values = decades.flat_map(|ten| steps.iter().map(move |step| step * ten));
+            values
+                .filter(|one| (0.0..=1.0).contains(&self.at(*one)))
+                .collect()
+        };
+        let fine = all(&[1.0, 2.0, 5.0]);
+        if fine.len() > most { all(&[1.0]) } else { fine }
     }
 }
 
-/// The powers of ten around all values, and the range that they span.
-pub(super) fn decades(low: f64, high: f64) -> Vec<f64> {
-    let first = low.log10().floor() as i32;
-    let last = (high.log10().ceil() as i32).max(first + 1);
-    (first..=last).map(|power| 10_f64.powi(power)).collect()
+/// Moves labels that want to be at `wanted` pixels until each has its height, within `whole`.
+pub(super) fn spread(wanted: &[f64], heights: &[f64], whole: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
+    let mut places = wanted.to_vec();
+    let mut free = 0.0;
+    for &one in &order {
+        places[one] = places[one].max(free);
+        free = places[one] + heights[one];
+    }
+    let mut end = whole;
+    for &one in order.iter().rev() {
+        places[one] = places[one].min(end - heights[one]);
+        end = places[one];
+    }
+    places
 }
 
 #[cfg(test)]
@@ -45,15 +62,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decades_hold_all_values() {
-        assert_eq!(decades(3.0, 420.0), [1.0, 10.0, 100.0, 1000.0]);
-        assert_eq!(decades(10.0, 10.0), [10.0, 100.0]);
+    fn a_scale_holds_its_values_and_no_decade_of_nothing() {
+        let scale = Scale::around(300.0, 4200.0);
+        assert!(scale.at(300.0) > 0.0 && scale.at(4200.0) < 1.0);
+        assert_eq!(scale.ticks(9), [500.0, 1000.0, 2000.0]);
+        let decades = Scale::around(2.0, 5e5).ticks(9);
+        assert_eq!(decades, [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+        assert!((Scale::around(5.0, 5.0).at(5.0) - 0.5).abs() < 1e-9);
     }
 
     #[test]
-    fn equal_factors_are_equal_distances() {
-        let scale = Scale::logarithmic(1.0, 100.0, 0.0, 200.0);
-        assert!((scale.at(10.0) - 100.0).abs() < 1e-9);
-        assert!(Scale::logarithmic(5.0, 5.0, 0.0, 200.0).at(5.0).is_finite());
+    fn labels_make_room_for_each_other() {
+        let among = spread(&[50.0, 52.0, 10.0], &[15.0; 3], 200.0);
+        assert_eq!(among, [50.0, 65.0, 10.0]);
+        let below = spread(&[190.0, 195.0], &[15.0, 30.0], 200.0);
+        assert_eq!(below, [155.0, 170.0]);
     }
 }
