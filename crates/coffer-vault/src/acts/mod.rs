@@ -16,5 +16,10 @@ mod outcome;
 
 mod grants;
 
-pub(crate) use self::grants::{ChangeGrant, ReadGrant};
+mod read_grant;
+
+mod change_grant;
+
+pub(crate) use self::change_grant::ChangeGrant;
 pub(crate) use self::outcome::Changed;
+pub(crate) use self::read_grant::ReadGrant;

@@ -296,7 +296,10 @@ impl Vault {
         if let Err(error) = added.await {
             open_buckets.forget(id);
             catalog.close().await;
-            self.inner.freshness.commits.forget(id);
+            // What may be there after all must not come back as an older copy of itself.
+            if !matches!(error, VaultError::SystemInDoubt) {
+                self.inner.freshness.commits.forget(id);
+            }
             return Err(error);
         }
         Ok(row)

@@ -1,0 +1,275 @@
+//! What the monitor grants a subject that changes what is in a bucket.
+
+use std::sync::Arc;
+
+use coffer_audit::Outcome;
+use coffer_policy::Action;
+use coffer_seal::{BucketId, SubjectId};
+use coffer_store::record::{ObjectName, Precondition};
+use coffer_store::version::Which;
+
+use super::commit::{ToItsEnd, reclaim};
+use super::decide::Marked;
+use super::outcome::Changed;
+use super::permit::Permit;
+use crate::access::{Act, BucketName, Right, Subject};
+use crate::audit::{ObjectAudit, On};
+use crate::cutoff::SubjectCutoff;
+use crate::error::{Result, VaultError};
+use crate::open_buckets::UsedBucket;
+use crate::system::{BucketConfiguration::Encryption, BucketEncryption, BucketRow};
+use crate::vault::{EtagStyle, Granted, Vault};
+
+/// A bucket that a subject may change.
+pub(crate) struct ChangeGrant {
+    bucket: UsedBucket,
+    level: String,
+    audit: Option<ObjectAudit>,
+    permit: Permit,
+}
+
+impl ChangeGrant {
+    /// Name of the level whose key seals the bucket.
+    pub(crate) fn level(&self) -> String {
+        self.level.clone()
+    }
+
+    /// The same, for a change that is recorded as an act of administration.
+    pub(crate) fn recorded_as_act(self) -> Self {
+        Self {
+            audit: None,
+            ..self
+        }
+    }
+
+    /// The same, for a change of what says who may use the bucket.
+    pub(crate) fn says_who_may(mut self) -> Self {
+        self.permit.says_who_may = true;
+        self.recorded_as_act()
+    }
+
+    /// What is done with objects whose writers ask for no encryption.
+    pub(crate) fn encryption(&self) -> Result<BucketEncryption> {
+        let document = self.permit.row.documents.get(Encryption);
+        BucketEncryption::of_document(document.as_deref())
+    }
+
+    /// Whether entity tags of what comes to the bucket are MD5s.
+    pub(crate) fn has_md5_etags(&self) -> bool {
+        let server = self.permit.vault.inner.etag;
+        server == EtagStyle::Md5 || self.permit.row.has_md5_etags()
+    }
+
+    /// The bucket's row.
+    pub(crate) fn row(&self) -> &Arc<BucketRow> {
+        &self.permit.row
+    }
+
+    /// Who changes it.
+    pub(crate) fn subject(&self) -> SubjectId {
+        self.permit.marked.subject.id
+    }
+
+    /// The bucket's id.
+    pub(crate) fn bucket(&self) -> BucketId {
+        self.bucket.id
+    }
+
+    /// Whether the subject's requests may go on.
+    pub(crate) fn cutoff(&self) -> Arc<SubjectCutoff> {
+        self.permit.marked.subject.cutoff.clone()
+    }
+
+    /// Whether the level asks for records of reads and writes.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.audit.is_some()
+    }
+
+    /// Whether the bucket has a policy or lists, which are to be asked of each object.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.permit.row.documents.is_shared()
+    }
+
+    /// Whether each of these is let through, of those that the request asks for one by one. Those
+    /// that are will be asked again when the change is committed. Where it tells of what is there,
+    /// the subject has read there when this returns.
+    ///
+    /// # Errors
+    /// Those of looking at the objects.
+    pub(crate) async fn lets_each(
+        &mut self,
+        asked: Vec<(Action, ObjectName, Which)>,
+    ) -> Result<Vec<bool>> {
+        let (mut lets, mut tells) = (Vec::with_capacity(asked.len()), false);
+        for (action, name, which) in asked {
+            let what = (action, &name, which);
+            let (is_let, tells_by_it) = self.permit.lets(&self.bucket, what).await?;
+            tells |= tells_by_it;
+            if is_let {
+                self.permit.each.push((action, name, which));
+            } else {
+                let Permit { vault, row, .. } = &self.permit;
+                vault.refused(
+                    &self.permit.marked.subject,
+                    self.permit.right.act(),
+                    &row.name,
+                );
+            }
+            lets.push(is_let);
+        }
+        if tells {
+            self.note_read().await?;
+        }
+        Ok(lets)
+    }
+
+    /// Before a change whose outcome tells of what the bucket holds, such as one with a condition:
+    /// the subject has read there, then.
+    pub(crate) async fn note_read(&self) -> Result<()> {
+        self.permit.note_read().await
+    }
+
+    /// Prepares a change. That it is refused may tell of what the bucket holds.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub(crate) async fn prepare<T, F>(&self, work: impl FnOnce(UsedBucket) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let outcome = work(self.bucket.clone()).await;
+        let permit = &self.permit;
+        let (vault, subject) = (&permit.vault, &permit.marked.subject);
+        let missing = |error| vault.missing(subject, &permit.row, error);
+        let outcome = outcome.map_err(|error| missing(self.bucket.if_closed(error)));
+        if outcome
+            .as_ref()
+            .is_err_and(VaultError::tells_what_is_stored)
+        {
+            self.note_read().await?;
+        }
+        outcome.inspect_err(|error| self.permit.count_full(error))
+    }
+
+    /// Prepares an act on something that may not be there: that it is not is recorded before it is
+    /// told.
+    ///
+    /// # Errors
+    /// Those of `find`; [`VaultError::AuditUnavailable`].
+    pub(crate) async fn find<T, F>(
+        &self,
+        act: Act,
+        on: On<'_>,
+        find: impl FnOnce(UsedBucket) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let found = self.prepare(find).await;
+        if let (Some(audit), Err(VaultError::NoSuchObject | VaultError::NoSuchUpload)) =
+            (&self.audit, &found)
+        {
+            audit.record(act, Outcome::Failed, on).await?;
+        }
+        found
+    }
+
+    /// Records that the act begins, durably, and commits the change, to its end even if the request
+    /// goes away. Blobs that it freed are reclaimed in the background; that it failed is noted, but
+    /// what is in doubt stays as begun.
+    ///
+    /// # Errors
+    /// Those of `commit`, and of a subject that may not write any more;
+    /// [`VaultError::AuditUnavailable`], and nothing was done.
+    pub(crate) async fn change<'a, T, F>(
+        &self,
+        act: Act,
+        on: impl IntoIterator<Item = On<'a>>,
+        commit: impl FnOnce(UsedBucket) -> F + Send + 'static,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<Changed<T>>> + Send,
+    {
+        let begun = match &self.audit {
+            Some(audit) => Some(audit.begin(act, on).await?),
+            None => None,
+        };
+        let (bucket, permit) = (self.bucket.clone(), self.permit.clone());
+        ToItsEnd::new(async move {
+            let committed = async {
+                let _guard = permit.to_commit(&bucket).await?;
+                let mut changed = commit(bucket.clone()).await?;
+                reclaim(&bucket, std::mem::take(&mut changed.freed));
+                Ok(changed)
+            };
+            let outcome = committed.await;
+            if let Some(begun) = begun {
+                match &outcome {
+                    Ok(changed) => begun.ended(&changed.failed, &changed.told),
+                    Err(VaultError::InDoubt) => {}
+                    Err(_) => begun.all_failed(),
+                }
+            }
+            if outcome
+                .as_ref()
+                .is_err_and(VaultError::tells_what_is_stored)
+            {
+                permit.note_read().await?;
+            }
+            let (vault, subject) = (&permit.vault, &permit.marked.subject);
+            let outcome = vault.noting_refusal(subject, &permit.row, outcome).await;
+            outcome
+                .map(|changed| changed.value)
+                .map_err(|error| vault.missing(subject, &permit.row, error))
+                .inspect_err(|error| permit.count_full(error))
+        })
+        .await
+    }
+}
+
+impl Vault {
+    /// As [`changeable`](Self::changeable) by the right to write. A write that compares what is
+    /// there takes the right to read it as well; where the bucket is shared, its policy was asked.
+    pub(crate) async fn writable(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        precondition: &Precondition,
+    ) -> Result<ChangeGrant> {
+        let grant = self.changeable(subject, name, Right::Write).await?;
+        let compares = matches!(precondition, Precondition::Present | Precondition::Etag(_));
+        if compares && !grant.is_shared() && !grant.permit.has(Right::Read)? {
+            self.refused(subject, Right::Read.act(), name);
+            return Err(VaultError::AccessDenied);
+        }
+        Ok(grant)
+    }
+
+    /// The bucket, if the subject may change it by this right. One that it may not know of does
+    /// not exist.
+    pub(crate) async fn changeable(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        right: Right,
+    ) -> Result<ChangeGrant> {
+        let row = self.usable(subject, name, right).await?;
+        let row = self.counted(row).await;
+        let (Granted { bucket, level }, audit, _) = self.granted(subject, &row, right).await?;
+        let permit = Permit {
+            marked: Marked::new(subject, self.inner.label(&row)?),
+            vault: self.clone(),
+            row,
+            right,
+            each: Vec::new(),
+            says_who_may: false,
+        };
+        Ok(ChangeGrant {
+            bucket,
+            level,
+            audit,
+            permit,
+        })
+    }
+}
