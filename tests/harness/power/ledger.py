@@ -6,6 +6,7 @@ is answered: *yes*, *no* (nothing was done) or *in doubt*.
 """
 
 import contextlib
+import threading
 from typing import NamedTuple
 
 from .tape import MARK
@@ -32,6 +33,7 @@ class Ledger:
         self.marks = None
         self.log = []
         self.told = {}
+        self.numbering = threading.Lock()
 
     def copy(self):
         return Ledger(self.facts, self.notes)
@@ -39,8 +41,9 @@ class Ledger:
     @contextlib.contextmanager
     def trying(self, changes, apart=False):
         """Asks for something within; the answer is told to what this yields."""
-        number = len(self.acts)
-        self.acts.append(Act(changes, apart))
+        with self.numbering:
+            number = len(self.acts)
+            self.acts.append(Act(changes, apart))
         answer = Answer()
         self._mark(number, "begin")
         try:
