@@ -2,13 +2,15 @@
 
 use crate::state::{Packet, Rules, Segment, Session, State};
 
-/// One thing that happens; the first number is a gateway, the second a bucket.
+/// One thing that happens; the first number is a gateway, the second a bucket. What arrives or is
+/// lost names the bucket, and which of its packets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the names say it
 pub enum Step {
-    TakeLease(u8, u8),
-    TakeLeaseUnheard(u8, u8),
+    TakeBucket(u8, u8),
+    TakeBucketUnheard(u8, u8),
     EndLease(u8),
+    NewLease(u8),
     Send(u8, u8),
     Arrive(u8, usize),
     ArriveUnheard(u8, usize),
@@ -23,8 +25,8 @@ pub enum Step {
 impl State {
     pub(crate) fn apply(&mut self, rules: Rules, step: &Step) {
         match *step {
-            Step::TakeLease(g, b) => {
-                self.take_lease(g, b);
+            Step::TakeBucket(g, b) => {
+                self.take_bucket(g, b);
                 let bucket = &self.buckets[usize::from(b)];
                 let next = bucket.base + bucket.readable().len() as u8 - bucket.folded.len() as u8;
                 let is_new = rules.announces_epochs;
@@ -35,11 +37,12 @@ impl State {
                     is_new,
                 };
             }
-            Step::TakeLeaseUnheard(g, b) => {
+            Step::TakeBucketUnheard(g, b) => {
                 self.faults += 1;
-                self.take_lease(g, b);
+                self.take_bucket(g, b);
             }
-            Step::EndLease(b) => self.buckets[usize::from(b)].is_lease_over = true,
+            Step::EndLease(g) => self.gateways[usize::from(g)].is_lease_over = true,
+            Step::NewLease(g) => self.new_lease(rules, g),
             Step::Send(g, b) => self.send(g, b),
             Step::Arrive(b, at) => {
                 let (packet, is_created) = self.arrive(b, at);
@@ -70,6 +73,8 @@ impl State {
                 self.faults += 1;
                 let gateway = &mut self.gateways[usize::from(g)];
                 gateway.sessions.fill(Session::None);
+                // Nothing is answered under it any more, so it may as well have ended.
+                gateway.is_lease_over = true;
             }
         }
     }
@@ -78,12 +83,22 @@ impl State {
         &mut self.gateways[usize::from(g)].sessions[usize::from(b)]
     }
 
-    /// By compare-and-swap: the epoch rises.
-    fn take_lease(&mut self, g: u8, b: u8) {
+    /// By compare-and-swap of what says who owns it: the epoch rises.
+    fn take_bucket(&mut self, g: u8, b: u8) {
+        let lease = self.gateways[usize::from(g)].lease;
         let bucket = &mut self.buckets[usize::from(b)];
-        bucket.owner = Some(g);
+        bucket.owner = Some((g, lease));
         bucket.epoch += 1;
-        bucket.is_lease_over = false;
+    }
+
+    /// By compare-and-swap of its own lease, which others have ended or time has.
+    fn new_lease(&mut self, rules: Rules, g: u8) {
+        let gateway = &mut self.gateways[usize::from(g)];
+        gateway.lease += 1;
+        gateway.is_lease_over = false;
+        if rules.drops_buckets {
+            gateway.sessions.fill(Session::None);
+        }
     }
 
     fn send(&mut self, g: u8, b: u8) {
@@ -214,11 +229,11 @@ impl State {
         }
     }
 
-    /// What an owner knows of the log goes into a snapshot, and the lease says from where on the
-    /// log is to be read.
+    /// What an owner knows of the log goes into a snapshot, and what says who owns the bucket says
+    /// as well from where on the log is to be read.
     fn collect(&mut self, rules: Rules, g: u8, b: u8) {
         let known = match *self.session(g, b) {
-            Session::Owner { next, .. } if rules.collects_under_lease => Some(next),
+            Session::Owner { next, .. } if rules.collects_as_owner => Some(next),
             _ => None,
         };
         let bucket = &mut self.buckets[usize::from(b)];
@@ -233,22 +248,18 @@ impl State {
     /// Whether an owner that may answer reads knows less than was acknowledged. It answers from
     /// what it knows: all segments below `next`.
     pub(crate) fn is_stale(&self, rules: Rules) -> bool {
-        let sessions = self.gateways.iter().map(|gateway| gateway.sessions.iter());
-        sessions.into_iter().any(|sessions| {
-            sessions.zip(&self.buckets).any(|(session, bucket)| {
-                let Session::Owner {
-                    epoch,
-                    next,
-                    is_new,
-                } = *session
-                else {
-                    return false;
-                };
-                let has_lease = bucket.epoch == epoch && !bucket.is_lease_over;
-                let may_read = !is_new && (has_lease || !rules.reads_under_lease);
-                let lacks = |(number, _): &(u8, Segment)| *number >= next;
-                may_read && bucket.acknowledged.iter().any(lacks)
-            })
+        self.gateways.iter().any(|gateway| {
+            // Its clock tells of its lease; of buckets that others took it knows nothing.
+            let may_answer = !gateway.is_lease_over || !rules.reads_under_lease;
+            let mut sessions = gateway.sessions.iter().zip(&self.buckets);
+            may_answer
+                && sessions.any(|(session, bucket)| {
+                    let Session::Owner { next, is_new, .. } = *session else {
+                        return false;
+                    };
+                    let lacks = |(number, _): &(u8, Segment)| *number >= next;
+                    !is_new && bucket.acknowledged.iter().any(lacks)
+                })
         })
     }
 }

@@ -21,8 +21,10 @@ pub struct Bounds {
     pub gateways: u8,
     /// How many buckets.
     pub buckets: u8,
-    /// How often a lease is taken that another had, of all buckets together.
+    /// How often a bucket is taken that was owned before, of all buckets together.
     pub takeovers: u8,
+    /// How often a gateway whose lease has ended takes a new one, of all together.
+    pub returns: u8,
     /// How many writes clients ask for in each.
     pub writes: u8,
     /// How many requests of each are under way at once.
@@ -51,10 +53,7 @@ impl Cluster {
     fn steps_of_store(&self, state: &State, steps: &mut Vec<Step>) {
         let may_fail = state.faults < self.bounds.faults;
         for (b, bucket) in (0..).zip(&state.buckets) {
-            if bucket.owner.is_some() && !bucket.is_lease_over {
-                steps.push(Step::EndLease(b));
-            }
-            let may_collect = !self.rules.collects_under_lease && bucket.base == 0;
+            let may_collect = !self.rules.collects_as_owner && bucket.base == 0;
             if may_collect && !bucket.readable().is_empty() {
                 steps.push(Step::Collect(0, b));
             }
@@ -74,14 +73,18 @@ impl Cluster {
         let may_fail = state.faults < self.bounds.faults;
         let takeovers = state.buckets.iter().map(|it| it.epoch.saturating_sub(1));
         let may_take_over = takeovers.sum::<u8>() < self.bounds.takeovers;
+        let may_take = |bucket: &Bucket| {
+            let is_over = state.is_owner_over(bucket) || !self.rules.waits_for_leases;
+            bucket.owner.is_none() || is_over && may_take_over
+        };
         let sessions = gateway.sessions.iter().zip(&state.buckets);
         for (b, (session, bucket)) in (0..).zip(sessions) {
             match *session {
                 Session::None => {
-                    if bucket.owner.is_none() || bucket.is_lease_over && may_take_over {
-                        steps.push(Step::TakeLease(g, b));
+                    if may_take(bucket) {
+                        steps.push(Step::TakeBucket(g, b));
                         if may_fail {
-                            steps.push(Step::TakeLeaseUnheard(g, b));
+                            steps.push(Step::TakeBucketUnheard(g, b));
                         }
                     }
                 }
@@ -128,6 +131,8 @@ impl Model for Cluster {
 
     fn init_states(&self) -> Vec<State> {
         let gateway = Gateway {
+            lease: 1,
+            is_lease_over: false,
             sessions: vec![Session::None; usize::from(self.bounds.buckets)],
         };
         vec![State {
@@ -142,6 +147,14 @@ impl Model for Cluster {
         for (g, gateway) in (0..).zip(&state.gateways) {
             self.steps_of(state, g, gateway, steps);
             let is_idle = gateway.sessions.iter().all(|it| *it == Session::None);
+            // That of one that does nothing tells nothing.
+            if !gateway.is_lease_over && !is_idle {
+                steps.push(Step::EndLease(g));
+            }
+            let returns = state.gateways.iter().map(|it| it.lease - 1).sum::<u8>();
+            if gateway.is_lease_over && returns < self.bounds.returns {
+                steps.push(Step::NewLease(g));
+            }
             if state.faults < self.bounds.faults && !is_idle {
                 steps.push(Step::Crash(g));
             }

@@ -4,16 +4,20 @@
 /// wrong without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// After a creation that succeeded, the owner looks whether the lease is still of its epoch.
+    /// After a creation that succeeded, the owner looks whether the bucket is still of its epoch.
     pub looks_after_writes: bool,
-    /// Reads are answered only while the owner's clock says that its lease has not ended.
+    /// Reads are answered only while the gateway's clock says that its lease has not ended.
     pub reads_under_lease: bool,
+    /// A gateway whose lease has ended drops all its buckets before it takes a new one.
+    pub drops_buckets: bool,
+    /// A bucket is taken over only when the lease has ended under which it was owned.
+    pub waits_for_leases: bool,
     /// What is found under a number is compared with what was to be created there.
     pub compares_what_exists: bool,
     /// A new owner puts a segment of its own epoch into the log before it serves.
     pub announces_epochs: bool,
-    /// Segments are collected by the owner only, by a change of the lease.
-    pub collects_under_lease: bool,
+    /// Segments are collected by the owner only, by a change of what says who owns the bucket.
+    pub collects_as_owner: bool,
 }
 
 impl Rules {
@@ -21,9 +25,11 @@ impl Rules {
     pub const ALL: Self = Self {
         looks_after_writes: true,
         reads_under_lease: true,
+        drops_buckets: true,
+        waits_for_leases: true,
         compares_what_exists: true,
         announces_epochs: true,
-        collects_under_lease: true,
+        collects_as_owner: true,
     };
 }
 
@@ -45,10 +51,10 @@ pub(crate) struct Packet {
 /// One bucket in the store, and what clients were told of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Bucket {
-    /// Who holds the lease, since it was first taken.
-    pub(crate) owner: Option<u8>,
+    /// The gateway that owns it, and under which of its leases it took it.
+    pub(crate) owner: Option<(u8, u8)>,
+    /// How often it was taken.
     pub(crate) epoch: u8,
-    pub(crate) is_lease_over: bool,
     /// What is in the store now; collected segments are not.
     pub(crate) log: Vec<Option<Segment>>,
     /// From here on the log is read; a snapshot has what came before.
@@ -87,7 +93,7 @@ impl Bucket {
 pub(crate) enum Session {
     #[default]
     None,
-    /// It has the lease, and knows the log up to `next`. `is_new`: its epoch is not announced yet.
+    /// It owns it, and knows the log up to `next`. `is_new`: its epoch is not announced yet.
     Owner { epoch: u8, next: u8, is_new: bool },
     /// It waits for the store. `answer`: whether it was created.
     Waiting {
@@ -95,7 +101,7 @@ pub(crate) enum Session {
         is_new: bool,
         answer: Option<bool>,
     },
-    /// It is created, and is about to look at the lease.
+    /// It is created, and is about to look whether it owns the bucket still.
     Looking { packet: Packet, is_new: bool },
 }
 
@@ -137,6 +143,9 @@ impl Session {
 /// A gateway, and its sessions by bucket.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Gateway {
+    /// The number of its lease: one more each time that it takes a new one.
+    pub(crate) lease: u8,
+    pub(crate) is_lease_over: bool,
     pub(crate) sessions: Vec<Session>,
 }
 
@@ -150,20 +159,30 @@ pub struct State {
 }
 
 impl State {
+    /// Whether the lease has ended under which a bucket is owned.
+    pub(crate) fn is_owner_over(&self, bucket: &Bucket) -> bool {
+        bucket.owner.is_some_and(|(g, lease)| {
+            let gateway = &self.gateways[usize::from(g)];
+            gateway.is_lease_over || gateway.lease != lease
+        })
+    }
+
     /// The same with gateways in an order of their own: which of them is which makes no difference.
     pub fn in_order(&self) -> Self {
         let nameless = |g: u8| {
-            let sessions = self.gateways[usize::from(g)].sessions.iter().copied();
-            let owned = self
-                .buckets
-                .iter()
-                .map(move |bucket| bucket.owner == Some(g));
+            let gateway = &self.gateways[usize::from(g)];
+            let sessions = gateway.sessions.iter().copied();
+            let owned = self.buckets.iter().map(move |bucket| {
+                let own = bucket.owner.filter(|(owner, _)| *owner == g);
+                own.map(|(_, lease)| lease)
+            });
             let sent = self.buckets.iter().map(move |bucket| {
                 let own = bucket.packets.iter().filter(move |packet| packet.from == g);
                 own.map(Packet::nameless).collect::<Vec<_>>()
             });
             let sessions: Vec<_> = sessions.map(Session::nameless).collect();
             (
+                (gateway.lease, gateway.is_lease_over),
                 sessions,
                 owned.collect::<Vec<_>>(),
                 sent.collect::<Vec<_>>(),
@@ -178,11 +197,14 @@ impl State {
         let name = |g: u8| named[usize::from(g)];
         let mut state = self.clone();
         for (gateway, old) in state.gateways.iter_mut().zip(&order) {
-            let sessions = &self.gateways[usize::from(*old)].sessions;
-            gateway.sessions = sessions.iter().map(|it| it.renamed(name)).collect();
+            let before = &self.gateways[usize::from(*old)];
+            *gateway = Gateway {
+                sessions: before.sessions.iter().map(|it| it.renamed(name)).collect(),
+                ..*before
+            };
         }
         for bucket in &mut state.buckets {
-            bucket.owner = bucket.owner.map(name);
+            bucket.owner = bucket.owner.map(|(g, lease)| (name(g), lease));
             bucket
                 .packets
                 .iter_mut()

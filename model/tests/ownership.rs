@@ -8,6 +8,7 @@ const ONE: Bounds = Bounds {
     gateways: 3,
     buckets: 1,
     takeovers: 2,
+    returns: 1,
     writes: 2,
     packets: 1,
     faults: 2,
@@ -83,7 +84,7 @@ fn without_the_look_after_a_write_something_acknowledged_is_lost() {
 #[test]
 fn where_segments_are_collected_by_others_something_acknowledged_is_lost() {
     let rules = Rules {
-        collects_under_lease: false,
+        collects_as_owner: false,
         ..Rules::ALL
     };
     breaks(rules, DURABLE);
@@ -93,6 +94,24 @@ fn where_segments_are_collected_by_others_something_acknowledged_is_lost() {
 fn without_regard_to_its_lease_an_owner_that_wakes_up_answers_with_what_was() {
     let rules = Rules {
         reads_under_lease: false,
+        ..Rules::ALL
+    };
+    breaks(rules, FRESH);
+}
+
+#[test]
+fn a_gateway_that_keeps_its_buckets_over_a_lease_that_ended_answers_with_what_was() {
+    let rules = Rules {
+        drops_buckets: false,
+        ..Rules::ALL
+    };
+    breaks(rules, FRESH);
+}
+
+#[test]
+fn where_a_bucket_is_taken_under_a_lease_that_lasts_its_owner_answers_with_what_was() {
+    let rules = Rules {
+        waits_for_leases: false,
         ..Rules::ALL
     };
     breaks(rules, FRESH);
