@@ -28,6 +28,8 @@ Examples:
   coffer-lab kernel --quick                the same under Debian's kernel, in a virtual machine
   coffer-lab kernel --configs              what a kernel's own configuration costs
   coffer-lab report here.json report.html  the report of what was kept
+  coffer-lab site pages --machines DIR     pages of many machines, with a picker
+  coffer-lab clean                         remove what a killed run left
   coffer-lab compare here.json there.json  two machines, or two kernels, side by side
 
 Speeds are in MB/s of 1,000,000 bytes, medians with the interval that holds the true median with
@@ -87,12 +89,34 @@ pub enum Command {
     /// Measure in a virtual machine with Debian's own kernels: AF_ALG, kernel TLS, dm-crypt, IPsec
     /// and a kernel module, whatever this machine's kernel lacks
     Kernel(InKernel),
+    /// Remove what a lab left that was killed: programs, mounts, devices, namespaces, folders
+    Clean {
+        /// Where it may have put files [default: /var/tmp and the folder of temporary files]
+        #[arg(long, value_name = "DIR")]
+        folder: Option<PathBuf>,
+        /// Where it may have kept kernels [default: $XDG_CACHE_HOME/coffer-lab, or
+        /// ~/.cache/coffer-lab]
+        #[arg(long, value_name = "DIR")]
+        cache: Option<PathBuf>,
+        /// Only say what there is
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Make the report of a record that --json has written
     Report {
         /// The record
         record: PathBuf,
         /// The page to write
         page: PathBuf,
+    },
+    /// Make pages of many machines: one of all, with figures relative to the one that is picked,
+    /// and one for each
+    Site {
+        /// Where to write them
+        folder: PathBuf,
+        /// The records that were sent, each written by --json
+        #[arg(long, value_name = "DIR", default_value = "docs/lab/machines")]
+        machines: PathBuf,
     },
     /// Set two records side by side that --json has written
     Compare {

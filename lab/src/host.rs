@@ -1,6 +1,8 @@
 //! This machine: what it has, the programs that run on it, and how all that was changed on it is
 //! undone.
 
+pub mod processor;
+
 pub mod kernel_crypto;
 
 pub mod machine;
@@ -14,3 +16,5 @@ pub(crate) mod folder;
 pub mod kernel_tls;
 
 pub mod coffer_server;
+
+pub mod leftovers;

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
@@ -12,6 +12,7 @@ use coffer_lab::cipher::algorithm::Algorithm;
 use coffer_lab::cipher::kernel_module;
 use coffer_lab::cipher::roster::roster;
 use coffer_lab::error::{Doing, LabError, Result};
+use coffer_lab::host::leftovers;
 use coffer_lab::host::machine::Conditions;
 use coffer_lab::host::undo;
 use coffer_lab::measuring::calibration::calibrate;
@@ -19,7 +20,7 @@ use coffer_lab::measuring::rounds::Effort;
 use coffer_lab::raw::{self, loop_alone, raw};
 use coffer_lab::record::published::{Published, published};
 use coffer_lab::record::{Agreement, Experiment, Record};
-use coffer_lab::report::{compare, table};
+use coffer_lab::report::{compare, site, table};
 use coffer_lab::{file, kernel, net, report, sendfile, server};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -100,8 +101,18 @@ fn run(command: &Command) -> Result<()> {
             measure(measuring, &all)
         }
         Command::Kernel(wanted) => in_kernel(wanted),
+        Command::Clean {
+            folder,
+            cache,
+            dry_run,
+        } => clean(folder.as_deref(), cache.as_deref(), *dry_run),
         Command::Report { record, page } => {
             write_report(page, &compare::read(record)?, &published()?)
+        }
+        Command::Site { folder, machines } => {
+            let count = site::write(&site::read(machines)?, folder)?;
+            println!("{count} pages: {}", folder.join("index.html").display());
+            Ok(())
         }
         Command::Compare { first, second } => {
             let (first, second) = (compare::read(first)?, compare::read(second)?);
@@ -109,6 +120,42 @@ fn run(command: &Command) -> Result<()> {
             Ok(())
         }
     }
+}
+
+fn clean(folder: Option<&Path>, cache: Option<&Path>, dry_run: bool) -> Result<()> {
+    let folders = folder.map_or_else(
+        || vec![PathBuf::from(FOLDER), std::env::temp_dir()],
+        |folder| vec![folder.to_owned()],
+    );
+    let cache = cache.map_or_else(kernel::default_cache, Path::to_owned);
+    let found = leftovers::find(&folders, &cache);
+    for one in &found {
+        if !dry_run {
+            leftovers::remove(one);
+        }
+    }
+    // Another may have removed it meanwhile.
+    let there = leftovers::find(&folders, &cache);
+    for one in &found {
+        let word = if there.contains(one) {
+            "left"
+        } else {
+            "removed"
+        };
+        println!("{word}: {one}");
+    }
+    if found.is_empty() {
+        println!("nothing is left of labs that run no more");
+    }
+    let stays = found.iter().filter(|one| there.contains(one));
+    let stays: Vec<String> = stays.map(ToString::to_string).collect();
+    if dry_run || stays.is_empty() {
+        return Ok(());
+    }
+    Err(LabError::Data {
+        file: stays.join(", "),
+        what: "could not be removed: try again as root".into(),
+    })
 }
 
 fn experiments(one: Measured) -> Experiments {

@@ -21,6 +21,8 @@ mod experiments;
 mod advice_cards;
 mod machine_facts;
 
+pub mod site;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use self::advice::advice;

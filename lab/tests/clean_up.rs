@@ -1,4 +1,5 @@
-//! Ctrl-C in the middle of a run: nothing mounted, no folder, no process is left.
+//! Ctrl-C in the middle of a run: nothing mounted, no folder, no process is left. What a SIGKILL
+//! leaves goes by `coffer-lab clean`.
 
 use std::fs;
 use std::path::Path;
@@ -34,6 +35,18 @@ fn processes(folder: &str, but: u32) -> Vec<String> {
             (pid != but && line.contains(folder)).then(|| line.replace('\0', " "))
         });
     lines.collect()
+}
+
+/// Those whose parent is the lab.
+fn children(lab: u32) -> Vec<u32> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parent = |id: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let rest = stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned());
+        rest.and_then(|rest| rest.split(' ').nth(1)?.parse::<u32>().ok())
+    };
+    all.filter(|id| parent(id) == Some(lab)).collect()
 }
 
 fn is_root() -> bool {
@@ -82,6 +95,84 @@ fn interrupt(experiment: &str, under_way: impl Fn(&str, u32) -> bool) {
         (0, 0, 0),
         "mounts, namespaces and files that were left"
     );
+}
+
+/// Kills an experiment when it is under way, and has what it left removed.
+fn kill(experiment: &str, under_way: impl Fn(&str, u32) -> bool) {
+    let folder = format!("coffer-lab-killed-{experiment}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    let name = folder.to_str().expect("a path in UTF-8").to_owned();
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_coffer-lab"))
+        .args([experiment, "--rounds", "100", "--folder", &name])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the lab");
+    let pid = lab.id();
+    wait_for("something to clean up", || under_way(&name, pid));
+    let clean = || {
+        let mut clean = Command::new(env!("CARGO_BIN_EXE_coffer-lab"));
+        let output = clean
+            .args(["clean", "--folder", &name])
+            .output()
+            .expect("the lab");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success(),
+            "{said}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        said
+    };
+    assert!(
+        !clean().contains(&name),
+        "a lab that runs keeps what it has"
+    );
+    let started = children(pid);
+    lab.kill().expect("a signal");
+    lab.wait().expect("its end");
+    assert!(fs::read_dir(&folder).is_ok_and(|mut all| all.next().is_some()));
+    let said = clean();
+    assert!(said.contains("removed: ") && said.contains(&name), "{said}");
+    let files = fs::read_dir(&folder).map_or(0, Iterator::count);
+    assert_eq!((mounts(&name), namespaces(pid), files), (0, 0, 0), "{said}");
+    assert_eq!(processes(&name, pid), Vec::<String>::new(), "{said}");
+    let lives = |id: &u32| {
+        let line = fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.contains("serve-model") || line.contains(&name)
+    };
+    assert!(!started.iter().any(lives), "{said}");
+    fs::remove_dir_all(&folder).expect("an empty folder");
+}
+
+#[test]
+fn what_a_killed_file_run_left_is_removed() {
+    kill("file", |folder, _| {
+        let entries = fs::read_dir(folder).map_or(0, Iterator::count);
+        if is_root() {
+            mounts(folder) >= 1
+        } else {
+            entries > 0
+        }
+    });
+}
+
+#[test]
+fn what_killed_servers_left_is_removed() {
+    kill("server", |_, pid| children(pid).len() >= 3);
+}
+
+#[test]
+fn what_a_killed_network_left_is_removed() {
+    kill("net", |folder, pid| {
+        let entries = fs::read_dir(folder).map_or(0, Iterator::count);
+        if is_root() {
+            namespaces(pid) >= 4
+        } else {
+            entries > 0
+        }
+    });
 }
 
 #[test]

@@ -54,6 +54,12 @@ fn all_models_answer_and_end() {
         printed.contains("required (A): a single client: 40 MB/s"),
         "{printed}"
     );
-    assert!(printed.contains("reached: "), "{printed}");
+    // One round tells nothing of what was required.
+    assert!(printed.contains("can’t be told: "), "{printed}");
+    assert!(!printed.contains("reached: "), "{printed}");
+    assert!(
+        !printed.contains("0.00 each"),
+        "nothing that answered is zero: {printed}"
+    );
     assert_eq!(servers_of(pid), 0);
 }

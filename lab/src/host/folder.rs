@@ -6,6 +6,12 @@ use crate::error::{Doing, Result};
 use crate::host::machine::available_memory_bytes;
 use crate::host::undo::Undo;
 
+/// How the names of all begin that the lab makes.
+pub(crate) const PREFIX: &str = "coffer-lab-";
+
+/// What folders are for.
+pub(crate) const PURPOSES: [&str; 4] = ["file", "sendfile", "net", "server"];
+
 /// A folder. What is mounted below it is registered later, and so is undone earlier.
 pub(crate) struct Folder {
     /// Where it is, without links on the way.
@@ -19,7 +25,7 @@ impl Folder {
         let doing = || format!("making a folder in {}", parent.display());
         std::fs::create_dir_all(parent).doing(doing)?;
         let parent = parent.canonicalize().doing(doing)?;
-        let path = parent.join(format!("coffer-lab-{purpose}-{}", std::process::id()));
+        let path = parent.join(format!("{PREFIX}{purpose}-{}", std::process::id()));
         let gone = path.clone();
         let undo = Undo::by(move || remove(&gone));
         std::fs::create_dir_all(&path).doing(|| format!("making {}", path.display()))?;

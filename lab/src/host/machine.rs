@@ -4,22 +4,7 @@ use coffer_measure::machine::{self, field, read};
 use serde::{Deserialize, Serialize};
 
 use crate::host::kernel_crypto::{Driver, drivers};
-
-/// Instructions of processors that matter to encryption, as `/proc/cpuinfo` calls them.
-const INSTRUCTIONS: [&str; 12] = [
-    "aes",
-    "vaes",
-    "pclmulqdq",
-    "vpclmulqdq",
-    "avx",
-    "avx2",
-    "avx512f",
-    "avx512vl",
-    "gfni",
-    "sha_ni",
-    "asimd",
-    "pmull",
-];
+use crate::host::processor::INSTRUCTIONS;
 
 /// What does not change while the lab runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -15,17 +15,11 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::contender::Availability;
 use crate::error::{Doing, LabError, Result};
+use crate::host::processor::LIBRARY_FOLDERS;
 use crate::host::undo::Undo;
 
 /// Folders of programs inside of unpacked packages.
 const PROGRAM_FOLDERS: [&str; 5] = ["bin", "sbin", "usr/bin", "usr/sbin", "usr/local/bin"];
-
-/// Folders of libraries inside of unpacked packages.
-const LIBRARY_FOLDERS: [&str; 3] = [
-    "lib/x86_64-linux-gnu",
-    "usr/lib/x86_64-linux-gnu",
-    "usr/lib/encfs",
-];
 
 /// The most that is kept of what a failed program said.
 const SAID_CHARACTERS: usize = 400;

@@ -6,14 +6,12 @@ use clap::ValueEnum;
 
 use crate::contender::{Availability, Contender, Placement};
 use crate::host::machine::{available_memory_bytes, core_count};
+use crate::host::processor::{QEMU, RUNS_IN_ITS_MACHINE};
 use crate::host::programs::find;
 use crate::record::Unit;
 
 /// Where Linux offers its virtual machines.
 const DEVICE: &str = "/dev/kvm";
-
-/// The program that simulates.
-pub(super) const QEMU: &str = "qemu-system-x86_64";
 
 /// Memory of the machine: its files and all that experiments write lie in it.
 pub(super) const MEMORY_MEGABYTES: u64 = 3072;
@@ -105,7 +103,11 @@ pub fn contenders() -> Vec<Contender> {
         .available(availability)
     };
     let packages = match find("apt-get").or_else(|| find(QEMU)) {
-        Some(_) => Availability::Runs,
+        Some(_) if RUNS_IN_ITS_MACHINE => Availability::Runs,
+        Some(_) => Availability::cannot(
+            "its virtual machine is one of x86-64, where this program does not run",
+            "a lab that was built on x86-64",
+        ),
         None => Availability::cannot(
             "neither apt-get nor QEMU is there",
             "Debian or one of its relatives: QEMU and kernels come as its packages",

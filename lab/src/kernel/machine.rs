@@ -12,8 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::processor::QEMU;
 use crate::host::programs::{Running, command, find};
-use crate::kernel::accelerator::{Accelerator, MEMORY_MEGABYTES, QEMU};
+use crate::kernel::accelerator::{Accelerator, MEMORY_MEGABYTES};
 use crate::measuring::progress::Progress;
 
 /// The archive of a machine's files, in its folder.

@@ -4,14 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::processor::DEBIAN_ARCHITECTURE;
 use crate::host::programs::{command, run};
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::packages::{Archive, Packages};
 use crate::kernel::payload;
 use crate::measuring::progress::Progress;
-
-/// Debian's name of the processor.
-const ARCHITECTURE: &str = "amd64";
 
 /// Which kernel is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,8 +135,8 @@ fn backports(archives: &[Archive]) -> String {
 
 /// The packages of the kernel that the suite offers: itself, and what modules are built with.
 fn parts(packages: &Packages) -> Result<Vec<String>> {
-    let mut parts = packages.needs(&format!("linux-image-{ARCHITECTURE}"))?;
-    for headers in packages.needs(&format!("linux-headers-{ARCHITECTURE}"))? {
+    let mut parts = packages.needs(&format!("linux-image-{DEBIAN_ARCHITECTURE}"))?;
+    for headers in packages.needs(&format!("linux-headers-{DEBIAN_ARCHITECTURE}"))? {
         let needs = packages.needs(&headers)?;
         let wanted =
             |name: &String| name.starts_with("linux-headers-") || name.starts_with("linux-kbuild-");

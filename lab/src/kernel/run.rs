@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::processor::RUNS_IN_ITS_MACHINE;
 use crate::host::programs::look_below;
 use crate::kernel::accelerator::Accelerator;
 use crate::kernel::machine::{Boot, Failure, Outcome, boot};
@@ -120,6 +121,12 @@ fn lab_script(request: &Request, work: &Work, accelerator: Accelerator) -> Strin
 
 /// Makes the cache, with the programs that this system lacks; gives its full path.
 pub(super) fn prepare(request: &Request) -> Result<PathBuf> {
+    if !RUNS_IN_ITS_MACHINE {
+        return Err(LabError::Data {
+            file: "this program".into(),
+            what: "can't run in the virtual machine, which is one of x86-64".into(),
+        });
+    }
     let doing = || format!("making {}", request.cache.display());
     fs::create_dir_all(&request.cache).doing(doing)?;
     let cache = request.cache.canonicalize().doing(doing)?;

@@ -59,7 +59,9 @@ impl Stage {
         accelerator: Accelerator,
     ) -> Result<Self> {
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
-        let folder = cache.join(format!("run-{}-{number}", std::process::id()));
+        // What is to be kept has another name: `coffer-lab clean` leaves it.
+        let kind = if request.keep { "kept" } else { "run" };
+        let folder = cache.join(format!("{kind}-{}-{number}", std::process::id()));
         let remove = if request.keep {
             eprintln!("coffer-lab: keeping {}", folder.display());
             None

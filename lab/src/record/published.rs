@@ -110,6 +110,9 @@ impl Published {
     }
 }
 
+/// What an interval of fewer samples than three holds with says nothing.
+const CONFIDENCE_MIN: f64 = 0.7;
+
 /// How a contender stands to what was required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
@@ -124,7 +127,9 @@ pub enum Reached {
 impl Reached {
     /// By a contender whose figure is `measured`.
     pub fn by(measured: &Estimate, required: f64) -> Self {
-        if measured.low >= required {
+        if measured.confidence < CONFIDENCE_MIN {
+            Self::Unsure
+        } else if measured.low >= required {
             Self::Yes
         } else if measured.high < required {
             Self::No
@@ -234,6 +239,12 @@ mod tests {
         assert_eq!(reached(44.0), Reached::Unsure);
         assert_eq!(reached(50.0), Reached::Unsure);
         assert_eq!(reached(50.1), Reached::No);
+        let once = Estimate::of(&[45.0]).unwrap();
+        assert_eq!(
+            Reached::by(&once, 1.0),
+            Reached::Unsure,
+            "one sample tells nothing"
+        );
         let required = published().unwrap().into_iter().filter(|one| one.required);
         let required: Vec<_> = required.map(|one| (one.x, one.megabytes())).collect();
         assert_eq!(required, [(Some(1), Some(40.0)), (Some(100), Some(200.0))]);

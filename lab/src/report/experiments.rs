@@ -15,7 +15,7 @@ use crate::report::table::{cost, counterparts, figure, place, warnings};
 pub(super) struct Group<'a> {
     pub(super) anchor: String,
     pub(super) title: String,
-    experiments: Vec<&'a Experiment>,
+    pub(super) experiments: Vec<&'a Experiment>,
 }
 
 pub(super) fn groups(record: &Record) -> Vec<Group<'_>> {

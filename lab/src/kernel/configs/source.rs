@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::{Doing, LabError, Result};
+use crate::host::processor::BUILD_LIBRARIES;
 use crate::host::programs::{command, look_below, run};
 use crate::kernel::packages::Packages;
 use crate::kernel::release;
 
 /// Packages of what a build of Linux needs besides a compiler and make.
 const TOOLS: [&str; 6] = ["bc", "bison", "flex", "libelf-dev", "libelf1", "m4"];
-
-const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 /// The package that always needs the newest source of the release.
 const PACKAGE: &str = "linux-source";
@@ -57,7 +56,7 @@ impl Source {
         make.env("BISON_PKGDATADIR", self.tools.join("usr/share/bison"));
         make.env("M4", self.tools.join("usr/bin/m4"));
         make.env("C_INCLUDE_PATH", self.tools.join("usr/include"));
-        make.env("LIBRARY_PATH", self.tools.join(LIBRARIES));
+        make.env("LIBRARY_PATH", self.tools.join(BUILD_LIBRARIES));
         // Nothing of the person, the machine or the date gets into a kernel.
         make.env("KBUILD_BUILD_TIMESTAMP", "2026-01-01");
         make.env("KBUILD_BUILD_USER", "coffer-lab");

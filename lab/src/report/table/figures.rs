@@ -33,6 +33,11 @@ pub fn figure(value: f64) -> String {
     match value {
         v if v >= 99.5 => thousands(v.round() as u64),
         v if v >= 9.95 => format!("{v:.1}"),
+        // Nothing that was measured looks like nothing.
+        v if v > 0.0 && v < 0.0095 => {
+            let digits = 1 - v.log10().floor() as i32;
+            format!("{v:.0$}", usize::try_from(digits).unwrap_or(2).min(9))
+        }
         v => format!("{v:.2}"),
     }
 }
@@ -72,6 +77,10 @@ mod tests {
         assert_eq!(
             (figure(99.96), figure(9.96), figure(0.123)),
             ("100".into(), "10.0".into(), "0.12".into())
+        );
+        assert_eq!(
+            (figure(0.0), figure(0.0022)),
+            ("0.00".into(), "0.0022".into())
         );
         assert_eq!(bytes(16_384), "16 KiB");
         assert_eq!(

@@ -1,0 +1,32 @@
+// Shows the machines that are picked, and figures relative to one of them.
+(() => {
+  const picker = document.querySelector("#picker");
+  const cells = [...document.querySelectorAll("[data-machine]")];
+  const figures = cells.filter((cell) => cell.dataset.median);
+  const told = new Map(figures.map((cell) => [cell, cell.innerHTML]));
+  const draw = () => {
+    const base = picker.elements.base.value;
+    const shown = new Set([...picker.querySelectorAll("[name=shown]:checked")].map((one) => one.value));
+    for (const cell of cells) cell.hidden = !shown.has(cell.dataset.machine);
+    for (const cell of figures) {
+      cell.innerHTML = told.get(cell);
+      cell.classList.remove("better", "worse");
+      const other = figures.find((one) => one.parentElement === cell.parentElement
+        && one.dataset.machine === base);
+      if (!other || other === cell) continue;
+      const mark = document.createElement("b");
+      const own = cell.dataset, theirs = other.dataset;
+      if (own.kind !== theirs.kind) mark.textContent = "no comparison";
+      else if (Number(own.low) <= Number(theirs.high) && Number(theirs.low) <= Number(own.high)) {
+        mark.textContent = "can’t tell";
+      } else {
+        const ratio = own.median / theirs.median;
+        mark.textContent = `${ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(0)} ×`;
+        cell.classList.add((ratio > 1) === !("less" in own) ? "better" : "worse");
+      }
+      cell.append(" ", mark);
+    }
+  };
+  picker.addEventListener("change", draw);
+  draw();
+})();

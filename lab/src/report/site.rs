@@ -1,0 +1,383 @@
+//! Many machines beside each other: a page with a column for each, and figures relative to the one
+//! that is picked.
+
+use std::fs;
+use std::path::Path;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::error::{Doing, LabError, Result};
+use crate::record::published::published;
+use crate::record::{COMMIT, Experiment, Record};
+use crate::report::advice::{Advice, Verdict, advice};
+use crate::report::experiments::groups;
+use crate::report::table::{figure, place};
+use crate::report::{STYLE, commit, compare, day, page};
+
+const SITE_SCRIPT: &str = include_str!("site.js");
+const SITE_STYLE: &str = include_str!("site.css");
+
+/// How many bytes a submitted record may have, and how many of them there may be.
+const RECORD_BYTES_MAX: u64 = 16 << 20;
+const RECORDS_MAX: usize = 200;
+
+/// At most so many places of an axis stand in the tables; the machine's own page has all.
+const PLACES_MAX: usize = 3;
+
+/// A machine's record, and what its page is called.
+pub struct Machine {
+    /// The name of its file, without ending.
+    pub name: String,
+    /// What it found.
+    pub record: Record,
+}
+
+/// Reads all records of a folder, in the order of their names.
+///
+/// # Errors
+///
+/// Names the first file that is no record, or whose name can't be a page's.
+pub fn read(folder: &Path) -> Result<Vec<Machine>> {
+    let doing = || format!("reading {}", folder.display());
+    let refused = |path: &Path, what: &str| LabError::Data {
+        file: path.display().to_string(),
+        what: what.to_owned(),
+    };
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).doing(doing)? {
+        let path = entry.doing(doing)?.path();
+        if path.extension().is_some_and(|ending| ending == "json") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    if paths.is_empty() {
+        let what = "holds no record; `coffer-lab all --json FILE.json` writes one";
+        return Err(refused(folder, what));
+    }
+    if paths.len() > RECORDS_MAX {
+        return Err(refused(
+            folder,
+            &format!("holds more than {RECORDS_MAX} records"),
+        ));
+    }
+    let machine = |path: &std::path::PathBuf| {
+        let name = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+        if !name.chars().all(fits) || name == "index" {
+            return Err(refused(
+                path,
+                "has a name of other letters than A-Z a-z 0-9 - . _",
+            ));
+        }
+        let bytes = fs::metadata(path)
+            .doing(|| format!("reading {}", path.display()))?
+            .len();
+        if bytes > RECORD_BYTES_MAX {
+            let most = format!("is larger than {} MiB", RECORD_BYTES_MAX >> 20);
+            return Err(refused(path, &most));
+        }
+        let record = compare::read(path)?;
+        Ok(Machine { name, record })
+    };
+    paths.iter().map(machine).collect()
+}
+
+/// Writes the page of all machines, and a page for each; gives how many.
+///
+/// # Errors
+///
+/// When a file can't be written.
+pub fn write(machines: &[Machine], folder: &Path) -> Result<usize> {
+    fs::create_dir_all(folder).doing(|| format!("making {}", folder.display()))?;
+    let published = published()?;
+    let write = |name: &str, text: String| {
+        let path = folder.join(format!("{name}.html"));
+        fs::write(&path, text).doing(|| format!("writing {}", path.display()))
+    };
+    for one in machines {
+        write(&one.name, page(&one.record, &published))?;
+    }
+    write("index", index(machines))?;
+    Ok(machines.len() + 1)
+}
+
+fn index(machines: &[Machine]) -> String {
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Where should encryption run? Machines · coffer-lab" }
+                style { (PreEscaped(STYLE)) (PreEscaped(SITE_STYLE)) }
+            }
+            body.site {
+                header {
+                    h1 { "Where should encryption run? " (machines.len()) " machines" }
+                    p.quiet {
+                        "Drawn by " (commit(COMMIT)) ". A name leads to the machine’s page."
+                    }
+                }
+                (picker(machines))
+                main {
+                    section #advice {
+                        h2 { "The advice" }
+                        div.scroll { (advices(machines)) }
+                    }
+                    @for (id, title) in experiments(machines) { (experiment(machines, &id, &title)) }
+                }
+                script { (PreEscaped(SITE_SCRIPT)) }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+/// Which machines are shown, and which one the others are held against.
+fn picker(machines: &[Machine]) -> Markup {
+    html! {
+        form #picker {
+            label {
+                "Figures relative to "
+                select name="base" {
+                    option value="" { "none: as they are" }
+                    @for (index, one) in machines.iter().enumerate() {
+                        option value=(index) selected[index == 0] { (one.name) }
+                    }
+                }
+            }
+            fieldset {
+                legend { "Machines" }
+                @for (index, one) in machines.iter().enumerate() {
+                    label {
+                        input type="checkbox" name="shown" value=(index) checked;
+                        " " (one.name)
+                        small { " " (one.record.machine.line()) ", " (day(&one.record.date)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn heads(machines: &[Machine]) -> Markup {
+    html! {
+        @for (index, one) in machines.iter().enumerate() {
+            th scope="col" data-machine=(index) {
+                a href=(format!("{}.html", one.name)) { (one.name) }
+            }
+        }
+    }
+}
+
+fn advices(machines: &[Machine]) -> Markup {
+    let all: Vec<Vec<Advice>> = machines.iter().map(|one| advice(&one.record)).collect();
+    let jobs = all.first().map_or(0, Vec::len);
+    html! {
+        table {
+            thead { tr { th scope="col" { "job" } (heads(machines)) } }
+            tbody {
+                @for job in 0..jobs {
+                    tr {
+                        th scope="row" { (all[0][job].job) }
+                        @for (index, advices) in all.iter().enumerate() {
+                            (verdict(&advices[job], index))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn verdict(advice: &Advice, machine: usize) -> Markup {
+    let (class, word) = match advice.verdict {
+        Verdict::Choose(placement) => (placement.word(), placement.word()),
+        Verdict::NoDifference => ("even", "no difference"),
+        Verdict::CannotTell => ("even", "can’t tell"),
+        Verdict::OnlyOneRan(placement) => ("even", placement.word()),
+        Verdict::NotMeasured => ("even", "–"),
+    };
+    let only = matches!(advice.verdict, Verdict::OnlyOneRan(_));
+    let times = advice
+        .rows
+        .get(advice.decided_by)
+        .and_then(|row| row.compared);
+    let times = times.filter(|_| matches!(advice.verdict, Verdict::Choose(_)));
+    html! {
+        td.verdict-cell.(class) data-machine=(machine) {
+            b { (word) }
+            @if let Some(times) = times { small { " next × " (figure(times.ratio.median)) } }
+            @if only { small { " only this ran" } }
+        }
+    }
+}
+
+/// All that one of them measured, in the order of the pages, with every title that it has: amounts
+/// differ between machines.
+fn experiments(machines: &[Machine]) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for machine in machines {
+        let groups = groups(&machine.record);
+        for one in groups.iter().flat_map(|group| &group.experiments) {
+            match all.iter_mut().find(|(id, _)| *id == one.id) {
+                Some((_, titles)) if titles.split(" / ").any(|title| title == one.title) => {}
+                Some((_, titles)) => *titles += &format!(" / {}", one.title),
+                None => all.push((one.id.clone(), one.title.clone())),
+            }
+        }
+    }
+    all
+}
+
+fn experiment(machines: &[Machine], id: &str, title: &str) -> Markup {
+    let of = |one: &'_ Machine| {
+        one.record
+            .experiments
+            .iter()
+            .position(|found| found.id == id)
+    };
+    let found: Vec<Option<&Experiment>> = machines
+        .iter()
+        .map(|one| Some(&one.record.experiments[of(one)?]))
+        .collect();
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for series in found.iter().flatten().flat_map(|one| &one.series) {
+        let who = (
+            series.contender.name.as_str(),
+            series.contender.placement.word(),
+        );
+        if !names.contains(&who) {
+            names.push(who);
+        }
+    }
+    let places = places(&found);
+    html! {
+        details id=(id.replace('/', "-")) {
+            summary { (title) }
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "contender" }
+                            th scope="col" { "at" }
+                            (heads(machines))
+                        }
+                    }
+                    tbody {
+                        @for (name, placement) in &names {
+                            @for &x in &places { (row(&found, name, placement, x)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first, the last and the one between, of all places.
+fn places(found: &[Option<&Experiment>]) -> Vec<u64> {
+    let mut all: Vec<u64> = found
+        .iter()
+        .flatten()
+        .flat_map(|one| one.places())
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.len() > PLACES_MAX {
+        all = vec![all[0], all[all.len() / 2], all[all.len() - 1]];
+    }
+    all
+}
+
+fn row(found: &[Option<&Experiment>], name: &str, placement: &str, x: u64) -> Markup {
+    let point = |experiment: &&Experiment| {
+        let series = experiment
+            .series
+            .iter()
+            .find(|one| one.contender.name == name)?;
+        series.at(x)?.estimate(experiment.unit)
+    };
+    if !found.iter().flatten().any(|one| point(one).is_some()) {
+        return html! {};
+    }
+    let axis = found.iter().flatten().next().map(|one| one.axis);
+    html! {
+        tr {
+            th.(placement) scope="row" { (name) " " small { (placement) } }
+            td { (axis.map_or(String::new(), |axis| place(axis, x))) }
+            @for (index, experiment) in found.iter().enumerate() {
+                @match experiment.and_then(|one| Some((one, point(&one)?))) {
+                    Some((one, found)) => {
+                        // Only the same unit of the same version may be divided.
+                        @let kind = format!("{} v{}", one.unit.name(), one.version);
+                        td data-machine=(index) data-kind=(kind) data-median=(found.median)
+                            data-low=(found.low) data-high=(found.high)
+                            data-less[one.unit.less_is_better()] {
+                            (figure(found.median)) " " small { (one.unit.short()) }
+                        }
+                    }
+                    None => td data-machine=(index) { "–" },
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::{Contender, Placement};
+    use crate::record::{Axis, Point, Sample, Series, Unit};
+
+    fn record(speed: f64) -> Record {
+        let sample = Sample::new((speed * 1e6) as u64, 1.0, 1.0);
+        let series = Series {
+            contender: Contender::new("<one>", Placement::Kernel, ""),
+            points: vec![Point {
+                x: 0,
+                samples: vec![sample; 6],
+                observed: None,
+            }],
+        };
+        Record {
+            experiments: vec![Experiment {
+                series: vec![series],
+                ..Experiment::new("net/stream", Axis::Single, Unit::MegabytesPerSecond)
+            }],
+            ..Record::begin(String::new(), String::new())
+        }
+    }
+
+    #[test]
+    fn each_machine_has_a_page_and_a_column() {
+        let folder = std::env::temp_dir().join(format!("lab-site-{}", std::process::id()));
+        let (from, to) = (folder.join("machines"), folder.join("site"));
+        fs::create_dir_all(&from).unwrap();
+        for (name, speed) in [("fast", 200.0), ("slow", 50.0)] {
+            let text = serde_json::to_string(&record(speed)).unwrap();
+            fs::write(from.join(format!("{name}.json")), text).unwrap();
+        }
+        let machines = read(&from).unwrap();
+        assert_eq!(write(&machines, &to).unwrap(), 3);
+        let page = fs::read_to_string(to.join("index.html")).unwrap();
+        assert!(page.contains("data-median=\"200\"") && page.contains("data-median=\"50\""));
+        assert!(page.contains("href=\"slow.html\"") && to.join("slow.html").is_file());
+        assert!(page.contains("&lt;one&gt;") && !page.contains("<one>"));
+
+        fs::write(from.join("broken.json"), "{}").unwrap();
+        let error = read(&from).err().unwrap().to_string();
+        assert!(error.contains("broken.json"), "{error}");
+        fs::rename(from.join("broken.json"), from.join("a b.json")).unwrap();
+        let error = read(&from).err().unwrap().to_string();
+        assert!(error.contains("other letters"), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(read(&from).is_err());
+    }
+}

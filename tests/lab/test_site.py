@@ -1,0 +1,87 @@
+"""Many machines beside each other: what `coffer-lab site` makes, in a browser."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.browser import Browser
+from harness.server import BINARY
+
+RECORDS = Path(__file__).parents[2] / "docs/lab"
+LAB = BINARY.parent / "coffer-lab"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The example's machine, another that takes a hundredth of its time, and one that counts."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "machines").mkdir()
+    example = json.loads((RECORDS / "example.json").read_text())
+    (folder / "machines/first.json").write_text(json.dumps(example))
+    for one in example["experiments"]:
+        for series in one["series"]:
+            for point in series["points"]:
+                # Without scatter, so that intervals can't hide the factor.
+                middle = sorted(point["samples"], key=lambda x: x["bytes"] / x["wall_seconds"])
+                middle = dict(middle[len(middle) // 2])
+                middle["wall_seconds"] /= 100
+                point["samples"] = [middle for _ in point["samples"]]
+    (folder / "machines/swift.json").write_text(json.dumps(example))
+    counted = (RECORDS / "kernel-debian-6.1.json").read_text()
+    (folder / "machines/counted.json").write_text(counted)
+    command = [LAB, "site", folder / "out", "--machines", folder / "machines"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    assert said.stdout.startswith("4 pages")
+    return folder / "out"
+
+
+def test_figures_are_relative_to_the_machine_that_is_picked(site, tmp_path):
+    with Browser(tmp_path) as browser:
+        browser.open((site / "index.html").as_uri(), 1400, 900, "light")
+        browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        columns = ["counted", "first", "swift"]
+        pick = """(() => { const picker = document.querySelector("#picker");
+          picker.elements.base.value = "%d";
+          picker.dispatchEvent(new Event("change", { bubbles: true })); })()"""
+        ratio = """(() => { const cell = [...document.querySelectorAll("td[data-machine='%d']")]
+          .find((one) => one.dataset.median && one.closest("#file-write"));
+          return cell.querySelector("b")?.textContent ?? null; })()"""
+        browser.run(pick % columns.index("first"))
+        told = browser.run(ratio % columns.index("swift"))
+        assert told.endswith(" ×") and 60 < float(told.split()[0]) < 160, told
+        assert browser.run(ratio % columns.index("first")) is None
+        browser.run(pick % columns.index("swift"))
+        told = browser.run(ratio % columns.index("first"))
+        assert told.endswith(" ×") and 0.005 < float(told.split()[0]) < 0.02, told
+        # Instructions and time are never divided.
+        mixed = browser.run(
+            "[...document.querySelectorAll(\"td[data-machine='0'] b\")]"
+            ".map((one) => one.textContent).filter((one) => one.endsWith('×'))"
+        )
+        assert mixed == []
+        # A machine that is not wanted goes.
+        hide = """(() => { const box = document.querySelector("[name=shown][value='0']");
+          box.click(); return [...document.querySelectorAll("[data-machine='0']")]
+            .every((one) => !one.checkVisibility()); })()"""
+        assert browser.run(hide) is True
+        for width, height in [(1400, 900), (390, 844)]:
+            browser.open((site / "index.html").as_uri(), width, height, "dark")
+            wide = browser.run("document.documentElement.scrollWidth")
+            assert wide <= width, f"{wide} px on {width}"
+
+
+def test_what_is_no_record_is_refused_by_name(tmp_path):
+    (tmp_path / "strange.json").write_text('{"format": 1}')
+    command = [LAB, "site", tmp_path / "out", "--machines", tmp_path]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert said.returncode == 1 and "strange.json" in said.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_submitted_machines_make_a_site(tmp_path):
+    command = [LAB, "site", tmp_path, "--machines", RECORDS / "machines"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    names = {path.stem for path in (RECORDS / "machines").glob("*.json")}
+    assert names and {path.stem for path in tmp_path.glob("*.html")} == names | {"index"}
