@@ -127,7 +127,8 @@ lab: deps ## build the lab and say who can run here; see lab/README.md
 lab-kernel: deps ## measure under Debian's own kernel, in a virtual machine; see lab/README.md
 	@scripts/install-lab-peers
 	$(CARGO) build --release --locked -p coffer -p coffer-lab
-	$(CARGO) test --locked -p coffer-lab --test kernel -- --ignored
+	COFFER_BINARY=$(CURDIR)/target/release/coffer \
+	  $(CARGO) test --locked -p coffer-lab --test kernel -- --ignored
 	target/release/coffer-lab kernel --quick $(KERNEL_ARGS)
 
 lab-example: deps ## make the reports in docs/lab anew; leave the machine alone for half an hour

@@ -191,6 +191,7 @@ fn in_kernel(wanted: &InKernel) -> Result<()> {
         cache: wanted.cache.clone().unwrap_or_else(kernel::default_cache),
         keep: wanted.keep,
         lab: std::env::current_exe().doing(|| "finding this program".into())?,
+        programs: Vec::new(),
     };
     let mut record = if wanted.configs {
         kernel::configs::measure(&request)?

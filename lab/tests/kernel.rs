@@ -21,7 +21,14 @@ fn request(experiments: Vec<&'static str>) -> Request {
         cache: default_cache(),
         keep: false,
         lab: PathBuf::from(env!("CARGO_BIN_EXE_coffer-lab")),
+        programs: Vec::new(),
     }
+}
+
+/// The server: the one that is named, else the one beside the lab.
+fn coffer() -> PathBuf {
+    let beside = || PathBuf::from(env!("CARGO_BIN_EXE_coffer-lab")).with_file_name("coffer");
+    std::env::var_os("COFFER_BINARY").map_or_else(beside, PathBuf::from)
 }
 
 fn runs_left() -> usize {
@@ -89,4 +96,33 @@ fn what_is_counted_is_the_same_each_time() {
     if alone.experiments[0].unit.counts_instructions() {
         assert_eq!(alone.experiments[0], both.experiments[2]);
     }
+}
+
+/// `coffer serve --data-tls kernel`: the handshake is the server's, the records are the kernel's,
+/// for coffer's own client and for another, by both ciphers, in both directions.
+#[test]
+#[ignore = "boots a virtual machine: make lab-kernel"]
+fn the_data_port_speaks_tls_that_the_kernel_encrypts() {
+    let _alone = ALONE.lock();
+    let mut request = request(Vec::new());
+    request.programs.push(coffer());
+    let said = run_script(&request, include_str!("data_tls.sh")).unwrap();
+    let after = |word: &str| {
+        let line = said.iter().rev().find_map(|line| line.strip_prefix(word));
+        line.unwrap_or_else(|| panic!("no {word}: {said:#?}"))
+            .trim()
+            .to_owned()
+    };
+    assert!(after("log:").contains("the data port speaks TLS 1.3, which the kernel encrypts"));
+    assert_eq!(after("objects:"), "4 of 4 came back as they were put");
+    assert_eq!(after("aes-128:"), "HTTP/1.1 404 Not Found");
+    assert_eq!(after("aes-256:"), "HTTP/1.1 404 Not Found");
+    assert_eq!(after("refused:"), "TLS 1.2");
+    let counted = |name: &str| -> u64 { after(&format!("{name}:")).parse().unwrap() };
+    // Both ways of each connection: one at least for each of the eight commands, and openssl's two.
+    let (sent, received) = (counted("TlsTxSw"), counted("TlsRxSw"));
+    assert!(sent >= 10 && sent == received, "{sent} and {received}");
+    assert_eq!(counted("TlsDecryptError"), 0);
+    assert_eq!(counted("left open"), 0);
+    assert_eq!(said.last().map(String::as_str), Some("all of it"));
 }

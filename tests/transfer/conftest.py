@@ -18,6 +18,17 @@ def serving(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def speaking(tmp_path_factory):
+    """A server whose data port speaks TLS."""
+    arguments = ("--data-tls", "kernel")
+    with Server(tmp_path_factory.mktemp("speaking"), arguments=arguments) as running:
+        sealed.make_bucket(running, "open")
+        yield running
+        assert running.stop() == 0, running.log()
+        assert "panicked" not in running.log(), running.log()
+
+
+@pytest.fixture(scope="module")
 def client(serving):
     """A boto3 client of it."""
     return s3_client(serving)

@@ -68,3 +68,13 @@ def test_it_says_what_it_is_refused(serving, tmp_path):
     ran = run(serving, "get", "nothing", tmp_path / "out")
     assert ran.returncode == 1 and b"404" in ran.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_it_follows_to_a_port_with_tls(speaking, tmp_path):
+    path = tmp_path / "in"
+    path.write_bytes(content(3 * MIB + 7, "example"))
+    received = metric(speaking, "coffer_transfer_received_bytes_total")
+    done(speaking, "put", "film", path)
+    done(speaking, "get", "film", tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == path.read_bytes()
+    assert metric(speaking, "coffer_transfer_received_bytes_total") - received > 3 * MIB

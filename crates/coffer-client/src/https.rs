@@ -88,7 +88,7 @@ impl HttpsServer {
 }
 
 /// Why a connection failed, and what to do where that is known.
-fn told(error: &io::Error) -> String {
+pub(crate) fn told(error: &io::Error) -> String {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
     match tls {
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {

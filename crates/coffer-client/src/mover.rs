@@ -108,7 +108,7 @@ impl Mover {
     pub fn new(client: Arc<Client>, options: MoverOptions, watch: Arc<dyn Watch>) -> Arc<Self> {
         Arc::new(Self {
             permits: Arc::new(Semaphore::new(options.jobs)),
-            sealed: SealedWay::new(options.transfer),
+            sealed: SealedWay::new(options.transfer, client.tls()),
             client,
             options,
             watch,

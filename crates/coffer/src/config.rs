@@ -19,7 +19,9 @@ pub mod domains;
 
 pub mod proxy_rules;
 
-use self::args::{DataArgs, DataListen, ServeArgs, Verify, address, data_address, data_url};
+use self::args::{
+    DataArgs, DataListen, DataTlsBy, ServeArgs, Verify, address, data_address, data_url,
+};
 use self::domains::domains_and_addresses;
 use self::proxy_rules::ProxyRules;
 
@@ -49,6 +51,8 @@ pub struct Config {
     pub data_listen: Option<DataListen>,
     /// The URL that clients reach it by, where that is another.
     pub data_advertise: Option<String>,
+    /// Whether it speaks TLS.
+    pub data_tls: DataTlsBy,
     /// When what arrives sealed is opened.
     pub verify: Verify,
     /// The operator's own certificate; without one, a local authority makes it.
@@ -126,6 +130,7 @@ struct File {
     data_listen: Option<DataListen>,
     #[serde(deserialize_with = "data_advertise")]
     data_advertise: Option<String>,
+    data_tls: Option<DataTlsBy>,
     verify: Option<Verify>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
@@ -160,6 +165,16 @@ impl Config {
             args.domain.clone()
         };
         let (domains, addresses) = domains_and_addresses(&domains)?;
+        let data_advertise = args.data_advertise.clone().or(file.data_advertise);
+        let data_tls = args.data_tls.or(file.data_tls).unwrap_or_default();
+        let is_plain = |url: &str| url.starts_with("http:");
+        if data_tls == DataTlsBy::Kernel && data_advertise.as_deref().is_some_and(is_plain) {
+            return Err(Error::Option {
+                option: "--data-advertise",
+                problem: "with --data-tls that port speaks TLS: write https:// in place of http://"
+                    .to_owned(),
+            });
+        }
         Ok(Self {
             data: data_folder(data, file.data),
             listen: args
@@ -171,7 +186,8 @@ impl Config {
                 .or(file.admin_listen)
                 .unwrap_or_else(|| fixed(ADMIN_LISTEN_DEFAULT)),
             data_listen: args.data_listen.or(file.data_listen),
-            data_advertise: args.data_advertise.clone().or(file.data_advertise),
+            data_advertise,
+            data_tls,
             verify: args.verify.or(file.verify).unwrap_or_default(),
             tls,
             root_key: args.root_key.clone().or(file.root_key),

@@ -323,6 +323,16 @@ pub const DATA_HEAD_TIME: Duration = Duration::from_secs(10);
 /// Sealed bytes that are sent before it is looked whether the next are in the page cache.
 pub const SEND_WINDOW_BYTES: u64 = 1024 * 1024;
 
+/// Plaintext of a record of TLS, at most.
+pub const TLS_RECORD_BYTES: usize = 16 * 1024;
+
+/// Bytes of a file that are sealed and sent at a time, where the kernel does not do it.
+pub const TLS_FILE_BYTES: usize = 4 * TLS_RECORD_BYTES;
+
+/// Records that the kernel seals with the keys of a connection to the data port. AES-GCM is good
+/// for 2^24.5 (RFC 8446, section 5.5).
+pub const TLS_RECORDS_MAX: u64 = 1 << 24;
+
 /// Bytes of a refused request that are read and thrown away, so that its client gets to see why.
 pub const DATA_DRAIN_MAX_BYTES: u64 = 64 * 1024 * 1024;
 

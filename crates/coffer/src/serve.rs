@@ -16,6 +16,7 @@ use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::config::args::DataTlsBy;
 use crate::config::proxy_rules::Listener;
 use crate::config::{Config, Etag, ObjectOwnership};
 use crate::connection::activity::Activity;
@@ -53,7 +54,7 @@ pub mod signals;
 pub mod startup_message;
 
 use self::administration::AdministrationService;
-use self::data::{asked_data_listener, serve_data, usual_data_listener};
+use self::data::{asked_data_listener, data_tls, serve_data, usual_data_listener};
 use self::request_limit::RequestLimit;
 use self::served_certificate::ServedCertificate;
 use self::signals::{Reloads, Signals};
@@ -172,6 +173,7 @@ impl Server {
         listeners.data = listeners.data.or_else(|| usual_data_listener(config));
         let (shutdown, aside_shutdown) = (Shutdown::default(), Shutdown::default());
         let traffic = Arc::<Traffic>::default();
+        let data_tls = data_tls(config, listeners.data.as_ref(), certificate.certificate())?;
         let startup_message = startup_message(config, vault, &certificate, &listeners)?;
         let service = coffer_s3::service(
             vault.clone(),
@@ -217,7 +219,8 @@ impl Server {
             tokio::spawn(folder_watch::watch(vault.clone())),
         ];
         let s3 = s3_tls.serve(listeners.s3, s3_service);
-        let data = serve_data(config, vault, (listeners.data, connections), &shutdown)?;
+        let data = (listeners.data, data_tls, connections);
+        let data = serve_data(config, vault, data, &shutdown)?;
         let s3 = tokio::spawn(async move { tokio::join!(s3, data).0 });
         Ok(Self {
             startup_message,
@@ -233,8 +236,8 @@ impl Server {
     /// A standard output that is closed, full or without a reader does not keep us from serving.
     fn say_ready(&self) {
         self.status.serves_s3_at(url(self.startup_message.s3));
-        if let Some(data) = self.startup_message.data_port {
-            self.status.serves_data_at(plain_url(data));
+        if let Some(data) = &self.startup_message.data_port {
+            self.status.serves_data_at(data.clone());
         }
         self.status.serves();
         let ready_line = self.startup_message.ready_line();
@@ -327,13 +330,18 @@ fn startup_message(
 ) -> Result<StartupMessage, Error> {
     let data = absolute(&config.data)?;
     let credentials = data.join("credentials");
+    let data_port = listeners.data.as_ref().map(local_address).transpose()?;
+    let url_of_data = match config.data_tls {
+        DataTlsBy::Off => plain_url,
+        DataTlsBy::Kernel => url,
+    };
     Ok(StartupMessage {
         data,
         credentials: credentials.exists().then_some(credentials),
         ca_cert: certificate.authority().map(absolute).transpose()?,
         s3: local_address(&listeners.s3)?,
         admin: local_address(&listeners.administration)?,
-        data_port: listeners.data.as_ref().map(local_address).transpose()?,
+        data_port: data_port.map(url_of_data),
         first_start: vault.first_start(),
         root_key: vault.root_source(),
     })

@@ -251,6 +251,7 @@ mod tests {
             cache: "cache".into(),
             keep: false,
             lab: "lab".into(),
+            programs: Vec::new(),
         };
         for (asked, expected) in [(Some(7), 7), (None, ROUNDS)] {
             let (boot, rounds) = of_one_boot(&request(asked));

@@ -23,6 +23,8 @@ pub struct Request {
     pub keep: bool,
     /// The lab's program, to run inside.
     pub lab: PathBuf,
+    /// Other programs that come along, under their files' names.
+    pub programs: Vec<PathBuf>,
 }
 
 /// What the lab does inside.

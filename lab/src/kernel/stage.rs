@@ -85,7 +85,11 @@ impl Stage {
             tree,
             _remove: remove,
         };
-        stage.add_lab(&request.lab)?;
+        stage.add_stripped(&request.lab, "coffer-lab")?;
+        for program in &request.programs {
+            let name = program.file_name().unwrap_or_default().to_string_lossy();
+            stage.add_stripped(program, &name)?;
+        }
         stage.add_modules(kernel)?;
         let name = format!(
             "PRETTY_NAME=\"coffer-lab's virtual machine, {}\"\n",
@@ -95,13 +99,13 @@ impl Stage {
         Ok(stage)
     }
 
-    fn add_lab(&self, program: &Path) -> Result<()> {
+    fn add_stripped(&self, program: &Path, name: &str) -> Result<()> {
         // Without what only a debugger reads, it is a tenth as long.
-        let lab = self.folder.join("coffer-lab");
+        let stripped = self.folder.join(name);
         let mut strip = command("strip");
-        strip.args(["-g", "-o"]).arg(&lab).arg(program);
+        strip.args(["-g", "-o"]).arg(&stripped).arg(program);
         run_program(&mut strip)?;
-        self.tree.executable(&lab, "coffer-lab")
+        self.tree.executable(&stripped, name)
     }
 
     fn add_modules(&self, kernel: &Kernel) -> Result<()> {

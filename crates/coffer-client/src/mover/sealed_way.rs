@@ -1,9 +1,11 @@
 //! Whether bytes go sealed, over a server's data port, and the lanes that they go by.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use parking_lot::Mutex;
+use rustls::ClientConfig;
 
 use crate::mover::error::MoverError;
 use crate::s3::Client;
@@ -25,14 +27,17 @@ pub(super) struct SealedWay {
     wanted: Transfer,
     buckets: Mutex<HashMap<String, bool>>,
     lanes: Mutex<Vec<Lane>>,
+    /// Whom to trust where the data port speaks TLS.
+    tls: Option<Arc<ClientConfig>>,
     /// Whether the data port could not be reached.
     is_closed: AtomicBool,
 }
 
 impl SealedWay {
-    pub(super) fn new(wanted: Transfer) -> Self {
+    pub(super) fn new(wanted: Transfer, tls: Option<Arc<ClientConfig>>) -> Self {
         Self {
             wanted,
+            tls,
             buckets: Mutex::default(),
             lanes: Mutex::default(),
             is_closed: AtomicBool::new(false),
@@ -88,7 +93,8 @@ impl SealedWay {
 
     /// A lane, which may have a connection.
     pub(super) fn lane(&self) -> Lane {
-        self.lanes.lock().pop().unwrap_or_default()
+        let kept = self.lanes.lock().pop();
+        kept.unwrap_or_else(|| Lane::trusting(self.tls.clone()))
     }
 
     /// Takes a lane back.

@@ -9,6 +9,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use http::{HeaderMap, Method, StatusCode};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::ClientConfig;
 use time::OffsetDateTime;
 use tokio::time::{sleep, timeout};
 
@@ -55,6 +56,7 @@ pub struct Client {
     credentials: Credentials,
     region: String,
     options: ClientOptions,
+    tls: Option<Arc<ClientConfig>>,
     /// Whether any answer has come: before, the address may be wrong.
     was_reached: AtomicBool,
     /// Whether it was waited for a server that did not come.
@@ -74,6 +76,7 @@ impl Client {
             .pool_timer(TokioTimer::new())
             .set_host(false);
         Ok(Self {
+            tls: connector.tls(),
             pool: pool.build(connector),
             endpoint_text: endpoint.text().into(),
             endpoint,
@@ -88,6 +91,11 @@ impl Client {
     /// Where it is.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// Whom it trusts to be that service, where it speaks TLS.
+    pub(crate) fn tls(&self) -> Option<Arc<ClientConfig>> {
+        self.tls.clone()
     }
 
     /// How often a request is sent again.

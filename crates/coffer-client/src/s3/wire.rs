@@ -11,6 +11,7 @@ use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -49,6 +50,14 @@ impl Connector {
             endpoint: endpoint.text().into(),
             way,
         })
+    }
+
+    /// Whom it trusts, where it speaks TLS.
+    pub(super) fn tls(&self) -> Option<Arc<ClientConfig>> {
+        match &self.way {
+            Way::Https(_, tls) => Some(Arc::clone(tls.config())),
+            Way::Http { .. } => None,
+        }
     }
 }
 

@@ -45,6 +45,8 @@ struct SealedJson<'a> {
     #[serde(borrow)]
     url: Option<Cow<'a, str>>,
     port: Option<u16>,
+    #[serde(default)]
+    tls: bool,
     #[serde(borrow)]
     key: Cow<'a, str>,
     #[serde(borrow)]
@@ -73,7 +75,7 @@ impl Announced {
         }
         let ticket = ticket(&said.ticket)?;
         Ok(Self::Sealed(Announcement {
-            data_port: data_port(said.url.as_deref(), said.port, host, &ticket)?,
+            data_port: data_port(said.url.as_deref(), (said.port, said.tls), host, &ticket)?,
             ticket,
             key: key(&said.key)?,
             context: context(&said.context)?,

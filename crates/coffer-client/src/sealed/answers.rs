@@ -32,16 +32,17 @@ pub(super) fn ticket(text: &str) -> Result<Zeroizing<String>, SealedError> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-/// Where a ticket is good: at the URL of the answer, else at this port of the host that was asked.
+/// Where a ticket is good: at the URL of the answer, else at this port of the host that was asked,
+/// which may speak TLS.
 pub(super) fn data_port(
     url: Option<&str>,
-    port: Option<u16>,
+    (port, speaks_tls): (Option<u16>, bool),
     host: &str,
     ticket: &str,
 ) -> Result<DataPort, SealedError> {
     match (url, port) {
         (Some(url), _) => DataPort::of_url(url).ok_or(wrong("names no data port")),
-        (None, Some(port)) => Ok(DataPort::new(host, port, ticket)),
+        (None, Some(port)) => Ok(DataPort::new(host, port, speaks_tls, ticket)),
         (None, None) => Err(wrong("names no data port")),
     }
 }

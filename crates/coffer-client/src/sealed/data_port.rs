@@ -1,11 +1,15 @@
 //! Where a ticket is good, and connections to there.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Arc;
 
 use http::Uri;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use rustls_pki_types::ServerName;
 use zeroize::Zeroizing;
 
+use crate::https::told;
 use crate::limits::{CONNECT_TIMEOUT, TRANSFER_STANDSTILL};
 use crate::sealed::error::SealedError;
 
@@ -14,25 +18,32 @@ pub(super) struct DataPort {
     host: String,
     port: u16,
     path: Zeroizing<String>,
+    pub(super) speaks_tls: bool,
 }
 
 impl DataPort {
     /// At a host, an address of IPv6 without brackets.
-    pub(super) fn new(host: &str, port: u16, ticket: &str) -> Self {
+    pub(super) fn new(host: &str, port: u16, speaks_tls: bool, ticket: &str) -> Self {
         Self {
             host: host.to_owned(),
             port,
+            speaks_tls,
             path: Zeroizing::new(format!("/transfer/{ticket}")),
         }
     }
 
-    /// At an `http://` URL.
+    /// At an `http://` or `https://` URL.
     pub(super) fn of_url(url: &str) -> Option<Self> {
         let uri: Uri = url.parse().ok()?;
-        (uri.scheme_str() == Some("http")).then_some(())?;
+        let (speaks_tls, usual_port) = match uri.scheme_str()? {
+            "http" => (false, 80),
+            "https" => (true, 443),
+            _ => return None,
+        };
         Some(Self {
+            speaks_tls,
             host: uri.host()?.trim_matches(['[', ']']).to_owned(),
-            port: uri.port_u16().unwrap_or(80),
+            port: uri.port_u16().unwrap_or(usual_port),
             path: Zeroizing::new(uri.path_and_query()?.as_str().to_owned()),
         })
     }
@@ -58,8 +69,24 @@ impl DataPort {
         head
     }
 
-    pub(super) fn connect(&self) -> Result<TcpStream, SealedError> {
-        self.reach().map_err(|source| SealedError::Unreachable {
+    /// Connects; where TLS is spoken, to a server that is the right one by `tls`.
+    pub(super) fn connect(&self, tls: Option<&Arc<ClientConfig>>) -> Result<Wire, SealedError> {
+        let connected = self.reach().and_then(|tcp| {
+            let wire = match (self.speaks_tls, tls) {
+                (false, _) => Wire::Plain(tcp),
+                (true, Some(tls)) => Wire::Tls(Box::new(self.shake_hands(tcp, tls)?)),
+                (true, None) => {
+                    let problem = "it speaks TLS, and the service was asked without: nothing says \
+                                   whom to trust";
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
+                }
+            };
+            let tcp = wire.tcp();
+            tcp.set_read_timeout(Some(TRANSFER_STANDSTILL))?;
+            tcp.set_write_timeout(Some(TRANSFER_STANDSTILL))?;
+            Ok(wire)
+        });
+        connected.map_err(|source| SealedError::Unreachable {
             address: self.address(),
             source,
         })
@@ -71,8 +98,8 @@ impl DataPort {
             match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(TRANSFER_STANDSTILL))?;
-                    stream.set_write_timeout(Some(TRANSFER_STANDSTILL))?;
+                    stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
+                    stream.set_write_timeout(Some(CONNECT_TIMEOUT))?;
                     return Ok(stream);
                 }
                 Err(error) => last = error,
@@ -80,15 +107,70 @@ impl DataPort {
         }
         Err(last)
     }
+
+    fn shake_hands(&self, mut tcp: TcpStream, tls: &Arc<ClientConfig>) -> io::Result<TlsWire> {
+        let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
+        let connection = ClientConnection::new(Arc::clone(tls), name);
+        let mut connection = connection.map_err(io::Error::other)?;
+        while connection.is_handshaking() {
+            let shaken = connection.complete_io(&mut tcp);
+            shaken.map_err(|error| io::Error::new(error.kind(), told(&error)))?;
+        }
+        Ok(StreamOwned::new(connection, tcp))
+    }
 }
 
-/// Whether a connection that nothing was asked on is as it was left: not ended, not spoken on.
-pub(super) fn is_quiet(stream: &TcpStream) -> bool {
-    let look = || {
-        stream.set_nonblocking(true)?;
-        let seen = stream.peek(&mut [0]);
-        stream.set_nonblocking(false)?;
-        seen
-    };
-    matches!(look(), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+type TlsWire = StreamOwned<ClientConnection, TcpStream>;
+
+/// A connection to a data port.
+pub(super) enum Wire {
+    Plain(TcpStream),
+    Tls(Box<TlsWire>),
+}
+
+impl Wire {
+    /// The socket of it.
+    pub(super) fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Plain(tcp) => tcp,
+            Self::Tls(stream) => stream.get_ref(),
+        }
+    }
+
+    /// Whether a connection that nothing was asked on is as it was left: not ended, not spoken on.
+    pub(super) fn is_quiet(&self) -> bool {
+        let tcp = self.tcp();
+        let look = || {
+            tcp.set_nonblocking(true)?;
+            let seen = tcp.peek(&mut [0]);
+            tcp.set_nonblocking(false)?;
+            seen
+        };
+        matches!(look(), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(tcp) => tcp.read(out),
+            Self::Tls(stream) => stream.read(out),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(tcp) => tcp.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(tcp) => tcp.flush(),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
 }

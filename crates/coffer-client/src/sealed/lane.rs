@@ -1,20 +1,22 @@
 //! What one transfer after the other uses: a connection that stays, and two buffers.
 
 use std::io::{self, Write};
-use std::net::TcpStream;
+use std::sync::Arc;
 
 use coffer_seal::limits::{CHUNK_BYTES, SEALED_CHUNK_BYTES};
+use rustls::ClientConfig;
 use zeroize::Zeroizing;
 
 use crate::limits::TRANSFER_BATCH_CHUNKS;
-use crate::sealed::data_port::{DataPort, is_quiet};
+use crate::sealed::data_port::{DataPort, Wire};
 use crate::sealed::error::SealedError;
 
 /// Moves transfers, one at a time. It keeps its connection for the next, and its buffers: 1 MiB.
 pub struct Lane {
     pub(super) sealed: Vec<u8>,
     pub(super) plain: Zeroizing<Vec<u8>>,
-    idle: Option<(String, TcpStream)>,
+    idle: Option<(String, Wire)>,
+    tls: Option<Arc<ClientConfig>>,
 }
 
 impl Default for Lane {
@@ -30,7 +32,13 @@ impl Lane {
             sealed: vec![0; TRANSFER_BATCH_CHUNKS * SEALED_CHUNK_BYTES],
             plain: Zeroizing::new(vec![0; TRANSFER_BATCH_CHUNKS * CHUNK_BYTES]),
             idle: None,
+            tls: None,
         }
+    }
+
+    /// A lane that goes by TLS as well, to servers that this trusts.
+    pub fn trusting(tls: Option<Arc<ClientConfig>>) -> Self {
+        Self { tls, ..Self::new() }
     }
 
     /// Sends the head of a request, on the connection of before if that still stands.
@@ -39,12 +47,15 @@ impl Lane {
         data_port: &DataPort,
         head: &str,
         of: u64,
-    ) -> Result<TcpStream, SealedError> {
+    ) -> Result<Wire, SealedError> {
         let address = data_port.address();
-        let idle = self.idle.take().filter(|(to, _)| *to == address);
-        let mut stream = match idle.filter(|(_, stream)| is_quiet(stream)) {
+        let idle = self.idle.take().filter(|(to, wire)| {
+            let speaks_tls = matches!(wire, Wire::Tls(_));
+            *to == address && speaks_tls == data_port.speaks_tls && wire.is_quiet()
+        });
+        let mut stream = match idle {
             Some((_, stream)) => stream,
-            None => data_port.connect()?,
+            None => data_port.connect(self.tls.as_ref())?,
         };
         match stream.write_all(head.as_bytes()) {
             Ok(()) => Ok(stream),
@@ -53,7 +64,7 @@ impl Lane {
     }
 
     /// Keeps a connection on which everything was read.
-    pub(super) fn keep(&mut self, address: String, stream: TcpStream) {
+    pub(super) fn keep(&mut self, address: String, stream: Wire) {
         self.idle = Some((address, stream));
     }
 }

@@ -53,6 +53,8 @@ struct OfferJson<'a> {
     #[serde(borrow)]
     url: Option<Cow<'a, str>>,
     port: Option<u16>,
+    #[serde(default)]
+    tls: bool,
     range: [u64; 2],
     bytes: u64,
     #[serde(borrow)]
@@ -96,7 +98,12 @@ impl Offer {
         let ends_object = range.end == asked.object_bytes;
         let count = said.segments.len();
         let ticket = ticket(&said.ticket)?;
-        let data_port = data_port(said.url.as_deref(), said.port, asked.host, &ticket)?;
+        let data_port = data_port(
+            said.url.as_deref(),
+            (said.port, said.tls),
+            asked.host,
+            &ticket,
+        )?;
         let mut segments = Vec::with_capacity(count);
         for (index, segment) in said.segments.iter().enumerate() {
             let place = Place {

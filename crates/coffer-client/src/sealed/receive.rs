@@ -26,14 +26,13 @@ impl Lane {
     ) -> Result<(), SealedError> {
         let address = offer.data_port.address();
         let request = offer.data_port.request("GET", None);
-        let stream = self.begin(&offer.data_port, &request, offer.sealed_bytes)?;
+        let mut stream = self.begin(&offer.data_port, &request, offer.sealed_bytes)?;
         let mut arriving = Arriving {
             address: &address,
             done: 0,
             of: offer.sealed_bytes,
         };
-        let mut reader = &stream;
-        let head = read_head(&mut reader);
+        let head = read_head(&mut stream);
         let (head, body) = head.map_err(|error| arriving.head_error(error))?;
         if head.status != 200 {
             let status = head.status;
@@ -42,7 +41,7 @@ impl Lane {
         if head.content_length != Some(offer.sealed_bytes) {
             return Err(arriving.altered("its length"));
         }
-        let mut reader = body.as_slice().chain(reader);
+        let mut reader = body.as_slice().chain(&mut stream);
         let mut at = offer.range().start;
         for segment in &offer.segments {
             let mut give = |piece: &[u8]| {

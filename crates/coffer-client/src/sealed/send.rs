@@ -1,7 +1,6 @@
 //! To a data port: plaintext is sealed and sent, once.
 
 use std::io::{self, Write};
-use std::net::TcpStream;
 
 use coffer_seal::limits::{CHUNK_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
 use coffer_seal::{SealError, Sealer};
@@ -9,6 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::limits::{TRANSFER_BATCH_CHUNKS, TRANSFER_VERDICT};
 use crate::sealed::announcement::Announcement;
+use crate::sealed::data_port::Wire;
 use crate::sealed::error::SealedError;
 use crate::sealed::head::{Head, read_head};
 use crate::sealed::lane::{Lane, cut};
@@ -34,10 +34,10 @@ impl Lane {
         let mut stream = self.begin(data_port, &request, of)?;
         let head = match self.seal_and_write(&announcement, &mut stream, plaintext, sent)? {
             Written::All => {
-                verdict(&stream).map_err(|error| cut(address.clone(), of, of, error))?
+                verdict(&mut stream).map_err(|error| cut(address.clone(), of, of, error))?
             }
             // The server may have said why it took no more.
-            Written::Part { done, error } => match read_head(&mut &stream) {
+            Written::Part { done, error } => match read_head(&mut stream) {
                 Ok((head, _)) if head.status >= 400 => head,
                 _ => return Err(cut(address, done, of, error)),
             },
@@ -57,7 +57,7 @@ impl Lane {
     fn seal_and_write(
         &mut self,
         announcement: &Announcement,
-        stream: &mut TcpStream,
+        stream: &mut Wire,
         plaintext: &[u8],
         mut sent: impl FnMut(u64),
     ) -> Result<Written, SealedError> {
@@ -100,11 +100,11 @@ enum Written {
 }
 
 /// Waits for what the server says when it has everything: it opens, and syncs, before.
-fn verdict(stream: &TcpStream) -> io::Result<Head> {
-    let usual = stream.read_timeout()?;
-    stream.set_read_timeout(Some(TRANSFER_VERDICT))?;
-    let (head, _) = read_head(&mut &*stream)?;
-    stream.set_read_timeout(usual)?;
+fn verdict(stream: &mut Wire) -> io::Result<Head> {
+    let usual = stream.tcp().read_timeout()?;
+    stream.tcp().set_read_timeout(Some(TRANSFER_VERDICT))?;
+    let (head, _) = read_head(stream)?;
+    stream.tcp().set_read_timeout(usual)?;
     Ok(head)
 }
 

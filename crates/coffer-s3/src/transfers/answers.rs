@@ -40,6 +40,8 @@ struct ObjectDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     port: u16,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tls: bool,
     expires_ms: u64,
     range: [u64; 2],
     bytes: u64,
@@ -86,6 +88,8 @@ struct SealedDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     port: u16,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tls: bool,
     expires_ms: u64,
     key: String,
     context: String,
@@ -117,6 +121,7 @@ pub(crate) fn document_of(
         url: port.url_of(&ticket),
         ticket,
         port: port.port,
+        tls: port.speaks_tls,
         expires_ms: milliseconds(sealed.patience),
         range: [sealed.range.start, sealed.range.end],
         bytes: sealed.sealed_bytes,
@@ -233,6 +238,7 @@ fn sealed_document(vault: &Vault, upload: &SealedUpload) -> S3Result<SealedDocum
         url: port.url_of(&ticket),
         ticket,
         port: port.port,
+        tls: port.speaks_tls,
         expires_ms: milliseconds(upload.patience),
         key: BASE64.encode(upload.data_key.expose()),
         context: BASE64.encode(upload.context.as_bytes()),

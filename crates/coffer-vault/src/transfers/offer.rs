@@ -8,6 +8,8 @@ pub struct DataPort {
     /// The URL that it is reached by from elsewhere, where that is another, without a `/` at its
     /// end.
     pub url: Option<String>,
+    /// Whether it is spoken to by TLS.
+    pub speaks_tls: bool,
 }
 
 impl DataPort {

@@ -25,7 +25,11 @@ async fn open(data: &std::path::Path) -> Door {
         may_share_label: true,
     };
     door.vault.create_level(&LOCAL, level).await.unwrap();
-    door.vault.offer_transfers(DataPort { port: 1, url: None });
+    door.vault.offer_transfers(DataPort {
+        port: 1,
+        url: None,
+        speaks_tls: false,
+    });
     door.put("there", &bytes(SIZE)).await.unwrap();
     door.bucket = BucketName::new("open").unwrap();
     let made = { &door.vault }.create_bucket(&door.subject, &door.bucket, Some("open"));

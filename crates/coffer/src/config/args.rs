@@ -109,6 +109,16 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", env = "COFFER_DATA_ADVERTISE", hide_env_values = true,
           value_parser = data_url)]
     pub data_advertise: Option<String>,
+    /// Whether that port speaks TLS: off, or kernel, which encrypts where it can; else the server
+    /// does [default: off]
+    #[arg(
+        long,
+        value_name = "BY",
+        env = "COFFER_DATA_TLS",
+        hide_env_values = true,
+        hide_possible_values = true
+    )]
+    pub data_tls: Option<DataTlsBy>,
     /// When what arrives sealed is opened: on-commit, or later, by the server itself
     /// [default: on-commit]
     #[arg(
@@ -190,6 +200,17 @@ pub enum Verify {
     Later,
 }
 
+/// Whether the data port speaks TLS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataTlsBy {
+    /// It does not: what goes over it is sealed.
+    #[default]
+    Off,
+    /// It does, and the kernel encrypts, if it can.
+    Kernel,
+}
+
 /// Where the data port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataListen {
@@ -207,15 +228,16 @@ pub fn data_address(text: &str) -> Result<DataListen, String> {
     }
 }
 
-/// Reads the URL of the data port: a host, perhaps a port and a path, of plain HTTP.
+/// Reads the URL of the data port: a host, perhaps a port and a path.
 pub fn data_url(text: &str) -> Result<String, String> {
     let uri: Option<http::Uri> = text.parse().ok();
     let has_parts = |uri: &http::Uri| {
-        uri.scheme_str() == Some("http") && uri.host().is_some() && uri.query().is_none()
+        let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+        is_http && uri.host().is_some() && uri.query().is_none()
     };
     match uri.filter(has_parts) {
         Some(_) => Ok(text.trim_end_matches('/').to_owned()),
-        None => Err("not a URL of plain HTTP; write http://data.example.org:9002".to_owned()),
+        None => Err("not a URL of HTTP; write http://data.example.org:9002".to_owned()),
     }
 }
 
@@ -270,13 +292,7 @@ mod tests {
         assert_eq!(data_address("off"), Ok(DataListen::Off));
         assert!(data_address("on").is_err());
         assert_eq!(data_url("http://d.org:2/"), Ok("http://d.org:2".to_owned()));
-        for wrong in [
-            "https://d.org",
-            "d.org:2",
-            "http://d.org/?a",
-            "",
-            "http:///x",
-        ] {
+        for wrong in ["ftp://d.org", "d.org:2", "http://d.org/?a", "", "http:///x"] {
             assert!(data_url(wrong).is_err(), "{wrong}");
         }
     }

@@ -44,7 +44,8 @@ const WHOLE: &str = r#"
     listen = "0.0.0.0:1"
     admin-listen = "[::1]:2"
     data-listen = "off"
-    data-advertise = "http://data.example.org:9002/"
+    data-advertise = "https://data.example.org:9002/"
+    data-tls = "kernel"
     verify = "later"
     tls-cert = "/c.pem"
     tls-key = "/k.pem"
@@ -74,7 +75,8 @@ fn file_sets_everything() {
     assert_eq!(config.admin_listen, "[::1]:2".parse().unwrap());
     assert_eq!(config.data_listen, Some(DataListen::Off));
     let advertised = config.data_advertise.as_deref();
-    assert_eq!(advertised, Some("http://data.example.org:9002"));
+    assert_eq!(advertised, Some("https://data.example.org:9002"));
+    assert_eq!(config.data_tls, DataTlsBy::Kernel);
     assert_eq!(config.verify, Verify::Later);
     let tls = config.tls.unwrap();
     assert_eq!((tls.cert, tls.key), ("/c.pem".into(), "/k.pem".into()));

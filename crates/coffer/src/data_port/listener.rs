@@ -11,11 +11,14 @@ use tokio::time::{sleep, timeout};
 use crate::connection::activity::Activity;
 use crate::connection::cutoff_socket::CutoffSocket;
 use crate::connection::minimum_rate::MinimumRate;
+use crate::connection::plain_http;
 use crate::connection::shutdown::Shutdown;
 use crate::connection::slots::{Slot, Slots};
+use crate::data_port::handshake::DataTls;
 use crate::data_port::head::{Asked, Head, Refusal, parse};
 use crate::data_port::peer::Peer;
 use crate::data_port::receive::{NotReceived, receive};
+use crate::data_port::records::Records;
 use crate::data_port::send::send;
 use crate::limits::{
     ACCEPT_RETRY, DATA_DRAIN_BYTES, DATA_DRAIN_MAX_BYTES, DATA_DRAIN_TIME, DATA_HEAD_BYTES,
@@ -32,6 +35,8 @@ pub struct DataListener {
     pub slots: Arc<Slots>,
     /// By how many of them one subject asks.
     pub per_subject: usize,
+    /// How it speaks TLS, if it does.
+    pub tls: Option<DataTls>,
     /// When to end.
     pub stop: Shutdown,
 }
@@ -94,10 +99,15 @@ impl DataListener {
     async fn requests(&self, socket: &CutoffSocket, slot: &Slot) -> io::Result<()> {
         let (tcp, activity) = (socket.tcp(), slot.activity());
         tcp.set_nodelay(true)?;
-        let mut peer = Peer::new(tcp, MinimumRate::of(&self.limits));
+        // A box, so that the connection holds no room for its handshake afterwards.
+        let Some(records) = Box::pin(self.records(tcp, activity)).await? else {
+            return Ok(());
+        };
+        let mut peer = Peer::new(tcp, records, MinimumRate::of(&self.limits));
         let mut buffer = Vec::new();
         loop {
-            if buffer.is_empty() && !self.wakes(tcp, activity).await? {
+            let has_more = !buffer.is_empty() || peer.holds_more()?;
+            if !has_more && !self.wakes(tcp, activity).await? {
                 return Ok(());
             }
             activity.begin();
@@ -106,6 +116,34 @@ impl DataListener {
             if !answered? {
                 return Ok(());
             }
+        }
+    }
+
+    /// Shakes hands, where that is to be. None: the connection is to end.
+    async fn records(&self, tcp: &TcpStream, activity: &Activity) -> io::Result<Option<Records>> {
+        let Some(tls) = &self.tls else {
+            return Ok(Some(Records::None));
+        };
+        let opening = async {
+            if !plain_http::is_spoken(tcp).await? {
+                return tls.accept(tcp).await.map(Some);
+            }
+            let mut peer = Peer::new(tcp, Records::None, MinimumRate::of(&self.limits));
+            let kind = "Content-Type: text/plain\r\n";
+            answer(
+                &mut peer,
+                "400 Bad Request",
+                kind,
+                plain_http::SENTENCE,
+                false,
+            )
+            .await?;
+            Ok(None)
+        };
+        tokio::select! {
+            opened = timeout(self.limits.handshake_timeout(), opening) => opened?,
+            () = activity.asked_to_leave() => Ok(None),
+            () = self.stop.drain.cancelled() => Ok(None),
         }
     }
 
@@ -142,6 +180,7 @@ impl DataListener {
             None => return Ok(false),
         };
         buffer.drain(..bytes);
+        let keeps_open = keeps_open && peer.lasts();
         match asked {
             Err(refusal) => refuse(peer, refusal, keeps_open).await,
             Ok(Asked::Get(ticket)) => {
@@ -258,7 +297,7 @@ async fn answer(
     let text = format!("HTTP/1.1 {status}\r\n{more}Content-Length: {length}\r\n{close}\r\n{body}");
     peer.send(text.as_bytes(), false).await?;
     if !keeps_open {
-        peer.end()?;
+        peer.end().await?;
         let _ = timeout(DATA_DRAIN_TIME, drain(peer)).await;
     }
     Ok(keeps_open)

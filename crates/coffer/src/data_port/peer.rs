@@ -12,22 +12,42 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use crate::connection::minimum_rate::{MinimumRate, RateWatch, TooSlow};
+use crate::data_port::records::{Records, TlsSession, receive};
+use crate::limits::{TLS_FILE_BYTES, TLS_RECORD_BYTES, TLS_RECORDS_MAX};
 
-/// A socket, and how slow its peer is.
+/// A socket, what its bytes travel in, and how slow its peer is.
 pub struct Peer<'a> {
     tcp: &'a TcpStream,
+    records: Records,
+    /// How many the kernel has sealed, at most.
+    sealed_records: u64,
     sends: RateWatch,
     takes: RateWatch,
 }
 
 impl<'a> Peer<'a> {
     /// The peer of this socket, who must be as fast as this.
-    pub fn new(tcp: &'a TcpStream, minimum: MinimumRate) -> Self {
+    pub fn new(tcp: &'a TcpStream, records: Records, minimum: MinimumRate) -> Self {
         Self {
             tcp,
+            records,
+            sealed_records: 0,
             sends: RateWatch::new(minimum),
             takes: RateWatch::new(minimum),
         }
+    }
+
+    /// Whether bytes may have come that the socket tells nothing of any more.
+    ///
+    /// # Errors
+    /// When what came is no TLS.
+    pub fn holds_more(&mut self) -> io::Result<bool> {
+        self.records.hold_more()
+    }
+
+    /// Whether the connection's keys are good for another answer of any length.
+    pub fn lasts(&self) -> bool {
+        self.sealed_records < TLS_RECORDS_MAX / 2
     }
 
     /// Reads into `out` what the peer has sent, once it has; 0: it sends no more, or `out` is
@@ -37,17 +57,29 @@ impl<'a> Peer<'a> {
     /// When the connection breaks, or the peer sends too little.
     pub async fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
+            if let Records::Program(session) = &mut self.records
+                && let Some(count) = session.take(out)?
+            {
+                return Ok(count);
+            }
             let (tcp, watch) = (self.tcp, &mut self.sends);
             poll_fn(|cx| match tcp.poll_read_ready(cx) {
                 Poll::Ready(ready) => Poll::Ready(ready),
                 Poll::Pending => watch.poll_waiting(cx).map(|slow| Err(too_slow(slow))),
             })
             .await?;
-            match self.tcp.try_read(out) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            let records = &mut self.records;
+            let read = tcp.try_io(Interest::READABLE, || match records {
+                Records::Program(session) => session.fill(tcp),
+                records => receive(records, tcp, out),
+            });
+            match read {
+                Err(error) if is_passing(&error) => {}
                 Ok(count) => {
                     self.sends.moved(count as u64);
-                    return Ok(count);
+                    if !matches!(self.records, Records::Program(_)) {
+                        return Ok(count);
+                    }
                 }
                 Err(error) => return Err(error),
             }
@@ -59,6 +91,10 @@ impl<'a> Peer<'a> {
     /// # Errors
     /// When the connection breaks, or the peer takes too little.
     pub async fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<()> {
+        if let Records::Program(session) = &mut self.records {
+            session.put(bytes)?;
+            return if more { Ok(()) } else { self.flush().await };
+        }
         let mut flags = SendFlags::NOSIGNAL;
         flags.set(SendFlags::MORE, more);
         let mut sent = 0;
@@ -78,6 +114,13 @@ impl<'a> Peer<'a> {
     /// As [`send`](Self::send), and those of the disk.
     pub async fn send_file(&mut self, file: impl AsFd, place: Range<u64>) -> io::Result<usize> {
         let length = usize::try_from(place.end - place.start).unwrap_or(usize::MAX);
+        if let Records::Program(session) = &mut self.records {
+            let mut piece = vec![0; length.min(TLS_FILE_BYTES)];
+            let count = rustix::io::pread(&file, &mut piece, place.start)?;
+            session.put(&piece[..count])?;
+            self.flush().await?;
+            return Ok(count);
+        }
         let mut offset_bytes = place.start;
         let mut send = |tcp: &TcpStream| {
             let offset = Some(&mut offset_bytes);
@@ -101,7 +144,11 @@ impl<'a> Peer<'a> {
     ///
     /// # Errors
     /// When the connection is broken already.
-    pub fn end(&self) -> io::Result<()> {
+    pub async fn end(&mut self) -> io::Result<()> {
+        if let Records::Program(session) = &mut self.records {
+            session.end();
+            self.flush().await?;
+        }
         Ok(rustix::net::shutdown(self.tcp, Shutdown::Write)?)
     }
 
@@ -112,33 +159,72 @@ impl<'a> Peer<'a> {
         let _ = rustix::net::sockopt::set_socket_linger(self.tcp, Some(Duration::ZERO));
     }
 
+    /// Sends what this program has sealed.
+    async fn flush(&mut self) -> io::Result<()> {
+        let Self {
+            tcp,
+            records: Records::Program(session),
+            takes,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        while session.has_more() {
+            let send = |tcp: &TcpStream| TlsSession::flush(session, tcp);
+            let count = when_writable(tcp, takes, send).await?;
+            takes.moved(count as u64);
+        }
+        takes.idle();
+        Ok(())
+    }
+
     async fn write(
         &mut self,
         length: usize,
-        mut write: impl FnMut(&TcpStream) -> io::Result<usize>,
+        write: impl FnMut(&TcpStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        loop {
-            let (tcp, watch) = (self.tcp, &mut self.takes);
-            poll_fn(|cx| match tcp.poll_write_ready(cx) {
-                Poll::Ready(ready) => Poll::Ready(ready),
-                Poll::Pending => watch.poll_waiting(cx).map(|slow| Err(too_slow(slow))),
-            })
-            .await?;
-            match self.tcp.try_io(Interest::WRITABLE, || write(self.tcp)) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(count) if count < length => {
-                    self.takes.moved(count as u64);
-                    return Ok(count);
-                }
-                Ok(count) => {
-                    self.takes.idle();
-                    return Ok(count);
-                }
-                Err(error) => return Err(error),
+        let count = when_writable(self.tcp, &mut self.takes, write).await?;
+        if count < length {
+            self.takes.moved(count as u64);
+        } else {
+            self.takes.idle();
+        }
+        if matches!(self.records, Records::Kernel) {
+            // Each write may begin one.
+            self.sealed_records += 1 + count.div_ceil(TLS_RECORD_BYTES) as u64;
+            if self.sealed_records > TLS_RECORDS_MAX {
+                return Err(io::Error::other("as many records as one key is good for"));
             }
         }
+        Ok(count)
     }
+}
+
+/// Waits until the peer takes any, and writes.
+async fn when_writable(
+    tcp: &TcpStream,
+    takes: &mut RateWatch,
+    mut write: impl FnMut(&TcpStream) -> io::Result<usize>,
+) -> io::Result<usize> {
+    loop {
+        poll_fn(|cx| match tcp.poll_write_ready(cx) {
+            Poll::Ready(ready) => Poll::Ready(ready),
+            Poll::Pending => takes.poll_waiting(cx).map(|slow| Err(too_slow(slow))),
+        })
+        .await?;
+        match tcp.try_io(Interest::WRITABLE, || write(tcp)) {
+            Err(error) if is_passing(&error) => {}
+            written => return written,
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
 }
 
 fn too_slow(slow: TooSlow) -> io::Error {

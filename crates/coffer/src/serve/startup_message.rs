@@ -19,8 +19,8 @@ pub struct StartupMessage {
     pub s3: SocketAddr,
     /// Where administration is served.
     pub admin: SocketAddr,
-    /// Where sealed bytes are, if anywhere.
-    pub data_port: Option<SocketAddr>,
+    /// The URL where sealed bytes are, if anywhere.
+    pub data_port: Option<String>,
     /// Whether this start made the data folder.
     pub first_start: bool,
     /// Where the root key is.
@@ -74,7 +74,7 @@ impl StartupMessage {
     /// The line that says that the server serves.
     pub fn ready_line(&self) -> String {
         let (s3, admin) = (url(self.s3), url(self.admin));
-        match self.data_port.map(plain_url) {
+        match &self.data_port {
             Some(data) => format!("ready: S3 {s3}, administration {admin}, data {data}\n"),
             None => format!("ready: S3 {s3}, administration {admin}\n"),
         }
@@ -189,7 +189,7 @@ mod tests {
             "ready: S3 https://127.0.0.1:9000, administration https://[::1]:9001\n"
         );
         let with_data = StartupMessage {
-            data_port: Some("0.0.0.0:9002".parse().unwrap()),
+            data_port: Some(plain_url("0.0.0.0:9002".parse().unwrap())),
             ..welcome()
         };
         assert_eq!(

@@ -1,6 +1,8 @@
 //! Offers, and what comes of them.
 
+use std::io::{Read, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -173,6 +175,52 @@ fn a_port_that_is_closed_is_unreachable() {
     assert!(!error.to_string().contains(TICKET), "{error}");
 }
 
+/// A client that trusts no one.
+fn suspicious() -> Lane {
+    let config = rustls::ClientConfig::builder()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    Lane::trusting(Some(Arc::new(config)))
+}
+
+#[test]
+fn a_ticket_for_a_port_with_tls_never_goes_without() {
+    let blob = Blob::of(CHUNK, 1);
+    for (mut lane, is_by_url) in [
+        (Lane::new(), false),
+        (suspicious(), false),
+        (suspicious(), true),
+    ] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let listening = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut heard, mut piece) = (Vec::new(), [0; 1024]);
+            // Answers as a port without TLS would, once something has come.
+            while let Ok(count @ 1..) = stream.read(&mut piece) {
+                heard.extend_from_slice(&piece[..count]);
+                let _ = stream.write_all(&answer("200 OK", b"plain"));
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+            }
+            heard
+        });
+        let mut said = offer(port, [0, CHUNK], &[blob.segment(0, CHUNK)]);
+        if is_by_url {
+            said["url"] = json!(format!("https://127.0.0.1:{port}/transfer/{TICKET}"));
+        } else {
+            said["tls"] = json!(true);
+        }
+        let offered = read(&said, 0..CHUNK, CHUNK).unwrap();
+        let error = lane.receive(&offered, |_, _| Ok(())).unwrap_err();
+        assert!(matches!(error, SealedError::Unreachable { .. }), "{error}");
+        drop(lane);
+        let heard = listening.join().unwrap();
+        let ticket = TICKET.as_bytes();
+        assert!(!heard.windows(ticket.len()).any(|piece| piece == ticket));
+        assert!(!heard.starts_with(b"GET"));
+    }
+}
+
 #[test]
 fn a_sink_that_fails_ends_it() {
     let blob = Blob::of(CHUNK, 1);
@@ -199,7 +247,7 @@ fn offers_that_are_none_are_refused() {
         ("/ticket", json!("short")),
         ("/ticket", json!("/".repeat(43))),
         ("/port", json!(null)),
-        ("/url", json!("https://example.org/t")),
+        ("/url", json!("ftp://example.org/t")),
         ("/range", json!([1, all])),
         ("/range", json!([0, all + 1])),
         ("/range", json!([0, 0])),
