@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use tokio::task::block_in_place;
 
 use crate::limits::PART_BYTES;
-use crate::migrate::attributes::Attributes;
+use crate::migrate::attributes::{Attributes, Lock};
 use crate::migrate::error::MigrateError;
 use crate::mover::{MTIME_HEADER, MoverError, Source, mtime_text};
 use crate::s3::checksum::{Checksum, Running};
@@ -124,10 +124,10 @@ pub(super) fn named(bucket: &str, key: &str, version: &ListedVersion) -> ObjectN
     }
 }
 
-/// Opens a version of a bucket. Small ones come whole at once.
+/// Opens a version of a bucket, in which there may be locks. Small ones come whole at once.
 pub(super) async fn open_object(
     client: &Arc<Client>,
-    bucket: &str,
+    (bucket, has_locks): (&str, bool),
     version: &ListedVersion,
 ) -> Result<Opened, MigrateError> {
     let object = &version.object;
@@ -147,7 +147,13 @@ pub(super) async fn open_object(
         }
         (head.headers, head.checksum, None)
     };
-    let attributes = Attributes::of_headers(&headers, OffsetDateTime::now_utc());
+    let now = OffsetDateTime::now_utc();
+    let mut attributes = Attributes::of_headers(&headers, now);
+    // Not all services tell of locks in the answer to GET.
+    if has_locks && whole.is_some() && attributes.lock == Lock::default() {
+        let head = client.head_object(&name).await?;
+        attributes.lock = Attributes::of_headers(&head.headers, now).lock;
+    }
     // Not all services count tags in the answer to HEAD.
     let has_tags = attributes.tags.unwrap_or(u64::from(whole.is_none())) > 0;
     let tags = if has_tags {

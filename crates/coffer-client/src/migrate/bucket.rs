@@ -64,6 +64,7 @@ impl Migration {
         let place = Arc::new(Place {
             ledger: Ledger::open(&self.options.state, &text, &target, moves)?,
             from: from.to_owned(),
+            has_locks: before.as_ref().is_some_and(|before| before.lock.is_some()),
             folder: self.origin.folder(from),
             client,
             text,

@@ -15,6 +15,8 @@ use crate::s3::{Client, ListedVersion, ObjectName};
 pub(super) struct Place {
     /// Its name at the source; of one folder, nothing.
     pub(super) from: String,
+    /// Whether its objects may be locked.
+    pub(super) has_locks: bool,
     /// Where it is read, if it is no folder.
     pub(super) client: Option<Arc<Client>>,
     /// Its folder, if it is one.
@@ -59,7 +61,7 @@ impl Place {
         version: &ListedVersion,
     ) -> Result<Opened, MigrateError> {
         match (&self.client, &self.folder) {
-            (Some(client), _) => open_object(client, &self.from, version).await,
+            (Some(client), _) => open_object(client, (&self.from, self.has_locks), version).await,
             (None, Some(folder)) => open_file(folder.join(key), version),
             (None, None) => Err(MigrateError::Absent),
         }
