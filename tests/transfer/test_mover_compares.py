@@ -236,6 +236,34 @@ def test_lengths_of_parts_are_found(elsewhere, tmp_path, lists, way):
     assert list(target.parent.iterdir()) == []
 
 
+@pytest.mark.parametrize("way", ["file", "stream"])
+def test_an_entity_tag_of_parts_is_formed_again(elsewhere, tmp_path, way):
+    """Services without checksums make it of the MD5s of parts; some make it otherwise."""
+    service, mover = elsewhere
+    sums = b"".join(hashlib.md5(body).digest() for body in BODIES)
+    tag = f"{hashlib.md5(sums).hexdigest()}-{len(BODIES)}"
+    service.told, service.lists = {"etag": f'"{tag}"'}, "heads"
+    target = tmp_path / "target"
+    to = target if way == "file" else "-"
+    out, told = mover.run("get", "s3://b/p/x", to, "--json")
+    said = out.decode(errors="replace") + told
+    assert '"checked":"part_checksums"' in said and '"verified":true' in said
+    if way == "file":
+        assert target.read_bytes() == b"".join(BODIES)
+    # Of the same shape, and nothing of these bytes: no proof, and no error.
+    service.told = {"etag": f'"{"0" * 32}-{len(BODIES)}"'}
+    out, told = mover.run("get", "s3://b/p/x", to, "--json")
+    said = out.decode(errors="replace") + told
+    assert '"checked":"length"' in said and '"verified":false' in said
+    assert "tells no checksum, and its ETag is none" in said
+    # Encrypted by a key of KMS, an ETag is never one: no part is asked for.
+    service.told |= {"x-amz-server-side-encryption": "aws:kms"}
+    service.asked.clear()
+    out, told = mover.run("get", "s3://b/p/x", to, "--json")
+    assert '"checked":"length"' in out.decode(errors="replace") + told
+    assert not any("partNumber" in path for _, path in service.asked)
+
+
 def test_what_can_not_be_compared_is_told(elsewhere, tmp_path):
     service, mover = elsewhere
     target = tmp_path / "target"

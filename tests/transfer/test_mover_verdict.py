@@ -3,12 +3,14 @@
 import http.server
 import math
 import threading
+import time
 
 import pytest
 
 from harness import raw, sealed
 from harness.clients import refused, s3_client
 from harness.content import MIB, content, write_file
+from harness.faults import library
 from harness.mover import Mover
 from harness.proxy import Proxy
 from harness.server import Server, clean_environment
@@ -133,6 +135,32 @@ class Answers(http.server.BaseHTTPRequestHandler):
 WAITS = (200, {"x-coffer-stored": "unverified"})
 
 
+@pytest.fixture
+def answering():
+    """Such a service, which answers as a test says."""
+    service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    service.verdicts, service.asked = [WAITS], 0
+    serving = threading.Thread(target=service.serve_forever)
+    serving.start()
+    yield service
+    service.shutdown()
+    service.server_close()
+    serving.join()
+
+
+@pytest.fixture
+def mover_there(answering, tmp_path):
+    mover = Mover.__new__(Mover)
+    mover.home = tmp_path
+    mover.environment = clean_environment() | {
+        "HOME": str(tmp_path),
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{answering.server_port}",
+    }
+    return mover
+
+
 @pytest.mark.parametrize(
     ("verdicts", "code", "expected"),
     [
@@ -143,28 +171,28 @@ WAITS = (200, {"x-coffer-stored": "unverified"})
         ([(403, {})], 1, "it can't be asked: the server answered AccessDenied"),
     ],
 )
-def test_each_verdict(tmp_path, verdicts, code, expected):
-    service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    service.verdicts, service.asked = list(verdicts), 0
-    serving = threading.Thread(target=service.serve_forever)
-    serving.start()
-    mover = Mover.__new__(Mover)
-    mover.home = tmp_path
-    mover.environment = clean_environment() | {
-        "HOME": str(tmp_path),
-        "AWS_ACCESS_KEY_ID": "a",
-        "AWS_SECRET_ACCESS_KEY": "s",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{service.server_port}",
-    }
+def test_each_verdict(answering, mover_there, tmp_path, verdicts, code, expected):
+    answering.verdicts = list(verdicts)
     source = write_file(tmp_path / "source", 1000)
-    try:
-        _, told = mover.run("put", source, "s3://b/x", code=code)
-        assert expected in told
-        assert service.asked == len(verdicts)
-        _, told = mover.run("put", source, "s3://b/x", "--no-wait")
-        assert "s3://b/x is stored, unverified" in told
-        assert service.asked == len(verdicts)
-    finally:
-        service.shutdown()
-        service.server_close()
-        serving.join()
+    _, told = mover_there.run("put", source, "s3://b/x", code=code)
+    assert expected in told
+    assert answering.asked == len(verdicts)
+    _, told = mover_there.run("put", source, "s3://b/x", "--no-wait")
+    assert "s3://b/x is stored, unverified" in told
+    assert answering.asked == len(verdicts)
+
+
+def test_a_verdict_that_does_not_come(answering, mover_there, tmp_path):
+    """Ten minutes, which pass in some seconds for the client."""
+    source = write_file(tmp_path / "source", 1000)
+    mover_there.environment |= {
+        "LD_PRELOAD": str(library(tmp_path, "clock.c")),
+        "CLOCK_TIMES": "200",
+    }
+    began = time.monotonic()
+    out, told = mover_there.run("put", source, "s3://b/x", "--json", code=1)
+    assert 2 < time.monotonic() - began < 60
+    assert '"unverified"' in told
+    assert "it has not after 600 s" in told
+    assert b'"done"' not in out
+    assert answering.asked > 3

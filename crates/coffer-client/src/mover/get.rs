@@ -22,7 +22,7 @@ use crate::mover::target::{Content, Piece, Target};
 use crate::mover::times::{MTIME_HEADER, mtime};
 use crate::mover::together::Together;
 use crate::s3::checksum::{Algorithm, of_pieces};
-use crate::s3::{Answer, ObjectHead, ObjectName};
+use crate::s3::{Answer, Composite, ObjectHead, ObjectName};
 
 /// A piece that is there, and how it came.
 struct Here {
@@ -193,11 +193,14 @@ impl Mover {
         let pieces =
             { here.iter() }.map(|here| (here.piece.crc, here.piece.end - here.piece.start));
         let of_all = of_pieces(algorithm, pieces).ok_or(MoverError::Lost)?;
+        let was_all_sealed = here.iter().all(|here| here.was_sealed) && !here.is_empty();
+        let may_be_none = head.composite.as_ref().is_some_and(Composite::is_likely);
+        if was_all_sealed && may_be_none && head.checksum.is_none() {
+            // Seals prove more than what may be no checksum.
+            return Ok(unproven(&of_all, true));
+        }
         match self.told(name, head).await? {
-            Told::Nothing => {
-                let was_all_sealed = here.iter().all(|here| here.was_sealed);
-                Ok(unproven(&of_all, was_all_sealed && !here.is_empty()))
-            }
+            Told::Nothing => Ok(unproven(&of_all, was_all_sealed)),
             Told::Whole(told) if told.algorithm == algorithm => {
                 same(of_all.to_string(), told.to_string(), Checked::Whole)
             }

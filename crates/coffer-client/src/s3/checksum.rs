@@ -114,16 +114,25 @@ impl fmt::Display for Checksum {
 /// An ETag is the MD5 where it looks like one and the server does not say that it encrypts under a
 /// key for which it is something else.
 fn md5_of_etag(headers: &HeaderMap) -> Option<Checksum> {
+    let value = md5_of_hex(etag_of_bytes(headers)?)?;
+    Some(Checksum {
+        algorithm: Algorithm::Md5,
+        value,
+    })
+}
+
+/// An ETag, where it may be made of the object's bytes.
+pub(super) fn etag_of_bytes(headers: &HeaderMap) -> Option<&str> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     let encryption = text("x-amz-server-side-encryption").unwrap_or("AES256");
     if encryption != "AES256" || text("x-amz-server-side-encryption-customer-algorithm").is_some() {
         return None;
     }
-    let value = hex::decode(text("etag")?.trim_matches('"')).ok()?;
-    (value.len() == 16).then_some(Checksum {
-        algorithm: Algorithm::Md5,
-        value,
-    })
+    Some(text("etag")?.trim_matches('"'))
+}
+
+pub(super) fn md5_of_hex(text: &str) -> Option<Vec<u8>> {
+    hex::decode(text).ok().filter(|value| value.len() == 16)
 }
 
 /// A checksum that grows.

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderMap;
 
-use crate::s3::checksum::{Algorithm, Running, TOLD};
+use crate::s3::checksum::{Algorithm, Running, TOLD, etag_of_bytes, md5_of_hex};
 
 /// A checksum of the checksums of an object's parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,16 +23,40 @@ pub struct Composite {
 impl Composite {
     /// What headers tell of an object of parts: a checksum, and behind it the number of parts.
     pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
-        TOLD.into_iter().find_map(|algorithm| {
+        let told = TOLD.into_iter().find_map(|algorithm| {
             let told = headers.get(algorithm.header())?.to_str().ok()?;
-            let (value, count) = told.rsplit_once('-')?;
+            let (value, part_count) = counted(told)?;
             Some(Self {
                 algorithm,
                 value: BASE64.decode(value).ok()?,
-                part_count: count.parse().ok().filter(|count| *count > 0)?,
+                part_count,
             })
+        });
+        told.or_else(|| Self::of_etag(headers))
+    }
+
+    /// An ETag of parts looks like the MD5 of their MD5s where it is that, and sometimes where it
+    /// is not: see [`is_likely`](Self::is_likely).
+    fn of_etag(headers: &HeaderMap) -> Option<Self> {
+        let (value, part_count) = counted(etag_of_bytes(headers)?)?;
+        Some(Self {
+            algorithm: Algorithm::Md5,
+            value: md5_of_hex(value)?,
+            part_count,
         })
     }
+
+    /// Whether it may be something else: it proves what it fits then, and nothing where it does
+    /// not.
+    pub fn is_likely(&self) -> bool {
+        self.algorithm == Algorithm::Md5
+    }
+}
+
+/// What stands before the number of parts, and that number.
+fn counted(text: &str) -> Option<(&str, u32)> {
+    let (value, count) = text.rsplit_once('-')?;
+    Some((value, count.parse().ok().filter(|count| *count > 0)?))
 }
 
 impl fmt::Display for Composite {
@@ -166,5 +190,37 @@ mod tests {
         for none in ["y/Q5Jg==", "y/Q5Jg==-0", "y/Q5Jg==-x", "?-3", "-", ""] {
             assert_eq!(told(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn what_an_entity_tag_of_parts_tells() {
+        let told = |pairs: &[(&'static str, &str)]| {
+            let pairs = pairs.iter().map(|(name, value)| {
+                let name = http::HeaderName::from_static(name);
+                (name, value.parse().unwrap())
+            });
+            Composite::of_headers(&HeaderMap::from_iter(pairs))
+        };
+        let tag = "\"d316408c159ea701ab954894bd3a92c2-2\"";
+        let composite = told(&[("etag", tag)]).unwrap();
+        assert_eq!(composite.part_count, 2);
+        assert!(composite.is_likely());
+        let kms = ("x-amz-server-side-encryption", "aws:kms");
+        let random = "\"0a8b7c6d5e4f30213243546576879809-x\"";
+        for none in [
+            &[("etag", tag), kms][..],
+            &[("etag", random)],
+            &[("etag", "\"d3-2\"")],
+        ] {
+            assert_eq!(told(none), None, "{none:?}");
+        }
+        let both = [("etag", tag), ("x-amz-checksum-crc32", "y/Q5Jg==-3")];
+        assert!(!told(&both).unwrap().is_likely());
+        // The MD5 of the MD5s of "ab" and "c", as S3 makes it.
+        let mut running = RunningComposite::new(Algorithm::Md5, [2, 1]);
+        running.update(b"abc");
+        let parts = [b"ab".as_slice(), b"c"].map(|part| checksum(Algorithm::Md5, part).value);
+        let expected = checksum(Algorithm::Md5, &parts.concat()).value;
+        assert_eq!(running.done().value, expected);
     }
 }

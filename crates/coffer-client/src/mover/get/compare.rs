@@ -98,7 +98,11 @@ impl Summing {
                 (running.done().to_string(), told.to_string(), Checked::Whole)
             }
             (Self::Parts(running), Told::Parts(told, _)) => {
-                (running.done().to_string(), told.to_string(), Checked::Parts)
+                let found = running.done();
+                if told.is_likely() && found != **told {
+                    return Ok(unproven(&found, was_all_sealed));
+                }
+                (found.to_string(), told.to_string(), Checked::Parts)
             }
             (Self::Whole(running), _) => {
                 return Ok(unproven(&running.done(), was_all_sealed));
@@ -125,7 +129,7 @@ pub(super) fn same(
 }
 
 /// What came, where the server tells nothing to compare it with.
-pub(super) fn unproven(found: &Checksum, was_all_sealed: bool) -> Compared {
+pub(super) fn unproven(found: &impl ToString, was_all_sealed: bool) -> Compared {
     Compared {
         found: found.to_string(),
         checked: if was_all_sealed {
@@ -215,7 +219,8 @@ impl Mover {
         if checked != Checked::Length || self.told.unproven.swap(true, Relaxed) {
             return;
         }
-        let why = match head.composite {
+        let why = match &head.composite {
+            Some(told) if told.is_likely() => "tells no checksum, and its ETag is none",
             Some(_) => "tells no lengths of the parts that its checksum is of",
             None => "tells no checksum",
         };
