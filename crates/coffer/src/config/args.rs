@@ -49,9 +49,11 @@ pub struct RemoteArgs {
     /// File with the access key to sign in with [default: as AWS's clients find one]
     #[arg(long, value_name = "FILE", global = true)]
     pub credentials: Option<PathBuf>,
-    /// Certificate authority of that server (PEM) [default: those of this system]
+    /// Certificate authority of that server (PEM), which is trusted alone then
     ///
-    /// Without it, that of the folder that --data names is trusted, else that of AWS_CA_BUNDLE.
+    /// Without it: that of AWS_CA_BUNDLE, else those of this system.
+    ///
+    /// put, get, ls, rm, cp and migrate take DATA/tls/ca.pem before, and a profile's after it.
     #[arg(long, value_name = "FILE", global = true)]
     pub ca: Option<PathBuf>,
 }

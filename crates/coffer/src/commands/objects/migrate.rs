@@ -79,7 +79,11 @@ pub struct MigrateArgs {
     /// File with the source's access key
     #[arg(long, value_name = "FILE")]
     pub source_credentials: Option<PathBuf>,
-    /// Certificate authority of the source (PEM) [default: the profile's, or this system's]
+    /// Certificate authority of the source (PEM), which is trusted alone then
+    ///
+    /// Without it: that of --source-profile, else those of this system.
+    ///
+    /// AWS_CA_BUNDLE and --ca are for the target.
     #[arg(long, value_name = "FILE")]
     pub source_ca: Option<PathBuf>,
     /// Objects, and pieces of large ones, that are under way at once
