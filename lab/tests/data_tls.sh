@@ -47,12 +47,32 @@ if speak -tls1_2 </dev/null; then echo "refused: nothing"; else echo "refused: T
 echo "TlsTxSw: $(($(count TlsTxSw) - sent))"
 echo "TlsRxSw: $(($(count TlsRxSw) - received))"
 echo "TlsDecryptError: $(count TlsDecryptError)"
-tries=0
-until [ "$(count TlsCurrTxSw)" = 0 ] || [ "$tries" -ge 50 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
+# Waits for so many connections, so many tenths of a second.
+wait_for() {
+    tries=0
+    until [ "$(count TlsCurrTxSw)" = "$1" ] || [ "$tries" -ge "$2" ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+}
+wait_for 0 50
 echo "left open: $(count TlsCurrTxSw)"
+
+# A client that stands still in the middle: what ends its transfer throws away what the kernel holds.
+head -c 24000000 /dev/urandom >/tmp/in
+coffer put /tmp/in s3://films/long --transfer tls
+coffer get s3://films/long /tmp/out --transfer sealed --jobs 1 --retries 0 >/tmp/got 2>&1 &
+client=$!
+until [ "$(count TlsCurrTxSw)" -ge 1 ]; do :; done
+kill -STOP "$client"
+sleep 2
+echo "standing still: $(count TlsCurrTxSw)"
+coffer bucket erase films --yes >/dev/null
+wait_for 0 10
+echo "after its end: $(count TlsCurrTxSw)"
+kill -CONT "$client"
+if wait "$client"; then echo "the client: content"; else echo "the client: failed"; fi
+[ ! -e /tmp/out ]
 kill "$server"
 wait "$server"
 echo "all of it"

@@ -124,5 +124,8 @@ fn the_data_port_speaks_tls_that_the_kernel_encrypts() {
     assert!(sent >= 10 && sent == received, "{sent} and {received}");
     assert_eq!(counted("TlsDecryptError"), 0);
     assert_eq!(counted("left open"), 0);
+    let (during, after_its_end) = (counted("standing still"), counted("after its end"));
+    assert_eq!((during, after_its_end), (1, 0));
+    assert_eq!(after("the client:"), "failed");
     assert_eq!(said.last().map(String::as_str), Some("all of it"));
 }
