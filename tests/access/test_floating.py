@@ -195,3 +195,75 @@ def test_a_long_upload_and_a_completion_are_asked_again(levels):
         Bucket=LOW, Key="parts", UploadId=upload,
         MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]},
     )  # fmt: skip
+
+
+@pytest.fixture
+def told(levels):
+    """A bucket above with versions and lists, in which a floating subject is an owner's equal; the
+    client of one who is cleared for it, and one of a subject that floats."""
+    hal = s3_client(levels, credentials=make_subject(levels, "hal", "secret"))
+    ann = s3_client(levels, credentials=make_subject(levels, "ann", "default..secret"))
+    made = {"LocationConstraint": "secret"}
+    ann.create_bucket(Bucket="told", CreateBucketConfiguration=made)
+    ann.put_object(Bucket=LOW, Key="free", Body=b"y")
+    return hal, ann
+
+
+def suspended(hal, bucket):
+    for status in ("Enabled", "Suspended"):
+        versioning = {"Status": status}
+        hal.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=versioning)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_what_a_deleted_version_was_is_a_reading(told, many):
+    """Its answer tells a delete marker from an object."""
+    hal, ann = told
+    suspended(hal, HIGH)
+    hal.delete_object(Bucket=HIGH, Key="marked")
+    if many:
+        null = {"Key": "marked", "VersionId": "null"}
+        gone = ann.delete_objects(Bucket=HIGH, Delete={"Objects": [null]})["Deleted"][0]
+    else:
+        gone = ann.delete_object(Bucket=HIGH, Key="marked", VersionId="null")
+    assert gone["DeleteMarker"] is True
+    assert "secret" in denied(ann)
+
+
+@pytest.mark.parametrize("ownership", ["BucketOwnerEnforced", "ObjectWriter"])
+@pytest.mark.parametrize("asks", ["put", "upload"])
+def test_whether_a_list_is_taken_is_a_reading(told, ownership, asks):
+    _, ann = told
+    rule = {"Rules": [{"ObjectOwnership": ownership}]}
+    ann.put_bucket_ownership_controls(Bucket="told", OwnershipControls=rule)
+    ann.put_object(Bucket=LOW, Key="still free", Body=b"y")
+    ann.put_object(Bucket="told", Key="x", ACL="private")
+    ann.put_object(Bucket=LOW, Key="free as before", Body=b"y")
+    ask_for = ann.put_object if asks == "put" else ann.create_multipart_upload
+    with pytest.raises(ClientError):
+        ask_for(Bucket="told", Key="x", ACL="public-read")
+    assert "secret" in denied(ann)
+
+
+def test_whether_lists_can_be_turned_off_is_a_reading(told):
+    """It is refused while the bucket's list gives something to others."""
+    _, ann = told
+    for ownership in ("ObjectWriter", "BucketOwnerEnforced"):
+        rule = {"Rules": [{"ObjectOwnership": ownership}]}
+        ann.put_bucket_ownership_controls(Bucket="told", OwnershipControls=rule)
+    assert "secret" in denied(ann)
+
+
+def test_the_quota_of_a_subject_tells_no_number_of_other_buckets(levels):
+    hal = s3_client(levels, credentials=make_subject(levels, "hal", "secret"))
+    low = s3_client(levels, credentials=make_subject(levels, "lou", "default"))
+    ann = s3_client(levels, credentials=make_subject(levels, "ann", "default..secret"))
+    ann.create_bucket(Bucket="mine")
+    ann.create_bucket(Bucket="above", CreateBucketConfiguration={"LocationConstraint": "secret"})
+    run(levels, "quota", "set", "subject", "ann", "--bytes", "1000")
+    hal.put_object(Bucket="above", Key="s", Body=b"x" * 97)
+    with pytest.raises(ClientError) as caught:
+        low.put_object(Bucket="mine", Key="p", Body=b"y" * 1001)
+    error = caught.value.response["Error"]
+    assert error["Code"] == "QuotaExceeded"
+    assert "97" not in error["Message"] and "1000 bytes" in error["Message"], error

@@ -185,6 +185,20 @@ def test_who_signs_nothing_writes_where_a_policy_lets_it(server, ann, site, nobo
             call()
 
 
+def test_who_signs_nothing_chooses_no_headers(server, ann, site):
+    """Else each public object could be shown as a page of this origin."""
+    put(ann, site, everyone(site, "s3:GetObject"))
+    for name in (
+        "content-type=text/html",
+        "expires=Thu,%2001%20Dec%201994%2016:00:00%20GMT",
+        "content-disposition=inline",
+    ):
+        status, body = fetch(server, f"{site}/open/a?response-{name}")
+        assert status == 400 and b"anonymous GET requests" in body, name
+    answer = ann.get_object(Bucket=site, Key="open/a", ResponseContentType="text/html")
+    assert answer["ContentType"] == "text/html"
+
+
 def test_a_wrong_signature_is_not_taken_for_none(server, ann, site):
     put(ann, site, everyone(site, "s3:GetObject"))
     headers = {"Authorization": "AWS4-HMAC-SHA256 Credential=x, SignedHeaders=host, Signature=0"}

@@ -204,6 +204,22 @@ def test_all_parts_need_the_key(s3, allowing):
         )
 
 
+def test_locks_are_told_without_the_key(s3, allowing):
+    """Their requests have no headers for one."""
+    bucket, enabled = allowing, {"Status": "Enabled"}
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=enabled)
+    lock = {"ObjectLockEnabled": "Enabled"}
+    s3.put_object_lock_configuration(Bucket=bucket, ObjectLockConfiguration=lock)
+    s3.put_object(
+        Bucket=bucket, Key="a", Body=BODY, ObjectLockLegalHoldStatus="ON", **brought(MINE)
+    )
+    held = s3.get_object_legal_hold(Bucket=bucket, Key="a")
+    assert held["LegalHold"]["Status"] == "ON"
+    with refused("NoSuchObjectLockConfiguration", 404):
+        s3.get_object_retention(Bucket=bucket, Key="a")
+    s3.put_object_legal_hold(Bucket=bucket, Key="a", LegalHold={"Status": "OFF"})
+
+
 def test_a_form_brings_a_key(server, s3, allowing):
     start = "x-amz-server-side-encryption-customer-"
     fields = {

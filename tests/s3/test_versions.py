@@ -201,8 +201,13 @@ def test_copies_name_their_source_and_their_own_version(s3, versioned):
     marker = s3.delete_object(Bucket=versioned, Key="a")["VersionId"]
     with refused("NoSuchKey", 404):
         s3.copy_object(Bucket=versioned, Key="b", CopySource={"Bucket": versioned, "Key": "a"})
-    with refused(None, 405):
+    upload = s3.create_multipart_upload(Bucket=versioned, Key="parts")["UploadId"]
+    part = {"Bucket": versioned, "Key": "parts", "UploadId": upload, "PartNumber": 1}
+    with refused("InvalidRequest", 400) as error:
         s3.copy_object(Bucket=versioned, Key="b", CopySource=source | {"VersionId": marker})
+    assert "delete marker" in error.message
+    with refused("InvalidRequest", 400):
+        s3.upload_part_copy(CopySource=source | {"VersionId": marker}, **part)
 
 
 def test_an_upload_in_parts_makes_a_version(s3, versioned):

@@ -40,8 +40,9 @@ pub enum Settled {
 /// A limit that a write would pass.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the quota of this {of} is used up: it allows {limit} {what}, {used} are used, and the request \
-     would add {adds}"
+    "the quota of this {of} is used up: it allows {limit} {what}{}, and the request would add \
+     {adds}",
+    used.map_or(String::new(), |used| format!(", {used} are used"))
 )]
 pub struct OverQuota {
     /// What it is a limit of: bucket, level, subject.
@@ -50,8 +51,9 @@ pub struct OverQuota {
     pub what: &'static str,
     /// How many there may be.
     pub limit: u64,
-    /// How many there are, with those that are being written.
-    pub used: u64,
+    /// How many there are, with those that are being written; none where the writer of one bucket
+    /// would be told of others.
+    pub used: Option<u64>,
     /// How many more there would be.
     pub adds: u64,
 }

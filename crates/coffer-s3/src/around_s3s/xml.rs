@@ -13,6 +13,20 @@ use quick_xml::{NsReader, XmlVersion};
 
 use crate::limits::{XML_ATTRIBUTES_MAX, XML_DEPTH_MAX};
 
+/// Elements that hold whole numbers. s3s reads digits as far as there are any, and passes over the
+/// rest: `1O0` with a letter in it was 1.
+const NUMBERS: [&[u8]; 9] = [
+    b"Days",
+    b"DaysAfterInitiation",
+    b"MaxAgeSeconds",
+    b"NewerNoncurrentVersions",
+    b"NoncurrentDays",
+    b"ObjectSizeGreaterThan",
+    b"ObjectSizeLessThan",
+    b"PartNumber",
+    b"Years",
+];
+
 /// Why a document was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum XmlFault {
@@ -42,6 +56,7 @@ pub(crate) fn canonical(document: &[u8], limit_bytes: usize) -> Result<String, X
         out: String::with_capacity(document.len().min(limit_bytes)),
         depth: 0,
         has_root: false,
+        content_at: 0,
     };
     loop {
         let (namespace, event) = reader.read_resolved_event()?;
@@ -86,6 +101,8 @@ struct Writer {
     out: String,
     depth: usize,
     has_root: bool,
+    /// Where the content begins of the element that was begun last.
+    content_at: usize,
 }
 
 impl Writer {
@@ -116,12 +133,17 @@ impl Writer {
             self.out.push('"');
         }
         self.out.push('>');
+        self.content_at = self.out.len();
         Ok(())
     }
 
     /// The reader has checked that it is the end of what was begun last.
     fn end(&mut self, name: &[u8]) -> Result<(), XmlFault> {
         self.depth -= 1;
+        let content = self.out[self.content_at..].trim_end();
+        if NUMBERS.contains(&name) && content.parse::<i64>().is_err() {
+            return Err(XmlFault::Malformed);
+        }
         self.out.push_str("</");
         self.name(name)?;
         self.out.push('>');
@@ -201,6 +223,7 @@ mod tests {
                 "<a> b\tc\nd\ne&#13;\u{1}</a>",
             ),
             ("<a><b/><c></c></a>", "<a><b></b><c></c></a>"),
+            ("<a><Days>30\n</Days></a>", "<a><Days>30\n</Days></a>"),
         ];
         for (document, expected) in cases {
             assert_eq!(written(document).as_deref(), Ok(expected), "{document}");
@@ -241,6 +264,11 @@ mod tests {
             "<a b=c/>",
             "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>",
             "<!DOCTYPE a><a/>",
+            "<Days>1O0</Days>",
+            "<Days>7,5</Days>",
+            "<Rule><Years>1e3</Years></Rule>",
+            "<PartNumber/>",
+            "<MaxAgeSeconds>5<b/></MaxAgeSeconds>",
             "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a/>",
             &deep,
             &format!("<a{many}/>"),

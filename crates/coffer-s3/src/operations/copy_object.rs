@@ -69,7 +69,7 @@ pub(crate) async fn copy_object(
     };
     let ruled = told_of_rules::ruled(vault, &bucket, &target.name);
     let copied = vault.copy_object(&caller.subject, source, &bucket, target);
-    let (stored, copied) = match copied.await.map_err(copy_source::too_large) {
+    let (stored, copied) = match copied.await.map_err(copy_source::refused) {
         Ok(stored) => stored,
         Err(error) => return Err(caller.write_refused(vault, &bucket, wanted, error).await),
     };

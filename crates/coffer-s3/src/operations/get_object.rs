@@ -11,7 +11,7 @@ use coffer_vault::{
     SealedObject, Vault, VaultError,
 };
 use futures::Stream;
-use http::HeaderMap;
+use http::{HeaderMap, Uri};
 use s3s::dto::{
     ChecksumMode, ETag, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
     StreamingBlob,
@@ -23,6 +23,7 @@ use crate::around_s3s::finish_response::StatusInstead;
 use crate::checksums::algorithms::{kind, set_checksum};
 use crate::http::conditions;
 use crate::http::dates::timestamp;
+use crate::http::percent::form_pairs;
 use crate::http::ranges;
 use crate::lifecycle::told as told_of_rules;
 use crate::parameters::customer_key;
@@ -67,12 +68,29 @@ macro_rules! describe {
     };
 }
 
+/// Headers of answers are chosen by who signs for them (API reference, GetObject): else a public
+/// object would be a page of this origin to whom a link says so.
+fn check_overrides(caller: &Caller, uri: &Uri) -> S3Result {
+    if !caller.subject.is_anonymous() {
+        return Ok(());
+    }
+    let pairs = form_pairs(uri.query().unwrap_or("")).unwrap_or_default();
+    if pairs.iter().any(|(name, _)| name.starts_with("response-")) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "Request specific response headers cannot be used for anonymous GET requests."
+        ));
+    }
+    Ok(())
+}
+
 /// `GetObject`.
 pub(crate) async fn get_object(
     vault: &Vault,
     request: S3Request<GetObjectInput>,
 ) -> S3Result<S3Response<GetObjectOutput>> {
     let caller = Caller::of(&request)?;
+    check_overrides(&caller, &request.uri)?;
     let conditions = conditions::of_read(headers(&request));
     let of_range = conditions::of_range(headers(&request));
     let brought = customer_key::of_object(headers(&request))?;
@@ -222,6 +240,7 @@ pub(crate) async fn head_object(
     request: S3Request<HeadObjectInput>,
 ) -> S3Result<S3Response<HeadObjectOutput>> {
     let caller = Caller::of(&request)?;
+    check_overrides(&caller, &request.uri)?;
     let conditions = conditions::of_read(headers(&request));
     let of_range = conditions::of_range(headers(&request));
     let brought = customer_key::of_object(headers(&request))?;

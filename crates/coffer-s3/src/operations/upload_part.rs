@@ -119,7 +119,7 @@ pub(crate) async fn upload_part_copy(
     let (stored, copied) = vault
         .copy_part(&caller.subject, source, &bucket, copy)
         .await
-        .map_err(|error| caller.refused(copy_source::too_large(error)))?;
+        .map_err(|error| caller.refused(copy_source::refused(error)))?;
     let Stored {
         etag,
         checksum,
@@ -168,6 +168,6 @@ async fn check_within(
             InvalidArgument,
             "Range specified is not valid for source object: it reaches beyond its end"
         )),
-        Err(error) => Err(from_vault(error)),
+        Err(error) => Err(from_vault(copy_source::refused(error))),
     }
 }

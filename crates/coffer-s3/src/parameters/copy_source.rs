@@ -1,7 +1,7 @@
 //! `x-amz-copy-source`: the object that a copy is made of.
 
 use coffer_vault::record::ObjectName;
-use coffer_vault::version::Which;
+use coffer_vault::version::{Absent, Which};
 use coffer_vault::{BucketName, CopySource, VaultError};
 use http::HeaderMap;
 use s3s::{S3Result, s3_error};
@@ -50,12 +50,17 @@ pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName, Which)> 
     Ok((names::bucket(bucket)?, names::object(name)?, which))
 }
 
-/// What S3 says of a source that is too large to be copied at once.
-pub(crate) fn too_large(error: VaultError) -> VaultError {
+/// What S3 says of a source that is too large to be copied at once, and of one that is a delete
+/// marker.
+pub(crate) fn refused(error: VaultError) -> VaultError {
     match error {
         VaultError::TooLarge { .. } => VaultError::Invalid {
             what: "The specified copy source is larger than the maximum allowable size for a copy \
                    source: 5368709120. Copy it in parts.",
+        },
+        VaultError::NoVersion(Absent::Marker { .. }) => VaultError::Invalid {
+            what: "The source of a copy request may not specifically refer to a delete marker by \
+                   version id.",
         },
         other => other,
     }

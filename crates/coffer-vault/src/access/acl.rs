@@ -27,6 +27,24 @@ pub enum AskedAcl {
     },
 }
 
+impl AskedAcl {
+    /// Whether there are buckets that take it and others that don't. What gives nothing to others
+    /// is taken where lists are off, too.
+    pub(crate) fn may_be_refused(&self) -> bool {
+        let is_taken = |canned: &CannedAcl| {
+            matches!(
+                canned,
+                CannedAcl::Private | CannedAcl::BucketOwnerFullControl
+            )
+        };
+        match self {
+            Self::None => false,
+            Self::Canned(canned) => !is_taken(canned),
+            Self::Grants(_) | Self::Document { .. } => true,
+        }
+    }
+}
+
 /// A grant that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedGrant {

@@ -74,7 +74,7 @@ impl Subject {
     }
 
     /// Whether it stands for who signs nothing.
-    pub(crate) fn is_anonymous(&self) -> bool {
+    pub fn is_anonymous(&self) -> bool {
         self.id == ANONYMOUS
     }
 

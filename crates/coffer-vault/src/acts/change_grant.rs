@@ -12,7 +12,7 @@ use super::commit::{ToItsEnd, reclaim};
 use super::decide::Marked;
 use super::outcome::Changed;
 use super::permit::Permit;
-use crate::access::{Act, BucketName, Right, Subject};
+use crate::access::{Act, AskedAcl, BucketName, Right, Subject};
 use crate::audit::{ObjectAudit, On};
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
@@ -127,6 +127,14 @@ impl ChangeGrant {
     /// the subject has read there, then.
     pub(crate) async fn note_read(&self) -> Result<()> {
         self.permit.note_read().await
+    }
+
+    /// Before a list is taken or refused: that tells whether lists count in the bucket.
+    pub(crate) async fn note_list(&self, asked: &AskedAcl) -> Result<()> {
+        if asked.may_be_refused() {
+            self.note_read().await?;
+        }
+        Ok(())
     }
 
     /// Prepares a change. That it is refused may tell of what the bucket holds.

@@ -183,6 +183,10 @@ impl Vault {
             self.refused(subject, ACT, name);
             return Err(VaultError::AccessDenied);
         }
+        // What is taken and what is refused tells of what others have set there.
+        if row.documents.is_shared() {
+            self.note_read(subject, &row).await?;
+        }
         Ok(row)
     }
 

@@ -33,6 +33,14 @@ pub struct DeleteObject {
 }
 
 impl DeleteObject {
+    /// Whether its outcome tells of what is there: by a condition, or that what had this version's
+    /// id was a delete marker.
+    fn tells(&self) -> bool {
+        self.precondition != Precondition::None
+            || !self.only_if.is_nothing()
+            || matches!(self.which, Which::Version(_))
+    }
+
     /// Whether its outcome tells more of an object than that there is one.
     fn compares(&self) -> bool {
         matches!(self.precondition, Precondition::Etag(_)) || !self.only_if.is_nothing()
@@ -111,10 +119,7 @@ impl Vault {
             });
         }
         let mut grant = self.changeable(subject, bucket, Right::Delete).await?;
-        let has_condition = |one: &DeleteObject| {
-            one.precondition != Precondition::None || !one.only_if.is_nothing()
-        };
-        if doomed.iter().any(has_condition) {
+        if doomed.iter().any(DeleteObject::tells) {
             grant.note_read().await?;
         }
         let (doomed, spared) = spare_denied(&mut grant, doomed).await?;

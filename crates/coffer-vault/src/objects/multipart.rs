@@ -115,6 +115,7 @@ impl Vault {
             lock,
             acl,
         } = new;
+        grant.note_list(&acl).await?;
         let access = self.access_of_new(grant.row(), grant.subject(), &acl)?;
         let lock = self.asked_lock(&grant, lock)?;
         let encryption = encryption.of_object(grant.encryption()?)?;

@@ -134,6 +134,7 @@ impl Vault {
             acl,
             mut incoming,
         } = put;
+        grant.note_list(&acl).await?;
         let access = self.access_of_new(grant.row(), grant.subject(), &acl)?;
         let (lock, customer) = (self.asked_lock(&grant, lock)?, encryption.customer_key());
         let encryption = encryption.of_object(grant.encryption()?)?;

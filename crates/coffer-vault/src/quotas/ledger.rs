@@ -296,7 +296,8 @@ fn refuse_above(
             of: of.kind(),
             what,
             limit,
-            used,
+            // A subject may have buckets of several labels, and each is written by others, too.
+            used: (!matches!(of, QuotaOf::Subject(_))).then_some(used),
             adds,
         }),
         _ => Ok(()),

@@ -3,7 +3,7 @@
 use coffer_vault::lock::{Lock, LockChange, Retention};
 use coffer_vault::record::ObjectName;
 use coffer_vault::version::Which;
-use coffer_vault::{BucketName, DefaultRetention, ObjectLock, ReadOptions, Vault};
+use coffer_vault::{BucketName, DefaultRetention, ObjectLock, Vault};
 use s3s::dto::{
     self, GetObjectLegalHoldInput, GetObjectLegalHoldOutput, GetObjectLockConfigurationInput,
     GetObjectLockConfigurationOutput, GetObjectRetentionInput, GetObjectRetentionOutput,
@@ -221,14 +221,11 @@ async fn lock_of(
             "Bucket is missing Object Lock Configuration"
         ));
     }
-    let options = ReadOptions {
-        which,
-        ..ReadOptions::default()
-    };
-    let info = vault
-        .head_object(&caller.subject, bucket, name, options)
+    // No key of a client's is asked for, nor can one be sent along.
+    let found = vault
+        .object_parts(&caller.subject, bucket, (name, which), 0, 1)
         .await;
-    Ok(info.map_err(|error| caller.refused(error))?.head.lock)
+    Ok(found.map_err(|error| caller.refused(error))?.head.lock)
 }
 
 fn no_lock() -> S3Error {
