@@ -2,9 +2,11 @@
 
 pub mod algorithm;
 
+mod aegis_crate;
 mod af_alg;
 mod aws_lc;
 mod cobblestone;
+mod copied;
 mod kernel_module;
 mod open_ssl;
 mod plain_c;

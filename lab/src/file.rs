@@ -216,6 +216,7 @@ fn measure(work: Work, store: &mut dyn Store, blocks: u64) -> Result<Sample> {
         wall_seconds: watch.wall_seconds(),
         cpu_seconds: watch.machine().busy_seconds,
         counts: None,
+        latency: None,
     })
 }
 

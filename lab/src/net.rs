@@ -257,6 +257,7 @@ fn send(line: &Line<'_>, work: Work, blocks: u64) -> Result<Sample> {
         wall_seconds: watch.wall_seconds(),
         cpu_seconds: watch.machine().busy_seconds,
         counts: None,
+        latency: None,
     })
 }
 

@@ -4,13 +4,15 @@ mod speed;
 
 mod chunked;
 mod modes;
+
+pub mod aeads;
 pub mod null_cipher;
 pub mod open_ssl_speed;
 mod table_a;
 
 use crate::cipher::agreement::agree;
 use crate::cipher::algorithm::Algorithm;
-use crate::cipher::roster::roster;
+use crate::cipher::roster::{ceiling, roster};
 use crate::cipher::{CipherContender, kernel_module};
 use crate::contender::{Contender, Placement};
 use crate::error::Result;
@@ -23,9 +25,10 @@ pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
     let longest = modes::longest_block(effort);
     let mut rosters = Vec::new();
     let mut agreements = Vec::new();
-    for algorithm in Algorithm::ALL {
-        let roster = roster(algorithm);
+    for algorithm in Algorithm::MODES {
+        let mut roster = roster(algorithm);
         agreements.push(agree(algorithm, &roster, longest)?);
+        roster.push(ceiling());
         rosters.push((algorithm, roster));
     }
     let (module, agreed) = module_agrees(longest)?;
@@ -35,7 +38,12 @@ pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
         experiments.extend(modes::by_block(*algorithm, roster, effort)?);
         experiments.extend(modes::by_threads(*algorithm, roster, effort)?);
     }
+    let (agreed, measured) = aeads::authenticated(effort)?;
+    agreements.extend(agreed);
+    experiments.extend(measured);
     let cbc = contenders(&rosters, Algorithm::Cbc256);
+    // The ceiling does not encrypt, and can't be held against the others.
+    let (cbc, _) = cbc.split_at(cbc.len().saturating_sub(1));
     experiments.push(table_a::loop_of_a(cbc, &module, effort)?);
     experiments.push(open_ssl_speed::open_ssl_speed(effort)?);
     experiments.extend(chunked::chunked(effort)?);
@@ -45,7 +53,8 @@ pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
 
 /// The experiments that [`raw`] measures on this machine, by their ids.
 pub fn ids() -> Vec<String> {
-    let mut ids: Vec<String> = Algorithm::ALL.into_iter().flat_map(modes::ids).collect();
+    let mut ids: Vec<String> = Algorithm::MODES.into_iter().flat_map(modes::ids).collect();
+    ids.extend(Direction::BOTH.map(aeads::id));
     ids.extend([table_a::ID, "raw/openssl-speed"].map(str::to_owned));
     ids.extend(Direction::BOTH.map(chunked::id));
     ids.push(null_cipher::ID.to_owned());

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::contender::Contender;
 use crate::host::machine::{Conditions, Machine};
 
+mod latency;
 mod observed;
 mod unit;
 pub mod versions;
@@ -16,6 +17,7 @@ pub mod shares;
 use coffer_measure::comparison::{self, Comparison};
 use coffer_measure::statistics::Estimate;
 
+pub use latency::Latency;
 pub use observed::{Observed, Tally, crossing};
 pub use unit::Unit;
 
@@ -152,6 +154,9 @@ pub struct Sample {
     /// What else was counted, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
+    /// How long requests took, where each was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
 }
 
 impl Sample {
@@ -162,6 +167,7 @@ impl Sample {
             wall_seconds,
             cpu_seconds,
             counts: None,
+            latency: None,
         }
     }
 }
@@ -256,6 +262,19 @@ impl Point {
         let counts = self.samples.iter().filter_map(|sample| sample.counts);
         let each = counts.map(|one| one.context_switches as f64 / one.transfers as f64);
         Some(Estimate::of(&each.collect::<Vec<_>>())?.median)
+    }
+
+    /// What requests stayed within, the medians of all rounds; None where they were not timed.
+    pub fn latency(&self) -> Option<Latency> {
+        let all: Vec<Latency> = self.samples.iter().filter_map(|one| one.latency).collect();
+        let median = |of: fn(&Latency) -> f64| {
+            Estimate::of(&all.iter().map(of).collect::<Vec<_>>()).map(|found| found.median)
+        };
+        Some(Latency {
+            half: median(|one| one.half)?,
+            most: median(|one| one.most)?,
+            nearly_all: median(|one| one.nearly_all)?,
+        })
     }
 
     /// Whether its CPU time was counted in ticks, and in too few of them to say more than that it

@@ -56,8 +56,8 @@ fn reading_and_writing_copies_each_byte_twice_and_sendfile_never() {
     assert!(near(sealed.copied(), 0.0), "{sealed:?}");
 
     for drawn in [
-        "Copied between kernel and program, 10 MB",
-        "System calls of the server, 10 MB",
+        "10 MB: copied between kernel and program",
+        "10 MB: system calls of the server",
     ] {
         assert!(html.contains(drawn), "{drawn} is missing");
     }

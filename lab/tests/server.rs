@@ -54,6 +54,11 @@ fn all_models_answer_and_end() {
         printed.contains("required (A): a single client: 40 MB/s"),
         "{printed}"
     );
+    let waits = printed.matches("50 % within").count();
+    assert!(
+        waits >= 36,
+        "six models, two numbers of clients, three sizes: {printed}"
+    );
     // One round tells nothing of what was required.
     assert!(printed.contains("can’t be told: "), "{printed}");
     assert!(!printed.contains("reached: "), "{printed}");

@@ -117,6 +117,40 @@ def gcm(vectors, wycheproof):
             yield line(name, *fields, t["result"])
 
 
+# Typed from C2SP's XAES-256-GCM, its two vectors: key, additional data, ciphertext with tag.
+XAES = (
+    ("01" * 32, "", "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"),
+    (
+        "03" * 32,
+        b"c2sp.org/XAES-256-GCM".hex(),
+        "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d",
+    ),
+)
+
+
+def xaes():
+    iv, plaintext = b"ABCDEFGHIJKLMNOPQRSTUVWX".hex(), b"XAES-256-GCM".hex()
+    for number, (key, aad, sealed) in enumerate(XAES):
+        name = f"c2sp/XAES-256-GCM/{number}"
+        yield line(name, key, iv, aad, plaintext, sealed[:-32], sealed[-32:], "valid")
+
+
+def other(wycheproof, file, bits):
+    """A few of each group of lengths, all that must be refused among them."""
+    groups = json.loads((wycheproof / f"{file}_test.json").read_text())["testGroups"]
+    seen = {}
+    for group in groups:
+        if (group["keySize"], group["ivSize"], group["tagSize"]) != (256, bits, 128):
+            continue
+        for t in group["tests"]:
+            lengths = (len(t["msg"]), len(t["aad"]), t["result"])
+            seen[lengths] = seen.get(lengths, 0) + 1
+            if seen[lengths] <= KEPT_OF_A_GROUP and len(t["msg"]) <= 256:
+                name = f"wycheproof/{file}/{t['tcId']}"
+                fields = (t["key"], t["iv"], t["aad"], t["msg"], t["ct"], t["tag"])
+                yield line(name, *fields, t["result"])
+
+
 def main():
     vectors, wycheproof, out = (pathlib.Path(argument) for argument in sys.argv[1:])
     vectors = vectors / "cryptography_vectors/ciphers/AES"
@@ -126,6 +160,10 @@ def main():
         "aes-256-ctr": ctr(vectors, "aes-256-ctr"),
         "aes-256-gcm": gcm(vectors, wycheproof),
         "aes-256-xts": xts(vectors, wycheproof),
+        "chacha20-poly1305": other(wycheproof, "chacha20_poly1305", 96),
+        "aes-256-gcm-siv": other(wycheproof, "aes_gcm_siv", 96),
+        "aegis-256": other(wycheproof, "aegis256", 256),
+        "xaes-256-gcm": xaes(),
     }
     for name, lines in files.items():
         text = "\n".join(lines) + "\n"

@@ -1,6 +1,8 @@
 //! AWS-LC through `aws-lc-rs`, the library that coffer seals with. It offers no XTS.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::aead::{
+    AES_256_GCM, AES_256_GCM_SIV, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey,
+};
 use aws_lc_rs::cipher::{
     AES_128, AES_256, DecryptingKey, DecryptionContext, EncryptingKey, EncryptionContext,
     UnboundCipherKey,
@@ -16,7 +18,7 @@ use crate::error::{LabError, Result};
 pub(super) fn contender(algorithm: Algorithm) -> Contender {
     let contender =
         Contender::new("aws-lc-rs", Placement::User, "AWS-LC, linked in").set(match algorithm {
-            Algorithm::Gcm256 => "LessSafeKey, in place, tag apart",
+            one if one.authenticates() => "LessSafeKey, in place, tag apart",
             _ => "EncryptingKey and DecryptingKey, in place",
         });
     match algorithm {
@@ -36,14 +38,20 @@ fn refused(what: &'static str) -> impl Fn(Unspecified) -> LabError {
 }
 
 pub(super) fn expand(algorithm: Algorithm, bytes: &[u8]) -> Result<Box<dyn Cipher>> {
+    let authenticated = match algorithm {
+        Algorithm::Gcm256 => Some(&AES_256_GCM),
+        Algorithm::GcmSiv256 => Some(&AES_256_GCM_SIV),
+        Algorithm::ChaCha20Poly1305 => Some(&CHACHA20_POLY1305),
+        _ => None,
+    };
+    if let Some(authenticated) = authenticated {
+        let key = UnboundKey::new(authenticated, bytes).map_err(refused("the key"))?;
+        return Ok(Box::new(Authenticated(LessSafeKey::new(key))));
+    }
     let size = match algorithm {
-        Algorithm::Gcm256 => {
-            let key = UnboundKey::new(&AES_256_GCM, bytes).map_err(refused("the key"))?;
-            return Ok(Box::new(Gcm(LessSafeKey::new(key))));
-        }
-        Algorithm::Xts256 => return Err(refused("XTS")(Unspecified)),
         Algorithm::Ctr128 => &AES_128,
         Algorithm::Cbc256 | Algorithm::Ctr256 => &AES_256,
+        _ => return Err(refused("the algorithm")(Unspecified)),
     };
     let key = || UnboundCipherKey::new(size, bytes).map_err(refused("the key"));
     let (encrypting, decrypting) = if algorithm == Algorithm::Cbc256 {
@@ -81,9 +89,9 @@ impl Cipher for Unauthenticated {
     }
 }
 
-struct Gcm(LessSafeKey);
+struct Authenticated(LessSafeKey);
 
-impl Cipher for Gcm {
+impl Cipher for Authenticated {
     fn encrypt(&mut self, iv: &[u8], aad: &[u8], data: &mut [u8], tag: &mut Tag) -> Result<()> {
         let nonce = Nonce::try_assume_unique_for_key(iv).map_err(refused("the IV"))?;
         let sealed = self

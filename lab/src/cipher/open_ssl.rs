@@ -22,14 +22,17 @@ pub(super) fn contender() -> Contender {
         .set("a context a direction, key set once, EVP_CipherInit_ex for each IV")
 }
 
-fn evp(algorithm: Algorithm) -> &'static CipherRef {
-    match algorithm {
+/// None, where it has no such cipher, or has it in newer versions only.
+fn evp(algorithm: Algorithm) -> Option<&'static CipherRef> {
+    Some(match algorithm {
         Algorithm::Cbc256 => EvpCipher::aes_256_cbc(),
         Algorithm::Ctr128 => EvpCipher::aes_128_ctr(),
         Algorithm::Ctr256 => EvpCipher::aes_256_ctr(),
         Algorithm::Gcm256 => EvpCipher::aes_256_gcm(),
         Algorithm::Xts256 => EvpCipher::aes_256_xts(),
-    }
+        Algorithm::ChaCha20Poly1305 => EvpCipher::chacha20_poly1305(),
+        Algorithm::GcmSiv256 | Algorithm::Aegis256 | Algorithm::Xaes256 => return None,
+    })
 }
 
 fn refused(what: &'static str) -> impl Fn(ErrorStack) -> LabError {
@@ -48,15 +51,16 @@ struct OpenSsl {
 fn open(algorithm: Algorithm, key: &[u8]) -> Result<OpenSsl> {
     let wrong_key = LabError::Cipher {
         contender: NAME.into(),
-        what: "a key of another length".into(),
+        what: "no such cipher, or a key of another length".into(),
     };
-    if key.len() != algorithm.key_bytes() {
+    let evp = evp(algorithm).filter(|_| key.len() == algorithm.key_bytes());
+    let Some(evp) = evp else {
         return Err(wrong_key);
-    }
+    };
     let set_up = || -> std::result::Result<OpenSsl, ErrorStack> {
         let (mut encrypting, mut decrypting) = (CipherCtx::new()?, CipherCtx::new()?);
-        encrypting.encrypt_init(Some(evp(algorithm)), Some(key), None)?;
-        decrypting.decrypt_init(Some(evp(algorithm)), Some(key), None)?;
+        encrypting.encrypt_init(Some(evp), Some(key), None)?;
+        decrypting.decrypt_init(Some(evp), Some(key), None)?;
         encrypting.set_padding(false);
         decrypting.set_padding(false);
         Ok(OpenSsl {

@@ -102,8 +102,8 @@ fn expand_one(bytes: &[u8]) -> Key {
 }
 
 pub(super) fn expand(algorithm: Algorithm, bytes: &[u8]) -> Result<Box<dyn Cipher>> {
-    if bytes.len() != algorithm.key_bytes() {
-        return Err(refused("a key of another length"));
+    if bytes.len() != algorithm.key_bytes() || !Algorithm::MODES.contains(&algorithm) {
+        return Err(refused("no mode of AES, or a key of another length"));
     }
     prepare();
     let (first, second) = match algorithm {
@@ -195,6 +195,8 @@ impl Cipher for PlainC {
                     count,
                     tag.as_mut_ptr(),
                 ),
+                // `expand` takes no others.
+                _ => return Err(refused("no mode of AES")),
             }
         }
         Ok(())
@@ -223,6 +225,7 @@ impl Cipher for PlainC {
                         tag.as_ptr(),
                     );
                 }
+                _ => return Err(refused("no mode of AES")),
             }
         }
         if status == 0 {

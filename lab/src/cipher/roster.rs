@@ -4,7 +4,10 @@ use nix::errno::Errno;
 
 use crate::cipher::af_alg::{self, KeyFrom, Missing};
 use crate::cipher::algorithm::Algorithm;
-use crate::cipher::{CipherContender, Expand, aws_lc, cobblestone, open_ssl, plain_c, rust_crypto};
+use crate::cipher::{
+    CipherContender, Expand, aegis_crate, aws_lc, cobblestone, copied, open_ssl, plain_c,
+    rust_crypto,
+};
 use crate::contender::{Availability, Contender, Placement};
 use crate::host::kernel_crypto::{Config, drivers};
 
@@ -52,6 +55,63 @@ pub fn roster(algorithm: Algorithm) -> Vec<CipherContender> {
         )
     }));
     all
+}
+
+/// Other authenticated ciphers than AES-GCM, each with its algorithm in its name; all together,
+/// since they are compared with each other.
+pub fn aeads() -> Vec<(Algorithm, CipherContender)> {
+    let named = |algorithm: Algorithm, mut contender: Contender, expand: Expand| {
+        if !contender.name.starts_with(algorithm.name()) {
+            contender.name = format!("{}, {}", algorithm.name(), contender.name);
+        }
+        let own_format = false;
+        let one = CipherContender {
+            contender,
+            expand,
+            own_format,
+        };
+        (algorithm, one)
+    };
+    let aws_lc = |one: Algorithm| {
+        let expand: Expand = Box::new(move |key| aws_lc::expand(one, key));
+        named(one, aws_lc::contender(one), expand)
+    };
+    let rust_crypto = |one: Algorithm| {
+        let expand: Expand = Box::new(move |key| rust_crypto::expand(one, key));
+        named(one, rust_crypto::contender(one), expand)
+    };
+    let (chacha, siv) = (Algorithm::ChaCha20Poly1305, Algorithm::GcmSiv256);
+    let (aegis, xaes) = (Algorithm::Aegis256, Algorithm::Xaes256);
+    let kernel = af_alg_contender(chacha, chacha.kernel_name(), KeyFrom::Program);
+    let in_kernel: Expand =
+        Box::new(move |key| af_alg::expand(chacha, chacha.kernel_name(), KeyFrom::Program, key));
+    vec![
+        aws_lc(chacha),
+        named(
+            chacha,
+            open_ssl::contender(),
+            Box::new(move |key| open_ssl::expand(chacha, key)),
+        ),
+        rust_crypto(chacha),
+        named(chacha, kernel, in_kernel),
+        aws_lc(siv),
+        rust_crypto(siv),
+        named(
+            aegis,
+            aegis_crate::contender(),
+            Box::new(aegis_crate::expand),
+        ),
+        rust_crypto(xaes),
+    ]
+}
+
+/// What bounds all of them.
+pub fn ceiling() -> CipherContender {
+    CipherContender {
+        contender: copied::contender(),
+        expand: Box::new(|_| Ok(copied::begin())),
+        own_format: true,
+    }
 }
 
 /// What AF_ALG is asked for: the algorithm, with either source of its key; then each driver.

@@ -3,8 +3,11 @@
 use aes::cipher::{Array, BlockModeDecrypt, BlockModeEncrypt, InnerIvInit, KeyInit, StreamCipher};
 use aes::{Aes128, Aes256};
 use aes_gcm::Aes256Gcm;
-use aes_gcm::aead::AeadInOut;
+use aes_gcm::aead::{self, AeadInOut, Nonce};
+use aes_gcm_siv::Aes256GcmSiv;
+use chacha20poly1305::ChaCha20Poly1305;
 use ctr::{Ctr128BE, CtrCore};
+use xaes_256_gcm::Xaes256Gcm;
 use xts_mode::Xts128;
 
 use crate::cipher::algorithm::{Algorithm, BLOCK_BYTES};
@@ -18,6 +21,10 @@ pub(super) fn contender(algorithm: Algorithm) -> Contender {
         Algorithm::Ctr128 | Algorithm::Ctr256 => "crates aes 0.9, ctr 0.10",
         Algorithm::Gcm256 => "crate aes-gcm 0.11",
         Algorithm::Xts256 => "crates aes 0.9, xts-mode 0.6",
+        Algorithm::ChaCha20Poly1305 => "crate chacha20poly1305 0.11",
+        Algorithm::GcmSiv256 => "crate aes-gcm-siv 0.12",
+        Algorithm::Xaes256 => "crate xaes-256-gcm 0.1",
+        Algorithm::Aegis256 => "nothing",
     };
     Contender::new("RustCrypto", Placement::User, crates)
         .set("instructions found at run time, key expanded once, in place")
@@ -38,7 +45,11 @@ pub(super) fn expand(algorithm: Algorithm, bytes: &[u8]) -> Result<Box<dyn Ciphe
         Algorithm::Cbc256 => Box::new(Cbc(aes_256(bytes)?)),
         Algorithm::Ctr128 => Box::new(Ctr128(Aes128::new_from_slice(bytes).map_err(|_| key())?)),
         Algorithm::Ctr256 => Box::new(Ctr256(aes_256(bytes)?)),
-        Algorithm::Gcm256 => Box::new(Gcm(Aes256Gcm::new_from_slice(bytes).map_err(|_| key())?)),
+        Algorithm::Gcm256 => authenticated::<Aes256Gcm>(bytes)?,
+        Algorithm::ChaCha20Poly1305 => authenticated::<ChaCha20Poly1305>(bytes)?,
+        Algorithm::GcmSiv256 => authenticated::<Aes256GcmSiv>(bytes)?,
+        Algorithm::Xaes256 => authenticated::<Xaes256Gcm>(bytes)?,
+        Algorithm::Aegis256 => return Err(refused("no AEGIS")),
         Algorithm::Xts256 => {
             let (first, second) = bytes.split_at_checked(32).ok_or_else(key)?;
             Box::new(Xts(Xts128::new(aes_256(first)?, aes_256(second)?)))
@@ -104,21 +115,27 @@ macro_rules! counter_mode {
 counter_mode!(Ctr128, Aes128);
 counter_mode!(Ctr256, Aes256);
 
-struct Gcm(Aes256Gcm);
+struct Authenticated<A>(A);
 
-impl Cipher for Gcm {
+fn authenticated<A: AeadInOut + KeyInit + 'static>(bytes: &[u8]) -> Result<Box<dyn Cipher>> {
+    let cipher = A::new_from_slice(bytes).map_err(|_| refused("a key of another length"))?;
+    Ok(Box::new(Authenticated(cipher)))
+}
+
+impl<A: AeadInOut> Cipher for Authenticated<A> {
     fn encrypt(&mut self, iv: &[u8], aad: &[u8], data: &mut [u8], tag: &mut Tag) -> Result<()> {
-        let nonce = Array(iv_of::<12>(iv)?);
+        let nonce = Nonce::<A>::try_from(iv).map_err(|_| refused("an IV of another length"))?;
         let made = self.0.encrypt_inout_detached(&nonce, aad, data.into());
         tag.copy_from_slice(&made.map_err(|_| refused("to encrypt"))?);
         Ok(())
     }
 
     fn decrypt(&mut self, iv: &[u8], aad: &[u8], data: &mut [u8], tag: &Tag) -> Result<()> {
-        let nonce = Array(iv_of::<12>(iv)?);
+        let nonce = Nonce::<A>::try_from(iv).map_err(|_| refused("an IV of another length"))?;
+        let tag = aead::Tag::<A>::try_from(&tag[..]).map_err(|_| refused("a tag"))?;
         let done = self
             .0
-            .decrypt_inout_detached(&nonce, aad, data.into(), &Array(*tag));
+            .decrypt_inout_detached(&nonce, aad, data.into(), &tag);
         done.map_err(|_| LabError::Tag)
     }
 }

@@ -10,7 +10,7 @@ use crate::kernel::release::Unpacked;
 
 /// Loaded in this order when the machine starts. Templates stand here too: with them loaded,
 /// `/proc/crypto` tells of all drivers. What a kernel lacks, or has built in, is passed over.
-pub(super) const WANTED: [&str; 39] = [
+pub(super) const WANTED: [&str; 42] = [
     "aes_generic",
     "cryptd",
     "crypto_simd",
@@ -22,6 +22,9 @@ pub(super) const WANTED: [&str; 39] = [
     "cbc",
     "ctr",
     "gcm",
+    "chacha20poly1305",
+    "chacha_x86_64",
+    "poly1305_x86_64",
     "xts",
     "essiv",
     "drbg",

@@ -311,6 +311,7 @@ mod tests {
                     wall_seconds: 1.0,
                     cpu_seconds: 0.0,
                     counts: None,
+                    latency: None,
                 })
             }),
         };

@@ -12,7 +12,7 @@ use crate::record::{Axis, Experiment};
 
 /// Sizes of messages. Where instructions are counted, 1 MiB costs each driver a second and tells
 /// what 64 KiB told.
-const BLOCKS: Amounts<&[usize]> = Amounts {
+pub(super) const BLOCKS: Amounts<&[usize]> = Amounts {
     full: &[16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576],
     quick: &[16, 1024, 16_384, 1_048_576],
     counted: &[16, 1024, 4096, 65_536],
@@ -20,7 +20,7 @@ const BLOCKS: Amounts<&[usize]> = Amounts {
 };
 
 /// A batch of 16 B messages through system calls is the longest of all measurements.
-const BATCH_BYTES: Amounts<usize> = Amounts {
+pub(super) const BATCH_BYTES: Amounts<usize> = Amounts {
     full: 64 << 10,
     quick: 64 << 10,
     counted: 64 << 10,
@@ -35,7 +35,7 @@ pub(super) fn longest_block(effort: Effort) -> usize {
 /// The message by which threads are compared.
 const THREADED_BLOCK: usize = 16_384;
 
-fn duration(effort: Effort) -> Duration {
+pub(super) fn duration(effort: Effort) -> Duration {
     effort.last(if effort.quick { 8 } else { 40 })
 }
 

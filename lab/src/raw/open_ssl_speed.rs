@@ -85,6 +85,7 @@ fn measure(processes: usize) -> Result<Sample> {
         wall_seconds,
         cpu_seconds: watch.machine().busy_seconds,
         counts: None,
+        latency: None,
     })
 }
 

@@ -66,6 +66,7 @@ pub(super) fn again_and_again(
         wall_seconds: start.elapsed().as_secs_f64(),
         cpu_seconds: thread_cpu_seconds() - cpu,
         counts: None,
+        latency: None,
     })
 }
 
@@ -85,6 +86,7 @@ pub(super) fn measure(contender: &CipherContender, task: Task) -> Result<Sample>
                 wall_seconds: 1.0,
                 cpu_seconds: 0.0,
                 counts: None,
+                latency: None,
             }),
         }
     };
@@ -114,6 +116,7 @@ fn together(samples: &[Sample]) -> Sample {
         wall_seconds: bytes as f64 / rate,
         cpu_seconds: samples.iter().map(|sample| sample.cpu_seconds).sum(),
         counts: None,
+        latency: None,
     }
 }
 
@@ -131,7 +134,7 @@ impl Bench {
         let count = (task.batch_bytes / task.block_bytes).max(1);
         Self {
             cipher,
-            iv: random_bytes::<16>()[..task.algorithm.iv_bytes()].to_vec(),
+            iv: random_bytes::<32>()[..task.algorithm.iv_bytes()].to_vec(),
             block_bytes: task.block_bytes,
             data: vec![0x5a; count * task.block_bytes],
             tags: vec![[0; TAG_BYTES]; count],
@@ -188,6 +191,7 @@ mod tests {
             wall_seconds,
             cpu_seconds: 1.0,
             counts: None,
+            latency: None,
         };
         let sum = together(&[sample(100, 1.0), sample(300, 1.0)]);
         assert_eq!(

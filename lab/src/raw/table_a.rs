@@ -118,6 +118,7 @@ fn in_c(
         wall_seconds,
         cpu_seconds,
         counts: None,
+        latency: None,
     })
 }
 
@@ -161,5 +162,6 @@ fn measure(one: &CipherContender, duration: Duration) -> Result<Sample> {
         wall_seconds,
         cpu_seconds,
         counts: None,
+        latency: None,
     })
 }

@@ -190,6 +190,11 @@ pub(super) fn told(experiment: &Experiment, series: &Series, point: &Point) -> O
     if found.low < found.high {
         told += &format!(", {} to {}", figure(found.low), figure(found.high));
     }
+    if let Some(took) = point.latency() {
+        let within = [took.half, took.most, took.nearly_all].map(|one| figure(one * 1e6));
+        let [half, most, nearly_all] = within;
+        told += &format!("; 50 % of requests within {half} µs, 95 % {most}, 99 % {nearly_all}");
+    }
     if let Some(cost) = cost(point) {
         told += &format!("; {cost} {}", experiment.unit.cost());
     }

@@ -150,6 +150,7 @@ fn absentees(experiment: &Experiment) -> Markup {
 
 fn figures(experiment: &Experiment) -> Markup {
     let mut points = experiment.series.iter().flat_map(|series| &series.points);
+    let timed = points.clone().any(|point| point.latency().is_some());
     let counted = points.any(|point| point.switches_of_a_transfer().is_some());
     html! {
         table {
@@ -163,6 +164,11 @@ fn figures(experiment: &Experiment) -> Markup {
                     th scope="col" { "sure" }
                     th scope="col" { (experiment.unit.cost()) }
                     @if experiment.axis == Axis::Clients { th scope="col" { "each client" } }
+                    @if timed {
+                        th scope="col" { "half within, µs" }
+                        th scope="col" { "95 %" }
+                        th scope="col" { "99 %" }
+                    }
                     @if counted {
                         th scope="col" { "switches" }
                         th scope="col" { "calls" }
@@ -198,6 +204,11 @@ fn figures_row(experiment: &Experiment, series: &Series, point: &Point) -> Marku
                 td { (cost) }
                 @if experiment.axis == Axis::Clients {
                     td { (figure(found.median / point.x as f64)) }
+                }
+                @if let Some(took) = point.latency() {
+                    @for seconds in [took.half, took.most, took.nearly_all] {
+                        td { (figure(seconds * 1e6)) }
+                    }
                 }
                 @if let Some(switches) = point.switches_of_a_transfer() {
                     td { (figure(switches)) }

@@ -16,7 +16,7 @@ pub use lines::{Frame, Line, Mark, Spot, lines};
 use crate::record::Series;
 
 /// How many shades of a hue the style sheet has.
-const SHADES: usize = 6;
+const SHADES: usize = 8;
 
 /// The classes of a contender among others: the hue of its placement, and its shade.
 pub fn shade(all: &[Series], index: usize) -> String {

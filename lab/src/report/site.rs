@@ -114,14 +114,14 @@ fn index(machines: &[Machine]) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { "Where should encryption run? Machines · coffer-lab" }
+                title { "Machines · coffer-lab" }
                 style { (PreEscaped(STYLE)) (PreEscaped(SITE_STYLE)) }
             }
             body.site {
                 header {
                     h1 { "Where should encryption run? " (machines.len()) " machines" }
                     p.quiet {
-                        "Drawn by " (commit(COMMIT)) ". A name leads to the machine’s page."
+                        "Drawn by " (commit(COMMIT)) ". A name leads to the page of a machine."
                     }
                 }
                 (picker(machines))
@@ -130,7 +130,9 @@ fn index(machines: &[Machine]) -> String {
                         h2 { "The advice" }
                         div.scroll { (advices(machines)) }
                     }
-                    @for (id, title) in experiments(machines) { (experiment(machines, &id, &title)) }
+                    @for (id, title) in experiments(machines) {
+                        (experiment(machines, &id, &title))
+                    }
                 }
                 script { (PreEscaped(SITE_SCRIPT)) }
             }

@@ -77,6 +77,7 @@ fn one(experiment: &Experiment, published: &[&Published]) -> String {
     for series in &experiment.series {
         for point in &series.points {
             let at = place(experiment.axis, point.x);
+            text += &waits(&series.contender.name, &at, point).unwrap_or_default();
             text += &transfer(&series.contender.name, &at, point).unwrap_or_default();
         }
     }
@@ -104,6 +105,16 @@ fn steps(experiment: &Experiment, published: &[&Published]) -> Option<String> {
         };
     }
     Some(text)
+}
+
+/// How long requests took.
+fn waits(name: &str, at: &str, point: &Point) -> Option<String> {
+    let took = point.latency()?;
+    let [half, most, nearly_all] = [took.half, took.most, took.nearly_all].map(|s| figure(s * 1e6));
+    let most = format!("95 % within {most}, 99 % within {nearly_all}");
+    Some(format!(
+        "  a request, {at}, {name}: 50 % within {half} µs, {most}\n"
+    ))
 }
 
 /// What a transfer took besides time.

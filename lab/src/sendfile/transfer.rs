@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::error::{Doing, LabError, Result};
 use crate::host::kernel_tls;
 use crate::measuring::observe;
-use crate::record::{Counts, Sample};
+use crate::record::{Counts, Latency, Sample};
 use crate::sendfile::way::{Files, Keys, Way};
 use crate::sendfile::{client, server};
 use coffer_measure::cpu_time::ThreadCost;
@@ -41,10 +41,11 @@ pub(super) fn measure(task: &Task<'_>) -> Result<Sample> {
         let (ready, told) = mpsc::channel();
         let (calls, called) = mpsc::channel();
         let serving = scope.spawn(move || serve(task, each, &called, &ready));
-        let received = (|| -> Result<f64> {
+        let received = (|| -> Result<(f64, Vec<f64>)> {
             let begun = Instant::now();
-            let mut start = None;
+            let (mut start, mut took) = (None, Vec::new());
             for _ in 0..connections {
+                let called = Instant::now();
                 let mut client = connect(task, &calls)?;
                 let _ = told.recv();
                 // Where connections are not measured, the clock starts behind the first.
@@ -57,8 +58,12 @@ pub(super) fn measure(task: &Task<'_>) -> Result<Sample> {
                 for _ in 0..each {
                     client.fetch(task.files, task.keys)?;
                 }
+                // On a connection that stands, the server does not wait to be asked.
+                if task.each_connects {
+                    took.push(called.elapsed().as_secs_f64());
+                }
             }
-            Ok(start.unwrap_or(begun).elapsed().as_secs_f64())
+            Ok((start.unwrap_or(begun).elapsed().as_secs_f64(), took))
         })();
         drop(calls);
         let served = serving
@@ -122,7 +127,11 @@ fn serve(
     })
 }
 
-fn sample(task: &Task<'_>, wall_seconds: f64, served: &ThreadCost) -> Result<Sample> {
+fn sample(
+    task: &Task<'_>,
+    (wall_seconds, took): (f64, Vec<f64>),
+    served: &ThreadCost,
+) -> Result<Sample> {
     if wall_seconds <= 0.0 {
         return Err(LabError::Data {
             file: "sendfile".into(),
@@ -137,5 +146,6 @@ fn sample(task: &Task<'_>, wall_seconds: f64, served: &ThreadCost) -> Result<Sam
             transfers: task.transfers,
             context_switches: served.context_switches,
         }),
+        latency: Latency::of(took),
     })
 }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::record::Sample;
+use crate::record::{Latency, Sample};
 use crate::server::process::Server;
 
 /// Asks for `bytes` at a time, for `duration`.
@@ -17,15 +17,16 @@ pub(super) fn measure(
     let connected: Result<Vec<_>> = (0..clients).map(|_| server.connect()).collect();
     let connected = connected?;
     let (cpu, start) = (server.cpu_seconds(), Instant::now());
-    let answers: Result<u64> = thread::scope(|scope| {
+    let answers: Result<Vec<Vec<f64>>> = thread::scope(|scope| {
         let asking: Vec<_> = connected
             .into_iter()
             .map(|mut client| {
-                scope.spawn(move || -> Result<u64> {
-                    let mut answers = 0;
+                scope.spawn(move || -> Result<Vec<f64>> {
+                    let mut answers = Vec::new();
                     while start.elapsed() < duration {
+                        let asked = Instant::now();
                         client.ask(bytes)?;
-                        answers += 1;
+                        answers.push(asked.elapsed().as_secs_f64());
                     }
                     Ok(answers)
                 })
@@ -35,12 +36,15 @@ pub(super) fn measure(
             Ok(answers) => answers,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        joined.sum()
+        joined.collect()
     });
+    let wall_seconds = start.elapsed().as_secs_f64();
+    let answers = answers?.concat();
     Ok(Sample {
-        bytes: answers? * u64::from(bytes),
-        wall_seconds: start.elapsed().as_secs_f64(),
+        bytes: answers.len() as u64 * u64::from(bytes),
+        wall_seconds,
         cpu_seconds: server.cpu_seconds() - cpu,
         counts: None,
+        latency: Latency::of(answers),
     })
 }
