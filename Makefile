@@ -22,7 +22,7 @@ TIMED = @bash -c 'began=$$SECONDS; echo "--- $(1)"; $(1); code=$$?; \
 .DEFAULT_GOAL := help
 .PHONY: help deps build run install uninstall deb archive image sbom test test-tools test-style \
   test-rust test-fuzz test-server test-transfer test-package test-clients test-large test-power \
-  test-lab fuzz bench lab lab-kernel lab-example
+  test-lab fuzz bench lab lab-kernel lab-pages lab-example
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -130,6 +130,10 @@ lab-kernel: deps ## measure under Debian's own kernel, in a virtual machine; see
 	COFFER_BINARY=$(CURDIR)/target/release/coffer \
 	  $(CARGO) test --locked -p coffer-lab --test kernel -- --ignored
 	target/release/coffer-lab kernel --quick $(KERNEL_ARGS)
+
+lab-pages: deps ## draw the pages in docs/lab anew from their records, without measuring
+	$(CARGO) build --release --locked -p coffer-lab
+	scripts/draw-lab-pages
 
 lab-example: deps ## make the reports in docs/lab anew; leave the machine alone for half an hour
 	@scripts/install-lab-peers
