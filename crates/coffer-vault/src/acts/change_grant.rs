@@ -18,6 +18,7 @@ use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
 use crate::open_buckets::UsedBucket;
 use crate::system::{BucketConfiguration::Encryption, BucketEncryption, BucketRow};
+use crate::vault::owners::NewAccess;
 use crate::vault::{EtagStyle, Granted, Vault};
 
 /// A bucket that a subject may change.
@@ -129,12 +130,17 @@ impl ChangeGrant {
         self.permit.note_read().await
     }
 
-    /// Before a list is taken or refused: that tells whether lists count in the bucket.
-    pub(crate) async fn note_list(&self, asked: &AskedAcl) -> Result<()> {
+    /// Whose a new object is to be, and who else may use it. That a list is taken or refused tells
+    /// whether lists count in the bucket: the subject has read there, then.
+    ///
+    /// # Errors
+    /// Those of [`Vault::access_of_new`].
+    pub(crate) async fn access_of_new(&self, asked: &AskedAcl) -> Result<NewAccess> {
         if asked.may_be_refused() {
             self.note_read().await?;
         }
-        Ok(())
+        let vault = &self.permit.vault;
+        vault.access_of_new(self.row(), self.subject(), asked)
     }
 
     /// Prepares a change. That it is refused may tell of what the bucket holds.

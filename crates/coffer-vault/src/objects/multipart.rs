@@ -115,8 +115,7 @@ impl Vault {
             lock,
             acl,
         } = new;
-        grant.note_list(&acl).await?;
-        let access = self.access_of_new(grant.row(), grant.subject(), &acl)?;
+        let access = grant.access_of_new(&acl).await?;
         let lock = self.asked_lock(&grant, lock)?;
         let encryption = encryption.of_object(grant.encryption()?)?;
         details.encryption = encryption.clone();

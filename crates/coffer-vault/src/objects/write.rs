@@ -134,8 +134,7 @@ impl Vault {
             acl,
             mut incoming,
         } = put;
-        grant.note_list(&acl).await?;
-        let access = self.access_of_new(grant.row(), grant.subject(), &acl)?;
+        let access = grant.access_of_new(&acl).await?;
         let (lock, customer) = (self.asked_lock(&grant, lock)?, encryption.customer_key());
         let encryption = encryption.of_object(grant.encryption()?)?;
         incoming.digests = plan(&grant, incoming.digests);

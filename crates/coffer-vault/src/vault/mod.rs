@@ -41,7 +41,7 @@ mod judged_object;
 
 mod sharing;
 
-mod owners;
+pub(crate) mod owners;
 
 mod writability;
 
