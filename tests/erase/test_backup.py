@@ -155,7 +155,7 @@ def test_a_backup_is_an_export_of_every_level(server, tmp_path):
     run(server, "level", "create", "sealed", "--rank", "1", "--same-label", "--no-export")
     out = tmp_path / "none.age"
     said = refused(server, "keystore", "backup", "--recipient", age.RECIPIENT, "--output", out)
-    assert "sealed" in said and "not to be exported" in said and not out.exists()
+    assert "sealed" in said and "level sealed forbids" in said and not out.exists()
     counts = {one["name"]: one["export_count"] for one in ask(server, "level", "list")}
     assert counts == {"default": 1, "sealed": 0}
 

@@ -61,7 +61,7 @@ def blobs_in(folder):
 def verify(server, name="far", expect=0):
     done = coffer("replica", "verify", name, "--data", server.data, "--json", text=True)
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.returncode == expect, (events[-3:], done.stderr)
+    assert expect is None or done.returncode == expect, (events[-3:], done.stderr)
     return events
 
 

@@ -5,8 +5,6 @@ import shutil
 import time
 from pathlib import Path
 
-import pytest
-
 from harness.administration import from_afar, make_subject
 from harness.clients import s3_client
 from harness.sealed_copies import (
@@ -26,13 +24,6 @@ from harness.sealed_copies import (
     verify,
 )
 from harness.server import Server, coffer
-
-
-@pytest.fixture
-def server(tmp_path):
-    with Server(made(tmp_path / "first")) as server:
-        s3_client(server).create_bucket(Bucket=BUCKET)
-        yield server
 
 
 def test_a_lost_disk_is_restored_from_a_folder(server, tmp_path):

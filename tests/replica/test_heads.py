@@ -3,12 +3,9 @@
 import shutil
 import time
 
-import pytest
-
 from harness.clients import s3_client
 from harness.raw import get_admin
 from harness.sealed_copies import (
-    BUCKET,
     caught_up,
     check_sound,
     files_in,
@@ -24,13 +21,6 @@ from harness.sealed_copies import (
     verify,
 )
 from harness.server import Server, coffer
-
-
-@pytest.fixture
-def server(tmp_path):
-    with Server(made(tmp_path / "first")) as server:
-        s3_client(server).create_bucket(Bucket=BUCKET)
-        yield server
 
 
 def heads_in(copy):

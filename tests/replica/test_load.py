@@ -4,24 +4,14 @@ import concurrent.futures
 import shutil
 import time
 
-import pytest
-
 from harness.clients import s3_client
 from harness.content import MIB
-from harness.sealed_copies import BUCKET, caught_up, made, reached, replica, status, url_of, verify
-from harness.server import Server
+from harness.sealed_copies import BUCKET, caught_up, reached, replica, status, url_of, verify
 
 WRITERS = 100
 SECONDS = 6
 #: What is promised where the target keeps up.
 LAG_SECONDS = 5
-
-
-@pytest.fixture
-def server(tmp_path):
-    with Server(made(tmp_path / "first")) as server:
-        s3_client(server).create_bucket(Bucket=BUCKET)
-        yield server
 
 
 def write(server, seconds, writers=WRITERS):

@@ -20,7 +20,6 @@ from harness.sealed_copies import (
     enable_first,
     files_in,
     keys_of,
-    made,
     put,
     reached,
     replica,
@@ -31,17 +30,9 @@ from harness.sealed_copies import (
     url_of,
     verify,
 )
-from harness.server import BINARY, Server, coffer
+from harness.server import BINARY, coffer
 
 SMALL_BLOB = 20_000
-
-
-@pytest.fixture
-def server(tmp_path):
-    with Server(made(tmp_path / "first")) as server:
-        s3_client(server).create_bucket(Bucket=BUCKET)
-        (tmp_path / "credentials").write_text(server.credentials_path.read_text())
-        yield server
 
 
 def moment():

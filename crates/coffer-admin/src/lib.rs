@@ -38,7 +38,9 @@ pub use crate::api::approvals::{
     ApprovalOutcome, AuditPruned, ExportRequest, PendingRequest, Waiting,
 };
 pub use crate::api::audit::{AuditPruneRequest, AuditRecord, AuditReport, AuditVerifyRequest};
-pub use crate::api::backups::replicas::{Replica, ReplicaGap, ReplicaReport, ReplicaRequest};
+pub use crate::api::backups::replicas::{
+    Replica, ReplicaGap, ReplicaKeystore, ReplicaReport, ReplicaRequest,
+};
 pub use crate::api::backups::{BackupReport, BackupRequest};
 pub use crate::api::buckets::quotas::{QuotaLimits, QuotaRow, QuotaUsed};
 pub use crate::api::buckets::settings::{BucketSettings, LockSettings, VersioningState};

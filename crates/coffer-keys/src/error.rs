@@ -331,11 +331,10 @@ pub enum KeysError {
         name: String,
     },
     /// A level forbids the export that a backup would be.
-    #[error(
-        "a backup of the root key would be an export of every level, and the key of level {name} \
-         is not to be exported: it was made so, for good"
-    )]
+    #[error("{what} would be an export of every level, which level {name} forbids for good")]
     NoBackup {
+        /// What is asked for.
+        what: &'static str,
         /// The level.
         name: String,
     },

@@ -9,6 +9,7 @@ use coffer_durable::{Access, Folder, NewFile, write_file_atomically};
 use crate::error::KeysError;
 use crate::key_folder::KeyFolder;
 use crate::keystore::copies::Copies;
+use crate::keystore::copy::Copy;
 use crate::keystore::state::{Keystore, open_slots};
 use crate::limits::SLOT_BYTES;
 use crate::root::record::{PlacedSource, SourceRecord};
@@ -35,16 +36,7 @@ impl KeyFolder {
         // As long as this is held, neither the keystore nor its root key is changed.
         let state = keystore.settled()?;
         let newest = state.copies.newest();
-        let path = folder.join("keystore");
-        let failed = || KeysError::durable(&path);
-        let (disk, name) = Folder::of(&path).map_err(KeysError::io("find", &path))?;
-        let mut new = NewFile::begin(&disk, name).map_err(failed())?;
-        let written = new.file().set_length(2 * SLOT_BYTES as u64);
-        let written = written.and_then(|()| new.file().write(0, newest.as_bytes()));
-        let slot_bytes = SLOT_BYTES as u64;
-        let written = written.and_then(|()| new.file().write(slot_bytes, newest.as_bytes()));
-        written.map_err(KeysError::io("write", &path))?;
-        new.replace().map_err(failed())?;
+        place_keystore(newest, folder)?;
         if placed.spec != SourceSpec::File(None) {
             let record = SourceRecord {
                 current: placed.clone(),
@@ -60,6 +52,19 @@ impl KeyFolder {
         }
         Ok(newest.generation())
     }
+}
+
+/// Writes a keystore's file with this copy in both slots, in place of what is there.
+pub(crate) fn place_keystore(copy: &Copy, folder: &Path) -> Result<(), KeysError> {
+    let path = folder.join("keystore");
+    let failed = || KeysError::durable(&path);
+    let (disk, name) = Folder::of(&path).map_err(KeysError::io("find", &path))?;
+    let mut new = NewFile::begin(&disk, name).map_err(failed())?;
+    let written = new.file().set_length(2 * SLOT_BYTES as u64);
+    let written = written.and_then(|()| new.file().write(0, copy.as_bytes()));
+    let written = written.and_then(|()| new.file().write(SLOT_BYTES as u64, copy.as_bytes()));
+    written.map_err(KeysError::io("write", &path))?;
+    new.replace().map(drop).map_err(failed())
 }
 
 impl Keystore {

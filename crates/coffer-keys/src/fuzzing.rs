@@ -2,7 +2,7 @@
 
 use coffer_seal::KeystoreId;
 
-use crate::export::{self, ExportIdentity};
+use crate::exports::level::{self, ExportIdentity};
 use crate::keystore::contents::Contents;
 use crate::keystore::copy::{Copy, FoundCopy};
 use crate::receipts::receipt::{Receipt, ReceiptSigner};
@@ -73,8 +73,8 @@ pub fn fuzz_receipt(data: &[u8]) {
 /// When a forgery opens, or when what was understood doesn't come back the same.
 pub fn fuzz_export(data: &[u8]) {
     let identity: ExportIdentity = IDENTITY.parse().expect("an identity");
-    assert!(export::open(data, &identity).is_err(), "a forgery opened");
-    if let Ok((root, contents)) = export::read_plaintext(data) {
+    assert!(level::open(data, &identity).is_err(), "a forgery opened");
+    if let Ok((root, contents)) = level::read_plaintext(data) {
         let body = contents.to_bytes();
         assert!(
             data.ends_with(&body),

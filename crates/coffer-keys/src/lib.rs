@@ -56,9 +56,7 @@ mod folder_copy;
 
 mod receipts;
 
-mod export;
-
-mod root_backup;
+mod exports;
 
 #[doc(hidden)]
 pub mod fuzzing;
@@ -68,7 +66,9 @@ mod tests;
 
 pub use anchor::{Anchor, AnchorFile};
 pub use error::KeysError;
-pub use export::{ExportIdentity, ExportRecipient};
+pub use exports::carried::{CarriedKeystore, SealedKeystore};
+pub use exports::level::{ExportIdentity, ExportRecipient};
+pub use exports::root_backup::{RootBackup, RootMark};
 pub use freshness::{Held, HeldGeneration, Keeping, KeystoreRollback, Outside};
 pub use key_folder::{KeyFolder, SourceSecrets};
 pub use keystore::bucket_key::BucketKey;
@@ -88,5 +88,4 @@ pub use root::record::SourceRecord;
 pub use root::source::{RootKey, RootMedium, RootSource, Sanitization};
 pub use root::spec::{SourceSpec, TokenSpec};
 pub use root::token::{TokenOptions, TokenRoot};
-pub use root_backup::{RootBackup, RootMark};
 pub use stale_root::StaleRoot;

@@ -205,3 +205,106 @@ fn what_is_not_of_age_is_refused_without_showing_it() {
     assert!(matches!(error, KeysError::ExportIdentity), "{error}");
     assert_eq!(format!("{:?}", identity()), "ExportIdentity(redacted)");
 }
+
+/// A keystore that goes along with a sealed copy.
+mod carried {
+    use std::collections::BTreeSet;
+
+    use coffer_keys::{CarriedKeystore, FileRoot, KeyFolder, SourceSecrets};
+
+    use super::*;
+
+    fn placed(carried: &CarriedKeystore) -> (tempfile::TempDir, Keystore) {
+        let folder = tempfile::tempdir().unwrap();
+        carried.place(folder.path()).unwrap();
+        let secrets = SourceSecrets::default();
+        let opened = KeyFolder::new(folder.path()).open(None, &secrets).unwrap();
+        (folder, opened.0)
+    }
+
+    #[test]
+    fn it_opens_for_its_recipients_with_the_levels_that_went_along_only() {
+        let scene = Scene::new();
+        let first = scene.keystore.levels()[0].clone();
+        let (keystore, secret) = (&scene.keystore, scene.add_secret());
+        keystore.add_bucket(BucketId([3; 16]), first.id).unwrap();
+        let chosen = BTreeSet::from([secret.id]);
+        keystore.count_exports(&chosen).unwrap();
+        assert_eq!(keystore.level(secret.id).unwrap().export_count, 1);
+        assert_eq!(keystore.level(first.id).unwrap().export_count, 0);
+        let bucket_key = keystore.bucket_key(BucketId([2; 16])).unwrap();
+        let data_key = SecretKey::generate();
+        let wrapped = bucket_key.wrap(BlobId([7; 16]), &data_key);
+        let recipients = [identity().recipient()];
+        let sealed = keystore.seal_carried(&chosen, &recipients).unwrap();
+        assert!(CarriedKeystore::is_for_recipients(&sealed.bytes));
+        assert!(CarriedKeystore::read(&sealed.bytes, None).is_err());
+        let carried = CarriedKeystore::read(&sealed.bytes, Some(&identity())).unwrap();
+        assert_eq!(carried.generation(), keystore.generation());
+        assert!(
+            !keystore.opens_carried(&carried),
+            "the server's root key goes nowhere"
+        );
+        let (_folder, opened) = placed(&carried);
+        assert_eq!(opened.id(), keystore.id());
+        assert_eq!(opened.system_key(), keystore.system_key());
+        let key = opened.bucket_key(BucketId([2; 16])).unwrap();
+        let found = key
+            .unwrap(BlobId([7; 16]), key.generation(), &wrapped)
+            .unwrap();
+        assert_eq!(found, data_key);
+        assert!(opened.bucket_key(BucketId([3; 16])).is_err());
+        assert!(opened.level(first.id).is_none());
+    }
+
+    #[test]
+    fn without_recipients_the_root_key_opens_it_and_after_an_erase_no_longer() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = FileRoot::new(folder.path().join("root.key"));
+        let path = folder.path().join("keystore");
+        let keystore = Keystore::create(&path, Box::new(root)).unwrap();
+        let level = keystore.levels()[0].id;
+        let chosen = BTreeSet::from([level]);
+        keystore.add_bucket(BucketId([3; 16]), level).unwrap();
+        let sealed = keystore.seal_carried(&chosen, &[]).unwrap();
+        let carried = CarriedKeystore::read(&sealed.bytes, None).unwrap();
+        assert!(keystore.opens_carried(&carried));
+        keystore.erase_bucket(BucketId([3; 16])).unwrap();
+        assert!(!keystore.opens_carried(&carried));
+        let newer = keystore.seal_carried(&chosen, &[]).unwrap();
+        let newer = CarriedKeystore::read(&newer.bytes, None).unwrap();
+        assert!(keystore.opens_carried(&newer) && newer.generation() > carried.generation());
+    }
+
+    #[test]
+    fn what_is_cut_off_or_altered_is_none() {
+        let scene = Scene::new();
+        let level = scene.keystore.levels()[0].id;
+        let chosen = BTreeSet::from([level]);
+        for recipients in [vec![], vec![identity().recipient()]] {
+            let sealed = scene.keystore.seal_carried(&chosen, &recipients).unwrap();
+            let middle = sealed.bytes.len() / 2;
+            let mut altered = sealed.bytes.clone();
+            altered[middle] ^= 1;
+            for bytes in [&sealed.bytes[..middle], &altered, b""] {
+                assert!(CarriedKeystore::read(bytes, Some(&identity())).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn a_level_that_forbids_exports_goes_nowhere() {
+        let scene = Scene::new();
+        let options = LevelOptions {
+            exportable: false,
+            ..LevelOptions::default()
+        };
+        let label = "s2:c1".parse().unwrap();
+        let level = scene.keystore.add_level("kept", label, options).unwrap();
+        let error = scene.keystore.count_exports(&BTreeSet::from([level.id]));
+        assert!(matches!(error, Err(KeysError::NotExportable { .. })));
+        let none = BTreeSet::from([LevelId([9; 16])]);
+        let error = scene.keystore.count_exports(&none);
+        assert!(matches!(error, Err(KeysError::NoSuchLevel { .. })));
+    }
+}

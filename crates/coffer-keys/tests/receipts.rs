@@ -32,6 +32,7 @@ fn details() -> ReceiptDetails {
             removed_at: None,
             keep_seconds: 604_800,
             holds: "noise".into(),
+            keystore: None,
         }],
         last_audit_record: Some(AuditRecord {
             number: 77,
@@ -208,9 +209,9 @@ fn what_was_added_or_written_twice_is_no_receipt() {
             "\"objects\": 1, \"objects\": 1234,",
             1,
         ),
-        text.replacen("coffer receipt v3", "coffer receipt v1", 1),
-        text.replacen("coffer receipt v3", "coffer receipt v2", 1),
-        text.replacen("coffer receipt v3", "coffer receipt v4", 1),
+        text.replacen("coffer receipt v4", "coffer receipt v1", 1),
+        text.replacen("coffer receipt v4", "coffer receipt v2", 1),
+        text.replacen("coffer receipt v4", "coffer receipt v5", 1),
         text.replacen("\"copies\":", "\"backups\":", 1),
         text.replacen("\"what\": \"level\"", "\"what\": \"everything\"", 1),
         text.clone() + "{}",
@@ -273,5 +274,5 @@ fn where_an_audit_log_begins_is_signed_by_the_key_of_receipts() {
     let key = keystore.receipt_public_key().unwrap().to_bytes();
     let key = aws_lc_rs::signature::UnparsedPublicKey::new(&aws_lc_rs::signature::ED25519, key);
     key.verify(message, &signature).unwrap();
-    assert_eq!(receipt.format, "coffer receipt v3");
+    assert_eq!(receipt.format, "coffer receipt v4");
 }

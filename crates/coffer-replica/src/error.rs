@@ -57,6 +57,18 @@ pub enum ReplicaError {
         /// What shows it.
         problem: &'static str,
     },
+    /// The newest keystore is withheld.
+    #[error(
+        "the store shows keystore {found} as the newest, and the newest head of the copy names \
+         {named}: the store lost or withholds it, and the older one may hold keys that were \
+         destroyed since"
+    )]
+    OldKeystore {
+        /// The generation of what is there.
+        found: u64,
+        /// The generation that the head names.
+        named: u64,
+    },
     /// The store was put back, or its newest heads removed.
     #[error(
         "the copy was put back, or lost its newest part: its newest head is {found}, and head \

@@ -40,6 +40,9 @@ pub struct Head {
     pub gaps: Vec<Gap>,
     /// The generation of the keystore that opens it.
     pub keystore_generation: u64,
+    /// The keystore that the copy holds, or an earlier one: then that one is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keystore: Option<KeystoreRef>,
     /// Small files, by their paths in the data folder.
     pub files: BTreeMap<String, Vec<Piece>>,
     /// Catalogs, by their buckets' ids.
@@ -65,6 +68,28 @@ pub struct Piece {
     pub bytes: u64,
     /// What it is, in hexadecimal digits.
     pub sha256: String,
+}
+
+/// A keystore in the copy, by name and by hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeystoreRef {
+    /// In which epoch it was put, and its generation.
+    pub(crate) at: Number,
+    /// SHA-256 of it as it lies there.
+    pub sha256: String,
+}
+
+impl KeystoreRef {
+    /// Its generation.
+    pub fn generation(&self) -> u64 {
+        self.at.number
+    }
+
+    /// Whether it was put before another one.
+    pub fn is_before(&self, other: &Self) -> bool {
+        self.at < other.at
+    }
 }
 
 /// A segment, by name and by hash.

@@ -35,13 +35,16 @@ mod sweep;
 
 mod gone;
 
+mod keystores;
+
 pub use error::{ReplicaError, Result};
 pub use gone::GoneList;
-pub use head::{BucketState, Gap, Head, KnownHead, Piece, SegmentRef};
+pub use head::{BucketState, Gap, Head, KeystoreRef, KnownHead, Piece, SegmentRef};
+pub use keystores::{FoundKeystore, KeystoreWriter, newest_keystore};
 pub use names::CopyId;
 pub use place::Place;
 pub use read::{CopyReader, Moment, RestoredCatalog};
-pub use store::{Copy, CopyRecord};
+pub use store::{Copy, CopyRecord, Store};
 pub use sweep::Swept;
 pub use write::{CopyWriter, NewSegment};
 

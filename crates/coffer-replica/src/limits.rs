@@ -48,6 +48,9 @@ pub const GONE_LIST_MAX: usize = 100_000;
 /// The longest such list, sealed, in bytes: more than that takes.
 pub const GONE_LIST_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
 
+/// The longest keystore, sealed for recipients and armored, in bytes.
+pub const KEYSTORE_MAX_BYTES: u64 = 8 * 1_024 * 1_024;
+
 /// So many heads are read at once where all are.
 pub const HEADS_READ_AT_ONCE: usize = 8;
 

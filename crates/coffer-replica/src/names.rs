@@ -24,6 +24,9 @@ pub(crate) const BLOBS: &str = "blobs";
 /// Where lists of blobs are that are of no object any more.
 pub(crate) const GONE: &str = "gone";
 
+/// Where keystores are, of a copy that holds any.
+pub(crate) const KEYSTORES: &str = "keystores";
+
 /// So many numbers share a folder, so that what has low numbers is found without listing the rest.
 const GROUP: u64 = 1_000;
 
@@ -134,6 +137,11 @@ pub(crate) fn piece(number: Number) -> Path {
 
 pub(crate) fn gone(number: Number) -> Path {
     Path::from(format!("{GONE}/{}/{number}", number.group()))
+}
+
+/// The keystore of a generation, which has the place of the number.
+pub(crate) fn keystore(at: Number) -> Path {
+    Path::from(format!("{KEYSTORES}/{at}"))
 }
 
 pub(crate) fn segments_of(bucket: BucketId) -> Path {

@@ -15,6 +15,9 @@ use crate::names::{CopyId, RECORD};
 /// The only format there is.
 const FORMAT: u32 = 1;
 
+/// A store that copies are in.
+pub type Store = Arc<dyn ObjectStore>;
+
 /// What a copy says of itself, in the clear: `copy.json`. Nothing rests on it being true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyRecord {

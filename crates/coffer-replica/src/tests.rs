@@ -386,4 +386,5 @@ async fn another_key_opens_nothing_and_a_place_is_taken_once() {
 }
 
 #[cfg(test)]
+mod keystores;
 mod window;

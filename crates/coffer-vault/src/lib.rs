@@ -59,8 +59,6 @@ mod rotation;
 
 mod admin;
 
-mod approvals;
-
 mod upkeep;
 
 mod verify;
@@ -68,6 +66,8 @@ mod verify;
 mod backup;
 
 mod replica;
+
+mod approvals;
 
 pub mod offline;
 
@@ -100,7 +100,7 @@ pub use crate::backup::{BackupCounts, BackupEvent};
 pub use crate::buckets::{
     BucketInfo, BucketSettings, BucketSummary, DueEnd, LevelUsage, NewBucket, UploadsEnded,
 };
-pub use crate::copies::{CopyState, CopyStatus};
+pub use crate::copies::{CarriedStatus, CopyState, CopyStatus};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::digest::{DigestPlan, Digests};
@@ -123,7 +123,7 @@ pub use crate::objects::{
 pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::open_buckets::CustomerKey;
 pub use crate::quotas::{Quota, QuotaOf, QuotaUsage};
-pub use crate::replica::{CopyCheckEvent, Restore, RestoreEvent, restore};
+pub use crate::replica::{CopyCheckEvent, NewCopy, Restore, RestoreEvent, restore};
 pub use crate::system::{BucketConfiguration, BucketEncryption, MD5_ETAGS, ReceiptSummary};
 pub use crate::transfer_counters::{TransferCounters, TransferEnds};
 pub use crate::transfers::{Arrival, DataPort, NoSuchTransfer, NotTaken, Sending, Ticket};

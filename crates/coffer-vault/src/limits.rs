@@ -331,6 +331,10 @@ pub const COPY_LOOKS_EVERY: std::time::Duration = std::time::Duration::from_secs
 /// How long a copy that failed waits before it is tried again; twice as long each time.
 pub const COPY_RETRY_FIRST: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// An erase waits so long for copies to take the keystore without the keys that it destroyed; after
+/// that its receipt calls them pending.
+pub const COPY_KEYSTORE_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// See [`COPY_RETRY_FIRST`]: but no longer than this.
 pub const COPY_RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 

@@ -1,11 +1,12 @@
 //! Erases and exports, and `/v1/requests`: what waits for an approval.
 
+pub(crate) mod audit_pruned;
+
 pub(crate) mod lock_time;
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use coffer_audit::Pruned;
 use coffer_keys::{ExportRecipient, KeysError};
 use coffer_vault::{ApprovalRequest, GuardedOutcome};
 use http::StatusCode;
@@ -14,6 +15,7 @@ use utoipa::{IntoResponses, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub use self::audit_pruned::AuditPruned;
 use self::lock_time::LockTime;
 use crate::admin::Admin;
 use crate::api::buckets::bucket_name;
@@ -51,6 +53,10 @@ pub struct ApprovalOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub lock_time: Option<LockTime>,
+    /// The sealed copy of this name was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub replica: Option<String>,
     /// It waits for the approval of others; or, once they have given it, for who asked to ask
     /// again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,36 +66,6 @@ pub struct ApprovalOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub keep_apart: Option<String>,
-}
-
-/// What was pruned of the audit log.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AuditPruned {
-    /// How many records: 0 when no whole segment was old enough.
-    pub count: u64,
-    /// The first of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub first_sequence: Option<u64>,
-    /// The last of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub last_sequence: Option<u64>,
-    /// Its hash, on which what is left follows: 64 hexadecimal digits.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub last_hash: Option<String>,
-}
-
-impl From<Option<Pruned>> for AuditPruned {
-    fn from(pruned: Option<Pruned>) -> Self {
-        pruned.map_or_else(Self::default, |pruned| Self {
-            count: pruned.through.sequence + 1 - pruned.first,
-            first_sequence: Some(pruned.first),
-            last_sequence: Some(pruned.through.sequence),
-            last_hash: Some(pruned.through.hash.to_string()),
-        })
-    }
 }
 
 /// What waits for the approval of others; or, once they have given it, for who asked to ask
@@ -118,7 +94,11 @@ pub struct PendingRequest {
     /// For whom an export is to be: recipients of age.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recipients: Vec<String>,
-    /// Where the root key is to be moved.
+    /// Name of the sealed copy, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub replica: Option<String>,
+    /// Where the root key is to be moved, or a copy to be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub to: Option<String>,
@@ -170,23 +150,28 @@ pub struct ExportRequest {
 
 impl ExportRequest {
     pub(crate) fn parsed(&self) -> Result<Vec<ExportRecipient>, Refusal> {
-        let recipients = self.recipients.iter().map(|one| one.parse());
-        let recipients: Result<_, KeysError> = recipients.collect();
-        recipients.map_err(|error| Refusal::invalid(error.to_string()))
+        parsed(&self.recipients)
     }
+}
+
+/// Recipients of age.
+pub(crate) fn parsed(recipients: &[String]) -> Result<Vec<ExportRecipient>, Refusal> {
+    let recipients = recipients.iter().map(|one| one.parse());
+    let recipients: Result<_, KeysError> = recipients.collect();
+    recipients.map_err(|error| Refusal::invalid(error.to_string()))
 }
 
 impl From<ApprovalRequest> for PendingRequest {
     fn from(request: ApprovalRequest) -> Self {
         let wanted = &request.wanted;
-        let is_export = wanted.is_export();
         let name_of = |person: &String| request.name_of(person).unwrap_or(person).to_owned();
         Self {
             wants: wanted.act().to_owned(),
             level: wanted.level().map(str::to_owned),
             bucket: wanted.bucket().map(str::to_owned),
-            recipients: if is_export { wanted.to() } else { Vec::new() },
-            to: { wanted.to().into_iter() }.next().filter(|_| !is_export),
+            recipients: wanted.recipients().to_vec(),
+            replica: wanted.copy().map(str::to_owned),
+            to: wanted.to().map(str::to_owned),
             before: wanted.before_ms().map(rfc3339),
             lock_time: wanted.lock_time_ms().map(rfc3339),
             requested_by_name: request.name_of(&request.requested_by).map(str::to_owned),
@@ -231,6 +216,7 @@ impl From<GuardedOutcome> for ApprovalAnswer {
             GuardedOutcome::Rerooted => {}
             GuardedOutcome::Pruned(pruned) => outcome.pruned = Some(pruned.into()),
             GuardedOutcome::LockTimeSet(clock) => outcome.lock_time = Some(clock.into()),
+            GuardedOutcome::CopyAdded(name) => outcome.replica = Some(name),
             GuardedOutcome::Approved(request) => outcome.request = Some(request.into()),
             GuardedOutcome::Waits(request) => {
                 outcome.request = Some(request.into());

@@ -24,7 +24,7 @@ pub(crate) enum RotationAnswer {
     /// It has begun.
     Begun(Rotation),
     /// It waits for approvals.
-    Waits(Waiting),
+    Waits(Box<Waiting>),
 }
 
 impl From<GuardedOutcome> for RotationAnswer {
@@ -32,15 +32,15 @@ impl From<GuardedOutcome> for RotationAnswer {
         match asked {
             GuardedOutcome::Rotating(rotation) => Self::Begun(rotation.into()),
             GuardedOutcome::Waits(request) | GuardedOutcome::Approved(request) => {
-                Self::Waits(Waiting {
-                    request: request.into(),
-                })
+                let request = request.into();
+                Self::Waits(Box::new(Waiting { request }))
             }
             GuardedOutcome::Erased(_)
             | GuardedOutcome::Exported(_)
             | GuardedOutcome::Rerooted
             | GuardedOutcome::Pruned(_)
-            | GuardedOutcome::LockTimeSet(_) => {
+            | GuardedOutcome::LockTimeSet(_)
+            | GuardedOutcome::CopyAdded(_) => {
                 unreachable!("a rotation was asked for")
             }
         }

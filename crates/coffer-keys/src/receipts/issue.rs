@@ -83,11 +83,22 @@ impl Keystore {
             remaining: remaining(erased, &details),
             copies: Some(details.copies.clone()),
             last_audit_record: details.last_audit_record.clone(),
+            signed_again_at: None,
             erased: erased_keys(erased, details),
             public_key: String::new(),
             signature: String::new(),
         };
         Ok(receipt.sign(&signer))
+    }
+
+    /// Signs a receipt of this keystore again, which says now what became of what was pending.
+    ///
+    /// # Errors
+    ///
+    /// As [`Keystore::receipt_public_key`].
+    pub fn sign_again(&self, mut receipt: Receipt, signed_ms: i64) -> Result<Receipt, KeysError> {
+        receipt.signed_again_at = Some(rfc3339(signed_ms));
+        Ok(receipt.sign(&self.receipt_signer()?))
     }
 
     /// Signs a checkpoint of the audit log (`docs/FORMAT.md`, "Own records") with the key that

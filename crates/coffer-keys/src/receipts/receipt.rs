@@ -17,11 +17,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::KeysError;
+pub use crate::receipts::sealed_copy::{CopyKeystore, CopyKeystoreState, SealedCopy};
 use crate::root::source::Sanitization;
 
 /// What a receipt's first field says. The signed bytes begin with it and a zero byte, so that no
 /// other signature can be taken for a receipt's.
-pub const RECEIPT_FORMAT: &str = "coffer receipt v3";
+pub const RECEIPT_FORMAT: &str = "coffer receipt v4";
+
+/// As receipts of an earlier version begin: they say nothing of keystores in sealed copies.
+const RECEIPT_FORMAT_3: &str = "coffer receipt v3";
 
 /// As receipts of an earlier version begin: they say nothing of sealed copies.
 const RECEIPT_FORMAT_2: &str = "coffer receipt v2";
@@ -62,8 +66,12 @@ pub struct Receipt {
     /// The sealed copies that there are and were; absent in earlier formats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<Vec<SealedCopy>>,
-    /// The last record of the audit log when the receipt was signed.
+    /// The last record of the audit log when the receipt was signed first.
     pub last_audit_record: Option<AuditRecord>,
+    /// When it was signed again, after a copy had taken the keystore without the keys that had been
+    /// pending; RFC 3339, UTC. All else is as before, but for what it says of that copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_again_at: Option<String>,
     /// The key that verifies this receipt, in hexadecimal digits.
     pub public_key: String,
     /// Over all other fields: 128 hexadecimal digits.
@@ -173,24 +181,6 @@ pub struct Medium {
     pub destination: String,
 }
 
-/// A sealed copy on another store, and what it could still hold of what was erased.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SealedCopy {
-    /// Its name.
-    pub name: String,
-    /// Where it is, without what names files of the server's machine.
-    pub url: String,
-    /// When it was made; RFC 3339, UTC.
-    pub made_at: String,
-    /// Since when it is not kept up any more; RFC 3339, UTC.
-    pub removed_at: Option<String>,
-    /// How long it keeps what was deleted or replaced.
-    pub keep_seconds: u64,
-    /// What it could still hold, in a sentence.
-    pub holds: String,
-}
-
 /// A record of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -253,8 +243,12 @@ impl Receipt {
     fn is_known(&self) -> bool {
         let has_names = self.performed_by.iter().any(|one| one.subject.is_some());
         let has_copies = self.copies.is_some();
+        let copies = self.copies.iter().flatten();
+        let has_keystores = { copies }.any(|copy| copy.keystore.is_some());
         match &*self.format {
             RECEIPT_FORMAT => has_copies,
+            _ if has_keystores || self.signed_again_at.is_some() => false,
+            RECEIPT_FORMAT_3 => has_copies,
             RECEIPT_FORMAT_2 => !has_copies,
             RECEIPT_FORMAT_1 => !has_copies && !has_names,
             _ => false,

@@ -87,6 +87,8 @@ acts! {
     VerifyStorage "storage.verify",
     BackUpStorage "storage.backup",
     AddCopy "replica.add",
+    AddCopyWithKeystore "replica.add-with-keystore",
+    CarryKeystore "replica.keystore",
     ListCopies "replica.list",
     VerifyCopy "replica.verify",
     RemoveCopy "replica.remove",

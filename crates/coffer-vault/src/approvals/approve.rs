@@ -39,6 +39,7 @@ impl Vault {
                     keystore.bucket_key(*bucket_id).is_ok()
                 }
                 GuardedAct::KeystoreBackup { .. }
+                | GuardedAct::CopyWithKeystore { .. }
                 | GuardedAct::KeystoreRotate
                 | GuardedAct::KeystoreMove { .. }
                 | GuardedAct::AuditPrune { .. } => true,

@@ -10,6 +10,7 @@ use crate::access::{Actor, Role};
 use crate::blocking::blocking;
 use crate::erase::{Doomed, EraseDraft, Warrant};
 use crate::error::{Result, VaultError};
+use crate::replica::NewCopy;
 use crate::system::Kind;
 use crate::vault::Vault;
 
@@ -76,6 +77,7 @@ impl Vault {
                 .back_up_root(recipients)
                 .await
                 .map(GuardedOutcome::Exported),
+            GuardedAct::CopyWithKeystore { .. } => self.begin_with_keystore(&request).await,
             GuardedAct::LevelRotate { level_id, .. } => {
                 let plan = self.plan_for_level(level_id)?;
                 self.begin_rotation(plan)
@@ -114,6 +116,26 @@ impl Vault {
             Ok(GuardedOutcome::Exported(export))
         })
         .await
+    }
+
+    async fn begin_with_keystore(&self, request: &ApprovalRequest) -> Result<GuardedOutcome> {
+        let GuardedAct::CopyWithKeystore {
+            name,
+            url,
+            keep_ms,
+            recipients,
+        } = request.wanted.clone()
+        else {
+            return Err(VaultError::Damaged);
+        };
+        let new = NewCopy {
+            name: name.clone(),
+            url,
+            keep_ms: Some(keep_ms),
+        };
+        let keystore = Some((request.approvals, recipients));
+        let begun = self.begin_copy(new, keystore).await;
+        begun.map(|()| GuardedOutcome::CopyAdded(name))
     }
 
     async fn prune(&self, request: &ApprovalRequest, before_ms: i64) -> Result<GuardedOutcome> {

@@ -6,7 +6,7 @@
 use coffer_audit::limits::PRUNE_MIN_AGE;
 use coffer_durable::now_ms;
 use coffer_keys::limits::LEVEL_NAME_MAX_BYTES;
-use coffer_keys::{ExportRecipient, LevelEntry, SourceSecrets, SourceSpec};
+use coffer_keys::{ExportRecipient, KeysError, LevelEntry, SourceSecrets, SourceSpec};
 
 use super::request::{GuardedAct, GuardedOutcome};
 use crate::access::{Act, Actor, BucketName};
@@ -14,6 +14,7 @@ use crate::audit::Facts;
 use crate::erase::EraseDraft;
 use crate::error::{Result, VaultError};
 use crate::limits::EXPORT_RECIPIENTS_MAX;
+use crate::replica::NewCopy;
 use crate::system::Kind;
 use crate::vault::Vault;
 
@@ -79,7 +80,7 @@ impl Vault {
         if !level.options.exportable {
             // What can't be done needs no approval.
             let name = level.name;
-            return Err(coffer_keys::KeysError::NotExportable { name }.into());
+            return Err(KeysError::NotExportable { name }.into());
         }
         let wanted = GuardedAct::KeyExport {
             level: level.name,
@@ -105,10 +106,35 @@ impl Vault {
         if let Some(level) = levels.into_iter().find(|level| !level.options.exportable) {
             // What can't be done needs no approval.
             let name = level.name;
-            return Err(coffer_keys::KeysError::NoBackup { name }.into());
+            let what = "a backup of the root key";
+            return Err(KeysError::NoBackup { what, name }.into());
         }
         let recipients = recipients.iter().map(ToString::to_string).collect();
         let wanted = GuardedAct::KeystoreBackup { recipients };
+        self.ask(actor, wanted, SourceSecrets::default()).await
+    }
+
+    /// Makes a sealed copy that the keystore goes along with, which counts as an export of every
+    /// level: for these recipients, or, where there are none, for who has the root key. The asker
+    /// is a system administrator and a key custodian. Or asks for it, where any level takes
+    /// approvals.
+    ///
+    /// # Errors
+    /// As [`Vault::add_copy`]; [`KeysError::NoBackup`].
+    pub async fn add_copy_with_keystore(
+        &self,
+        actor: &Actor,
+        new: &NewCopy,
+        recipients: &[ExportRecipient],
+    ) -> Result<GuardedOutcome> {
+        let wanted = GuardedAct::CopyWithKeystore {
+            name: new.name.clone(),
+            url: new.url.clone(),
+            keep_ms: new.keep_ms(),
+            recipients: recipients.iter().map(ToString::to_string).collect(),
+        };
+        self.refuse_but_custodians(actor, wanted.recorded_as(), &wanted.facts())?;
+        self.check_new_copy_with_keystore(actor, new, recipients)?;
         self.ask(actor, wanted, SourceSecrets::default()).await
     }
 

@@ -35,6 +35,8 @@ pub enum GuardedOutcome {
     Pruned(Option<Pruned>),
     /// The time by which locks end was set forward.
     LockTimeSet(LockClock),
+    /// The copy of this name is begun.
+    CopyAdded(String),
 }
 
 /// A request that waits for approvals.
@@ -112,6 +114,17 @@ pub enum GuardedAct {
         /// For whom: recipients of age.
         recipients: Vec<String>,
     },
+    /// That a sealed copy be made that the keystore goes along with.
+    CopyWithKeystore {
+        /// Its name.
+        name: String,
+        /// Where it is to be.
+        url: String,
+        /// How long what was can be restored, in milliseconds.
+        keep_ms: i64,
+        /// For whom the keystore is sealed: recipients of age; for none: the root key opens it.
+        recipients: Vec<String>,
+    },
     /// That the root key be rotated.
     KeystoreRotate,
     /// That the root key be moved.
@@ -146,6 +159,7 @@ impl GuardedAct {
             Self::LevelRotate { .. } => Act::RotateLevel,
             Self::BucketRotate { .. } => Act::RotateBucket,
             Self::KeystoreBackup { .. } => Act::BackUpKeystore,
+            Self::CopyWithKeystore { .. } => Act::AddCopyWithKeystore,
             Self::KeystoreRotate => Act::RotateKeystore,
             Self::KeystoreMove { .. } => Act::MoveKeystore,
             Self::AuditPrune { .. } => Act::PruneAudit,
@@ -162,6 +176,7 @@ impl GuardedAct {
             | Self::LevelRotate { level, .. }
             | Self::BucketRotate { level, .. } => Some(level),
             Self::KeystoreBackup { .. }
+            | Self::CopyWithKeystore { .. }
             | Self::KeystoreRotate
             | Self::KeystoreMove { .. }
             | Self::AuditPrune { .. }
@@ -177,14 +192,29 @@ impl GuardedAct {
         }
     }
 
-    /// Where it brings something: recipients of an export, or the source of a move.
-    pub fn to(&self) -> Vec<String> {
+    /// Where it brings something: the source of a move, or the place of a copy.
+    pub fn to(&self) -> Option<&str> {
         match self {
-            Self::KeyExport { recipients, .. } | Self::KeystoreBackup { recipients } => {
-                recipients.clone()
-            }
-            Self::KeystoreMove { to } => vec![to.clone()],
-            _ => Vec::new(),
+            Self::KeystoreMove { to } | Self::CopyWithKeystore { url: to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
+    /// For whom it gives something out: recipients of age.
+    pub fn recipients(&self) -> &[String] {
+        match self {
+            Self::KeyExport { recipients, .. }
+            | Self::KeystoreBackup { recipients }
+            | Self::CopyWithKeystore { recipients, .. } => recipients,
+            _ => &[],
+        }
+    }
+
+    /// The name of the copy that it is about.
+    pub fn copy(&self) -> Option<&str> {
+        match self {
+            Self::CopyWithKeystore { name, .. } => Some(name),
+            _ => None,
         }
     }
 
@@ -202,11 +232,6 @@ impl GuardedAct {
             Self::LockTimeConfirm { to_ms } => Some(*to_ms),
             _ => None,
         }
-    }
-
-    /// Whether it gives out something for recipients of age.
-    pub fn is_export(&self) -> bool {
-        matches!(self, Self::KeyExport { .. } | Self::KeystoreBackup { .. })
     }
 
     /// The role of who asks for it.
@@ -237,9 +262,22 @@ impl GuardedAct {
         if let Some(to_ms) = self.lock_time_ms() {
             facts.insert("lock_time", rfc3339(to_ms));
         }
-        let to = self.to();
-        if !to.is_empty() {
-            facts.insert("to", to.join(" "));
+        let recipients = self.recipients().join(" ");
+        match self.to() {
+            Some(to) => {
+                facts.insert("to", to.to_owned());
+                if !recipients.is_empty() {
+                    facts.insert("recipients", recipients);
+                }
+            }
+            None if !recipients.is_empty() => {
+                facts.insert("to", recipients);
+            }
+            None => {}
+        }
+        if let Self::CopyWithKeystore { name, keep_ms, .. } = self {
+            facts.insert("copy", name.clone());
+            facts.insert("keep_seconds", (keep_ms / 1_000).to_string());
         }
         facts
     }

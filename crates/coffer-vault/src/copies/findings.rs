@@ -12,6 +12,8 @@ use crate::limits::COPY_RENEWED_MAX;
 pub(crate) struct Found {
     /// Small files: all of them.
     pub(crate) are_files: bool,
+    /// The keystore that went along.
+    pub(crate) is_keystore: bool,
     /// By bucket.
     pub(crate) buckets: HashMap<BucketId, FoundOf>,
 }
@@ -33,6 +35,11 @@ impl Findings {
     /// A small file is wrong.
     pub(crate) fn files(&self) {
         self.0.lock().are_files = true;
+    }
+
+    /// The keystore that went along is.
+    pub(crate) fn keystore(&self) {
+        self.0.lock().is_keystore = true;
     }
 
     /// A catalog is.

@@ -12,20 +12,23 @@ use crate::error::Result;
 
 mod registry;
 
+mod carrier;
+
 mod on_receipts;
 
 mod progress;
 
 mod findings;
 
+pub(crate) use self::carrier::Carrier;
 pub(crate) use self::findings::Findings;
 pub(crate) use self::progress::Progress;
-pub use self::progress::{CopyState, CopyStatus};
-pub(crate) use self::registry::{Entry, Registry};
+pub use self::progress::{CarriedStatus, CopyState, CopyStatus};
+pub(crate) use self::registry::{Entry, Registry, WithKeystore};
 
 /// All copies of one vault.
 pub(crate) struct Copies {
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry>,
     /// Whether the registry could be read.
     pub(crate) is_readable: bool,
     pub(crate) running: Mutex<BTreeMap<String, Running>>,
@@ -40,6 +43,8 @@ pub(crate) struct Running {
     pub(crate) readers: Arc<AtomicUsize>,
     /// What checks found, which is to be put again.
     pub(crate) findings: Arc<Findings>,
+    /// What puts the keystore there, if one goes along.
+    pub(crate) carrier: Arc<Carrier>,
     pub(crate) stop: CancellationToken,
     pub(crate) task: JoinHandle<()>,
 }
@@ -50,7 +55,7 @@ impl Copies {
             tracing::error!(%error, "copies are not kept up");
         }
         Self {
-            registry,
+            registry: Arc::new(registry),
             is_readable: read.is_ok(),
             running: Mutex::default(),
             changing: tokio::sync::Mutex::default(),

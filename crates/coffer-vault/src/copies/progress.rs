@@ -48,6 +48,24 @@ pub struct CopyStatus {
     pub from_ms: Option<i64>,
     /// Times within the window of which it has no state.
     pub gaps: Vec<Gap>,
+    /// The keystore in it, if one goes along.
+    pub keystore: Option<CarriedStatus>,
+}
+
+/// How the keystore in a copy stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CarriedStatus {
+    /// For whom it is sealed: recipients of age. For none: the root key opens it.
+    pub recipients: Vec<String>,
+    /// The generation that the copy took last, and when, in milliseconds since 1970.
+    pub taken: Option<(u64, i64)>,
+    /// The server's own generation.
+    pub generation: u64,
+    /// Levels that stay out of it: their keys are not to be exported, or more people would have to
+    /// approve that than approved the copy.
+    pub left_out: Vec<String>,
+    /// How many erases wait for the copy to take the keystore without the keys.
+    pub pending_count: usize,
 }
 
 /// What a copy's task tells.

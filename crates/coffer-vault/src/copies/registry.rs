@@ -1,5 +1,6 @@
 //! Which copies there are, and were: the file `copies` in the data folder, sealed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use coffer_durable::write_file_atomically;
 use coffer_keys::Keystore;
 use coffer_replica::{CopyId, KnownHead};
-use coffer_seal::{Context, SecretKey, open, seal};
+use coffer_seal::{Context, LevelId, SecretKey, open, seal};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,33 @@ pub(crate) struct Entry {
     /// The head that had all when the server was stopped.
     #[serde(default)]
     pub(crate) rested: Option<u64>,
+    /// Of a copy that a keystore goes along with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) keystore: Option<WithKeystore>,
+}
+
+/// What is remembered of the keystore in a copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WithKeystore {
+    /// For whom it is sealed: recipients of age. For none: the root key opens it.
+    pub(crate) recipients: Vec<String>,
+    /// How many people approved that. Levels that ask for more stay out.
+    pub(crate) people: u8,
+    /// The levels that go along, each of which was counted as exported.
+    pub(crate) levels: BTreeSet<LevelId>,
+    /// What the copy took last, with those before it removed.
+    pub(crate) taken: Option<TakenKeystore>,
+    /// Receipts of erases that say that the copy is yet to take the keystore without the keys.
+    pub(crate) pending: Vec<String>,
+}
+
+/// A keystore that a copy took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TakenKeystore {
+    pub(crate) generation: u64,
+    pub(crate) at_ms: i64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -104,6 +132,11 @@ impl Registry {
         Ok(found.ok_or(CopyError::NoSuchCopy { name })?)
     }
 
+    /// The one of this id that is kept up.
+    pub(crate) fn of_id(&self, id: CopyId) -> Option<Entry> {
+        self.current().into_iter().find(|entry| entry.id == id)
+    }
+
     /// A cursor for a new copy of this name.
     ///
     /// # Errors
@@ -162,6 +195,20 @@ impl Registry {
             if let Some(entry) = entries.iter_mut().find(|entry| entry.id == id) {
                 entry.known = Some(known.clone());
                 entry.rested = None;
+            }
+        })
+    }
+
+    /// Changes what is remembered of the keystore in a copy, if one goes along. Blocks.
+    pub(crate) fn change_keystore(
+        &self,
+        id: CopyId,
+        change: impl FnOnce(&mut WithKeystore),
+    ) -> Result<()> {
+        self.change(|entries| {
+            let found = entries.iter_mut().find(|entry| entry.id == id);
+            if let Some(with) = found.and_then(|entry| entry.keystore.as_mut()) {
+                change(with);
             }
         })
     }

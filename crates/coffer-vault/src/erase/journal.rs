@@ -119,7 +119,7 @@ impl EraseDraft {
         checked.extend(keys.checked);
         left.extend(keys.left);
         left.push(LEFT_OUTSIDE.to_owned());
-        let (copies, unknown) = copies.on_receipts();
+        let (copies, unknown) = copies.on_receipts(erased.keystore_generation);
         left.extend(unknown);
         let name = |bucket: &DraftBucket| Some((bucket.entry.id, bucket.name.clone()?));
         let bucket_names: BTreeMap<_, _> = self.buckets.iter().filter_map(name).collect();
@@ -176,6 +176,7 @@ pub(crate) fn complete_interrupted(
         ];
         let last = last_audit_record(audit);
         let receipt = draft.sign((keystore, copies), &erased, checked, Vec::new(), last)?;
+        copies.note_pending(&receipt)?;
         let kept = (draft.level.id, draft.key_releases_kept());
         system.finish_erase(draft.id(), &draft.bucket_ids(), kept, &receipt, now_ms())?;
         let event = Event::new(draft.act().name(), SERVER, Outcome::Done);

@@ -8,7 +8,8 @@
 //! 3. The keystore is written without the keys, under a new root key, and the old one destroyed.
 //!    This is the moment: before it the erase has not begun, after it it will be completed.
 //! 4. Catalogs are let go of, keys in memory with them; it is waited until no request is left.
-//! 5. The receipt is signed; rows go, the receipt comes, in one transaction. Then it is told.
+//! 5. Sealed copies that the keystore goes along with take that without the keys, or are pending.
+//! 6. The receipt is signed; rows go, the receipt comes, in one transaction. Then it is told.
 //!
 //! Folders are removed in the background: they are noise by now.
 
@@ -281,11 +282,13 @@ impl Vault {
                     .to_owned(),
             );
         }
+        self.inner.copies.carry_all(&self.inner.keystore).await;
         let inner = self.inner.clone();
         let receipt = blocking(move || {
             let last = last_audit_record(&inner.audit);
             let kept = (&*inner.keystore, &inner.copies);
             let receipt = draft.sign(kept, &erased, checked, left, last)?;
+            inner.copies.note_pending(&receipt)?;
             let ids = draft.bucket_ids();
             let kept = (draft.level.id, draft.key_releases_kept());
             inner

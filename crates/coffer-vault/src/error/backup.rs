@@ -51,6 +51,15 @@ pub enum CopyError {
         /// As of when: RFC 3339.
         as_of: String,
     },
+    /// The keystore in the copy is for recipients of age.
+    #[error(
+        "the keystore in this copy is sealed for recipients of age: name the file of an identity, \
+         --identity FILE; or put a `keystore` and what opens it into the folder"
+    )]
+    IdentityMissing,
+    /// Its target was not reached yet.
+    #[error("the copy was not reached since the server started")]
+    NotReached,
     /// The first round is not done.
     #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
     NeverComplete,

@@ -161,6 +161,7 @@ impl Vault {
 
 impl Check {
     async fn run(&mut self) -> Result<CopyCheckEvent> {
+        self.keystore().await?;
         for pieces in self.reader.head().files.clone().into_values() {
             for piece in pieces {
                 if let Err(error) = self.reader.piece(&piece).await {
@@ -198,6 +199,18 @@ impl Check {
             blob_bytes: self.blob_bytes,
             damage_count: self.damage_count,
         })
+    }
+
+    /// Whether the keystore is there that the head names, or a later one.
+    async fn keystore(&mut self) -> Result<()> {
+        let Some(named) = &self.reader.head().keystore else {
+            return Ok(());
+        };
+        if let Err(error) = self.reader.copy().has_keystore(named).await {
+            self.findings.keystore();
+            self.damage(error.to_string()).await?;
+        }
+        Ok(())
     }
 
     /// Opens the heads of all earlier moments.

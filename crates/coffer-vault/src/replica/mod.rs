@@ -5,22 +5,20 @@
 //! and an anchor; and last the head that names all of it (`docs/decisions/0053-the-sealed-log.md`).
 //! What is below is never older than what holds it, as in a backup. Nothing is opened for it.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use coffer_durable::now_ms;
-use coffer_replica::limits::KEEP_MAX_MS;
-use coffer_replica::{Copy, CopyRecord, CopyWriter, Place, ReplicaError};
+use coffer_replica::{CopyWriter, KeystoreWriter, ReplicaError};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::copies::{CopyState, CopyStatus, Entry, Findings, Progress, Running};
-use crate::data_folder::failed;
+use crate::copies::{
+    CarriedStatus, Carrier, CopyState, CopyStatus, Entry, Findings, Progress, Running,
+};
 use crate::error::{CopyError, Result, VaultError};
-use crate::limits::COPY_KEEP_MS;
 use crate::vault::Vault;
 
 mod round;
@@ -32,6 +30,10 @@ mod files;
 mod removal;
 
 mod renewal;
+
+mod carried;
+
+mod add;
 
 mod task;
 
@@ -45,8 +47,11 @@ mod missing;
 
 mod fetch;
 
+mod fetch_keystore;
+
 mod restore;
 
+pub use self::add::NewCopy;
 pub use self::check::CopyCheckEvent;
 pub use self::report::RestoreEvent;
 pub use self::restore::{Restore, restore};
@@ -54,72 +59,6 @@ pub use self::restore::{Restore, restore};
 use self::round::Round;
 
 impl Vault {
-    /// Makes a copy at this URL, which is kept up from now on. A system administrator's act.
-    ///
-    /// # Errors
-    /// [`CopyError`], when there is one of this name, or none can be made there.
-    ///
-    /// What was can be restored for `keep_ms`, or for as long as [`COPY_KEEP_MS`] says.
-    pub async fn add_copy(
-        &self,
-        actor: &Actor,
-        name: &str,
-        url: &str,
-        keep_ms: Option<i64>,
-    ) -> Result<()> {
-        let (role, act) = (Role::SystemAdministrator, Act::AddCopy);
-        let keep_ms = keep_ms.unwrap_or(COPY_KEEP_MS);
-        let facts = Facts::from([
-            ("copy", name.to_owned()),
-            ("url", url.to_owned()),
-            ("keep_seconds", (keep_ms / 1_000).to_string()),
-        ]);
-        self.refuse_without(actor, role, act, &facts)?;
-        let copies = &self.inner.copies;
-        let prepared = copies.registry.cursor_for(name);
-        let prepared = prepared.and_then(|cursor| Ok((cursor, Place::parse(url)?)));
-        let prepared = prepared.and_then(|(cursor, place)| {
-            check_place(&place, actor, self.inner.folder.path())?;
-            if !(0..=KEEP_MAX_MS).contains(&keep_ms) {
-                return Err(VaultError::Invalid {
-                    what: "a copy keeps what was for ten years at most",
-                });
-            }
-            Ok((cursor, place))
-        });
-        let (cursor, place) = prepared.map_err(|error| self.failed(act, actor, &facts, error))?;
-        let (this, name) = (self.clone(), name.to_owned());
-        let work = async move {
-            let copies = &this.inner.copies;
-            let _alone = copies.changing.lock().await;
-            if copies.registry.cursor_for(&name)? != cursor {
-                return Err(CopyError::Exists { name }.into());
-            }
-            let record = CopyRecord::new(this.inner.keystore.id());
-            let url = place.url().to_owned();
-            let store = blocking(move || Ok(place.open(true)?)).await?;
-            let key = this.inner.keystore.system_key();
-            let copy = Copy::new(store, record.copy, &key);
-            let writer = CopyWriter::begin(copy, &record).await?;
-            let entry = Entry {
-                name,
-                url,
-                id: record.copy,
-                cursor,
-                made_ms: now_ms(),
-                removed_ms: None,
-                known: Some(writer.known().clone()),
-                keep_ms,
-                rested: None,
-            };
-            let (inner, added) = (this.inner.clone(), entry.clone());
-            blocking(move || inner.copies.registry.change(|entries| entries.push(added))).await?;
-            this.follow(&entry, Some(writer)).await;
-            Ok(())
-        };
-        self.act(actor, role, act, facts, work).await
-    }
-
     /// How all copies stand.
     pub async fn copies(&self, actor: &Actor) -> Result<Vec<CopyStatus>> {
         self.refuse_without(
@@ -160,6 +99,13 @@ impl Vault {
             keep_ms: entry.keep_ms,
             from_ms: None,
             gaps: Vec::new(),
+            keystore: entry.keystore.map(|with| CarriedStatus {
+                left_out: with.left_out(&self.inner.keystore),
+                taken: with.taken.map(|taken| (taken.generation, taken.at_ms)),
+                generation: self.inner.keystore.generation(),
+                pending_count: with.pending.len(),
+                recipients: with.recipients,
+            }),
         };
         if let Some(running) = self.inner.copies.running.lock().get(&status.name) {
             running.progress.fill(&mut status);
@@ -217,6 +163,10 @@ impl Vault {
         let progress = Arc::new(Progress::new());
         let readers = Arc::<AtomicUsize>::default();
         let findings = Arc::<Findings>::default();
+        let carrier = Arc::new(Carrier::new(entry.id));
+        if let Some(writer) = &writer {
+            carrier.begin(KeystoreWriter::new(writer)).await;
+        }
         let stop = CancellationToken::new();
         let round = Round::new(
             &self.inner,
@@ -224,12 +174,14 @@ impl Vault {
             progress.clone(),
             readers.clone(),
             findings.clone(),
+            carrier.clone(),
         );
         let task = tokio::spawn(task::run(round, writer, stop.clone()));
         let running = Running {
             progress,
             readers,
             findings,
+            carrier,
             stop,
             task,
         };
@@ -256,33 +208,6 @@ impl Vault {
             let _ = running.task.await;
         }
     }
-}
-
-/// Whether a copy may be made there by this one. Nothing is made for it.
-fn check_place(place: &Place, actor: &Actor, data: &Path) -> Result<()> {
-    // Who signs in from elsewhere may be no user of this machine.
-    if place.names_files() && !matches!(actor, Actor::Local { .. }) {
-        return Err(VaultError::Invalid {
-            what: "a place that names files of the server's machine (file://, `ca`, \
-                   `credentials`) can only be chosen there, at the socket in its data folder",
-        });
-    }
-    let Some(folder) = place.folder() else {
-        return Ok(());
-    };
-    let data = data.canonicalize().map_err(failed("find", data))?;
-    // What is not there yet is made below the nearest that is.
-    let is_inside = folder.ancestors().find_map(|above| {
-        let found = above.canonicalize().ok()?;
-        Some(found.starts_with(&data) || above == folder && data.starts_with(&found))
-    });
-    if is_inside == Some(true) {
-        return Err(VaultError::Invalid {
-            what: "a copy can't be made inside the data folder, nor in a folder that holds it: \
-                   choose a folder of another disk",
-        });
-    }
-    Ok(())
 }
 
 /// Whether the copy is not there: not even its record.

@@ -14,6 +14,9 @@ impl Round {
         if found.are_files {
             self.renew_files();
         }
+        if found.is_keystore {
+            self.carrier.forget().await;
+        }
         for (id, of) in found.buckets {
             if of.is_catalog {
                 self.renewed.insert(id);

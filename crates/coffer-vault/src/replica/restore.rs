@@ -10,34 +10,19 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use coffer_durable::{now_ms, rfc3339};
-use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
+use coffer_keys::{ExportIdentity, KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_replica::{
     BucketState, Copy, CopyReader, CopyRecord, KnownHead, Moment, Place, ReplicaError,
 };
 use coffer_seal::BucketId;
 
 use super::fetch::Work;
+use super::fetch_keystore::{check_files, fetch_keystore, target};
 use super::report::RestoreEvent;
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
 use crate::data_folder::{Folder, failed};
-use crate::error::{CopyError, Result};
-
-/// What a folder may hold that is restored into: a keystore, and what opens it; and what a restore
-/// left that was ended while it wrote the mark, or a start that made the lock.
-const KEY_FILES: [&str; 11] = [
-    "keystore",
-    "keystore.source",
-    "root.key",
-    "root.passphrase",
-    "root-2.passphrase",
-    "root.token",
-    "root-2.token",
-    "tls",
-    "backup.json.new",
-    "lock",
-    "lost+found",
-];
+use crate::error::Result;
 
 /// What is restored, and where to.
 pub struct Restore {
@@ -55,14 +40,16 @@ pub struct Restore {
     pub at_ms: Option<i64>,
     /// The buckets, by name or id; all, if none is given.
     pub buckets: Vec<String>,
+    /// What opens a keystore that lies in the copy for recipients of age.
+    pub identity: Option<ExportIdentity>,
 }
 
 /// Restores a copy; the last event is [`RestoreEvent::Done`]. What an interrupted restore left is
 /// used. A blob that is missing in the copy, or of another length, is told, and all else restored.
 ///
 /// # Errors
-/// [`CopyError::Target`], [`CopyError::NoSuchBucket`]; when something else is missing in the copy,
-/// or is not what was written.
+/// [`CopyError::Target`](crate::CopyError::Target), `NoSuchBucket`; when something else is missing
+/// in the copy, or is not what was written.
 pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Result<()> {
     let Restore {
         from,
@@ -72,18 +59,10 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         known,
         at_ms,
         buckets,
+        identity,
     } = restore;
-    let (folder, keystore) = {
-        let data = data.clone();
-        blocking(move || take_folder(&data, source.as_ref(), &secrets)).await?
-    };
-    let store = blocking(move || Ok(from.open(false)?)).await?;
-    let record = CopyRecord::read(&*store).await?;
-    if record.keystore != keystore.id().to_string() {
-        let found = record.keystore;
-        return Err(ReplicaError::ForeignCopy { found }.into());
-    }
-    let copy = Copy::new(store, record.copy, &keystore.system_key());
+    let keys = (source, secrets, identity);
+    let (folder, keystore, copy) = open_copy(from, &data, keys).await?;
     let reader = match at_ms {
         None => CopyReader::newest(copy, known.as_ref()).await?,
         Some(at_ms) => {
@@ -133,6 +112,43 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     Ok(())
 }
 
+/// Where the root key is, what opens that, and what opens a keystore in the copy.
+type Keys = (Option<SourceSpec>, SourceSecrets, Option<ExportIdentity>);
+
+/// Takes the folder, with a keystore from the copy where it has none, and opens the copy.
+async fn open_copy(
+    from: Place,
+    data: &Path,
+    (source, secrets, identity): Keys,
+) -> Result<(Folder, Keystore, Copy)> {
+    let store = blocking(move || Ok(from.open(false)?)).await?;
+    let fetched = fetch_keystore(&store, data, identity.as_ref()).await?;
+    let took = {
+        let data = data.to_owned();
+        blocking(move || take_folder(&data, source.as_ref(), &secrets)).await
+    };
+    let (folder, keystore) = match took {
+        Err(error) if let Some(fetched) = &fetched => {
+            fetched.put_back(data);
+            return Err(error);
+        }
+        took => took?,
+    };
+    let record = CopyRecord::read(&*store).await?;
+    if record.keystore != keystore.id().to_string() {
+        let found = record.keystore;
+        return Err(ReplicaError::ForeignCopy { found }.into());
+    }
+    let copy = Copy::new(store, record.copy, &keystore.system_key());
+    if let Some(fetched) = &fetched
+        && let Err(error) = fetched.check_newest(&copy).await
+    {
+        fetched.put_back(data);
+        return Err(error);
+    }
+    Ok((folder, keystore, copy))
+}
+
 /// Tells how what was found is to what was asked for.
 fn tell_moment(moment: Moment, at_ms: i64, told: &mut impl FnMut(RestoreEvent)) {
     if let Some(gap) = moment.gap {
@@ -147,11 +163,6 @@ fn tell_moment(moment: Moment, at_ms: i64, told: &mut impl FnMut(RestoreEvent)) 
     }
 }
 
-fn target(data: &Path, problem: &'static str) -> crate::error::VaultError {
-    let path = data.display().to_string();
-    CopyError::Target { path, problem }.into()
-}
-
 /// Takes a folder that holds a keystore and nothing else, or what an interrupted restore left.
 fn take_folder(
     data: &Path,
@@ -159,21 +170,12 @@ fn take_folder(
     secrets: &SourceSecrets,
 ) -> Result<(Folder, Keystore)> {
     let no_keystore = "put the server's `keystore` there, with what opens it (`root.key`, \
-                       `root.passphrase` and `keystore.source`, or name it by --root-key): a copy \
-                       has no keys";
+                       `root.passphrase` and `keystore.source`, or name it by --root-key): this \
+                       copy has no keys";
     if !data.join("keystore").exists() {
         return Err(target(data, no_keystore));
     }
-    let is_going_on = BackupRecord::is_begun(data);
-    for entry in fs::read_dir(data).map_err(failed("read", data))? {
-        let name = entry.map_err(failed("read", data))?.file_name();
-        let is_key = KEY_FILES.iter().any(|known| name == *known);
-        if !is_going_on && !is_key {
-            let problem = "it holds more than a keystore and what opens it: take a folder of its \
-                           own";
-            return Err(target(data, problem));
-        }
-    }
+    check_files(data)?;
     let folder = Folder::open_existing(data)?;
     let keystore = KeyFolder::new(data).open_read_only(source, secrets)?;
     Ok((folder, keystore))

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 
 use coffer_durable::now_ms;
-use coffer_replica::{BucketState, Copy, CopyWriter, GoneList, Head, Place};
+use coffer_replica::{BucketState, Copy, CopyWriter, GoneList, Head, KeystoreWriter, Place};
 use coffer_seal::BucketId;
 
 use crate::blocking::blocking;
-use crate::copies::{Entry, Findings, Progress};
+use crate::copies::{Carrier, Entry, Findings, Progress};
 use crate::error::{Result, VaultError};
 use crate::system::BucketRow;
 use crate::vault::Inner;
@@ -32,6 +32,7 @@ pub(super) struct Round {
     pub(super) entry: Entry,
     pub(super) progress: Arc<Progress>,
     pub(super) readers: Arc<AtomicUsize>,
+    pub(super) carrier: Arc<Carrier>,
     /// Chains that are whole and that no head has yet.
     pub(super) chains: HashMap<BucketId, BucketState>,
     /// Chains that grew in a round that failed before they were whole; none: its base has no
@@ -68,12 +69,14 @@ impl Round {
         progress: Arc<Progress>,
         readers: Arc<AtomicUsize>,
         findings: Arc<Findings>,
+        carrier: Arc<Carrier>,
     ) -> Self {
         Self {
             inner: Arc::downgrade(inner),
             entry,
             progress,
             readers,
+            carrier,
             chains: HashMap::new(),
             unfinished: HashMap::new(),
             met: HashSet::new(),
@@ -139,6 +142,7 @@ impl Round {
         if has_rested {
             self.complete_ms = self.began_ms;
         }
+        self.carrier.begin(KeystoreWriter::new(&writer)).await;
         self.progress.window(writer.head());
         self.progress.begun(writer.head().as_of_ms);
         self.note_head(&writer).await?;
@@ -155,6 +159,8 @@ impl Round {
     pub(super) async fn run(&mut self, writer: &mut CopyWriter, began_ms: i64) -> Result<bool> {
         let inner = self.inner()?;
         self.renew(writer).await?;
+        // Before what it holds is read: so system.db is never older than it says.
+        let keystore = self.carry().await?;
         for row in inner.system.buckets() {
             self.put_bucket(writer, &row).await?;
         }
@@ -167,6 +173,7 @@ impl Round {
             }
         }
         let mut next = writer.head().clone();
+        next.keystore = keystore;
         for (id, chain) in &self.chains {
             next.buckets.insert(id.to_string(), chain.clone());
         }
@@ -220,7 +227,9 @@ impl Round {
     }
 
     fn differs(head: &Head, next: &Head) -> bool {
-        head.buckets != next.buckets || head.files != next.files || head.as_of_ms == 0
+        let is_whole = head.as_of_ms > 0;
+        let is_same = head.buckets == next.buckets && head.files == next.files;
+        !(is_whole && is_same && head.keystore == next.keystore)
     }
 
     fn is_known(&self, writer: &CopyWriter, row: &BucketRow) -> bool {

@@ -226,6 +226,16 @@ impl System {
         Ok(())
     }
 
+    /// Keeps a receipt that was signed again in place of the one with its id.
+    pub(crate) fn replace_receipt(&self, receipt: &Receipt) -> Result<()> {
+        let json = receipt.to_json();
+        self.held().change(|transaction: &Transaction<'_>| {
+            let replace = "UPDATE receipt SET document = ? WHERE id = ?";
+            run(transaction, replace, params![json, receipt.id])?;
+            Ok(())
+        })
+    }
+
     /// The buckets whose folders are still to be removed.
     pub(crate) fn doomed(&self) -> Result<Vec<BucketId>> {
         self.held().read(|connection| {

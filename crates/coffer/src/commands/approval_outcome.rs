@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::commands::export::Export;
 use crate::error::Error;
 use crate::output::printable::size;
-use crate::output::table::{moment, sheet, show, show_done};
+use crate::output::table::{done, moment, sheet, show, show_done};
 
 /// The exit code when others have to approve what was asked for: it has not been done.
 const WAITS: u8 = 3;
@@ -89,10 +89,20 @@ pub fn tell(
         show_done(json, clock, lock_time_sheet)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(name) = &outcome.replica {
+        done(json, &serde_json::json!({ "name": name }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     match (outcome.receipt, outcome.export, export, outcome.request) {
         (Some(receipt), ..) => {
             show_done(json, &receipt, receipt_sheet)?;
             // Not on standard output, which scripts keep as the receipt.
+            for copy in pending(&receipt) {
+                eprintln!(
+                    "PENDING: copy {copy} has not taken the keystore without the keys yet; \
+                     `coffer receipt show` says when it has"
+                );
+            }
             if let Some(keep_apart) = outcome.keep_apart {
                 eprintln!("{keep_apart}");
             }
@@ -190,6 +200,7 @@ fn request_sheet(request: &PendingRequest) -> String {
             "lock time",
             request.lock_time.clone().unwrap_or("-".to_owned()),
         ),
+        ("replica", request.replica.clone().unwrap_or("-".to_owned())),
         ("bucket", request.bucket.clone().unwrap_or("-".to_owned())),
         ("requested by", requester(request)),
         ("requested (UTC)", moment(&request.requested_at)),
@@ -256,6 +267,18 @@ fn people(receipt: &Value) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
+/// The copies that are yet to take the keystore without the keys.
+fn pending(receipt: &Value) -> Vec<String> {
+    let copies = receipt.pointer("/copies").and_then(Value::as_array);
+    let is_pending = |copy: &&Value| {
+        let state = copy.pointer("/keystore/state");
+        state.and_then(Value::as_str) == Some("pending")
+    };
+    let name = |copy: &Value| Some(copy.get("name")?.as_str()?.to_owned());
+    let pending = copies.into_iter().flatten().filter(is_pending);
+    pending.filter_map(name).collect()
+}
+
 /// What a receipt says of sealed copies.
 fn copies(receipt: &Value) -> Vec<String> {
     let copies = receipt.pointer("/copies").and_then(Value::as_array);
@@ -299,6 +322,12 @@ pub fn receipt_sheet(receipt: &Value) -> String {
         ("destroyed by", text("/medium/destruction")),
         ("public key", text("/public_key")),
     ]);
+    if receipt.pointer("/signed_again_at").is_some() {
+        let at = text("/signed_again_at");
+        lines.push_str(&format!(
+            "signed again: {at}, when a pending copy was done\n"
+        ));
+    }
     for (heading, path) in [("verified", "/verification"), ("remains", "/remaining")] {
         for sentence in listed(path, "") {
             lines.push_str(&format!("{heading}: {sentence}\n"));

@@ -120,7 +120,7 @@ pub async fn key(server: &AdminClient, args: &KeyArgs) -> Result<ExitCode, Error
 }
 
 /// The identity in a file as `age-keygen` writes it: comments begin with `#`.
-fn identity_line(path: &Path) -> Result<String, Error> {
+pub fn identity_line(path: &Path) -> Result<String, Error> {
     let text = zeroize::Zeroizing::new(read(path)?);
     let mut lines = text.lines().map(str::trim);
     let identity = lines.find(|line| line.starts_with("AGE-SECRET-KEY-"));

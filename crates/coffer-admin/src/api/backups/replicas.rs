@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use coffer_durable::rfc3339;
-use coffer_vault::{CopyCheckEvent, CopyState, CopyStatus, Gap};
+use coffer_vault::{CarriedStatus, CopyCheckEvent, CopyState, CopyStatus, Gap, NewCopy};
 use futures::StreamExt;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admin::Admin;
+use crate::api::approvals::{ApprovalAnswer, ApprovalOutcome, Waiting, parsed};
 use crate::http::caller::{Caller, InPath, Input};
 use crate::http::json_lines::json_lines;
 use crate::http::refusal::Refusal;
@@ -36,6 +37,14 @@ pub struct ReplicaRequest {
     /// How long what was can be restored: ten years at most; seven days where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_seconds: Option<u64>,
+    /// Whether the keystore goes along, which is an export of every level.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_keystore: bool,
+    /// For whom the keystore is sealed: recipients of age, `age1…`. For none, it is sealed under
+    /// the root key, which is not in the copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 20)]
+    pub recipients: Vec<String>,
 }
 
 /// How a copy stands.
@@ -70,6 +79,29 @@ pub struct Replica {
     pub from: Option<String>,
     /// Times within the window of which the copy has no state, oldest first.
     pub gaps: Vec<ReplicaGap>,
+    /// The keystore in it, if one goes along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub keystore: Option<ReplicaKeystore>,
+}
+
+/// The keystore in a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReplicaKeystore {
+    /// For whom it is sealed: recipients of age. For none: the root key opens it.
+    pub recipients: Vec<String>,
+    /// The generation that the copy took last; none as long as it took none.
+    pub generation: Option<u64>,
+    /// When it took that: RFC 3339.
+    #[schema(format = DateTime)]
+    pub taken_at: Option<String>,
+    /// The generation of the server's keystore.
+    pub current_generation: u64,
+    /// Levels that stay out: their keys are not to be exported, or that takes more custodians than
+    /// approved the copy.
+    pub left_out: Vec<String>,
+    /// How many erases wait for the copy to take the keystore without the keys.
+    pub pending_erase_count: u64,
 }
 
 /// A time in which changes were not copied as they came: a restore to a moment in it gives what was
@@ -106,6 +138,20 @@ impl From<CopyStatus> for Replica {
             keep_seconds: status.keep_ms.unsigned_abs() / 1_000,
             from: status.from_ms.map(rfc3339),
             gaps: gaps.map(ReplicaGap::from).collect(),
+            keystore: status.keystore.map(ReplicaKeystore::from),
+        }
+    }
+}
+
+impl From<CarriedStatus> for ReplicaKeystore {
+    fn from(status: CarriedStatus) -> Self {
+        Self {
+            recipients: status.recipients,
+            generation: status.taken.map(|(generation, _)| generation),
+            taken_at: status.taken.map(|(_, at_ms)| rfc3339(at_ms)),
+            current_generation: status.generation,
+            left_out: status.left_out,
+            pending_erase_count: status.pending_count as u64,
         }
     }
 }
@@ -213,28 +259,45 @@ async fn list_replicas(
 /// Make a sealed copy, and keep it up
 ///
 /// A system administrator's. Nothing in the copy can be opened without the keystore, which is not
-/// in it.
+/// in it; but with `with_keystore`, which takes a key custodian as well, is counted as an export of
+/// each level, takes the most approvals of any, and is refused where a level forbids exports.
 #[utoipa::path(
     post,
     path = "/v1/replicas",
     tag = "storage",
     request_body = ReplicaRequest,
-    responses((status = NO_CONTENT, description = "It is begun"))
+    responses(
+        (status = NO_CONTENT, description = "It is begun"),
+        (status = OK, description = "It is begun, with the keystore", body = ApprovalOutcome),
+        (status = ACCEPTED, description = "It waits for approvals", body = Waiting),
+    )
 )]
 async fn add_replica(
     Caller(actor): Caller,
     State(admin): State<Admin>,
     Input(request): Input<ReplicaRequest>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<Response, Refusal> {
     let keep_ms = request.keep_seconds.map(|seconds| {
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         seconds.saturating_mul(1_000)
     });
-    admin
-        .vault
-        .add_copy(&actor, &request.name, &request.url, keep_ms)
-        .await?;
-    Ok(StatusCode::NO_CONTENT)
+    let new = NewCopy {
+        name: request.name,
+        url: request.url,
+        keep_ms,
+    };
+    if request.with_keystore {
+        let recipients = parsed(&request.recipients)?;
+        let vault = &admin.vault;
+        let asked = vault.add_copy_with_keystore(&actor, &new, &recipients);
+        return Ok(ApprovalAnswer::from(asked.await?).into_response());
+    }
+    if !request.recipients.is_empty() {
+        let told = "recipients are those of a keystore that goes along: `with_keystore`";
+        return Err(Refusal::invalid(told.to_owned()));
+    }
+    admin.vault.add_copy(&actor, &new).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Keep a sealed copy up no more

@@ -4,12 +4,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use coffer_admin::{Replica, ReplicaGap, ReplicaReport, ReplicaRequest};
+use coffer_admin::{
+    ApprovalOutcome, Replica, ReplicaGap, ReplicaKeystore, ReplicaReport, ReplicaRequest,
+};
 use coffer_client::{AdminClient, ClientError, Lines, segment};
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
+use crate::commands::approval_outcome::waits;
 use crate::error::Error;
 use crate::output::printable::{age, size, span};
 use crate::output::table::{AnswerArgs, Flush, done, moment, print, sheet, show, table};
@@ -39,6 +42,17 @@ pub enum ReplicaCommand {
         /// How long what was can be restored, such as 30d, 12h or 0s for the newest only
         #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
         keep: Duration,
+        /// Have the keystore go along, which is an export of every level
+        #[arg(long)]
+        with_keystore: bool,
+        /// Seal that keystore for this recipient of age; may be given more than once. For none, the
+        /// root key opens it, which is not in the copy
+        #[arg(
+            long = "recipient",
+            value_name = "RECIPIENT",
+            requires = "with_keystore"
+        )]
+        recipients: Vec<String>,
     },
     /// List copies
     #[command(after_help = EXAMPLES)]
@@ -67,16 +81,33 @@ pub enum ReplicaCommand {
 pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCode, Error> {
     let json = args.answer.json;
     match &args.command {
-        ReplicaCommand::Add { name, url, keep } => {
+        ReplicaCommand::Add {
+            name,
+            url,
+            keep,
+            with_keystore,
+            recipients,
+        } => {
             let request = ReplicaRequest {
                 name: name.clone(),
                 url: url.clone(),
                 keep_seconds: Some(keep.as_secs()),
+                with_keystore: *with_keystore,
+                recipients: recipients.clone(),
             };
-            // There is nothing in the answer.
-            let _empty = server
-                .open(Method::POST, "/v1/replicas", Some(&request))
-                .await?;
+            if *with_keystore {
+                let path = "/v1/replicas";
+                let outcome: ApprovalOutcome =
+                    server.call(Method::POST, path, Some(&request)).await?;
+                if let Some(waiting) = outcome.request {
+                    return waits(&waiting, json);
+                }
+            } else {
+                // There is nothing in the answer.
+                let _empty = server
+                    .open(Method::POST, "/v1/replicas", Some(&request))
+                    .await?;
+            }
             done(json, &json!({ "name": name, "url": url }))
         }
         ReplicaCommand::List => show(json, &all(server).await?, |replicas| many(replicas)),
@@ -160,9 +191,36 @@ fn one(replica: &Replica) -> String {
     ];
     let gap = |gap: &ReplicaGap| format!("{} to {}", moment(&gap.from), moment(&gap.to));
     pairs.extend(replica.gaps.iter().map(|found| ("no state of", gap(found))));
+    pairs.extend(replica.keystore.iter().flat_map(keystore));
     pairs.extend(replica.problem.clone().map(|problem| ("problem", problem)));
     pairs.extend(replica.head.clone().map(|head| ("head", head)));
     sheet(pairs)
+}
+
+/// The keystore that goes along.
+fn keystore(keystore: &ReplicaKeystore) -> Vec<(&'static str, String)> {
+    let taken = match (keystore.generation, &keystore.taken_at) {
+        (Some(generation), Some(at)) => {
+            let current = keystore.current_generation;
+            let at = moment(at);
+            format!("generation {generation} of {current}, taken {at}")
+        }
+        _ => "none yet".to_owned(),
+    };
+    let opener = match &keystore.recipients[..] {
+        [] => "the root key".to_owned(),
+        recipients => recipients.join(" "),
+    };
+    let mut pairs = vec![("keystore", taken), ("opened by", opener)];
+    if !keystore.left_out.is_empty() {
+        pairs.push(("levels left out", keystore.left_out.join(" ")));
+    }
+    if keystore.pending_erase_count > 0 {
+        let count = keystore.pending_erase_count;
+        let told = format!("{count} erases wait for it to take the keystore without the keys");
+        pairs.push(("PENDING", told));
+    }
+    pairs
 }
 
 /// Progress is drawn on standard error if that is a terminal.
@@ -237,12 +295,22 @@ restore --at`); `status` names times of which the copy has no state. What `verif
 damaged the server puts again at once, from its own data.
 
 A copy holds no keys: keep `keystore` and what opens it elsewhere, and copy `keystore` again after
-each new level and bucket. Credentials for s3:// come from a file as the AWS tools have it, or from
+each new level and bucket. With --with-keystore the keystore goes along, and is kept up: sealed for
+the recipients of age that are named, or else under the root key, which is not in the copy. That
+is an export of every level: it takes a key custodian who is a system administrator, and as many
+custodians as any level wants (exit status 3: they have to approve it first), is counted on
+receipts, and refused where a level forbids exports. Levels that are made later go along if no more
+custodians have to approve their export than approved the copy. An erase waits ten seconds for such
+copies to take the keystore without the keys; after that its receipt calls them pending, and says
+when it was done.
+
+Credentials for s3:// come from a file as the AWS tools have it, or from
 the environment of the server.
 
 Examples:
   coffer replica add disk file:///mnt/disk/coffer --keep 30d
   coffer replica add far 's3://copies/coffer?endpoint=https://s3.example&credentials=/etc/far'
+  coffer replica add vault file:///mnt/other/coffer --with-keystore --recipient age1…
   coffer replica status disk --json
   coffer replica verify disk
   coffer restore --from file:///mnt/disk/coffer --data /srv/restored

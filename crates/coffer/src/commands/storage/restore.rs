@@ -1,16 +1,17 @@
 //! `coffer restore`: puts a data folder together from a sealed copy.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use coffer_durable::{from_rfc3339, rfc3339};
-use coffer_keys::SourceSpec;
+use coffer_keys::{ExportIdentity, KeysError, SourceSpec};
 use coffer_replica::{Gap, KnownHead, Place};
 use coffer_vault::{Restore, RestoreEvent, VaultError, restore as restore_copy};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
+use crate::commands::key::identity_line;
 use crate::error::Error;
 use crate::output::moments::time_or_ago;
 use crate::output::printable::{printable, size};
@@ -40,6 +41,10 @@ pub struct RestoreArgs {
     /// Where the passphrase of the root key comes from.
     #[command(flatten)]
     pub passphrase: PassphraseArgs,
+    /// What opens the keystore in the copy, if one goes along for recipients of age: the file of an
+    /// identity, as age-keygen writes it
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
     /// Report as JSON, an event a line
     #[arg(long)]
     pub json: bool,
@@ -50,6 +55,7 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
     let source = args.root_key.clone();
     let secrets = secrets_of(data, source.as_ref(), &args.passphrase)?;
     let from = Place::parse(&args.from).map_err(VaultError::from)?;
+    let identity = args.identity.as_deref().map(identity_of).transpose()?;
     let bar = if args.json {
         ProgressBar::hidden()
     } else {
@@ -65,6 +71,7 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         known: args.head.clone(),
         at_ms: args.at.as_deref().and_then(from_rfc3339),
         buckets: args.buckets.clone(),
+        identity,
     };
     let mut is_partial = false;
     let mut told = Ok(());
@@ -94,6 +101,14 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
         ExitCode::from(PARTIAL)
     } else {
         ExitCode::SUCCESS
+    })
+}
+
+fn identity_of(path: &Path) -> Result<ExportIdentity, Error> {
+    let line = zeroize::Zeroizing::new(identity_line(path)?);
+    line.parse().map_err(|error: KeysError| Error::Option {
+        option: "--identity",
+        problem: error.to_string(),
     })
 }
 
@@ -226,7 +241,9 @@ fn damaged(heads: &[u64], unchecked: Option<Gap>) -> String {
 }
 
 const EXAMPLES: &str = "\
-The data folder holds `keystore` and what opens it, and nothing else. An interrupted restore goes on
+The data folder holds `keystore` and what opens it, and nothing else; or only what opens it, where
+the keystore goes along with the copy (`coffer replica add --with-keystore`); or nothing, with
+--identity, where it does so for recipients of age. An interrupted restore goes on
 when it is asked for again. The first start on it takes `--accept-rollback`.
 
 --at goes back to any second that the copy keeps (`coffer replica add --keep`). Where it lies in a
@@ -248,5 +265,6 @@ Examples:
       --data /srv/restored --root-key file:/root/kept-apart/root.key
   coffer restore --from file:///mnt/disk/coffer --data /srv/monday --at '2026-11-23 08:00' \\
       --bucket photos
+  coffer restore --from file:///mnt/disk/coffer --data /srv/restored --identity key.txt
   coffer verify --data /srv/restored
   coffer serve --data /srv/restored --accept-rollback";

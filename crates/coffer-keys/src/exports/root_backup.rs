@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::KeysError;
-use crate::export::{ExportRecipient, Seal};
+use crate::exports::level::{ExportRecipient, Seal};
 use crate::keystore::state::Keystore;
 use crate::root::file::BareText;
 use crate::root::key_file::RootText;
@@ -52,7 +52,8 @@ impl Keystore {
             for (level, _) in contents.levels.values_mut() {
                 if !level.options.exportable {
                     let name = level.name.clone();
-                    return Err(KeysError::NoBackup { name });
+                    let what = "a backup of the root key";
+                    return Err(KeysError::NoBackup { what, name });
                 }
                 level.export_count = level.export_count.saturating_add(1);
             }

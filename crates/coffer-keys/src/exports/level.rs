@@ -210,7 +210,7 @@ pub(crate) fn read_plaintext(plaintext: &[u8]) -> Result<(RootKey, Contents), Ke
 }
 
 /// One opaque failure for whatever is wrong with sealed bytes.
-fn decrypt(export: &[u8], identity: &ExportIdentity) -> Option<Zeroizing<Vec<u8>>> {
+pub(crate) fn decrypt(export: &[u8], identity: &ExportIdentity) -> Option<Zeroizing<Vec<u8>>> {
     let export = export.get(..EXPORT_MAX_BYTES.min(export.len()))?;
     let decryptor = Decryptor::new_buffered(ArmoredReader::new(export)).ok()?;
     let identities = [&identity.0 as &dyn age::Identity];

@@ -1,0 +1,204 @@
+//! Keystores in a copy: sealed by the caller, put under names that are given once, and the ones
+//! before removed.
+//!
+//! A keystore is not a piece of a head, for heads of the window keep what they name, and of
+//! keystores the newest only is to be there: the ones before may hold keys that were destroyed.
+
+use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+
+use crate::digest::sha256_hex;
+use crate::error::{ReplicaError, Result};
+use crate::head::KeystoreRef;
+use crate::limits::KEYSTORE_MAX_BYTES;
+use crate::names::{self, Number};
+use crate::store::{Copy, CopyRecord, create, get};
+use crate::write::CopyWriter;
+
+/// Puts keystores into a copy, in the epoch of one start of its writer.
+pub struct KeystoreWriter {
+    copy: Copy,
+    epoch: u32,
+    /// What was put last, or may have been: the same bytes go again under the same name.
+    attempt: Option<(Number, Bytes)>,
+    /// What was put last, for sure.
+    put: Option<KeystoreRef>,
+    /// Whether all before that were removed.
+    is_alone: bool,
+    /// Whether what lies there under its name is known to be damaged.
+    is_damaged: bool,
+}
+
+/// A keystore that was found in a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundKeystore {
+    /// Which it is.
+    pub reference: KeystoreRef,
+    /// As it lies there.
+    pub bytes: Bytes,
+}
+
+impl KeystoreWriter {
+    /// Of this writer's epoch.
+    pub fn new(writer: &CopyWriter) -> Self {
+        Self {
+            copy: writer.copy().clone(),
+            epoch: writer.head().epoch,
+            attempt: None,
+            put: None,
+            is_alone: false,
+            is_damaged: false,
+        }
+    }
+
+    /// What was put last in this epoch, with all before it removed.
+    pub fn put(&self) -> Option<&KeystoreRef> {
+        self.put.as_ref().filter(|_| self.is_alone)
+    }
+
+    /// What was put is missing there, or damaged: the next is put in its place.
+    pub fn forget(&mut self) {
+        (self.put, self.attempt) = (None, None);
+        (self.is_alone, self.is_damaged) = (false, true);
+    }
+
+    /// Puts a keystore of a generation as this epoch's, unless it is there, and removes all that
+    /// were put before it. After a failure the bytes of the first attempt go again.
+    ///
+    /// # Errors
+    /// Of the store: the same can be tried again. [`ReplicaError::Fenced`], and those that say that
+    /// the copy is not there.
+    pub async fn put_newest(&mut self, generation: u64, sealed: Vec<u8>) -> Result<KeystoreRef> {
+        let at = Number {
+            epoch: self.epoch,
+            number: generation,
+        };
+        if self.put.as_ref().is_none_or(|put| put.at != at) {
+            let again = self.attempt.as_ref().filter(|(tried, _)| *tried == at);
+            let bytes = again.map_or_else(|| Bytes::from(sealed), |(_, bytes)| bytes.clone());
+            self.attempt = Some((at, bytes.clone()));
+            self.is_alone = false;
+            self.check_own().await?;
+            self.put = Some(self.create(at, bytes).await?);
+            self.is_damaged = false;
+        }
+        if !self.is_alone {
+            self.remove_before(at).await?;
+            self.is_alone = true;
+        }
+        self.attempt = None;
+        let reference = self.put.clone();
+        reference.ok_or_else(|| ReplicaError::Missing {
+            object: names::keystore(at).to_string(),
+        })
+    }
+
+    /// Whether the copy is there, and this is its writer: a disk that is not mounted leaves an
+    /// empty folder, in which a keystore would count for nothing.
+    async fn check_own(&self) -> Result<()> {
+        let record = CopyRecord::read(&*self.copy.store).await?;
+        if record.copy != self.copy.id {
+            let found = record.keystore;
+            return Err(ReplicaError::ForeignCopy { found });
+        }
+        let newest = self.copy.newest_head().await?;
+        match newest.ok_or(ReplicaError::NoCopy)?.0 {
+            head if head.epoch > self.epoch => Err(ReplicaError::Fenced {
+                number: head.number,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    async fn create(&self, at: Number, bytes: Bytes) -> Result<KeystoreRef> {
+        let (store, path) = (&*self.copy.store, names::keystore(at));
+        let sha256 = sha256_hex(&bytes);
+        if self.is_damaged {
+            store.put(&path, bytes.into()).await?;
+            return Ok(KeystoreRef { at, sha256 });
+        }
+        let created = create(store, &path, bytes).await;
+        if !matches!(created, Ok(true)) {
+            // In doubt, or there: it is read what lies there.
+            let found = match get(store, &path, KEYSTORE_MAX_BYTES).await {
+                Err(ReplicaError::Missing { object }) => {
+                    return Err(created.err().unwrap_or(ReplicaError::Missing { object }));
+                }
+                found => found?,
+            };
+            if sha256_hex(&found) != sha256 {
+                return Err(ReplicaError::Altered {
+                    object: path.to_string(),
+                    problem: "another keystore is there, which this server did not put there",
+                });
+            }
+        }
+        Ok(KeystoreRef { at, sha256 })
+    }
+
+    /// Removes those of earlier epochs and generations.
+    async fn remove_before(&self, at: Number) -> Result<()> {
+        let store = &*self.copy.store;
+        for (number, path) in list(store).await? {
+            if number < at {
+                match store.delete(&path).await {
+                    Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Copy {
+    /// Whether the copy has this very keystore, or a later one.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Missing`], [`ReplicaError::Altered`].
+    pub async fn has_keystore(&self, named: &KeystoreRef) -> Result<()> {
+        let path = names::keystore(named.at);
+        match get(&*self.store, &path, KEYSTORE_MAX_BYTES).await {
+            Ok(found) if sha256_hex(&found) == named.sha256 => Ok(()),
+            Ok(_) => Err(ReplicaError::Altered {
+                object: path.to_string(),
+                problem: "its hash is another one",
+            }),
+            Err(missing @ ReplicaError::Missing { .. }) => {
+                let later = list(&*self.store).await?;
+                let is_later = later.iter().any(|(number, _)| *number > named.at);
+                if is_later { Ok(()) } else { Err(missing) }
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The newest keystore of a copy; none of one that holds none. Nothing tells yet that it is what
+/// the server put there: the heads open with what is in it, and name it, or an earlier one.
+///
+/// # Errors
+/// Of the store.
+pub async fn newest_keystore(store: &dyn ObjectStore) -> Result<Option<FoundKeystore>> {
+    let Some((at, path)) = list(store).await?.pop() else {
+        return Ok(None);
+    };
+    let bytes = get(store, &path, KEYSTORE_MAX_BYTES).await?;
+    let sha256 = sha256_hex(&bytes);
+    let reference = KeystoreRef { at, sha256 };
+    Ok(Some(FoundKeystore { reference, bytes }))
+}
+
+/// Those that are there, ascending.
+async fn list(store: &dyn ObjectStore) -> Result<Vec<(Number, Path)>> {
+    let listed = store.list(Some(&Path::from(names::KEYSTORES)));
+    let listed: Vec<_> = listed.try_collect().await?;
+    let numbered = |path: Path| Some((Number::from_name(path.filename()?)?, path));
+    let mut found: Vec<_> = { listed.into_iter() }
+        .filter_map(|found| numbered(found.location))
+        .collect();
+    found.sort_unstable_by_key(|(number, _)| *number);
+    Ok(found)
+}

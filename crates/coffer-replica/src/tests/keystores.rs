@@ -1,0 +1,115 @@
+//! Keystores that go along with a copy.
+
+use super::*;
+
+async fn newest(bench: &Bench) -> Option<FoundKeystore> {
+    newest_keystore(&*bench.store).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_newest_is_there_and_those_before_are_gone() {
+    let bench = Bench::new().await;
+    assert_eq!(newest(&bench).await, None);
+    let mut keystores = KeystoreWriter::new(&bench.writer);
+    let first = keystores.put_newest(9, vec![9]).await.unwrap();
+    assert_eq!(keystores.put(), Some(&first));
+    let second = keystores.put_newest(10, vec![10]).await.unwrap();
+    assert!(first.is_before(&second));
+    let found = newest(&bench).await.unwrap();
+    assert_eq!((&found.reference, &found.bytes[..]), (&second, &[10][..]));
+    assert_eq!(bench.names("keystores").await.len(), 1);
+    bench.copy().has_keystore(&second).await.unwrap();
+    // A head of before names one that is not there any more, because there is a later one.
+    bench.copy().has_keystore(&first).await.unwrap();
+}
+
+#[tokio::test]
+async fn lost_answers_are_settled_and_the_same_bytes_go_again() {
+    let bench = Bench::new().await;
+    let mut keystores = KeystoreWriter::new(&bench.writer);
+    bench.store.unheard.store(1, Ordering::SeqCst);
+    let put = keystores.put_newest(9, vec![1]).await.unwrap();
+    assert_eq!(newest(&bench).await.unwrap().reference, put);
+    bench.store.refused.store(1, Ordering::SeqCst);
+    assert!(keystores.put_newest(10, vec![2]).await.is_err());
+    assert_eq!(
+        keystores.put(),
+        None,
+        "the one before is not said to be enough"
+    );
+    keystores.put_newest(10, vec![3]).await.unwrap();
+    assert_eq!(newest(&bench).await.unwrap().bytes[..], [2]);
+}
+
+#[tokio::test]
+async fn it_is_not_done_before_those_of_before_are_removed() {
+    let bench = Bench::new().await;
+    let mut keystores = KeystoreWriter::new(&bench.writer);
+    keystores.put_newest(9, vec![9]).await.unwrap();
+    bench.store.counts_removals.store(true, Ordering::SeqCst);
+    assert!(keystores.put_newest(10, vec![10]).await.is_err());
+    assert_eq!(keystores.put(), None);
+    bench.store.counts_removals.store(false, Ordering::SeqCst);
+    let put = keystores.put_newest(10, vec![10]).await.unwrap();
+    assert_eq!(keystores.put(), Some(&put));
+    assert_eq!(bench.names("keystores").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_later_start_fences_an_earlier_one() {
+    let bench = Bench::new().await;
+    let mut old = KeystoreWriter::new(&bench.writer);
+    old.put_newest(900, vec![1]).await.unwrap();
+    let writer = CopyWriter::resume(bench.copy(), None).await.unwrap();
+    let mut new = KeystoreWriter::new(&writer);
+    new.put_newest(10, vec![2]).await.unwrap();
+    let fenced = old.put_newest(901, vec![3]).await;
+    assert!(
+        matches!(fenced, Err(ReplicaError::Fenced { .. })),
+        "{fenced:?}"
+    );
+    assert_eq!(newest(&bench).await.unwrap().bytes[..], [2]);
+}
+
+#[tokio::test]
+async fn an_empty_place_takes_none() {
+    let bench = Bench::new().await;
+    let mut keystores = KeystoreWriter::new(&bench.writer);
+    bench
+        .store
+        .inner
+        .delete(&Path::from("copy.json"))
+        .await
+        .unwrap();
+    let put = keystores.put_newest(9, vec![1]).await;
+    assert!(matches!(put, Err(ReplicaError::NoCopy)), "{put:?}");
+    assert!(bench.names("keystores").await.is_empty());
+}
+
+#[tokio::test]
+async fn one_that_is_lost_or_altered_is_found_out_and_put_again() {
+    let bench = Bench::new().await;
+    let mut keystores = KeystoreWriter::new(&bench.writer);
+    let put = keystores.put_newest(9, vec![1]).await.unwrap();
+    let [path] = &bench.names("keystores").await[..] else {
+        panic!("one keystore");
+    };
+    bench.store.inner.put(path, vec![8].into()).await.unwrap();
+    let found = bench.copy().has_keystore(&put).await;
+    assert!(
+        matches!(found, Err(ReplicaError::Altered { .. })),
+        "{found:?}"
+    );
+    keystores.forget();
+    let again = keystores.put_newest(9, vec![1]).await.unwrap();
+    assert_eq!(again, put);
+    bench.store.inner.delete(path).await.unwrap();
+    let found = bench.copy().has_keystore(&put).await;
+    assert!(
+        matches!(found, Err(ReplicaError::Missing { .. })),
+        "{found:?}"
+    );
+    keystores.forget();
+    keystores.put_newest(9, vec![1]).await.unwrap();
+    bench.copy().has_keystore(&put).await.unwrap();
+}

@@ -1,0 +1,140 @@
+//! The keystore that goes along with a copy, where that was approved: which levels of it, and how
+//! it gets there. Rounds put it, and an erase does at once, beside whatever round is under way.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use coffer_durable::now_ms;
+use coffer_keys::{ExportRecipient, Keystore, LevelEntry, SealedKeystore};
+use coffer_replica::{CopyId, KeystoreRef, KeystoreWriter};
+use coffer_seal::LevelId;
+use futures::future::join_all;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::registry::{Registry, TakenKeystore, WithKeystore};
+use super::{Copies, Running};
+use crate::blocking::blocking;
+use crate::error::{CopyError, Result};
+use crate::limits::COPY_KEYSTORE_WAIT;
+
+/// Puts the keystore into one copy, one after the other.
+pub(crate) struct Carrier {
+    id: CopyId,
+    writer: Mutex<Option<KeystoreWriter>>,
+}
+
+impl WithKeystore {
+    /// Whether a level may go along: its keys may be exported, and no more people have to approve
+    /// that than approved the copy.
+    fn admits(&self, level: &LevelEntry) -> bool {
+        level.options.exportable && level.options.approvals <= self.people
+    }
+
+    /// The levels that stay out.
+    pub(crate) fn left_out(&self, keystore: &Keystore) -> Vec<String> {
+        let levels = keystore.levels().into_iter();
+        let out = levels.filter(|level| !self.admits(level));
+        out.map(|level| level.name).collect()
+    }
+}
+
+impl Carrier {
+    pub(crate) fn new(id: CopyId) -> Self {
+        Self {
+            id,
+            writer: Mutex::default(),
+        }
+    }
+
+    /// Goes on with this writer, of the epoch that has begun.
+    pub(crate) async fn begin(&self, writer: KeystoreWriter) {
+        *self.writer.lock().await = Some(writer);
+    }
+
+    /// What lies there is missing or damaged.
+    pub(crate) async fn forget(&self) {
+        if let Some(writer) = self.writer.lock().await.as_mut() {
+            writer.forget();
+        }
+    }
+
+    /// Puts the keystore as it is, unless the copy has it, and removes those of before; none where
+    /// none goes along.
+    pub(crate) async fn carry(
+        &self,
+        registry: &Arc<Registry>,
+        keystore: &Arc<Keystore>,
+    ) -> Result<Option<KeystoreRef>> {
+        let mut writer = self.writer.lock().await;
+        let entry = registry.of_id(self.id);
+        let Some(with) = entry.and_then(|entry| entry.keystore) else {
+            return Ok(None);
+        };
+        let writer = writer.as_mut().ok_or(CopyError::NotReached)?;
+        let put = writer.put().cloned();
+        if put.as_ref().map(KeystoreRef::generation) == Some(keystore.generation()) {
+            return Ok(put);
+        }
+        let (id, registry, keystore) = (self.id, registry.clone(), keystore.clone());
+        let sealed = {
+            let registry = registry.clone();
+            blocking(move || seal(id, &registry, &keystore, with)).await?
+        };
+        let generation = sealed.generation;
+        let reference = writer.put_newest(generation, sealed.bytes).await?;
+        let at_ms = now_ms();
+        let taken = TakenKeystore { generation, at_ms };
+        blocking(move || registry.change_keystore(id, |with| with.taken = Some(taken))).await?;
+        Ok(Some(reference))
+    }
+}
+
+/// Seals it with the levels that may go along. Those that do so for the first time are counted as
+/// exported before.
+fn seal(
+    id: CopyId,
+    registry: &Registry,
+    keystore: &Keystore,
+    with: WithKeystore,
+) -> Result<SealedKeystore> {
+    let levels = keystore.levels().into_iter();
+    let levels = levels.filter(|level| with.admits(level));
+    let admitted: BTreeSet<LevelId> = levels.map(|level| level.id).collect();
+    let new: BTreeSet<LevelId> = admitted.difference(&with.levels).copied().collect();
+    if !new.is_empty() {
+        keystore.count_exports(&new)?;
+        registry.change_keystore(id, |with| with.levels.clone_from(&admitted))?;
+    }
+    let recipients = with.recipients.iter().map(|recipient| recipient.parse());
+    let recipients = recipients.collect::<std::result::Result<Vec<ExportRecipient>, _>>()?;
+    Ok(keystore.seal_carried(&admitted, &recipients)?)
+}
+
+impl Copies {
+    /// Puts the keystore into all copies that it goes along with, for as long as an erase waits for
+    /// that. What each took, the registry tells.
+    pub(crate) async fn carry_all(&self, keystore: &Arc<Keystore>) {
+        let carriers: Vec<(String, Arc<Carrier>)> = {
+            let running = self.running.lock();
+            let carrier =
+                |(name, running): (&String, &Running)| (name.clone(), running.carrier.clone());
+            running.iter().map(carrier).collect()
+        };
+        let carried = carriers.iter().map(|(name, carrier)| async move {
+            let carried = carrier.carry(&self.registry, keystore);
+            match timeout(COPY_KEYSTORE_WAIT, carried).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => tracing::warn!(
+                    copy = name, %error,
+                    "a copy has not taken the keystore of an erase yet"
+                ),
+                Err(_) => tracing::warn!(
+                    copy = name,
+                    "a copy has not taken the keystore of an erase in time"
+                ),
+            }
+        });
+        join_all(carried).await;
+    }
+}

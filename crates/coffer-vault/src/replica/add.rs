@@ -1,0 +1,165 @@
+//! Making a copy: by a system administrator; and where the keystore goes along, which is an export
+//! of every level, on the word of key custodians as well.
+
+use std::path::Path;
+
+use coffer_durable::now_ms;
+use coffer_keys::{ExportRecipient, KeysError};
+use coffer_replica::limits::KEEP_MAX_MS;
+use coffer_replica::{Copy, CopyRecord, CopyWriter, Place};
+
+use crate::access::{Act, Actor, Role};
+use crate::audit::Facts;
+use crate::blocking::blocking;
+use crate::copies::{Entry, WithKeystore};
+use crate::data_folder::failed;
+use crate::error::{Result, VaultError};
+use crate::limits::{COPY_KEEP_MS, EXPORT_RECIPIENTS_MAX};
+use crate::vault::Vault;
+
+/// A copy that is to be made.
+#[derive(Clone, Debug)]
+pub struct NewCopy {
+    /// Its name.
+    pub name: String,
+    /// Where it is to be.
+    pub url: String,
+    /// How long what was can be restored, in milliseconds; none: as long as
+    /// [`COPY_KEEP_MS`] says.
+    pub keep_ms: Option<i64>,
+}
+
+impl NewCopy {
+    pub(crate) fn keep_ms(&self) -> i64 {
+        self.keep_ms.unwrap_or(COPY_KEEP_MS)
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::from([
+            ("copy", self.name.clone()),
+            ("url", self.url.clone()),
+            ("keep_seconds", (self.keep_ms() / 1_000).to_string()),
+        ])
+    }
+}
+
+impl Vault {
+    /// Makes a copy, which is kept up from now on. A system administrator's act.
+    ///
+    /// # Errors
+    /// [`CopyError`](crate::CopyError), when there is one of this name, or none can be made there.
+    pub async fn add_copy(&self, actor: &Actor, new: &NewCopy) -> Result<()> {
+        let (role, act, facts) = (Role::SystemAdministrator, Act::AddCopy, new.facts());
+        self.refuse_without(actor, role, act, &facts)?;
+        self.check_new_copy(actor, new)
+            .map_err(|error| self.failed(act, actor, &facts, error))?;
+        let (this, new) = (self.clone(), new.clone());
+        let work = async move { this.begin_copy(new, None).await };
+        self.act(actor, role, act, facts, work).await
+    }
+
+    /// Whether this one may make such a copy. Nothing is made for it.
+    fn check_new_copy(&self, actor: &Actor, new: &NewCopy) -> Result<()> {
+        self.inner.copies.registry.cursor_for(&new.name)?;
+        let place = Place::parse(&new.url)?;
+        check_place(&place, actor, self.inner.folder.path())?;
+        if !(0..=KEEP_MAX_MS).contains(&new.keep_ms()) {
+            return Err(VaultError::Invalid {
+                what: "a copy keeps what was for ten years at most",
+            });
+        }
+        Ok(())
+    }
+
+    /// The same of one that the keystore goes along with.
+    pub(crate) fn check_new_copy_with_keystore(
+        &self,
+        actor: &Actor,
+        new: &NewCopy,
+        recipients: &[ExportRecipient],
+    ) -> Result<()> {
+        let (role, act) = (Role::SystemAdministrator, Act::AddCopyWithKeystore);
+        self.refuse_without(actor, role, act, &new.facts())?;
+        let checked = || {
+            self.check_new_copy(actor, new)?;
+            if recipients.len() > EXPORT_RECIPIENTS_MAX {
+                return Err(VaultError::Invalid {
+                    what: "a keystore is sealed for 20 recipients at most",
+                });
+            }
+            let levels = self.inner.keystore.levels().into_iter();
+            let mut kept = levels.filter(|level| !level.options.exportable);
+            // What can't be done needs no approval.
+            kept.next().map_or(Ok(()), |level| {
+                let (what, name) = ("a copy with the keystore in it", level.name);
+                Err(KeysError::NoBackup { what, name }.into())
+            })
+        };
+        checked().map_err(|error| self.failed(act, actor, &new.facts(), error))
+    }
+
+    /// Makes it. `keystore`: on how many people's word the keystore goes along, and for whom.
+    pub(crate) async fn begin_copy(
+        &self,
+        new: NewCopy,
+        keystore: Option<(u8, Vec<String>)>,
+    ) -> Result<()> {
+        let copies = &self.inner.copies;
+        let _alone = copies.changing.lock().await;
+        let cursor = copies.registry.cursor_for(&new.name)?;
+        let place = Place::parse(&new.url)?;
+        let record = CopyRecord::new(self.inner.keystore.id());
+        let url = place.url().to_owned();
+        let store = blocking(move || Ok(place.open(true)?)).await?;
+        let key = self.inner.keystore.system_key();
+        let copy = Copy::new(store, record.copy, &key);
+        let writer = CopyWriter::begin(copy, &record).await?;
+        let entry = Entry {
+            url,
+            id: record.copy,
+            cursor,
+            made_ms: now_ms(),
+            removed_ms: None,
+            known: Some(writer.known().clone()),
+            keep_ms: new.keep_ms(),
+            rested: None,
+            keystore: keystore.map(|(people, recipients)| WithKeystore {
+                people,
+                recipients,
+                ..WithKeystore::default()
+            }),
+            name: new.name,
+        };
+        let (registry, added) = (copies.registry.clone(), entry.clone());
+        blocking(move || registry.change(|entries| entries.push(added))).await?;
+        self.follow(&entry, Some(writer)).await;
+        Ok(())
+    }
+}
+
+/// Whether a copy may be made there by this one. Nothing is made for it.
+fn check_place(place: &Place, actor: &Actor, data: &Path) -> Result<()> {
+    // Who signs in from elsewhere may be no user of this machine.
+    if place.names_files() && !matches!(actor, Actor::Local { .. }) {
+        return Err(VaultError::Invalid {
+            what: "a place that names files of the server's machine (file://, `ca`, \
+                   `credentials`) can only be chosen there, at the socket in its data folder",
+        });
+    }
+    let Some(folder) = place.folder() else {
+        return Ok(());
+    };
+    let data = data.canonicalize().map_err(failed("find", data))?;
+    // What is not there yet is made below the nearest that is.
+    let is_inside = folder.ancestors().find_map(|above| {
+        let found = above.canonicalize().ok()?;
+        Some(found.starts_with(&data) || above == folder && data.starts_with(&found))
+    });
+    if is_inside == Some(true) {
+        return Err(VaultError::Invalid {
+            what: "a copy can't be made inside the data folder, nor in a folder that holds it: \
+                   choose a folder of another disk",
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! The keystore that goes along with a copy: put by rounds, and told of on receipts that wait.
+
+use coffer_audit::{Event, Outcome};
+use coffer_replica::KeystoreRef;
+
+use super::round::Round;
+use crate::access::Act;
+use crate::audit::SERVER;
+use crate::blocking::blocking;
+use crate::error::Result;
+
+impl Round {
+    /// Puts the keystore, if one goes along and the copy has another, and settles receipts.
+    pub(super) async fn carry(&self) -> Result<Option<KeystoreRef>> {
+        if self.entry.keystore.is_none() {
+            return Ok(None);
+        }
+        let inner = self.inner()?;
+        let put = self
+            .carrier
+            .carry(&inner.copies.registry, &inner.keystore)
+            .await?;
+        let (id, name) = (self.entry.id, self.entry.name.clone());
+        blocking(move || {
+            let (system, keystore) = (&inner.system, &inner.keystore);
+            let settled = { &inner.copies.registry }.settle_receipts(id, system, keystore)?;
+            for receipt in settled {
+                let event = Event::new(Act::CarryKeystore.name(), SERVER, Outcome::Done);
+                let event = event.with("copy", &name).with("receipt", &receipt);
+                inner.audit.note(event);
+                tracing::info!(
+                    copy = name,
+                    receipt,
+                    "a copy has taken the keystore that a receipt was waiting for"
+                );
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(put)
+    }
+}

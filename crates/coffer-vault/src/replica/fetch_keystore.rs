@@ -1,0 +1,127 @@
+//! The folder that is restored into: what it may hold, and the keystore of a copy that one goes
+//! along with, fetched into one that has none.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use coffer_keys::{CarriedKeystore, ExportIdentity};
+use coffer_replica::{Copy, KeystoreRef, ReplicaError, Store, newest_keystore};
+
+use crate::backup::BackupRecord;
+use crate::data_folder::failed;
+use crate::error::{CopyError, Result};
+
+/// What a folder may hold that is restored into: a keystore, and what opens it; and what a restore
+/// left that was ended while it wrote the mark, or a start that made the lock.
+const KEY_FILES: [&str; 11] = [
+    "keystore",
+    "keystore.source",
+    "root.key",
+    "root.passphrase",
+    "root-2.passphrase",
+    "root.token",
+    "root-2.token",
+    "tls",
+    "backup.json.new",
+    "lock",
+    "lost+found",
+];
+
+/// What comes with a keystore that is sealed for recipients, and is not to be there before.
+const OPENERS: [&str; 6] = [
+    "root.key",
+    "keystore.source",
+    "root.passphrase",
+    "root-2.passphrase",
+    "root.token",
+    "root-2.token",
+];
+
+/// A keystore that was fetched.
+pub(super) struct FetchedKeystore {
+    reference: KeystoreRef,
+    has_root: bool,
+}
+
+/// Fetches the newest keystore of a copy, if the folder has none and the copy does. A folder that
+/// is not there is made.
+pub(super) async fn fetch_keystore(
+    store: &Store,
+    data: &Path,
+    identity: Option<&ExportIdentity>,
+) -> Result<Option<FetchedKeystore>> {
+    if data.join("keystore").exists() {
+        return Ok(None);
+    }
+    let Some(found) = newest_keystore(&**store).await? else {
+        return Ok(None);
+    };
+    let has_root = CarriedKeystore::is_for_recipients(&found.bytes);
+    if has_root && identity.is_none() {
+        return Err(CopyError::IdentityMissing.into());
+    }
+    let carried = CarriedKeystore::read(&found.bytes, identity)?;
+    if !data.exists() {
+        let made = DirBuilder::new().mode(0o700).create(data);
+        made.map_err(failed("make", data))?;
+    }
+    check_files(data)?;
+    let holds_opener = OPENERS.iter().any(|name| data.join(name).exists());
+    if has_root && holds_opener {
+        let problem = "it holds what opens another keystore (`root.key` or the like), and the one \
+                       in the copy comes with a root key of its own: take an empty folder";
+        return Err(target(data, problem));
+    }
+    carried.place(data)?;
+    let reference = found.reference;
+    Ok(Some(FetchedKeystore {
+        reference,
+        has_root,
+    }))
+}
+
+impl FetchedKeystore {
+    /// Whether the copy's newest head names this keystore or an earlier one: a store that withholds
+    /// the newest shows one with keys that were destroyed since.
+    pub(super) async fn check_newest(&self, copy: &Copy) -> Result<()> {
+        let newest = copy.newest_head().await?;
+        let named = newest.and_then(|(head, _)| head.keystore);
+        match named {
+            Some(named) if self.reference.is_before(&named) => Err(ReplicaError::OldKeystore {
+                found: self.reference.generation(),
+                named: named.generation(),
+            }
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes it again: it is of no use.
+    pub(super) fn put_back(&self, data: &Path) {
+        let _ = fs::remove_file(data.join("keystore"));
+        if self.has_root {
+            let _ = fs::remove_file(data.join("root.key"));
+        }
+    }
+}
+
+/// Whether a folder holds nothing but keys, or what an interrupted restore left.
+pub(super) fn check_files(data: &Path) -> Result<()> {
+    let is_going_on = BackupRecord::is_begun(data);
+    for entry in fs::read_dir(data).map_err(failed("read", data))? {
+        let name = entry.map_err(failed("read", data))?.file_name();
+        let is_key = KEY_FILES.iter().any(|known| name == *known);
+        if !is_going_on && !is_key {
+            let problem = "it holds more than a keystore and what opens it: take a folder of its \
+                           own";
+            return Err(target(data, problem));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn target(data: &Path, problem: &'static str) -> crate::error::VaultError {
+    let path = data.display().to_string();
+    CopyError::Target { path, problem }.into()
+}
