@@ -92,7 +92,6 @@ pub fn aeads() -> Vec<(Algorithm, CipherContender)> {
             open_ssl::contender(),
             Box::new(move |key| open_ssl::expand(chacha, key)),
         ),
-        rust_crypto(chacha),
         named(chacha, kernel, in_kernel),
         aws_lc(siv),
         rust_crypto(siv),
