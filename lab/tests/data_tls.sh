@@ -58,7 +58,7 @@ wait_for() {
 wait_for 0 50
 echo "left open: $(count TlsCurrTxSw)"
 
-# A client that stands still in the middle: what ends its transfer throws away what the kernel holds.
+# A client stands still in the middle: what ends its transfer throws away what the kernel holds.
 head -c 24000000 /dev/urandom >/tmp/in
 coffer put /tmp/in s3://films/long --transfer tls
 coffer get s3://films/long /tmp/out --transfer sealed --jobs 1 --retries 0 >/tmp/got 2>&1 &

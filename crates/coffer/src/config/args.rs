@@ -111,7 +111,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", env = "COFFER_DATA_ADVERTISE", hide_env_values = true,
           value_parser = data_url)]
     pub data_advertise: Option<String>,
-    /// TLS at that port: off, or kernel, which encrypts where it can, else the server [default: off]
+    /// TLS at that port: off, or kernel, which encrypts where it can, else the server
+    /// [default: off]
     #[arg(
         long,
         value_name = "BY",
