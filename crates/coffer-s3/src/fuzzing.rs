@@ -172,7 +172,10 @@ pub fn signature(data: &[u8]) {
     let count = signatures.iter().flatten().count() + usize::from(header.is_some());
     assert!(count <= 1, "{count} signatures");
     let signed = match (header, of_query("X-Amz-SignedHeaders")) {
-        (Some(header), _) => requirements::field(header.to_str().unwrap_or(""), "SignedHeaders="),
+        (Some(header), _) => {
+            let said = requirements::Authorization::parse(header.to_str().unwrap_or(""));
+            said.expect("what passed is a signature").signed_headers
+        }
         (None, Some((_, signed))) if signatures[0].is_some() => signed,
         _ => return,
     };

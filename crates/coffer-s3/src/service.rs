@@ -37,6 +37,7 @@ use crate::signature::authenticate::authenticate;
 use crate::signature::claimed_key::{ClaimedKey, claimed_access_key, failure};
 use crate::signature::payload::{Payload, unsigned_payload};
 use crate::signature::requirements;
+use crate::signature::signer::LastSigningKey;
 use crate::transfers::announce::is_announcement;
 
 mod announcements;
@@ -67,6 +68,8 @@ pub struct S3Service {
     xml_bodies: Arc<XmlBodies>,
     tally: Arc<Tally>,
     failures: Arc<SignInFailures>,
+    /// Of the connection.
+    last_key: Arc<LastSigningKey>,
     /// For the answers of all connections.
     answers: MemoryBudget,
     /// Who is at the other end of the connection, where that is known: for the audit log.
@@ -97,6 +100,7 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
             Some(most) => SignInFailures::new(most),
             None => SignInFailures::default(),
         }),
+        last_key: Arc::default(),
         answers: MemoryBudget::answers(),
         peer: None,
         tls_version: None,
@@ -131,6 +135,7 @@ impl S3Service {
     pub fn for_peer(&self, address: IpAddr) -> Self {
         Self {
             peer: Some(address),
+            last_key: Arc::default(),
             ..self.clone()
         }
     }
@@ -151,6 +156,7 @@ impl S3Service {
     ) -> Self {
         Self {
             told_by: Some(Arc::new(told_by)),
+            last_key: Arc::default(),
             ..self.clone()
         }
     }
@@ -231,7 +237,8 @@ impl S3Service {
     fn known(&self, head: &mut Parts, context: &RequestContext) -> S3Result<(Payload, bool)> {
         let query = head.uri.query().unwrap_or("");
         let presented = requirements::check(query, &head.headers)?;
-        let signer = authenticate(&self.vault, &self.domains, head, &presented)?;
+        let last_key = &self.last_key;
+        let signer = authenticate(&self.vault, &self.domains, last_key, head, &presented)?;
         if let Some(signed) = Signed::of(&presented, &head.headers) {
             context.set_signed(signed);
         }

@@ -114,15 +114,16 @@ pub(crate) async fn get_object(
         || input.response_cache_control.is_some();
     let released = if sealed && !is_overridden {
         let releasing = vault.release_object(&caller.subject, &bucket, &name, options);
-        releasing.await
+        // Apart, so that no other request pays for it.
+        Box::pin(releasing).await
     } else {
         let reading = vault.read_object(&caller.subject, &bucket, &name, options);
         reading.await.map(Released::Opened)
     };
     let released = released.map_err(|error| read_refused(&caller, range, error))?;
-    let info = match &released {
-        Released::Sealed(sealed) => sealed.info.clone(),
-        Released::Opened(read) => read.info.clone(),
+    let (info, given) = match released {
+        Released::Sealed(sealed) => (sealed.info.clone(), Given::Sealed(Box::new(sealed))),
+        Released::Opened(read) => (read.info, Given::Opened(read.body)),
     };
     let checksum = told_checksum(&info, range, input.checksum_mode);
     let mut output = describe!(GetObjectOutput, info, checksum);
@@ -140,16 +141,22 @@ pub(crate) async fn get_object(
     let overridden = input.response_expires.is_some();
     let mut headers = if overridden { HeaderMap::new() } else { odd };
     headers.extend(answers::stored_as(info.verification));
-    match released {
-        Released::Opened(read) => {
-            output.body = Some(StreamingBlob::new(Outgoing { body: read.body }));
+    match given {
+        Given::Opened(body) => {
+            output.body = Some(StreamingBlob::new(Outgoing { body }));
         }
-        Released::Sealed(sealed) => {
+        Given::Sealed(sealed) => {
             give_sealed(vault, &sealed, &mut output)?;
             headers.extend(answers::headers_of(&sealed));
         }
     }
     Ok(S3Response::with_headers(output, headers))
+}
+
+/// What an answer gives out, but for what describes it.
+enum Given {
+    Opened(ObjectBody),
+    Sealed(Box<SealedObject>),
 }
 
 /// Puts keys and ticket in the place of the object's bytes.

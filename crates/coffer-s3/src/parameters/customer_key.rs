@@ -20,6 +20,18 @@ const KEY: &str = "key";
 const KEY_MD5: &str = "key-md5";
 const ALGORITHM: &str = "algorithm";
 
+/// Those names: of the algorithm, the key and its MD5. They are looked for in each request.
+const NAMES_OF_OBJECT: [HeaderName; 3] = [
+    HeaderName::from_static("x-amz-server-side-encryption-customer-algorithm"),
+    HeaderName::from_static("x-amz-server-side-encryption-customer-key"),
+    HeaderName::from_static("x-amz-server-side-encryption-customer-key-md5"),
+];
+const NAMES_OF_SOURCE: [HeaderName; 3] = [
+    HeaderName::from_static("x-amz-copy-source-server-side-encryption-customer-algorithm"),
+    HeaderName::from_static("x-amz-copy-source-server-side-encryption-customer-key"),
+    HeaderName::from_static("x-amz-copy-source-server-side-encryption-customer-key-md5"),
+];
+
 /// A key that a client has brought along, and its MD5, which answers repeat.
 #[derive(Clone)]
 pub(crate) struct Brought {
@@ -46,17 +58,16 @@ pub(crate) fn holds_a_key(name: &str) -> bool {
 
 /// The key of the object that a request is about.
 pub(crate) fn of_object(headers: &HeaderMap) -> S3Result<Option<Brought>> {
-    read(headers, OF_OBJECT)
+    read(headers, NAMES_OF_OBJECT)
 }
 
 /// The key of the object that is copied.
 pub(crate) fn of_source(headers: &HeaderMap) -> S3Result<Option<CustomerKey>> {
-    Ok(read(headers, OF_SOURCE)?.map(|brought| brought.key))
+    Ok(read(headers, NAMES_OF_SOURCE)?.map(|brought| brought.key))
 }
 
-fn read(headers: &HeaderMap, start: &str) -> S3Result<Option<Brought>> {
-    let of = |end: &str| headers.get(format!("{start}{end}"));
-    let [algorithm, key, md5] = [ALGORITHM, KEY, KEY_MD5].map(of);
+fn read(headers: &HeaderMap, names: [HeaderName; 3]) -> S3Result<Option<Brought>> {
+    let [algorithm, key, md5] = names.map(|name| headers.get(name));
     if algorithm.is_none() && key.is_none() && md5.is_none() {
         return Ok(None);
     }

@@ -10,6 +10,7 @@ use s3s::{S3Error, S3Result, s3_error};
 use crate::http::hosts::Domains;
 use crate::signature::payload::Payload;
 use crate::signature::requirements::{Form, Presented};
+use crate::signature::signer::{DateTime, LastSigningKey, Scope};
 use crate::signature::version_2;
 use crate::signature::version_4;
 
@@ -18,6 +19,7 @@ use crate::signature::version_4;
 pub(crate) fn authenticate(
     vault: &Vault,
     domains: &Domains,
+    last_key: &LastSigningKey,
     head: &Parts,
     presented: &Presented,
 ) -> S3Result<Option<(Arc<Subject>, Payload)>> {
@@ -29,11 +31,15 @@ pub(crate) fn authenticate(
         let secret = vault.secret_access_key(id);
         secret.ok_or_else(|| no_access_key(vault, id))
     };
+    let mut signed_by = |scope: Scope<'_>, at: DateTime<'_>| {
+        let secret = secret(scope.access_key_id)?;
+        Ok(last_key.signer(secret, scope, at))
+    };
     let query = &presented.query;
     let payload = match &presented.form {
         Form::Unsigned => return Ok(None),
-        Form::Header(value) => version_4::check_header(value, head, query, now, &mut secret)?,
-        Form::Presigned => version_4::check_presigned(head, query, now, &mut secret)?,
+        Form::Header(value) => version_4::check_header(value, head, query, now, &mut signed_by)?,
+        Form::Presigned => version_4::check_presigned(head, query, now, &mut signed_by)?,
         Form::PresignedVersion2 => {
             version_2::check_presigned(head, query, domains, now, &mut secret)?;
             Payload::Unsigned

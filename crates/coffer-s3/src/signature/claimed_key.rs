@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, Uri};
 
 use crate::http::percent::form_pairs;
-use crate::signature::requirements::{field, value_of};
+use crate::signature::requirements::value_of;
 
 /// Where the access key's id stands. It is looked for only when the signature was refused.
 #[derive(Debug)]
@@ -50,7 +50,10 @@ fn in_header(authorization: &HeaderValue) -> Option<String> {
     let text = authorization.to_str().ok()?;
     let id = match text.strip_prefix("AWS ") {
         Some(version_2) => version_2.split(':').next(),
-        None => field(text, "Credential=").split('/').next(),
+        None => {
+            let rest = text.split_once("Credential=").map_or("", |(_, rest)| rest);
+            rest.split(['/', ',']).next()
+        }
     };
     id.filter(|id| !id.is_empty()).map(str::to_owned)
 }

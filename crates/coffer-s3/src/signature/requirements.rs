@@ -68,10 +68,9 @@ pub(crate) fn check(query: &str, headers: &HeaderMap) -> S3Result<Presented> {
     ) {
         (None, None, None) => Form::Unsigned,
         (Some(value), None, None) => {
-            let text = value.to_str().unwrap_or("");
-            check_components(text)?;
-            check_region(field(text, "Credential="))?;
-            covers(field(text, "SignedHeaders="), headers)?;
+            let said = Authorization::parse(value.to_str().unwrap_or(""))?;
+            check_region(said.credential)?;
+            covers(said.signed_headers, headers)?;
             Form::Header(value.clone())
         }
         (None, Some(_), None) => {
@@ -103,29 +102,50 @@ pub(crate) fn malformed(what: &str) -> S3Error {
     )
 }
 
-/// Refuses what is no header of version 4, as S3 does before it looks at any of its parts.
-fn check_components(authorization: &str) -> S3Result {
-    let Some(components) = authorization.strip_prefix(REQUEST) else {
-        return Err(s3_error!(InvalidArgument, "Unsupported Authorization Type"));
-    };
-    let components: Vec<&str> = components.split(',').map(str::trim).collect();
-    if components.len() < 3 {
-        return Err(malformed(
-            "the authorization header requires three components: Credential, SignedHeaders, and \
-             Signature.",
-        ));
-    }
-    if let Some(wrong) = components.iter().find(|component| !component.contains('=')) {
-        let what = format!("the authorization component \"{wrong}\" is malformed.");
-        return Err(malformed(&what));
-    }
-    for name in ["Credential", "SignedHeaders", "Signature"] {
-        let is_it = |component: &&str| component.split('=').next() == Some(name);
-        if !components.iter().any(is_it) {
-            return Err(malformed(&format!("missing {name}.")));
+/// What an `Authorization` header of version 4 says.
+pub(crate) struct Authorization<'a> {
+    pub(crate) credential: &'a str,
+    pub(crate) signed_headers: &'a str,
+    pub(crate) signature: &'a str,
+}
+
+impl<'a> Authorization<'a> {
+    /// Reads it, or refuses what is none, as S3 does before it looks at any of its parts.
+    pub(crate) fn parse(text: &'a str) -> S3Result<Self> {
+        const NAMES: [&str; 3] = ["Credential", "SignedHeaders", "Signature"];
+        let Some(text) = text.strip_prefix(REQUEST) else {
+            return Err(s3_error!(InvalidArgument, "Unsupported Authorization Type"));
+        };
+        let (mut found, mut wrong, mut count) = ([None; 3], None, 0);
+        for component in text.split(',').map(str::trim_start) {
+            count += 1;
+            let Some((name, value)) = component.split_once('=') else {
+                wrong = wrong.or(Some(component.trim_end()));
+                continue;
+            };
+            if let Some(place) = NAMES.iter().position(|known| *known == name) {
+                found[place].get_or_insert(value);
+            }
         }
+        if count < NAMES.len() {
+            return Err(malformed(
+                "the authorization header requires three components: Credential, SignedHeaders, \
+                 and Signature.",
+            ));
+        }
+        if let Some(wrong) = wrong {
+            let what = format!("the authorization component \"{wrong}\" is malformed.");
+            return Err(malformed(&what));
+        }
+        let value = |place: usize| {
+            found[place].ok_or_else(|| malformed(&format!("missing {}.", NAMES[place])))
+        };
+        Ok(Self {
+            credential: value(0)?,
+            signed_headers: value(1)?,
+            signature: value(2)?,
+        })
     }
-    Ok(())
 }
 
 fn two_signatures() -> S3Error {
@@ -171,12 +191,6 @@ fn check_life(seconds: &str) -> S3Result {
     }
 }
 
-/// A field of an `Authorization` header.
-pub(crate) fn field<'a>(authorization: &'a str, name: &str) -> &'a str {
-    let rest = authorization.split_once(name).map_or("", |(_, rest)| rest);
-    rest.split_once(',').map_or(rest, |(value, _)| value)
-}
-
 /// Any region will do that is spelled like one. S3 answers a wrong region so, and names the right
 /// one; s3cmd signs for `US` at first and relies on it.
 fn check_region(credential: &str) -> S3Result {
@@ -192,7 +206,8 @@ fn check_region(credential: &str) -> S3Result {
 }
 
 fn covers(signed: &str, headers: &HeaderMap) -> S3Result {
-    let is_signed = |name: &str| signed.split(';').any(|one| one == name);
+    let signed: Vec<_> = signed.split(';').collect();
+    let is_signed = |name: &str| signed.contains(&name);
     if !is_signed("host") && headers.contains_key(header::HOST) {
         return Err(s3_error!(
             AccessDenied,

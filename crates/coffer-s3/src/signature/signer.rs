@@ -1,10 +1,11 @@
 //! Signing by version 4: the key that follows from a secret, and what is signed with it (AWS,
 //! "Authenticating Requests (AWS Signature Version 4)").
 
-use std::fmt::Write;
+use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{digest, hmac};
+use parking_lot::Mutex;
 use time::{Date, Month};
 use zeroize::Zeroizing;
 
@@ -96,19 +97,17 @@ impl<'a> DateTime<'a> {
 
 /// Signs in one scope at one time.
 pub(crate) struct Signer {
-    key: hmac::Key,
+    key: Arc<hmac::Key>,
     /// What every text to be signed begins with after its algorithm.
     context: String,
 }
 
 impl Signer {
     pub(crate) fn new(secret: &str, scope: Scope<'_>, at: DateTime<'_>) -> Self {
-        let first = Zeroizing::new(format!("AWS4{secret}"));
-        let mut key = hmac::Key::new(hmac::HMAC_SHA256, first.as_bytes());
-        for part in scope.text.split('/') {
-            let next = hmac::sign(&key, part.as_bytes());
-            key = hmac::Key::new(hmac::HMAC_SHA256, next.as_ref());
-        }
+        Self::with(Arc::new(signing_key(secret, scope)), scope, at)
+    }
+
+    fn with(key: Arc<hmac::Key>, scope: Scope<'_>, at: DateTime<'_>) -> Self {
         let context = format!("{}\n{}", at.text, scope.text);
         Self { key, context }
     }
@@ -129,6 +128,58 @@ impl Signer {
         let text = format!("{algorithm}\n{}\n{rest}", self.context);
         let expected = hex(hmac::sign(&self.key, text.as_bytes()).as_ref());
         verify_slices_are_equal(expected.as_bytes(), signature.as_bytes()).is_ok()
+    }
+}
+
+/// The key of a secret that signs in a scope.
+fn signing_key(secret: &str, scope: Scope<'_>) -> hmac::Key {
+    let first = Zeroizing::new(format!("AWS4{secret}"));
+    let mut key = hmac::Key::new(hmac::HMAC_SHA256, first.as_bytes());
+    for part in scope.text.split('/') {
+        let next = hmac::sign(&key, part.as_bytes());
+        key = hmac::Key::new(hmac::HMAC_SHA256, next.as_ref());
+    }
+    key
+}
+
+/// The signing key that was last derived for a connection. Most of its requests are signed by the
+/// same one, and to derive it costs more than all else that checking a signature takes.
+#[derive(Default)]
+pub(crate) struct LastSigningKey(Mutex<Option<Derived>>);
+
+struct Derived {
+    secret: Zeroizing<String>,
+    /// The text of the scope.
+    scope: String,
+    key: Arc<hmac::Key>,
+}
+
+impl Derived {
+    fn is_of(&self, secret: &str, scope: Scope<'_>) -> bool {
+        let is_same = verify_slices_are_equal(self.secret.as_bytes(), secret.as_bytes()).is_ok();
+        is_same && self.scope == scope.text
+    }
+}
+
+impl LastSigningKey {
+    /// Signs as [`Signer::new`] does. The secret is what the access key has now.
+    pub(crate) fn signer(
+        &self,
+        secret: Zeroizing<String>,
+        scope: Scope<'_>,
+        at: DateTime<'_>,
+    ) -> Signer {
+        let mut last = self.0.lock();
+        if let Some(derived) = last.as_ref().filter(|last| last.is_of(&secret, scope)) {
+            return Signer::with(derived.key.clone(), scope, at);
+        }
+        let key = Arc::new(signing_key(&secret, scope));
+        *last = Some(Derived {
+            secret,
+            scope: scope.text.to_owned(),
+            key: key.clone(),
+        });
+        Signer::with(key, scope, at)
     }
 }
 
@@ -171,10 +222,11 @@ impl ChunkSignatures {
 }
 
 fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
-        // Writing to a String can't fail.
-        let _ = write!(text, "{byte:02x}");
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
     text
 }
@@ -218,6 +270,28 @@ pub(crate) mod tests {
         }
         let hash = digest::digest(&digest::SHA256, b"");
         assert!(!chunks.is_next(&"0".repeat(64), &hash));
+    }
+
+    #[test]
+    fn the_last_signing_key_is_that_of_secret_and_scope() {
+        let credential = |date| format!("{ID}/{date}/us-east-1/s3/aws4_request");
+        let (one, other) = (credential("20130524"), credential("20130525"));
+        let at = DateTime::parse("20130524T000000Z").unwrap();
+        let last = LastSigningKey::default();
+        let signature = |signer: Signer| hex(hmac::sign(&signer.key, b"text").as_ref());
+        for (secret, credential) in [
+            (SECRET, &one),
+            (SECRET, &one),
+            (SECRET, &other),
+            ("another", &other),
+            (SECRET, &one),
+        ] {
+            let scope = Scope::parse(credential).unwrap();
+            let signer = last.signer(Zeroizing::new(secret.to_owned()), scope, at);
+            let expected = Signer::new(secret, scope, at);
+            assert_eq!(signer.context, expected.context);
+            assert_eq!(signature(signer), signature(expected));
+        }
     }
 
     #[test]

@@ -5,26 +5,25 @@ use std::borrow::Cow;
 use http::HeaderValue;
 use http::request::Parts;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
-use zeroize::Zeroizing;
 
 use crate::errors::{details, not_implemented};
 use crate::http::percent::{self, decode_path};
 use crate::http::single;
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
 use crate::signature::payload::{ContentSha256, Payload};
-use crate::signature::requirements::{Pairs, does_not_match, field, malformed, value_of};
+use crate::signature::requirements::{Authorization, Pairs, does_not_match, malformed, value_of};
 use crate::signature::signer::{ChunkSignatures, DateTime, REQUEST, Scope, Signer};
 
-/// Checks an `Authorization` header with the secret of its access key.
+/// Checks an `Authorization` header by what signs in its scope.
 pub(crate) fn check_header(
     authorization: &HeaderValue,
     head: &Parts,
     query: &Pairs,
     now_seconds: i64,
-    secret: impl FnOnce(&str) -> S3Result<Zeroizing<String>>,
+    signed_by: impl FnOnce(Scope<'_>, DateTime<'_>) -> S3Result<Signer>,
 ) -> S3Result<Payload> {
-    let authorization = authorization.to_str().unwrap_or("");
-    let credential = field(authorization, "Credential=");
+    let said = Authorization::parse(authorization.to_str().unwrap_or(""))?;
+    let credential = said.credential;
     if credential.split('/').nth(3) == Some("s3express") {
         return Err(not_implemented("What directory buckets have (s3express)"));
     }
@@ -46,9 +45,8 @@ pub(crate) fn check_header(
     let content = ContentSha256::of(&head.headers)?;
     let (content, content_text) =
         content.ok_or_else(|| s3_error!(InvalidRequest, "x-amz-content-sha256 is missing"))?;
-    let signer = Signer::new(&secret(scope.access_key_id)?, scope, at);
-    let signature = field(authorization, "Signature=").trim();
-    let signed = field(authorization, "SignedHeaders=").trim();
+    let signer = signed_by(scope, at)?;
+    let (signature, signed) = (said.signature.trim(), said.signed_headers.trim());
     check_signature(&signer, signature, head, query, signed, content_text)?;
     match content {
         ContentSha256::Unsigned => Ok(Payload::Unsigned),
@@ -65,7 +63,7 @@ pub(crate) fn check_presigned(
     head: &Parts,
     query: &Pairs,
     now_seconds: i64,
-    secret: impl FnOnce(&str) -> S3Result<Zeroizing<String>>,
+    signed_by: impl FnOnce(Scope<'_>, DateTime<'_>) -> S3Result<Signer>,
 ) -> S3Result<Payload> {
     let of_query = |name: &str| value_of(query, name).ok_or_else(lacks_parameters);
     if of_query("X-Amz-Algorithm")? != REQUEST {
@@ -106,7 +104,7 @@ pub(crate) fn check_presigned(
     if now_seconds > ends {
         return Err(told(s3_error!(AccessDenied, "Request has expired")));
     }
-    let signer = Signer::new(&secret(scope.access_key_id)?, scope, at);
+    let signer = signed_by(scope, at)?;
     let signature = of_query("X-Amz-Signature")?;
     let covered: Pairs = query
         .iter()
@@ -258,9 +256,9 @@ mod tests {
     const AT: i64 = 1_369_353_600;
     const NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-    fn secret(id: &str) -> S3Result<Zeroizing<String>> {
-        assert_eq!(id, ID);
-        Ok(Zeroizing::new(SECRET.to_owned()))
+    fn signed_by(scope: Scope<'_>, at: DateTime<'_>) -> S3Result<Signer> {
+        assert_eq!(scope.access_key_id, ID);
+        Ok(Signer::new(SECRET, scope, at))
     }
 
     fn code<T>(result: S3Result<T>) -> Option<String> {
@@ -286,7 +284,7 @@ mod tests {
             &head,
             &Pairs::new(),
             now,
-            secret,
+            signed_by,
         ))
     }
 
@@ -318,7 +316,7 @@ mod tests {
                 &head,
                 &form_pairs(&query).unwrap(),
                 now,
-                secret,
+                signed_by,
             ))
         };
         assert_eq!(check("", AT + 86_400), None);
