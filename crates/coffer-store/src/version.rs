@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use coffer_seal::random_bytes;
+use coffer_seal::{id_text, random_bytes};
 
 /// Whether a bucket keeps what is put over and deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,7 +76,12 @@ impl fmt::Display for VersionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
-            Self::Numbered { id, tag } => write!(f, "{id:016x}{tag:016x}"),
+            Self::Numbered { id, tag } => {
+                let mut bytes = [0; 16];
+                bytes[..8].copy_from_slice(&id.to_be_bytes());
+                bytes[8..].copy_from_slice(&tag.to_be_bytes());
+                f.write_str(id_text(&bytes, &mut [0; 32]))
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
-//! Listing versions: one scan over both tables, in the order of names, the newest version first.
+//! Listing versions: a scan over each of both tables, in the order of names, the newest version
+//! first, and the two of them merged here. SQLite would copy each row several times to do so.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::cmp::Reverse;
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Rows, params};
 
 use crate::catalog::delimiter::{Delimiter, end_of};
 use crate::catalog::open::Catalog;
@@ -64,13 +67,13 @@ pub struct VersionsPage {
     pub next: Option<(String, Option<VersionId>)>,
 }
 
-/// Rows of both tables from a place on: those of the first name with lower numbers than the second
-/// value only.
-const ROWS: &str = "
+/// Rows from a place on: those of the first name with lower numbers than the third value only.
+const NEWEST: &str = "
     SELECT name, id, version_tag, 0, size_bytes, etag, modified_ms, checksum, owner
     FROM object
     WHERE name >= ?1 AND name < ?2 AND (name > ?1 OR id < ?3)
-    UNION ALL
+    ORDER BY name";
+const OTHERS: &str = "
     SELECT name, id, version_tag, is_marker, size_bytes, etag, modified_ms, checksum, owner
     FROM version
     WHERE name >= ?1 AND name < ?2 AND (name > ?1 OR id < ?3)
@@ -91,39 +94,95 @@ fn list(connection: &Connection, query: &VersionsQuery) -> Result<VersionsPage> 
     let delimiter = Delimiter::new(&query.prefix, query.delimiter.as_deref());
     let end = delimiter.end();
     let mut page = VersionsPage::default();
-    let mut last = None;
+    let mut is_prefix_last = false;
 
     let _snapshot = connection.unchecked_transaction()?;
     let (mut begin, mut below) = first(connection, &delimiter, query.start_after.as_ref())?;
-    // Of the name of the row before, so that the first row of a name is known to be its newest.
-    let mut name_before = match below {
+    // Of the page before, so that the first row of a name is known to be its newest.
+    let listed_before = match below {
         i64::MAX => None,
         _ => newest_was_listed(connection, &begin, below)?,
     };
-    let mut statement = connection.prepare_cached(ROWS)?;
+    let mut newest = connection.prepare_cached(NEWEST)?;
+    let mut others = connection.prepare_cached(OTHERS)?;
     'seek: loop {
-        let mut rows = statement.query(params![begin, end, below])?;
-        while let Some(row) = rows.next()? {
+        let place = (&begin[..], &end[..], below);
+        let mut scans = [
+            Scan::begin(&mut newest, place)?,
+            Scan::begin(&mut others, place)?,
+        ];
+        while let Some(mut listed) = next(&mut scans)? {
             if page.versions.len() + page.prefixes.len() == limit {
-                page.next = last;
+                page.next = last_of(&page, is_prefix_last);
                 break 'seek;
             }
-            let name = read_name(row)?;
-            if let Some(folded) = delimiter.fold(name.expose()) {
-                (begin, below) = (end_of(folded), i64::MAX);
-                last = Some((folded.to_owned(), None));
+            if let Some(folded) = delimiter.fold(listed.name.expose()) {
                 page.prefixes.push(folded.to_owned());
+                is_prefix_last = true;
+                (begin, below) = (end_of(folded), i64::MAX);
                 continue 'seek;
             }
-            let is_latest = name_before.as_ref() != Some(&name);
-            name_before = Some(name.clone());
-            let listed = read_listed(row, name, is_latest)?;
-            last = Some((listed.name.expose().to_owned(), Some(listed.version)));
+            let before = page.versions.last().map(|version| &version.name);
+            listed.is_latest = before.or(listed_before.as_ref()) != Some(&listed.name);
             page.versions.push(listed);
+            is_prefix_last = false;
         }
         break;
     }
     Ok(page)
+}
+
+/// A scan over one of the tables, which is a row ahead.
+struct Scan<'a> {
+    rows: Rows<'a>,
+    ahead: Option<(i64, ListedVersion)>,
+}
+
+impl<'a> Scan<'a> {
+    fn begin(
+        statement: &'a mut CachedStatement<'_>,
+        (begin, end, below): (&[u8], &[u8], i64),
+    ) -> Result<Self> {
+        let rows = statement.query(params![begin, end, below])?;
+        let mut scan = Self { rows, ahead: None };
+        scan.advance()?;
+        Ok(scan)
+    }
+
+    /// Where in the list the row ahead stands.
+    fn place(&self) -> Option<(&ObjectName, Reverse<i64>)> {
+        let ahead = self.ahead.as_ref();
+        ahead.map(|(id, listed)| (&listed.name, Reverse(*id)))
+    }
+
+    fn advance(&mut self) -> Result<Option<ListedVersion>> {
+        let row = self.rows.next()?.map(read_listed).transpose()?;
+        let before = std::mem::replace(&mut self.ahead, row);
+        Ok(before.map(|(_, listed)| listed))
+    }
+}
+
+/// The next row of both.
+fn next([one, other]: &mut [Scan<'_>; 2]) -> Result<Option<ListedVersion>> {
+    let is_other = match (one.place(), other.place()) {
+        (Some(place), Some(others)) => others < place,
+        (place, _) => place.is_none(),
+    };
+    if is_other {
+        other.advance()
+    } else {
+        one.advance()
+    }
+}
+
+/// What a page ends with, and the next one begins after.
+fn last_of(page: &VersionsPage, is_prefix: bool) -> Option<(String, Option<VersionId>)> {
+    if is_prefix {
+        let prefix = page.prefixes.last();
+        return prefix.map(|prefix| (prefix.clone(), None));
+    }
+    let version = page.versions.last();
+    version.map(|listed| (listed.name.expose().to_owned(), Some(listed.version)))
 }
 
 /// The least name at which to begin, and the number below which its versions are to be listed.
@@ -174,7 +233,8 @@ fn newest_was_listed(
     Ok(name.and_then(ObjectName::new).filter(|_| is_listed))
 }
 
-fn read_listed(row: &Row<'_>, name: ObjectName, is_latest: bool) -> Result<ListedVersion> {
+/// Reads a row with its number. Whether it is the newest of its object is seen in the list.
+fn read_listed(row: &Row<'_>) -> Result<(i64, ListedVersion)> {
     let is_marker: bool = row.get(3)?;
     let content = if is_marker {
         None
@@ -187,12 +247,14 @@ fn read_listed(row: &Row<'_>, name: ObjectName, is_latest: bool) -> Result<Liste
                 .transpose()?,
         })
     };
-    Ok(ListedVersion {
-        name,
-        version: VersionId::of(row.get(1)?, row.get(2)?),
-        is_latest,
+    let id = row.get(1)?;
+    let listed = ListedVersion {
+        name: read_name(row)?,
+        version: VersionId::of(id, row.get(2)?),
+        is_latest: false,
         modified_ms: row.get(6)?,
         owner: row.get(8)?,
         content,
-    })
+    };
+    Ok((id, listed))
 }
