@@ -49,7 +49,7 @@ fn what_is_freed_counts_until_that_is_certain_and_what_is_in_doubt_until_it_is_r
     let refused = catalog.admit(bytes(1)).unwrap_err();
     assert_eq!(
         (refused.of, refused.limit, refused.used, refused.adds),
-        ("bucket", 10, 10, 1)
+        ("bucket", 10, Some(10), 1)
     );
     catalog.settle(bytes(10), Settled::Done);
     catalog.admit(bytes(-4)).unwrap();
