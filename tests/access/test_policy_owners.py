@@ -4,6 +4,7 @@ import json
 
 from harness.administration import ask, client_of, make_subject, run
 from harness.clients import refused, s3_client
+from harness.lists import id_of
 from harness.policies import ALL, arn, put, read, statement, user
 
 
@@ -118,9 +119,62 @@ def test_principals_are_subjects_and_not_names(server, ann, own, shared, account
         read(again, shared)
     shown = json.loads(ann.get_bucket_policy(Bucket=shared)["Policy"])
     assert len(shown["Statement"][0]["Principal"]["AWS"]) == 32
-    # What is shown can't be put while it names one who is gone.
-    with refused("MalformedPolicy", 400):
-        ann.put_bucket_policy(Bucket=shared, Policy=json.dumps(shown))
+    # What was read can be put back as it is, and means no one who is there.
+    ann.put_bucket_policy(Bucket=shared, Policy=json.dumps(shown))
+    assert json.loads(ann.get_bucket_policy(Bucket=shared)["Policy"]) == shown
+    with refused("NoSuchBucket", 404):
+        read(again, shared)
+
+
+def principals(client, bucket):
+    policy = json.loads(client.get_bucket_policy(Bucket=bucket)["Policy"])
+    return policy["Statement"][0]["Principal"]
+
+
+def test_a_tenant_learns_nothing_of_another_tenants_subjects(server, account):
+    """Neither that they are there, nor how they are called, nor that they are gone."""
+    for number, level in enumerate(("north", "south"), 1):
+        ask(server, "level", "create", level, "--rank", "1", "--categories", f"c{number}")
+    north = client_of(server, "north-one", "north")
+    make_subject(server, "north-two", "north")
+    stranger = make_subject(server, "south-one", "south")
+    stranger_id = id_of(s3_client(server, credentials=stranger))
+    reader = client_of(server, "reads-all", "default..north", "--trusted")
+    overseer = client_of(server, "overseer", "north", "--roles", "data-user,auditor")
+    make_subject(server, "keeper", "north", "--roles", "system-administrator")
+    bucket = "norths"
+    at_north = {"LocationConstraint": "north"}
+    north.create_bucket(
+        Bucket=bucket, CreateBucketConfiguration=at_north, ObjectOwnership="ObjectWriter"
+    )
+
+    def allow(who):
+        put(north, bucket, statement("Allow", who, ["s3:GetObject"], arn(bucket, "*")))
+
+    said = set()
+    for name in ("south-one", "no-one-at-all", "keeper", "first"):
+        with refused("MalformedPolicy", 400) as error:
+            allow(user(account, name))
+        said.add(error.message.replace(name, "NAME"))
+    assert len(said) == 1 and "user/NAME; it is *" in said.pop()
+    allow(user(account, "north-two"))
+    assert principals(north, bucket) == {"AWS": user(account, "north-two")}
+    assert principals(reader, bucket) == {"AWS": user(account, "north-two")}
+    # Ids are taken as they are, of those who are there as of all others, also in lists.
+    for some_id in (stranger_id, "f" * 32):
+        allow(some_id)
+        assert principals(north, bucket) == {"AWS": some_id}
+        north.put_bucket_acl(Bucket=bucket, GrantRead=f"id={some_id}")
+    allow(stranger_id)
+    assert principals(overseer, bucket) == {"AWS": user(account, "south-one")}
+    ask(server, "subject", "rename", "south-one", "south-new")
+    assert principals(north, bucket) == {"AWS": stranger_id}
+    # No policy lets that one in.
+    with refused("NoSuchBucket", 404):
+        s3_client(server, credentials=stranger).get_object(Bucket=bucket, Key="a")
+    run(server, "subject", "delete", "south-new")
+    assert principals(north, bucket) == {"AWS": stranger_id}
+    allow(stranger_id)
 
 
 def test_a_policy_outlives_a_crash(own_server):

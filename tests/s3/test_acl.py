@@ -145,7 +145,7 @@ def test_a_bucket_is_made_with_ownership_and_a_list(server, s3, bob):
     with refused("InvalidBucketAclWithBlockPublicAccessError", 400):
         s3.create_bucket(**made, ACL="public-read")
     with refused("InvalidArgument", 400):
-        s3.create_bucket(**made, GrantRead=f"id={'f' * 32}")
+        s3.create_bucket(**made, GrantRead=f"id={'f' * 31}")
     s3.create_bucket(**made, GrantRead=f'id="{other}"', GrantFullControl=f'id="{me}"')
     answer = s3.get_bucket_acl(Bucket=made["Bucket"])
     assert told(answer) == sorted([(me, FULL), (other, "READ")])
@@ -239,7 +239,9 @@ def test_what_is_no_list_is_refused(server, s3, listed_bucket):
     many = good | {"Grants": good["Grants"] * 101}
     raw = s3_client(server, validate=False)
     for given, code, status in [
-        (document(user | {"ID": "f" * 32}), "InvalidArgument", 400),
+        (document(user | {"ID": "f" * 31}), "InvalidArgument", 400),
+        (document(user | {"ID": "F" * 32}), "InvalidArgument", 400),
+        (document(user | {"ID": "0" * 32}), "InvalidArgument", 400),
         (document(user | {"ID": "someone"}), "InvalidArgument", 400),
         (document({"Type": "Group", "URI": "http://example.org"}), "InvalidArgument", 400),
         (document(user, who="f" * 32), "AccessDenied", 403),
@@ -253,7 +255,7 @@ def test_what_is_no_list_is_refused(server, s3, listed_bucket):
         ({"AccessControlPolicy": good, "ACL": "private"}, "UnexpectedContent", 400),
         ({"ACL": "private", "GrantRead": f"id={owner}"}, "InvalidRequest", 400),
         ({"GrantRead": "emailAddress=a@example.org"}, "MethodNotAllowed", 405),
-        ({"GrantRead": f"id={'f' * 32}"}, "InvalidArgument", 400),
+        ({"GrantRead": f"id={'f' * 31}"}, "InvalidArgument", 400),
         ({"GrantRead": "nonsense"}, "InvalidArgument", 400),
         ({}, "MissingSecurityHeader", 400),
     ]:

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::limits::{POLICY_BYTES, QUOTED_CHARS, TEXT_BYTES};
 
 /// Why a text is no policy of a bucket, and where. `Display` is a sentence in AWS's words, with the
-/// place behind it; it repeats no resource, no principal and no value.
+/// place behind it; it repeats no resource and no value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{fault}{place}")]
 pub struct PolicyError {
@@ -110,9 +110,15 @@ pub enum Fault {
     /// Neither `Allow` nor `Deny`.
     #[error("Invalid effect: it is Allow or Deny")]
     Effect,
-    /// No principal, or none that there is.
-    #[error("Invalid principal in policy")]
-    Principal,
+    /// No principal, or none that may be named. Which of the two is not told.
+    #[error(
+        "Invalid principal in policy: {name}; it is *, this account, a canonical user, or with AWS \
+         arn:aws:iam::ACCOUNT:user/NAME or the id of a subject that the bucket may be shared with"
+    )]
+    Principal {
+        /// As written.
+        name: Quoted,
+    },
     /// `NotPrincipal` allows more with each principal that is named.
     #[error("Allow with NotPrincipal is not allowed; use Deny, or name principals")]
     AllowNotPrincipal,

@@ -31,7 +31,9 @@ pub enum AclRefusal {
     #[error("Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")]
     WithOwnership,
     /// `AccessDenied`, 403: the list is public, and the bucket blocks such lists.
-    #[error("Access Denied: the access control list is public, and BlockPublicAcls is set")]
+    #[error(
+        "the access control list is public, and the BlockPublicAcls setting of the bucket is on"
+    )]
     Public,
 }
 

@@ -3,19 +3,27 @@
 //! *IAM User Guide*, AWS JSON policy elements: Principal
 //! (`IAM/latest/UserGuide/reference_policies_elements_principal.html`). As there, the name of a
 //! user is turned into its id when a policy is put, and back when it is shown; the id of a user who
-//! is gone is shown as it is, and means no later user of that name. No wildcards but `*` alone.
+//! is gone, or whom the reader may not know, is shown as it is. It means no later user of that name,
+//! and may be put again. No wildcards but `*` alone.
 
 use super::json::Json;
 use crate::error::{Element, Fault, PolicyError};
 use crate::names::{AccountId, SubjectId};
 
-/// Who is who: what turns names into ids, and back.
+/// Who is who, to the one who puts or reads a policy: what turns names into ids, and back. Of those
+/// whom that one may not know it answers as of those who are not there.
 pub trait Subjects {
     /// The id of the subject that is called so now.
     fn id_of_name(&self, name: &str) -> Option<SubjectId>;
 
     /// How this subject is called now; none when it is gone.
     fn name_of_id(&self, id: &SubjectId) -> Option<String>;
+
+    /// Whether this is the id of a subject that may be named. Where that is so of all ids, no answer
+    /// tells who is there, and what was read of one who is gone can be put again.
+    fn is_id(&self, id: &SubjectId) -> bool {
+        self.name_of_id(id).is_some()
+    }
 
     /// The subject of this canonical user id, as owners and grantees have them.
     fn id_of_canonical_user(&self, canonical_id: &str) -> Option<SubjectId> {
@@ -27,7 +35,7 @@ pub trait Subjects {
 /// Where names are looked up while a policy is read.
 #[derive(Clone, Copy)]
 pub(crate) enum Reading<'a> {
-    /// What a client sent: names and ids of subjects that there are.
+    /// What a client sent: names of subjects that there are, and ids.
     Sent(&'a dyn Subjects),
     /// What was stored: ids, whether or not there are such subjects still.
     Stored,
@@ -56,7 +64,7 @@ pub(crate) fn parse(
         return if is_everyone {
             Ok(vec![Principal::Everyone])
         } else {
-            Err(Fault::Principal.at(element))
+            Err(refused(text).at(element))
         };
     }
     let mut principals = Vec::new();
@@ -77,13 +85,17 @@ pub(crate) fn parse(
                     return Err(Fault::UnknownField { name }.at(element));
                 }
             };
-            principals.push(principal.ok_or(Fault::Principal.at(element))?);
+            principals.push(principal.ok_or_else(|| refused(&text).at(element))?);
         }
     }
     if principals.is_empty() {
         return Err(Fault::Empty.at(element));
     }
     Ok(principals)
+}
+
+fn refused(text: &str) -> Fault {
+    Fault::Principal { name: text.into() }
 }
 
 fn of_account(text: &str, account: &AccountId, reading: Reading<'_>) -> Option<Principal> {
@@ -106,7 +118,7 @@ fn of_account(text: &str, account: &AccountId, reading: Reading<'_>) -> Option<P
     }
     let id: SubjectId = text.parse().ok()?;
     let is_known = match reading {
-        Reading::Sent(subjects) => subjects.name_of_id(&id).is_some(),
+        Reading::Sent(subjects) => subjects.is_id(&id),
         Reading::Stored => true,
     };
     is_known.then_some(Principal::Subject(id))

@@ -27,7 +27,7 @@ pub struct PublicAccessBlock {
 
 /// `AccessDenied`, 403: the policy is public, and the bucket blocks such policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("Access Denied: the policy is public, and BlockPublicPolicy is set")]
+#[error("the policy is public, and the BlockPublicPolicy setting of the bucket is on")]
 pub struct PublicPolicy;
 
 impl PublicAccessBlock {

@@ -246,6 +246,21 @@ fn principals_are_bound_to_ids() {
         error.to_string().starts_with("Invalid principal in policy"),
         "{error}"
     );
+    // Where ids are taken of all, what was shown can be put again.
+    struct AllIds;
+    impl coffer_policy::Subjects for AllIds {
+        fn id_of_name(&self, _: &str) -> Option<coffer_policy::SubjectId> {
+            None
+        }
+        fn name_of_id(&self, _: &coffer_policy::SubjectId) -> Option<String> {
+            None
+        }
+        fn is_id(&self, _: &coffer_policy::SubjectId) -> bool {
+            true
+        }
+    }
+    let again = Policy::parse(shown.as_bytes(), BUCKET, &account(), &AllIds).unwrap();
+    assert!(again == policy);
     let stored = policy.to_stored();
     let again = Policy::from_stored(stored.as_bytes(), BUCKET, &account()).unwrap();
     assert!(again == policy);

@@ -15,11 +15,6 @@ pub(super) fn from_sharing(refusal: &SharingError) -> S3Error {
             StatusCode::BAD_REQUEST,
             error.to_string(),
         ),
-        SharingError::PublicPolicy => s3_error!(
-            AccessDenied,
-            "Access Denied: the policy is public, and the BlockPublicPolicy setting of the bucket \
-             is on"
-        ),
         SharingError::Changed => s3_error!(
             ServiceUnavailable,
             "What is said of who may use this bucket changed while the request was under way. \

@@ -33,8 +33,10 @@ impl Actor {
 
     /// Whether the actor has a duty beside data, and so knows of all levels and buckets.
     pub(crate) fn looks_after(&self) -> bool {
-        let duties = [Role::SystemAdministrator, Role::KeyCustodian, Role::Auditor];
-        duties.into_iter().any(|role| self.has(role))
+        match self {
+            Self::Local { .. } => true,
+            Self::Subject(subject) => subject.roles.look_after(),
+        }
     }
 
     /// Whether the actor may know that levels of this label exist: those who look after the server

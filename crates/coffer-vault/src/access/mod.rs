@@ -51,8 +51,8 @@ pub(crate) use self::asked::{
 pub use self::bucket_name::BucketName;
 pub(crate) use self::maker::maker;
 pub(crate) use self::monitor::{
-    is_marked_by, may_copy, may_know, may_read, may_use, may_use_by_label, may_write,
-    may_write_after_reading,
+    is_marked_by, may_copy, may_know, may_know_subject, may_read, may_use, may_use_by_label,
+    may_write, may_write_after_reading,
 };
 pub(crate) use self::read_mark::{Mark, Reading};
 pub use self::rights::{Right, Rights};

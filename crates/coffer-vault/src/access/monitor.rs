@@ -6,6 +6,7 @@ use coffer_seal::BucketId;
 
 use super::read_mark::Mark;
 use super::rights::Right;
+use super::roles::Role;
 use super::subject::Subject;
 
 /// Whether `subject` may read what is labelled `label`: its high label dominates it.
@@ -35,6 +36,20 @@ pub(crate) fn is_marked_by(subject: &Subject, label: &Label) -> bool {
 pub(crate) fn may_know(subject: &Subject, bucket: BucketId, label: &Label) -> bool {
     let granted = |grants: &super::subject::Grants| grants.contains_key(&bucket);
     may_read(subject, label) && subject.grants.as_deref().is_none_or(granted)
+}
+
+/// Whether `asker` may know that `other` exists, where a bucket labelled `label` is shared: those
+/// who look after the server know of all. Others know of themselves, and of who may read that label
+/// and belongs to none that `asker` may not read.
+pub(crate) fn may_know_subject(asker: &Subject, other: &Subject, label: &Label) -> bool {
+    if asker.is_anonymous() {
+        return false;
+    }
+    let may_share = other.roles.has(Role::DataUser)
+        && may_read(other, label)
+        && may_read(asker, label)
+        && may_read(asker, other.clearance.low());
+    asker.roles.look_after() || asker.id == other.id || may_share
 }
 
 /// Whether a label lets `subject` use `right`: nothing that is said of sharing a bucket reaches
@@ -163,5 +178,55 @@ mod tests {
         assert_eq!(used(other, &own), "");
         assert!(may_know(&subject, one, &lower));
         assert!(!may_know(&subject, one, &higher) && !may_know(&subject, other, &own));
+    }
+
+    #[test]
+    fn a_tenant_knows_of_no_other_tenants_subjects() {
+        let tenant = |clearance: &str, id: u8| {
+            let mut subject = subject(clearance);
+            subject.id = SubjectId([id; 16]);
+            subject.roles = [Role::DataUser].into_iter().collect();
+            subject
+        };
+        let knows = |asker: &str, other: &str, label: &str| {
+            let label = label.parse().unwrap();
+            may_know_subject(&tenant(asker, 1), &tenant(other, 2), &label)
+        };
+        for (asker, other, label, is_known) in [
+            ("s1:c1", "s1:c1", "s1:c1", true),
+            ("s1:c1", "s1:c2", "s1:c1", false),
+            ("s1:c2", "s1:c1", "s1:c2", false),
+            // One that also writes where all read.
+            ("s0-s1:c1", "s1:c2", "s0", false),
+            ("s0-s1:c1", "s0-s1:c2", "s0", true),
+            ("s0", "s0-s3", "s0", true),
+            ("s0", "s3", "s0", false),
+            ("s0-s3", "s0-s1", "s1", true),
+            ("s0-s3", "s0-s1", "s3", false),
+        ] {
+            assert_eq!(
+                knows(asker, other, label),
+                is_known,
+                "{asker} {other} {label}"
+            );
+        }
+        let label = "s1:c1".parse().unwrap();
+        let mut asker = tenant("s1:c1", 1);
+        let other = tenant("s1:c2", 2);
+        assert!(may_know_subject(&asker, &asker, &"s3".parse().unwrap()));
+        asker.roles = [Role::DataUser, Role::Auditor].into_iter().collect();
+        assert!(may_know_subject(&asker, &other, &label));
+        let mut administrator = tenant("s1:c1", 3);
+        administrator.roles = [Role::SystemAdministrator].into_iter().collect();
+        assert!(!may_know_subject(
+            &tenant("s1:c1", 1),
+            &administrator,
+            &label
+        ));
+        assert!(!may_know_subject(
+            &Subject::anonymous(),
+            &tenant("s0", 1),
+            &Label::LOWEST
+        ));
     }
 }

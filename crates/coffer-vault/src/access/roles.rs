@@ -78,6 +78,12 @@ impl Roles {
         self.0 & role.bit() != 0
     }
 
+    /// Whether a duty beside data is among them, so that all levels, buckets and subjects are known.
+    pub(crate) fn look_after(self) -> bool {
+        let duties = [Role::SystemAdministrator, Role::KeyCustodian, Role::Auditor];
+        duties.into_iter().any(|role| self.has(role))
+    }
+
     /// The roles, in the order of [`Role::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Role> {
         Role::ALL.into_iter().filter(move |role| self.has(*role))

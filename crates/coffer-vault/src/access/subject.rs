@@ -78,6 +78,12 @@ impl Subject {
         self.id == ANONYMOUS
     }
 
+    /// Whether a text is an id as subjects have them: of one that is there, was there, or never.
+    pub(crate) fn is_id(text: &str) -> bool {
+        let id = SubjectId::from_hex(text);
+        id.is_some_and(|id| id != ANONYMOUS && id.to_string() == text)
+    }
+
     /// Its id, for ever.
     pub fn id(&self) -> SubjectId {
         self.id

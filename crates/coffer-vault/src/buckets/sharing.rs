@@ -7,9 +7,12 @@
 
 use std::sync::Arc;
 
+use coffer_label::Label;
 use coffer_policy::{Policy, PublicAccessBlock, Subjects, is_public};
 
-use crate::access::{Act, Actor, BucketName, Right, Role, Subject, block_document, block_of};
+use crate::access::{
+    Act, Actor, BucketName, Right, Role, Subject, block_document, block_of, may_know_subject,
+};
 use crate::acts::Changed;
 use crate::audit::{Facts, On};
 use crate::blocking::blocking;
@@ -20,33 +23,44 @@ use crate::vault::Vault;
 
 const ACT: Act = Act::WriteConfiguration;
 
-/// Who is called how.
-struct Names<'a>(&'a System);
+/// Who is called how, as far as the one may know it who puts or reads a bucket's policy.
+struct Names<'a> {
+    system: &'a System,
+    asker: &'a Subject,
+    /// The bucket's.
+    label: &'a Label,
+}
 
 impl Subjects for Names<'_> {
     fn id_of_name(&self, name: &str) -> Option<coffer_policy::SubjectId> {
-        let entry = self.0.find_subject(name)?;
-        let subject = entry.subject;
+        let subject = self.system.find_subject(name)?.subject;
         // Ids are found as well, and are no names.
-        (subject.name() == name)
+        let is_meant = subject.name() == name && may_know_subject(self.asker, &subject, self.label);
+        is_meant
             .then(|| subject.id.to_string().parse().ok())
             .flatten()
     }
 
     fn name_of_id(&self, id: &coffer_policy::SubjectId) -> Option<String> {
         let id = coffer_seal::SubjectId::from_hex(id.as_str())?;
-        let subject = self.0.subject_of_id(id)?;
-        Some(subject.name().to_owned())
+        let subject = self.system.subject_of_id(id)?;
+        let is_known = may_know_subject(self.asker, &subject, self.label);
+        is_known.then(|| subject.name().to_owned())
+    }
+
+    fn is_id(&self, id: &coffer_policy::SubjectId) -> bool {
+        Subject::is_id(id.as_str())
     }
 
     fn id_of_canonical_user(&self, canonical_id: &str) -> Option<coffer_policy::SubjectId> {
         let id = canonical_id.parse().ok()?;
-        self.name_of_id(&id).map(|_| id)
+        self.is_id(&id).then_some(id)
     }
 }
 
 impl Vault {
-    /// The bucket's policy as JSON, with subjects as they are called now; none where there is none.
+    /// The bucket's policy as JSON, with subjects as they are called now, or by their ids where they
+    /// are gone or `subject` may not know of them; none where there is none.
     ///
     /// # Errors
     /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].
@@ -55,8 +69,11 @@ impl Vault {
         subject: &Subject,
         name: &BucketName,
     ) -> Result<Option<String>> {
-        let policy = self.kept_policy(subject, name).await?;
-        Ok(policy.map(|policy| policy.shown(&Names(&self.inner.system))))
+        let Some(policy) = self.kept_policy(subject, name).await? else {
+            return Ok(None);
+        };
+        let row = self.known(subject, name)?;
+        Ok(Some(policy.shown(&self.names(subject, &row)?)))
     }
 
     /// Whether the bucket's policy is public; none where there is none.
@@ -98,7 +115,7 @@ impl Vault {
         let policy = match json {
             None => None,
             Some(json) => {
-                let names = Names(&self.inner.system);
+                let names = self.names(subject, &row)?;
                 let policy = Policy::parse(json, name.as_str(), &self.inner.account, &names);
                 let policy = policy.map_err(SharingError::from)?;
                 let blocked = self.block(&row)?.check_policy(&policy);
@@ -161,6 +178,14 @@ impl Vault {
     pub async fn bucket_owner(&self, subject: &Subject, name: &BucketName) -> Result<String> {
         let row = self.told_row(subject, name).await?;
         Ok(self.owner_id(&row).to_string())
+    }
+
+    fn names<'a>(&'a self, asker: &'a Subject, row: &'a BucketRow) -> Result<Names<'a>> {
+        Ok(Names {
+            system: &self.inner.system,
+            asker,
+            label: self.inner.label(row)?,
+        })
     }
 
     /// The bucket's blocks as they are kept.

@@ -14,7 +14,7 @@ use coffer_policy::{
 use coffer_seal::SubjectId;
 use coffer_store::record::Access;
 
-use crate::access::{AskedAcl, AskedGrant, AskedGrantee, Sharing, acl_of, kept_grants};
+use crate::access::{AskedAcl, AskedGrant, AskedGrantee, Sharing, Subject, acl_of, kept_grants};
 use crate::error::{Result, SharingError, VaultError};
 use crate::system::BucketRow;
 use crate::vault::Vault;
@@ -142,9 +142,9 @@ impl Vault {
         if count > GRANTS {
             return Err(SharingError::from(TooManyGrants { count }).into());
         }
-        let known = |id: &CanonicalId| {
-            self.is_known_owner(id.as_str()) || id == owner || id == bucket_owner
-        };
+        // An answer that differed for those who are there would tell others of them.
+        let known =
+            |id: &CanonicalId| Subject::is_id(id.as_str()) || id == owner || id == bucket_owner;
         let given = |grant: &AskedGrant| {
             let grantee = match &grant.to {
                 AskedGrantee::Group(group) => Grantee::Group(*group),

@@ -13,7 +13,7 @@ pub enum SharingError {
     #[error("{0}")]
     Malformed(#[from] PolicyError),
     /// The policy is public, and the bucket blocks such policies.
-    #[error("the policy is public, and the bucket's BlockPublicPolicy is set")]
+    #[error("the policy is public, and the BlockPublicPolicy setting of the bucket is on")]
     PublicPolicy,
     /// A list was refused.
     #[error(transparent)]
@@ -21,8 +21,8 @@ pub enum SharingError {
     /// A list has too many grants.
     #[error(transparent)]
     TooManyGrants(#[from] TooManyGrants),
-    /// A list names a canonical user id that is no subject's.
-    #[error("the access control list names an id that is no subject's")]
+    /// A list names what is no canonical user id.
+    #[error("the access control list names an id that is none of a subject's")]
     UnknownGrantee,
     /// A bucket that is to be made with a public list would block such lists.
     #[error("a new bucket blocks public access control lists")]
