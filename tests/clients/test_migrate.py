@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from harness.administration import ask
 from harness.content import MIB, content
 from harness.mover import wait_for_lines
 
@@ -177,11 +178,62 @@ def test_settings_come_or_are_named(migrator, old, s3, bucket):
     assert told["Rules"][0]["ApplyServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
     assert json.loads(s3.get_bucket_policy(Bucket=bucket)["Policy"]) == policy
     assert migrator.migrate("--bucket", bucket, "--check").failed == {}
+    # A public policy comes once nothing blocks it at the source; who owns objects comes along.
+    policy["Statement"][0] |= {
+        "Effect": "Allow",
+        "Action": "s3:GetObject",
+        "Resource": f"arn:aws:s3:::{bucket}/*",
+    }
+    old.delete_public_access_block(Bucket=bucket)
+    old.put_bucket_policy(Bucket=bucket, Policy=json.dumps(policy))
+    preferred = {"Rules": [{"ObjectOwnership": "BucketOwnerPreferred"}]}
+    old.put_bucket_ownership_controls(Bucket=bucket, OwnershipControls=preferred)
+    told = migrator.migrate("--bucket", bucket, "--check", code=1).failed
+    told = sorted(what.rsplit(": ")[-1] for what in told)
+    assert told == ["ownership", "policy", "public-access-block"]
+    run = migrator.migrate("--bucket", bucket, "--without", "public-access-block", code=1)
+    [failed] = run.failed.values()
+    assert f"delete-public-access-block --bucket {bucket}" in failed["message"]
+    assert "this access key" not in failed["message"]
+    migrator.migrate("--bucket", bucket)
+    assert json.loads(s3.get_bucket_policy(Bucket=bucket)["Policy"]) == policy
+    assert s3.get_bucket_ownership_controls(Bucket=bucket)["OwnershipControls"] == preferred
+    with pytest.raises(s3.exceptions.ClientError, match="NoSuchPublicAccessBlock"):
+        s3.get_public_access_block(Bucket=bucket)
+    blocks = dict.fromkeys(("BlockPublicAcls", "IgnorePublicAcls"), True)
+    blocks |= dict.fromkeys(("BlockPublicPolicy", "RestrictPublicBuckets"), False)
+    old.put_public_access_block(Bucket=bucket, PublicAccessBlockConfiguration=blocks)
+    migrator.migrate("--bucket", bucket)
+    told = s3.get_public_access_block(Bucket=bucket)
+    assert told["PublicAccessBlockConfiguration"] == blocks
+    assert migrator.migrate("--bucket", bucket, "--check").failed == {}
     # The same bucket under another name: its policy would speak of the wrong one.
     other = migrator.source + "/" + bucket
     run = migrator.migrate(f"s3://{bucket[:50]}-2", source=other, code=1)
     assert run.codes() == ["setting"]
     assert migrator.migrate(f"s3://{bucket[:50]}-2", "--without", "policy", source=other)
+
+
+def test_default_encryption_leaves_the_sources_key_behind(migrator, old, s3, server, bucket):
+    """Another coffer tells its level as the key; here the bucket lies in another."""
+    encryption = {
+        "Rules": [
+            {
+                "ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms"},
+                "BucketKeyEnabled": True,
+            }
+        ],
+    }
+    old.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration=encryption)
+    ask(server, "level", "create", "attic", "--rank", "0", "--same-label")
+    for words in ([], ["--check"]):
+        run = migrator.migrate("--bucket", bucket, "--level", "attic", *words)
+        assert run.failed == {}
+    told = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]
+    [rule] = told["Rules"]
+    assert rule["BucketKeyEnabled"]
+    by_default = rule["ApplyServerSideEncryptionByDefault"]
+    assert by_default == {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "attic"}
 
 
 def test_what_changed_in_between_comes_again(migrator, old, s3, bucket):

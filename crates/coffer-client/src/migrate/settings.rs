@@ -8,17 +8,20 @@ use hyper::body::Bytes;
 
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
-use crate::migrate::policy::strangers;
 use crate::migrate::{Migration, Mode};
 use crate::s3::checksum::{Algorithm, checksum};
 use crate::s3::{Client, Element, Request, S3Error};
 
+mod sharing;
+
 /// What may be left behind: settings of buckets, and symbolic links of folders.
-pub const SETTINGS: [&str; 12] = [
+pub const SETTINGS: [&str; 14] = [
     "cors",
     "tags",
     "encryption",
     "policy",
+    "ownership",
+    "public-access-block",
     "lock",
     "lifecycle",
     "acl",
@@ -159,6 +162,21 @@ fn as_far_as_said(mut document: Element, other: &Element) -> Element {
     document
 }
 
+/// A default encryption without the key that it names, which is one of the source: what is stored at
+/// the target is under keys of its own.
+fn without_key_id(mut encryption: Element) -> Element {
+    let is_key = |child: &Element| child.name == "KMSMasterKeyID";
+    encryption.children.retain(|child| !is_key(child));
+    let children = encryption.children.into_iter().map(without_key_id);
+    encryption.children = children.collect();
+    encryption
+}
+
+fn other_document() -> MigrateError {
+    let what = "the two documents".to_owned();
+    MigrateError::Differs { what }
+}
+
 pub(super) async fn versioning(client: &Client, bucket: &str) -> Result<Versioning, S3Error> {
     let document = setting(client, bucket, "versioning").await?;
     let status = document.as_ref().and_then(|it| it.text_of("Status"));
@@ -229,15 +247,12 @@ impl Migration {
     pub(super) async fn settle(&self, place: &Place, before: &Before) {
         let Some(client) = &place.client else { return };
         for (name, parameter) in BROUGHT {
-            if !self.options.without.iter().any(|without| without == name) {
+            if self.comes(name) {
                 let done = self.bring_setting(client, place, parameter).await;
                 self.setting_missing(place, name, done);
             }
         }
-        if !self.options.without.iter().any(|name| name == "policy") {
-            let done = self.bring_policy(client, place).await;
-            self.setting_missing(place, "policy", done);
-        }
+        self.bring_sharing(client, place).await;
         self.name_left(client, place).await;
         if before.versioning == Versioning::Suspended && self.options.mode == Mode::Move {
             let done = set_versioning(&self.target, &place.to, "Suspended").await;
@@ -245,10 +260,15 @@ impl Migration {
         }
     }
 
+    /// Whether a setting is to come, or to be named.
+    fn comes(&self, name: &str) -> bool {
+        !self.options.without.iter().any(|without| without == name)
+    }
+
     /// Names what is set of a bucket, and has no counterpart.
     async fn name_left(&self, client: &Client, place: &Place) {
         for (name, is_set) in LEFT {
-            if self.options.without.iter().any(|without| without == name) {
+            if !self.comes(name) {
                 continue;
             }
             // Where that may not be asked, others than its owner bring the bucket.
@@ -285,74 +305,45 @@ impl Migration {
         let Some(wanted) = setting(client, &place.from, parameter).await? else {
             return Ok(());
         };
-        if wanted.children.is_empty() || self.options.mode == Mode::Plan {
+        if wanted.children.is_empty() {
             return Ok(());
         }
-        let there = setting(&self.target, &place.to, parameter).await?;
-        let there = there.map(|there| match parameter {
-            // What is so without being asked for, services tell or don't.
-            "encryption" => as_far_as_said(there, &wanted),
-            _ => there,
-        });
-        if there.is_some_and(|there| there.says_the_same(&wanted)) {
-            return Ok(());
+        match parameter {
+            "encryption" => {
+                let wanted = without_key_id(wanted);
+                // What is so without being asked for, services tell or don't.
+                self.bring_document(place, parameter, &wanted, as_far_as_said)
+                    .await
+            }
+            _ => {
+                let as_it_is = |there, _: &Element| there;
+                self.bring_document(place, parameter, &wanted, as_it_is)
+                    .await
+            }
         }
-        if self.options.mode == Mode::Check {
-            let what = "the two documents".to_owned();
-            return Err(MigrateError::Differs { what });
-        }
-        let body = wanted.to_xml().into_bytes();
-        Ok(set(&self.target, &place.to, parameter, body).await?)
     }
 
-    async fn bring_policy(&self, client: &Client, place: &Place) -> Result<(), MigrateError> {
-        let Some(wanted) = policy(client, &place.from).await? else {
-            return Ok(());
-        };
-        let problem = match strangers(&wanted) {
-            Err(problem) => problem,
-            Ok(strangers) if !strangers.is_empty() => format!(
-                "the policy speaks of accounts of the source, which the target does not have: {}; \
-                 none of it was set: write it anew for subjects of the target, and --without \
-                 policy says that this is done",
-                strangers.join(", ")
-            ),
-            Ok(_) if place.from != place.to => "the policy names the bucket by its name at the \
-                 source: write it anew, and --without policy says that this is done"
-                .to_owned(),
-            Ok(_) => String::new(),
-        };
-        if !problem.is_empty() {
-            return Err(MigrateError::Setting { problem });
-        }
-        let same = |there: &Bytes| {
-            let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
-            parsed(there) == parsed(&wanted)
-        };
+    /// Has the target say the same, as far as `read` looks at what it says.
+    async fn bring_document(
+        &self,
+        place: &Place,
+        parameter: &'static str,
+        wanted: &Element,
+        read: impl Fn(Element, &Element) -> Element,
+    ) -> Result<(), MigrateError> {
         if self.options.mode == Mode::Plan {
             return Ok(());
         }
-        if policy(&self.target, &place.to)
-            .await?
-            .as_ref()
-            .is_some_and(same)
-        {
+        let there = setting(&self.target, &place.to, parameter).await?;
+        let there = there.map(|there| read(there, wanted));
+        if there.is_some_and(|there| there.says_the_same(wanted)) {
             return Ok(());
         }
         if self.options.mode == Mode::Check {
-            let what = "the two documents".to_owned();
-            return Err(MigrateError::Differs { what });
+            return Err(other_document());
         }
-        Ok(set(&self.target, &place.to, "policy", wanted.to_vec()).await?)
-    }
-}
-
-async fn policy(client: &Client, bucket: &str) -> Result<Option<Bytes>, S3Error> {
-    let request = of_bucket(Method::GET, bucket, "policy");
-    match client.send(&request).await {
-        Ok(answer) => Ok(Some(answer.whole(crate::limits::S3_ANSWER_BYTES).await?)),
-        Err(error) if is_unset(&error) => Ok(None),
-        Err(error) => Err(error),
+        let body = wanted.to_xml().into_bytes();
+        Ok(set(&self.target, &place.to, parameter, body).await?)
     }
 }
 

@@ -1,0 +1,234 @@
+//! What is set of sharing a bucket: who owns its objects, what blocks the public, and its policy, in
+//! this order, for a public policy is refused where such policies are blocked.
+
+use http::Method;
+use hyper::body::Bytes;
+
+use super::{is_unset, leaf, of_bucket, other_document, parent, set, setting};
+use crate::migrate::error::MigrateError;
+use crate::migrate::place::Place;
+use crate::migrate::policy::strangers;
+use crate::migrate::{Migration, Mode};
+use crate::s3::{Client, Element, S3Error};
+
+const OWNERSHIP: &str = "ownershipControls";
+
+const BLOCKS: &str = "publicAccessBlock";
+
+const BLOCK_NAMES: [&str; 4] = [
+    "BlockPublicAcls",
+    "IgnorePublicAcls",
+    "BlockPublicPolicy",
+    "RestrictPublicBuckets",
+];
+
+impl Migration {
+    /// Brings all of it, or compares it.
+    pub(super) async fn bring_sharing(&self, client: &Client, place: &Place) {
+        if self.comes("ownership") {
+            let done = self.bring_ownership(client, place).await;
+            self.setting_missing(place, "ownership", done);
+        }
+        let policy = self.policy_to_come(client, place).await;
+        if self.comes("public-access-block") {
+            let opens = matches!(policy, Ok(Some(_)));
+            let done = self.bring_blocks(client, place, opens).await;
+            self.setting_missing(place, "public-access-block", done);
+        }
+        let done = match policy {
+            Ok(Some(policy)) => self.bring_policy(place, &policy).await,
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.setting_missing(place, "policy", done);
+    }
+
+    /// Where the source has none, lists count there; they do not come, and so what the target has
+    /// stays.
+    async fn bring_ownership(&self, client: &Client, place: &Place) -> Result<(), MigrateError> {
+        let found = setting(client, &place.from, OWNERSHIP).await?;
+        match found.filter(|found| found.name == "OwnershipControls") {
+            Some(wanted) => {
+                let as_it_is = |there, _: &Element| there;
+                self.bring_document(place, OWNERSHIP, &wanted, as_it_is)
+                    .await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Where the source blocks nothing, the target's blocks go only for a policy that comes.
+    async fn bring_blocks(
+        &self,
+        client: &Client,
+        place: &Place,
+        opens: bool,
+    ) -> Result<(), MigrateError> {
+        match client
+            .document(&of_bucket(Method::GET, &place.from, BLOCKS))
+            .await
+        {
+            Ok((found, _)) if found.name == "PublicAccessBlockConfiguration" => {
+                let all = |there: Element, _: &Element| all_blocks(&there);
+                self.bring_document(place, BLOCKS, &all_blocks(&found), all)
+                    .await
+            }
+            // Of a service that does not know what was asked for.
+            Ok(_) => Ok(()),
+            Err(error) if error.code() == Some("NoSuchPublicAccessBlockConfiguration") => {
+                if opens && self.options.mode != Mode::Plan {
+                    self.remove_blocks(place).await
+                } else {
+                    Ok(())
+                }
+            }
+            Err(error) if is_unset(&error) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn remove_blocks(&self, place: &Place) -> Result<(), MigrateError> {
+        if setting(&self.target, &place.to, BLOCKS).await?.is_none() {
+            return Ok(());
+        }
+        if self.options.mode == Mode::Check {
+            return Err(other_document());
+        }
+        let request = of_bucket(Method::DELETE, &place.to, BLOCKS);
+        Ok(self.target.send(&request).await.map(drop)?)
+    }
+
+    /// The policy of the source, if it is to come and can.
+    async fn policy_to_come(
+        &self,
+        client: &Client,
+        place: &Place,
+    ) -> Result<Option<Bytes>, MigrateError> {
+        if !self.comes("policy") {
+            return Ok(None);
+        }
+        let Some(wanted) = policy(client, &place.from).await? else {
+            return Ok(None);
+        };
+        let problem = match strangers(&wanted) {
+            Err(problem) => problem,
+            Ok(strangers) if !strangers.is_empty() => format!(
+                "the policy speaks of accounts of the source, which the target does not have: {}; \
+                 none of it was set: write it anew for subjects of the target, and --without \
+                 policy says that this is done",
+                strangers.join(", ")
+            ),
+            Ok(_) if place.from != place.to => "the policy names the bucket by its name at the \
+                 source: write it anew, and --without policy says that this is done"
+                .to_owned(),
+            Ok(_) => return Ok(Some(wanted)),
+        };
+        Err(MigrateError::Setting { problem })
+    }
+
+    async fn bring_policy(&self, place: &Place, wanted: &Bytes) -> Result<(), MigrateError> {
+        if self.options.mode == Mode::Plan {
+            return Ok(());
+        }
+        let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
+        let there = policy(&self.target, &place.to).await?;
+        if there.is_some_and(|there| parsed(&there) == parsed(wanted)) {
+            return Ok(());
+        }
+        if self.options.mode == Mode::Check {
+            return Err(other_document());
+        }
+        let done = set(&self.target, &place.to, "policy", wanted.to_vec()).await;
+        done.map_err(|error| refused_policy(error, &place.to))
+    }
+}
+
+/// All four blocks, said or not.
+fn all_blocks(document: &Element) -> Element {
+    let block = |name: &&str| {
+        leaf(
+            name,
+            if document.is_true(name) {
+                "true"
+            } else {
+                "false"
+            },
+        )
+    };
+    let blocks = BLOCK_NAMES.iter().map(block).collect();
+    parent("PublicAccessBlockConfiguration", blocks)
+}
+
+/// What a target's refusal of a policy means: the access key may do a lot, and is not the matter.
+fn refused_policy(error: S3Error, bucket: &str) -> MigrateError {
+    let S3Error::Refused { code, message, .. } = &error else {
+        return error.into();
+    };
+    if code != "AccessDenied" {
+        return error.into();
+    }
+    let advice = if message.contains("BlockPublicPolicy") {
+        format!(
+            "where that is meant, remove the block (aws s3api delete-public-access-block --bucket \
+             {bucket}) and run this again"
+        )
+    } else {
+        "who owns the bucket at the target sets its policy".to_owned()
+    };
+    let problem = format!(
+        "the target did not take the policy: {message}; {advice}, and --without policy says that \
+         this is known"
+    );
+    MigrateError::Setting { problem }
+}
+
+async fn policy(client: &Client, bucket: &str) -> Result<Option<Bytes>, S3Error> {
+    let request = of_bucket(Method::GET, bucket, "policy");
+    match client.send(&request).await {
+        Ok(answer) => Ok(Some(answer.whole(crate::limits::S3_ANSWER_BYTES).await?)),
+        Err(error) if is_unset(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_compared_whether_said_or_not() {
+        let parsed = |text: &str| Element::parse(text.as_bytes()).unwrap();
+        let said = parsed(
+            "<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy>\
+             <IgnorePublicAcls>false</IgnorePublicAcls></PublicAccessBlockConfiguration>",
+        );
+        let short = parsed(
+            "<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy>\
+             </PublicAccessBlockConfiguration>",
+        );
+        assert!(all_blocks(&said).says_the_same(&all_blocks(&short)));
+        let none = parsed("<PublicAccessBlockConfiguration/>");
+        assert!(!all_blocks(&said).says_the_same(&all_blocks(&none)));
+    }
+
+    #[test]
+    fn a_blocked_policy_says_what_to_do() {
+        let refused = |message: &str| {
+            let error = S3Error::Refused {
+                status: 403,
+                code: "AccessDenied".to_owned(),
+                message: message.to_owned(),
+                advice: ": this access key may not do that".to_owned(),
+                retry_after: None,
+            };
+            refused_policy(error, "films").to_string()
+        };
+        let blocked = refused("Access Denied: BlockPublicPolicy is on");
+        assert!(
+            blocked.contains("delete-public-access-block --bucket films"),
+            "{blocked}"
+        );
+        assert!(!blocked.contains("this access key"), "{blocked}");
+        assert!(refused("Access Denied").contains("who owns the bucket"));
+    }
+}
