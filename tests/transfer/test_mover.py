@@ -233,6 +233,33 @@ def test_headers_and_versions(mover, s3, bucket, tmp_path):
     assert mover.run("get", f"s3://{bucket}/source", "-")[0] == b"one"
 
 
+def test_versions_are_listed_with_their_ids(mover, s3, bucket, tmp_path):
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    ids = [
+        s3.put_object(Bucket=bucket, Key="a/k", Body=body)["VersionId"] for body in (b"1", b"22")
+    ]
+    ids.append(s3.delete_object(Bucket=bucket, Key="a/k")["VersionId"])
+    s3.put_object(Bucket=bucket, Key="b", Body=b"b")
+    out, _ = mover.run("ls", "--versions", f"s3://{bucket}/a", "--json")
+    listed = [json.loads(line) for line in out.splitlines()]
+    assert [entry["version_id"] for entry in listed] == ids[::-1]
+    assert [entry["is_latest"] for entry in listed] == [True, False, False]
+    assert [entry["is_delete_marker"] for entry in listed] == [True, False, False]
+    assert [entry.get("bytes") for entry in listed] == [None, 2, 1]
+    assert {entry["name"] for entry in listed} == {"a/k"}
+    lines = mover.run("ls", "--versions", f"s3://{bucket}")[0].decode().splitlines()
+    assert len(lines) == 4 and "deleted" in lines[0] and ids[2] in lines[0]
+    # More than a page, and what is told is what is taken.
+    for _ in range(1001):
+        s3.put_object(Bucket=bucket, Key="many", Body=b"")
+    out, _ = mover.run("ls", "--versions", f"s3://{bucket}/many", "--json")
+    assert len({json.loads(line)["version_id"] for line in out.splitlines()}) == 1001
+    mover.run("rm", f"s3://{bucket}/a/k", "--version-id", listed[0]["version_id"])
+    assert mover.run("get", f"s3://{bucket}/a/k", "-")[0] == b"22"
+    assert "no name begins" in mover.run("ls", "--versions", f"s3://{bucket}/c", code=1)[1]
+    mover.run("ls", "--versions", code=2)
+
+
 def test_what_is_wrong_is_told_with_what_to_do(mover, server, bucket, tmp_path):
     source = tmp_path / "source"
     source.write_text("x")

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use coffer_client::mover::{Location, MoverError};
-use coffer_client::s3::{Client, ListedObject};
+use coffer_client::s3::{Client, ListedObject, ListedVersion};
 use serde_json::json;
 
 use super::progress::Lines;
@@ -24,6 +24,10 @@ pub struct LsArgs {
     /// List what is below prefixes, too
     #[arg(short, long)]
     pub recursive: bool,
+    /// List all versions and delete markers with their ids, the newest of each name first, also what
+    /// is below prefixes
+    #[arg(long, requires = "place")]
+    pub versions: bool,
     /// How the service is reached.
     #[command(flatten)]
     pub service: ServiceArgs,
@@ -39,6 +43,7 @@ pub async fn ls(typed: &Typed<'_>, args: &LsArgs) -> Result<ExitCode, Error> {
     let json = args.service.json;
     match &args.place {
         None => buckets(&client, json).await?,
+        Some(place) if args.versions => versions(&client, &place.parse()?, json).await?,
         Some(place) => objects(&client, &place.parse()?, args.recursive, json).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -83,11 +88,67 @@ async fn objects(
             break;
         }
     }
+    some_begins(place, count)
+}
+
+async fn versions(client: &Client, place: &Location, json: bool) -> Result<(), Error> {
+    let (mut after, mut count) = (None, 0);
+    loop {
+        let page = { client }
+            .list_versions(&place.bucket, &place.key, after.as_ref())
+            .await
+            .map_err(MoverError::from)?;
+        count += page.versions.len();
+        write(
+            page.versions
+                .iter()
+                .map(|version| version_line(version, json)),
+        )?;
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    some_begins(place, count)
+}
+
+/// Where a prefix is named, there is to be something.
+fn some_begins(place: &Location, count: usize) -> Result<(), Error> {
     if count == 0 && !place.key.is_empty() {
         let prefix = place.key.clone();
         return Err(MoverError::NoneBegins { prefix }.into());
     }
     Ok(())
+}
+
+fn version_line(version: &ListedVersion, json: bool) -> String {
+    let ListedVersion {
+        object,
+        version_id,
+        is_latest,
+        is_marker,
+    } = version;
+    if json {
+        let mut told = json!({
+            "name": object.key, "version_id": version_id, "is_latest": is_latest,
+            "is_delete_marker": is_marker, "modified": object.modified,
+        });
+        if !is_marker {
+            told["bytes"] = object.bytes.into();
+            told["etag"] = object.etag.trim_matches('"').into();
+        }
+        return told.to_string();
+    }
+    let (modified, name) = (moment(&object.modified), printable(&object.key));
+    let bytes = if *is_marker {
+        "deleted".to_owned()
+    } else {
+        size(object.bytes)
+    };
+    format!(
+        "{modified}  {bytes:>9}  {:32}  {name}",
+        printable(version_id)
+    )
 }
 
 fn line(object: &ListedObject, json: bool) -> String {
@@ -127,4 +188,5 @@ Times are UTC. With --json each line is an object.
 Examples:
   coffer ls --endpoint https://127.0.0.1:9000
   coffer ls s3://evidence/2026/ --endpoint https://127.0.0.1:9000
-  coffer ls -r s3://evidence --json --endpoint https://127.0.0.1:9000";
+  coffer ls -r s3://evidence --json --endpoint https://127.0.0.1:9000
+  coffer ls --versions s3://evidence/recording.mkv --endpoint https://127.0.0.1:9000";

@@ -23,7 +23,7 @@ pub struct RmArgs {
     /// Delete all objects whose names begin with PREFIX
     #[arg(short, long)]
     pub recursive: bool,
-    /// A version of the object, by its id
+    /// A version of the object, or a delete marker, by its id, as coffer ls --versions tells it
     #[arg(long, value_name = "ID", conflicts_with = "recursive")]
     pub version_id: Option<String>,
     /// Do not ask
@@ -106,8 +106,9 @@ fn confirm(place: &Location) -> Result<(), Error> {
 
 const EXAMPLES: &str = "\
 -r takes PREFIX as it is written: s3://evidence/2026 also means 2026-old. In buckets with versions,
-older ones stay, and a delete marker is put before them.
+older ones stay, and a delete marker is put before them: coffer ls --versions shows them.
 
 Examples:
   coffer rm s3://evidence/recording.mkv --endpoint https://127.0.0.1:9000
+  coffer rm s3://evidence/recording.mkv --version-id ID --endpoint https://127.0.0.1:9000
   coffer rm -r s3://evidence/2026/ --yes --endpoint https://127.0.0.1:9000";
