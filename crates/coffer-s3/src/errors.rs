@@ -62,7 +62,7 @@ pub(crate) fn from_vault(error: VaultError) -> S3Error {
         VaultError::BucketNotEmpty => s3_error!(
             BucketNotEmpty,
             "The bucket you tried to delete is not empty: delete its objects, their versions and \
-             delete markers, and abort its multipart uploads first"
+             delete markers first"
         ),
         VaultError::TooManyBuckets { limit } => {
             s3_error!(
@@ -104,6 +104,7 @@ fn from_administration(error: &AdministrationError) -> S3Error {
             AccessDenied,
             "Access Denied because object protected by object lock."
         ),
+        E::ToldToAll => s3_error!(AccessDenied, "Access Denied: {error}"),
         E::NoObjectLock | E::ConfigurationsFull { .. } => s3_error!(InvalidRequest, "{error}"),
         E::LockNeedsVersions => s3_error!(InvalidBucketState, "{error}"),
         E::LockTooLong { .. } | E::LockInPast => s3_error!(InvalidArgument, "{error}"),
@@ -167,9 +168,7 @@ fn from_writing(error: VaultError) -> S3Error {
             "You did not provide the number of bytes specified by the Content-Length HTTP header"
         ),
         VaultError::Body(_) => s3_error!(IncompleteBody, "The request body could not be received"),
-        full if full.over_quota().is_some() => {
-            custom("QuotaExceeded", StatusCode::FORBIDDEN, full.to_string())
-        }
+        full if full.over_quota().is_some() => over_quota(&full),
         VaultError::StorageFull => custom(
             "StorageFull",
             StatusCode::INSUFFICIENT_STORAGE,
@@ -186,6 +185,18 @@ fn from_writing(error: VaultError) -> S3Error {
         ),
         other => from_server(other),
     }
+}
+
+/// S3 has no code for it. Who deletes to make room must not make delete markers.
+fn over_quota(full: &VaultError) -> S3Error {
+    let counts_markers = full.over_quota().is_some_and(|over| over.what == "objects");
+    let advice = if counts_markers {
+        ". A delete marker counts as an object: to make room, delete versions by their ids"
+    } else {
+        ""
+    };
+    let message = format!("{full}{advice}");
+    custom("QuotaExceeded", StatusCode::FORBIDDEN, message)
 }
 
 /// What is not the fault of the client.

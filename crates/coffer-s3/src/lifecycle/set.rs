@@ -5,7 +5,7 @@ use coffer_vault::{LifecycleRules, Vault};
 use s3s::dto::{
     DeleteBucketLifecycleInput, DeleteBucketLifecycleOutput, GetBucketLifecycleConfigurationInput,
     GetBucketLifecycleConfigurationOutput, PutBucketLifecycleConfigurationInput,
-    PutBucketLifecycleConfigurationOutput,
+    PutBucketLifecycleConfigurationOutput, TransitionDefaultMinimumObjectSize,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -36,7 +36,7 @@ pub(crate) async fn bucket_lifecycle(
     })?;
     Ok(S3Response::new(GetBucketLifecycleConfigurationOutput {
         rules: Some(document::to_client(&rules)),
-        ..Default::default()
+        transition_default_minimum_object_size: Some(least_that_moves()),
     }))
 }
 
@@ -56,7 +56,16 @@ pub(crate) async fn put_bucket_lifecycle(
     let rules = document::of_client(configuration.rules, vault.lifecycle_day().ms)?;
     let bucket = &request.input.bucket;
     DOCUMENT.set(vault, &caller, bucket, &rules).await?;
-    Ok(S3Response::new(Default::default()))
+    Ok(S3Response::new(PutBucketLifecycleConfigurationOutput {
+        transition_default_minimum_object_size: Some(least_that_moves()),
+    }))
+}
+
+/// What AWS answers where a request says nothing else. Here nothing moves to other classes, and so
+/// what a request asks for is not kept.
+fn least_that_moves() -> TransitionDefaultMinimumObjectSize {
+    let name = TransitionDefaultMinimumObjectSize::ALL_STORAGE_CLASSES_128K;
+    TransitionDefaultMinimumObjectSize::from_static(name)
 }
 
 /// `DeleteBucketLifecycle`.

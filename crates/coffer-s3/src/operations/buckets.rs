@@ -13,7 +13,7 @@ use s3s::dto::{
     HeadBucketInput, HeadBucketOutput, ListBucketsInput, ListBucketsOutput, PutBucketTaggingInput,
     PutBucketTaggingOutput,
 };
-use s3s::{S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use crate::around_s3s::finish_response::StatusInstead;
 use crate::around_s3s::xml_bodies::CanonicalXml;
@@ -76,9 +76,22 @@ pub(crate) async fn create_bucket(
                 .await
         }
     };
-    made.map_err(|error| caller.refused(error))?;
+    made.map_err(|error| match (error, level) {
+        (VaultError::NoSuchLevel, None) => not_by_default(),
+        (error, _) => caller.refused(error),
+    })?;
     let location = Some(format!("/{bucket}"));
     Ok(S3Response::new(CreateBucketOutput { location }))
+}
+
+/// The level that is meant where none is named is none of the caller's.
+fn not_by_default() -> S3Error {
+    s3_error!(
+        InvalidLocationConstraint,
+        "The specified location-constraint is not valid: the request names no level, so the bucket \
+         would be made in the level {DEFAULT_LEVEL}, which this access key may not write. Name the \
+         level of the access key as LocationConstraint."
+    )
 }
 
 /// What the header that is coffer's own says of entity tags.

@@ -2,7 +2,7 @@
 
 use coffer_vault::record::ObjectName;
 use http::HeaderMap;
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 
 use crate::http::percent;
 use crate::parameters::names;
@@ -20,6 +20,23 @@ pub(crate) fn read(headers: &HeaderMap) -> S3Result<ObjectName> {
     let text = headers.get(RENAME_SOURCE).ok_or_else(malformed)?;
     let text = std::str::from_utf8(text.as_bytes()).map_err(|_| malformed())?;
     names::object(percent::decode_path(text).ok_or_else(malformed)?)
+}
+
+/// Whether a source begins as one of a copy does. It may be the name of an object all the same.
+pub(crate) fn names_bucket(source: &ObjectName, bucket: &str) -> bool {
+    let source = source.expose();
+    let source = source.strip_prefix('/').unwrap_or(source);
+    let rest = source.strip_prefix(bucket);
+    rest.is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// There is no object of such a name.
+pub(crate) fn no_such_key() -> S3Error {
+    s3_error!(
+        NoSuchKey,
+        "The specified key does not exist: {RENAME_SOURCE} is the object's key alone, \
+         percent-encoded, without the bucket before it."
+    )
 }
 
 #[cfg(test)]
@@ -43,5 +60,8 @@ mod tests {
         assert_eq!(named(""), None);
         assert_eq!(named("%ff"), None);
         assert!(read(&HeaderMap::new()).is_err());
+        let is_of = |text: &str| names_bucket(&names::object(text.to_owned()).unwrap(), "films");
+        assert!(is_of("films/a") && is_of("/films/a/b"));
+        assert!(!is_of("films") && !is_of("a/films/b") && !is_of("films2/a"));
     }
 }

@@ -13,7 +13,7 @@ use crate::access::{Act, Actor, BucketName, Right, Role, Subject};
 use crate::acts::Changed;
 use crate::audit::{Facts, On};
 use crate::blocking::blocking;
-use crate::error::{Result, VaultError};
+use crate::error::{AdministrationError, Result};
 use crate::open_buckets::UsedBucket;
 use crate::system::BucketConfiguration;
 use crate::vault::Vault;
@@ -42,8 +42,9 @@ impl Vault {
     /// Sets or removes a document of the bucket's configuration.
     ///
     /// # Errors
-    /// [`VaultError::NoSuchBucket`]; [`VaultError::AccessDenied`], also to those who may write
-    /// there but are no system administrators, where the bucket has not the lowest label;
+    /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`];
+    /// [`ToldToAll`](AdministrationError::ToldToAll) to those who may write there but are no system
+    /// administrators, where the bucket has not the lowest label, and it is no lifecycle rules;
     /// [`ConfigurationsFull`](crate::AdministrationError::ConfigurationsFull).
     pub async fn set_bucket_configuration(
         &self,
@@ -62,7 +63,7 @@ impl Vault {
         let is_told = kind != BucketConfiguration::Lifecycle;
         if is_told && !is_lowest && !subject.roles.has(Role::SystemAdministrator) {
             self.refused(subject, ACT, name);
-            return Err(VaultError::AccessDenied);
+            return Err(AdministrationError::ToldToAll.into());
         }
         let facts = Facts::from([
             ("bucket", name.to_string()),

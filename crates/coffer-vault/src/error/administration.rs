@@ -37,6 +37,13 @@ pub enum AdministrationError {
         /// How many it may have.
         limit: usize,
     },
+    /// What is told to those who may not read the bucket is set above the lowest label.
+    #[error(
+        "the bucket's level is above the lowest label, and there this takes the role of a system \
+         administrator beside the rights to read and write, for those who may not read the bucket \
+         are told of it"
+    )]
+    ToldToAll,
     /// The configuration of all buckets is as long as it may be.
     #[error(
         "the configuration of all buckets together is as long as it may be, {limit_bytes} bytes: \

@@ -42,10 +42,10 @@ set_to_default! {
             let status = input.accelerate_configuration.status.as_ref();
             status.is_some_and(|status| status.as_str() == BucketAccelerateStatus::SUSPENDED)
         },
-        or "Transfer acceleration: it is a network of AWS's.";
+        or "Transfer acceleration, a network of AWS's,";
     logging(PutBucketLoggingInput) -> PutBucketLoggingOutput
         if |input| input.bucket_logging_status.logging_enabled.is_none(),
-        or "Logging accesses into a bucket (coffer level create --audit-data records them).";
+        or "Logging accesses into a bucket (the audit log of a level made with --audit-data has them)";
     notification(PutBucketNotificationConfigurationInput)
         -> PutBucketNotificationConfigurationOutput
         if |input| {
@@ -60,12 +60,12 @@ set_to_default! {
                 && queue_configurations.as_ref().is_none_or(Vec::is_empty)
                 && topic_configurations.as_ref().is_none_or(Vec::is_empty)
         },
-        or "Notifying of events.";
+        or "Notifying of events (coffer audit follow tells of them in a level made with --audit-data)";
     request_payment(PutBucketRequestPaymentInput) -> PutBucketRequestPaymentOutput
         if |input| {
             input.request_payment_configuration.payer.as_str() == Payer::BUCKET_OWNER
         },
-        or "Having requesters pay.";
+        or "Having requesters pay";
     no_replication(DeleteBucketReplicationInput) -> DeleteBucketReplicationOutput
         if |_| true, or "";
     no_website(DeleteBucketWebsiteInput) -> DeleteBucketWebsiteOutput if |_| true, or "";

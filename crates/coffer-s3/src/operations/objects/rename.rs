@@ -1,7 +1,7 @@
 //! `RenameObject`, for which s3s has no operation (Amazon S3 API Reference, `RenameObject`; AWS has
 //! it in directory buckets).
 
-use coffer_vault::{RenameObject, Vault};
+use coffer_vault::{RenameObject, Vault, VaultError};
 use http::HeaderMap;
 use s3s::{S3Result, s3_error};
 
@@ -23,15 +23,20 @@ pub(crate) async fn rename_object(
     (bucket, key): (String, String),
 ) -> S3Result {
     let bucket = names::bucket(&bucket)?;
+    let source = rename_source::read(headers)?;
+    let names_bucket = rename_source::names_bucket(&source, bucket.as_str());
     let rename = RenameObject {
-        source: rename_source::read(headers)?,
+        source,
         target: names::object(key)?,
         source_conditions: conditions::of_rename_source(headers),
         target_conditions: conditions::of_read(headers),
         token: token(headers)?,
     };
     let renamed = vault.rename_object(&caller.subject, &bucket, rename).await;
-    renamed.map_err(|error| caller.refused(error))
+    renamed.map_err(|error| match error {
+        VaultError::NoSuchObject if names_bucket => rename_source::no_such_key(),
+        error => caller.refused(error),
+    })
 }
 
 fn token(headers: &HeaderMap) -> S3Result<Option<String>> {
