@@ -162,8 +162,8 @@ fn as_far_as_said(mut document: Element, other: &Element) -> Element {
     document
 }
 
-/// A default encryption without the key that it names, which is one of the source: what is stored at
-/// the target is under keys of its own.
+/// A default encryption without the key that it names, which is one of the source: what is stored
+/// at the target is under keys of its own.
 fn without_key_id(mut encryption: Element) -> Element {
     let is_key = |child: &Element| child.name == "KMSMasterKeyID";
     encryption.children.retain(|child| !is_key(child));

@@ -3,15 +3,15 @@
 //! *IAM User Guide*, AWS JSON policy elements: Principal
 //! (`IAM/latest/UserGuide/reference_policies_elements_principal.html`). As there, the name of a
 //! user is turned into its id when a policy is put, and back when it is shown; the id of a user who
-//! is gone, or whom the reader may not know, is shown as it is. It means no later user of that name,
-//! and may be put again. No wildcards but `*` alone.
+//! is gone, or whom the reader may not know, is shown as it is. It means no later user of that
+//! name, and may be put again. No wildcards but `*` alone.
 
 use super::json::Json;
 use crate::error::{Element, Fault, PolicyError};
 use crate::names::{AccountId, SubjectId};
 
-/// Who is who, to the one who puts or reads a policy: what turns names into ids, and back. Of those
-/// whom that one may not know it answers as of those who are not there.
+/// Who is who, to the one who puts or reads a policy: what turns names into ids, and back. Of
+/// those whom that one may not know it answers as of those who are not there.
 pub trait Subjects {
     /// The id of the subject that is called so now.
     fn id_of_name(&self, name: &str) -> Option<SubjectId>;
@@ -19,8 +19,8 @@ pub trait Subjects {
     /// How this subject is called now; none when it is gone.
     fn name_of_id(&self, id: &SubjectId) -> Option<String>;
 
-    /// Whether this is the id of a subject that may be named. Where that is so of all ids, no answer
-    /// tells who is there, and what was read of one who is gone can be put again.
+    /// Whether this is the id of a subject that may be named. Where that is so of all ids, no
+    /// answer tells who is there, and what was read of one who is gone can be put again.
     fn is_id(&self, id: &SubjectId) -> bool {
         self.name_of_id(id).is_some()
     }

@@ -10,7 +10,7 @@ pub(super) fn from_customer_key(error: CustomerKeyError) -> S3Error {
         Blocked => s3_error!(
             AccessDenied,
             "Access Denied: this bucket takes no objects encrypted with keys that the client \
-             provides (SSE-C). PutBucketEncryption with BlockedEncryptionTypes NONE allows them; in a level \
+             provides (SSE-C). PutBucketEncryption with BlockedEncryptionTypes NONE allows them; \
              above the lowest label, that takes a data user who is a system administrator as well."
         ),
         Wrong => s3_error!(AccessDenied, "Access Denied"),

@@ -78,7 +78,7 @@ impl Roles {
         self.0 & role.bit() != 0
     }
 
-    /// Whether a duty beside data is among them, so that all levels, buckets and subjects are known.
+    /// Whether a duty beside data is among them, so that all levels and buckets are known.
     pub(crate) fn look_after(self) -> bool {
         let duties = [Role::SystemAdministrator, Role::KeyCustodian, Role::Auditor];
         duties.into_iter().any(|role| self.has(role))

@@ -59,8 +59,8 @@ impl Subjects for Names<'_> {
 }
 
 impl Vault {
-    /// The bucket's policy as JSON, with subjects as they are called now, or by their ids where they
-    /// are gone or `subject` may not know of them; none where there is none.
+    /// The bucket's policy as JSON, with subjects as they are called now, or by their ids where
+    /// they are gone or `subject` may not know of them; none where there is none.
     ///
     /// # Errors
     /// [`VaultError::NoSuchBucket`], [`VaultError::AccessDenied`].

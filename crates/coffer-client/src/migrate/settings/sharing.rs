@@ -1,4 +1,4 @@
-//! What is set of sharing a bucket: who owns its objects, what blocks the public, and its policy, in
+//! What is set of sharing a bucket: who owns objects, what blocks the public, and its policy, in
 //! this order, for a public policy is refused where such policies are blocked.
 
 use http::Method;

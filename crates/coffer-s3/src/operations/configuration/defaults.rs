@@ -45,7 +45,7 @@ set_to_default! {
         or "Transfer acceleration, a network of AWS's,";
     logging(PutBucketLoggingInput) -> PutBucketLoggingOutput
         if |input| input.bucket_logging_status.logging_enabled.is_none(),
-        or "Logging accesses into a bucket (the audit log of a level made with --audit-data has them)";
+        or "Logging accesses into a bucket (an audit log by --audit-data has them)";
     notification(PutBucketNotificationConfigurationInput)
         -> PutBucketNotificationConfigurationOutput
         if |input| {
@@ -60,7 +60,7 @@ set_to_default! {
                 && queue_configurations.as_ref().is_none_or(Vec::is_empty)
                 && topic_configurations.as_ref().is_none_or(Vec::is_empty)
         },
-        or "Notifying of events (coffer audit follow tells of them in a level made with --audit-data)";
+        or "Notifying of events (coffer audit follow does, by --audit-data)";
     request_payment(PutBucketRequestPaymentInput) -> PutBucketRequestPaymentOutput
         if |input| {
             input.request_payment_configuration.payer.as_str() == Payer::BUCKET_OWNER

@@ -24,7 +24,7 @@ pub struct LsArgs {
     /// List what is below prefixes, too
     #[arg(short, long)]
     pub recursive: bool,
-    /// List all versions and delete markers with their ids, the newest of each name first, also what
+    /// List all versions and delete markers with their ids, the newest of a name first, also what
     /// is below prefixes
     #[arg(long, requires = "place")]
     pub versions: bool,
