@@ -24,8 +24,9 @@ pub struct LsArgs {
     /// List what is below prefixes, too
     #[arg(short, long)]
     pub recursive: bool,
-    /// List all versions and delete markers with their ids, the newest of a name first, also what
-    /// is below prefixes
+    /// List all versions and delete markers, with their ids
+    ///
+    /// Of each name the newest comes first; what is below prefixes is listed, too.
     #[arg(long, requires = "place")]
     pub versions: bool,
     /// How the service is reached.

@@ -64,9 +64,9 @@ pub struct MigrateArgs {
     pub level: Option<String>,
     /// What to leave behind: a setting of buckets, or symbolic links; may be repeated
     ///
-    /// One of cors, tags, encryption, policy, ownership, public-access-block, lock, lifecycle, acl,
+    /// One of cors, tags, encryption, policy, ownership, public-access-block, lock, lifecycle,
     ///
-    /// website, notification, replication, logging, links.
+    /// acl, website, notification, replication, logging, links.
     #[arg(long, value_name = "SETTING", value_delimiter = ',', hide_possible_values = true,
           value_parser = PossibleValuesParser::new(SETTINGS))]
     pub without: Vec<String>,

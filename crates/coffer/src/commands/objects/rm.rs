@@ -23,7 +23,7 @@ pub struct RmArgs {
     /// Delete all objects whose names begin with PREFIX
     #[arg(short, long)]
     pub recursive: bool,
-    /// A version of the object, or a delete marker, by its id, as coffer ls --versions tells it
+    /// A version or delete marker, by its id: coffer ls --versions tells them
     #[arg(long, value_name = "ID", conflicts_with = "recursive")]
     pub version_id: Option<String>,
     /// Do not ask
