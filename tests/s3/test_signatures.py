@@ -11,7 +11,7 @@ import pytest
 
 from harness import raw
 from harness.checksums import checksum
-from harness.clients import refused, s3_client
+from harness.clients import drain, refused, s3_client
 from harness.content import content
 from harness.server import Server
 
@@ -168,6 +168,21 @@ def test_version_2_urls_select_nothing_by_a_header_of_the_same_name(server, s3, 
             told = {selects: value}
             status, _, body = fetch(server, "GET", f"{url}&{selects}={value}", headers=told)
             assert status == 403 and b"<Code>AccessDenied</Code>" in body, (status, body)
+
+
+def test_version_2_urls_take_no_header_of_ours_from_who_uses_them(server, s3):
+    """Nothing that they sign covers it."""
+    old = s3_client(server, signature_version=None)
+    url = presign(old, "create_bucket", Bucket="made-by-url")
+    etag = {"x-coffer-etag": "md5"}
+    status, _, body = fetch(server, "PUT", url, headers=etag)
+    assert status == 403 and b"<HeadersNotSigned>x-coffer-etag</HeadersNotSigned>" in body, body
+    assert fetch(server, "PUT", url)[0] == 200
+    s3.put_object(Bucket="made-by-url", Key="a", Body=b"a")
+    url = presign(old, "get_object", Bucket="made-by-url", Key="a")
+    assert fetch(server, "GET", url, headers={"x-coffer-transfer": "x"})[0] == 403
+    assert fetch(server, "GET", url)[0] == 200
+    drain(s3, "made-by-url")
 
 
 def test_request_ids_tell_nothing(server):

@@ -20,6 +20,9 @@ use crate::signature::signer::REQUEST;
 /// content delivery networks add the other.
 const UNSIGNED_HEADERS: [&str; 2] = ["x-amz-content-sha256", "x-amz-cf-id"];
 
+/// What our own headers begin with.
+const OWN: &str = "x-coffer-";
+
 /// What this server calls its region, where a client wants to know.
 pub(crate) const REGION: &str = "us-east-1";
 
@@ -214,12 +217,24 @@ fn covers(signed: &str, headers: &HeaderMap) -> S3Result {
             "'Host' must be a 'SignedHeader' in the AWS Authorization."
         ));
     }
-    let has_meaning = |name: &str| name.starts_with("x-amz-") || name.starts_with("x-coffer-");
+    let has_meaning = |name: &str| name.starts_with("x-amz-") || name.starts_with(OWN);
     let is_exempt = |name: &str| !has_meaning(name) || UNSIGNED_HEADERS.contains(&name);
     let names = headers.keys().map(|name| name.as_str());
     let unsigned: Vec<_> = names
         .filter(|name| !is_exempt(name) && !is_signed(name))
         .collect();
+    refuse_unsigned(&unsigned)
+}
+
+/// Refuses our own headers with a URL presigned by version 2, which signs `x-amz-` headers and no
+/// others.
+pub(crate) fn refuse_own_headers(headers: &HeaderMap) -> S3Result {
+    let names = headers.keys().map(|name| name.as_str());
+    let own: Vec<_> = names.filter(|name| name.starts_with(OWN)).collect();
+    refuse_unsigned(&own)
+}
+
+fn refuse_unsigned(unsigned: &[&str]) -> S3Result {
     if unsigned.is_empty() {
         return Ok(());
     }

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use crate::errors::details;
 use crate::http::hosts::Domains;
 use crate::limits::PRESIGNED_MAX_SECONDS;
-use crate::signature::requirements::{Pairs, does_not_match, value_of};
+use crate::signature::requirements::{Pairs, does_not_match, refuse_own_headers, value_of};
 
 /// What the query of a URL presigned by version 2 may hold: the signature itself, what it covers
 /// (Amazon S3 User Guide, "Signing and authenticating REST requests", `CanonicalizedResource`), and
@@ -157,6 +157,7 @@ fn check_query(pairs: &Pairs, headers: &HeaderMap, now_seconds: u64) -> S3Result
             ));
         }
     }
+    refuse_own_headers(headers)?;
     // Nothing that is signed says how chunks are.
     let content_sha256 = headers
         .get("x-amz-content-sha256")
