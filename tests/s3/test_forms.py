@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
+from harness import policies
 from harness.administration import make_subject
 from harness.auditing import eventually, export
 from harness.clients import s3_client
@@ -219,3 +220,20 @@ def test_a_form_is_a_write_of_who_signed_it(own_server):
     assert send(server, sign(s3, "mine")).status_code == 204
     told = eventually(lambda: [row for row in export(server) if row["act"] == "server.sign-in"])
     assert key_id in json.dumps(told[0]), told
+
+
+def test_a_bucket_s_policy_sees_the_page_that_sends_a_form(server, s3, bucket):
+    """`Referer` and `User-Agent` are those of the request, and no fields."""
+    put, where = policies.put, policies.arn(bucket, "*")
+    for key, header in (("aws:Referer", "referer"), ("aws:UserAgent", "user-agent")):
+        asked = {"StringNotLike": {key: "https://good.example/*"}}
+        put(s3, bucket, policies.statement("Deny", "*", ["s3:PutObject"], where, Condition=asked))
+        fields = {header: "https://good.example/field"}
+        for form, page, expected in (
+            (sign(s3, bucket), "https://good.example/page", 204),
+            (sign(s3, bucket), "https://bad.example/page", 403),
+            (sign(s3, bucket, fields=fields), "https://bad.example/page", 403),
+        ):
+            answer = send(server, form, headers={header: page})
+            assert answer.status_code == expected, (key, page, answer.text)
+    s3.delete_bucket_policy(Bucket=bucket)

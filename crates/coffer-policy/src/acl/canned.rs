@@ -21,7 +21,8 @@ pub enum CannedAcl {
 }
 
 impl CannedAcl {
-    const NAMES: [(Self, &str); 8] = [
+    /// All of them, by their names.
+    pub const NAMES: [(Self, &str); 8] = [
         (Self::Private, "private"),
         (Self::PublicRead, "public-read"),
         (Self::PublicReadWrite, "public-read-write"),

@@ -66,6 +66,7 @@ impl AccessCheck {
             headers: original
                 .as_ref()
                 .map_or(cx.headers(), |original| &original.0),
+            around_form: None,
             xml: xml.as_ref().map_or(&[], |xml| &xml.text),
             tags: None,
             lock_now_ms: self.vault.lock_now_ms(),

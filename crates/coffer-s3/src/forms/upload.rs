@@ -57,7 +57,8 @@ pub(crate) async fn upload(
     let policy = Policy::parse(fields.get("policy").unwrap_or_default())?;
     let range = policy.check(&fields, target.bucket, &key, OffsetDateTime::now_utc())?;
     let name = names::object(key)?;
-    let stored = store(vault, caller, &bucket, name.clone(), &fields, file, range).await?;
+    let sent = (&fields, target.headers);
+    let stored = store(vault, caller, &bucket, name.clone(), sent, file, range).await?;
     let mut answer = answer(&fields, target, &name, &stored.etag)?;
     let told = Told::of(&stored.encryption, &stored.level);
     answer.headers_mut().extend(told.headers());
@@ -72,7 +73,7 @@ async fn store(
     caller: &Caller,
     bucket: &BucketName,
     name: ObjectName,
-    fields: &Fields,
+    (fields, of_request): (&Fields, &HeaderMap),
     file: Field<'static>,
     range: Option<LengthRange>,
 ) -> S3Result<Stored> {
@@ -80,8 +81,9 @@ async fn store(
     not_implemented::check_headers("PostObject", &headers)?;
     expected_owner::check(&headers, vault.account_id().as_str())?;
     encryption::check_headers("PostObject", &headers)?;
+    let described = (&headers, tags_of(fields)?, of_request);
     let caller = &Caller {
-        subject: describe_form(vault, caller, bucket, &name, (&headers, tags_of(fields)?)),
+        subject: describe_form(vault, caller, bucket, &name, described),
         context: caller.context.clone(),
     };
     caller.check_named_key(vault, bucket, &headers).await?;
@@ -110,7 +112,7 @@ fn describe_form(
     caller: &Caller,
     bucket: &BucketName,
     name: &ObjectName,
-    (headers, tags): (&HeaderMap, Tags),
+    (headers, tags, of_request): (&HeaderMap, Tags, &HeaderMap),
 ) -> Arc<Subject> {
     if !is_any_shared(vault, bucket.as_str(), headers) {
         return caller.subject.clone();
@@ -121,6 +123,7 @@ fn describe_form(
         object: Some(name.expose()),
         query: "",
         headers,
+        around_form: Some(of_request),
         xml: &[],
         tags: Some(tags),
         lock_now_ms: vault.lock_now_ms(),

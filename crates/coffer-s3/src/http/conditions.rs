@@ -144,6 +144,17 @@ pub(crate) fn of_write(headers: &HeaderMap) -> S3Result<Precondition> {
     }
 }
 
+/// The text of `If-Match` or `If-None-Match`; none where it names no entity tag, and so is no
+/// condition.
+pub(crate) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let values = headers.get_all(name).iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    let named: Vec<_> = values
+        .filter(|value| !etag_list(value).is_empty())
+        .collect();
+    (!named.is_empty()).then(|| named.join(", "))
+}
+
 /// The object that a write wants to be there.
 pub(crate) fn wanted(precondition: &Precondition, name: &ObjectName) -> Option<ObjectName> {
     match precondition {

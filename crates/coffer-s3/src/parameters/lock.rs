@@ -8,9 +8,9 @@ use s3s::dto::{
 };
 use s3s::{S3Result, s3_error};
 
-const MODE: &str = "x-amz-object-lock-mode";
-const UNTIL: &str = "x-amz-object-lock-retain-until-date";
-const HOLD: &str = "x-amz-object-lock-legal-hold";
+pub(crate) const MODE: &str = "x-amz-object-lock-mode";
+pub(crate) const UNTIL: &str = "x-amz-object-lock-retain-until-date";
+pub(crate) const HOLD: &str = "x-amz-object-lock-legal-hold";
 const BYPASS: &str = "x-amz-bypass-governance-retention";
 
 /// The lock that a writer asks for.

@@ -4,6 +4,8 @@
 
 mod actions;
 
+mod given;
+
 mod values;
 
 pub(crate) mod describe;

@@ -85,6 +85,7 @@ fn asking(
         object: Some(key),
         query: head.uri.query().unwrap_or(""),
         headers,
+        around_form: None,
         xml: &[],
         tags: None,
         lock_now_ms: vault.lock_now_ms(),

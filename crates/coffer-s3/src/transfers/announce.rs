@@ -125,6 +125,7 @@ fn asking(
         object: Some(key),
         query: head.uri.query().unwrap_or(""),
         headers: &head.headers,
+        around_form: None,
         xml: &[],
         tags: None,
         lock_now_ms: vault.lock_now_ms(),

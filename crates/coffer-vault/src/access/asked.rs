@@ -8,6 +8,7 @@ use coffer_store::record::{ObjectName, Tags};
 use coffer_store::version::Which;
 
 use super::bucket_name::BucketName;
+use super::own_values::OwnValues;
 use super::rights::Right;
 
 /// What a request asks for. Front doors say so where [`Vault::is_shared`](crate::Vault::is_shared)
@@ -53,6 +54,14 @@ impl AskedOf {
             Self::Each => None,
         }
     }
+
+    /// Which version of the object.
+    pub(crate) fn which(&self) -> Which {
+        match self {
+            Self::Object(_, which) => *which,
+            Self::Bucket | Self::Each => Which::Current,
+        }
+    }
 }
 
 impl Asked {
@@ -69,6 +78,50 @@ impl fmt::Debug for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let actions = self.actions.iter().map(|asked| asked.action);
         f.debug_list().entries(actions).finish()
+    }
+}
+
+/// One of several actions that are asked about one by one, kept to be asked again.
+#[derive(Clone)]
+pub(crate) struct AskedEach {
+    pub(crate) action: Action,
+    pub(crate) name: ObjectName,
+    pub(crate) which: Which,
+    /// What it has of its own for conditions.
+    pub(crate) own: Option<Arc<OwnValues>>,
+}
+
+impl AskedEach {
+    pub(crate) fn single(&self) -> Single<'_> {
+        Single {
+            action: self.action,
+            name: &self.name,
+            which: self.which,
+            own: self.own.as_deref(),
+        }
+    }
+}
+
+/// An action on one object.
+#[derive(Clone, Copy)]
+pub(crate) struct Single<'a> {
+    pub(crate) action: Action,
+    pub(crate) name: &'a ObjectName,
+    pub(crate) which: Which,
+    /// What it has of its own for conditions.
+    pub(crate) own: Option<&'a OwnValues>,
+}
+
+/// The values of a request, and what it has of its own besides.
+pub(super) struct Besides {
+    pub(super) values: Arc<dyn Values + Send + Sync>,
+    pub(super) own: OwnValues,
+}
+
+impl Values for Besides {
+    fn value(&self, key: &Key) -> Option<Value<'_>> {
+        let said = self.values.value(key);
+        said.or_else(|| self.own.value(key))
     }
 }
 
@@ -137,16 +190,30 @@ pub(crate) struct WithObject<'a> {
     pub(crate) values: &'a dyn Values,
     /// The object's tags; none where there is no such object.
     pub(crate) tags: Option<&'a Tags>,
+    /// The version that the action names.
+    pub(crate) which: Which,
+    /// What the action has of its own.
+    pub(crate) own: Option<&'a OwnValues>,
 }
 
 impl Values for WithObject<'_> {
     fn value(&self, key: &Key) -> Option<Value<'_>> {
-        let Key::ExistingObjectTag(wanted) = key else {
-            return self.values.value(key);
-        };
-        let mut tags = self.tags?.iter();
-        let tag = tags.find(|(key, _)| key == wanted);
-        tag.map(|(_, value)| value.as_str().into())
+        match (key, self.which) {
+            (Key::ExistingObjectTag(wanted), _) => {
+                let mut tags = self.tags?.iter();
+                let tag = tags.find(|(key, _)| key == wanted);
+                tag.map(|(_, value)| value.as_str().into())
+            }
+            // Never from anything else that a request says: it may name several.
+            (Key::VersionId, Which::Version(version)) => {
+                Some(Value::Text(version.to_string().into()))
+            }
+            (Key::VersionId, Which::Current) => None,
+            _ => {
+                let said = self.values.value(key);
+                said.or_else(|| self.own?.value(key))
+            }
+        }
     }
 }
 

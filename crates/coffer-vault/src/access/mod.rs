@@ -17,9 +17,11 @@ mod rights;
 
 mod read_mark;
 
-mod asked;
-
 mod acl;
+
+mod own_values;
+
+mod asked;
 
 mod sharing;
 
@@ -46,7 +48,7 @@ pub use self::actor::Actor;
 pub(crate) use self::actor::AuditIdentity;
 pub use self::asked::{Asked, AskedAction, AskedOf};
 pub(crate) use self::asked::{
-    WithObject, is_of_object_owner, is_of_owner, rights_for, tags_copied,
+    AskedEach, Single, WithObject, is_of_object_owner, is_of_owner, rights_for, tags_copied,
 };
 pub use self::bucket_name::BucketName;
 pub(crate) use self::maker::maker;
@@ -54,6 +56,7 @@ pub(crate) use self::monitor::{
     is_marked_by, may_copy, may_know, may_know_subject, may_read, may_use, may_use_by_label,
     may_write, may_write_after_reading,
 };
+pub(crate) use self::own_values::OwnValues;
 pub(crate) use self::read_mark::{Mark, Reading};
 pub use self::rights::{Right, Rights};
 pub use self::roles::{Role, Roles};

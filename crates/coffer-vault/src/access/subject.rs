@@ -8,7 +8,8 @@ use coffer_label::{Clearance, Label};
 use coffer_seal::{BucketId, SubjectId};
 
 use super::access_key::AccessKey;
-use super::asked::{Asked, AskedAction};
+use super::asked::{Asked, AskedAction, Besides};
+use super::own_values::OwnValues;
 use super::read_mark::Mark;
 use super::rights::Rights;
 use super::roles::{Role, Roles};
@@ -158,8 +159,9 @@ impl Subject {
         }
     }
 
-    /// The subject as it asks for more besides; as it is where no policy is to be asked.
-    pub(crate) fn asking_besides(&self, more: Vec<AskedAction>) -> Cow<'_, Self> {
+    /// The subject as it asks for more besides, with what all of that has for conditions; as it is
+    /// where no policy is to be asked.
+    pub(crate) fn asking_besides(&self, more: Vec<AskedAction>, own: OwnValues) -> Cow<'_, Self> {
         let Some(asked) = self.asked.as_deref() else {
             return Cow::Borrowed(self);
         };
@@ -167,7 +169,10 @@ impl Subject {
         Cow::Owned(self.asking(Asked {
             actions: actions.collect(),
             time: asked.time,
-            values: asked.values.clone(),
+            values: Arc::new(Besides {
+                values: asked.values.clone(),
+                own,
+            }),
         }))
     }
 

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use coffer_audit::Outcome;
-use coffer_policy::Action;
 use coffer_seal::{BucketId, SubjectId};
-use coffer_store::record::{ObjectName, Precondition};
-use coffer_store::version::Which;
+use coffer_store::record::Precondition;
 
 use super::commit::{ToItsEnd, reclaim};
 use super::decide::Marked;
 use super::outcome::Changed;
 use super::permit::Permit;
-use crate::access::{Act, AskedAcl, BucketName, Right, Subject};
+use crate::access::{Act, AskedAcl, AskedEach, BucketName, Right, Subject};
 use crate::audit::{ObjectAudit, On};
 use crate::cutoff::SubjectCutoff;
 use crate::error::{Result, VaultError};
@@ -97,17 +95,13 @@ impl ChangeGrant {
     ///
     /// # Errors
     /// Those of looking at the objects.
-    pub(crate) async fn lets_each(
-        &mut self,
-        asked: Vec<(Action, ObjectName, Which)>,
-    ) -> Result<Vec<bool>> {
+    pub(crate) async fn lets_each(&mut self, asked: Vec<AskedEach>) -> Result<Vec<bool>> {
         let (mut lets, mut tells) = (Vec::with_capacity(asked.len()), false);
-        for (action, name, which) in asked {
-            let what = (action, &name, which);
-            let (is_let, tells_by_it) = self.permit.lets(&self.bucket, what).await?;
+        for one in asked {
+            let (is_let, tells_by_it) = self.permit.lets(&self.bucket, one.single()).await?;
             tells |= tells_by_it;
             if is_let {
-                self.permit.each.push((action, name, which));
+                self.permit.each.push(one);
             } else {
                 let Permit { vault, row, .. } = &self.permit;
                 vault.refused(
@@ -251,12 +245,13 @@ impl Vault {
         name: &BucketName,
         precondition: &Precondition,
     ) -> Result<ChangeGrant> {
-        let grant = self.changeable(subject, name, Right::Write).await?;
+        let mut grant = self.changeable(subject, name, Right::Write).await?;
         let compares = matches!(precondition, Precondition::Present | Precondition::Etag(_));
         if compares && !grant.is_shared() && !grant.permit.has(Right::Read)? {
             self.refused(subject, Right::Read.act(), name);
             return Err(VaultError::AccessDenied);
         }
+        grant.permit.compares = compares;
         Ok(grant)
     }
 
@@ -277,6 +272,7 @@ impl Vault {
             row,
             right,
             each: Vec::new(),
+            compares: false,
             says_who_may: false,
         };
         Ok(ChangeGrant {

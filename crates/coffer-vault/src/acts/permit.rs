@@ -4,11 +4,9 @@
 use std::sync::Arc;
 
 use coffer_policy::Action;
-use coffer_store::record::ObjectName;
-use coffer_store::version::Which;
 
 use super::decide::Marked;
-use crate::access::{Right, may_use};
+use crate::access::{AskedEach, Right, Single, may_use};
 use crate::counters::add;
 use crate::error::{Result, SharingError, VaultError};
 use crate::open_buckets::{CommitGuard, OpenBucket};
@@ -23,7 +21,9 @@ pub(super) struct Permit {
     pub(super) right: Right,
     pub(super) marked: Marked,
     /// What it does to objects one by one, where the bucket has a policy.
-    pub(super) each: Vec<(Action, ObjectName, Which)>,
+    pub(super) each: Vec<AskedEach>,
+    /// Whether its outcome tells of what is there, so that it takes the right to read as well.
+    pub(super) compares: bool,
     /// Whether it says who may use the bucket, as only its owner may where nothing lets others.
     pub(super) says_who_may: bool,
 }
@@ -75,11 +75,7 @@ impl Permit {
 
     /// Whether one of several actions is allowed: where the bucket is not shared, by the right that
     /// it takes. And whether that tells of what the bucket holds, or of what is said of sharing it.
-    pub(super) async fn lets(
-        &self,
-        bucket: &OpenBucket,
-        what: (Action, &ObjectName, Which),
-    ) -> Result<(bool, bool)> {
+    pub(super) async fn lets(&self, bucket: &OpenBucket, what: Single<'_>) -> Result<(bool, bool)> {
         let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
         match vault.sharing(row)? {
             Some(sharing) => {
@@ -87,7 +83,7 @@ impl Permit {
                 let (is_let, depends) = lets.await?;
                 Ok((is_let, depends || !is_let))
             }
-            None if matches!(what.0, Action::GetObject | Action::GetObjectVersion) => {
+            None if matches!(what.action, Action::GetObject | Action::GetObjectVersion) => {
                 Ok((self.has(Right::Read)?, false))
             }
             None => Ok((self.has(self.right)?, false)),
@@ -97,17 +93,20 @@ impl Permit {
     /// Whether the bucket's policy, which may be another one by now, still allows it.
     async fn check_policy(&self, bucket: &OpenBucket) -> Result<()> {
         let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
+        let mut lets_each = true;
+        for one in &self.each {
+            lets_each &= self.lets(bucket, one.single()).await?.0;
+        }
         if row.documents.is_shared() {
-            for (action, name, which) in &self.each {
-                if !self.lets(bucket, (*action, name, *which)).await?.0 {
-                    return Err(SharingError::Changed.into());
-                }
+            if !lets_each {
+                return Err(SharingError::Changed.into());
             }
             let checked = vault.check_objects(subject, row, bucket).await;
             return checked
                 .map(drop)
                 .inspect_err(|error| vault.note_refusal(error, subject, self.right, row));
         }
+        let may_compare = !self.compares || self.has(Right::Read)?;
         // It may have been the policy alone that let it in.
         let was_shared = subject.asked.is_some();
         let is_not_owner = self.says_who_may && !vault.owns(subject, row);
@@ -119,7 +118,7 @@ impl Permit {
                 self.right,
             ))
         };
-        if is_not_owner || (was_shared && !may_use()?) {
+        if is_not_owner || !lets_each || !may_compare || (was_shared && !may_use()?) {
             vault.refused(subject, self.right.act(), &row.name);
             return Err(VaultError::AccessDenied);
         }

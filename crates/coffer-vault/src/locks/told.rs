@@ -9,7 +9,7 @@ use coffer_store::lock::Lock;
 use coffer_store::record::{ObjectHead, ObjectName};
 use coffer_store::version::Which;
 
-use crate::access::Subject;
+use crate::access::{Single, Subject};
 use crate::acts::ReadGrant;
 use crate::error::Result;
 use crate::open_buckets::OpenBucket;
@@ -82,6 +82,13 @@ impl LockReader {
         };
         let Some(sharing) = vault.sharing(&self.row)? else {
             return Ok(true);
+        };
+        let (action, name, which) = what;
+        let what = Single {
+            action,
+            name,
+            which,
+            own: None,
         };
         let lets = vault.lets_object(subject, &self.row, &sharing, what, bucket);
         let (is_let, _) = lets.await?;

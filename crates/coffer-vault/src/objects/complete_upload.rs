@@ -1,6 +1,7 @@
 //! Completing multipart uploads: which parts, in which order, with which checksum.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use aws_lc_rs::digest;
 use coffer_durable::now_ms;
@@ -10,10 +11,11 @@ use coffer_store::limits::LIST_MAX;
 use coffer_store::record::{
     Checksum, ChecksumKind, CompletedObject, ObjectName, Part, Precondition, Upload,
 };
+use coffer_store::version::Which;
 
 use super::multipart::{DEFAULT_CHECKSUM, find_upload};
 use super::write::{Stored, kept, note_condition, of_new};
-use crate::access::{Act, BucketName, Subject, access_of_upload};
+use crate::access::{Act, AskedEach, BucketName, OwnValues, Subject, access_of_upload};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
 use crate::digest::{PartSum, combine};
@@ -67,7 +69,7 @@ impl Vault {
         complete: CompleteUpload,
     ) -> Result<Stored> {
         let condition = &complete.precondition;
-        let grant = self.writable(subject, bucket, condition).await?;
+        let mut grant = self.writable(subject, bucket, condition).await?;
         let (id, request) = (complete.upload, request_digest(&complete));
         let find = |bucket: UsedBucket| async {
             match under_way(bucket.clone(), &complete).await {
@@ -82,6 +84,7 @@ impl Vault {
         };
         self.check_upload(subject, &grant, Action::PutObject, &upload)
             .await?;
+        self.ask_again(&mut grant, &upload).await?;
         match self
             .complete(&grant, complete, upload, parts, request)
             .await
@@ -96,6 +99,43 @@ impl Vault {
             }
             done => done,
         }
+    }
+
+    /// Asks for all that the upload's object gets besides its bytes, as when it was begun: who
+    /// completes it gives that, and it may have been taken back since. Asked again at the commit.
+    ///
+    /// # Errors
+    /// [`VaultError::AccessDenied`].
+    async fn ask_again(&self, grant: &mut ChangeGrant, upload: &Upload) -> Result<()> {
+        if !grant.is_shared() {
+            return Ok(());
+        }
+        let mut own = OwnValues::of_tags(upload.tags.clone());
+        own = own.locked(upload.lock, self.lock_now_ms());
+        let access = access_of_upload(upload.acl.as_deref())?;
+        if access.acl.is_some() {
+            let acl = self.object_list(grant.row(), &access)?;
+            own = own.shared(&acl, &self.owner_id(grant.row()));
+        }
+        let own = Arc::new(own);
+        let carried = [
+            (!upload.tags.is_empty(), Action::PutObjectTagging),
+            (access.acl.is_some(), Action::PutObjectAcl),
+            (upload.lock.retention.is_some(), Action::PutObjectRetention),
+            (upload.lock.has_hold, Action::PutObjectLegalHold),
+        ];
+        let carried = carried.into_iter().filter(|(is_carried, _)| *is_carried);
+        let asked = carried.map(|(_, action)| AskedEach {
+            action,
+            name: upload.name.clone(),
+            which: Which::Current,
+            own: Some(own.clone()),
+        });
+        let lets = grant.lets_each(asked.collect()).await?;
+        if lets.contains(&false) {
+            return Err(VaultError::AccessDenied);
+        }
+        Ok(())
     }
 
     async fn complete(

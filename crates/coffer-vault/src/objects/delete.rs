@@ -1,5 +1,7 @@
 //! Deleting objects, and versions of them.
 
+use std::sync::Arc;
+
 use coffer_durable::now_ms;
 use coffer_policy::Action;
 use coffer_store::Deletion;
@@ -7,7 +9,7 @@ use coffer_store::lock::LockTest;
 use coffer_store::record::{ObjectName, OnlyIf, Precondition};
 use coffer_store::version::{VersionId, Which};
 
-use crate::access::{Act, BucketName, Right, Subject};
+use crate::access::{Act, AskedEach, BucketName, OwnValues, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::{Facts, On};
 use crate::error::{Result, VaultError};
@@ -182,8 +184,13 @@ async fn spare_denied(
     for one in &doomed {
         let actions = one.actions();
         counts.push(actions.len());
-        let of_one = actions.into_iter();
-        asked.extend(of_one.map(|action| (action, one.name.clone(), one.which)));
+        let own = OwnValues::of_precondition(&one.precondition).map(Arc::new);
+        asked.extend(actions.into_iter().map(|action| AskedEach {
+            action,
+            name: one.name.clone(),
+            which: one.which,
+            own: own.clone(),
+        }));
     }
     let mut lets = grant.lets_each(asked).await?.into_iter();
     let (mut let_through, mut spared) = (Vec::with_capacity(doomed.len()), Vec::new());

@@ -16,7 +16,7 @@ use super::asked::{AskedEncryption, check_key_of_part};
 use super::conditions::RangeRequest;
 use super::ingest::{Incoming, Ingested, Placing, keep_current};
 use super::upload_ids::id_of_new;
-use super::write::{CopySource, Stored, incoming_copy, plan, settle};
+use super::write::{CopySource, Source, Stored, incoming_copy, plan, settle};
 use crate::access::{Act, AskedAcl, BucketName, Right, Subject, kept_with_upload, maker};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::On;
@@ -165,7 +165,19 @@ impl Vault {
                 what: "a part number is from 1 to 10,000",
             });
         }
+        self.put_part_from(subject, bucket, put, None).await
+    }
+
+    /// Puts a part, which may be a copy of bytes in another bucket.
+    async fn put_part_from(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        put: PutPart,
+        from: Option<BucketName>,
+    ) -> Result<Stored> {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let source = Source::of(self, subject, from);
         let PutPart {
             name,
             upload: id,
@@ -204,6 +216,7 @@ impl Vault {
         };
 
         let put = move |bucket: UsedBucket| async move {
+            source.still_readable().await?;
             keep_current(&bucket, &wrapped_by, &mut part.blob)?;
             let outcome = bucket.catalog.put_part(id, part).await;
             let replaced = settle(blob, outcome)?;
@@ -250,7 +263,8 @@ impl Vault {
             customer_key,
             incoming: incoming_copy(read.body, None),
         };
-        Ok((self.put_part(subject, bucket, put).await?, copied))
+        let put = self.put_part_from(subject, bucket, put, Some(source.bucket));
+        Ok((put.await?, copied))
     }
 
     /// The checksum that an upload under way was begun with, for who completes it, or puts a part.

@@ -1,8 +1,10 @@
-//! Writing: put, copy, delete, tags.
+//! Writing: put, and tags.
 //!
 //! A put is sealed and durable before it is committed, and committed before it is acknowledged.
 
-use std::borrow::Cow;
+mod copy_source;
+
+mod copy;
 
 use coffer_durable::now_ms;
 use coffer_seal::BucketId;
@@ -14,19 +16,21 @@ use coffer_store::record::{
 use coffer_store::version::{VersionId, Which};
 use coffer_store::{FinishedBlob, StoreError};
 
+pub use self::copy::CopyTarget;
+pub use self::copy_source::CopySource;
+pub(crate) use self::copy_source::{Source, incoming_copy};
 use super::acl::of_list;
 use super::asked::AskedEncryption;
-use super::conditions::{Conditions, RangeRequest, ReadOptions};
 use super::ingest::{Incoming, Ingested, Placing, keep_current};
-use super::read::{ObjectRead, told_version};
-use crate::access::{Act, AskedAcl, BucketName, Right, Subject, tags_copied};
+use super::read::told_version;
+use crate::access::{Act, AskedAcl, BucketName, Right, Subject};
 use crate::acts::{ChangeGrant, Changed};
 use crate::audit::{Facts, On};
 use crate::counters::add;
 use crate::digest::{DigestPlan, Digests};
-use crate::error::{BodyError, Result, VaultError};
+use crate::error::Result;
 use crate::locks::{AskedLock, of_lock};
-use crate::open_buckets::{CustomerKey, UsedBucket};
+use crate::open_buckets::UsedBucket;
 use crate::transfers::ArrivedAs;
 use crate::vault::Vault;
 
@@ -72,61 +76,33 @@ pub struct Stored {
     pub is_unverified: bool,
 }
 
-/// An object to be copied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopySource {
-    /// Its bucket.
-    pub bucket: BucketName,
-    /// Its name.
-    pub name: ObjectName,
-    /// Which version of it.
-    pub which: Which,
-    /// Only if.
-    pub conditions: Conditions,
-    /// The client's key that it is sealed under, where it is.
-    pub customer_key: Option<CustomerKey>,
-}
-
-/// What becomes of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyTarget {
-    /// Its new name.
-    pub name: ObjectName,
-    /// A new description, or the source's.
-    pub details: Option<Details>,
-    /// New tags, or the source's.
-    pub tags: Option<Tags>,
-    /// A new checksum, or the source's algorithm.
-    pub checksum: Option<ChecksumAlgorithm>,
-    /// How it is to be said to be encrypted, whatever is said of the source.
-    pub encryption: AskedEncryption,
-    /// Its `x-amz-website-redirect-location`, whatever the source's is.
-    pub redirect: Option<String>,
-    /// What is to keep it from being deleted, whatever keeps the source.
-    pub lock: AskedLock,
-    /// Who else may use it: not those who may use the source.
-    pub acl: AskedAcl,
-    /// What must be true of the object that is there now.
-    pub precondition: Precondition,
-}
-
 impl Vault {
     /// Puts an object: when this returns, it is durable and visible.
     ///
     /// # Errors
-    /// [`VaultError::PreconditionFailed`], [`VaultError::BadDigest`],
-    /// [`VaultError::IncompleteBody`], [`VaultError::TooLarge`], [`VaultError::StorageFull`];
-    /// nothing is changed then.
+    /// Of [`VaultError`](crate::VaultError): `PreconditionFailed`, `BadDigest`, `IncompleteBody`,
+    /// `TooLarge`, `StorageFull`; nothing is changed then.
     pub async fn put_object(
         &self,
         subject: &Subject,
         bucket: &BucketName,
         put: PutObject,
     ) -> Result<Stored> {
+        let put = (put, Source::of(self, subject, None));
+        self.put_from(subject, bucket, put).await
+    }
+
+    /// Puts an object, which may be a copy of one in another bucket.
+    pub(super) async fn put_from(
+        &self,
+        subject: &Subject,
+        bucket: &BucketName,
+        (put, source): (PutObject, Source),
+    ) -> Result<Stored> {
         let grant = self.writable(subject, bucket, &put.precondition).await?;
         let PutObject {
             name,
-            mut details,
+            details,
             tags,
             precondition,
             encryption,
@@ -149,14 +125,12 @@ impl Vault {
             is_unverified,
         } = taken.await?;
         let (etag, modified_ms) = (self.etag_of(&digests, &encryption), now_ms());
-        details.checksum.clone_from(&digests.checksum);
-        details.encryption = encryption.clone();
         let (lock, covered) = self.lock_of_new(&grant, lock).await?;
         let mut object = NewObject {
             name,
             etag: etag.clone(),
             modified_ms,
-            details,
+            details: described(details, &digests, &encryption),
             tags,
             lock,
             access: Access::default(),
@@ -166,6 +140,7 @@ impl Vault {
         let (told, name) = (of_new(lock, &access.access().acl), object.name.clone());
         let put = |bucket: UsedBucket| async move {
             let _covered = covered;
+            source.still_readable().await?;
             if let NewContent::Blob(reference) = &mut object.content {
                 keep_current(&bucket, &wrapped_by, reference)?;
             }
@@ -173,8 +148,9 @@ impl Vault {
             let outcome = settle(blob, bucket.catalog.put(object, precondition).await)?;
             Ok(Changed::freeing(outcome.version, outcome.replaced))
         };
-        let on = [On::Told(&name, &told)];
-        let version = grant.change(Act::WriteObject, on, put).await?;
+        let version = grant
+            .change(Act::WriteObject, [On::Told(&name, &told)], put)
+            .await?;
         self.count_stored(grant.bucket(), size_bytes, is_unverified);
         Ok(Stored {
             etag,
@@ -197,86 +173,6 @@ impl Vault {
             add(&tally.transfers.stored_unverified_count, 1);
             self.inner.transfers.unverified().note(bucket);
         }
-    }
-
-    /// Copies an object, which is opened and sealed anew under a data key of its own. Never to a
-    /// bucket whose label doesn't dominate that of the source's. Also tells which version was
-    /// copied, where the source's bucket keeps versions or did.
-    pub async fn copy_object(
-        &self,
-        subject: &Subject,
-        source: CopySource,
-        bucket: &BucketName,
-        target: CopyTarget,
-    ) -> Result<(Stored, Option<VersionId>)> {
-        self.copyable(subject, &source.bucket, bucket).await?;
-        let read = self.read_source(subject, &source, RangeRequest::All);
-        let read = read.await?;
-        let CopySource {
-            bucket: from,
-            name,
-            which,
-            ..
-        } = source;
-        let copied = read.info.version;
-        let of_read = copied.map_or(which, Which::Version);
-        let mut asking = Cow::Borrowed(subject);
-        let kept_tags = match target.tags {
-            Some(tags) => tags,
-            None if read.info.head.tag_count == 0 => Tags::new(),
-            None => {
-                let from = (&from, &name, which);
-                asking = subject.asking_besides(tags_copied(from, (bucket, &target.name)));
-                self.copyable(&asking, from.0, bucket).await?;
-                self.object_tags(&asking, from.0, &name, of_read).await?.0
-            }
-        };
-        let kept = read.info.head.details.clone();
-        let algorithm = target
-            .checksum
-            .or(kept.checksum.as_ref().map(|checksum| checksum.algorithm));
-        let mut details = target.details.unwrap_or(Details {
-            checksum: None,
-            ..kept
-        });
-        details.redirect = target.redirect;
-        let incoming = incoming_copy(read.body, algorithm);
-        let CopyTarget {
-            name,
-            precondition,
-            encryption,
-            lock,
-            acl,
-            ..
-        } = target;
-        let put = PutObject {
-            name,
-            details,
-            tags: kept_tags,
-            precondition,
-            encryption,
-            lock,
-            acl,
-            incoming,
-        };
-        Ok((self.put_object(&asking, bucket, put).await?, copied))
-    }
-
-    /// Opens what is to be copied.
-    pub(super) async fn read_source(
-        &self,
-        subject: &Subject,
-        source: &CopySource,
-        range: RangeRequest,
-    ) -> Result<ObjectRead> {
-        let options = ReadOptions {
-            which: source.which,
-            conditions: source.conditions.clone(),
-            range,
-            customer_key: source.customer_key.clone(),
-        };
-        let read = self.read_object(subject, &source.bucket, &source.name, options);
-        read.await.map_err(as_precondition)
     }
 
     /// Replaces an object's tags. Tells what the version is called, where the bucket keeps versions
@@ -315,6 +211,13 @@ impl Vault {
     }
 }
 
+/// The description of what has arrived.
+fn described(mut details: Details, digests: &Digests, encryption: &Encryption) -> Details {
+    details.checksum.clone_from(&digests.checksum);
+    details.encryption = encryption.clone();
+    details
+}
+
 /// What is recorded of a new object beside its name: its lock, and its list.
 pub(super) fn of_new(lock: Lock, acl: &Option<String>) -> Facts {
     let mut told = of_lock(lock);
@@ -341,33 +244,6 @@ pub(crate) fn plan(grant: &ChangeGrant, asked: DigestPlan) -> DigestPlan {
 /// What is told of a version that was made: a null version is not, as by S3.
 pub(crate) fn kept(version: VersionId) -> Option<VersionId> {
     Some(version).filter(|version| *version != VersionId::Null)
-}
-
-/// A copy's source whose conditions fail is a failed precondition, never "not modified" (S3,
-/// CopyObject).
-fn as_precondition(error: VaultError) -> VaultError {
-    match error {
-        VaultError::NotModified { .. } => VaultError::PreconditionFailed,
-        other => other,
-    }
-}
-
-/// An object's bytes as an upload.
-pub(crate) fn incoming_copy(
-    body: super::body::ObjectBody,
-    checksum: Option<ChecksumAlgorithm>,
-) -> Incoming {
-    use futures::TryStreamExt;
-    Incoming {
-        declared_bytes: Some(body.remaining_bytes()),
-        digests: DigestPlan {
-            checksum,
-            md5: false,
-        },
-        body: Box::pin(body.map_err(|error| BodyError(Box::new(error)))),
-        check: Box::new(|_| Ok(())),
-        arrived: None,
-    }
 }
 
 /// Decides what becomes of a blob's file, by the outcome of the commit that was to refer to it.

@@ -5,8 +5,8 @@ use coffer_store::record::Tags;
 use coffer_store::version::Which;
 
 use crate::access::{
-    Asked, AskedOf, Lists, Right, Sharing, Subject, WithObject, is_of_object_owner, is_of_owner,
-    rights_for,
+    Asked, AskedOf, Lists, OwnValues, Right, Sharing, Subject, WithObject, is_of_object_owner,
+    is_of_owner, rights_for,
 };
 use crate::system::BucketRow;
 
@@ -37,6 +37,10 @@ pub(super) struct Known<'a> {
     pub(super) tags: Option<&'a Tags>,
     /// Its list, where lists count and there is such an object.
     pub(super) list: Option<&'a Acl>,
+    /// The version that is named.
+    pub(super) which: Which,
+    /// What the action has of its own for conditions.
+    pub(super) own: Option<&'a OwnValues>,
 }
 
 /// What comes of it.
@@ -142,7 +146,12 @@ impl Bench<'_> {
             action,
             resource,
             time: asked.time,
-            values: &WithObject { values, tags },
+            values: &WithObject {
+                values,
+                tags,
+                which: known.which,
+                own: known.own,
+            },
         };
         let nothing = Acl::new(None, Vec::new()).expect("no grants are not too many");
         let bucket = self.list.as_ref();

@@ -17,7 +17,9 @@ use coffer_store::version::{Absent, VersionId, Versioning, Which};
 
 use super::judge::{Bench, Known, Requesting, Verdict, needs_object, takes_place_of_null};
 use super::judged_object::JudgedObject;
-use crate::access::{Asked, AskedAction, AskedOf, Rights, Sharing, Subject, maker, may_read};
+use crate::access::{
+    Asked, AskedAction, AskedOf, Rights, Sharing, Single, Subject, maker, may_read,
+};
 use crate::error::{Result, SharingError, VaultError};
 use crate::open_buckets::OpenBucket;
 use crate::system::BucketRow;
@@ -121,8 +123,12 @@ impl Vault {
             let Some(resource) = ask.on.resource() else {
                 continue;
             };
+            let known = Known {
+                which: ask.on.which(),
+                ..Known::default()
+            };
             let waits = sharing.asks_for_objects() && matches!(resource, Resource::Object(_));
-            if !waits && bench.judge(ask.action, resource, asked, Known::default()) == Verdict::No {
+            if !waits && bench.judge(ask.action, resource, asked, known) == Verdict::No {
                 return Err(VaultError::AccessDenied);
             }
         }
@@ -156,7 +162,12 @@ impl Vault {
             let AskedOf::Object(name, which) = &ask.on else {
                 continue;
             };
-            let what = (ask.action, name, *which);
+            let what = Single {
+                action: ask.action,
+                name,
+                which: *which,
+                own: None,
+            };
             match self
                 .judge_object(subject, row, &sharing, what, bucket)
                 .await?
@@ -175,7 +186,7 @@ impl Vault {
         subject: &Subject,
         row: &BucketRow,
         sharing: &Sharing,
-        what: (Action, &ObjectName, Which),
+        what: Single<'_>,
         bucket: &OpenBucket,
     ) -> Result<(bool, bool)> {
         let judged = self.judge_object(subject, row, sharing, what, bucket);
@@ -192,10 +203,16 @@ impl Vault {
         subject: &Subject,
         row: &BucketRow,
         sharing: &Sharing,
-        (action, name, which): (Action, &ObjectName, Which),
+        what: Single<'_>,
         bucket: &OpenBucket,
     ) -> Result<(Verdict, Option<JudgedObject>)> {
         let asked = subject.asked.as_deref().ok_or(SharingError::Changed)?;
+        let Single {
+            action,
+            name,
+            which,
+            own,
+        } = what;
         // What is put has not the tags of what it replaces.
         let tags = if sharing.asks_for_tags && action != Action::PutObject {
             let found = bucket.catalog.object_tags(name, which).await?;
@@ -215,6 +232,8 @@ impl Vault {
         let known = Known {
             tags: tags.as_ref().and_then(Option::as_ref),
             list: list.as_ref(),
+            which,
+            own,
         };
         let bench = self.bench(subject, row, sharing)?;
         let mut verdict = bench.judge(action, resource, asked, known);
@@ -283,7 +302,12 @@ impl Vault {
         let Some(sharing) = self.sharing(row)? else {
             return Ok(());
         };
-        let what = (action, &upload.name, Which::Current);
+        let what = Single {
+            action,
+            name: &upload.name,
+            which: Which::Current,
+            own: None,
+        };
         let judged = self.judge_object(subject, row, &sharing, what, bucket);
         let is_own = upload.made_by.as_deref() == Some(maker(subject).as_str());
         match judged.await?.0 {

@@ -7,15 +7,16 @@ use coffer_vault::policy::{Action, Timestamp};
 use coffer_vault::record::{ObjectName, Tags};
 use coffer_vault::version::Which;
 use coffer_vault::{Asked, AskedAction, AskedOf, BucketName, Vault};
-use http::HeaderMap;
+use http::{HeaderMap, header};
 use s3s::dto::{ObjectLockLegalHold, ObjectLockRetention, Tagging};
 use s3s::xml::{Deserialize, Deserializer};
 
 use crate::http::percent::form_pairs;
 use crate::limits::OBJECT_TAGS_MAX;
-use crate::parameters::{copy_source, names, rename_source, tags};
+use crate::parameters::{copy_source, lock, names, rename_source, tags};
 use crate::request::asked::actions;
-use crate::request::asked::values::RequestValues;
+use crate::request::asked::given::{self, Part};
+use crate::request::asked::values::{RequestValues, text_of};
 use crate::request::context::RequestContext;
 
 /// A request, as far as it is known before its operation reads it.
@@ -26,8 +27,10 @@ pub(crate) struct Described<'a> {
     /// The name of the object, if it is about one.
     pub(crate) object: Option<&'a str>,
     pub(crate) query: &'a str,
-    /// As the client sent them.
+    /// As the client sent them; of a form, its fields.
     pub(crate) headers: &'a HeaderMap,
+    /// Those of the request itself, where that carries a form.
+    pub(crate) around_form: Option<&'a HeaderMap>,
     /// The body of an operation that has one in XML.
     pub(crate) xml: &'a [u8],
     /// The tags that it gives to an object, where neither a header nor XML says so.
@@ -53,7 +56,8 @@ fn source(headers: &HeaderMap) -> Option<(BucketName, ObjectName, Which)> {
 /// Says what a request asks for; none where the name of its bucket is that of none.
 pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     let bucket = BucketName::new(request.bucket)?;
-    let source = source(request.headers);
+    let parts = given::parts_of(request.operation);
+    let source = source(request.headers).filter(|_| parts.contains(&Part::Source));
     let query = form_pairs(request.query).unwrap_or_default();
     let named = query.iter().find(|(name, _)| name == "versionId");
     let named = named.map(|(_, version)| version.clone());
@@ -80,13 +84,9 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
             on: on.clone(),
         })
         .collect();
-    let mut version = named;
     if let Some((bucket, name, which)) = source {
         let action = match which {
-            Which::Version(id) => {
-                version = Some(id.to_string());
-                Action::GetObjectVersion
-            }
+            Which::Version(_) => Action::GetObjectVersion,
             Which::Current => Action::GetObject,
         };
         let on = AskedOf::Object(name, which);
@@ -98,8 +98,8 @@ pub(crate) fn describe(request: &Described<'_>) -> Option<Asked> {
     let values = RequestValues {
         headers: request.headers.clone(),
         query,
+        parts,
         creates: creates(request.operation),
-        version,
         now_seconds,
         lock_now_seconds: request.lock_now_ms.div_euclid(1_000),
         context: request.context.clone(),
@@ -140,7 +140,7 @@ fn besides(request: &Described<'_>) -> Vec<Action> {
                 name.as_str().starts_with("x-amz-grant-") || name.as_str() == "x-amz-acl"
             });
             let in_form = request.tags.as_ref().is_some_and(|tags| !tags.is_empty());
-            let gives_tags = in_form || has("x-amz-tagging");
+            let gives_tags = in_form || (has("x-amz-tagging") && !keeps_tags(request));
             // Only to these two it is a condition on what is there.
             let compares =
                 matches!(request.operation, "PutObject" | "CopyObject") && has("if-match");
@@ -202,18 +202,29 @@ fn creates(operation: &str) -> Option<bool> {
     }
 }
 
+/// Whether a copy has its source's tags: then those in its header are not used, and what it asks
+/// for by the source's is asked once they are known.
+fn keeps_tags(request: &Described<'_>) -> bool {
+    let directive = request.headers.get("x-amz-tagging-directive");
+    request.operation == "CopyObject" && directive.is_none_or(|directive| directive != "REPLACE")
+}
+
 /// What conditions ask of a body, or of a header that stands for one. What can't be read there,
 /// the operation refuses.
 fn of_body(request: &Described<'_>) -> RequestValues {
+    let client = request.around_form.unwrap_or(request.headers);
+    let of_client = |name| Some(client.get(name)?.to_str().ok()?.to_owned());
     let mut values = RequestValues {
         headers: HeaderMap::new(),
         query: Vec::new(),
+        parts: &[],
+        referer: of_client(header::REFERER),
+        user_agent: of_client(header::USER_AGENT),
         tags: Tags::new(),
         retain_until: None,
         lock_mode: None,
         legal_hold: None,
         creates: None,
-        version: None,
         now_seconds: 0,
         lock_now_seconds: 0,
         context: request.context.clone(),
@@ -236,11 +247,20 @@ fn of_body(request: &Described<'_>) -> RequestValues {
                 values.legal_hold = hold.status.map(|status| status.as_str().to_owned());
             }
         }
-        _ => {
-            let header = request.headers.get("x-amz-tagging");
-            let header = header.and_then(|header| header.to_str().ok());
-            let of_header = || tags::from_header(header, OBJECT_TAGS_MAX).unwrap_or_default();
-            values.tags = request.tags.clone().unwrap_or_else(of_header);
+        operation => {
+            let headers = request.headers;
+            let parts = given::parts_of(operation);
+            if parts.contains(&Part::Tagging) && !keeps_tags(request) {
+                let header = headers.get("x-amz-tagging");
+                let header = header.and_then(|header| header.to_str().ok());
+                let of_header = || tags::from_header(header, OBJECT_TAGS_MAX).unwrap_or_default();
+                values.tags = request.tags.clone().unwrap_or_else(of_header);
+            }
+            if parts.contains(&Part::Lock) {
+                values.lock_mode = text_of(headers, lock::MODE);
+                values.retain_until = text_of(headers, lock::UNTIL);
+                values.legal_hold = text_of(headers, lock::HOLD);
+            }
         }
     }
     values
