@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::model::{DELETE, LIST, Model, READ, WRITE};
 use crate::operations::{BUCKETS, Outcome, SUBJECTS, Wish};
-use crate::world::{World, bucket_name, object_name, subject_name};
+use crate::world::{World, bucket_name, object_name};
 
 /// A statement: whom it allows or denies which rights.
 #[derive(Clone, Debug)]
@@ -158,6 +158,10 @@ impl Model {
         statements: &[Statement],
     ) -> std::result::Result<Outcome, Outcome> {
         self.says_who_may(subject, bucket)?;
+        // What is taken and what is refused tells of what others have set.
+        if self.is_shared(bucket) {
+            self.is_told(subject, bucket);
+        }
         self.buckets.get_mut(&bucket).unwrap().policy = statements.to_vec();
         Ok(Outcome::Done)
     }
@@ -228,15 +232,12 @@ impl World {
         statements: &[Statement],
     ) -> Result<Outcome> {
         let name = bucket_name(bucket);
-        let account = self.vault.account_id();
         let json = |statement: &Statement| {
             let effect = if statement.denies { "Deny" } else { "Allow" };
             let principal = match statement.whom {
                 None => "\"*\"".to_owned(),
-                Some(whom) => {
-                    let arn = format!("arn:aws:iam::{account}:user/{}", subject_name(whom));
-                    format!("{{\"AWS\": \"{arn}\"}}")
-                }
+                // By name only those could be named that the asker may know.
+                Some(whom) => format!("{{\"AWS\": \"{}\"}}", self.subject_ids[whom]),
             };
             let named = ["GetObject", "PutObject", "ListBucket", "DeleteObject"];
             let rights = statement.rights.iter();

@@ -45,8 +45,9 @@ pub enum ReplicaCommand {
         /// Have the keystore go along, which is an export of every level
         #[arg(long)]
         with_keystore: bool,
-        /// Seal that keystore for this recipient of age; may be given more than once. For none, the
-        /// root key opens it, which is not in the copy
+        /// Seal that keystore for this recipient of age; may be given more than once
+        ///
+        /// For none, the root key opens it, which is not in the copy.
         #[arg(
             long = "recipient",
             value_name = "RECIPIENT",
