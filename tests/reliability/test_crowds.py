@@ -335,5 +335,6 @@ def test_idle_connections_cost_little_and_slow_nobody_down(own_server, capsys, c
                 f"{beside * 1e3:.0f} ms beside them"
             )
         assert silent < 20_000 + 4 * MIB / count
-        assert kept_alive < 30_000 + 4 * MIB / count
+        # With what signs on this connection, which is not derived for each request.
+        assert kept_alive < 33_000 + 4 * MIB / count
         assert beside < max(4 * alone, 0.2)

@@ -41,8 +41,7 @@ pub struct RestoreArgs {
     /// Where the passphrase of the root key comes from.
     #[command(flatten)]
     pub passphrase: PassphraseArgs,
-    /// What opens the keystore in the copy, if one goes along for recipients of age: the file of an
-    /// identity, as age-keygen writes it
+    /// File of an age identity that opens the copy's keystore, where one goes along for recipients
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
     /// Report as JSON, an event a line
