@@ -21,6 +21,14 @@ impl Round {
             .carry(&inner.copies.registry, &inner.keystore)
             .await?;
         let (id, name) = (self.entry.id, self.entry.name.clone());
+        let entry = inner.copies.registry.of_id(id);
+        let waits = entry.and_then(|entry| entry.keystore);
+        if waits.is_none_or(|with| with.pending.is_empty()) {
+            return Ok(put);
+        }
+        // A receipt that an erase has noted as waiting, and not kept yet, is not taken for gone.
+        let _changing = inner.changing_buckets.lock().await;
+        let inner = inner.clone();
         blocking(move || {
             let (system, keystore) = (&inner.system, &inner.keystore);
             let settled = { &inner.copies.registry }.settle_receipts(id, system, keystore)?;
