@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::kernel::accelerator::Accelerator;
 use crate::sendfile::way::Way;
 use crate::server::model::Model;
+use crate::server::protocol::Wish;
 
 /// Where should encryption run, on this machine: in user space, in the kernel or at the client?
 #[derive(Debug, Parser)]
@@ -59,8 +60,12 @@ pub enum Command {
     /// Answer one request on standard output
     #[command(hide = true)]
     AnswerRequest {
+        /// What is wanted
+        wish: Wish,
         /// How many bytes
         bytes: usize,
+        /// Where they are stored
+        place: usize,
     },
     /// Be observed while a file is transferred
     #[command(hide = true)]

@@ -66,8 +66,9 @@ fn run(command: &Command) -> Result<()> {
         Command::Server(measuring) => measure(measuring, &[server_experiments]),
         Command::LoopOfA(measuring) => measure(measuring, &[loop_of_a]),
         Command::ServeModel { model } => server::serve(*model).doing(|| "serving".into()),
-        Command::AnswerRequest { bytes } => {
-            server::answer_on_standard_output(*bytes).doing(|| "answering".into())
+        Command::AnswerRequest { wish, bytes, place } => {
+            let answered = server::answer_on_standard_output(*wish, *bytes, *place);
+            answered.doing(|| "answering".into())
         }
         Command::ObserveTransfer {
             way,

@@ -59,7 +59,8 @@ fn title(anchor: &str, experiment: &Experiment) -> String {
         "file" => "Files",
         "sendfile" => "From file to network",
         "net" => "Links",
-        "server" => "Servers",
+        "server-upload" => "Servers that encrypt and keep what clients upload",
+        "server" => "Servers that encrypt what clients ask for",
         "kernel-configs" => "What a kernel’s configuration costs",
         _ => experiment.title.split(',').next().unwrap_or(""),
     };

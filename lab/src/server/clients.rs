@@ -1,50 +1,116 @@
-//! All clients at once: each asks again when it has been answered.
+//! All clients at once: each asks or stores again when it has been answered; or all of them upload
+//! one file.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::record::{Latency, Sample};
+use crate::server::client::Client;
 use crate::server::process::Server;
+use crate::server::protocol::REQUEST_BYTES_MAX;
 
-/// Asks for `bytes` at a time, for `duration`.
+/// How many requests of one file are under way at once.
+pub(super) const STREAMS: usize = 4;
+
+/// What clients do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Ask for bytes.
+    Ask,
+    /// Have bytes stored, each client at its place.
+    Store,
+}
+
+impl Work {
+    fn once(self, client: &mut dyn Client, bytes: usize, place: usize) -> Result<()> {
+        match self {
+            Self::Ask => client.ask(bytes),
+            Self::Store => client.store(bytes, place),
+        }
+    }
+}
+
+/// Moves `bytes` at a time, for `duration`.
 pub(super) fn measure(
     server: &Server,
+    work: Work,
     clients: usize,
-    bytes: u32,
+    bytes: usize,
     duration: Duration,
 ) -> Result<Sample> {
     let connected: Result<Vec<_>> = (0..clients).map(|_| server.connect()).collect();
-    let connected = connected?;
     let (cpu, start) = (server.cpu_seconds(), Instant::now());
-    let answers: Result<Vec<Vec<f64>>> = thread::scope(|scope| {
-        let asking: Vec<_> = connected
-            .into_iter()
-            .map(|mut client| {
-                scope.spawn(move || -> Result<Vec<f64>> {
-                    let mut answers = Vec::new();
-                    while start.elapsed() < duration {
-                        let asked = Instant::now();
-                        client.ask(bytes)?;
-                        answers.push(asked.elapsed().as_secs_f64());
-                    }
-                    Ok(answers)
-                })
-            })
-            .collect();
-        let joined = asking.into_iter().map(|thread| match thread.join() {
-            Ok(answers) => answers,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        joined.collect()
+    let answers = at_once(connected?, |place, client| {
+        let mut answers = Vec::new();
+        while start.elapsed() < duration {
+            let asked = Instant::now();
+            work.once(client.as_mut(), bytes, place)?;
+            answers.push(asked.elapsed().as_secs_f64());
+        }
+        Ok(answers)
     });
     let wall_seconds = start.elapsed().as_secs_f64();
     let answers = answers?.concat();
     Ok(Sample {
-        bytes: answers.len() as u64 * u64::from(bytes),
+        bytes: (answers.len() * bytes) as u64,
         wall_seconds,
         cpu_seconds: server.cpu_seconds() - cpu,
         counts: None,
         latency: Latency::of(answers),
+    })
+}
+
+/// Uploads one file of so many times 1 MB: [`STREAMS`] requests at once, or by S3 in one.
+pub(super) fn upload(server: &Server, requests: usize) -> Result<Sample> {
+    let (cpu, start);
+    match server {
+        Server::S3(s3) => {
+            let mut client = s3.connect()?;
+            (cpu, start) = (server.cpu_seconds(), Instant::now());
+            client.put_file(requests)?;
+        }
+        Server::Mover { .. } => {
+            let connected: Result<Vec<_>> = (0..STREAMS).map(|_| server.connect()).collect();
+            let connected = connected?;
+            (cpu, start) = (server.cpu_seconds(), Instant::now());
+            let next = AtomicUsize::new(0);
+            at_once(connected, |_, client| {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    if place >= requests {
+                        return Ok(());
+                    }
+                    client.store(REQUEST_BYTES_MAX, place)?;
+                }
+            })?;
+        }
+    }
+    let sample = Sample::new(
+        (requests * REQUEST_BYTES_MAX) as u64,
+        start.elapsed().as_secs_f64(),
+        server.cpu_seconds() - cpu,
+    );
+    server.forget()?;
+    Ok(sample)
+}
+
+/// Does something with each of some clients, on a thread each.
+fn at_once<C: Send, T: Send>(
+    clients: Vec<C>,
+    work: impl Fn(usize, &mut C) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let work = &work;
+    thread::scope(|scope| {
+        let numbered = clients.into_iter().enumerate();
+        let working: Vec<_> = numbered
+            .map(|(place, mut client)| scope.spawn(move || work(place, &mut client)))
+            .collect();
+        let joined = working.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        joined.collect()
     })
 }

@@ -1,11 +1,10 @@
-//! The server's process: who answers a question that has come.
+//! The server's process: who answers a request that has come.
 
-use std::fs::File;
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -14,37 +13,39 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::cipher::algorithm::TAG_BYTES;
 use crate::host::machine::core_count;
+use crate::server::memory::{Memory, sealed_piece};
 use crate::server::model::Model;
 use crate::server::protocol::{
-    PIECE_BYTES, answer, content, question, sealed_piece, shared_content,
+    DONE, HEAD_BYTES, PIECE_BYTES, Request, Wish, content, sealed_bytes,
 };
 
 /// Serves until it is ended; tells its address in a line on standard output.
 pub fn serve(model: Model) -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);
+    let memory = Arc::new(Memory::new()?);
     match model {
-        Model::Async => serve_tasks(listener),
-        _ => serve_questions(&listener, model),
+        Model::Async => serve_tasks(listener, memory),
+        _ => serve_requests(&listener, model, memory),
     }
 }
 
-/// A connection with a question of so many bytes.
-type Question = (TcpStream, usize);
+/// A connection, and what has been read from it.
+type Asked = (TcpStream, Request);
 
-/// Connections whose question has been answered come back here.
+/// Connections whose request has been answered come back here.
 #[derive(Clone)]
 struct Back {
     connections: mpsc::Sender<TcpStream>,
     wake: Arc<UnixStream>,
+    memory: Arc<Memory>,
 }
 
 impl Back {
     /// A connection that broke does not come back.
-    fn answered(&self, (mut stream, count): Question) {
-        if answer(&mut stream, count, true).is_ok() {
+    fn answered(&self, (mut stream, request): Asked) {
+        if self.memory.answer(&mut stream, request, true).is_ok() {
             self.give(stream);
         }
     }
@@ -55,17 +56,18 @@ impl Back {
     }
 }
 
-/// One thread waits for questions of all clients, and answers them or has them answered.
-fn serve_questions(listener: &TcpListener, model: Model) -> io::Result<()> {
+/// One thread waits for requests of all clients, and answers them or has them answered.
+fn serve_requests(listener: &TcpListener, model: Model, memory: Arc<Memory>) -> io::Result<()> {
     let (wake, mut woken) = UnixStream::pair()?;
     woken.set_nonblocking(true)?;
     let (connections, returned) = mpsc::channel();
     let back = Back {
         connections,
         wake: Arc::new(wake),
+        memory: memory.clone(),
     };
     let pool = (model == Model::Pool).then(|| start_pool(&back));
-    let launcher = Arc::new(Launcher::new()?);
+    let program = std::env::current_exe()?;
     let mut idle: Vec<TcpStream> = Vec::new();
     loop {
         let ready = wait(listener, &woken, &idle)?;
@@ -76,30 +78,31 @@ fn serve_questions(listener: &TcpListener, model: Model) -> io::Result<()> {
             asked.push(idle.swap_remove(index));
         }
         for mut stream in asked {
-            let Ok(Some(count)) = question(&mut stream) else {
+            let Ok(Some(request)) = Request::read(&mut stream) else {
                 continue;
             };
             match model {
                 Model::Plain | Model::One | Model::Async => {
-                    if answer(&mut stream, count, model.encrypts()).is_ok() {
+                    let answered = memory.answer(&mut stream, request, model.encrypts());
+                    if answered.is_ok() {
                         idle.push(stream);
                     }
                 }
                 Model::ThreadPerRequest => {
                     let back = back.clone();
-                    thread::spawn(move || back.answered((stream, count)));
+                    thread::spawn(move || back.answered((stream, request)));
                 }
                 Model::ProcessPerRequest => {
-                    let (back, launcher) = (back.clone(), launcher.clone());
+                    let (back, program) = (back.clone(), program.clone());
                     thread::spawn(move || {
-                        if launcher.answer(&stream, count).is_ok() {
+                        if by_process(&program, &back.memory, &stream, request).is_ok() {
                             back.give(stream);
                         }
                     });
                 }
                 Model::Pool => {
                     if let Some(pool) = &pool {
-                        let _ = pool.send((stream, count));
+                        let _ = pool.send((stream, request));
                     }
                 }
             }
@@ -137,16 +140,16 @@ fn wait(listener: &TcpListener, woken: &UnixStream, idle: &[TcpStream]) -> io::R
     })
 }
 
-fn start_pool(back: &Back) -> mpsc::Sender<Question> {
-    let (asking, questions) = mpsc::channel::<Question>();
-    let questions = Arc::new(Mutex::new(questions));
+fn start_pool(back: &Back) -> mpsc::Sender<Asked> {
+    let (asking, requests) = mpsc::channel::<Asked>();
+    let requests = Arc::new(Mutex::new(requests));
     for _ in 0..core_count() {
-        let (back, questions) = (back.clone(), questions.clone());
+        let (back, requests) = (back.clone(), requests.clone());
         thread::spawn(move || {
             loop {
-                let next = questions.lock().recv();
+                let next = requests.lock().recv();
                 match next {
-                    Ok(question) => back.answered(question),
+                    Ok(asked) => back.answered(asked),
                     Err(_) => return,
                 }
             }
@@ -155,37 +158,29 @@ fn start_pool(back: &Back) -> mpsc::Sender<Question> {
     asking
 }
 
-/// What a process for each request is started from.
-struct Launcher {
-    program: PathBuf,
-    content: File,
-}
-
-impl Launcher {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            program: std::env::current_exe()?,
-            content: shared_content()?,
-        })
-    }
-
-    /// The lab again, with the connection as its standard output, and the content as its input.
-    fn answer(&self, stream: &TcpStream, count: usize) -> io::Result<()> {
-        let connection = OwnedFd::from(stream.try_clone()?);
-        let status = Command::new(&self.program)
-            .args(["answer-request", &count.to_string()])
-            .stdin(Stdio::from(self.content.try_clone()?))
-            .stdout(Stdio::from(connection))
-            .status()?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(io::Error::other("the process failed"))
-        }
+/// The lab again, with the connection as its standard output, and the memory as its input.
+fn by_process(
+    program: &Path,
+    memory: &Memory,
+    stream: &TcpStream,
+    request: Request,
+) -> io::Result<()> {
+    let connection = OwnedFd::from(stream.try_clone()?);
+    let numbers = [request.bytes, request.place].map(|number| number.to_string());
+    let status = Command::new(program)
+        .args(["answer-request", &request.wish.argument()])
+        .args(numbers)
+        .stdin(Stdio::from(memory.file()?))
+        .stdout(Stdio::from(connection))
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other("the process failed"))
     }
 }
 
-fn serve_tasks(listener: TcpListener) -> io::Result<()> {
+fn serve_tasks(listener: TcpListener, memory: Arc<Memory>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_io()
@@ -195,19 +190,46 @@ fn serve_tasks(listener: TcpListener) -> io::Result<()> {
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
+            let memory = memory.clone();
             // A connection that breaks concerns its client alone.
-            tokio::spawn(async move { drop(converse(stream).await) });
+            tokio::spawn(async move { drop(converse(stream, &memory).await) });
         }
     })
 }
 
-async fn converse(mut stream: tokio::net::TcpStream) -> io::Result<()> {
-    let mut piece = Vec::with_capacity(PIECE_BYTES + TAG_BYTES);
+async fn converse(mut stream: tokio::net::TcpStream, memory: &Memory) -> io::Result<()> {
+    let mut piece = Vec::with_capacity(sealed_bytes(PIECE_BYTES, true));
     loop {
-        let count = stream.read_u32_le().await? as usize;
-        for (number, plain) in content(count).chunks(PIECE_BYTES).enumerate() {
-            sealed_piece(number, plain, &mut piece)?;
-            stream.write_all(&piece).await?;
+        let mut head = [0; HEAD_BYTES];
+        stream.read_exact(&mut head).await?;
+        let request = Request::of_head(head);
+        let request = request.ok_or_else(|| io::Error::other("not a request"))?;
+        match request.wish {
+            Wish::Send => {
+                for (number, plain) in content(request.bytes).chunks(PIECE_BYTES).enumerate() {
+                    sealed_piece(number, plain, &mut piece)?;
+                    stream.write_all(&piece).await?;
+                }
+            }
+            Wish::Store => {
+                for (number, bytes) in request.pieces() {
+                    piece.resize(bytes, 0);
+                    stream.read_exact(&mut piece).await?;
+                    memory.store(request.place, number, &mut piece, true)?;
+                }
+                stream.write_u8(DONE).await?;
+            }
+            Wish::GiveBack => {
+                for (number, bytes) in request.pieces() {
+                    piece.resize(sealed_bytes(bytes, true), 0);
+                    memory.stored(request.place, number, &mut piece)?;
+                    stream.write_all(&piece).await?;
+                }
+            }
+            Wish::Forget => {
+                memory.forget()?;
+                stream.write_u8(DONE).await?;
+            }
         }
     }
 }

@@ -67,13 +67,20 @@ impl Model {
     }
 }
 
-/// coffer, which does more than the models: it authorises each request, and what it sends lies
+/// coffer, which does more than the models: it authorises each request, and what it keeps lies
 /// sealed on the disk.
 pub(super) fn coffer() -> Contender {
     Contender::new("coffer", Placement::User, "coffer serve")
         .set(
             "S3 over TLS 1.3, AES-256-GCM, connections kept alive; each request signed, as one URL",
         )
-        .set("ranges of one object, opened from the page cache and encrypted again into records")
+        .set(
+            "sends ranges of one object, opened from the page cache and encrypted again into \
+             records",
+        )
+        .set(
+            "stores an object for each client, opened from records and sealed again, durable on \
+             the disk before it answers; the file by one request",
+        )
         .available(coffer_server::availability())
 }

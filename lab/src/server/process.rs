@@ -23,7 +23,7 @@ pub(super) enum Server {
         running: Running,
     },
     /// coffer.
-    S3(S3),
+    S3(Box<S3>),
 }
 
 impl Server {
@@ -53,7 +53,7 @@ impl Server {
     /// Starts coffer on an empty data folder.
     pub(super) fn start_coffer(data: &Path) -> Result<Self> {
         let program = coffer_server::program().unwrap_or_else(|| "coffer".into());
-        Ok(Self::S3(S3::start(&program, data)?))
+        Ok(Self::S3(Box::new(S3::start(&program, data)?)))
     }
 
     pub(super) fn connect(&self) -> Result<Box<dyn Client>> {
@@ -61,6 +61,14 @@ impl Server {
             Self::Mover { model, address, .. } => Box::new(MoverClient::connect(*model, *address)?),
             Self::S3(s3) => Box::new(s3.connect()?),
         })
+    }
+
+    /// Frees what was stored of a file that is measured; an object stays until the next replaces it.
+    pub(super) fn forget(&self) -> Result<()> {
+        match self {
+            Self::Mover { model, address, .. } => MoverClient::connect(*model, *address)?.forget(),
+            Self::S3(_) => Ok(()),
+        }
     }
 
     /// CPU seconds so far, of the process and of those it has started and waited for.

@@ -1,24 +1,114 @@
-//! What client and server say to each other: four bytes, little-endian, ask for so many bytes; the
-//! answer comes in pieces of up to 16 KiB, each with a tag, or as it is.
+//! What client and server say to each other. A request is nine bytes: what is wanted, of how many
+//! bytes, at which place; numbers are little-endian. Plaintext goes in pieces of up to 16 KiB; what
+//! is encrypted has a tag behind each piece.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
+use std::io::{self, Read};
 use std::sync::OnceLock;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use clap::ValueEnum;
 
 use crate::cipher::algorithm::TAG_BYTES;
 
 /// Bytes of plaintext in a piece.
 pub(super) const PIECE_BYTES: usize = 16_384;
 
-/// The most that is asked for.
-pub(super) const ANSWER_BYTES_MAX: usize = 1_000_000;
+/// The most of a request.
+pub(super) const REQUEST_BYTES_MAX: usize = 1_000_000;
+
+/// Places that a server has, each for a request: a file of 500 MB.
+pub(super) const PLACES: usize = 500;
+
+/// How a server says that it has done what has no other answer.
+pub(super) const DONE: u8 = b'!';
+
+/// Bytes before what is stored.
+pub(super) const HEAD_BYTES: usize = 9;
 
 /// Known to both sides. It protects nothing: what is sent is known to everybody.
 const KEY: [u8; 32] = [0x5a; 32];
+
+/// What a client wants of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Wish {
+    /// To get the first bytes of [`content`].
+    Send,
+    /// To give plaintext, which the server encrypts and keeps.
+    Store,
+    /// To get what was stored, as it lies there.
+    GiveBack,
+    /// That the server keeps nothing of what was stored.
+    Forget,
+}
+
+impl Wish {
+    const ALL: [Self; 4] = [Self::Send, Self::Store, Self::GiveBack, Self::Forget];
+
+    /// As a command line tells it.
+    pub(super) fn argument(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or(String::new(), |value| value.get_name().to_owned())
+    }
+}
+
+/// A request. What is out of bounds in one that came is brought into them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) wish: Wish,
+    pub(super) bytes: usize,
+    pub(super) place: usize,
+}
+
+impl Request {
+    /// One within its bounds.
+    pub(super) fn new(wish: Wish, bytes: usize, place: usize) -> Self {
+        Self {
+            wish,
+            bytes: bytes.min(REQUEST_BYTES_MAX),
+            place: place.min(PLACES - 1),
+        }
+    }
+
+    /// As it goes over a connection.
+    pub(super) fn head(self) -> [u8; HEAD_BYTES] {
+        let mut head = [0; HEAD_BYTES];
+        let known = Wish::ALL.iter().position(|one| *one == self.wish);
+        head[0] = known.unwrap_or(0) as u8;
+        head[1..5].copy_from_slice(&(self.bytes as u32).to_le_bytes());
+        head[5..].copy_from_slice(&(self.place as u32).to_le_bytes());
+        head
+    }
+
+    /// What such bytes ask for; None where they ask for nothing.
+    pub(super) fn of_head(head: [u8; HEAD_BYTES]) -> Option<Self> {
+        let [wish, a, b, c, d, e, f, g, h] = head;
+        Some(Self::new(
+            *Wish::ALL.get(usize::from(wish))?,
+            u32::from_le_bytes([a, b, c, d]) as usize,
+            u32::from_le_bytes([e, f, g, h]) as usize,
+        ))
+    }
+
+    /// Reads one; None when the client has left.
+    pub(super) fn read(stream: &mut impl Read) -> io::Result<Option<Self>> {
+        let mut head = [0; HEAD_BYTES];
+        match stream.read_exact(&mut head) {
+            Ok(()) => {
+                let known = Self::of_head(head);
+                let known = known.ok_or_else(|| io::Error::other("not a request"))?;
+                Ok(Some(known))
+            }
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How many bytes of plaintext each of its pieces has.
+    pub(super) fn pieces(self) -> impl Iterator<Item = (usize, usize)> {
+        let starts = (0..self.bytes).step_by(PIECE_BYTES).enumerate();
+        starts.map(move |(number, start)| (number, PIECE_BYTES.min(self.bytes - start)))
+    }
+}
 
 fn key() -> io::Result<&'static LessSafeKey> {
     static EXPANDED: OnceLock<Option<LessSafeKey>> = OnceLock::new();
@@ -29,8 +119,9 @@ fn key() -> io::Result<&'static LessSafeKey> {
     expanded.as_ref().ok_or_else(|| io::Error::other("no key"))
 }
 
-fn nonce(number: usize) -> Nonce {
+fn nonce(place: usize, number: usize) -> Nonce {
     let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&(place as u32).to_be_bytes());
     bytes[4..].copy_from_slice(&(number as u64).to_be_bytes());
     Nonce::assume_unique_for_key(bytes)
 }
@@ -40,88 +131,28 @@ pub(super) fn content(count: usize) -> &'static [u8] {
     static CONTENT: OnceLock<Vec<u8>> = OnceLock::new();
     let all = CONTENT.get_or_init(|| {
         let byte = |index: u32| (index.wrapping_mul(2_654_435_761) >> 24) as u8;
-        (0..ANSWER_BYTES_MAX as u32).map(byte).collect()
+        (0..REQUEST_BYTES_MAX as u32).map(byte).collect()
     });
-    &all[..count.min(ANSWER_BYTES_MAX)]
+    &all[..count.min(REQUEST_BYTES_MAX)]
 }
 
-/// The same in a file that lies in memory: for processes, which have no other memory in common.
-pub(super) fn shared_content() -> io::Result<File> {
-    let file = rustix::fs::memfd_create("content", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = File::from(file);
-    file.write_all(content(ANSWER_BYTES_MAX))?;
-    Ok(file)
-}
-
-/// Reads a question; None when the client has left.
-pub(super) fn question(stream: &mut impl Read) -> io::Result<Option<usize>> {
-    let mut bytes = [0; 4];
-    match stream.read_exact(&mut bytes) {
-        Ok(()) => Ok(Some(
-            (u32::from_le_bytes(bytes) as usize).min(ANSWER_BYTES_MAX),
-        )),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// A piece as it goes out.
-pub(super) fn sealed_piece(number: usize, plain: &[u8], piece: &mut Vec<u8>) -> io::Result<()> {
-    piece.clear();
-    piece.extend_from_slice(plain);
-    seal_piece(number, piece)
-}
-
-fn seal_piece(number: usize, piece: &mut Vec<u8>) -> io::Result<()> {
-    let sealed = key()?.seal_in_place_append_tag(nonce(number), Aad::empty(), piece);
+/// Encrypts a piece in place, and appends its tag.
+pub(super) fn seal_piece(place: usize, number: usize, piece: &mut Vec<u8>) -> io::Result<()> {
+    let nonce = nonce(place, number);
+    let sealed = key()?.seal_in_place_append_tag(nonce, Aad::empty(), piece);
     sealed.map_err(|_| io::Error::other("encrypting"))
 }
 
 /// Opens a piece in place; None when its tag is wrong.
-pub(super) fn opened_piece(number: usize, piece: &mut [u8]) -> Option<&[u8]> {
-    let opened = key()
-        .ok()?
-        .open_in_place(nonce(number), Aad::empty(), piece);
+pub(super) fn opened_piece(place: usize, number: usize, piece: &mut [u8]) -> Option<&[u8]> {
+    let nonce = nonce(place, number);
+    let opened = key().ok()?.open_in_place(nonce, Aad::empty(), piece);
     opened.ok().map(|piece| &*piece)
 }
 
-/// Answers a question.
-pub(super) fn answer(stream: &mut impl Write, count: usize, encrypts: bool) -> io::Result<()> {
-    if encrypts {
-        send_sealed(stream, content(count))
-    } else {
-        stream.write_all(content(count))
-    }
-}
-
-fn send_sealed(stream: &mut impl Write, content: &[u8]) -> io::Result<()> {
-    let mut piece = Vec::with_capacity(PIECE_BYTES + TAG_BYTES);
-    for (number, plain) in content.chunks(PIECE_BYTES).enumerate() {
-        sealed_piece(number, plain, &mut piece)?;
-        stream.write_all(&piece)?;
-    }
-    Ok(())
-}
-
-/// Answers one question on standard output, which is the client's connection, from standard input,
-/// which is [`shared_content`]: what the process that serves one request does.
-pub fn answer_on_standard_output(count: usize) -> io::Result<()> {
-    let shared = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let mut connection = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    send_shared(&mut connection, &shared, count.min(ANSWER_BYTES_MAX))
-}
-
-/// Reads by place: where others read the same file makes no difference.
-fn send_shared(stream: &mut impl Write, shared: &File, count: usize) -> io::Result<()> {
-    let mut piece = Vec::with_capacity(PIECE_BYTES + TAG_BYTES);
-    for number in 0..count.div_ceil(PIECE_BYTES) {
-        let from = number * PIECE_BYTES;
-        piece.resize(PIECE_BYTES.min(count - from), 0);
-        shared.read_exact_at(&mut piece, from as u64)?;
-        seal_piece(number, &mut piece)?;
-        stream.write_all(&piece)?;
-    }
-    Ok(())
+/// What a piece of so many bytes of plaintext is long where it is encrypted.
+pub(super) fn sealed_bytes(plain_bytes: usize, encrypts: bool) -> usize {
+    plain_bytes + if encrypts { TAG_BYTES } else { 0 }
 }
 
 #[cfg(test)]
@@ -129,29 +160,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_answered_can_be_opened_and_is_no_plaintext() {
-        let mut sent = Vec::new();
-        answer(&mut sent, 40_000, true).unwrap();
-        assert_eq!(sent.len(), 40_000 + 3 * TAG_BYTES);
-        let mut open = Vec::new();
-        answer(&mut open, 40_000, false).unwrap();
-        assert_ne!(open[..64], sent[..64]);
-        let plain: Vec<u8> = sent
-            .chunks_mut(PIECE_BYTES + TAG_BYTES)
-            .enumerate()
-            .flat_map(|(number, piece)| opened_piece(number, piece).unwrap().to_vec())
-            .collect();
-        assert_eq!(plain, content(40_000));
-    }
-
-    #[test]
-    fn a_process_answers_as_the_others_do() {
-        let shared = shared_content().unwrap();
-        for count in [1, PIECE_BYTES, 40_000, ANSWER_BYTES_MAX] {
-            let (mut expected, mut sent) = (Vec::new(), Vec::new());
-            answer(&mut expected, count, true).unwrap();
-            send_shared(&mut sent, &shared, count).unwrap();
-            assert!(sent == expected, "{count}");
+    fn a_request_is_read_as_it_was_written_and_within_bounds() {
+        for wish in Wish::ALL {
+            let request = Request::new(wish, 16_000, 99);
+            let read = Request::read(&mut &request.head()[..]).unwrap();
+            assert_eq!(read, Some(request));
         }
+        let mut head = [0xff; HEAD_BYTES];
+        assert_eq!(Request::of_head(head), None);
+        Request::read(&mut &head[..]).unwrap_err();
+        head[0] = 1;
+        let widest = Request::new(Wish::Store, REQUEST_BYTES_MAX, PLACES - 1);
+        assert_eq!(Request::of_head(head), Some(widest));
+        assert_eq!(Request::read(&mut &head[..4]).unwrap(), None);
+        let pieces: Vec<_> = Request::new(Wish::Send, 40_000, 0).pieces().collect();
+        assert_eq!(pieces, [(0, 16_384), (1, 16_384), (2, 7_232)]);
     }
 }
