@@ -63,7 +63,7 @@ impl Server {
         })
     }
 
-    /// Frees what was stored of a file that is measured; an object stays until the next replaces it.
+    /// Frees what was stored of a measured file; an object stays until another replaces it.
     pub(super) fn forget(&self) -> Result<()> {
         match self {
             Self::Mover { model, address, .. } => MoverClient::connect(*model, *address)?.forget(),
