@@ -39,7 +39,7 @@ pub use crate::api::approvals::{
 };
 pub use crate::api::audit::{AuditPruneRequest, AuditRecord, AuditReport, AuditVerifyRequest};
 pub use crate::api::backups::replicas::{
-    Replica, ReplicaGap, ReplicaKeystore, ReplicaReport, ReplicaRequest,
+    Replica, ReplicaGap, ReplicaKeystore, ReplicaReport, ReplicaRequest, ReplicaSync,
 };
 pub use crate::api::backups::{BackupReport, BackupRequest};
 pub use crate::api::buckets::quotas::{QuotaLimits, QuotaRow, QuotaUsed};

@@ -10,7 +10,9 @@ mod sharing;
 
 use std::borrow::Cow;
 
-use coffer_vault::{AdministrationError, SubjectLimit, VaultError, files_run_out};
+use coffer_vault::{
+    AdministrationError, BackupError, CopyError, SubjectLimit, VaultError, files_run_out,
+};
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
@@ -249,6 +251,22 @@ fn from_server(error: VaultError) -> S3Error {
     }
 }
 
+/// What a synchronous copy did not take, or is not asked to.
+fn unacknowledged(error: &CopyError) -> S3Error {
+    match error {
+        CopyError::GivenUp { .. } => s3_error!(
+            ServiceUnavailable,
+            "Nothing was stored: the server's synchronous copy was given up, and without it \
+             nothing is acknowledged. What is stored can be read. Ask the operator."
+        ),
+        _ => s3_error!(
+            ServiceUnavailable,
+            "It is stored here and not yet in the server's synchronous copy: whether it would \
+             survive the loss of this machine is in doubt. It is not undone. Look, or try again."
+        ),
+    }
+}
+
 /// What comes of the disk.
 fn from_storage(error: VaultError) -> S3Error {
     match error {
@@ -267,6 +285,9 @@ fn from_storage(error: VaultError) -> S3Error {
             "The storage failed while this was committed: it may have been done, or not. Look, or \
              try again."
         ),
+        VaultError::Backup(BackupError::Copy(error)) if error.is_of_acknowledgement() => {
+            unacknowledged(&error)
+        }
         read_only if read_only.is_of_read_only_disk() => {
             tracing::warn!(target: "coffer::s3", error = %read_only, "the disk takes no writes");
             s3_error!(
@@ -336,6 +357,11 @@ mod tests {
             (VaultError::SystemInDoubt, "InternalError", 500),
             (VaultError::BucketInDoubt, "ServiceUnavailable", 503),
             (VaultError::StorageReadOnly, "ServiceUnavailable", 503),
+            (
+                CopyError::GivenUp { name: "far".into() }.into(),
+                "ServiceUnavailable",
+                503,
+            ),
         ];
         for (error, code, status) in cases {
             let error = from_vault(error);

@@ -100,7 +100,7 @@ pub use crate::backup::{BackupCounts, BackupEvent};
 pub use crate::buckets::{
     BucketInfo, BucketSettings, BucketSummary, DueEnd, LevelUsage, NewBucket, UploadsEnded,
 };
-pub use crate::copies::{CarriedStatus, CopyState, CopyStatus};
+pub use crate::copies::{CarriedStatus, CopyState, CopyStatus, SyncStatus};
 pub use crate::counters::Counters;
 pub use crate::cutoff::{ConnectionCutoff, Seat};
 pub use crate::digest::{DigestPlan, Digests};

@@ -338,6 +338,15 @@ pub const COPY_KEYSTORE_WAIT: std::time::Duration = std::time::Duration::from_se
 /// See [`COPY_RETRY_FIRST`]: but no longer than this.
 pub const COPY_RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 
+/// See [`COPY_RETRY_FIRST`]: but no longer than this where acknowledgements wait for the copy.
+pub const COPY_SYNC_RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// How long a write waits for a synchronous copy before it is in doubt, where nothing is said.
+pub const COPY_SYNC_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// See [`COPY_SYNC_WAIT`]: but no longer than this.
+pub const COPY_SYNC_WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(600);
+
 /// How often what no head names is removed from a copy; where its window is short, more often.
 pub const COPY_SWEEPS_EVERY: std::time::Duration = std::time::Duration::from_secs(600);
 

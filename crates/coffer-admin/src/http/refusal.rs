@@ -207,6 +207,10 @@ fn of_copies(error: &CopyError) -> (StatusCode, &'static str) {
         CopyError::Exists { .. } => (S::CONFLICT, "replica_exists"),
         CopyError::TooMany { .. } => (S::CONFLICT, "too_many_replicas"),
         CopyError::Registry => (S::CONFLICT, "damaged"),
+        CopyError::NotYet { .. } | CopyError::NotAnyMore { .. } => {
+            (S::SERVICE_UNAVAILABLE, "in_doubt")
+        }
+        CopyError::GivenUp { .. } => (S::SERVICE_UNAVAILABLE, "replica_given_up"),
         CopyError::Replica(error) if error.is_passing() => (S::BAD_GATEWAY, "store_failed"),
         _ => (S::BAD_REQUEST, "no_place_for_a_replica"),
     }

@@ -2,7 +2,8 @@
 //!
 //! Every act goes through [`Vault::act`], which asks whether the actor has the role, records that
 //! the act begins, does it in a task of its own (so that a caller who leaves can't undo half of
-//! it), records how it ended, and has it held (`freshness`) before the outcome is given out.
+//! it), records how it ended, has it held (`freshness`), and waits for synchronous copies, before
+//! the outcome is given out. So an act is called while no lock is held that rounds of copies take.
 //!
 //! What can't be done is best found out before: then it is counted as denials are, and repeating it
 //! fills no disk. What fails after it began is recorded each time, and refused once that was often.
@@ -93,7 +94,11 @@ impl Vault {
                     Err(VaultError::EndNotRecorded(error))
                 }
                 (Ok(_), Err(error)) => Err(error),
-                (Ok(value), Ok(_)) => held.map(|()| value).map_err(not_held),
+                (Ok(value), Ok(_)) => {
+                    held.map_err(not_held)?;
+                    this.inner.copies.waited_for.acknowledge().await?;
+                    Ok(value)
+                }
                 (outcome, _) => outcome,
             }
         });

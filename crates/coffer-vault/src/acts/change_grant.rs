@@ -25,6 +25,8 @@ pub(crate) struct ChangeGrant {
     level: String,
     audit: Option<ObjectAudit>,
     permit: Permit,
+    /// Whether an act around it waits for synchronous copies.
+    is_within_act: bool,
 }
 
 impl ChangeGrant {
@@ -37,6 +39,7 @@ impl ChangeGrant {
     pub(crate) fn recorded_as_act(self) -> Self {
         Self {
             audit: None,
+            is_within_act: true,
             ..self
         }
     }
@@ -184,11 +187,11 @@ impl ChangeGrant {
 
     /// Records that the act begins, durably, and commits the change, to its end even if the request
     /// goes away. Blobs that it freed are reclaimed in the background; that it failed is noted, but
-    /// what is in doubt stays as begun.
+    /// what is in doubt stays as begun. It is in all synchronous copies when this returns.
     ///
     /// # Errors
     /// Those of `commit`, and of a subject that may not write any more;
-    /// [`VaultError::AuditUnavailable`], and nothing was done.
+    /// [`VaultError::AuditUnavailable`], and nothing was done; of copies that did not take it.
     pub(crate) async fn change<'a, T, F>(
         &self,
         act: Act,
@@ -199,11 +202,16 @@ impl ChangeGrant {
         T: Send + 'static,
         F: Future<Output = Result<Changed<T>>> + Send,
     {
+        let copies = &self.permit.vault.inner.copies;
+        if !self.is_within_act {
+            copies.waited_for.assure_reachable()?;
+        }
         let begun = match &self.audit {
             Some(audit) => Some(audit.begin(act, on).await?),
             None => None,
         };
         let (bucket, permit) = (self.bucket.clone(), self.permit.clone());
+        let waits = !self.is_within_act;
         ToItsEnd::new(async move {
             let committed = async {
                 let _guard = permit.to_commit(&bucket).await?;
@@ -227,6 +235,9 @@ impl ChangeGrant {
             }
             let (vault, subject) = (&permit.vault, &permit.marked.subject);
             let outcome = vault.noting_refusal(subject, &permit.row, outcome).await;
+            if outcome.is_ok() && waits {
+                vault.inner.copies.waited_for.acknowledge().await?;
+            }
             outcome
                 .map(|changed| changed.value)
                 .map_err(|error| vault.missing(subject, &permit.row, error))
@@ -280,6 +291,7 @@ impl Vault {
             level,
             audit,
             permit,
+            is_within_act: false,
         })
     }
 }

@@ -123,6 +123,7 @@ impl Vault {
             name,
             url,
             keep_ms,
+            sync,
             recipients,
         } = request.wanted.clone()
         else {
@@ -132,6 +133,7 @@ impl Vault {
             name: name.clone(),
             url,
             keep_ms: Some(keep_ms),
+            sync,
         };
         let keystore = Some((request.approvals, recipients));
         let begun = self.begin_copy(new, keystore).await;

@@ -131,6 +131,7 @@ impl Vault {
             name: new.name.clone(),
             url: new.url.clone(),
             keep_ms: new.keep_ms(),
+            sync: new.sync,
             recipients: recipients.iter().map(ToString::to_string).collect(),
         };
         self.refuse_but_custodians(actor, wanted.recorded_as(), &wanted.facts())?;

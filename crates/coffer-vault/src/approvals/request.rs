@@ -2,6 +2,7 @@
 //! log.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use coffer_audit::Pruned;
 use coffer_durable::{now_ms, rfc3339};
@@ -122,6 +123,9 @@ pub enum GuardedAct {
         url: String,
         /// How long what was can be restored, in milliseconds.
         keep_ms: i64,
+        /// Of a copy that acknowledgements wait for: how long, before they are in doubt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sync: Option<Duration>,
         /// For whom the keystore is sealed: recipients of age; for none: the root key opens it.
         recipients: Vec<String>,
     },
@@ -275,9 +279,17 @@ impl GuardedAct {
             }
             None => {}
         }
-        if let Self::CopyWithKeystore { name, keep_ms, .. } = self {
+        if let Self::CopyWithKeystore {
+            name,
+            keep_ms,
+            sync,
+            ..
+        } = self
+        {
             facts.insert("copy", name.clone());
             facts.insert("keep_seconds", (keep_ms / 1_000).to_string());
+            let waits = sync.map(|wait| wait.as_secs().to_string());
+            facts.extend(waits.map(|seconds| ("sync_wait_seconds", seconds)));
         }
         facts
     }

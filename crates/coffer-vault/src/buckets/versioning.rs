@@ -36,8 +36,6 @@ impl Vault {
         self.usable(subject, name, Right::Delete).await?;
         let grant = self.changeable(subject, name, Right::Write).await?;
         let grant = grant.recorded_as_act();
-        // Not while object lock is turned on, which needs versions.
-        let _changing = self.inner.changing_buckets.lock().await;
         let facts = Facts::from([
             ("bucket", name.to_string()),
             ("configuration", "versioning".to_owned()),
@@ -51,7 +49,12 @@ impl Vault {
             bucket.catalog.set_versioning(state).await?;
             Ok(Changed::freeing((), Vec::new()))
         };
-        let work = async move { grant.change(ACT, [On::Bucket], set).await };
+        let this = self.clone();
+        let work = async move {
+            // Not while object lock is turned on, which needs versions.
+            let _changing = this.inner.changing_buckets.lock().await;
+            grant.change(ACT, [On::Bucket], set).await
+        };
         let actor = Actor::Subject(subject.clone());
         self.act(&actor, Role::DataUser, ACT, facts, work).await
     }

@@ -16,6 +16,8 @@ mod carrier;
 
 mod on_receipts;
 
+mod synchronous;
+
 mod progress;
 
 mod findings;
@@ -24,7 +26,9 @@ pub(crate) use self::carrier::Carrier;
 pub(crate) use self::findings::Findings;
 pub(crate) use self::progress::Progress;
 pub use self::progress::{CarriedStatus, CopyState, CopyStatus};
-pub(crate) use self::registry::{Entry, Registry, WithKeystore};
+pub(crate) use self::registry::{Entry, Registry, SyncEntry, WithKeystore};
+pub use self::synchronous::SyncStatus;
+pub(crate) use self::synchronous::{Synchronous, WaitedFor};
 
 /// All copies of one vault.
 pub(crate) struct Copies {
@@ -32,6 +36,8 @@ pub(crate) struct Copies {
     /// Whether the registry could be read.
     pub(crate) is_readable: bool,
     pub(crate) running: Mutex<BTreeMap<String, Running>>,
+    /// Those that acknowledgements wait for.
+    pub(crate) waited_for: WaitedFor,
     /// Copies are made and removed one after the other.
     pub(crate) changing: tokio::sync::Mutex<()>,
 }
@@ -45,6 +51,8 @@ pub(crate) struct Running {
     pub(crate) findings: Arc<Findings>,
     /// What puts the keystore there, if one goes along.
     pub(crate) carrier: Arc<Carrier>,
+    /// What acknowledgements wait for, if they do.
+    pub(crate) synchronous: Option<Arc<Synchronous>>,
     pub(crate) stop: CancellationToken,
     pub(crate) task: JoinHandle<()>,
 }
@@ -58,6 +66,7 @@ impl Copies {
             registry: Arc::new(registry),
             is_readable: read.is_ok(),
             running: Mutex::default(),
+            waited_for: WaitedFor::default(),
             changing: tokio::sync::Mutex::default(),
         }
     }

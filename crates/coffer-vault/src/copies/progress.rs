@@ -7,6 +7,8 @@ use coffer_replica::limits::GAPS_MAX;
 use coffer_replica::{Gap, Head, KnownHead};
 use parking_lot::Mutex;
 
+use super::synchronous::SyncStatus;
+
 /// What a copy is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyState {
@@ -50,6 +52,8 @@ pub struct CopyStatus {
     pub gaps: Vec<Gap>,
     /// The keystore in it, if one goes along.
     pub keystore: Option<CarriedStatus>,
+    /// Of one that acknowledgements wait for.
+    pub sync: Option<SyncStatus>,
 }
 
 /// How the keystore in a copy stands.

@@ -45,6 +45,19 @@ pub(crate) struct Entry {
     /// Of a copy that a keystore goes along with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) keystore: Option<WithKeystore>,
+    /// Of a copy that acknowledgements wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sync: Option<SyncEntry>,
+}
+
+/// What is remembered of a copy that acknowledgements wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SyncEntry {
+    /// How long a write waits before it is in doubt, in milliseconds.
+    pub(crate) wait_ms: u64,
+    /// Since when all do, in milliseconds since 1970: it was whole then for the first time.
+    pub(crate) since_ms: Option<i64>,
 }
 
 /// What is remembered of the keystore in a copy.
@@ -209,6 +222,16 @@ impl Registry {
             let found = entries.iter_mut().find(|entry| entry.id == id);
             if let Some(with) = found.and_then(|entry| entry.keystore.as_mut()) {
                 change(with);
+            }
+        })
+    }
+
+    /// Remembers that a copy was whole, so that acknowledgements wait for it. Blocks.
+    pub(crate) fn note_whole(&self, id: CopyId, at_ms: i64) -> Result<()> {
+        self.change(|entries| {
+            let found = entries.iter_mut().find(|entry| entry.id == id);
+            if let Some(sync) = found.and_then(|entry| entry.sync.as_mut()) {
+                sync.since_ms.get_or_insert(at_ms);
             }
         })
     }

@@ -60,12 +60,55 @@ pub enum CopyError {
     /// Its target was not reached yet.
     #[error("the copy was not reached since the server started")]
     NotReached,
+    /// A write is stored here, and its synchronous copy did not take it in time.
+    #[error(
+        "it is stored here and not yet in the synchronous copy {name:?}, which did not take it \
+         within {seconds} s: whether it would survive the loss of this machine is in doubt. It is \
+         not undone, and goes there as soon as the copy is reached: `coffer replica status` tells \
+         how it stands"
+    )]
+    NotYet {
+        /// The copy.
+        name: String,
+        /// How long it waited.
+        seconds: f64,
+    },
+    /// A write is stored here, and its synchronous copy takes nothing any more.
+    #[error(
+        "it is stored here and not in the synchronous copy {name:?}, which was given up meanwhile: \
+         whether it would survive the loss of this machine is in doubt. `coffer replica status` \
+         tells why; until that copy is removed, nothing is acknowledged any more"
+    )]
+    NotAnyMore {
+        /// The copy.
+        name: String,
+    },
+    /// A synchronous copy takes nothing any more, so nothing is begun.
+    #[error(
+        "nothing was stored: the synchronous copy {name:?} was given up, and without it nothing is \
+         acknowledged. `coffer replica status` tells why; removing the copy lets writes go on \
+         without it"
+    )]
+    GivenUp {
+        /// The copy.
+        name: String,
+    },
     /// The first round is not done.
     #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
     NeverComplete,
     /// The copy, or its store.
     #[error(transparent)]
     Replica(#[from] ReplicaError),
+}
+
+impl CopyError {
+    /// Whether it says that a write is not acknowledged.
+    pub fn is_of_acknowledgement(&self) -> bool {
+        matches!(
+            self,
+            Self::NotYet { .. } | Self::NotAnyMore { .. } | Self::GivenUp { .. }
+        )
+    }
 }
 
 impl From<CopyError> for super::VaultError {

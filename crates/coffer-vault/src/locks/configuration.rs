@@ -104,8 +104,6 @@ impl Vault {
         let grant = self.changeable(subject, name, Right::Write).await?;
         let grant = grant.recorded_as_act();
         let row = grant.row().clone();
-        // Not while versioning is suspended.
-        let _changing = self.inner.changing_buckets.lock().await;
         let kind = BucketConfiguration::ObjectLock;
         let mut facts = Facts::from([
             ("bucket", name.to_string()),
@@ -123,7 +121,12 @@ impl Vault {
             blocking(move || inner.system.configure(&row, kind, document)).await?;
             Ok(Changed::freeing((), Vec::new()))
         };
-        let work = async move { grant.change(ACT, [On::Bucket], set).await };
+        let this = self.clone();
+        let work = async move {
+            // Not while versioning is suspended.
+            let _changing = this.inner.changing_buckets.lock().await;
+            grant.change(ACT, [On::Bucket], set).await
+        };
         let actor = Actor::Subject(subject.clone());
         self.act(&actor, Role::DataUser, ACT, facts, work).await
     }

@@ -2,6 +2,7 @@
 //! of every level, on the word of key custodians as well.
 
 use std::path::Path;
+use std::time::Duration;
 
 use coffer_durable::now_ms;
 use coffer_keys::{ExportRecipient, KeysError};
@@ -11,10 +12,10 @@ use coffer_replica::{Copy, CopyRecord, CopyWriter, Place};
 use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
-use crate::copies::{Entry, WithKeystore};
+use crate::copies::{Entry, SyncEntry, WithKeystore};
 use crate::data_folder::failed;
 use crate::error::{Result, VaultError};
-use crate::limits::{COPY_KEEP_MS, EXPORT_RECIPIENTS_MAX};
+use crate::limits::{COPY_KEEP_MS, COPY_SYNC_WAIT_MAX, EXPORT_RECIPIENTS_MAX};
 use crate::vault::Vault;
 
 /// A copy that is to be made.
@@ -27,6 +28,8 @@ pub struct NewCopy {
     /// How long what was can be restored, in milliseconds; none: as long as
     /// [`COPY_KEEP_MS`] says.
     pub keep_ms: Option<i64>,
+    /// Of a copy that acknowledgements wait for: how long, before they are in doubt.
+    pub sync: Option<Duration>,
 }
 
 impl NewCopy {
@@ -35,11 +38,14 @@ impl NewCopy {
     }
 
     fn facts(&self) -> Facts {
-        Facts::from([
+        let mut facts = Facts::from([
             ("copy", self.name.clone()),
             ("url", self.url.clone()),
             ("keep_seconds", (self.keep_ms() / 1_000).to_string()),
-        ])
+        ]);
+        let waits = self.sync.map(|wait| wait.as_secs().to_string());
+        facts.extend(waits.map(|seconds| ("sync_wait_seconds", seconds)));
+        facts
     }
 }
 
@@ -66,6 +72,12 @@ impl Vault {
         if !(0..=KEEP_MAX_MS).contains(&new.keep_ms()) {
             return Err(VaultError::Invalid {
                 what: "a copy keeps what was for ten years at most",
+            });
+        }
+        let waits = Duration::from_secs(1)..=COPY_SYNC_WAIT_MAX;
+        if new.sync.is_some_and(|wait| !waits.contains(&wait)) {
+            return Err(VaultError::Invalid {
+                what: "a write waits for a synchronous copy for one second to ten minutes",
             });
         }
         Ok(())
@@ -127,6 +139,10 @@ impl Vault {
                 people,
                 recipients,
                 ..WithKeystore::default()
+            }),
+            sync: new.sync.map(|wait| SyncEntry {
+                wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+                since_ms: None,
             }),
             name: new.name,
         };

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
 use coffer_durable::now_ms;
 use coffer_replica::{CopyWriter, KeystoreWriter, ReplicaError};
@@ -16,7 +17,8 @@ use crate::access::{Act, Actor, Role};
 use crate::audit::Facts;
 use crate::blocking::blocking;
 use crate::copies::{
-    CarriedStatus, Carrier, CopyState, CopyStatus, Entry, Findings, Progress, Running,
+    CarriedStatus, Carrier, CopyState, CopyStatus, Entry, Findings, Progress, Running, SyncStatus,
+    Synchronous,
 };
 use crate::error::{CopyError, Result, VaultError};
 use crate::vault::Vault;
@@ -106,9 +108,18 @@ impl Vault {
                 pending_count: with.pending.len(),
                 recipients: with.recipients,
             }),
+            sync: entry.sync.map(|sync| SyncStatus {
+                wait: Duration::from_millis(sync.wait_ms),
+                since_ms: sync.since_ms,
+                waiting_count: 0,
+                in_doubt_count: 0,
+            }),
         };
         if let Some(running) = self.inner.copies.running.lock().get(&status.name) {
             running.progress.fill(&mut status);
+            if let (Some(sync), Some(synchronous)) = (&mut status.sync, &running.synchronous) {
+                *sync = synchronous.status(sync.since_ms);
+            }
         }
         status
     }
@@ -126,10 +137,10 @@ impl Vault {
             let copies = &this.inner.copies;
             let _alone = copies.changing.lock().await;
             copies.registry.get(&entry.name)?;
-            this.stop_copy(&entry.name).await;
+            let stopped = this.stop_copy(&entry.name).await;
             this.inner.open_buckets.taps.unfollow(entry.cursor);
             let inner = this.inner.clone();
-            blocking(move || {
+            let removed = blocking(move || {
                 inner.copies.registry.change(|entries| {
                     let found = entries.iter_mut().find(|found| found.id == entry.id);
                     if let Some(found) = found {
@@ -137,7 +148,12 @@ impl Vault {
                     }
                 })
             })
-            .await
+            .await;
+            // Only now: a start after a stop in between would wait for it again.
+            if let (Ok(()), Some(synchronous)) = (&removed, stopped) {
+                copies.waited_for.remove(&synchronous);
+            }
+            removed
         };
         self.act(actor, role, act, facts, work).await
     }
@@ -164,6 +180,14 @@ impl Vault {
         let readers = Arc::<AtomicUsize>::default();
         let findings = Arc::<Findings>::default();
         let carrier = Arc::new(Carrier::new(entry.id));
+        let synchronous = entry.sync.map(|sync| {
+            let wait = Duration::from_millis(sync.wait_ms);
+            let synchronous = Synchronous::new(&entry.name, wait);
+            if sync.since_ms.is_some() {
+                self.inner.copies.waited_for.add(synchronous.clone());
+            }
+            synchronous
+        });
         if let Some(writer) = &writer {
             carrier.begin(KeystoreWriter::new(writer)).await;
         }
@@ -175,6 +199,7 @@ impl Vault {
             readers.clone(),
             findings.clone(),
             carrier.clone(),
+            synchronous.clone(),
         );
         let task = tokio::spawn(task::run(round, writer, stop.clone()));
         let running = Running {
@@ -182,6 +207,7 @@ impl Vault {
             readers,
             findings,
             carrier,
+            synchronous,
             stop,
             task,
         };
@@ -192,12 +218,12 @@ impl Vault {
             .insert(entry.name.clone(), running);
     }
 
-    async fn stop_copy(&self, name: &str) {
-        let running = self.inner.copies.running.lock().remove(name);
-        if let Some(running) = running {
-            running.stop.cancel();
-            let _ = running.task.await;
-        }
+    /// Ends its task; what acknowledgements go on to wait for in vain, if they did.
+    async fn stop_copy(&self, name: &str) -> Option<Arc<Synchronous>> {
+        let running = self.inner.copies.running.lock().remove(name)?;
+        running.stop.cancel();
+        let _ = running.task.await;
+        running.synchronous
     }
 
     /// Ends the tasks, each with a last round if that is soon done.
@@ -206,6 +232,9 @@ impl Vault {
         running.values().for_each(|running| running.stop.cancel());
         for running in running.into_values() {
             let _ = running.task.await;
+            if let Some(synchronous) = running.synchronous {
+                synchronous.give_up();
+            }
         }
     }
 }

@@ -10,10 +10,12 @@ use coffer_replica::{BucketState, Copy, CopyWriter, GoneList, Head, KeystoreWrit
 use coffer_seal::BucketId;
 
 use crate::blocking::blocking;
-use crate::copies::{Carrier, Entry, Findings, Progress};
+use crate::copies::{Carrier, Entry, Findings, Progress, Synchronous};
 use crate::error::{Result, VaultError};
 use crate::system::BucketRow;
 use crate::vault::Inner;
+
+mod acknowledged;
 
 /// What of small files was put since the start.
 #[derive(Default)]
@@ -33,6 +35,8 @@ pub(super) struct Round {
     pub(super) progress: Arc<Progress>,
     pub(super) readers: Arc<AtomicUsize>,
     pub(super) carrier: Arc<Carrier>,
+    /// What acknowledgements wait for, if they do.
+    pub(super) synchronous: Option<Arc<Synchronous>>,
     /// Chains that are whole and that no head has yet.
     pub(super) chains: HashMap<BucketId, BucketState>,
     /// Chains that grew in a round that failed before they were whole; none: its base has no
@@ -70,6 +74,7 @@ impl Round {
         readers: Arc<AtomicUsize>,
         findings: Arc<Findings>,
         carrier: Arc<Carrier>,
+        synchronous: Option<Arc<Synchronous>>,
     ) -> Self {
         Self {
             inner: Arc::downgrade(inner),
@@ -77,6 +82,7 @@ impl Round {
             progress,
             readers,
             carrier,
+            synchronous,
             chains: HashMap::new(),
             unfinished: HashMap::new(),
             met: HashSet::new(),

@@ -35,6 +35,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
                 },
             }
         };
+        let is_up = done.is_ok();
         let wait = match done {
             Ok(()) => {
                 retry = COPY_RETRY_FIRST;
@@ -48,13 +49,14 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
                     (writer, times) = (None, Times::default());
                     round.forget_puts();
                 }
-                let wait = retry;
+                let wait = round.retry_after(retry);
                 retry = (retry * 2).min(COPY_RETRY_MAX);
                 wait
             }
             Err(error) => {
                 tracing::error!(copy = round.name(), %error, "a copy is given up");
                 round.progress.failed(CopyState::Stopped, error.to_string());
+                round.give_up();
                 stop.cancelled().await;
                 return;
             }
@@ -62,6 +64,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
         tokio::select! {
             () = stop.cancelled() => break,
             () = sleep(wait) => {}
+            () = round.one_waits(), if is_up => {}
         }
     }
     // What was acknowledged last, if that is soon done. Where it failed before, the next start has
@@ -119,7 +122,10 @@ async fn go_on(
         None => writer.insert(round.resume().await?),
     };
     let (began_ms, began) = (now_ms(), Instant::now());
+    // Before anything is read.
+    let covers = round.asked();
     let is_new = round.run(writer, began_ms).await?;
+    round.reach(covers).await?;
     if is_new {
         times.seen = Some(Instant::now());
     }

@@ -1,10 +1,14 @@
 //! `/v1/replicas`: sealed copies on other stores.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use coffer_durable::rfc3339;
-use coffer_vault::{CarriedStatus, CopyCheckEvent, CopyState, CopyStatus, Gap, NewCopy};
+use coffer_vault::{
+    CarriedStatus, CopyCheckEvent, CopyState, CopyStatus, Gap, NewCopy, SyncStatus, limits,
+};
 use futures::StreamExt;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -37,6 +41,12 @@ pub struct ReplicaRequest {
     /// How long what was can be restored: ten years at most; seven days where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_seconds: Option<u64>,
+    /// Whether every acknowledgement waits until it is in this copy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sync: bool,
+    /// How long, before it is in doubt: a second to ten minutes; ten seconds where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_wait_seconds: Option<u64>,
     /// Whether the keystore goes along, which is an export of every level.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_keystore: bool,
@@ -83,6 +93,24 @@ pub struct Replica {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub keystore: Option<ReplicaKeystore>,
+    /// Of a synchronous copy, which acknowledgements wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sync: Option<ReplicaSync>,
+}
+
+/// What waits for a synchronous copy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ReplicaSync {
+    /// How long a write waits before it is in doubt.
+    pub wait_seconds: f64,
+    /// Since when all do: RFC 3339; none as long as the copy has not been whole.
+    #[schema(format = DateTime)]
+    pub since: Option<String>,
+    /// How many wait.
+    pub waiting_count: u64,
+    /// How many waited in vain since the server started, so that they are in doubt.
+    pub in_doubt_count: u64,
 }
 
 /// The keystore in a copy.
@@ -139,6 +167,18 @@ impl From<CopyStatus> for Replica {
             from: status.from_ms.map(rfc3339),
             gaps: gaps.map(ReplicaGap::from).collect(),
             keystore: status.keystore.map(ReplicaKeystore::from),
+            sync: status.sync.map(ReplicaSync::from),
+        }
+    }
+}
+
+impl From<SyncStatus> for ReplicaSync {
+    fn from(status: SyncStatus) -> Self {
+        Self {
+            wait_seconds: status.wait.as_secs_f64(),
+            since: status.since_ms.map(rfc3339),
+            waiting_count: status.waiting_count as u64,
+            in_doubt_count: status.in_doubt_count,
         }
     }
 }
@@ -281,10 +321,17 @@ async fn add_replica(
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         seconds.saturating_mul(1_000)
     });
+    if request.sync_wait_seconds.is_some() && !request.sync {
+        let told = "`sync_wait_seconds` is of a synchronous copy: `sync`";
+        return Err(Refusal::invalid(told.to_owned()));
+    }
+    let wait = request.sync_wait_seconds.map(Duration::from_secs);
+    let sync = request.sync.then(|| wait.unwrap_or(limits::COPY_SYNC_WAIT));
     let new = NewCopy {
         name: request.name,
         url: request.url,
         keep_ms,
+        sync,
     };
     if request.with_keystore {
         let recipients = parsed(&request.recipients)?;

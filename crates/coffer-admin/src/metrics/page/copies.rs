@@ -39,5 +39,36 @@ impl Page {
         for copy in copies {
             self.sample(name, &[("replica", &copy.name)], copy.gaps.len());
         }
+        if copies.iter().any(|copy| copy.sync.is_some()) {
+            self.synchronous_copies(copies);
+        }
+    }
+
+    fn synchronous_copies(&mut self, copies: &[CopyStatus]) {
+        let all = || {
+            let synchronous = |copy: &CopyStatus| Some((copy.name.clone(), copy.sync?));
+            copies.iter().filter_map(synchronous).collect::<Vec<_>>()
+        };
+        let name = "coffer_replica_sync_armed";
+        let help = "Whether a synchronous copy has been whole, so that all writes wait for it.";
+        self.family(name, "gauge", help);
+        for (copy, sync) in all() {
+            self.sample(
+                name,
+                &[("replica", &copy)],
+                u8::from(sync.since_ms.is_some()),
+            );
+        }
+        let name = "coffer_replica_sync_waiting";
+        self.family(name, "gauge", "Writes that wait for a synchronous copy.");
+        for (copy, sync) in all() {
+            self.sample(name, &[("replica", &copy)], sync.waiting_count);
+        }
+        let name = "coffer_replica_sync_in_doubt_total";
+        let help = "Writes that a synchronous copy did not take in time: they were in doubt.";
+        self.family(name, "counter", help);
+        for (copy, sync) in all() {
+            self.sample(name, &[("replica", &copy)], sync.in_doubt_count);
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use coffer_admin::{
     ApprovalOutcome, Replica, ReplicaGap, ReplicaKeystore, ReplicaReport, ReplicaRequest,
+    ReplicaSync,
 };
 use coffer_client::{AdminClient, ClientError, Lines, segment};
 use http::Method;
@@ -42,6 +43,12 @@ pub enum ReplicaCommand {
         /// How long what was can be restored, such as 30d, 12h or 0s for the newest only
         #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
         keep: Duration,
+        /// Acknowledge nothing before it is in this copy
+        #[arg(long)]
+        sync: bool,
+        /// How long a write waits for that before it is in doubt [default: 10s]
+        #[arg(long, value_name = "TIME", value_parser = keep, requires = "sync")]
+        sync_wait: Option<Duration>,
         /// Have the keystore go along, which is an export of every level
         #[arg(long)]
         with_keystore: bool,
@@ -86,6 +93,8 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
             name,
             url,
             keep,
+            sync,
+            sync_wait,
             with_keystore,
             recipients,
         } => {
@@ -93,6 +102,8 @@ pub async fn replica(server: &AdminClient, args: &ReplicaArgs) -> Result<ExitCod
                 name: name.clone(),
                 url: url.clone(),
                 keep_seconds: Some(keep.as_secs()),
+                sync: *sync,
+                sync_wait_seconds: sync_wait.map(|wait| wait.as_secs()),
                 with_keystore: *with_keystore,
                 recipients: recipients.clone(),
             };
@@ -193,9 +204,31 @@ fn one(replica: &Replica) -> String {
     let gap = |gap: &ReplicaGap| format!("{} to {}", moment(&gap.from), moment(&gap.to));
     pairs.extend(replica.gaps.iter().map(|found| ("no state of", gap(found))));
     pairs.extend(replica.keystore.iter().flat_map(keystore));
+    pairs.extend(replica.sync.iter().flat_map(synchronous));
     pairs.extend(replica.problem.clone().map(|problem| ("problem", problem)));
     pairs.extend(replica.head.clone().map(|head| ("head", head)));
     sheet(pairs)
+}
+
+/// What acknowledgements wait for.
+fn synchronous(sync: &ReplicaSync) -> Vec<(&'static str, String)> {
+    let wait = age(Duration::from_secs_f64(sync.wait_seconds));
+    let told = match &sync.since {
+        Some(since) => format!(
+            "since {}, each write waits for {wait} at most",
+            moment(since)
+        ),
+        None => "catching up: no write waits yet".to_owned(),
+    };
+    let mut pairs = vec![("synchronous", told)];
+    if sync.waiting_count > 0 {
+        pairs.push(("writes waiting", sync.waiting_count.to_string()));
+    }
+    if sync.in_doubt_count > 0 {
+        let told = format!("{} writes, since the start", sync.in_doubt_count);
+        pairs.push(("in doubt", told));
+    }
+    pairs
 }
 
 /// The keystore that goes along.
@@ -305,12 +338,19 @@ custodians have to approve their export than approved the copy. An erase waits t
 copies to take the keystore without the keys; after that its receipt calls them pending, and says
 when it was done.
 
+With --sync a write is answered only when it is in the copy, so the loss of this machine takes
+nothing that was acknowledged. Writes that wait share what is put. One that the copy does not take
+in time is answered as in doubt (503): it is stored here, and goes there when the copy is reached
+again. Reads don't wait. `status` says `catching up` until the copy was whole once; writes wait from
+then on. Where another server writes the copy by now, writes are refused until it is removed.
+
 Credentials for s3:// come from a file as the AWS tools have it, or from
 the environment of the server.
 
 Examples:
   coffer replica add disk file:///mnt/disk/coffer --keep 30d
   coffer replica add far 's3://copies/coffer?endpoint=https://s3.example&credentials=/etc/far'
+  coffer replica add safe 's3://copies/coffer?endpoint=https://s3.example' --sync --sync-wait 5s
   coffer replica add vault file:///mnt/other/coffer --with-keystore --recipient age1…
   coffer replica status disk --json
   coffer replica verify disk

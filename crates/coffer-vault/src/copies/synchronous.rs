@@ -1,0 +1,278 @@
+//! Copies that acknowledgements wait for (`docs/decisions/0058-synchronous-copies.md`).
+//!
+//! What is durable here takes a ticket, a number that only rises, and waits until a head covers it.
+//! A round asks up to which ticket it will have all before it reads anything; so one round answers
+//! all who waited when it began. No lock is held by those who wait.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use parking_lot::RwLock;
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
+
+use crate::error::{CopyError, Result};
+
+/// How a copy stands that acknowledgements wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncStatus {
+    /// How long a write waits before it is in doubt.
+    pub wait: Duration,
+    /// Since when all writes wait, in milliseconds since 1970; none as long as the copy has not
+    /// been whole.
+    pub since_ms: Option<i64>,
+    /// How many wait.
+    pub waiting_count: usize,
+    /// How many waited in vain since the server started.
+    pub in_doubt_count: u64,
+}
+
+/// Up to which ticket a copy has all.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    ticket: u64,
+    /// No other ticket is reached any more.
+    is_given_up: bool,
+}
+
+/// What those who wait and the task of one copy tell each other.
+pub(crate) struct Synchronous {
+    name: String,
+    wait: Duration,
+    /// The last ticket.
+    asked: AtomicU64,
+    /// Told when one waits.
+    wakes: Notify,
+    reached: watch::Sender<Reached>,
+    waiting_count: AtomicUsize,
+    in_doubt_count: AtomicU64,
+}
+
+impl Synchronous {
+    pub(crate) fn new(name: &str, wait: Duration) -> Arc<Self> {
+        let reached = Reached {
+            ticket: 0,
+            is_given_up: false,
+        };
+        Arc::new(Self {
+            name: name.to_owned(),
+            wait,
+            asked: AtomicU64::new(0),
+            wakes: Notify::new(),
+            reached: watch::Sender::new(reached),
+            waiting_count: AtomicUsize::new(0),
+            in_doubt_count: AtomicU64::new(0),
+        })
+    }
+
+    /// The last ticket: what has it or an earlier one is durable here.
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// A head has all up to this ticket.
+    pub(crate) fn reach(&self, ticket: u64) {
+        self.reached
+            .send_modify(|reached| reached.ticket = reached.ticket.max(ticket));
+    }
+
+    /// Nothing more comes there.
+    pub(crate) fn give_up(&self) {
+        self.reached
+            .send_modify(|reached| reached.is_given_up = true);
+    }
+
+    /// It is waited for no more.
+    pub(crate) fn release(&self) {
+        self.reach(u64::MAX);
+    }
+
+    /// Returns as soon as one waits for what no head has.
+    pub(crate) async fn one_waits(&self) {
+        while self.asked() <= self.reached.borrow().ticket {
+            self.wakes.notified().await;
+        }
+    }
+
+    fn is_given_up(&self) -> bool {
+        let reached = *self.reached.borrow();
+        reached.is_given_up && reached.ticket < u64::MAX
+    }
+
+    fn ticket(&self) -> u64 {
+        let ticket = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        self.wakes.notify_one();
+        ticket
+    }
+
+    /// Waits until a head covers the ticket.
+    async fn covered(&self, ticket: u64) -> Result<()> {
+        let mut watched = self.reached.subscribe();
+        let is_known = |reached: &Reached| reached.ticket >= ticket || reached.is_given_up;
+        let reached = timeout(self.wait, watched.wait_for(is_known)).await;
+        let name = self.name.clone();
+        let error = match reached {
+            Ok(Ok(reached)) if reached.ticket >= ticket => return Ok(()),
+            Ok(_) => CopyError::NotAnyMore { name },
+            Err(_) => CopyError::NotYet {
+                name,
+                seconds: self.wait.as_secs_f64(),
+            },
+        };
+        self.in_doubt_count.fetch_add(1, Ordering::Relaxed);
+        Err(error.into())
+    }
+
+    pub(crate) fn status(&self, since_ms: Option<i64>) -> SyncStatus {
+        SyncStatus {
+            wait: self.wait,
+            since_ms,
+            waiting_count: self.waiting_count.load(Ordering::Relaxed),
+            in_doubt_count: self.in_doubt_count.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// One who waits is counted for as long as it does.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// All copies that acknowledgements wait for.
+#[derive(Default)]
+pub(crate) struct WaitedFor(RwLock<Vec<Arc<Synchronous>>>);
+
+impl WaitedFor {
+    /// From now on all that is acknowledged is in this copy.
+    pub(crate) fn add(&self, copy: Arc<Synchronous>) {
+        let mut all = self.0.write();
+        if !all.iter().any(|known| Arc::ptr_eq(known, &copy)) {
+            all.push(copy);
+        }
+    }
+
+    /// This one is waited for no more.
+    pub(crate) fn remove(&self, copy: &Arc<Synchronous>) {
+        self.0.write().retain(|known| !Arc::ptr_eq(known, copy));
+        copy.release();
+    }
+
+    /// Refuses what is not begun yet where it could not be acknowledged.
+    ///
+    /// # Errors
+    /// [`CopyError::GivenUp`].
+    pub(crate) fn assure_reachable(&self) -> Result<()> {
+        let all = self.0.read();
+        match all.iter().find(|copy| copy.is_given_up()) {
+            None => Ok(()),
+            Some(copy) => Err(CopyError::GivenUp {
+                name: copy.name.clone(),
+            }
+            .into()),
+        }
+    }
+
+    /// Waits until all that is durable here is in all of these copies. No lock is to be held.
+    ///
+    /// # Errors
+    /// [`CopyError::NotYet`], [`CopyError::NotAnyMore`]: it is in doubt.
+    pub(crate) async fn acknowledge(&self) -> Result<()> {
+        let all: Vec<Arc<Synchronous>> = {
+            let all = self.0.read();
+            if all.is_empty() {
+                return Ok(());
+            }
+            all.clone()
+        };
+        let waiting = all.iter().map(|copy| async move {
+            let _counted = Waiting::new(&copy.waiting_count);
+            copy.covered(copy.ticket()).await
+        });
+        join_all(waiting).await.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed expectation of a test is its failure
+mod tests {
+    use super::*;
+    use crate::error::{BackupError, VaultError};
+
+    fn waited_for(wait: Duration) -> (Arc<WaitedFor>, Arc<Synchronous>) {
+        let all = Arc::<WaitedFor>::default();
+        let copy = Synchronous::new("far", wait);
+        all.add(copy.clone());
+        (all, copy)
+    }
+
+    fn told(error: VaultError) -> CopyError {
+        match error {
+            VaultError::Backup(BackupError::Copy(error)) => error,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_round_answers_all_who_waited_when_it_began_and_none_who_came_later() {
+        let (all, copy) = waited_for(Duration::from_secs(5));
+        let wait = || {
+            let all = all.clone();
+            tokio::spawn(async move { all.acknowledge().await })
+        };
+        let early: Vec<_> = (0..100).map(|_| wait()).collect();
+        copy.one_waits().await;
+        tokio::task::yield_now().await;
+        let covers = copy.asked();
+        assert_eq!((covers, copy.status(None).waiting_count), (100, 100));
+        let late = wait();
+        tokio::task::yield_now().await;
+        copy.reach(covers);
+        for waiter in early {
+            waiter.await.unwrap().unwrap();
+        }
+        assert!(!late.is_finished());
+        copy.reach(copy.asked());
+        late.await.unwrap().unwrap();
+        assert_eq!(copy.status(None).waiting_count, 0);
+        let idle = timeout(Duration::from_secs(60), copy.one_waits());
+        assert!(idle.await.is_err(), "no round where nothing waits");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_no_head_takes_in_time_is_in_doubt_and_what_was_given_up_is_refused() {
+        let (all, copy) = waited_for(Duration::from_secs(2));
+        let late = told(all.acknowledge().await.unwrap_err());
+        assert!(matches!(late, CopyError::NotYet { .. }), "{late}");
+        assert!(late.to_string().contains("in doubt"), "{late}");
+        let waiting = tokio::spawn({
+            let all = all.clone();
+            async move { all.acknowledge().await }
+        });
+        copy.one_waits().await;
+        tokio::task::yield_now().await;
+        copy.give_up();
+        let done = told(waiting.await.unwrap().unwrap_err());
+        assert!(matches!(done, CopyError::NotAnyMore { .. }), "{done}");
+        let refused = told(all.assure_reachable().unwrap_err());
+        assert!(refused.to_string().contains("nothing was stored"));
+        assert_eq!(copy.status(None).in_doubt_count, 2);
+        // A late answer to a head that was given up on acknowledges nothing new.
+        assert!(all.acknowledge().await.is_err());
+        all.remove(&copy);
+        all.assure_reachable().unwrap();
+        all.acknowledge().await.unwrap();
+    }
+}
