@@ -6,6 +6,7 @@ mod folder_store;
 mod loop_device;
 
 mod image;
+mod pieces;
 mod piped;
 mod sealed;
 mod server;

@@ -6,6 +6,7 @@ mod chunked;
 mod modes;
 
 pub mod aeads;
+mod calls;
 pub mod null_cipher;
 pub mod open_ssl_speed;
 mod table_a;
@@ -48,6 +49,7 @@ pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
     experiments.push(open_ssl_speed::open_ssl_speed(effort)?);
     experiments.extend(chunked::chunked(effort)?);
     experiments.push(null_cipher::null_operations(effort)?);
+    experiments.push(calls::calls(effort)?);
     Ok((agreements, experiments))
 }
 
@@ -57,7 +59,7 @@ pub fn ids() -> Vec<String> {
     ids.extend(Direction::BOTH.map(aeads::id));
     ids.extend([table_a::ID, "raw/openssl-speed"].map(str::to_owned));
     ids.extend(Direction::BOTH.map(chunked::id));
-    ids.push(null_cipher::ID.to_owned());
+    ids.extend([null_cipher::ID, calls::ID].map(str::to_owned));
     ids
 }
 

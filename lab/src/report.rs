@@ -16,6 +16,7 @@ mod ladder;
 mod requirements;
 
 mod calibration;
+mod contradictions;
 mod experiments;
 
 mod advice_cards;
@@ -64,10 +65,12 @@ pub fn page(record: &Record, published: &[Published]) -> String {
                         @for group in &groups {
                             a href=(format!("#{}", group.anchor)) { (group.title) }
                         }
+                        a href="#contradictions" { "What contradicts what" }
                         a href="#machine" { "The machine" }
                         a href="#method" { "Method" }
                     }
                     @for group in &groups { (experiments::section(group, published)) }
+                    (contradictions::section())
                     (machine_facts::section(record))
                     (method(record))
                 }

@@ -64,6 +64,16 @@ fn a_run_becomes_a_page_that_needs_nothing_else() {
             "{name} disappeared"
         );
     }
+    for (here, name) in [
+        (
+            &printed,
+            "published (A): small system calls, 1 B against 1 MB a call: cost more",
+        ),
+        (&html, "encryption and a system call"),
+        (&html, "What contradicts what"),
+    ] {
+        assert!(here.contains(name), "{name} disappeared");
+    }
     assert_eq!(html.matches("<article").count(), 6, "advice for six jobs");
     // The same run on both sides can't differ, and one sample each proves nothing.
     assert!(compared.contains("can't tell") && !compared.contains("times B"));

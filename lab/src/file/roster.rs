@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::file::folder_store::FolderStore;
 use crate::file::fuse::{self, passphrase};
 use crate::file::image::{self, Kind};
+use crate::file::pieces::{Pieces, Way};
 use crate::file::piped::Piped;
 use crate::file::sealed::Sealed;
 use crate::file::server::Server;
@@ -34,7 +35,7 @@ fn file_and_more(bytes: u64) -> u64 {
 
 /// All of them, those that can't run among them.
 pub(super) fn entries() -> Vec<Entry> {
-    let entry = |contender, open| Entry {
+    let entry = |contender, open: Open| Entry {
         contender,
         open,
         needs: file_and_more,
@@ -46,6 +47,12 @@ pub(super) fn entries() -> Vec<Entry> {
             Ok(Box::new(store))
         }),
     )];
+    entries.extend(Way::ALL.map(|way| {
+        entry(
+            way.contender(),
+            Box::new(move |folder: &Path, _| Ok(Box::new(Pieces::new(way, folder)))),
+        )
+    }));
     entries.extend(image_entries());
     entries.extend([
         entry(
