@@ -7,6 +7,8 @@ mod link;
 mod roster;
 mod tap;
 
+mod block;
+
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -51,7 +53,14 @@ enum Work {
 
 /// Who can take part, and why the others can't.
 pub fn contenders() -> Vec<Contender> {
-    entries().into_iter().map(|entry| entry.contender).collect()
+    let links = entries().into_iter().map(|entry| entry.contender);
+    links.chain(block::contenders()).collect()
+}
+
+/// All experiments, in their order.
+pub fn ids() -> Vec<String> {
+    let all = ["stream", "copy", "block-write", "block-read"];
+    all.map(|one| format!("net/{one}")).into()
 }
 
 /// Moves a stream and a file over every link that can be had; files lie below `folder`.
@@ -65,10 +74,14 @@ pub fn net(effort: Effort, folder: &Path) -> Result<Vec<Experiment>> {
     let tls = Tls::new()?;
     let lines = open_all(&mut entries, &tls, &folder.path)?;
     let effort = effort.with_usual_rounds(ROUNDS, QUICK_ROUNDS);
-    [Work::Stream, Work::Copy]
-        .into_iter()
-        .map(|work| run(plan(work, blocks, &entries, &lines), effort))
-        .collect()
+    let mut experiments = Vec::new();
+    for work in [Work::Stream, Work::Copy] {
+        experiments.push(run(plan(work, blocks, &entries, &lines), effort)?);
+    }
+    // Their links go before others are made.
+    drop(lines);
+    experiments.extend(block::block(effort, &folder.path, blocks)?);
+    Ok(experiments)
 }
 
 /// Links of those that can run; why the others can't is noted.
@@ -266,12 +279,16 @@ fn check(entry: &Entry, line: &Line<'_>) -> Result<()> {
     let tap = Tap::open(&line.link)?;
     measure(line, Work::Stream, TRIAL_BLOCKS)?;
     let readable = tap.saw_plaintext()?;
-    let expected = entry.contender.placement == Placement::None;
-    if readable == expected {
+    as_expected(&entry.contender, readable)
+}
+
+/// Who does not encrypt is readable on the wire, and only those.
+fn as_expected(contender: &Contender, readable: bool) -> Result<()> {
+    if readable == (contender.placement == Placement::None) {
         return Ok(());
     }
     Err(LabError::Data {
-        file: entry.contender.name.clone(),
+        file: contender.name.clone(),
         what: if readable {
             "plaintext goes over the wire".into()
         } else {

@@ -79,6 +79,14 @@ pub fn find(name: &str) -> Option<PathBuf> {
     places.find(|place| place.is_file())
 }
 
+/// Where a file of a library lies, in the system or below what was unpacked.
+pub fn find_library(name: &str) -> Option<PathBuf> {
+    let unpacked = roots();
+    let roots = std::iter::once(Path::new("/")).chain(unpacked.iter().map(PathBuf::as_path));
+    let mut places = roots.flat_map(|root| LIBRARY_FOLDERS.map(|f| root.join(f).join(name)));
+    places.find(|place| place.is_file())
+}
+
 /// That not all of these programs are there, if so.
 pub fn lacking(programs: &[&str]) -> Option<Availability> {
     let missing = programs.iter().find(|program| find(program).is_none())?;

@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,10 +19,12 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::{Doing, Result};
 use crate::host::kernel_tls;
-use crate::host::programs::{clean_up, command, run};
+use crate::host::programs::{clean_up, command, run, show_libraries};
 use crate::host::undo::{Foundation, Undo};
 use crate::net::session::{Session, Stream};
 use coffer_measure::tls::Tls;
+
+pub(super) use tunnel::listens;
 
 /// Where the receiver listens, in its namespace.
 const PORT: u16 = 7000;
@@ -95,6 +98,26 @@ impl Link {
         Ok(link)
     }
 
+    /// Where the receiver is, through whatever lies between; without a port.
+    pub(super) fn address(&self) -> String {
+        self.target.ip().to_string()
+    }
+
+    /// The receiver's namespace.
+    pub(super) fn receiver(&self) -> &str {
+        &self.b
+    }
+
+    /// A program of the receiver.
+    pub(super) fn receivers_command(&self, program: &str) -> Command {
+        inside(&self.b, program)
+    }
+
+    /// A program of the sender.
+    pub(super) fn senders_command(&self, program: &str) -> Command {
+        inside(&self.a, program)
+    }
+
     /// Works in the receiver's namespace, on a thread of its own.
     pub(super) fn inside_wire<T: Send>(
         &self,
@@ -158,6 +181,14 @@ pub(super) fn delete_later(namespace: &str) -> Undo {
     })
 }
 
+/// A program in a namespace, which may be one that was unpacked.
+fn inside(namespace: &str, program: &str) -> Command {
+    let mut command = command("ip");
+    command.args(["netns", "exec", namespace, program]);
+    show_libraries(&mut command);
+    command
+}
+
 /// `arguments`: words with one space between them.
 fn ip(namespace: &str, arguments: &str) -> Result<String> {
     run(command("ip")
@@ -204,7 +235,7 @@ fn accept_within(listener: &TcpListener, patience: Duration) -> Result<TcpStream
     }
 }
 
-fn wait_for<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> Result<T> {
+pub(super) fn wait_for<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> Result<T> {
     let start = Instant::now();
     loop {
         if let Some(found) = there() {

@@ -87,7 +87,7 @@ pub(super) fn entries() -> Vec<Entry> {
 }
 
 /// What this machine lacks for a link.
-fn missing(kind: Kind) -> Option<Availability> {
+pub(super) fn missing(kind: Kind) -> Option<Availability> {
     if !rustix::process::geteuid().is_root() {
         let why = "network namespaces need root";
         return Some(Availability::cannot(why, "run the lab as root"));

@@ -166,6 +166,7 @@ pub fn of_experiment<'a>(all: &'a [Published], id: &str) -> Vec<&'a Published> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net;
     use crate::raw;
     use crate::report::compare;
     use crate::server;
@@ -189,7 +190,7 @@ mod tests {
 
     /// The experiments on calculation by themselves, all others as the committed records have them.
     fn experiments() -> Vec<String> {
-        let mut ids = [raw::ids(), server::ids()].concat();
+        let mut ids = [raw::ids(), server::ids(), net::ids()].concat();
         for name in ["example.json", "configs-debian-6.1.json"] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/lab");
             let record = compare::read(&folder.join(name)).unwrap();

@@ -158,7 +158,7 @@ impl Link {
 }
 
 /// Whether a program listens on a port inside.
-fn listens(namespace: &str, port: u16) -> Option<()> {
+pub(in crate::net) fn listens(namespace: &str, port: u16) -> Option<()> {
     let all = run(command("ip").args(["netns", "exec", namespace, "ss", "-ltnH"]));
     let port = format!(":{port} ");
     all.is_ok_and(|text| text.contains(&port)).then_some(())
