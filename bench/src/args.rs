@@ -32,6 +32,9 @@ pub struct Args {
     /// The program to measure it against, for `builds`
     #[arg(long, value_name = "PATH")]
     pub other: Option<PathBuf>,
+    /// The nginx to measure against [default: the distribution's]
+    #[arg(long, value_name = "PATH")]
+    pub nginx: Option<PathBuf>,
     /// Where to put data, on a real disk [default: the folder of this program]
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,

@@ -42,6 +42,8 @@ pub struct Bench {
     pub coffer: PathBuf,
     /// Another build of it to compare with.
     pub other: Option<PathBuf>,
+    /// The nginx to compare with, if it is not the distribution's.
+    pub nginx: Option<PathBuf>,
     /// Names of contenders to leave all others out; empty: all.
     pub only: Vec<String>,
     /// On this thread's core.
@@ -70,6 +72,7 @@ impl Bench {
             pinned,
             coffer,
             other: None,
+            nginx: None,
             only,
             client: Client::new()?,
             folder,

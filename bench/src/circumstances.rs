@@ -33,7 +33,7 @@ pub fn describe(bench: &Bench) -> Vec<String> {
         lines.push(version);
     }
     if bench.wants("nginx")
-        && let Ok(version) = nginx::version()
+        && let Ok(version) = nginx::version(bench.nginx.as_deref())
     {
         lines.push(format!("{version}: {}", nginx::SETTINGS));
     }

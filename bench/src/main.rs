@@ -76,8 +76,9 @@ fn prepare(args: &Args) -> Result<Bench> {
     let only = only.map(|name| name.get_name().to_owned()).collect();
     let parent: PathBuf = args.folder.clone().unwrap_or_else(|| beside.into());
     let mut bench = Bench::new(effort, pinned, coffer, only, &parent)?;
-    let absolute = |path| std::path::absolute(path).doing(|| "looking for --other".into());
+    let absolute = |path| std::path::absolute(path).doing(|| "looking for a program".into());
     bench.other = args.other.as_ref().map(absolute).transpose()?;
+    bench.nginx = args.nginx.as_ref().map(absolute).transpose()?;
     Ok(bench)
 }
 

@@ -38,8 +38,8 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it with a folder of its own.
-    pub fn start(folder: &Path, pinned: bool) -> Result<Self> {
+    /// Starts it with a folder of its own: this program, or the distribution's.
+    pub fn start(given: Option<&Path>, folder: &Path, pinned: bool) -> Result<Self> {
         let files = folder.join("files");
         fs::create_dir_all(&files).doing(|| format!("creating {}", files.display()))?;
         let identity = Identity::create(folder)?;
@@ -47,7 +47,7 @@ impl Nginx {
         let path = folder.join("nginx.conf");
         fs::write(&path, configuration(folder, &identity, address, plain))
             .doing(|| format!("writing {}", path.display()))?;
-        let mut command = Command::new(program()?);
+        let mut command = Command::new(program(given)?);
         command
             .arg("-p")
             .arg(folder)
@@ -117,8 +117,8 @@ impl Serves for Nginx {
 }
 
 /// As it names itself, with the library that encrypts for it.
-pub fn version() -> Result<String> {
-    let told = Command::new(program()?)
+pub fn version(given: Option<&Path>) -> Result<String> {
+    let told = Command::new(program(given)?)
         .arg("-V")
         .output()
         .doing(|| "asking nginx".into())?;
@@ -136,7 +136,10 @@ pub fn version() -> Result<String> {
     Ok(format!("{nginx}, {}", library.join(" ")))
 }
 
-fn program() -> Result<PathBuf> {
+fn program(given: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = given {
+        return Ok(path.to_owned());
+    }
     PROGRAMS
         .iter()
         .map(PathBuf::from)

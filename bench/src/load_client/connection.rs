@@ -28,6 +28,10 @@ const RECEIVE_BYTES: usize = 256 * 1024;
 /// What one system call sends of a body.
 const RECORDS_A_SEND: usize = 8;
 
+/// What a connection moves before those that share its thread have their turn: clients of their own
+/// would not wait for each other.
+const TURN_BYTES: u64 = 1024 * 1024;
+
 /// What is asked of a server.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -98,11 +102,13 @@ impl Connection {
     pub async fn exchange(&mut self, request: &Request, scratch: &Scratch) -> Result<()> {
         self.send(request).await?;
         let mut response = Response::new(request.line(), request.expected);
+        let mut turn_end = self.moved_bytes.get() + TURN_BYTES;
         loop {
             self.stream.readable().await.doing(|| "receiving".into())?;
             if self.receive(&mut response, scratch)? {
                 return Ok(());
             }
+            self.take_turns(&mut turn_end).await;
         }
     }
 
@@ -114,6 +120,7 @@ impl Connection {
         }
         let body = request.body.unwrap_or(Content::new(0, 0));
         let mut offset_bytes = 0;
+        let mut turn_end = self.moved_bytes.get() + TURN_BYTES;
         loop {
             let before_bytes = offset_bytes;
             while offset_bytes < body.length_bytes
@@ -132,6 +139,14 @@ impl Connection {
             if offset_bytes == body.length_bytes {
                 return Ok(());
             }
+            self.take_turns(&mut turn_end).await;
+        }
+    }
+
+    async fn take_turns(&self, turn_end: &mut u64) {
+        if self.moved_bytes.get() >= *turn_end {
+            *turn_end = self.moved_bytes.get() + TURN_BYTES;
+            tokio::task::yield_now().await;
         }
     }
 

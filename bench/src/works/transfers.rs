@@ -86,6 +86,7 @@ pub fn get(bench: &Bench) -> Result<Vec<Work>> {
     }
     if bench.wants("nginx") {
         servers.push(Box::new(Nginx::start(
+            bench.nginx.as_deref(),
             &bench.folder("get-nginx")?,
             bench.pinned,
         )?));

@@ -61,7 +61,11 @@ const AGAINST_TLS_MOST: f64 = 0.35;
 /// Sealed GET; titles say what of.
 pub fn get(bench: &Bench) -> Result<Vec<Work>> {
     let coffer = &start(bench, "sealed-get", "")?;
-    let nginx = &Nginx::start(&bench.folder("sealed-nginx")?, bench.pinned)?;
+    let nginx = &Nginx::start(
+        bench.nginx.as_deref(),
+        &bench.folder("sealed-nginx")?,
+        bench.pinned,
+    )?;
     let sealed = &SealedClient::new(coffer.another_s3()?, SEALED)?;
     let mut works = Vec::new();
     for plan in PLANS {

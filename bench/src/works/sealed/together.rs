@@ -26,7 +26,7 @@ const MOST: f64 = 0.75;
 pub fn together(bench: &Bench) -> Result<Vec<Work>> {
     let coffer = &start(bench, "together-coffer", "")?;
     let folder = bench.folder("together-nginx")?;
-    let nginx = &Nginx::start(&folder, bench.pinned)?;
+    let nginx = &Nginx::start(bench.nginx.as_deref(), &folder, bench.pinned)?;
     let length_bytes = bench.effort.of(BYTES);
     let object = move |round: usize| Object::series(&format!("one-{round}"), 1, length_bytes);
     let curl = move |objects: &[Object]| {
