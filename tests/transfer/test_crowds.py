@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import raw
+from harness import raw, sealed
 from harness.administration import ask
 from harness.clients import s3_client
 from harness.content import MIB, content
@@ -71,6 +71,26 @@ def test_idle_connections_cost_little_and_keep_no_one_out(server):
         is_served(server, 5)
         grown = server.resident_bytes() - before
         assert grown < 100 * MIB, f"{grown} bytes for {IDLE} connections"
+
+
+def test_a_connection_that_is_done_makes_room(tmp_path):
+    """All connections that there may be, idle after an upload: a newcomer gets the place of one."""
+    slots = 16  # a quarter of those to S3
+    with Server(tmp_path, config=f"[limits]\nconnections = {4 * slots}\n") as server:
+        sealed.make_bucket(server, "open")
+        with contextlib.ExitStack() as stack:
+            for number in range(slots):
+                message = sealed.announced(server, f"/open/{number}", MIB)
+                body = sealed.seal(message, content(MIB))
+                connection = stack.enter_context(connect(server))
+                head = f"PUT /transfer/{message['ticket']} HTTP/1.1\r\n"
+                connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+                assert connection.recv(4096).startswith(b"HTTP/1.1 204"), number
+            began = time.monotonic()
+            newcomer = stack.enter_context(connect(server))
+            ask_for(newcomer, "A" * 43)
+            assert newcomer.recv(4096).startswith(b"HTTP/1.1 404")
+            assert time.monotonic() - began < 5
 
 
 def test_garbage_harms_nothing(server):

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use coffer_vault::{ConnectionCutoff, NotTaken, Vault, VaultError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
@@ -16,7 +18,7 @@ use crate::connection::shutdown::Shutdown;
 use crate::connection::slots::{Slot, Slots};
 use crate::data_port::handshake::DataTls;
 use crate::data_port::head::{Asked, Head, Refusal, parse};
-use crate::data_port::peer::Peer;
+use crate::data_port::peer::{Peer, is_passing};
 use crate::data_port::receive::{NotReceived, receive};
 use crate::data_port::records::Records;
 use crate::data_port::send::send;
@@ -155,7 +157,7 @@ impl DataListener {
             self.limits.sign_in_timeout()
         };
         tokio::select! {
-            ready = tcp.readable() => ready.map(|()| true),
+            ready = has_come(tcp) => ready.map(|()| true),
             () = sleep(patience) => Ok(false),
             () = activity.asked_to_leave() => Ok(false),
             () = self.stop.drain.cancelled() => Ok(false),
@@ -225,6 +227,25 @@ impl DataListener {
                     Err(NotReceived::NotTaken(refused)) => not_taken(peer, &refused).await,
                 }
             }
+        }
+    }
+}
+
+/// Waits until the peer has sent something, or ended its side. After a request the socket may count
+/// as ready though all of it was read: the kernel is asked.
+async fn has_come(tcp: &TcpStream) -> io::Result<()> {
+    loop {
+        tcp.readable().await?;
+        let looked = tcp.try_io(Interest::READABLE, || {
+            let mut sockets = [PollFd::new(tcp, PollFlags::IN)];
+            match poll(&mut sockets, Some(&Timespec::default()))? {
+                0 => Err(io::ErrorKind::WouldBlock.into()),
+                _ => Ok(()),
+            }
+        });
+        match looked {
+            Err(error) if is_passing(&error) => {}
+            looked => return looked,
         }
     }
 }

@@ -12,8 +12,8 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use crate::connection::minimum_rate::{MinimumRate, RateWatch, TooSlow};
-use crate::data_port::records::{Records, TlsSession, receive};
-use crate::limits::{TLS_FILE_BYTES, TLS_RECORD_BYTES, TLS_RECORDS_MAX};
+use crate::data_port::records::{FileRoom, Records, TlsSession, receive};
+use crate::limits::{TLS_RECORD_BYTES, TLS_RECORDS_MAX};
 
 /// A socket, what its bytes travel in, and how slow its peer is.
 pub struct Peer<'a> {
@@ -108,19 +108,24 @@ impl<'a> Peer<'a> {
     }
 
     /// Sends from a file, from the start of `place` on, as much as the peer takes now; waits until
-    /// it takes any. 0: the file ends there.
+    /// it takes any. 0: the file ends there. `room` is for records that this program makes.
     ///
     /// # Errors
     /// As [`send`](Self::send), and those of the disk.
-    pub async fn send_file(&mut self, file: impl AsFd, place: Range<u64>) -> io::Result<usize> {
-        let length = usize::try_from(place.end - place.start).unwrap_or(usize::MAX);
+    pub async fn send_file(
+        &mut self,
+        file: impl AsFd,
+        place: Range<u64>,
+        room: &mut FileRoom,
+    ) -> io::Result<usize> {
         if let Records::Program(session) = &mut self.records {
-            let mut piece = vec![0; length.min(TLS_FILE_BYTES)];
-            let count = rustix::io::pread(&file, &mut piece, place.start)?;
-            session.put(&piece[..count])?;
+            let piece = room.read(&file, &place)?;
+            session.put(piece)?;
+            let count = piece.len();
             self.flush().await?;
             return Ok(count);
         }
+        let length = usize::try_from(place.end - place.start).unwrap_or(usize::MAX);
         let mut offset_bytes = place.start;
         let mut send = |tcp: &TcpStream| {
             let offset = Some(&mut offset_bytes);
@@ -220,7 +225,7 @@ async fn when_writable(
     }
 }
 
-fn is_passing(error: &io::Error) -> bool {
+pub(super) fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted

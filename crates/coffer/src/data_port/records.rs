@@ -2,11 +2,13 @@
 //! program makes.
 
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustls::ServerConnection;
 
 use crate::data_port::kernel_tls;
+use crate::limits::TLS_FILE_BYTES;
 
 /// What a connection's bytes travel in.
 pub enum Records {
@@ -87,6 +89,23 @@ impl TlsSession {
     }
 }
 
+/// Room for pieces of files on their way into records: made at the first of an answer, and used for
+/// all of it.
+#[derive(Default)]
+pub struct FileRoom(Vec<u8>);
+
+impl FileRoom {
+    /// Reads as much of this place as is sealed at a time; nothing: the file ends there.
+    pub(super) fn read(&mut self, file: impl AsFd, place: &Range<u64>) -> io::Result<&[u8]> {
+        if self.0.is_empty() {
+            self.0.resize(TLS_FILE_BYTES, 0);
+        }
+        let wanted = (place.end - place.start).min(self.0.len() as u64) as usize;
+        let count = rustix::io::pread(file, &mut self.0[..wanted], place.start)?;
+        Ok(&self.0[..count])
+    }
+}
+
 /// A socket without anything between: it takes and gives what it can at once.
 pub(super) struct Bare<'a, S>(pub(super) &'a S);
 
@@ -123,5 +142,37 @@ pub(super) fn receive(
     match records {
         Records::Kernel => kernel_tls::receive(socket, out),
         _ => Bare(socket).read(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_a_file_share_one_room() {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (0..2 * TLS_FILE_BYTES + 5)
+            .map(|at| (at / 7) as u8)
+            .collect();
+        file.write_all(&bytes).unwrap();
+        let (mut room, mut read) = (FileRoom::default(), Vec::new());
+        let mut places = Vec::new();
+        loop {
+            let place = read.len() as u64..u64::MAX;
+            let piece = room.read(&file, &place).unwrap();
+            if piece.is_empty() {
+                break;
+            }
+            places.push(piece.as_ptr());
+            read.extend_from_slice(piece);
+        }
+        assert!(read == bytes, "other bytes");
+        assert_eq!(places.len(), 3);
+        assert!(
+            places.iter().all(|place| *place == places[0]),
+            "not one room"
+        );
+        assert_eq!(room.read(&file, &(3..10)).unwrap(), &bytes[3..10]);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use coffer_vault::{SegmentFile, Sending};
 
 use crate::data_port::peer::Peer;
+use crate::data_port::records::FileRoom;
 use crate::limits::SEND_WINDOW_BYTES;
 
 /// Answers with all bytes of a transfer. An error ends the connection: the client has a head by
@@ -24,8 +25,9 @@ pub async fn send(peer: &mut Peer<'_>, mut sending: Sending, keeps_open: bool) -
     let (over, hung_up) = (sending.over(), peer.hung_up());
     let work = async {
         peer.send(head.as_bytes(), true).await?;
+        let mut room = FileRoom::default();
         while let Some(file) = sending.next_segment().await.map_err(io::Error::other)? {
-            send_segment(peer, &mut sending, Arc::new(file)).await?;
+            send_segment(peer, &mut sending, Arc::new(file), &mut room).await?;
         }
         io::Result::Ok(())
     };
@@ -47,6 +49,7 @@ async fn send_segment(
     peer: &mut Peer<'_>,
     sending: &mut Sending,
     file: Arc<SegmentFile>,
+    room: &mut FileRoom,
 ) -> io::Result<()> {
     let sealed = file.sealed();
     let mut at = sealed.start;
@@ -62,7 +65,7 @@ async fn send_segment(
             })?;
         }
         while at < window_end {
-            let sent = peer.send_file(file.file(), at..window_end).await?;
+            let sent = { peer.send_file(file.file(), at..window_end, room) }.await?;
             if sent == 0 {
                 sending.damaged(&file.cut_off());
                 return Err(io::ErrorKind::UnexpectedEof.into());
