@@ -20,6 +20,11 @@ pub const SOCKET_PATH_BYTES: usize = 107;
 /// How long nothing may move on a connection to a data port.
 pub const TRANSFER_STANDSTILL: Duration = Duration::from_secs(30);
 
+/// Bytes that go on a connection to a data port by TLS before another takes its place: its keys are
+/// not renewed, and AES-GCM is good for 2^24 records of at most 16 KiB (RFC 8446, section 5.5). One
+/// transfer, of at most 5 GiB, still fits beside.
+pub const TRANSFER_TLS_BYTES: u64 = 64 << 30;
+
 /// How long a server may take to say whether what it was sent is whole and durable.
 pub const TRANSFER_VERDICT: Duration = Duration::from_secs(300);
 

@@ -174,6 +174,7 @@ impl Mover {
             crc,
         };
         block_in_place(|| target.note(&piece))?;
+        target.begin_to_sync();
         Ok(Here {
             piece,
             was_kept: false,
@@ -263,13 +264,17 @@ impl Mover {
         let mut summing = told.summing();
         let mut waiting: VecDeque<(Fetching<_>, Arc<Sink>)> = VecDeque::new();
         let mut rest = pieces(bytes, PART_BYTES);
+        let mut spare: Vec<Vec<u8>> = Vec::new();
         let (mut was_sealed, mut was_all_sealed) = (false, bytes > 0);
         loop {
             while waiting.len() < self.options.jobs
                 && let Some(range) = rest.next()
             {
-                let length = (range.end - range.start) as usize;
-                let sink = Arc::new(Sink::Memory(Mutex::new(Vec::with_capacity(length))));
+                // What was written before is room for what comes: fresh memory would cost more than
+                // all that is done with it.
+                let mut memory = spare.pop().unwrap_or_default();
+                memory.reserve_exact((range.end - range.start) as usize);
+                let sink = Arc::new(Sink::Memory(Mutex::new(memory)));
                 let (mover, wanted, into) = (Arc::clone(self), wanted.clone(), Arc::clone(&sink));
                 let fetching = tokio::spawn(async move {
                     mover
@@ -285,12 +290,14 @@ impl Mover {
             was_sealed |= is_sealed;
             was_all_sealed &= is_sealed;
             if let Sink::Memory(piece) = &*sink {
-                let piece = std::mem::take(&mut *piece.lock());
+                let mut piece = std::mem::take(&mut *piece.lock());
                 block_in_place(|| {
                     summing.update(&piece);
                     out.write_all(&piece)
                 })
                 .map_err(MoverError::local("writing", Path::new("standard output")))?;
+                piece.clear();
+                spare.push(piece);
             }
         }
         out.flush()

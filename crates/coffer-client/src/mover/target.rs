@@ -1,5 +1,6 @@
 //! A file that is fetched: under another name, with a journal, until all of it is there.
 
+mod early_sync;
 mod rights;
 
 use std::ffi::{OsStr, OsString};
@@ -9,11 +10,13 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
+use self::early_sync::EarlySync;
 use crate::limits::WRITE_BYTES;
 use crate::mover::error::MoverError;
 use crate::mover::journal::Journal;
@@ -52,8 +55,9 @@ pub(super) struct Piece {
 pub(super) struct Target {
     path: PathBuf,
     part_path: PathBuf,
-    file: File,
+    file: Arc<File>,
     journal: Journal,
+    early: EarlySync,
 }
 
 impl Target {
@@ -76,10 +80,11 @@ impl Target {
             set.map_err(MoverError::local("setting the mode of", &part_path))?;
         }
         let target = Self {
-            file,
+            file: Arc::new(file),
             path: path.to_owned(),
             part_path,
             journal,
+            early: EarlySync::default(),
         };
         let pieces = match target.journal.read::<Content, Piece>() {
             Some((of, pieces)) if of == *content => pieces,
@@ -113,6 +118,11 @@ impl Target {
     /// [`MoverError::Local`].
     pub(super) fn note(&self, piece: &Piece) -> Result<(), MoverError> {
         self.journal.add(piece)
+    }
+
+    /// Has what was written go to the disk by now.
+    pub(super) fn begin_to_sync(&self) {
+        self.early.begin(&self.file);
     }
 
     /// The checksum of a range, read again.
@@ -165,7 +175,7 @@ impl Target {
             let kept = rights::keep(&self.file, &replaced);
             kept.map_err(failed("setting the mode of"))?;
         }
-        self.file.sync_all().map_err(failed("syncing"))?;
+        self.early.finish(&self.file).map_err(failed("syncing"))?;
         fs::rename(&self.part_path, &self.path).map_err(failed("naming"))?;
         let folder = self
             .path

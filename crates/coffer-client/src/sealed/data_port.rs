@@ -116,11 +116,18 @@ impl DataPort {
             let shaken = connection.complete_io(&mut tcp);
             shaken.map_err(|error| io::Error::new(error.kind(), told(&error)))?;
         }
-        Ok(StreamOwned::new(connection, tcp))
+        Ok(TlsWire {
+            stream: StreamOwned::new(connection, tcp),
+            bytes: 0,
+        })
     }
 }
 
-type TlsWire = StreamOwned<ClientConnection, TcpStream>;
+/// TLS, and how many bytes went through it, either way.
+pub(super) struct TlsWire {
+    stream: StreamOwned<ClientConnection, TcpStream>,
+    bytes: u64,
+}
 
 /// A connection to a data port.
 pub(super) enum Wire {
@@ -133,7 +140,15 @@ impl Wire {
     pub(super) fn tcp(&self) -> &TcpStream {
         match self {
             Self::Plain(tcp) => tcp,
-            Self::Tls(stream) => stream.get_ref(),
+            Self::Tls(tls) => tls.stream.get_ref(),
+        }
+    }
+
+    /// How many bytes went through TLS.
+    pub(super) fn tls_bytes(&self) -> u64 {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Tls(tls) => tls.bytes,
         }
     }
 
@@ -154,7 +169,11 @@ impl Read for Wire {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(tcp) => tcp.read(out),
-            Self::Tls(stream) => stream.read(out),
+            Self::Tls(tls) => {
+                let count = tls.stream.read(out)?;
+                tls.bytes += count as u64;
+                Ok(count)
+            }
         }
     }
 }
@@ -163,14 +182,18 @@ impl Write for Wire {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(tcp) => tcp.write(bytes),
-            Self::Tls(stream) => stream.write(bytes),
+            Self::Tls(tls) => {
+                let count = tls.stream.write(bytes)?;
+                tls.bytes += count as u64;
+                Ok(count)
+            }
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(tcp) => tcp.flush(),
-            Self::Tls(stream) => stream.flush(),
+            Self::Tls(tls) => tls.stream.flush(),
         }
     }
 }

@@ -7,7 +7,7 @@ use coffer_seal::limits::{CHUNK_BYTES, SEALED_CHUNK_BYTES};
 use rustls::ClientConfig;
 use zeroize::Zeroizing;
 
-use crate::limits::TRANSFER_BATCH_CHUNKS;
+use crate::limits::{TRANSFER_BATCH_CHUNKS, TRANSFER_TLS_BYTES};
 use crate::sealed::data_port::{DataPort, Wire};
 use crate::sealed::error::SealedError;
 
@@ -17,6 +17,7 @@ pub struct Lane {
     pub(super) plain: Zeroizing<Vec<u8>>,
     idle: Option<(String, Wire)>,
     tls: Option<Arc<ClientConfig>>,
+    tls_bytes_max: u64,
 }
 
 impl Default for Lane {
@@ -33,6 +34,7 @@ impl Lane {
             plain: Zeroizing::new(vec![0; TRANSFER_BATCH_CHUNKS * CHUNK_BYTES]),
             idle: None,
             tls: None,
+            tls_bytes_max: TRANSFER_TLS_BYTES,
         }
     }
 
@@ -63,9 +65,20 @@ impl Lane {
         }
     }
 
-    /// Keeps a connection on which everything was read.
+    /// Keeps a connection on which everything was read, unless its keys have served long enough.
     pub(super) fn keep(&mut self, address: String, stream: Wire) {
-        self.idle = Some((address, stream));
+        if stream.tls_bytes() < self.tls_bytes_max {
+            self.idle = Some((address, stream));
+        }
+    }
+
+    /// The same, whose connections by TLS last for fewer bytes.
+    #[cfg(test)]
+    pub(super) fn renewing_after(self, tls_bytes_max: u64) -> Self {
+        Self {
+            tls_bytes_max,
+            ..self
+        }
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use coffer_seal::limits::{CHUNK_BYTES, HEADER_BYTES, SEALED_CHUNK_BYTES};
 use coffer_seal::{BlobId, BucketId, Context, SecretKey, seal};
+use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use rustls_pki_types::PrivatePkcs8KeyDer;
 use serde_json::{Value, json};
 
 use crate::sealed::head::parse;
@@ -70,16 +73,50 @@ pub(super) fn offer(port: u16, range: [u64; 2], segments: &[(Value, Vec<u8>)]) -
     })
 }
 
+/// Gives the requests that came, and over how many connections.
+pub(super) type Answering = JoinHandle<(Vec<Asked>, usize)>;
+
 /// Answers each request, on one connection after the other, with the next of these, and returns
 /// what each request's head and body were, and how many connections there were.
-pub(super) fn port_that_says(answers: Vec<Vec<u8>>) -> (u16, JoinHandle<(Vec<Asked>, usize)>) {
+pub(super) fn port_that_says(answers: Vec<Vec<u8>>) -> (u16, Answering) {
+    port_behind(answers, Ok)
+}
+
+/// The same by TLS, and the settings of a client that trusts it.
+pub(super) fn port_that_says_by_tls(answers: Vec<Vec<u8>>) -> (u16, Answering, Arc<ClientConfig>) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let certificate = made.cert.der().clone();
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.clone()).unwrap();
+    let client = ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let server = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key.into())
+        .unwrap();
+    let server = Arc::new(server);
+    let (port, answering) = port_behind(answers, move |tcp| {
+        Ok(StreamOwned::new(
+            ServerConnection::new(server.clone())?,
+            tcp,
+        ))
+    });
+    (port, answering, Arc::new(client))
+}
+
+fn port_behind<S: Read + Write>(
+    answers: Vec<Vec<u8>>,
+    accept: impl Fn(TcpStream) -> Result<S, rustls::Error> + Send + 'static,
+) -> (u16, Answering) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let answering = thread::spawn(move || {
         let (mut asked, mut connections) = (Vec::new(), 0);
         let mut answers = answers.into_iter().peekable();
         while answers.peek().is_some() {
-            let (mut stream, _) = listener.accept().unwrap();
+            let mut stream = accept(listener.accept().unwrap().0).unwrap();
             connections += 1;
             while answers.peek().is_some()
                 && let Some(request) = Asked::read(&mut stream)
@@ -100,7 +137,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    fn read(stream: &mut TcpStream) -> Option<Self> {
+    fn read(stream: &mut impl Read) -> Option<Self> {
         let (mut head, mut byte) = (Vec::new(), [0]);
         while !head.ends_with(b"\r\n\r\n") {
             stream.read_exact(&mut byte).ok()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::port::{Blob, CHUNK, TICKET, answer, offer, port_that_says};
+use super::port::{Blob, CHUNK, TICKET, answer, offer, port_that_says, port_that_says_by_tls};
 use crate::sealed::{Asked, Lane, Offer, SealedError};
 
 fn read(said: &Value, range: Range<u64>, object_bytes: u64) -> Result<Offer, SealedError> {
@@ -104,6 +104,33 @@ fn blobs_follow_each_other_and_connections_stay() {
         assert_eq!(got, plain[100..]);
     }
     assert_eq!(answering.join().unwrap().1, 1, "one connection for all");
+}
+
+/// The keys of a connection are never renewed: others take its place in time, and every transfer is
+/// whole.
+#[test]
+fn a_connection_by_tls_is_left_when_its_keys_have_served() {
+    let blob = Blob::of(3 * CHUNK, 7);
+    let all = blob.plain.len() as u64;
+    let segments = [blob.segment(0, all)];
+    for (bytes_max, connections) in [(u64::MAX, 1), (5 * CHUNK, 3), (0, 5)] {
+        let answers = vec![answer("200 OK", &segments[0].1); 5];
+        let (port, answering, trusting) = port_that_says_by_tls(answers);
+        let mut lane = Lane::trusting(Some(trusting)).renewing_after(bytes_max);
+        let mut said = offer(port, [0, all], &segments);
+        said["tls"] = json!(true);
+        for _ in 0..5 {
+            let mut got = Vec::new();
+            let received = lane.receive(&read(&said, 0..all, all).unwrap(), |_, piece| {
+                got.extend_from_slice(piece);
+                Ok(())
+            });
+            received.unwrap();
+            assert!(got == blob.plain, "other bytes");
+        }
+        drop(lane);
+        assert_eq!(answering.join().unwrap().1, connections);
+    }
 }
 
 #[test]
