@@ -105,7 +105,8 @@ test-clients: test-tools ## the AWS SDKs for Go and Java, and a suite of S3 test
 	$(call TIMED,scripts/install-test-sdks)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)
 	$(call TIMED,.venv/bin/pytest -m "sdks or not sdks" tests/clients/test_sdks.py \
-	  tests/clients/test_conformance.py tests/clients/test_migrate_versitygw.py)
+	  tests/clients/test_conformance.py tests/clients/test_migrate_versitygw.py \
+	  tests/clients/test_migrate_minio.py tests/clients/test_migrate_s3proxy.py)
 
 test-large: test-tools ## move objects of gigabytes (needs 60 GB of disk)
 	$(call TIMED,$(CARGO) build --locked --release -p coffer)

@@ -157,7 +157,12 @@ pub(super) async fn open_object(
     // Not all services count tags in the answer to HEAD.
     let has_tags = attributes.tags.unwrap_or(u64::from(whole.is_none())) > 0;
     let tags = if has_tags {
-        Some(client.tags(&name).await?).filter(|tags| !tags.is_empty())
+        match client.tags(&name).await {
+            Ok(tags) => Some(tags).filter(|tags| !tags.is_empty()),
+            // A service that has none, and counts none.
+            Err(error) if attributes.tags.is_none() && error.is_not_offered() => None,
+            Err(error) => return Err(error.into()),
+        }
     } else {
         None
     };

@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 use crate::limits::MIGRATE_VERSIONS;
 use crate::migrate::error::MigrateError;
 use crate::mover::{MoverError, is_unfinished, mtime_text};
-use crate::s3::{Client, ListedObject, ListedVersion, S3Error};
+use crate::s3::{Client, ListedObject, ListedVersion};
 
 /// A name, and what there is under it.
 #[derive(Debug, Clone, Default)]
@@ -139,7 +139,7 @@ impl Listed {
                             self.after = page.next.map_or(After::End, After::Version);
                             in_order(page.versions)
                         }
-                        Err(error) if from.is_none() && knows_none(&error) => {
+                        Err(error) if from.is_none() && error.is_not_offered() => {
                             let page = self.client.list_objects(bucket, prefix, None, None);
                             let page = page.await?;
                             self.after = page.next.map_or(After::End, After::Object);
@@ -153,12 +153,6 @@ impl Listed {
         }
         Ok(self.page.front())
     }
-}
-
-/// Whether a service that says this lists no versions, and objects only.
-fn knows_none(error: &S3Error) -> bool {
-    let codes = ["NotImplemented", "MethodNotAllowed", "NotSupported"];
-    error.code().is_some_and(|code| codes.contains(&code))
 }
 
 fn current(object: ListedObject) -> ListedVersion {

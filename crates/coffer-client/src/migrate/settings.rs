@@ -60,6 +60,9 @@ const LEFT: [(&str, IsSet); 5] = [
 
 const LOCK: &str = "object-lock";
 
+/// What a list of objects is called.
+const LIST: &str = "ListBucketResult";
+
 /// Whether a list lets others than the owner do something.
 fn shares(list: &Element) -> bool {
     let owner = list.child("Owner").and_then(|owner| owner.text_of("ID"));
@@ -93,7 +96,8 @@ fn of_bucket(method: Method, bucket: &str, parameter: &'static str) -> Request {
     Request::of_bucket(method, bucket).query(parameter, "")
 }
 
-/// A setting; none where it is not set, or the service knows no such thing.
+/// A setting; none where it is not set, or the service knows no such thing: then it says so, or
+/// lists objects as if nothing had been asked.
 async fn setting(
     client: &Client,
     bucket: &str,
@@ -101,16 +105,14 @@ async fn setting(
 ) -> Result<Option<Element>, S3Error> {
     let request = of_bucket(Method::GET, bucket, parameter);
     match client.document(&request).await {
-        Ok((document, _)) => Ok(Some(document)),
+        Ok((document, _)) => Ok(Some(document).filter(|it| it.name != LIST)),
         Err(error) if is_unset(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 fn is_unset(error: &S3Error) -> bool {
-    let unknown = ["NotImplemented", "MethodNotAllowed", "NotSupported"];
-    let is_unknown = error.code().is_some_and(|code| unknown.contains(&code));
-    is_unknown || error.is_absent() && error.code() != Some("NoSuchBucket")
+    error.is_not_offered() || error.is_absent() && error.code() != Some("NoSuchBucket")
 }
 
 async fn set(

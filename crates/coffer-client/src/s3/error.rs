@@ -67,6 +67,12 @@ impl S3Error {
         matches!(self, Self::Refused { status: 412, .. })
     }
 
+    /// Whether the service says that it does no such thing.
+    pub(crate) fn is_not_offered(&self) -> bool {
+        let codes = ["NotImplemented", "MethodNotAllowed", "NotSupported"];
+        self.code().is_some_and(|code| codes.contains(&code))
+    }
+
     /// Whether it may be that the server does not know the checksum that came with a request.
     pub(crate) fn is_about_checksums(&self) -> bool {
         let codes = ["InvalidArgument", "InvalidRequest", "NotImplemented"];

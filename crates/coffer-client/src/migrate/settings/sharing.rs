@@ -7,7 +7,7 @@ use hyper::body::Bytes;
 use super::{is_unset, leaf, of_bucket, other_document, parent, set, setting};
 use crate::migrate::error::MigrateError;
 use crate::migrate::place::Place;
-use crate::migrate::policy::strangers;
+use crate::migrate::policy::{are_same, strangers};
 use crate::migrate::{Migration, Mode};
 use crate::s3::{Client, Element, S3Error};
 
@@ -130,9 +130,8 @@ impl Migration {
         if self.options.mode == Mode::Plan {
             return Ok(());
         }
-        let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
         let there = policy(&self.target, &place.to).await?;
-        if there.is_some_and(|there| parsed(&there) == parsed(wanted)) {
+        if there.is_some_and(|there| are_same(&there, wanted)) {
             return Ok(());
         }
         if self.options.mode == Mode::Check {
