@@ -122,6 +122,7 @@ fn list() {
     groups.push(("raw, the loop of A".to_owned(), module));
     let null_cipher = raw::null_cipher::contenders();
     groups.push(("raw, null cipher".to_owned(), null_cipher));
+    groups.push(("raw, handshakes".to_owned(), raw::handshakes::contenders()));
     let speed = vec![raw::open_ssl_speed::contender()];
     groups.push(("raw, openssl speed".to_owned(), speed));
     groups.push(("file".to_owned(), file::contenders()));

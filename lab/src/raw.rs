@@ -7,6 +7,7 @@ mod modes;
 
 pub mod aeads;
 mod calls;
+pub mod handshakes;
 pub mod null_cipher;
 pub mod open_ssl_speed;
 mod table_a;
@@ -50,6 +51,7 @@ pub fn raw(effort: Effort) -> Result<(Vec<Agreement>, Vec<Experiment>)> {
     experiments.extend(chunked::chunked(effort)?);
     experiments.push(null_cipher::null_operations(effort)?);
     experiments.push(calls::calls(effort)?);
+    experiments.push(handshakes::handshakes(effort)?);
     Ok((agreements, experiments))
 }
 
@@ -59,7 +61,7 @@ pub fn ids() -> Vec<String> {
     ids.extend(Direction::BOTH.map(aeads::id));
     ids.extend([table_a::ID, "raw/openssl-speed"].map(str::to_owned));
     ids.extend(Direction::BOTH.map(chunked::id));
-    ids.extend([null_cipher::ID, calls::ID].map(str::to_owned));
+    ids.extend([null_cipher::ID, calls::ID, handshakes::ID].map(str::to_owned));
     ids
 }
 

@@ -177,8 +177,10 @@ impl Sample {
 pub struct Counts {
     /// How many transfers.
     pub transfers: u64,
-    /// How often the kernel took it off its core, or put it back after it had waited.
-    pub context_switches: u64,
+    /// How often the kernel took it off its core, or put it back after it had waited; None where
+    /// that was not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_switches: Option<u64>,
 }
 
 impl Sample {
@@ -192,6 +194,7 @@ impl Sample {
                 megabytes / self.wall_seconds
             }
             Unit::MegabytesPerCpuSecond => megabytes / self.cpu_seconds,
+            Unit::HandshakesPerCpuSecond => requests / self.cpu_seconds,
             Unit::MicrosecondsPerRequest => self.wall_seconds * 1e6 / requests,
             Unit::InstructionsPerRequest => self.wall_seconds * 1e9 / requests,
         }
@@ -260,7 +263,10 @@ impl Point {
     /// The median of context switches of a transfer; None where none were counted.
     pub fn switches_of_a_transfer(&self) -> Option<f64> {
         let counts = self.samples.iter().filter_map(|sample| sample.counts);
-        let each = counts.map(|one| one.context_switches as f64 / one.transfers as f64);
+        let each = counts.filter_map(|one| {
+            let switches = one.context_switches?;
+            Some(switches as f64 / one.transfers as f64)
+        });
         Some(Estimate::of(&each.collect::<Vec<_>>())?.median)
     }
 

@@ -54,6 +54,8 @@ fn a_run_becomes_a_page_that_needs_nothing_else() {
         "AEGIS-256, aegis",
         "XAES-256-GCM, RustCrypto",
         "none, a copy",
+        "X25519MLKEM768, rustls",
+        "QAT",
         "AF_ALG ecb(cipher_null)",
         "kcapi-speed, ctr(aes-generic), 1,024 B: 150 MiB/s, which is 157 MB/s",
         "about 600 Mb/s at 8,192 B: 75 MB/s",
@@ -86,6 +88,9 @@ fn a_list_says_why_and_what_would_help() {
     let missing = list.matches("can't run here").count();
     assert_eq!(missing, list.matches("would need").count());
     assert!(missing >= 1, "aws-lc-rs has no XTS anywhere");
+    for absent in ["kernel TLS by a network card", "QAT", "ublk"] {
+        assert!(list.contains(absent), "{absent} disappeared");
+    }
 }
 
 #[test]

@@ -50,6 +50,15 @@ impl Tls {
             name: ServerName::try_from(NAME).expect("the constant is a name"),
         })
     }
+
+    /// For a client that trusts this server, exchanges keys in one way only, and shakes hands in
+    /// full each time.
+    pub fn client_exchanging(
+        &self,
+        exchange: &'static dyn SupportedKxGroup,
+    ) -> Result<ClientConfig> {
+        exchanging([CertificateDer::from(self.certificate.clone())], exchange)
+    }
 }
 
 /// A certificate for this machine and its key, in files, for servers in processes of their own.
@@ -107,11 +116,18 @@ pub fn client_exchanging(
     authority: &Path,
     exchange: &'static dyn SupportedKxGroup,
 ) -> Result<ClientConfig> {
+    exchanging(certificates(authority)?, exchange)
+}
+
+fn exchanging(
+    trusted: impl IntoIterator<Item = CertificateDer<'static>>,
+    exchange: &'static dyn SupportedKxGroup,
+) -> Result<ClientConfig> {
     let only = CryptoProvider {
         kx_groups: vec![exchange],
         ..CryptoProvider::clone(&provider())
     };
-    let mut config = client_of(Arc::new(only), certificates(authority)?)?;
+    let mut config = client_of(Arc::new(only), trusted)?;
     config.resumption = Resumption::disabled();
     Ok(config)
 }

@@ -5,10 +5,11 @@ use nix::errno::Errno;
 use crate::cipher::af_alg::{self, KeyFrom, Missing};
 use crate::cipher::algorithm::Algorithm;
 use crate::cipher::{
-    CipherContender, Expand, aegis_crate, aws_lc, cobblestone, copied, open_ssl, plain_c,
+    Cipher, CipherContender, Expand, aegis_crate, aws_lc, cobblestone, copied, open_ssl, plain_c,
     rust_crypto,
 };
 use crate::contender::{Availability, Contender, Placement};
+use crate::error::{LabError, Result};
 use crate::host::kernel_crypto::{Config, drivers};
 
 /// What would make a contender of the kernel run.
@@ -46,6 +47,16 @@ pub fn roster(algorithm: Algorithm) -> Vec<CipherContender> {
             expand: Box::new(cobblestone::expand),
             own_format: true,
         });
+        // Where there is such a card, its drivers are among those of the kernel.
+        if !drivers().iter().any(|one| one.driver.contains("qat")) {
+            let none = |_: &[u8]| -> Result<Box<dyn Cipher>> {
+                Err(LabError::Cipher {
+                    contender: "QAT".into(),
+                    what: "there is none".into(),
+                })
+            };
+            all.push(user(quick_assist(), Box::new(none)));
+        }
     }
     all.extend(kernel_names(algorithm).into_iter().map(|(name, from)| {
         let contender = af_alg_contender(algorithm, &name, from);
@@ -102,6 +113,16 @@ pub fn aeads() -> Vec<(Algorithm, CipherContender)> {
         ),
         rust_crypto(xaes),
     ]
+}
+
+/// Intel's accelerator, where it is missing.
+fn quick_assist() -> Contender {
+    let missing = Availability::cannot(
+        "/proc/crypto lists no driver of QAT: there is no such card, or its module is not loaded",
+        "a processor or card with QuickAssist, and its qat_* module; its drivers are then measured \
+         through AF_ALG, as all others",
+    );
+    Contender::new("QAT", Placement::Kernel, "Intel QuickAssist").available(missing)
 }
 
 /// What bounds all of them.

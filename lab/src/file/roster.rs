@@ -1,9 +1,10 @@
 //! Who takes part with files, asked of this machine.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::contender::{Availability, Contender, Placement};
-use crate::error::Result;
+use crate::error::{Doing, Result};
 use crate::file::folder_store::FolderStore;
 use crate::file::fuse::{self, passphrase};
 use crate::file::image::{self, Kind};
@@ -55,6 +56,10 @@ pub(super) fn entries() -> Vec<Entry> {
     }));
     entries.extend(image_entries());
     entries.extend([
+        entry(
+            ublk_contender(),
+            Box::new(|_: &Path, _| Err(std::io::Error::from(ErrorKind::Unsupported)).doing(ublk)),
+        ),
         entry(
             fuse::contender("gocryptfs").set("its defaults: AES-256-GCM, over FUSE"),
             Box::new(|folder: &Path, _| fuse::gocryptfs(folder)),
@@ -160,6 +165,24 @@ fn dm_crypt_contender(name: &str, kind: Kind) -> Contender {
         Some(missing) if contender.availability.runs() => contender.available(missing),
         _ => contender,
     }
+}
+
+fn ublk() -> String {
+    "ublk".into()
+}
+
+/// A block device whose server encrypts in a program.
+fn ublk_contender() -> Contender {
+    let config = Config::read();
+    let why = match config.option("CONFIG_BLK_DEV_UBLK") {
+        Some('y' | 'm') => "Debian has no server for ublk that encrypts".to_owned(),
+        _ => config.lacks("CONFIG_BLK_DEV_UBLK"),
+    };
+    let missing = Availability::cannot(
+        why,
+        "a kernel with CONFIG_BLK_DEV_UBLK, and a server that encrypts, which the lab has none of",
+    );
+    Contender::new("ublk", Placement::User, "ublk_drv and a program").available(missing)
 }
 
 fn program_contender(name: &str, program: &str, argument: &str) -> Contender {

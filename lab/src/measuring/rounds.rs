@@ -110,6 +110,8 @@ pub enum Figure {
     CpuSpeed,
     /// Wall time of a request.
     Request,
+    /// Handshakes in CPU time of the server.
+    Handshakes,
 }
 
 impl Figure {
@@ -119,7 +121,8 @@ impl Figure {
             (Self::CpuSpeed, false) => Unit::MegabytesPerCpuSecond,
             (Self::Request, false) => Unit::MicrosecondsPerRequest,
             (Self::Speed | Self::CpuSpeed, true) => Unit::BytesPerThousandInstructions,
-            (Self::Request, true) => Unit::InstructionsPerRequest,
+            (Self::Handshakes, false) => Unit::HandshakesPerCpuSecond,
+            (Self::Request | Self::Handshakes, true) => Unit::InstructionsPerRequest,
         }
     }
 }

@@ -52,13 +52,8 @@ pub(super) fn entries() -> Vec<Entry> {
             Kind::Wire,
             Session::OpenSsl,
         ),
-        entry(
-            one("kernel TLS", Placement::Kernel, "the kernel's tls")
-                .set(kernel_tls::SETTINGS)
-                .available(kernel_tls::availability()),
-            Kind::Wire,
-            Session::KernelTls,
-        ),
+        entry(kernel_tls(), Kind::Wire, Session::KernelTls),
+        entry(by_card(), Kind::Wire, Session::KernelTls),
         entry(
             one("IPsec", Placement::Kernel, "the kernel's ESP")
                 .set("transport mode, rfc4106(gcm(aes)) with 256 bits, tag of 128"),
@@ -84,6 +79,27 @@ pub(super) fn entries() -> Vec<Entry> {
             Session::Plain,
         ),
     ]
+}
+
+fn kernel_tls() -> Contender {
+    Contender::new("kernel TLS", Placement::Kernel, "the kernel's tls")
+        .set(kernel_tls::SETTINGS)
+        .available(kernel_tls::availability())
+}
+
+/// What the lab has not.
+fn by_card() -> Contender {
+    let missing = Availability::cannot(
+        "the lab's links are virtual Ethernet, which encrypts nothing in hardware",
+        "a card whose ethtool -k tells tls-hw-tx-offload, and a lab between two machines: this \
+         one measures within one",
+    );
+    Contender::new(
+        "kernel TLS by a network card",
+        Placement::Kernel,
+        "tls-hw-tx-offload",
+    )
+    .available(missing)
 }
 
 /// What this machine lacks for a link.

@@ -15,6 +15,9 @@ pub enum Unit {
     /// Wall time of a request; the less the better.
     #[serde(rename = "µs a request")]
     MicrosecondsPerRequest,
+    /// Handshakes in a second of the server's CPU time.
+    #[serde(rename = "handshakes a CPU second")]
+    HandshakesPerCpuSecond,
     /// Bytes for each thousand instructions of a simulated processor that counts them.
     #[serde(rename = "bytes per 1,000 instructions")]
     BytesPerThousandInstructions,
@@ -30,6 +33,7 @@ impl Unit {
             Self::MegabytesPerSecond => "MB/s",
             Self::MegabytesPerCpuSecond => "MB per CPU second",
             Self::MicrosecondsPerRequest => "µs a request",
+            Self::HandshakesPerCpuSecond => "handshakes a CPU second",
             Self::BytesPerThousandInstructions => "bytes per 1,000 instructions",
             Self::InstructionsPerRequest => "instructions a request",
         }
@@ -40,6 +44,7 @@ impl Unit {
         match self {
             Self::MegabytesPerCpuSecond => "MB/CPU s",
             Self::MicrosecondsPerRequest => "µs",
+            Self::HandshakesPerCpuSecond => "1/CPU s",
             Self::BytesPerThousandInstructions => "B/1,000 instr.",
             Self::InstructionsPerRequest => "instr.",
             Self::MegabytesPerSecond => self.name(),

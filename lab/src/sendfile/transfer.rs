@@ -144,7 +144,7 @@ fn sample(
         cpu_seconds: served.cpu_seconds,
         counts: Some(Counts {
             transfers: task.transfers,
-            context_switches: served.context_switches,
+            context_switches: Some(served.context_switches),
         }),
         latency: Latency::of(took),
     })

@@ -7,7 +7,7 @@ fn series(name: &str, placement: Placement, x: u64, rounds: &[(f64, f64)]) -> Se
     let sample = |&(cpu, wall): &(f64, f64)| Sample {
         counts: Some(Counts {
             transfers: 1000,
-            context_switches: 0,
+            context_switches: Some(0),
         }),
         ..Sample::new(1_000_000_000, wall + 1e-7, cpu + 1e-7)
     };
