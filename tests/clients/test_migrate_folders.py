@@ -101,6 +101,49 @@ def test_a_source_that_is_not_mounted_deletes_nothing(migrator, s3, shares):
     assert names(s3, shares.name) == {"file"}
 
 
+def test_a_root_without_folders_is_told(migrator, s3, shares):
+    (shares / "file").write_text("x")
+    migrator.migrate(source=shares.parent)
+    (shares / "file").unlink()
+    shares.rmdir()
+    for words in (["--delete"], ["--check"]):
+        _, told = migrator.run("migrate", shares.parent, *words, code=1)
+        assert "mounted" in told
+    assert names(s3, shares.name) == {"file"}
+
+
+def test_what_cannot_be_read_is_not_gone(migrator, s3, shares, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "in").write_text("precious")
+    (shares / "folder").symlink_to(elsewhere)
+    (shares / "link").symlink_to(elsewhere / "in")
+    for name in ("folder.txt", "gone", "plain"):
+        (shares / name).write_text(name)
+    migrator.migrate("--follow-links", source=shares.parent)
+    (shares / "gone").unlink()
+    left = {"folder.txt", "folder/in", "link", "plain"}
+    run = migrator.migrate("--delete", source=shares.parent, code=1)
+    assert run.codes() == ["symbolic_link"] * 2
+    assert run.buckets[shares.name]["deleted"] == 1
+    assert run.buckets[shares.name]["unread"] == 2
+    assert names(s3, shares.name) == left
+    migrator.migrate("--delete", "--without", "links", source=shares.parent)
+    assert names(s3, shares.name) == left
+    elsewhere.rename(tmp_path / "away")
+    run = migrator.migrate("--delete", "--follow-links", source=shares.parent, code=1)
+    assert set(run.codes()) == {"local_file_failed"}
+    assert names(s3, shares.name) == left
+
+
+def test_names_of_unfinished_downloads_are_told(migrator, s3, shares):
+    for name in (".file.coffer-part", ".file.coffer-journal", "file"):
+        (shares / name).write_text(name)
+    run = migrator.migrate(source=shares.parent, code=1)
+    assert run.codes() == ["unfinished"] * 2
+    assert names(s3, shares.name) == {"file"}
+
+
 def test_without_the_ledger_nothing_goes_twice(migrator, s3, shares):
     write_file(shares / "large", 20 * MIB)
     (shares / "small").write_bytes(content(1000))

@@ -22,6 +22,8 @@ mod ledger;
 
 mod names;
 
+mod hidden;
+
 mod attributes;
 
 mod origin;

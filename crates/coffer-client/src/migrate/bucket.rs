@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use crate::migrate::error::MigrateError;
+use crate::migrate::hidden::Hidden;
 use crate::migrate::ledger::Ledger;
 use crate::migrate::names::{Files, Links, Listed, Name, Names, Next};
 use crate::migrate::origin::Origin;
@@ -124,8 +125,9 @@ impl Migration {
         } else {
             Names::None
         };
-        let mut from = self.next(place, &mut source).await?;
-        let mut there = self.next(place, &mut target).await?;
+        let mut hidden = Hidden::default();
+        let mut from = self.next(place, &mut source, &mut hidden).await?;
+        let mut there = self.next(place, &mut target, &mut hidden).await?;
         let deletes = from.is_some() || !self.options.delete;
         loop {
             let order = match (&from, &there) {
@@ -136,20 +138,25 @@ impl Migration {
             };
             let (mut of, mut at) = (Name::default(), Name::default());
             if order.is_le() {
-                of = std::mem::replace(&mut from, self.next(place, &mut source).await?)
-                    .unwrap_or_default();
+                of = from.take().unwrap_or_default();
             }
             if order.is_ge() {
-                at = std::mem::replace(&mut there, self.next(place, &mut target).await?)
-                    .unwrap_or_default();
+                at = there.take().unwrap_or_default();
             }
             let key = if order.is_le() { of.key } else { at.key };
             let both = Both {
+                is_hidden: hidden.covers(&key),
                 key,
                 from: of.versions,
                 there: at.versions,
             };
             self.begin(place, both, deletes, tasks).await;
+            if order.is_le() {
+                from = self.next(place, &mut source, &mut hidden).await?;
+            }
+            if order.is_ge() {
+                there = self.next(place, &mut target, &mut hidden).await?;
+            }
         }
     }
 
@@ -192,14 +199,21 @@ impl Migration {
     }
 
     /// The next name of a list; files that are none are told.
-    async fn next(&self, place: &Place, names: &mut Names) -> Result<Option<Name>, MigrateError> {
+    async fn next(
+        &self,
+        place: &Place,
+        names: &mut Names,
+        hidden: &mut Hidden,
+    ) -> Result<Option<Name>, MigrateError> {
         loop {
             match names.next().await? {
                 None => return Ok(None),
                 Some(Next::Name(name)) => return Ok(Some(name)),
-                Some(Next::Problem(what, error)) => {
+                Some(Next::PassedOver(name)) => name.into_iter().for_each(|name| hidden.add(name)),
+                Some(Next::Problem(problem)) => {
+                    problem.hides.into_iter().for_each(|name| hidden.add(name));
                     place.count(|tally| tally.missing += 1);
-                    self.missing(&what, &error);
+                    self.missing(&problem.what, &problem.error);
                 }
             }
         }

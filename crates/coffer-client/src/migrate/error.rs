@@ -43,6 +43,12 @@ pub enum MigrateError {
          this is known"
     )]
     Link,
+    /// A file has the name of an unfinished download.
+    #[error(
+        "has the name that `coffer get` gives to what is unfinished: rename it, if it is a file of \
+         yours"
+    )]
+    Unfinished,
     /// A service does not list names in order.
     #[error(
         "{side} does not list names in the order of their bytes, so nothing more of this bucket \
@@ -97,6 +103,9 @@ pub enum MigrateError {
          deleted; is it the right source, and is it all there?"
     )]
     Emptied,
+    /// A folder of buckets has none.
+    #[error("the source has no folder that could be a bucket; is it the right one, and mounted?")]
+    NoFolders,
     /// A setting has no counterpart.
     #[error("{problem}")]
     Setting {
@@ -157,6 +166,8 @@ impl MigrateError {
             Self::NoBucket { .. } => "NoSuchBucket",
             Self::Stray { .. } => "in_no_bucket",
             Self::Link => "symbolic_link",
+            Self::Unfinished => "unfinished",
+            Self::NoFolders => "no_folders",
             Self::Disorder { .. } => "disorder",
             Self::TooMany { .. } => "too_many_versions",
             Self::Occupied => "occupied",

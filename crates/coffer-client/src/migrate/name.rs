@@ -55,7 +55,7 @@ impl Migration {
         }
         for (there, used) in both.there.iter().zip(&matched.used) {
             if !used {
-                self.left_over(place, &both.key, there, deletes).await;
+                self.left_over(place, both, there, deletes).await;
             }
         }
     }
@@ -287,15 +287,28 @@ impl Migration {
     }
 
     /// A version at the target that came of none that the source has now.
-    async fn left_over(&self, place: &Arc<Place>, key: &str, there: &ListedVersion, deletes: bool) {
+    async fn left_over(
+        &self,
+        place: &Arc<Place>,
+        both: &Both,
+        there: &ListedVersion,
+        deletes: bool,
+    ) {
+        let key = &both.key;
         let is_ours = place.ledger.is_ours(key, there);
-        let mut outcome = if is_ours { "gone" } else { "only-at-target" };
+        let is_gone = is_ours && !both.is_hidden;
+        let mut outcome = match (is_ours, is_gone) {
+            (true, true) => "gone",
+            (true, false) => "unread",
+            (false, _) => "only-at-target",
+        };
         let mut problem = None;
         place.count(|tally| {
-            tally.gone += u64::from(is_ours);
+            tally.gone += u64::from(is_gone);
+            tally.unread += u64::from(is_ours && !is_gone);
             tally.others += u64::from(!is_ours);
         });
-        if is_ours && deletes && self.options.delete && self.options.mode == Mode::Move {
+        if is_gone && deletes && self.options.delete && self.options.mode == Mode::Move {
             match self.delete_at_target(place, there).await {
                 Ok(()) => {
                     outcome = "deleted";

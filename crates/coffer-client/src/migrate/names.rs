@@ -25,7 +25,17 @@ pub(super) struct Name {
 pub(super) enum Next {
     Name(Name),
     /// A file that is none that can be moved.
-    Problem(String, MigrateError),
+    Problem(Problem),
+    /// A path that is passed over, as was asked for.
+    PassedOver(Option<String>),
+}
+
+/// What is at the source, and does not come.
+pub(super) struct Problem {
+    pub(super) what: String,
+    /// Its name in the bucket, if it could have one. Nothing is known of what lies below.
+    pub(super) hides: Option<String>,
+    pub(super) error: MigrateError,
 }
 
 /// A list.
@@ -227,27 +237,47 @@ impl Files {
                         .into_io_error()
                         .unwrap_or_else(|| std::io::Error::other("links go in a circle"));
                     let error = MoverError::local("reading", &path)(source);
-                    return Some(Next::Problem(path.display().to_string(), error.into()));
+                    return Some(self.problem(&path, error.into()));
                 }
             };
             // The folder itself may be named by a link.
             let is_folder = entry.depth() == 0 || entry.file_type().is_dir();
-            if is_folder || is_unfinished(entry.file_name()) {
+            if is_folder {
                 continue;
             }
-            let what = entry.path().display().to_string();
+            let path = entry.path();
+            if is_unfinished(entry.file_name()) {
+                return Some(self.problem(path, MigrateError::Unfinished));
+            }
             match self.links {
                 Links::Tell if entry.path_is_symlink() => {
-                    return Some(Next::Problem(what, MigrateError::Link));
+                    return Some(self.problem(path, MigrateError::Link));
                 }
-                Links::PassOver if entry.path_is_symlink() => continue,
+                Links::PassOver if entry.path_is_symlink() => {
+                    return Some(Next::PassedOver(self.key(path)));
+                }
                 _ => {}
             }
-            return Some(match self.named(entry.path()) {
+            return Some(match self.named(path) {
                 Ok(name) => Next::Name(name),
-                Err(error) => Next::Problem(what, error),
+                Err(error) => self.problem(path, error),
             });
         }
+    }
+
+    fn problem(&self, path: &Path, error: MigrateError) -> Next {
+        Next::Problem(Problem {
+            what: path.display().to_string(),
+            hides: self.key(path),
+            error,
+        })
+    }
+
+    /// The name that a path has in the bucket; of the folder itself it is empty.
+    fn key(&self, path: &Path) -> Option<String> {
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
+        parts.map(|parts| parts.join("/"))
     }
 
     fn named(&self, path: &Path) -> Result<Name, MigrateError> {
@@ -259,10 +289,8 @@ impl Files {
         if !metadata.is_file() {
             return Err(unsuitable("is no file").into());
         }
-        let below = path.strip_prefix(&self.root).unwrap_or(path);
-        let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
         let problem = "has a name that is no UTF-8, as names of objects are";
-        let key = parts.ok_or_else(|| unsuitable(problem))?.join("/");
+        let key = self.key(path).ok_or_else(|| unsuitable(problem))?;
         let modified = metadata.modified().map(mtime_text).unwrap_or_default();
         Ok(Name {
             key: key.clone(),

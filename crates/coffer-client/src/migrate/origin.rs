@@ -102,6 +102,9 @@ impl Origin {
             Self::Folders(root) => {
                 let (folders, files) = block_in_place(|| first_level(root))?;
                 strays = files;
+                if folders.is_empty() {
+                    return Err(MigrateError::NoFolders);
+                }
                 folders
             }
         };

@@ -9,6 +9,8 @@ pub(super) struct Both {
     pub(super) key: String,
     pub(super) from: Vec<ListedVersion>,
     pub(super) there: Vec<ListedVersion>,
+    /// Whether the source can't be read there, so that nothing is known to be gone.
+    pub(super) is_hidden: bool,
 }
 
 /// How the two sides belong together.

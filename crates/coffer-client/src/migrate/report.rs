@@ -41,6 +41,8 @@ pub struct BucketReport {
     pub gone: u64,
     /// What of that was deleted.
     pub deleted: u64,
+    /// What came of the source once, and lies where it can't be read now, or is not to be.
+    pub unread: u64,
     /// What others stored at the target.
     pub others: u64,
     /// What did not come, with settings.
@@ -61,7 +63,8 @@ pub struct Summary {
 /// What became of a version.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
-    /// `moved`, `there`, `would-move`, `missing`, `gone`, `deleted`, `only-at-target`.
+    /// `moved`, `there`, `would-move`, `missing`, `gone`, `deleted`, `unread`,
+    /// `only-at-target`.
     pub(super) outcome: &'static str,
     pub(super) bucket: &'a str,
     pub(super) key: &'a str,

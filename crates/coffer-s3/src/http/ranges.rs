@@ -8,10 +8,10 @@ use s3s::{S3Result, s3_error};
 /// range, or nothing that the grammar knows. S3 answers those with the whole object.
 pub(crate) fn parse(header: &str) -> Option<RangeRequest> {
     let (unit, set) = header.split_once('=')?;
-    if !unit.trim().eq_ignore_ascii_case("bytes") {
+    if !unit.eq_ignore_ascii_case("bytes") {
         return None;
     }
-    let (first, last) = set.trim().split_once('-')?;
+    let (first, last) = set.split_once('-')?;
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => Some(RangeRequest::FromTo {
             first,
@@ -99,7 +99,7 @@ mod tests {
     fn ranges_are_read_as_http_says() {
         let from_to = |first, last| Some(RangeRequest::FromTo { first, last });
         assert_eq!(parse("bytes=0-0"), from_to(0, Some(0)));
-        assert_eq!(parse("Bytes = 5-"), from_to(5, None));
+        assert_eq!(parse("Bytes=5-"), from_to(5, None));
         assert_eq!(
             parse("bytes=-7"),
             Some(RangeRequest::Suffix { length_bytes: 7 })
@@ -120,6 +120,9 @@ mod tests {
             "bytes=1-2-3",
             "items=0-1",
             "bytes=0x1-2",
+            "bytes= -1",
+            "bytes =0-1",
+            "bytes=0 -1",
         ] {
             assert_eq!(parse(ignored), None, "{ignored}");
         }

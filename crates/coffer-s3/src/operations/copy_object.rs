@@ -45,9 +45,9 @@ pub(crate) async fn copy_object(
     if source.bucket == bucket && source.name == name && !changes {
         refuse_without_change(vault, &caller, &bucket).await?;
     }
-    let details = replace_metadata
-        .then(|| metadata::of_headers(headers(&request)))
-        .transpose()?;
+    // What is not to be used has to be acceptable all the same (S3).
+    let given = metadata::of_headers(headers(&request))?;
+    let details = replace_metadata.then_some(given);
     let header = request.input.tagging.as_deref();
     let tags = replace_tags
         .then(|| tags::from_header(header, OBJECT_TAGS_MAX))

@@ -1,12 +1,12 @@
 //! Listings of multipart uploads and of their parts.
 
-use coffer_vault::Vault;
 use coffer_vault::record::{ChecksumAlgorithm, ChecksumKind, Part, Upload, UploadsQuery};
+use coffer_vault::{UploadId, Vault};
 use s3s::dto::{
     self, ETag, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListPartsInput,
     ListPartsOutput, MultipartUpload, StorageClass,
 };
-use s3s::{S3Request, S3Response, S3Result};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::checksums::algorithms::{kind, name as algorithm_name, set_checksum};
 use crate::http::dates::timestamp;
@@ -119,8 +119,7 @@ pub(crate) async fn list_uploads(
     let rows = page_size(input.max_uploads, "max-uploads", LIST_MAX)?;
     let writing = Writing::asked(input.encoding_type.as_ref())?;
     let key_marker = input.key_marker.clone().filter(|marker| !marker.is_empty());
-    // The id counts only behind a name (S3); one that is none sorts before all.
-    let id_marker = input.upload_id_marker.as_deref().and_then(names::parse_id);
+    let id_marker = id_marker(input.upload_id_marker.as_deref(), key_marker.is_some())?;
     let query = UploadsQuery {
         prefix: input.prefix.clone().unwrap_or_default(),
         delimiter: input
@@ -170,4 +169,14 @@ pub(crate) async fn list_uploads(
         common_prefixes: prefixes(page.prefixes, writing),
         ..Default::default()
     }))
+}
+
+/// An upload's id to list from, which counts only behind a name (S3).
+fn id_marker(marker: Option<&str>, behind_a_name: bool) -> S3Result<Option<UploadId>> {
+    let Some(text) = marker.filter(|text| behind_a_name && !text.is_empty()) else {
+        return Ok(None);
+    };
+    let id = names::parse_id(text);
+    id.map(Some)
+        .ok_or_else(|| s3_error!(InvalidArgument, "Invalid uploadId marker"))
 }

@@ -5,7 +5,7 @@ use coffer_vault::version::Which;
 use coffer_vault::{BucketName, ObjectParts, Vault, check_customer_key};
 use s3s::dto::{
     ETag, GetObjectAttributesInput, GetObjectAttributesOutput, GetObjectAttributesParts,
-    ObjectPart, StorageClass,
+    ObjectAttributesList, ObjectPart, StorageClass,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -29,6 +29,7 @@ pub(crate) async fn object_attributes(
     let which = names::which(input.version_id.as_deref())?;
     let (bucket, name) = (names::bucket(&input.bucket)?, names::object(input.key)?);
     let page = Page::of(input.max_parts, input.part_number_marker);
+    let asked = attributes(&input.object_attributes)?;
     let read = read(vault, &caller, &bucket, (&name, which), page).await?;
     let ObjectParts {
         head,
@@ -37,35 +38,65 @@ pub(crate) async fn object_attributes(
     } = read;
     let key = brought.as_ref().map(|brought| &brought.key);
     check_customer_key(&head.details.encryption, key).map_err(from_vault)?;
+    if asked.is_empty() {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The x-amz-object-attributes header specifying the attributes to be retrieved is \
+             either missing or empty"
+        ));
+    }
     let mut output = GetObjectAttributesOutput {
         last_modified: Some(timestamp(head.modified_ms)),
         version_id: version.map(|version| version.to_string()),
         ..Default::default()
     };
-    let listed = input
-        .object_attributes
-        .iter()
-        .flat_map(|list| list.as_str().split(','));
-    for attribute in listed.map(str::trim) {
+    for attribute in asked {
         match attribute {
-            "ETag" => output.e_tag = Some(ETag::Strong(head.etag.clone())),
-            "ObjectSize" => output.object_size = i64::try_from(head.size_bytes).ok(),
-            "StorageClass" => {
+            Attribute::Etag => output.e_tag = Some(ETag::Strong(head.etag.clone())),
+            Attribute::Size => output.object_size = i64::try_from(head.size_bytes).ok(),
+            Attribute::StorageClass => {
                 output.storage_class = Some(StorageClass::from_static(StorageClass::STANDARD));
             }
-            "Checksum" => output.checksum = head.details.checksum.as_ref().map(told),
-            "ObjectParts" => output.object_parts = object_parts(&head, &parts, page),
-            _ => {
-                return Err(s3_error!(
-                    InvalidArgument,
-                    "Invalid attribute name specified."
-                ));
-            }
+            Attribute::Checksum => output.checksum = head.details.checksum.as_ref().map(told),
+            Attribute::Parts => output.object_parts = object_parts(&head, &parts, page),
         }
     }
     let mut response = S3Response::new(output);
     response.extensions.insert(BareEtag);
     Ok(response)
+}
+
+/// What can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attribute {
+    Etag,
+    Size,
+    StorageClass,
+    Checksum,
+    Parts,
+}
+
+/// What `x-amz-object-attributes` asks for: names with commas between.
+fn attributes(header: &ObjectAttributesList) -> S3Result<Vec<Attribute>> {
+    let listed = header.iter().flat_map(|names| names.as_str().split(','));
+    let named = listed.map(str::trim).filter(|name| !name.is_empty());
+    named.map(attribute).collect()
+}
+
+fn attribute(name: &str) -> S3Result<Attribute> {
+    Ok(match name {
+        "ETag" => Attribute::Etag,
+        "ObjectSize" => Attribute::Size,
+        "StorageClass" => Attribute::StorageClass,
+        "Checksum" => Attribute::Checksum,
+        "ObjectParts" => Attribute::Parts,
+        _ => {
+            return Err(s3_error!(
+                InvalidArgument,
+                "Invalid attribute name specified."
+            ));
+        }
+    })
 }
 
 /// Which parts are asked for.

@@ -49,8 +49,10 @@ impl ContentSha256 {
             }
             _ => Self::Hash(hash(text).ok_or_else(|| {
                 s3_error!(
-                    SignatureDoesNotMatch,
-                    "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, a STREAMING- value or a hash"
+                    InvalidArgument,
+                    "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, \
+                     STREAMING-UNSIGNED-PAYLOAD-TRAILER, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, \
+                     STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER or a valid sha256 value."
                 )
             })?),
         };
@@ -117,7 +119,7 @@ mod tests {
         let expected = ContentSha256::Streaming { is_signed: true };
         assert_eq!(signed, Ok(expected));
         for bad in ["", "e3b0", "STREAMING-PAYLOAD", &hash[1..]] {
-            assert_eq!(of(bad), Err("SignatureDoesNotMatch".to_owned()), "{bad}");
+            assert_eq!(of(bad), Err("InvalidArgument".to_owned()), "{bad}");
         }
         let other = of("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD");
         assert_eq!(other, Err("NotImplemented".to_owned()));

@@ -23,6 +23,15 @@ const UNSIGNED_HEADERS: [&str; 2] = ["x-amz-content-sha256", "x-amz-cf-id"];
 /// What our own headers begin with.
 const OWN: &str = "x-coffer-";
 
+/// What a query has that signs by version 4, besides its signature.
+const PRESIGNED: [&str; 5] = [
+    "X-Amz-Algorithm",
+    "X-Amz-Credential",
+    "X-Amz-Date",
+    "X-Amz-SignedHeaders",
+    "X-Amz-Expires",
+];
+
 /// What this server calls its region, where a client wants to know.
 pub(crate) const REGION: &str = "us-east-1";
 
@@ -69,7 +78,8 @@ pub(crate) fn check(query: &str, headers: &HeaderMap) -> S3Result<Presented> {
         of_query("X-Amz-Signature"),
         of_query("Signature"),
     ) {
-        (None, None, None) => Form::Unsigned,
+        (None, None, None) if of_query("X-Amz-Algorithm").is_none() => Form::Unsigned,
+        (None, None, None) => return Err(lacks_parameters()),
         (Some(value), None, None) => {
             let said = Authorization::parse(value.to_str().unwrap_or(""))?;
             check_region(said.credential)?;
@@ -77,6 +87,9 @@ pub(crate) fn check(query: &str, headers: &HeaderMap) -> S3Result<Presented> {
             Form::Header(value.clone())
         }
         (None, Some(_), None) => {
+            if PRESIGNED.iter().any(|name| of_query(name).is_none()) {
+                return Err(lacks_parameters());
+            }
             check_region(of_query("X-Amz-Credential").unwrap_or(""))?;
             check_life(of_query("X-Amz-Expires").unwrap_or(""))?;
             covers(of_query("X-Amz-SignedHeaders").unwrap_or(""), headers)?;
@@ -94,6 +107,15 @@ pub(crate) fn does_not_match() -> S3Error {
         SignatureDoesNotMatch,
         "The request signature we calculated does not match the signature you provided. Check \
          your key and signing method."
+    )
+}
+
+/// A query that signs by version 4 lacks a parameter.
+pub(crate) fn lacks_parameters() -> S3Error {
+    s3_error!(
+        AuthorizationQueryParametersError,
+        "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, \
+         X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters."
     )
 }
 
@@ -285,12 +307,12 @@ mod tests {
             denied
         );
         assert_eq!(code("", &[signed, host, ("x-coffer-etag", "md5")]), denied);
-        let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=host&X-Amz-Expires=60";
+        let query = &presigned("host", 60);
         assert_eq!(code(query, &[host]), None);
         assert_eq!(code(query, &[host, ("x-amz-copy-source", "b/k")]), denied);
-        let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=host%3Bx-amz-acl&X-Amz-Expires=60";
+        let query = &presigned("host%3Bx-amz-acl", 60);
         assert_eq!(code(query, &[host, ("x-amz-acl", "private")]), None);
-        let query = "X-Amz-Signature=0&X-Amz-SignedHeaders=range&X-Amz-Expires=60";
+        let query = &presigned("range", 60);
         assert_eq!(code(query, &[host]), denied);
     }
 
@@ -299,19 +321,37 @@ mod tests {
         let us = SIGNED.replace("/r/", "/US/");
         let error = code("", &[("authorization", &us)]);
         assert_eq!(error.as_deref(), Some("AuthorizationHeaderMalformed"));
-        let query = "X-Amz-Signature=0&X-Amz-Credential=A%2F20260101%2FEU%2Fs3%2Faws4_request";
-        let error = code(query, &[]);
+        let query = presigned("host", 60).replace("%2Fr%2F", "%2FEU%2F");
+        let error = code(&query, &[]);
         assert_eq!(error.as_deref(), Some("AuthorizationHeaderMalformed"));
+    }
+
+    /// A query that signs, but for being right.
+    fn presigned(signed: &str, seconds: u32) -> String {
+        format!(
+            "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=A%2F20260101%2Fr%2Fs3%2Faws4_request\
+             &X-Amz-Date=20260101T000000Z&X-Amz-SignedHeaders={signed}&X-Amz-Expires={seconds}\
+             &X-Amz-Signature=0"
+        )
     }
 
     #[test]
     fn presigned_urls_live_a_week_at_most() {
-        let query = |seconds: u32| {
-            format!("X-Amz-Signature=0&X-Amz-SignedHeaders=host&X-Amz-Expires={seconds}")
-        };
-        assert_eq!(code(&query(604_800), &[]), None);
-        let error = code(&query(604_801), &[]);
+        assert_eq!(code(&presigned("host", 604_800), &[]), None);
+        let error = code(&presigned("host", 604_801), &[]);
         assert_eq!(error.as_deref(), Some("AuthorizationQueryParametersError"));
+    }
+
+    #[test]
+    fn presigned_urls_that_lack_a_parameter_are_told_so() {
+        let whole = presigned("host", 60);
+        assert_eq!(code(&whole, &[]), None);
+        for pair in whole.split('&') {
+            let lacking = whole.replace(pair, "x=y");
+            let error = code(&lacking, &[]);
+            let expected = Some("AuthorizationQueryParametersError");
+            assert_eq!(error.as_deref(), expected, "{lacking}");
+        }
     }
 
     #[test]

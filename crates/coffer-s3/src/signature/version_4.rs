@@ -11,7 +11,9 @@ use crate::http::percent::{self, decode_path};
 use crate::http::single;
 use crate::limits::CLOCK_SKEW_MAX_SECONDS;
 use crate::signature::payload::{ContentSha256, Payload};
-use crate::signature::requirements::{Authorization, Pairs, does_not_match, malformed, value_of};
+use crate::signature::requirements::{
+    Authorization, Pairs, does_not_match, lacks_parameters, malformed, value_of,
+};
 use crate::signature::signer::{ChunkSignatures, DateTime, REQUEST, Scope, Signer};
 
 /// Checks an `Authorization` header by what signs in its scope.
@@ -149,13 +151,6 @@ fn life_of(text: &str) -> S3Result<u32> {
 
 fn parameters(message: impl Into<Cow<'static, str>>) -> S3Error {
     S3Error::with_message(S3ErrorCode::AuthorizationQueryParametersError, message)
-}
-
-fn lacks_parameters() -> S3Error {
-    parameters(
-        "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, \
-         X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.",
-    )
 }
 
 fn too_skewed(at: DateTime<'_>, now_seconds: i64) -> S3Error {

@@ -1,0 +1,80 @@
+//! Names at the source that nothing is known of: of folders that can't be read, of links that are
+//! not followed. What came from below one of them is not gone.
+
+/// Those that may still hide names to come, in the order of the list.
+#[derive(Debug, Default)]
+pub(super) struct Hidden {
+    names: Vec<String>,
+}
+
+impl Hidden {
+    /// Nothing is known of this name, and of those below it. An empty one hides all.
+    pub(super) fn add(&mut self, name: String) {
+        self.names.push(name);
+    }
+
+    /// Whether a name is hidden. Names are asked for in the order of their bytes: what hides none
+    /// that come later is forgotten.
+    pub(super) fn covers(&mut self, key: &str) -> bool {
+        self.names.retain(|name| !is_past(name, key));
+        self.names.iter().any(|name| is_at_or_below(name, key))
+    }
+}
+
+fn is_at_or_below(name: &str, key: &str) -> bool {
+    let rest = key.strip_prefix(name);
+    name.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether a key sorts behind all that lies below a name: behind its slash, that is.
+fn is_past(name: &str, key: &str) -> bool {
+    let behind = |rest: &str| rest.bytes().next().is_some_and(|byte| byte > b'/');
+    !name.is_empty() && key > name && key.strip_prefix(name).is_none_or(behind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_hides_what_is_below_it_alone() {
+        let mut hidden = Hidden::default();
+        hidden.add("d".to_owned());
+        let seen: Vec<_> = { ["c", "d", "d-x", "d/", "d/e", "d0", "e"].into_iter() }
+            .filter(|key| hidden.covers(key))
+            .collect();
+        assert_eq!(seen, ["d", "d/", "d/e"]);
+        assert!(hidden.names.is_empty());
+        hidden.add(String::new());
+        assert!(hidden.covers("a") && hidden.covers("z"));
+    }
+
+    #[test]
+    fn nothing_is_forgotten_too_early() {
+        let signs = ["", "-", "/", "0", "a"];
+        let mut keys: Vec<String> = Vec::new();
+        for (one, two, three) in triples(&signs) {
+            keys.push(format!("a{one}{two}{three}"));
+        }
+        keys.sort();
+        for name in &keys {
+            let mut hidden = Hidden {
+                names: vec![name.clone()],
+            };
+            for key in &keys {
+                assert_eq!(
+                    hidden.covers(key),
+                    is_at_or_below(name, key),
+                    "{name} {key}"
+                );
+            }
+        }
+    }
+
+    fn triples<'a>(of: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+        let pairs = of
+            .iter()
+            .flat_map(|one| of.iter().map(move |two| (*one, *two)));
+        pairs.flat_map(|(one, two)| of.iter().map(move |three| (one, two, *three)))
+    }
+}
