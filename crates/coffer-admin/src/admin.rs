@@ -15,6 +15,8 @@ use crate::status::Status;
 #[derive(Clone)]
 pub struct Admin {
     pub(crate) vault: Vault,
+    /// Held for as long as something of the vault is under way.
+    pub(crate) _lease: Arc<()>,
     pub(crate) data: PathBuf,
     pub(crate) status: Status,
     pub(crate) traffic: Arc<Traffic>,
@@ -44,6 +46,7 @@ impl Admin {
     ) -> Self {
         Self {
             vault,
+            _lease: Arc::default(),
             data,
             status,
             traffic,

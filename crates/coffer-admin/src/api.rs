@@ -56,4 +56,5 @@ pub(crate) fn routes() -> OpenApiRouter<Admin> {
         .merge(verification::routes())
         .merge(backups::routes())
         .merge(backups::replicas::routes())
+        .merge(backups::standby::routes())
 }

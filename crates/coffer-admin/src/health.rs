@@ -42,6 +42,10 @@ async fn ready(State(admin): State<Admin>) -> Response {
     if let Some(data) = admin.status.data() {
         text.push_str(&format!("data {data}\n"));
     }
+    if let Some(standby) = admin.vault.standby_now() {
+        let lag_seconds = standby.lag_seconds;
+        text.push_str(&format!("standby, {lag_seconds:.1} s behind its copy\n"));
+    }
     (status, text).into_response()
 }
 
@@ -79,6 +83,7 @@ async fn metrics(State(admin): State<Admin>) -> Response {
             levels: admin.vault.level_usage(),
             quotas: admin.vault.quotas_by_id(),
             copies: admin.vault.copies_now(),
+            standby: admin.vault.standby_now(),
         },
         &admin.data,
         &(admin.s3_metrics)(),

@@ -41,6 +41,7 @@ pub use crate::api::audit::{AuditPruneRequest, AuditRecord, AuditReport, AuditVe
 pub use crate::api::backups::replicas::{
     Replica, ReplicaGap, ReplicaKeystore, ReplicaReport, ReplicaRequest, ReplicaSync,
 };
+pub use crate::api::backups::standby::{Promotion, Standby};
 pub use crate::api::backups::{BackupReport, BackupRequest};
 pub use crate::api::buckets::quotas::{QuotaLimits, QuotaRow, QuotaUsed};
 pub use crate::api::buckets::settings::{BucketSettings, LockSettings, VersioningState};

@@ -1,12 +1,14 @@
 //! What is answered where. The API's own routes are in `api`.
 
 use std::convert::Infallible;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::routing::get;
 use axum::{Extension, Router};
+use coffer_vault::Vault;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response, StatusCode};
 use tower_service::Service;
@@ -25,6 +27,13 @@ pub fn openapi_json() -> String {
 /// Everything that administration answers.
 #[derive(Clone)]
 pub struct Routes {
+    turn: Arc<RwLock<Turn>>,
+    is_for_probes: bool,
+}
+
+/// What answers now.
+struct Turn {
+    admin: Admin,
     all: Router,
     probes: Router,
 }
@@ -32,6 +41,67 @@ pub struct Routes {
 impl Routes {
     /// The routes of an administration.
     pub fn new(admin: Admin) -> Self {
+        Self {
+            turn: Arc::new(RwLock::new(Turn::new(admin))),
+            is_for_probes: false,
+        }
+    }
+
+    /// Answers from another vault from now on, whose lease is held for as long as something of it
+    /// is under way.
+    pub fn turn_to(&self, vault: Vault, lease: Arc<()>) {
+        let mut turn = self.turn.write().unwrap_or_else(PoisonError::into_inner);
+        let admin = Admin {
+            vault,
+            _lease: lease,
+            ..turn.admin.clone()
+        };
+        *turn = Turn::new(admin);
+    }
+
+    /// How the server is, and nothing else: what is answered when all else is at work.
+    pub fn for_probes(&self) -> Self {
+        Self {
+            turn: self.turn.clone(),
+            is_for_probes: true,
+        }
+    }
+
+    fn router(&self) -> Router {
+        let turn = self.turn.read().unwrap_or_else(PoisonError::into_inner);
+        if self.is_for_probes {
+            turn.probes.clone()
+        } else {
+            turn.all.clone()
+        }
+    }
+
+    /// Answers one request of a peer.
+    ///
+    /// # Errors
+    /// None.
+    pub async fn answer<B>(
+        self,
+        request: Request<B>,
+        peer: Peer,
+    ) -> Result<Response<Body>, Infallible>
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        self.router().call(request).await
+    }
+
+    /// The routes as one peer may use them.
+    pub fn for_peer(&self, peer: Peer) -> Router {
+        self.router().layer(Extension(peer))
+    }
+}
+
+impl Turn {
+    fn new(admin: Admin) -> Self {
         let description = openapi_json();
         let described = move || async { ([(CONTENT_TYPE, "application/json")], description) };
         let router = Router::from(api::routes())
@@ -43,42 +113,12 @@ impl Routes {
             .with_state(admin.clone());
         let probes = health::routes()
             .fallback(|| async { Refusal::busy() })
-            .with_state(admin);
+            .with_state(admin.clone());
         Self {
+            admin,
             all: router,
             probes,
         }
-    }
-
-    /// How the server is, and nothing else: what is answered when all else is at work.
-    pub fn for_probes(&self) -> Self {
-        Self {
-            all: self.probes.clone(),
-            probes: self.probes.clone(),
-        }
-    }
-
-    /// Answers one request of a peer.
-    ///
-    /// # Errors
-    /// None.
-    pub async fn answer<B>(
-        mut self,
-        request: Request<B>,
-        peer: Peer,
-    ) -> Result<Response<Body>, Infallible>
-    where
-        B: HttpBody<Data = Bytes> + Send + 'static,
-        B::Error: Into<axum::BoxError>,
-    {
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(peer);
-        self.all.call(request).await
-    }
-
-    /// The routes as one peer may use them.
-    pub fn for_peer(&self, peer: Peer) -> Router {
-        self.all.clone().layer(Extension(peer))
     }
 }
 

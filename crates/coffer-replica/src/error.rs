@@ -117,6 +117,15 @@ pub enum ReplicaError {
         /// The head that shows it.
         number: u64,
     },
+    /// A standby that followed this copy serves in the server's place.
+    #[error(
+        "a standby that followed this copy was promoted by head {number}, and serves in place of \
+         the server that wrote it: nothing is copied there any more. Begin a copy elsewhere"
+    )]
+    Promoted {
+        /// The head that shows it.
+        number: u64,
+    },
     /// What was to be copied changed its length meanwhile, or can't be read.
     #[error("a file could not be read: {0}")]
     File(#[from] std::io::Error),

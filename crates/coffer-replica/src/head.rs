@@ -40,6 +40,10 @@ pub struct Head {
     pub gaps: Vec<Gap>,
     /// The generation of the keystore that opens it.
     pub keystore_generation: u64,
+    /// How often a standby that followed the copy was promoted: from then on the server that wrote
+    /// it before is fenced off, and no server goes on with it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub promotions: u32,
     /// The keystore that the copy holds, or an earlier one: then that one is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keystore: Option<KeystoreRef>,
@@ -78,6 +82,13 @@ pub struct KeystoreRef {
     pub(crate) at: Number,
     /// SHA-256 of it as it lies there.
     pub sha256: String,
+}
+
+impl Piece {
+    /// Whether these are its bytes.
+    pub fn is(&self, bytes: &[u8]) -> bool {
+        bytes.len() as u64 == self.bytes && sha256_hex(bytes) == self.sha256
+    }
 }
 
 impl KeystoreRef {
@@ -149,6 +160,10 @@ impl std::fmt::Display for KnownHead {
     }
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 fn context(copy: CopyId, number: u64) -> Context {
     let mut bytes = b"coffer copy head v1\0".to_vec();
     bytes.extend(copy.0);
@@ -179,6 +194,16 @@ impl Head {
             // Too many to name: the oldest two and what is between are told as one.
             let oldest = self.gaps.remove(0);
             self.gaps[0].from_ms = oldest.from_ms;
+        }
+    }
+
+    /// Whether the server that wrote the copy is to write it no more.
+    pub(crate) fn refuse_promoted(&self) -> Result<()> {
+        match self.promotions {
+            0 => Ok(()),
+            _ => Err(ReplicaError::Promoted {
+                number: self.number,
+            }),
         }
     }
 

@@ -191,6 +191,25 @@ pub async fn newest_keystore(store: &dyn ObjectStore) -> Result<Option<FoundKeys
     Ok(Some(FoundKeystore { reference, bytes }))
 }
 
+/// The newest keystore of a copy, unless it is the one that is known.
+///
+/// # Errors
+/// Of the store. [`ReplicaError::Missing`] where there is none, or none any more.
+pub async fn newer_keystore(
+    store: &dyn ObjectStore,
+    known: Option<&KeystoreRef>,
+) -> Result<Option<FoundKeystore>> {
+    let newest = list(store).await?.pop().map(|(at, _)| at);
+    if newest.is_some() && newest == known.map(|known| known.at) {
+        return Ok(None);
+    }
+    let found = newest_keystore(store).await?;
+    let object = || names::KEYSTORES.to_owned();
+    found
+        .map(Some)
+        .ok_or_else(|| ReplicaError::Missing { object: object() })
+}
+
 /// Those that are there, ascending.
 async fn list(store: &dyn ObjectStore) -> Result<Vec<(Number, Path)>> {
     let listed = store.list(Some(&Path::from(names::KEYSTORES)));

@@ -40,7 +40,7 @@ mod keystores;
 pub use error::{ReplicaError, Result};
 pub use gone::GoneList;
 pub use head::{BucketState, Gap, Head, KeystoreRef, KnownHead, Piece, SegmentRef};
-pub use keystores::{FoundKeystore, KeystoreWriter, newest_keystore};
+pub use keystores::{FoundKeystore, KeystoreWriter, newer_keystore, newest_keystore};
 pub use names::CopyId;
 pub use place::Place;
 pub use read::{CopyReader, Moment, RestoredCatalog};

@@ -16,7 +16,7 @@ use crate::limits::{GAP_MIN_MS, PAGE_BYTES, PIECE_MAX_BYTES, SEGMENT_MAX_BYTES};
 use crate::names;
 use crate::segment;
 use crate::store::{Copy, get};
-use crate::write::check_known;
+use crate::write::{CopyWriter, check_known};
 
 /// A copy as one of its heads has it.
 pub struct CopyReader {
@@ -60,6 +60,15 @@ impl CopyReader {
         check_known(newest.as_ref().map(|(_, newest)| newest), known)?;
         let (head, known) = newest.ok_or(ReplicaError::NoCopy)?;
         Ok(Self { copy, head, known })
+    }
+
+    /// The head of a writer, of which nothing is read again.
+    pub fn of(writer: &CopyWriter) -> Self {
+        Self {
+            copy: writer.copy().clone(),
+            head: writer.head().clone(),
+            known: writer.known().clone(),
+        }
     }
 
     /// As it was at a moment, in milliseconds since 1970: the newest head of that moment or before,
@@ -197,10 +206,33 @@ impl CopyReader {
         state: &BucketState,
         to: Option<&File>,
     ) -> Result<RestoredCatalog> {
+        self.catalog_after(bucket, state, None, to).await
+    }
+
+    /// As [`CopyReader::catalog`], over what `to` holds of `before`, if the chain goes back to
+    /// that: then only the segments behind it are read.
+    ///
+    /// # Errors
+    /// As [`CopyReader::catalog`].
+    pub async fn catalog_after(
+        &self,
+        bucket: BucketId,
+        state: &BucketState,
+        before: Option<&BucketState>,
+        to: Option<&File>,
+    ) -> Result<RestoredCatalog> {
         let mut next = Some(state.last.clone());
         let mut is_there = vec![false; state.page_count as usize];
         let (mut segment_count, mut missing) = (0, state.page_count);
         while let Some(reference) = next {
+            if let Some(before) = before.filter(|before| before.last == reference) {
+                // All pages that it had are there; those beyond were put since.
+                let spare = is_there.iter().skip(before.page_count as usize);
+                if spare.filter(|there| !**there).count() > 0 {
+                    return Err(self.altered(bucket, &reference, "pages are missing behind it"));
+                }
+                break;
+            }
             let segment = self.segment(bucket, &reference).await?;
             let description = segment.description;
             let is_fit = segment_count > 0

@@ -76,6 +76,16 @@ impl Copy {
             id,
         }
     }
+
+    /// Whether this very copy is in its place.
+    pub(crate) async fn check_record(&self) -> Result<()> {
+        let record = CopyRecord::read(&*self.store).await?;
+        if record.copy == self.id {
+            return Ok(());
+        }
+        let found = record.keystore;
+        Err(ReplicaError::ForeignCopy { found })
+    }
 }
 
 /// An object, of so many bytes at most.

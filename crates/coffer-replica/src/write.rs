@@ -17,9 +17,14 @@ use crate::limits::{
     BLOB_PART_BYTES, CHAIN_SEGMENTS_MAX, CHAIN_SPARE_BYTES, HEAD_MAX_BYTES, PIECE_MAX_BYTES,
     SEGMENT_PAGES_MAX,
 };
-use crate::names::{self, CopyId, Number, RECORD};
+use crate::names::{self, Number, RECORD};
 use crate::segment::{self, Description};
 use crate::store::{Copy, CopyRecord, create, get};
+
+mod turns;
+
+pub(crate) use self::turns::check_known;
+use self::turns::Turn;
 
 /// The writer of a copy.
 pub struct CopyWriter {
@@ -74,46 +79,7 @@ impl CopyWriter {
         if create(store, &path, text).await? {
             return Err(ReplicaError::NoConditions);
         }
-        Self::take_over(copy, None).await
-    }
-
-    /// Goes on with a copy, of which `known` was written last.
-    ///
-    /// # Errors
-    /// [`ReplicaError::RolledBack`], [`ReplicaError::Altered`], [`ReplicaError::NoCopy`].
-    pub async fn resume(copy: Copy, known: Option<&KnownHead>) -> Result<Self> {
-        let record = CopyRecord::read(&*copy.store).await?;
-        if record.copy != copy.id {
-            return Err(ReplicaError::ForeignCopy {
-                found: record.keystore,
-            });
-        }
-        Self::take_over(copy, known).await
-    }
-
-    /// Takes the next epoch, by a head of its own.
-    async fn take_over(copy: Copy, known: Option<&KnownHead>) -> Result<Self> {
-        let newest = copy.newest_head().await?;
-        check_known(newest.as_ref().map(|(_, newest)| newest), known)?;
-        let (head, known) = newest.unwrap_or((
-            Head::default(),
-            KnownHead {
-                number: 0,
-                sha256: String::new(),
-            },
-        ));
-        let mut writer = Self {
-            head: Head {
-                epoch: head.epoch + 1,
-                writer: CopyId::random().to_string(),
-                ..head
-            },
-            copy,
-            known,
-            next: 1,
-        };
-        writer.commit(writer.head.clone()).await?;
-        Ok(writer)
+        Self::take_over(copy, None, Turn::Same).await
     }
 
     /// What the copy holds.
@@ -270,7 +236,7 @@ impl CopyWriter {
         }
         // Its number may have been free because it was collected: then others went on.
         match self.copy.newest_number().await? {
-            Some(number) if number > self.known.number => Err(ReplicaError::Fenced { number }),
+            Some(number) if number > self.known.number => Err(self.fenced_by(number).await),
             _ => Ok(()),
         }
     }
@@ -285,12 +251,7 @@ impl CopyWriter {
         if known.number == 0 {
             return Ok(());
         }
-        let record = CopyRecord::read(store).await?;
-        if record.copy != self.copy.id {
-            return Err(ReplicaError::ForeignCopy {
-                found: record.keystore,
-            });
-        }
+        self.copy.check_record().await?;
         let path = names::head(known.number);
         match get(store, &path, HEAD_MAX_BYTES).await {
             Ok(found) if sha256_hex(&found) == known.sha256 => Ok(()),
@@ -334,28 +295,13 @@ impl CopyWriter {
         }
         let (found, known) = Head::open(&self.copy.key, self.copy.id, number, &found)?;
         if found.writer != self.head.writer || found.previous != self.known.sha256 {
+            if found.promotions > self.head.promotions {
+                return Err(ReplicaError::Promoted { number });
+            }
             return Err(ReplicaError::Fenced { number });
         }
         (self.head, self.known) = (found, known);
         Ok(false)
-    }
-}
-
-/// Whether the newest head is what it must be at least.
-pub(crate) fn check_known(newest: Option<&KnownHead>, known: Option<&KnownHead>) -> Result<()> {
-    let Some(known) = known else {
-        return Ok(());
-    };
-    match newest {
-        Some(newest) if newest.number > known.number || newest == known => Ok(()),
-        Some(newest) if newest.number == known.number => Err(ReplicaError::Altered {
-            object: names::head(newest.number).to_string(),
-            problem: "its hash is not the one that is known",
-        }),
-        newest => Err(ReplicaError::RolledBack {
-            found: newest.map_or(0, |newest| newest.number),
-            known: known.number,
-        }),
     }
 }
 

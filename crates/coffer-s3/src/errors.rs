@@ -241,6 +241,9 @@ fn from_server(error: VaultError) -> S3Error {
             "This must be recorded in the audit log, which can't be written at the moment: nothing \
              was done. Ask the operator."
         ),
+        refusal @ (VaultError::Standby { .. } | VaultError::FencedOff { .. }) => {
+            s3_error!(ServiceUnavailable, "{refusal}")
+        }
         VaultError::ShuttingDown => {
             s3_error!(
                 ServiceUnavailable,

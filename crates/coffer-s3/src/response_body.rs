@@ -11,12 +11,18 @@ use http_body::{Body, Frame, SizeHint};
 use crate::counters::Tally;
 
 /// Counts a request as under way until its answer has been sent or given up.
-pub(crate) struct InFlight(Arc<Tally>);
+pub(crate) struct InFlight(Arc<Tally>, Option<Arc<()>>);
 
 impl InFlight {
     pub(crate) fn new(tally: Arc<Tally>) -> Self {
         tally.in_flight.fetch_add(1, Ordering::Relaxed);
-        Self(tally)
+        Self(tally, None)
+    }
+
+    /// The same, which holds what is served until then.
+    pub(crate) fn holding(mut self, lease: Arc<()>) -> Self {
+        self.1 = Some(lease);
+        self
     }
 }
 

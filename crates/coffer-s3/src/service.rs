@@ -1,6 +1,7 @@
 //! The service itself: s3s between our own first and last steps.
 
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use s3s::service::S3ServiceBuilder;
 use s3s::{HttpError, HttpResponse, S3Error, S3Result, s3_error};
 
 use self::renames::is_rename;
+use self::turns::{Turn, Turns};
 use crate::around_s3s::finish_response::{self, BeforeEnd, ERROR_END};
 use crate::around_s3s::header_compat;
 use crate::around_s3s::hooks::{AccessCheck, BucketNames, NoSecrets};
@@ -48,6 +50,8 @@ mod renames;
 
 mod throttle;
 
+mod turns;
+
 /// How to serve S3.
 #[derive(Clone, Debug, Default)]
 pub struct S3Options {
@@ -62,8 +66,13 @@ pub struct S3Options {
 /// S3 on a vault. Cheap to clone: all clones are the same service.
 #[derive(Clone)]
 pub struct S3Service {
-    s3s: s3s::service::S3Service,
-    vault: Vault,
+    turns: Arc<Turns>,
+    door: Door,
+}
+
+/// What is the same whichever vault is served.
+#[derive(Clone)]
+struct Door {
     domains: Domains,
     xml_bodies: Arc<XmlBodies>,
     tally: Arc<Tally>,
@@ -80,6 +89,20 @@ pub struct S3Service {
     told_by: Option<Arc<ToldBy>>,
 }
 
+/// The service for one request: the vault that it is about, to its end.
+struct Serving {
+    at: Arc<Turn>,
+    door: Door,
+}
+
+impl Deref for Serving {
+    type Target = Door;
+
+    fn deref(&self) -> &Door {
+        &self.door
+    }
+}
+
 type ToldBy = dyn Fn(&HeaderMap) -> IpAddr + Send + Sync;
 
 /// Makes the S3 service of a vault.
@@ -90,11 +113,14 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
         budget: budget.clone(),
         domains: domains.clone(),
     };
-    S3Service {
+    let turn = Turn {
         s3s: builder(&vault, budget, domains.clone()).build(),
+        vault,
+        lease: Arc::default(),
+    };
+    let door = Door {
         domains,
         xml_bodies: Arc::new(xml_bodies),
-        vault,
         tally: Arc::default(),
         failures: Arc::new(match options.sign_in_failures {
             Some(most) => SignInFailures::new(most),
@@ -105,6 +131,10 @@ pub fn service(vault: Vault, options: S3Options) -> S3Service {
         peer: None,
         tls_version: None,
         told_by: None,
+    };
+    S3Service {
+        turns: Arc::new(Turns::new(turn)),
+        door,
     }
 }
 
@@ -131,22 +161,45 @@ fn builder(vault: &Vault, budget: MemoryBudget, domains: Domains) -> S3ServiceBu
 }
 
 impl S3Service {
+    /// Serves another vault from now on, whose lease is held for as long as something of it is
+    /// under way. What is under way in the one before goes on in that.
+    pub fn turn_to(&self, vault: Vault, lease: Arc<()>) {
+        let (budget, domains) = (
+            self.door.xml_bodies.budget.clone(),
+            self.door.domains.clone(),
+        );
+        let s3s = builder(&vault, budget, domains).build();
+        self.turns.turn(Turn { s3s, vault, lease });
+    }
+
+    fn now(&self) -> Serving {
+        Serving {
+            at: self.turns.current(),
+            door: self.door.clone(),
+        }
+    }
+
     /// The same service, for the connection of a client at this address.
     pub fn for_peer(&self, address: IpAddr) -> Self {
-        Self {
+        let door = Door {
             peer: Some(address),
             last_key: Arc::default(),
-            ..self.clone()
+            ..self.door.clone()
+        };
+        Self {
+            door,
+            turns: self.turns.clone(),
         }
     }
 
     /// The same service, for a connection by this version of TLS, such as `1.3`.
     #[must_use]
     pub fn over_tls(self, version: Option<&'static str>) -> Self {
-        Self {
+        let door = Door {
             tls_version: version,
-            ..self
-        }
+            ..self.door
+        };
+        Self { door, ..self }
     }
 
     /// The same service, for the connection of a proxy that tells with each request whose it is.
@@ -154,16 +207,20 @@ impl S3Service {
         &self,
         told_by: impl Fn(&HeaderMap) -> IpAddr + Send + Sync + 'static,
     ) -> Self {
-        Self {
+        let door = Door {
             told_by: Some(Arc::new(told_by)),
             last_key: Arc::default(),
-            ..self.clone()
+            ..self.door.clone()
+        };
+        Self {
+            door,
+            turns: self.turns.clone(),
         }
     }
 
     /// What has been counted since the service was made.
     pub fn counters(&self) -> S3Counters {
-        self.tally.snapshot()
+        self.door.tally.snapshot()
     }
 
     /// Answers one request.
@@ -174,8 +231,54 @@ impl S3Service {
     where
         B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
     {
+        self.now().handle(request).await
+    }
+
+    /// Whom a request claims to be of: a subject by its id, whichever of its access keys is
+    /// claimed, or what is claimed where no access key is that. It may be any text.
+    pub fn claimed<B>(&self, request: &Request<B>) -> Option<String> {
+        // What a form is signed by stands in its fields, which are read later.
+        if is_form(request.method(), request.uri(), request.headers()) {
+            return None;
+        }
+        let id = claimed_access_key(request)?;
+        let subject = self.turns.current().vault.subject(&id);
+        Some(subject.map_or(id, |subject| subject.id().to_string()))
+    }
+
+    /// The answer for a request that finds no turn to be served: S3's clients try again on it.
+    pub fn slow_down(&self) -> Response<ResponseBody> {
+        let context = RequestContext::new(&self.door.answers);
+        let refusal = s3_error!(
+            SlowDown,
+            "The server has as many requests under way as it may. Please try again."
+        );
+        let mut response = refused(refusal).unwrap_or_default();
+        let code = finish_response::complete(&mut response, &context);
+        self.door.note(&response, &context, code.as_deref(), false);
+        response.map(|body| ResponseBody::new(body, InFlight::new(self.door.tally.clone())))
+    }
+}
+
+impl Serving {
+    /// Refuses what changes something, where nothing may be changed.
+    fn refuse_changes(&self, method: &Method) -> S3Result {
+        match *method {
+            Method::GET | Method::HEAD | Method::OPTIONS => Ok(()),
+            _ => self
+                .at
+                .vault
+                .check_changes()
+                .map_err(crate::errors::from_vault),
+        }
+    }
+
+    async fn handle<B>(&self, request: Request<B>) -> Result<Response<ResponseBody>, HttpError>
+    where
+        B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
+    {
         let context = Arc::new(RequestContext::new(&self.answers));
-        let in_flight = InFlight::new(self.tally.clone());
+        let in_flight = InFlight::new(self.tally.clone()).holding(self.at.lease.clone());
         let (parts, body) = request.into_parts();
         let claim = ClaimedKey::of(&parts);
         let peer = match &self.told_by {
@@ -194,6 +297,7 @@ impl S3Service {
         }
         let throttled = self.throttled(&claim, peer);
         let is_throttled = throttled.is_err();
+        let refused_change = self.refuse_changes(&parts.method);
         let (asked, bucket) = self.asked_by_a_page(&parts);
         let answered = if parts.method == Method::OPTIONS {
             if discard(&parts.headers, body) {
@@ -201,6 +305,11 @@ impl S3Service {
             }
             let rules = self.cors_rules(&bucket);
             answers::asked_ahead(&parts.headers, rules.as_ref()).map(Ok)
+        } else if let Err(refusal) = refused_change {
+            if discard(&parts.headers, body) {
+                context.set_body_withheld();
+            }
+            Err(refusal)
         } else if is_form(&parts.method, &parts.uri, &parts.headers) {
             // Apart, so that no other request pays for what a form needs.
             let form = self.answer_form(&parts, body, waits, peer, &context);
@@ -238,7 +347,7 @@ impl S3Service {
         let query = head.uri.query().unwrap_or("");
         let presented = requirements::check(query, &head.headers)?;
         let last_key = &self.last_key;
-        let signer = authenticate(&self.vault, &self.domains, last_key, head, &presented)?;
+        let signer = authenticate(&self.at.vault, &self.domains, last_key, head, &presented)?;
         if let Some(signed) = Signed::of(&presented, &head.headers) {
             context.set_signed(signed);
         }
@@ -251,7 +360,7 @@ impl S3Service {
             // Refused by the access check, once the operation is known, unless it may be public.
             None => {
                 let (bucket, _) = self.domains.bucket_and_object(&head.uri, &head.headers);
-                let may_be_public = self.vault.may_be_public(&bucket);
+                let may_be_public = self.at.vault.may_be_public(&bucket);
                 let payload = unsigned_payload(may_be_public, &head.headers)?;
                 Ok((payload, may_be_public))
             }
@@ -307,7 +416,7 @@ impl S3Service {
             }
         }
         head.extensions.insert(context.clone());
-        let response = self.s3s.call(Request::from_parts(head, body)).await;
+        let response = self.at.s3s.call(Request::from_parts(head, body)).await;
         match (response, context.fault()) {
             // s3s does not say why it could not read a body.
             (Ok(response), Some(fault)) if response.status().is_server_error() => {
@@ -316,32 +425,9 @@ impl S3Service {
             (response, _) => Ok(response),
         }
     }
+}
 
-    /// Whom a request claims to be of: a subject by its id, whichever of its access keys is
-    /// claimed, or what is claimed where no access key is that. It may be any text.
-    pub fn claimed<B>(&self, request: &Request<B>) -> Option<String> {
-        // What a form is signed by stands in its fields, which are read later.
-        if is_form(request.method(), request.uri(), request.headers()) {
-            return None;
-        }
-        let id = claimed_access_key(request)?;
-        let subject = self.vault.subject(&id);
-        Some(subject.map_or(id, |subject| subject.id().to_string()))
-    }
-
-    /// The answer for a request that finds no turn to be served: S3's clients try again on it.
-    pub fn slow_down(&self) -> Response<ResponseBody> {
-        let context = RequestContext::new(&self.answers);
-        let refusal = s3_error!(
-            SlowDown,
-            "The server has as many requests under way as it may. Please try again."
-        );
-        let mut response = refused(refusal).unwrap_or_default();
-        let code = finish_response::complete(&mut response, &context);
-        self.note(&response, &context, code.as_deref(), false);
-        response.map(|body| ResponseBody::new(body, InFlight::new(self.tally.clone())))
-    }
-
+impl Door {
     /// Counts and logs an answer. Names of objects stand in neither.
     fn note(
         &self,
@@ -394,7 +480,7 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HttpError>> + Send>>;
 
     fn call(&self, request: Request<B>) -> Self::Future {
-        let this = self.clone();
+        let this = self.now();
         Box::pin(async move { this.handle(request).await })
     }
 }

@@ -61,6 +61,15 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Takes the lock of a folder that a standby keeps, made where it is absent.
+    pub(crate) fn hold(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            let made = DirBuilder::new().mode(0o700).create(path);
+            made.map_err(failed("make", path))?;
+        }
+        Self::lock(path, false)
+    }
+
     /// Takes the lock of a folder that must exist and hold a keystore.
     pub(crate) fn open_existing(path: &Path) -> Result<Self> {
         if !path.join("keystore").exists() {

@@ -17,6 +17,8 @@ mod blocking;
 
 mod cutoff;
 
+mod fence;
+
 mod access;
 
 mod transfer_counters;
@@ -73,6 +75,8 @@ pub mod offline;
 
 mod start;
 
+mod standby;
+
 #[cfg(test)]
 mod tests;
 
@@ -108,6 +112,9 @@ pub use crate::error::{
     AdministrationError, BackupError, BodyError, CopyError, CustomerKeyError, EraseLocked, Result,
     Rollback, RollbackOf, SharingError, SubjectLimit, VaultError, files_run_out,
 };
+pub use crate::fence::{
+    FencedBy, PromotedStandby, StandbyLink, StandbyProblem, StandbyState, StandbyStatus,
+};
 pub use crate::lifecycle::{
     Day, Ending, Expiration, FilterForm, LifecycleFilter, LifecycleRule, LifecycleRules,
     Noncurrent, RuleFault,
@@ -124,6 +131,8 @@ pub use crate::offline::{CommitmentsChecked, WrongBlob};
 pub use crate::open_buckets::CustomerKey;
 pub use crate::quotas::{Quota, QuotaOf, QuotaUsage};
 pub use crate::replica::{CopyCheckEvent, NewCopy, Restore, RestoreEvent, restore};
+
+pub use crate::standby::{FollowOptions, FormerStates, ServedState, Standby, StandbyTurn};
 pub use crate::system::{BucketConfiguration, BucketEncryption, MD5_ETAGS, ReceiptSummary};
 pub use crate::transfer_counters::{TransferCounters, TransferEnds};
 pub use crate::transfers::{Arrival, DataPort, NoSuchTransfer, NotTaken, Sending, Ticket};

@@ -325,6 +325,21 @@ pub const TRANSFER_SEGMENTS_MAX: usize = 256;
 /// The most sealed copies at once.
 pub const COPIES_MAX: usize = 4;
 
+/// How often a standby looks for a new head.
+pub const STANDBY_LOOKS_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// How long a standby that failed to follow waits at most before it tries again.
+pub const STANDBY_RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// How often a standby looks for blobs that no object has any more.
+pub const STANDBY_SWEEPS_EVERY: std::time::Duration = std::time::Duration::from_secs(600);
+
+/// So many states of a standby stay open for requests under way; beyond that the oldest is closed.
+pub const STANDBY_STATES_MAX: usize = 16;
+
+/// How often it is looked whether a state is in use.
+pub const STANDBY_USE_LOOKS_EVERY: std::time::Duration = std::time::Duration::from_millis(100);
+
 /// How often it is looked whether anything is to be copied.
 pub const COPY_LOOKS_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
 

@@ -22,11 +22,15 @@ use crate::counters::Tally;
 use crate::data_folder::{Folder, write_private};
 use crate::erase::complete_interrupted;
 use crate::error::{BackupError, Result, Rollback, VaultError, listed};
+use crate::fence::ChangeGate;
 use crate::freshness::{Commits, Freshness};
 use crate::open_buckets::{OpenBuckets, open_buckets_max};
 use crate::system::{LockTime, System};
 use crate::transfers::Transfers;
 use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};
+
+/// What a standby keeps beside what is a data folder's.
+pub(crate) const STANDBY: &str = "standby";
 
 /// The name of the subject that the first start makes; it has every role.
 const FIRST_SUBJECT: &str = "first";
@@ -46,6 +50,10 @@ impl Vault {
         let vault = Self {
             inner: Arc::new(inner),
         };
+        if vault.inner.gate.is_standby() {
+            vault.watch_expiries();
+            return Ok(vault);
+        }
         vault.start_recovery();
         vault.watch_expiries();
         vault.watch_marks();
@@ -78,16 +86,26 @@ impl Inner {
 
     fn open_folder(folder: Folder, copy: Option<Rollback>, options: &VaultOptions) -> Result<Self> {
         let keys = KeyFolder::new(folder.path()).accepting_rollback(options.accept_rollback);
-        let keystore = open_keystore(&keys, options.source.as_ref(), &options.secrets)?;
+        let is_standby = options.standby.is_some();
+        let keystore = if is_standby {
+            // What the source holds is the original's to change.
+            keys.open_read_only(options.source.as_ref(), &options.secrets)?
+        } else {
+            open_keystore(&keys, options.source.as_ref(), &options.secrets)?
+        };
         let keystore = Arc::new(keystore);
         let system = open_system(&folder, &keystore)?;
         let first_start = !system.has_subjects();
         let accepts = options.accept_rollback;
         let copies = Copies::new(Registry::open(folder.path(), &keystore));
-        let put_in_order = put_in_order((&folder, &copies), &keystore, &system, copy, accepts);
+        let put_in_order = if is_standby {
+            open_state(&folder, &keystore, &system)
+        } else {
+            put_in_order((&folder, &copies), &keystore, &system, copy, accepts)
+        };
         let (freshness, audit) =
             put_in_order.map_err(|error| damage_told(error, &folder, &system))?;
-        if let Err(error) = freshness.begin(&system, &audit) {
+        if !is_standby && let Err(error) = freshness.begin(&system, &audit) {
             tracing::error!(%error, "how new the data is can't be written down for now");
         }
         let account = account_id(keystore.id());
@@ -98,7 +116,10 @@ impl Inner {
         }
         let tally = Arc::<Tally>::default();
         let commits = freshness.commits.clone();
+        let by = options.fenced_by.clone();
+        let gate = Arc::new(ChangeGate::new(options.standby.is_some(), by));
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
+        let open_buckets = open_buckets.gated_by(gate.clone());
         let counted = count_by_quotas(&open_buckets, &system);
         counted.map_err(|error| damage_told(error, &folder, &system))?;
         folder.begin_serving();
@@ -122,6 +143,8 @@ impl Inner {
             subject_limits: options.subject_limits,
             lifecycle: Lifecycle::new(options),
             copies,
+            gate,
+            standby: options.standby.clone(),
             started: Instant::now(),
             changing_buckets: tokio::sync::Mutex::default(),
             expiries_changed: Arc::default(),
@@ -151,6 +174,18 @@ fn count_by_quotas(open_buckets: &OpenBuckets, system: &System) -> Result<()> {
     Ok(())
 }
 
+/// Opens a state of a standby, of which the head of the copy tells that it is whole and of one
+/// moment: what the keystore holds may be newer, for it comes first.
+fn open_state(
+    folder: &Folder,
+    keystore: &Arc<Keystore>,
+    system: &System,
+) -> Result<(Freshness, Audit)> {
+    let freshness = Freshness::open(folder, keystore.clone())?;
+    let audit = Audit::open(folder.audit(), keystore.clone(), system, None)?;
+    Ok((freshness, audit))
+}
+
 /// Looks at what there is, makes the first subject where there is none, and completes what was
 /// interrupted.
 fn put_in_order(
@@ -175,6 +210,8 @@ fn put_in_order(
     let audit = Audit::open(folder.audit(), keystore.clone(), system, known)?;
     freshness.accept(&found, folder, system, &audit)?;
     if is_copy {
+        // What a standby had beside, if it is one that was promoted.
+        let _ = std::fs::remove_dir_all(folder.path().join(STANDBY));
         forget(folder.path())?;
     }
     complete_interrupted(system, keystore, copies, &audit)?;

@@ -61,6 +61,7 @@ use self::request::RequestArgs;
 use self::storage::backup::BackupArgs;
 use self::storage::replica::ReplicaArgs;
 use self::storage::restore::RestoreArgs;
+use self::storage::standby::StandbyArgs;
 use self::storage::verify::VerifyArgs;
 use self::subject::args::SubjectArgs;
 use self::tls::TlsArgs;
@@ -154,6 +155,8 @@ pub enum Command {
     Backup(BackupArgs),
     /// Keep sealed copies up on other stores
     Replica(ReplicaArgs),
+    /// Show how a standby stands, and promote it in the original's place
+    Standby(StandbyArgs),
     /// Put a data folder together from a sealed copy
     Restore(RestoreArgs),
     /// Show from outside that nothing in a data folder is readable

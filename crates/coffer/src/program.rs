@@ -29,6 +29,7 @@ use crate::commands::request::request;
 use crate::commands::storage::backup::backup;
 use crate::commands::storage::replica::replica;
 use crate::commands::storage::restore::restore;
+use crate::commands::storage::standby::{how_asked, standby};
 use crate::commands::storage::verify::verify;
 use crate::commands::subject::subject;
 use crate::commands::tls::{TlsArgs, TlsCommand, renew_authority};
@@ -57,7 +58,8 @@ pub fn run() -> ExitCode {
                 errors = Errors::Json;
             }
             let secrets = secrets_of(&config.data, config.root_key.as_ref(), &args.passphrase)?;
-            block_on(serve(config, secrets, args.accept_rollback)).map(|()| ExitCode::SUCCESS)
+            let how = how_asked(args)?;
+            block_on(serve(config, secrets, how)).map(|()| ExitCode::SUCCESS)
         }),
         Command::Offline(args) => cli.alone("offline").and_then(|()| {
             log::start(LogLevel::Warn, LogFormat::Text);
@@ -227,6 +229,7 @@ async fn ask(server: &AdminClient, command: &Command) -> Result<ExitCode, Error>
         Command::Verify(args) => verify(server, args).await,
         Command::Backup(args) => backup(server, args).await,
         Command::Replica(args) => replica(server, args).await,
+        Command::Standby(args) => standby(server, args).await,
         Command::Serve(_)
         | Command::Offline(_)
         | Command::Restore(_)

@@ -11,7 +11,7 @@ use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, S3Time, Status, Traffi
 use coffer_keys::SourceSecrets;
 use coffer_s3::{RequestCount, RequestTime, S3Options, S3Service, TIME_BOUNDS};
 use coffer_vault::policy::ObjectOwnership as Ownership;
-use coffer_vault::{Day, EtagStyle, SignInFailures, Vault, VaultOptions};
+use coffer_vault::{Day, EtagStyle, ServedState, SignInFailures, Vault, VaultOptions};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -39,6 +39,10 @@ pub mod data;
 
 pub mod folder_watch;
 
+pub mod standing;
+
+pub mod follow;
+
 pub mod served_certificate;
 
 pub mod request_body;
@@ -55,56 +59,48 @@ pub mod startup_message;
 
 use self::administration::AdministrationService;
 use self::data::{asked_data_listener, data_tls, serve_data, usual_data_listener};
+use self::follow::{Ended, Following, serve_standby};
 use self::request_limit::RequestLimit;
 use self::served_certificate::ServedCertificate;
 use self::signals::{Reloads, Signals};
+use self::standing::How;
 use self::startup_message::{StartupMessage, plain_url, url};
 
-/// Serves until a signal asks for the end.
+/// Serves until a signal asks for the end: as a standby first, if it is to follow a copy.
 ///
 /// Addresses are taken first: a start that fails there has not made a data folder. The vault comes
 /// next, for it holds the folder's lock under which all else in the folder is made.
-///
-/// `accept_rollback`: for this start only, so it is neither in the configuration nor remembered.
-pub async fn serve(
-    config: Config,
-    secrets: SourceSecrets,
-    accept_rollback: bool,
-) -> Result<(), Error> {
+pub async fn serve(mut config: Config, secrets: SourceSecrets, how: How) -> Result<(), Error> {
     let mut signals = Signals::catch()?;
     let mut reloads = Reloads::catch()?;
-    let listeners = Listeners {
-        s3: listen(config.listen)?,
-        administration: listen(config.admin_listen)?,
-        data: asked_data_listener(&config)?,
-    };
-    let vault = Vault::open(VaultOptions {
-        data: config.data.clone(),
-        etag: match config.etag {
-            Etag::Random => EtagStyle::Random,
-            Etag::Md5 => EtagStyle::Md5,
-        },
-        object_ownership: match config.object_ownership {
-            ObjectOwnership::BucketOwnerEnforced => Ownership::BucketOwnerEnforced,
-            ObjectOwnership::BucketOwnerPreferred => Ownership::BucketOwnerPreferred,
-            ObjectOwnership::ObjectWriter => Ownership::ObjectWriter,
-        },
-        source: config.root_key.clone(),
-        secrets,
-        accept_rollback,
-        subject_limits: config.limits.of_subjects(),
-        lock_max_days: config.lock_max_days,
-        settle_after: config
-            .settle_after_hours
-            .map(|hours| Duration::from_secs(u64::from(hours.get()) * 3600)),
-        lifecycle_day: Day {
-            ms: i64::from(config.lifecycle_day_seconds.get()) * 1000,
-        },
-        abort_uploads_days: NonZeroU32::new(config.abort_uploads_after_days),
-    })
-    .await?;
+    let mut listeners = Listeners::take(&config)?;
+    let mut options = vault_options(&config, secrets, &how);
+    if let Some((from, identity)) = how.follow {
+        let following = Following {
+            from,
+            identity,
+            vault: options.clone(),
+        };
+        let watched = (&mut signals, &mut reloads);
+        match serve_standby(&mut config, following, listeners, watched).await? {
+            Ended::Stopped => return Ok(()),
+            Ended::Promoted => options.accept_rollback = true,
+        }
+        listeners = Listeners::take(&config)?;
+    }
+    serve_folder(&config, options, listeners, (&mut signals, &mut reloads)).await
+}
+
+/// Serves a data folder.
+async fn serve_folder(
+    config: &Config,
+    options: VaultOptions,
+    listeners: Listeners,
+    (signals, reloads): (&mut Signals, &mut Reloads),
+) -> Result<(), Error> {
+    let vault = Vault::open(options).await?;
     warn_of_exposed_keys();
-    let server = match Server::start(&config, &vault, listeners) {
+    let server = match Server::start(config, &vault, listeners) {
         Ok(server) => server,
         Err(error) => {
             tell_what_to_keep(&vault);
@@ -145,14 +141,55 @@ fn tell_what_to_keep(vault: &Vault) {
 }
 
 /// The addresses that were taken.
-struct Listeners {
+pub struct Listeners {
     s3: TcpListener,
     administration: TcpListener,
     data: Option<TcpListener>,
 }
 
+impl Listeners {
+    fn take(config: &Config) -> Result<Self, Error> {
+        Ok(Self {
+            s3: listen(config.listen)?,
+            administration: listen(config.admin_listen)?,
+            data: asked_data_listener(config)?,
+        })
+    }
+}
+
+/// How the vault is opened.
+fn vault_options(config: &Config, secrets: SourceSecrets, how: &How) -> VaultOptions {
+    VaultOptions {
+        etag: match config.etag {
+            Etag::Random => EtagStyle::Random,
+            Etag::Md5 => EtagStyle::Md5,
+        },
+        object_ownership: match config.object_ownership {
+            ObjectOwnership::BucketOwnerEnforced => Ownership::BucketOwnerEnforced,
+            ObjectOwnership::BucketOwnerPreferred => Ownership::BucketOwnerPreferred,
+            ObjectOwnership::ObjectWriter => Ownership::ObjectWriter,
+        },
+        source: config.root_key.clone(),
+        secrets,
+        accept_rollback: how.accept_rollback,
+        fenced_by: how.fenced_by.clone(),
+        subject_limits: config.limits.of_subjects(),
+        lock_max_days: config.lock_max_days,
+        settle_after: config
+            .settle_after_hours
+            .map(|hours| Duration::from_secs(u64::from(hours.get()) * 3600)),
+        lifecycle_day: Day {
+            ms: i64::from(config.lifecycle_day_seconds.get()) * 1000,
+        },
+        abort_uploads_days: NonZeroU32::new(config.abort_uploads_after_days),
+        ..VaultOptions::new(config.data.clone())
+    }
+}
+
 /// All that runs while the server serves.
-struct Server {
+pub struct Server {
+    service: S3Service,
+    routes: Routes,
     startup_message: StartupMessage,
     status: Status,
     certificate: Arc<ServedCertificate>,
@@ -186,7 +223,7 @@ impl Server {
         let stops = [shutdown.clone(), aside_shutdown.clone()];
         let connections = connections(&config.limits);
         let [s3_tls, admin_tls] = tls_listeners(config, connections, tls, &traffic, stops);
-        let busy = service.clone();
+        let (busy, served) = (service.clone(), service.clone());
         let refuse = move || busy.slow_down();
         let request_limit = RequestLimit::new(
             service.clone(),
@@ -207,22 +244,28 @@ impl Server {
             request_limit.before(service, client, proxies.clone())
         };
         let routes = Routes::new(admin);
-        let (remote, proxies) = (routes.clone(), admin_tls.proxies.clone());
+        let (remote, answering) = (routes.clone(), routes.clone());
+        let proxies = admin_tls.proxies.clone();
         let admin_service = move |client: IpAddr, activity: &Activity| {
             let (routes, proxies) = (remote.clone(), proxies.clone());
             AdministrationService::new(routes, client, activity.is_reserved(), proxies)
         };
-        let aside = vec![
+        let mut aside = vec![
             tokio::spawn(admin_tls.serve(listeners.administration, admin_service)),
             tokio::spawn(socket.serve(move |peer| routes.for_peer(peer))),
             tokio::spawn(certificate.clone().watch()),
-            tokio::spawn(folder_watch::watch(vault.clone())),
         ];
+        // A state of a standby comes and goes, and nothing is written there.
+        if vault.standby_now().is_none() {
+            aside.push(tokio::spawn(folder_watch::watch(vault.clone())));
+        }
         let s3 = s3_tls.serve(listeners.s3, s3_service);
         let data = (listeners.data, data_tls, connections);
         let data = serve_data(config, vault, data, &shutdown)?;
         let s3 = tokio::spawn(async move { tokio::join!(s3, data).0 });
         Ok(Self {
+            service: served,
+            routes: answering,
             startup_message,
             status,
             certificate,
@@ -231,6 +274,13 @@ impl Server {
             aside,
             aside_shutdown,
         })
+    }
+
+    /// Serves another state from now on.
+    fn turn_to(&self, state: &ServedState) {
+        let (vault, lease) = (&state.vault, &state.lease);
+        self.service.turn_to(vault.clone(), lease.clone());
+        self.routes.turn_to(vault.clone(), lease.clone());
     }
 
     /// A standard output that is closed, full or without a reader does not keep us from serving.

@@ -18,6 +18,8 @@ use crate::http::refusal::Refusal;
 
 pub(crate) mod replicas;
 
+pub(crate) mod standby;
+
 pub(crate) fn routes() -> OpenApiRouter<Admin> {
     OpenApiRouter::default().routes(routes!(back_up))
 }

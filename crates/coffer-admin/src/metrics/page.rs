@@ -6,7 +6,9 @@ use std::fmt::{Display, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use coffer_vault::{CopyStatus, Counters, KeyMemory, LevelUsage, QuotaInfo, locked_memory};
+use coffer_vault::{
+    CopyStatus, Counters, KeyMemory, LevelUsage, QuotaInfo, StandbyStatus, locked_memory,
+};
 
 use crate::metrics::process::Process;
 use crate::metrics::s3_metrics::{S3Metrics, S3Time};
@@ -32,6 +34,8 @@ pub(crate) struct VaultFigures {
     pub(crate) quotas: Vec<QuotaInfo>,
     /// How sealed copies stand.
     pub(crate) copies: Vec<CopyStatus>,
+    /// How the standby stands that this is, if it is one.
+    pub(crate) standby: Option<StandbyStatus>,
 }
 
 /// All metrics.
@@ -72,6 +76,7 @@ pub(crate) fn render(
     page.levels(&vault.levels);
     page.quotas(&vault.quotas);
     page.copies(&vault.copies);
+    page.standby(vault.standby.as_ref());
     page.disk(data);
     page.keys(locked_memory());
     page.process(&Process::now());

@@ -8,14 +8,14 @@ use http::request::Parts;
 use http_body::Body;
 use s3s::{HttpResponse, S3Result, s3_error};
 
-use super::S3Service;
+use super::Serving;
 use crate::request::body::BrokenOff;
 use crate::request::caller::Caller;
 use crate::request::context::RequestContext;
 use crate::request::drain::discard;
 use crate::transfers::announce::announce;
 
-impl S3Service {
+impl Serving {
     /// Answers an announcement whose signature is right.
     pub(super) async fn answer_announcement<B>(
         &self,
@@ -47,6 +47,6 @@ impl S3Service {
                 "An upload is announced at the address of an object"
             ));
         }
-        announce(&self.vault, caller, head, named).await
+        announce(&self.at.vault, caller, head, named).await
     }
 }

@@ -11,7 +11,7 @@ use http_body::Body;
 use http_body_util::BodyDataStream;
 use s3s::{HttpResponse, S3Result};
 
-use super::S3Service;
+use super::Serving;
 use crate::cors::answers::CrossOrigin;
 use crate::cors::rules::Rules;
 use crate::forms::fields::Form;
@@ -23,7 +23,7 @@ use crate::request::context::RequestContext;
 use crate::signature::claimed_key::ClaimedKey;
 use crate::signature::payload::Payload;
 
-impl S3Service {
+impl Serving {
     /// The cross-origin request that this is, if it is one, and the bucket that it names.
     pub(super) fn asked_by_a_page(&self, parts: &Parts) -> (Option<CrossOrigin>, String) {
         let asked = CrossOrigin::of(&parts.method, &parts.headers);
@@ -35,7 +35,10 @@ impl S3Service {
     }
 
     pub(super) fn cors_rules(&self, bucket: &str) -> Option<Rules> {
-        let document = self.vault.cors_configuration(&BucketName::new(bucket)?)?;
+        let document = self
+            .at
+            .vault
+            .cors_configuration(&BucketName::new(bucket)?)?;
         serde_json::from_str(&document).ok()
     }
 
@@ -68,7 +71,7 @@ impl S3Service {
         self.throttled(&claim, peer)?;
         context.set_claim(claim);
         let caller = Caller {
-            subject: signed::subject(&self.vault, &form.fields)?,
+            subject: signed::subject(&self.at.vault, &form.fields)?,
             context: context.clone(),
         };
         context.set_signed_in();
@@ -78,7 +81,7 @@ impl S3Service {
             is_in_host: parts.uri.path().trim_matches('/').is_empty(),
             headers: &parts.headers,
         };
-        upload(&self.vault, &caller, form, &target)
+        upload(&self.at.vault, &caller, form, &target)
             .await
             .map_err(told)
     }

@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
 use s3s::{Body, HttpResponse, S3Result, s3_error};
 
-use super::S3Service;
+use super::Serving;
 use crate::http::percent::form_pairs;
 use crate::operations::objects::rename::rename_object;
 use crate::parameters::{acl, encryption, expected_owner, not_implemented};
@@ -29,7 +29,7 @@ pub(super) fn is_rename(method: &Method, uri: &Uri) -> bool {
         })
 }
 
-impl S3Service {
+impl Serving {
     /// Renames an object, for who has signed in, or sends no signature to a bucket that may be
     /// public: who doesn't sign renames nothing.
     pub(super) async fn answer_rename(
@@ -58,12 +58,12 @@ impl S3Service {
         not_implemented::check_headers(OPERATION, headers)?;
         encryption::check_headers(OPERATION, headers)?;
         acl::refuse_grants_to_others(headers)?;
-        expected_owner::check(headers, self.vault.account_id().as_str())?;
+        expected_owner::check(headers, self.at.vault.account_id().as_str())?;
         let caller = Caller {
-            subject: asking(&self.vault, subject, headers, (head, &named), context),
+            subject: asking(&self.at.vault, subject, headers, (head, &named), context),
             context: context.clone(),
         };
-        rename_object(&self.vault, &caller, headers, named).await?;
+        rename_object(&self.at.vault, &caller, headers, named).await?;
         Ok(HttpResponse::new(Body::empty()))
     }
 }

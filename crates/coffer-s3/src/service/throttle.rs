@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use coffer_vault::SignInFailure;
 use s3s::{S3Result, s3_error};
 
-use super::S3Service;
+use super::Serving;
 use crate::signature::claimed_key::ClaimedKey;
 
-impl S3Service {
+impl Serving {
     /// Refuses without a look what claims to be of an access key by which the address has failed
     /// too often. Ids that no access key has count together, so that inventing them does not help.
     pub(super) fn throttled(&self, claim: &ClaimedKey, peer: Option<IpAddr>) -> S3Result {
@@ -30,7 +30,7 @@ impl S3Service {
 
     /// The access key that is claimed, as failures are counted.
     fn counted(&self, id: String) -> String {
-        match self.vault.secret_access_key(&id) {
+        match self.at.vault.secret_access_key(&id) {
             Some(_) => id,
             None => String::new(),
         }
@@ -44,7 +44,9 @@ impl S3Service {
         is_signed_in: bool,
     ) {
         let claimed = claim.access_key_id();
-        self.vault.sign_in_failed(claimed.as_deref(), failure, peer);
+        self.at
+            .vault
+            .sign_in_failed(claimed.as_deref(), failure, peer);
         let is_a_guess = matches!(failure, SignInFailure::Signature | SignInFailure::AccessKey);
         if let Some(peer) = peer
             && is_a_guess

@@ -92,6 +92,7 @@ acts! {
     ListCopies "replica.list",
     VerifyCopy "replica.verify",
     RemoveCopy "replica.remove",
+    PromoteStandby "standby.promote",
     FindDamage "storage.damage",
     AcceptRollback "rollback.accept",
     JumpLockTime "lock-time.jump",

@@ -51,6 +51,7 @@ impl Vault {
     ) -> Result<T> {
         let about = facts.first().cloned().unwrap_or_default();
         self.refuse_without(actor, role, name, &about)?;
+        self.check_changes()?;
         let id = actor.to_string();
         if self
             .inner

@@ -232,6 +232,8 @@ impl Vault {
         marked.subject.cutoff.check()?;
         let reading = Reading::begin(&marked.subject.mark);
         if !marked.subject.mark.covers(label) {
+            let gate = &self.inner.gate;
+            gate.refuse_on_standby("a read that would raise the subject's mark is not answered")?;
             let (inner, id) = (self.inner.clone(), marked.subject.id);
             let (mark, label) = (marked.subject.mark.clone(), *label);
             let raise = move || inner.system.raise_mark(id, &mark, &label);

@@ -31,6 +31,10 @@ impl Vault {
         row: &Arc<BucketRow>,
         right: Right,
     ) -> Result<(Granted, Option<ObjectAudit>, Vec<JudgedObject>)> {
+        if self.inner.tag(row)?.is_watched {
+            let gate = &self.inner.gate;
+            gate.refuse_on_standby("a level whose reads are recorded is not read here")?;
+        }
         let granted = self.grant(row).await?;
         let mut judged = Vec::new();
         if row.documents.is_shared() {

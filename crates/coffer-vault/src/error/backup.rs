@@ -57,6 +57,15 @@ pub enum CopyError {
          --identity FILE; or put a `keystore` and what opens it into the folder"
     )]
     IdentityMissing,
+    /// A copy without a keystore can't be followed.
+    #[error(
+        "this copy holds no keystore, so it can't be followed: make one with `coffer replica add \
+         --with-keystore --recipient RECIPIENT`"
+    )]
+    NoKeystore,
+    /// The server follows no copy.
+    #[error("this server is no standby: it was not started with --follow")]
+    NoStandby,
     /// Its target was not reached yet.
     #[error("the copy was not reached since the server started")]
     NotReached,

@@ -14,6 +14,8 @@ mod open_bucket;
 
 mod slots;
 
+mod own_file;
+
 mod taps;
 
 mod table;

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::users::{User, Users};
 use crate::cutoff::{Connections, Holder};
 use crate::error::{Result, VaultError};
+use crate::fence::ChangeGate;
 
 /// A bucket whose catalog is open.
 pub(crate) struct OpenBucket {
@@ -30,6 +31,8 @@ pub(crate) struct OpenBucket {
     /// The connections that were granted it.
     pub(super) connections: Arc<Connections>,
     pub(super) users: Users,
+    /// Asked before anything is committed.
+    pub(super) gate: Arc<ChangeGate>,
     /// Cancelled when its key is about to be destroyed: nothing is opened or committed any more.
     cut: CancellationToken,
 }
@@ -51,6 +54,7 @@ impl OpenBucket {
             is_deleted: AtomicBool::default(),
             connections: Arc::new(Connections::new(Holder::Bucket)),
             users: Users::default(),
+            gate: Arc::default(),
             cut: CancellationToken::new(),
         }
     }
@@ -136,6 +140,7 @@ impl OpenBucket {
     pub(crate) async fn commit_guard(&self) -> Result<CommitGuard<'_>> {
         let committing = self.committing.read().await;
         self.refuse_deleted()?;
+        self.gate.check()?;
         Ok(CommitGuard {
             _shared: Some(committing),
             _alone: None,
@@ -146,6 +151,7 @@ impl OpenBucket {
     pub(crate) async fn commit_alone(&self) -> Result<CommitGuard<'_>> {
         let committing = self.committing.write().await;
         self.refuse_deleted()?;
+        self.gate.check()?;
         Ok(CommitGuard {
             _shared: None,
             _alone: Some(committing),

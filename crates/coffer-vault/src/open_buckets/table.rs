@@ -7,12 +7,13 @@ use std::sync::{Arc, Weak};
 use coffer_keys::Keystore;
 use coffer_seal::BucketId;
 use coffer_store::version::Versioning;
-use coffer_store::{BlobStore, Catalog, Change, OpenUploads, Totals};
+use coffer_store::{BlobStore, CATALOG_FILE, Catalog, Change, OpenUploads, Totals};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::open_bucket::{OpenBucket, UsedBucket};
 use super::open_catalog::{count_damage_of, open_catalog, see_commits};
+use super::own_file::own_file;
 use super::slots::{Slot, Slots};
 use super::taps::Taps;
 use super::upload_ledger::UploadLedger;
@@ -21,6 +22,7 @@ use crate::counters::Tally;
 use crate::cutoff::Connections;
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
+use crate::fence::ChangeGate;
 use crate::freshness::Commits;
 use crate::quotas::QuotaLedger;
 
@@ -60,6 +62,7 @@ pub(crate) struct OpenBuckets {
     pub(crate) uploads: UploadLedger,
     pub(crate) taps: Taps,
     pub(crate) quotas: QuotaLedger,
+    gate: Arc<ChangeGate>,
     tally: Arc<Tally>,
     commits: Arc<Commits>,
     clock: AtomicU64,
@@ -78,11 +81,17 @@ impl OpenBuckets {
             uploads: UploadLedger::default(),
             taps: Taps::default(),
             quotas: QuotaLedger::default(),
+            gate: Arc::default(),
             tally,
             commits,
             clock: AtomicU64::default(),
             open_max,
         }
+    }
+
+    /// Has this gate asked before anything is committed.
+    pub(crate) fn gated_by(self, gate: Arc<ChangeGate>) -> Self {
+        Self { gate, ..self }
     }
 
     /// The bucket `id`, opened if it is not.
@@ -106,6 +115,9 @@ impl OpenBuckets {
             let key = keystore.bucket_key(id)?;
             let dir = folder.bucket(id);
             let (tally, commits) = (&self.tally, &self.commits);
+            if self.gate.is_standby() {
+                own_file(dir.join(CATALOG_FILE)).await?;
+            }
             let catalog = open_catalog(&dir, id, &key, keystore, tally, commits).await?;
             // Before anything is changed in it.
             self.look(id, &catalog).await;
@@ -114,6 +126,7 @@ impl OpenBuckets {
             self.taps.attach(id, &catalog, &blobs).await?;
             let mut bucket = OpenBucket::new(id, catalog, blobs, key);
             bucket.users = slot.users.clone();
+            bucket.gate = self.gate.clone();
             if let Some(connections) = self.slots.lock().left.remove(&id) {
                 bucket.connections = connections;
             }
@@ -171,7 +184,8 @@ impl OpenBuckets {
     }
 
     /// Takes a bucket that has just been made, and closes others that have to make room for it.
-    pub(crate) async fn insert(&self, bucket: OpenBucket) {
+    pub(crate) async fn insert(&self, mut bucket: OpenBucket) {
+        bucket.gate = self.gate.clone();
         let id = bucket.id;
         count_damage_of(&bucket.catalog, &self.tally);
         self.totals.lock().insert(id, Totals::default());

@@ -328,7 +328,7 @@ impl Check {
 }
 
 /// A file of mode 0600, in a folder that is made.
-pub(super) fn new_file(folder: &Path, name: &str) -> Result<fs::File> {
+pub(crate) fn new_file(folder: &Path, name: &str) -> Result<fs::File> {
     use std::os::unix::fs::DirBuilderExt;
     let made = fs::DirBuilder::new()
         .recursive(true)

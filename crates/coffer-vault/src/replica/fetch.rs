@@ -23,18 +23,18 @@ use crate::limits::COPY_BLOBS_AT_ONCE;
 use crate::system::System;
 
 /// A restore under way.
-pub(super) struct Work<'a> {
+pub(crate) struct Work<'a> {
     reader: &'a CopyReader,
     data: &'a Path,
     keystore: &'a Keystore,
     names: HashMap<BucketId, String>,
-    pub(super) blob_count: u64,
-    pub(super) fetched_bytes: u64,
-    pub(super) missing_count: u64,
+    pub(crate) blob_count: u64,
+    pub(crate) fetched_bytes: u64,
+    pub(crate) missing_count: u64,
 }
 
 impl<'a> Work<'a> {
-    pub(super) fn new(reader: &'a CopyReader, data: &'a Path, keystore: &'a Keystore) -> Self {
+    pub(crate) fn new(reader: &'a CopyReader, data: &'a Path, keystore: &'a Keystore) -> Self {
         Self {
             reader,
             data,
@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
     }
 
     /// Fetches a bucket's blobs.
-    async fn blobs(
+    pub(crate) async fn blobs(
         &mut self,
         id: BucketId,
         catalog: &Catalog,
@@ -242,7 +242,7 @@ impl<'a> Work<'a> {
 }
 
 /// Makes the names in a bucket's folder durable, and its own.
-fn sync_folders(bucket: &Path) -> Result<()> {
+pub(crate) fn sync_folders(bucket: &Path) -> Result<()> {
     let synced = |path: &Path| sync_folder(path).map_err(failed("sync", path));
     let blobs = bucket.join("blobs");
     if blobs.exists() {

@@ -14,7 +14,7 @@ use crate::error::{CopyError, Result};
 
 /// What a folder may hold that is restored into: a keystore, and what opens it; and what a restore
 /// left that was ended while it wrote the mark, or a start that made the lock.
-const KEY_FILES: [&str; 11] = [
+pub(crate) const KEY_FILES: [&str; 11] = [
     "keystore",
     "keystore.source",
     "root.key",
@@ -29,7 +29,7 @@ const KEY_FILES: [&str; 11] = [
 ];
 
 /// What comes with a keystore that is sealed for recipients, and is not to be there before.
-const OPENERS: [&str; 6] = [
+pub(crate) const OPENERS: [&str; 6] = [
     "root.key",
     "keystore.source",
     "root.passphrase",
@@ -107,7 +107,7 @@ impl FetchedKeystore {
 }
 
 /// Whether a folder holds nothing but keys, or what an interrupted restore left.
-pub(super) fn check_files(data: &Path) -> Result<()> {
+pub(crate) fn check_files(data: &Path) -> Result<()> {
     let is_going_on = BackupRecord::is_begun(data);
     for entry in fs::read_dir(data).map_err(failed("read", data))? {
         let name = entry.map_err(failed("read", data))?.file_name();
@@ -121,7 +121,7 @@ pub(super) fn check_files(data: &Path) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn target(data: &Path, problem: &'static str) -> crate::error::VaultError {
+pub(crate) fn target(data: &Path, problem: &'static str) -> crate::error::VaultError {
     let path = data.display().to_string();
     CopyError::Target { path, problem }.into()
 }

@@ -13,8 +13,8 @@ use crate::limits::{RESTORE_NAMED_MAX, VERIFY_PAGE};
 
 /// What of one bucket is missing.
 #[derive(Default)]
-pub(super) struct Missing {
-    pub(super) count: u64,
+pub(crate) struct Missing {
+    pub(crate) count: u64,
     /// What is wrong with each, as far as they are looked for.
     blobs: HashMap<BlobId, String>,
 }

@@ -41,6 +41,8 @@ mod task;
 
 mod blobs;
 
+mod fencing;
+
 mod check;
 
 mod report;
@@ -57,6 +59,10 @@ pub use self::add::NewCopy;
 pub use self::check::CopyCheckEvent;
 pub use self::report::RestoreEvent;
 pub use self::restore::{Restore, restore};
+
+pub(crate) use self::check::new_file;
+pub(crate) use self::fetch::{Work, sync_folders};
+pub(crate) use self::fetch_keystore::{KEY_FILES, OPENERS, check_files, target};
 
 use self::round::Round;
 

@@ -36,6 +36,7 @@ pub(super) async fn run(mut round: Round, writer: Option<CopyWriter>, stop: Canc
             }
         };
         let is_up = done.is_ok();
+        round.tell_gate(&done);
         let wait = match done {
             Ok(()) => {
                 retry = COPY_RETRY_FIRST;
@@ -122,6 +123,10 @@ async fn go_on(
         None => writer.insert(round.resume().await?),
     };
     let (began_ms, began) = (now_ms(), Instant::now());
+    if round.fences()? {
+        writer.check_alone().await?;
+        round.is_alone(began)?;
+    }
     // Before anything is read.
     let covers = round.asked();
     let is_new = round.run(writer, began_ms).await?;

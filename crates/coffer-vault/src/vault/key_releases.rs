@@ -14,6 +14,8 @@ impl Vault {
     /// # Errors
     /// Then none may be given: the bucket is out of use, or it can't be counted.
     pub(crate) async fn cover_key_release(&self, row: &Arc<BucketRow>, count: u64) -> Result<()> {
+        let gate = &self.inner.gate;
+        gate.refuse_on_standby("no data keys are released here")?;
         if self.inner.system.covers_key_release(row, count) {
             return Ok(());
         }

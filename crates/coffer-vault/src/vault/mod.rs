@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use coffer_durable::now_ms;
-use coffer_keys::{KeyFolder, Keystore, SourceSecrets, SourceSpec};
+use coffer_keys::{KeyFolder, Keystore, SourceSpec};
 use coffer_label::Label;
 use coffer_policy::{AccountId, ObjectOwnership};
 use coffer_seal::BucketId;
@@ -23,9 +23,9 @@ use crate::copies::Copies;
 use crate::counters::{Counters, Tally, add};
 use crate::data_folder::Folder;
 use crate::error::{Result, VaultError};
+use crate::fence::{ChangeGate, StandbyLink};
 use crate::freshness::Freshness;
 use crate::lifecycle::Day;
-use crate::limits::{ABORT_UPLOADS_DAYS, BUCKETS_PER_SUBJECT, LOCK_MAX_DAYS, UPLOADS_PER_SUBJECT};
 use crate::open_buckets::{OpenBuckets, UsedBucket};
 use crate::system::{BucketRow, LevelTag, LockTime, System};
 use crate::transfers::{DataPort, Transfers};
@@ -33,6 +33,8 @@ use crate::transfers::{DataPort, Transfers};
 mod counted;
 
 mod key_releases;
+
+mod options;
 
 mod rotation_progress;
 
@@ -46,89 +48,13 @@ pub(crate) mod owners;
 mod writability;
 
 pub(crate) use self::judged_object::{Found, JudgedObject};
+pub use self::options::{EtagStyle, SubjectLimits, VaultOptions};
 pub use self::rotation_progress::Rotation;
 pub(crate) use self::rotation_progress::Rotations;
 pub(crate) use self::writability::Writability;
 
 /// The level that every keystore begins with.
 pub(crate) const DEFAULT_LEVEL: &str = "default";
-
-/// How entity tags are formed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EtagStyle {
-    /// The MD5 of the content where the client sent it; otherwise 32 random hexadecimal digits and
-    /// `-1`, which no client takes for an MD5.
-    #[default]
-    Random,
-    /// The MD5 of the content always, at its cost.
-    Md5,
-}
-
-/// What one subject may take at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SubjectLimits {
-    /// Multipart uploads under way that it has begun, in all buckets.
-    pub uploads: usize,
-    /// Buckets that it has made as a data user.
-    pub buckets: usize,
-}
-
-impl Default for SubjectLimits {
-    fn default() -> Self {
-        Self {
-            uploads: UPLOADS_PER_SUBJECT,
-            buckets: BUCKETS_PER_SUBJECT,
-        }
-    }
-}
-
-/// How to open a vault.
-#[derive(Clone, Debug)]
-pub struct VaultOptions {
-    /// The data folder.
-    pub data: PathBuf,
-    /// How entity tags are formed.
-    pub etag: EtagStyle,
-    /// Who owns the objects of new buckets that don't say so.
-    pub object_ownership: ObjectOwnership,
-    /// Where the root key of a new folder is to be, and where it is in one that lost its record.
-    pub source: Option<SourceSpec>,
-    /// What opens the source, as far as it needs anything.
-    pub secrets: SourceSecrets,
-    /// Whether to go on from older copies of files that were put back.
-    pub accept_rollback: bool,
-    /// What one subject may take.
-    pub subject_limits: SubjectLimits,
-    /// For how many days at most an object may be locked.
-    pub lock_max_days: u32,
-    /// After which time without a read that counts a subject that floats is settled; none: a key
-    /// custodian must do it.
-    pub settle_after: Option<Duration>,
-    /// How long a day of lifecycle rules is: a day, but for tests.
-    pub lifecycle_day: Day,
-    /// After how many such days an upload is aborted that was not completed, in buckets without a
-    /// rule for uploads; none: never.
-    pub abort_uploads_days: Option<NonZeroU32>,
-}
-
-impl VaultOptions {
-    /// Options for this data folder: the root key in a file, or where the folder's record says.
-    pub fn new(data: impl Into<PathBuf>) -> Self {
-        Self {
-            data: data.into(),
-            etag: EtagStyle::Random,
-            object_ownership: ObjectOwnership::default(),
-            source: None,
-            secrets: SourceSecrets::default(),
-            accept_rollback: false,
-            subject_limits: SubjectLimits::default(),
-            lock_max_days: LOCK_MAX_DAYS,
-            settle_after: None,
-            lifecycle_day: Day::default(),
-            abort_uploads_days: Some(ABORT_UPLOADS_DAYS),
-        }
-    }
-}
 
 /// The reference monitor over one data folder. Cheap to clone: all clones are the same vault.
 #[derive(Clone)]
@@ -156,6 +82,9 @@ pub(crate) struct Inner {
     pub(crate) subject_limits: SubjectLimits,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) copies: Copies,
+    /// Whether anything may be changed.
+    pub(crate) gate: Arc<ChangeGate>,
+    pub(crate) standby: Option<StandbyLink>,
     pub(crate) started: Instant,
     /// Held while buckets are made and deleted, which takes several durable steps.
     pub(crate) changing_buckets: tokio::sync::Mutex<()>,
@@ -234,6 +163,15 @@ impl Vault {
         &self.inner.account
     }
 
+    /// Refuses changes, where none may be made: on a standby, and where a copy fences the server
+    /// off.
+    ///
+    /// # Errors
+    /// [`VaultError::Standby`], [`VaultError::FencedOff`].
+    pub fn check_changes(&self) -> Result<()> {
+        self.inner.gate.check()
+    }
+
     /// The data folder.
     pub fn data(&self) -> &Path {
         self.inner.folder.path()
@@ -242,6 +180,12 @@ impl Vault {
     /// Refuses further calls and closes all catalogs. Calls under way end with an error.
     pub async fn close(&self) {
         self.inner.closed.store(true, Ordering::Release);
+        if self.inner.gate.is_standby() {
+            // Nothing of it is kept.
+            self.inner.open_buckets.close_all().await;
+            self.close_audit().await;
+            return;
+        }
         self.inner.transfers.close();
         self.stop_recovery().await;
         self.stop_lifecycle().await;

@@ -3,4 +3,5 @@
 pub mod backup;
 pub mod replica;
 pub mod restore;
+pub mod standby;
 pub mod verify;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use coffer_client::AdminClient;
@@ -10,6 +11,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::log::{LogFormat, LogLevel};
+use crate::output::printable::span;
 use crate::secrets::passphrase::PassphraseArgs;
 
 /// Where the data is.
@@ -171,6 +173,9 @@ pub struct ServeArgs {
     /// Go on from older copies of files that were put back; recorded in the audit log
     #[arg(long)]
     pub accept_rollback: bool,
+    /// Whether it follows a copy, or is fenced off by one.
+    #[command(flatten)]
+    pub standing: StandingArgs,
     /// How much to log to standard error: error, warn, info or debug [default: info]
     #[arg(
         long,
@@ -189,6 +194,30 @@ pub struct ServeArgs {
         hide_possible_values = true
     )]
     pub log_format: Option<LogFormat>,
+}
+
+/// Whether a server follows a copy, or is fenced off by one.
+#[derive(Debug, Default, Args)]
+pub struct StandingArgs {
+    /// Be a standby: follow this copy, which must have its keystore with it, and serve reads of it
+    ///
+    /// DATA is a folder of its own. All else is refused until `coffer standby promote`.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["accept_rollback", "fenced_by"])]
+    pub follow: Option<String>,
+    /// File of an age identity that opens the keystore of the copy that is followed
+    #[arg(long, value_name = "FILE", requires = "follow")]
+    pub identity: Option<PathBuf>,
+    /// Change nothing once a standby of this copy was promoted, nor while the copy can't be asked
+    #[arg(long, value_name = "COPY")]
+    pub fenced_by: Option<String>,
+    /// For how long changes go on while that copy can't be asked
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = patience,
+          requires = "fenced_by")]
+    pub fenced_after: Duration,
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    span(text).ok_or_else(|| "write a number with s, m or h behind it: 30s".to_owned())
 }
 
 /// When what arrives sealed is opened.
@@ -263,6 +292,8 @@ Examples:
   coffer serve --tls-cert chain.pem --tls-key key.pem
   coffer serve --root-key keyring           at the first start; later `coffer keystore move`
   coffer serve --config coffer.toml
+  coffer serve --follow file:///mnt/copy --identity key.txt --data /srv/standby
+  coffer serve --fenced-by far              changes nothing once a standby of that copy serves
 
 A configuration file (TOML) has the options as keys, and more; docs/CONFIGURATION.md has all:
   data = \"/srv/coffer\"            # relative paths start at the file's folder

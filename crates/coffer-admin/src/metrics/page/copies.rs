@@ -1,6 +1,6 @@
 //! Metrics of sealed copies.
 
-use coffer_vault::{CopyState, CopyStatus};
+use coffer_vault::{CopyState, CopyStatus, StandbyState, StandbyStatus};
 
 use super::Page;
 
@@ -70,5 +70,37 @@ impl Page {
         for (copy, sync) in all() {
             self.sample(name, &[("replica", &copy)], sync.in_doubt_count);
         }
+    }
+
+    /// Of a standby.
+    pub(super) fn standby(&mut self, standby: Option<&StandbyStatus>) {
+        let Some(standby) = standby else {
+            return;
+        };
+        self.gauge(
+            "coffer_standby_lag_seconds",
+            "For how long what a standby serves has not been known to be all that the copy has.",
+            standby.lag_seconds,
+        );
+        self.gauge(
+            "coffer_standby_as_of_seconds",
+            "As of when what a standby serves is, in seconds since 1970.",
+            standby.as_of_ms as f64 / 1_000.0,
+        );
+        self.gauge(
+            "coffer_standby_following",
+            "Whether the last attempt of a standby to follow its copy succeeded.",
+            u8::from(standby.state == StandbyState::Following),
+        );
+        self.gauge(
+            "coffer_standby_missing_blobs",
+            "How many blobs a standby could not fetch that the copy names.",
+            standby.missing_count,
+        );
+        self.counter(
+            "coffer_standby_fetched_bytes_total",
+            "Bytes that a standby fetched of its copy.",
+            standby.fetched_bytes,
+        );
     }
 }

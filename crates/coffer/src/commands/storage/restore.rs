@@ -103,7 +103,11 @@ pub async fn restore(data: &Path, args: &RestoreArgs) -> Result<ExitCode, Error>
     })
 }
 
-fn identity_of(path: &Path) -> Result<ExportIdentity, Error> {
+/// Reads the file of an identity.
+///
+/// # Errors
+/// When there is none in it.
+pub fn identity_of(path: &Path) -> Result<ExportIdentity, Error> {
     let line = zeroize::Zeroizing::new(identity_line(path)?);
     line.parse().map_err(|error: KeysError| Error::Option {
         option: "--identity",

@@ -1,0 +1,179 @@
+//! What keeps a server from changing anything: that it is a standby, or is fenced off.
+//!
+//! A standby serves states of a sealed copy, and what it would write would be lost with the next.
+//! A server that is fenced by a copy changes nothing from when a standby of that copy was promoted,
+//! and for as long as it can't tell: `docs/decisions/0056-a-standby.md`. Both are asked before a
+//! change begins, and where it is committed.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::error::{Result, VaultError};
+
+mod standby_link;
+
+pub use self::standby_link::{
+    PromotedStandby, StandbyLink, StandbyProblem, StandbyState, StandbyStatus,
+};
+
+/// By which copy a server is fenced, and how soon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FencedBy {
+    /// The name of the copy.
+    pub copy: String,
+    /// For so long it may go on without reaching the copy.
+    pub after: Duration,
+}
+
+/// Whether anything may be changed here.
+#[derive(Default)]
+pub(crate) struct ChangeGate {
+    is_standby: bool,
+    fence: Option<Fence>,
+}
+
+struct Fence {
+    by: FencedBy,
+    known: Mutex<Known>,
+}
+
+/// What is known of who else may serve.
+#[derive(Default)]
+struct Known {
+    /// When the copy was asked last that said that none does.
+    alone_at: Option<Instant>,
+    /// Why this server changes nothing until it is started again.
+    ended: Option<String>,
+    /// Why the copy could not be asked.
+    problem: Option<String>,
+}
+
+impl ChangeGate {
+    pub(crate) fn new(is_standby: bool, by: Option<FencedBy>) -> Self {
+        let fence = by.map(|by| Fence {
+            by,
+            known: Mutex::default(),
+        });
+        Self { is_standby, fence }
+    }
+
+    /// Whether what is served is a state of a copy.
+    pub(crate) fn is_standby(&self) -> bool {
+        self.is_standby
+    }
+
+    /// Refuses what a standby can't do without leaving something behind.
+    pub(crate) fn refuse_on_standby(&self, what: &'static str) -> Result<()> {
+        if self.is_standby {
+            Err(VaultError::Standby { what })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Refuses changes, where none may be made.
+    ///
+    /// # Errors
+    /// [`VaultError::Standby`], [`VaultError::FencedOff`].
+    pub(crate) fn check(&self) -> Result<()> {
+        self.refuse_on_standby("it changes nothing")?;
+        let Some(fence) = &self.fence else {
+            return Ok(());
+        };
+        let known = fence.known.lock();
+        let off = |why: String| {
+            let copy = fence.by.copy.clone();
+            Err(VaultError::FencedOff { copy, why })
+        };
+        if let Some(ended) = &known.ended {
+            return off(ended.clone());
+        }
+        let since = known.alone_at.map(|at| at.elapsed());
+        if since.is_some_and(|since| since <= fence.by.after) {
+            return Ok(());
+        }
+        let when = match since {
+            Some(since) => format!("for {} seconds", since.as_secs()),
+            None => "since the start".to_owned(),
+        };
+        let problem = known.problem.as_deref().unwrap_or("it was not asked yet");
+        off(format!("the copy was not reached {when}: {problem}"))
+    }
+
+    /// Whether this copy fences the server off, so that it is to be asked all the time.
+    pub(crate) fn is_fenced_by(&self, copy: &str) -> bool {
+        self.fence
+            .as_ref()
+            .is_some_and(|fence| fence.by.copy == copy)
+    }
+
+    /// The copy, asked at that time, said that none serves in this one's place.
+    pub(crate) fn alone(&self, copy: &str, at: Instant) {
+        self.note(copy, |known| {
+            known.alone_at = Some(at);
+            known.problem = None;
+        });
+    }
+
+    /// The copy could not be asked.
+    pub(crate) fn not_reached(&self, copy: &str, problem: String) {
+        self.note(copy, |known| known.problem = Some(problem));
+    }
+
+    /// The copy said that another serves.
+    pub(crate) fn ended(&self, copy: &str, why: String) {
+        self.note(copy, |known| known.ended = Some(why));
+    }
+
+    fn note(&self, copy: &str, note: impl FnOnce(&mut Known)) {
+        if let Some(fence) = self.fence.as_ref().filter(|fence| fence.by.copy == copy) {
+            note(&mut fence.known.lock());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fenced(after: Duration) -> ChangeGate {
+        let copy = "far".to_owned();
+        ChangeGate::new(false, Some(FencedBy { copy, after }))
+    }
+
+    #[test]
+    fn without_a_fence_changes_are_made() {
+        assert!(ChangeGate::default().check().is_ok());
+        let refused = ChangeGate::new(true, None).check();
+        assert!(matches!(refused, Err(VaultError::Standby { .. })));
+    }
+
+    #[test]
+    fn a_copy_that_was_not_asked_in_time_lets_nothing_be_changed() {
+        let gate = fenced(Duration::from_secs(60));
+        assert!(gate.check().is_err(), "not asked yet");
+        gate.alone("another", Instant::now());
+        assert!(gate.check().is_err(), "of another copy");
+        gate.alone("far", Instant::now());
+        assert!(gate.check().is_ok());
+        gate.not_reached("far", "away".to_owned());
+        assert!(gate.check().is_ok(), "not for long enough");
+        let gate = fenced(Duration::ZERO);
+        gate.alone("far", Instant::now());
+        std::thread::sleep(Duration::from_millis(2));
+        gate.not_reached("far", "away".to_owned());
+        let why = gate.check().unwrap_err().to_string();
+        assert!(why.contains("away"), "{why}");
+    }
+
+    #[test]
+    fn what_was_promoted_is_not_forgotten() {
+        let gate = fenced(Duration::from_secs(60));
+        gate.alone("far", Instant::now());
+        gate.ended("far", "promoted".to_owned());
+        gate.alone("far", Instant::now());
+        let why = gate.check().unwrap_err().to_string();
+        assert!(why.contains("promoted"), "{why}");
+    }
+}

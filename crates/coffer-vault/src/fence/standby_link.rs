@@ -1,0 +1,118 @@
+//! What a standby tells of itself, and how its promotion is asked for: between what follows the
+//! copy and the states that are served of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use coffer_durable::now_ms;
+use coffer_replica::KnownHead;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::{Result, VaultError};
+
+/// What a standby is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StandbyState {
+    /// It serves the newest state that it has seen, or is about to.
+    #[default]
+    Following,
+    /// The last attempt to follow failed, and it is tried again; the state before is served.
+    Failing,
+    /// It is being promoted.
+    Promoting,
+}
+
+/// What keeps a standby from following, or from being whole.
+pub type StandbyProblem = String;
+
+/// How a standby stands.
+#[derive(Clone, Debug, Default)]
+pub struct StandbyStatus {
+    /// The copy that it follows.
+    pub url: String,
+    /// What it is doing.
+    pub state: StandbyState,
+    /// What is wrong, if anything is.
+    pub problem: Option<StandbyProblem>,
+    /// The head whose state is served.
+    pub head: Option<KnownHead>,
+    /// All that was acknowledged before is served, in milliseconds since 1970.
+    pub as_of_ms: i64,
+    /// For how many seconds it has not been known to be what the copy has. What the original has
+    /// not put there comes on top.
+    pub lag_seconds: f64,
+    /// How many states were served since the start.
+    pub state_count: u64,
+    /// How many bytes were fetched since the start.
+    pub fetched_bytes: u64,
+    /// How many blobs that are named could not be fetched.
+    pub missing_count: u64,
+}
+
+/// What a promotion came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromotedStandby {
+    /// All that was acknowledged before is there, in milliseconds since 1970.
+    pub as_of_ms: i64,
+    /// The head by which the original is fenced off.
+    pub head: KnownHead,
+    /// How many blobs are missing.
+    pub missing_count: u64,
+}
+
+type Answer = oneshot::Sender<Result<PromotedStandby>>;
+
+/// Held by what follows and by what is served. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct StandbyLink {
+    told: Arc<Mutex<(StandbyStatus, Option<Instant>)>>,
+    asks: mpsc::Sender<Answer>,
+}
+
+impl StandbyLink {
+    /// Of a standby of this copy; with it, what takes the requests to promote it.
+    pub(crate) fn new(url: String) -> (Self, mpsc::Receiver<Answer>) {
+        let (asks, asked) = mpsc::channel(1);
+        let status = StandbyStatus {
+            url,
+            ..StandbyStatus::default()
+        };
+        let told = Arc::new(Mutex::new((status, None)));
+        (Self { told, asks }, asked)
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> StandbyStatus {
+        let told = self.told.lock();
+        let (status, current_at) = &*told;
+        let lag_seconds = match current_at {
+            Some(at) => at.elapsed().as_secs_f64(),
+            // What an earlier run left may be of long ago.
+            None => (now_ms() - status.as_of_ms).max(0) as f64 / 1_000.0,
+        };
+        StandbyStatus {
+            lag_seconds,
+            ..status.clone()
+        }
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut StandbyStatus)) {
+        change(&mut self.told.lock().0);
+    }
+
+    /// What is served was all that the copy had at that time.
+    pub(crate) fn is_current(&self, at: Instant) {
+        self.told.lock().1 = Some(at);
+    }
+
+    /// Asks for the promotion, and waits until it is done.
+    pub(crate) async fn promote(&self) -> Result<PromotedStandby> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.asks.try_send(answer);
+        sent.map_err(|_| VaultError::Invalid {
+            what: "this standby is being promoted already",
+        })?;
+        answered.await.map_err(|_| VaultError::ShuttingDown)?
+    }
+}

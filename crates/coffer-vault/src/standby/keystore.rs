@@ -1,0 +1,118 @@
+//! The keystore of the copy: with each new one the standby learns of new buckets, and loses the
+//! keys that an erase destroyed.
+
+use std::path::Path;
+
+use coffer_durable::rfc3339;
+use coffer_keys::{CarriedKeystore, KeyFolder, SourceSecrets, SourceSpec};
+use coffer_replica::{
+    Copy, CopyReader, CopyRecord, FoundKeystore, KeystoreRef, ReplicaError, newer_keystore,
+};
+
+use super::{Reached, Standby};
+use crate::backup::BackupRecord;
+use crate::blocking::blocking;
+use crate::error::{CopyError, Result};
+use crate::replica::{OPENERS, target};
+
+impl Standby {
+    /// Reaches the copy, with its newest keystore.
+    pub(super) async fn reach(&mut self) -> Result<()> {
+        let (store, known) = match &self.reached {
+            Some(reached) => (reached.store.clone(), Some(&reached.reference)),
+            None => {
+                let from = self.from.clone();
+                let store = blocking(move || Ok(from.open(false)?)).await?;
+                (store, None)
+            }
+        };
+        let found = newer_keystore(&*store, known).await;
+        let found = match found {
+            Err(ReplicaError::Missing { .. }) => return Err(self.without_keystore(&store).await),
+            found => found?,
+        };
+        let Some(found) = found else {
+            return Ok(());
+        };
+        let record = CopyRecord::read(&*store).await?;
+        let keystore = self.place(&found).await?;
+        if record.keystore != keystore.id().to_string() {
+            let found = record.keystore;
+            return Err(ReplicaError::ForeignCopy { found }.into());
+        }
+        let copy = Copy::new(store.clone(), record.copy, &keystore.system_key());
+        self.reached = Some(Reached {
+            store,
+            keystore,
+            reference: found.reference,
+            copy,
+        });
+        Ok(())
+    }
+
+    /// Why there is no keystore.
+    async fn without_keystore(&self, store: &coffer_replica::Store) -> crate::VaultError {
+        match CopyRecord::read(&**store).await {
+            Err(error) => error.into(),
+            Ok(_) => CopyError::NoKeystore.into(),
+        }
+    }
+
+    /// Puts a keystore that was found into the folder, and opens it there.
+    async fn place(&self, found: &FoundKeystore) -> Result<coffer_keys::Keystore> {
+        let has_root = CarriedKeystore::is_for_recipients(&found.bytes);
+        if has_root && self.identity.is_none() {
+            return Err(CopyError::IdentityMissing.into());
+        }
+        let carried = CarriedKeystore::read(&found.bytes, self.identity.as_ref())?;
+        let data = self.data().to_owned();
+        let (source, secrets) = (self.vault.source.clone(), self.vault.secrets.clone());
+        blocking(move || {
+            let is_first = !data.join("keystore").exists();
+            if is_first && has_root && OPENERS.iter().any(|name| data.join(name).exists()) {
+                let problem = "it holds what opens another keystore (`root.key` or the like), and \
+                               the one in the copy comes with a root key of its own: take an \
+                               empty folder";
+                return Err(target(&data, problem));
+            }
+            if !BackupRecord::is_begun(&data) {
+                BackupRecord::begun(carried.id(), rfc3339(0)).write(&data)?;
+            }
+            carried.place(&data)?;
+            open(&data, source.as_ref(), &secrets)
+        })
+        .await
+    }
+
+    /// The copy as its newest head has it.
+    pub(super) async fn newest(&self, reached: &Reached) -> Result<CopyReader> {
+        let reader = CopyReader::newest(reached.copy.clone(), self.known.as_ref()).await?;
+        check_head(&reader, &reached.reference)?;
+        Ok(reader)
+    }
+}
+
+/// Whether a head can be followed with this keystore.
+pub(super) fn check_head(reader: &CopyReader, keystore: &KeystoreRef) -> Result<()> {
+    let head = reader.head();
+    if head.as_of_ms == 0 {
+        return Err(CopyError::NeverComplete.into());
+    }
+    match &head.keystore {
+        None => Err(CopyError::NoKeystore.into()),
+        Some(named) if keystore.is_before(named) => Err(ReplicaError::OldKeystore {
+            found: keystore.generation(),
+            named: named.generation(),
+        }
+        .into()),
+        Some(_) => Ok(()),
+    }
+}
+
+fn open(
+    data: &Path,
+    source: Option<&SourceSpec>,
+    secrets: &SourceSecrets,
+) -> Result<coffer_keys::Keystore> {
+    Ok(KeyFolder::new(data).open_read_only(source, secrets)?)
+}

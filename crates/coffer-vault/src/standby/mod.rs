@@ -1,0 +1,258 @@
+//! A standby: a sealed copy followed, its states served, and promoted in the original's place.
+//!
+//! ```text
+//! DIR                   what a restore of the newest head would leave; nothing here is opened to be
+//!                       written, and it is marked as not complete until the promotion
+//! ├ keystore, system.db, anchor, audit/, buckets/ID/catalog.db, buckets/ID/blobs/
+//! └ standby/
+//!   ├ segments/ID       which segment the catalog has come to, and as which file
+//!   ├ building/ID       a catalog that is being put together
+//!   └ states/N          a data folder that is served: copies of the small files, the other names
+//!                       of catalogs until they are opened, and a way to the blobs
+//! ```
+//!
+//! A round takes the keystore and the newest head, brings what is in `DIR` up to it, makes a state
+//! of that and opens it as a vault that changes nothing (`fence`). So what is served is always of
+//! one head. The protocol, and what it does not do, is in `docs/decisions/0056-a-standby.md`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use coffer_keys::{ExportIdentity, Keystore};
+use coffer_replica::{BucketState, Copy, KeystoreRef, KnownHead, Piece, Place, Store};
+use coffer_seal::BucketId;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::backup::BackupRecord;
+use crate::blocking::blocking;
+use crate::data_folder::Folder;
+use crate::error::{BackupError, CopyError, Result, VaultError};
+use crate::fence::{PromotedStandby, StandbyLink, StandbyState};
+use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
+use crate::replica::{check_files, target};
+use crate::start::STANDBY;
+use crate::vault::VaultOptions;
+
+mod keystore;
+
+mod files;
+
+mod catalogs;
+
+mod sweep;
+
+mod round;
+
+mod states;
+
+mod served;
+
+mod promote;
+
+pub use self::served::{FormerStates, ServedState};
+
+/// What is followed, and how it is served.
+pub struct FollowOptions {
+    /// The copy.
+    pub from: Place,
+    /// What opens its keystore, where that is sealed for recipients of age.
+    pub identity: Option<ExportIdentity>,
+    /// How states are served; the folder is where the standby keeps what it has.
+    pub vault: VaultOptions,
+}
+
+/// What a standby came to.
+pub enum StandbyTurn {
+    /// A state, which is to be served from now on.
+    State(ServedState),
+    /// It can't be followed, as long as nothing is changed.
+    Failed(VaultError),
+    /// The folder is a data folder, which a start may go on from, as from a restored one.
+    Promoted(PromotedStandby),
+}
+
+/// What follows a copy.
+pub struct Standby {
+    from: Place,
+    identity: Option<ExportIdentity>,
+    vault: VaultOptions,
+    link: StandbyLink,
+    asked: mpsc::Receiver<oneshot::Sender<Result<PromotedStandby>>>,
+    /// The copy, once it was reached.
+    reached: Option<Reached>,
+    held: Held,
+    /// The head by which another standby of the copy was promoted, if one was.
+    ended_by: Option<u64>,
+    /// The newest head that was seen: the store is not to show an older one.
+    known: Option<KnownHead>,
+    /// What is served: which head, with which keystore.
+    served: Option<(KnownHead, KeystoreRef)>,
+    /// Whether anything was served since the start.
+    has_served: bool,
+    /// The number of the last state.
+    number: u64,
+    swept: Option<Instant>,
+    _lock: Folder,
+}
+
+/// A copy that was reached, with the keystore that opens it.
+struct Reached {
+    store: Store,
+    keystore: Keystore,
+    reference: KeystoreRef,
+    copy: Copy,
+}
+
+/// What the folder is known to hold since the start.
+#[derive(Default)]
+struct Held {
+    files: HashMap<String, Vec<Piece>>,
+    buckets: HashMap<BucketId, BucketState>,
+    /// How many blobs could not be fetched, of buckets where any could not.
+    missing: HashMap<BucketId, u64>,
+}
+
+impl Standby {
+    /// Takes the folder: an empty one, or what a standby left.
+    ///
+    /// # Errors
+    /// [`CopyError::Target`](crate::CopyError::Target), of a folder that is something else.
+    pub async fn begin(options: FollowOptions) -> Result<Self> {
+        let FollowOptions {
+            from,
+            identity,
+            vault,
+        } = options;
+        let data = vault.data.clone();
+        let (lock, number) = blocking(move || {
+            let lock = Folder::hold(&data)?;
+            refuse_others(&data)?;
+            let number = states::clear(&data)?;
+            Ok((lock, number))
+        })
+        .await?;
+        let (link, asked) = StandbyLink::new(from.url().to_owned());
+        Ok(Self {
+            from,
+            identity,
+            vault,
+            link,
+            asked,
+            reached: None,
+            held: Held::default(),
+            ended_by: None,
+            known: None,
+            served: None,
+            has_served: false,
+            number,
+            swept: None,
+            _lock: lock,
+        })
+    }
+
+    /// How it stands, and how its promotion is asked for.
+    pub fn link(&self) -> &StandbyLink {
+        &self.link
+    }
+
+    fn data(&self) -> &Path {
+        &self.vault.data
+    }
+
+    /// Waits for what comes next. What fails is told, and tried again.
+    pub async fn next(&mut self) -> StandbyTurn {
+        let mut wait = Duration::ZERO;
+        let mut retry = STANDBY_LOOKS_EVERY;
+        if !self.has_served
+            && let Some(left) = self.left().await
+        {
+            self.has_served = true;
+            return StandbyTurn::State(left);
+        }
+        loop {
+            if let Ok(Some(answer)) = timeout(wait, self.asked.recv()).await {
+                if let Some(promoted) = self.try_promote(answer).await {
+                    return StandbyTurn::Promoted(promoted);
+                }
+                continue;
+            }
+            let began = Instant::now();
+            match self.follow().await {
+                Ok(found) => {
+                    retry = STANDBY_LOOKS_EVERY;
+                    let problem = self.problem();
+                    self.link.is_current(began);
+                    self.link.change(|told| {
+                        told.state = StandbyState::Following;
+                        told.problem = problem;
+                    });
+                    if let Some(state) = found {
+                        self.has_served = true;
+                        return StandbyTurn::State(state);
+                    }
+                    // A round that takes long is not followed by the next at once.
+                    wait = STANDBY_LOOKS_EVERY;
+                }
+                Err(error) if !self.has_served && !is_passing(&error) => {
+                    return StandbyTurn::Failed(error);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the standby falls behind");
+                    self.link.change(|told| {
+                        told.state = StandbyState::Failing;
+                        told.problem = Some(error.to_string());
+                    });
+                    self.reached = None;
+                    wait = retry;
+                    retry = (retry * 2).min(STANDBY_RETRY_MAX);
+                }
+            }
+        }
+    }
+
+    /// What keeps a standby that has followed from having all.
+    fn problem(&self) -> Option<String> {
+        if let Some(number) = self.ended_by {
+            return Some(format!(
+                "a standby that followed this copy was promoted by head {number}, so nothing \
+                 comes any more: follow a copy of that server"
+            ));
+        }
+        let count: u64 = self.held.missing.values().sum();
+        (count > 0).then(|| {
+            format!(
+                "the copy lacks {count} blobs that its catalogs name, or has others in their \
+                 place: `coffer replica verify` at the original names them, and puts them again"
+            )
+        })
+    }
+}
+
+/// Whether it may pass by itself, while nothing is served yet.
+fn is_passing(error: &VaultError) -> bool {
+    match error {
+        VaultError::Backup(BackupError::Copy(CopyError::Replica(error))) => error.is_passing(),
+        VaultError::Backup(BackupError::Copy(CopyError::NeverComplete)) => true,
+        _ => false,
+    }
+}
+
+/// Refuses a folder that is something else than a standby's.
+fn refuse_others(data: &Path) -> Result<()> {
+    if BackupRecord::is_begun(data) {
+        return Ok(());
+    }
+    if let Ok(Some(_)) = BackupRecord::read(data) {
+        let problem = "it was promoted, or restored: start it without --follow, with \
+                       --accept-rollback";
+        return Err(target(data, problem));
+    }
+    check_files(data)
+}
+
+/// Where states and what leads to them are.
+fn standby_folder(data: &Path) -> PathBuf {
+    data.join(STANDBY)
+}

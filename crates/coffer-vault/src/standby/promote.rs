@@ -1,0 +1,121 @@
+//! Promotion: the original is fenced off by a head of its own, and the folder becomes a data folder,
+//! by the way of a restore.
+//!
+//! A promotion that was interrupted is asked for again: it takes yet another epoch, and finds what
+//! the last head holds as it was.
+
+use std::fs;
+
+use coffer_durable::rfc3339;
+use coffer_replica::{CopyReader, CopyWriter};
+use tokio::sync::oneshot;
+
+use super::keystore::check_head;
+use super::{Standby, standby_folder};
+use crate::access::{Act, Actor, Role};
+use crate::audit::Facts;
+use crate::backup::BackupRecord;
+use crate::blocking::blocking;
+use crate::data_folder::failed;
+use crate::error::{CopyError, Result, VaultError};
+use crate::fence::{PromotedStandby, StandbyState, StandbyStatus};
+use crate::vault::Vault;
+
+impl Standby {
+    /// Promotes it, and answers. None, if that failed: then it goes on following.
+    pub(super) async fn try_promote(
+        &mut self,
+        answer: oneshot::Sender<Result<PromotedStandby>>,
+    ) -> Option<PromotedStandby> {
+        self.link
+            .change(|told| told.state = StandbyState::Promoting);
+        tracing::warn!("the standby is being promoted");
+        match self.promote().await {
+            Ok(promoted) => {
+                let _ = answer.send(Ok(promoted.clone()));
+                Some(promoted)
+            }
+            Err(error) => {
+                tracing::error!(%error, "the standby was not promoted");
+                self.link.change(|told| {
+                    told.state = StandbyState::Failing;
+                    told.problem = Some(format!("it was not promoted: {error}"));
+                });
+                self.reached = None;
+                let _ = answer.send(Err(error));
+                None
+            }
+        }
+    }
+
+    async fn promote(&mut self) -> Result<PromotedStandby> {
+        // As near as it can be before the original is fenced off.
+        self.reach().await?;
+        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
+        let near = self.newest(reached).await?;
+        self.fetch(&near).await?;
+        let copy = near.copy().clone();
+        // This is the moment: the original writes no head after it, and no keystore.
+        let writer = CopyWriter::promote(copy, near.known()).await?;
+        let last = CopyReader::of(&writer);
+        self.known = Some(last.known().clone());
+        self.reach().await?;
+        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
+        check_head(&last, &reached.reference)?;
+        self.fetch(&last).await?;
+        let reached = self.reached.as_ref().ok_or(VaultError::ShuttingDown)?;
+        let (keystore, generation) = (reached.keystore.id(), reached.keystore.generation());
+        let as_of_ms = last.head().as_of_ms;
+        let data = self.data().to_owned();
+        blocking(move || {
+            let mark = BackupRecord::begun(keystore, rfc3339(as_of_ms));
+            mark.complete(&data, generation)?;
+            // What is served until the stop has its files open; what stays is of no use.
+            let standby = standby_folder(&data);
+            for name in ["segments", "building"] {
+                let path = standby.join(name);
+                if path.exists() {
+                    fs::remove_dir_all(&path).map_err(failed("remove", &path))?;
+                }
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(PromotedStandby {
+            as_of_ms,
+            head: last.known().clone(),
+            missing_count: self.held.missing.values().sum(),
+        })
+    }
+}
+
+impl Vault {
+    /// How the standby stands whose state this is. A system administrator's.
+    ///
+    /// # Errors
+    /// [`CopyError::NoStandby`].
+    pub fn standby(&self, actor: &Actor) -> Result<StandbyStatus> {
+        let (role, act) = (Role::SystemAdministrator, Act::ListCopies);
+        self.refuse_without(actor, role, act, &Facts::new())?;
+        Ok(self.standby_now().ok_or(CopyError::NoStandby)?)
+    }
+
+    /// The same, for who watches the server; none of one that is no standby.
+    pub fn standby_now(&self) -> Option<StandbyStatus> {
+        let link = self.inner.standby.as_ref()?;
+        Some(link.status())
+    }
+
+    /// Promotes the standby whose state this is. A system administrator's act: the server that
+    /// starts on the folder records that it went on from a copy.
+    ///
+    /// # Errors
+    /// [`CopyError::NoStandby`]; those of following it once more.
+    pub async fn promote_standby(&self, actor: &Actor) -> Result<PromotedStandby> {
+        let (role, act) = (Role::SystemAdministrator, Act::PromoteStandby);
+        self.refuse_without(actor, role, act, &Facts::new())?;
+        let link = self.inner.standby.clone().ok_or(CopyError::NoStandby)?;
+        tracing::warn!(%actor, "the promotion of the standby was asked for");
+        link.promote().await
+    }
+}

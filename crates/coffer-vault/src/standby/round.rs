@@ -1,0 +1,162 @@
+//! A round: from the newest head to a state that is served.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use coffer_replica::{BucketState, CopyReader};
+use coffer_seal::BucketId;
+
+use super::served::ServedState;
+use super::states::{self, StateRecord};
+use super::{Standby, standby_folder};
+use crate::blocking::blocking;
+use crate::data_folder::failed;
+use crate::error::{Result, VaultError};
+use crate::vault::{Vault, VaultOptions};
+
+impl Standby {
+    /// Looks for what is new, and opens a state of it; none, when nothing is.
+    pub(super) async fn follow(&mut self) -> Result<Option<ServedState>> {
+        self.reach().await?;
+        let Some(reached) = &self.reached else {
+            return Ok(None);
+        };
+        let reader = self.newest(reached).await?;
+        let head = reader.head();
+        self.ended_by = (head.promotions > 0).then_some(head.number);
+        let now = (reader.known().clone(), reached.reference.clone());
+        if self.served.as_ref() == Some(&now) && self.held.missing.is_empty() {
+            self.sweep(&reader).await?;
+            return Ok(None);
+        }
+        self.known = Some(reader.known().clone());
+        self.fetch(&reader).await?;
+        let record = StateRecord {
+            head: reader.known().clone(),
+            as_of_ms: reader.head().as_of_ms,
+        };
+        if self.served.as_ref() == Some(&now) {
+            return Ok(None);
+        }
+        let state = self.open_next(record).await?;
+        self.served = Some(now);
+        Ok(Some(state))
+    }
+
+    /// Brings the folder up to a head.
+    pub(super) async fn fetch(&mut self, reader: &CopyReader) -> Result<()> {
+        self.fetch_files(reader).await?;
+        let buckets = self.wanted(reader);
+        for (id, state) in &buckets {
+            self.fetch_bucket(reader, *id, state).await?;
+        }
+        self.held.buckets.retain(|id, _| buckets.contains_key(id));
+        self.held.missing.retain(|id, _| buckets.contains_key(id));
+        let missing_count = self.held.missing.values().sum();
+        self.link.change(|told| told.missing_count = missing_count);
+        let data = self.data().to_owned();
+        blocking(move || remove_others(&data, &buckets)).await
+    }
+
+    /// The buckets of a head that the keystore has keys of.
+    pub(super) fn wanted(&self, reader: &CopyReader) -> BTreeMap<BucketId, BucketState> {
+        let buckets = reader.head().buckets.iter();
+        let buckets = buckets.filter_map(|(id, state)| Some((BucketId::from_hex(id)?, state)));
+        let has_key = |id: &BucketId| {
+            let keystore = self.reached.as_ref().map(|reached| &reached.keystore);
+            keystore.is_some_and(|keystore| keystore.holds_bucket(*id))
+        };
+        buckets
+            .filter(|(id, _)| has_key(id))
+            .map(|(id, state)| (id, state.clone()))
+            .collect()
+    }
+
+    /// Makes the next state of what the folder holds, and opens it.
+    async fn open_next(&mut self, record: StateRecord) -> Result<ServedState> {
+        self.number += 1;
+        let (data, number, made) = (self.data().to_owned(), self.number, record.clone());
+        let folder = blocking(move || states::make(&data, number, &made)).await?;
+        match self.open_state(&folder, &record).await {
+            Ok(state) => Ok(state),
+            Err(error) => {
+                // The one before goes on being served.
+                let _ = fs::remove_dir_all(&folder);
+                Err(error)
+            }
+        }
+    }
+
+    /// What an earlier run served last, if that opens.
+    pub(super) async fn left(&mut self) -> Option<ServedState> {
+        let (folder, record) = states::newest(self.data())?;
+        match self.open_state(&folder, &record).await {
+            Ok(state) => {
+                self.known = Some(record.head);
+                Some(state)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the state that was served last does not open");
+                let _ = fs::remove_dir_all(&folder);
+                None
+            }
+        }
+    }
+
+    async fn open_state(&self, folder: &Path, record: &StateRecord) -> Result<ServedState> {
+        let options = VaultOptions {
+            data: folder.to_owned(),
+            standby: Some(self.link.clone()),
+            // What a state lacks, its head lacked.
+            accept_rollback: true,
+            ..self.vault.clone()
+        };
+        let vault = Vault::open(options).await?;
+        if !vault.inner.system.has_subjects() && vault.inner.system.commit_count()? == 0 {
+            vault.close().await;
+            return Err(VaultError::Damaged);
+        }
+        self.link.change(|told| {
+            told.head = Some(record.head.clone());
+            told.as_of_ms = record.as_of_ms;
+            told.state_count += 1;
+        });
+        Ok(ServedState {
+            vault,
+            lease: Arc::default(),
+        })
+    }
+}
+
+/// Removes what is of buckets that are gone, or of which the key was destroyed.
+fn remove_others(data: &Path, wanted: &BTreeMap<BucketId, BucketState>) -> Result<()> {
+    let standby = standby_folder(data);
+    for folder in [
+        data.join("buckets"),
+        standby.join("segments"),
+        standby.join("building"),
+    ] {
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entries => entries.map_err(failed("read", &folder))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(failed("read", &folder))?.path();
+            let id = path.file_name().and_then(|name| name.to_str());
+            let id = id.and_then(BucketId::from_hex);
+            if id.is_none_or(|id| wanted.contains_key(&id)) {
+                continue;
+            }
+            let removed = if path.is_dir() {
+                fs::remove_dir_all(&path)
+            } else {
+                fs::remove_file(&path)
+            };
+            removed.map_err(failed("remove", &path))?;
+        }
+    }
+    Ok(())
+}

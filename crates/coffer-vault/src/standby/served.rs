@@ -1,0 +1,89 @@
+//! A state that is served, until the next takes its place.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::sync::Arc;
+
+use coffer_durable::now_ms;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::limits::{STANDBY_STATES_MAX, STANDBY_USE_LOOKS_EVERY};
+use crate::vault::Vault;
+
+/// A state that is served.
+pub struct ServedState {
+    /// What is served.
+    pub vault: Vault,
+    /// Held, beside by this, by whatever is under way in it.
+    pub lease: Arc<()>,
+}
+
+/// States in whose place others have come.
+#[derive(Default)]
+pub struct FormerStates(VecDeque<(CancellationToken, JoinHandle<()>)>);
+
+impl ServedState {
+    /// Cuts off what is under way here and would be refused by the next: requests of access keys
+    /// that count no more, and in buckets that are gone or of which the key was destroyed.
+    pub fn cut_off_by(&self, next: &Self) {
+        let (old, new) = (&self.vault.inner, &next.vault.inner);
+        for entry in old.system.all_subjects() {
+            for key in entry.access_keys() {
+                if new.system.subject(&key.id, now_ms).is_none()
+                    && let Some(holder) = old.system.subject(&key.id, now_ms)
+                {
+                    holder.cutoff.cut();
+                }
+            }
+        }
+        let is_gone = |id| !new.keystore.holds_bucket(id) || new.system.bucket_of_id(id).is_none();
+        let rows = old.system.buckets().into_iter();
+        let gone: Vec<_> = rows.map(|row| row.id).filter(|id| is_gone(*id)).collect();
+        if !gone.is_empty() {
+            old.open_buckets.bar(&gone);
+        }
+    }
+
+    /// Closes it when nothing of it is under way any more, or at once when it is told to, and
+    /// removes it.
+    async fn end(self, at_once: CancellationToken) {
+        while Arc::strong_count(&self.lease) > 1 && !at_once.is_cancelled() {
+            tokio::select! {
+                () = sleep(STANDBY_USE_LOOKS_EVERY) => {}
+                () = at_once.cancelled() => {}
+            }
+        }
+        let folder = self.vault.data().to_owned();
+        self.vault.close().await;
+        drop(self);
+        let removed = tokio::task::spawn_blocking(move || fs::remove_dir_all(folder));
+        let _ = removed.await;
+    }
+}
+
+impl FormerStates {
+    /// Takes one in whose place another has come.
+    pub fn add(&mut self, state: ServedState) {
+        self.0.retain(|(_, task)| !task.is_finished());
+        let at_once = CancellationToken::new();
+        let task = tokio::spawn(state.end(at_once.clone()));
+        self.0.push_back((at_once, task));
+        if self.0.len() > STANDBY_STATES_MAX
+            && let Some((oldest, _)) = self.0.pop_front()
+        {
+            oldest.cancel();
+        }
+    }
+
+    /// Closes all of them now.
+    pub async fn close(self) {
+        for (at_once, _) in &self.0 {
+            at_once.cancel();
+        }
+        for (_, task) in self.0 {
+            let _ = task.await;
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! States on disk: data folders of one head each, which are served and then removed.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use coffer_replica::KnownHead;
+use coffer_store::CATALOG_FILE;
+use serde::{Deserialize, Serialize};
+
+use super::standby_folder;
+use crate::data_folder::{failed, write_private};
+use crate::error::{Result, VaultError};
+use crate::replica::KEY_FILES;
+
+/// What a state says of itself.
+const RECORD: &str = "state.json";
+
+/// From a bucket's folder in a state to the folder of the standby.
+const UP: &str = "../../../../..";
+
+/// Of which head a state is.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct StateRecord {
+    pub(super) head: KnownHead,
+    pub(super) as_of_ms: i64,
+}
+
+fn states_folder(data: &Path) -> PathBuf {
+    standby_folder(data).join("states")
+}
+
+/// All that are whole, by their numbers, ascending.
+fn all(data: &Path) -> Vec<(u64, PathBuf)> {
+    let entries = fs::read_dir(states_folder(data)).into_iter().flatten();
+    let numbered = |path: PathBuf| Some((path.file_name()?.to_str()?.parse().ok()?, path));
+    let mut states: Vec<_> = { entries.flatten() }
+        .filter_map(|entry| numbered(entry.path()))
+        .collect();
+    states.sort_unstable();
+    states
+}
+
+/// The newest that is there.
+pub(super) fn newest(data: &Path) -> Option<(PathBuf, StateRecord)> {
+    let (_, folder) = all(data).pop()?;
+    let text = fs::read(folder.join(RECORD)).ok()?;
+    Some((folder, serde_json::from_slice(&text).ok()?))
+}
+
+/// Removes what an earlier run left, but for the newest that is whole. Its number.
+pub(super) fn clear(data: &Path) -> Result<u64> {
+    let newest = all(data).pop();
+    let keep = newest.as_ref().map(|(_, path)| path.clone());
+    let entries = fs::read_dir(states_folder(data)).into_iter().flatten();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if Some(&path) != keep.as_ref() {
+            fs::remove_dir_all(&path).map_err(failed("remove", &path))?;
+        }
+    }
+    Ok(newest.map_or(0, |(number, _)| number))
+}
+
+/// Makes a state of what the folder holds. It has its name when it is whole.
+pub(super) fn make(data: &Path, number: u64, record: &StateRecord) -> Result<PathBuf> {
+    let folder = states_folder(data).join(number.to_string());
+    let unfinished = folder.with_extension("new");
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished).map_err(failed("remove", &unfinished))?;
+    }
+    make_private(&unfinished)?;
+    for name in KEY_FILES.into_iter().chain(["system.db", "anchor"]) {
+        let from = data.join(name);
+        let is_meant = from.is_file() && name != "lock" && !name.ends_with(".new");
+        if is_meant {
+            copy(&from, &unfinished.join(name))?;
+        }
+    }
+    link_audit(&data.join("audit"), &unfinished.join("audit"))?;
+    let buckets = data.join("buckets");
+    for path in paths_in(&buckets)? {
+        let name = path.file_name().unwrap_or_default();
+        let bucket = unfinished.join("buckets").join(name);
+        make_private(&bucket)?;
+        let from = path.join(CATALOG_FILE);
+        link(&from, &bucket.join(CATALOG_FILE))?;
+        let blobs = Path::new(UP).join("buckets").join(name).join("blobs");
+        let to = bucket.join("blobs");
+        symlink(&blobs, &to).map_err(failed("link", &to))?;
+    }
+    let text = serde_json::to_string(record).map_err(|_| VaultError::Damaged)?;
+    write_private(&unfinished.join(RECORD), &text)?;
+    fs::rename(&unfinished, &folder).map_err(failed("rename", &unfinished))?;
+    Ok(folder)
+}
+
+/// The last segment grows, here and there, and what says how far it counts: they are copied. The
+/// others stay as they are.
+fn link_audit(from: &Path, to: &Path) -> Result<()> {
+    make_private(to)?;
+    let mut paths = paths_in(from)?;
+    paths.sort_unstable();
+    let is_segment = |path: &&PathBuf| path.extension().is_some_and(|end| end == "log");
+    let last = paths.iter().rfind(is_segment).cloned();
+    for path in paths {
+        let to = to.join(path.file_name().unwrap_or_default());
+        if is_segment(&&path) && Some(&path) != last.as_ref() {
+            link(&path, &to)?;
+        } else {
+            copy(&path, &to)?;
+        }
+    }
+    Ok(())
+}
+
+fn paths_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed("read", folder))?,
+    };
+    entries
+        .map(|entry| Ok(entry.map_err(failed("read", folder))?.path()))
+        .collect()
+}
+
+fn make_private(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder);
+    made.map_err(failed("make", folder))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).map(drop).map_err(failed("copy", from))
+}
+
+fn link(from: &Path, to: &Path) -> Result<()> {
+    fs::hard_link(from, to).map_err(failed("link", from))
+}

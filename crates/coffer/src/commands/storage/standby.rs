@@ -1,0 +1,165 @@
+//! `coffer standby`: how a standby stands, and its promotion.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use coffer_admin::{Promotion, Standby};
+use coffer_client::AdminClient;
+use coffer_replica::Place;
+use coffer_vault::{FencedBy, VaultError};
+use http::Method;
+use serde_json::Value;
+
+use crate::commands::storage::restore::identity_of;
+use crate::config::args::ServeArgs;
+use crate::error::Error;
+use crate::output::printable::size;
+use crate::output::table::{AnswerArgs, moment, sheet, show};
+use crate::serve::standing::How;
+
+/// `coffer standby`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct StandbyArgs {
+    /// How to show the answer.
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: StandbyCommand,
+}
+
+/// What can be done with a standby.
+#[derive(Debug, Subcommand)]
+pub enum StandbyCommand {
+    /// Show which copy it follows, and how far it has come
+    #[command(after_help = EXAMPLES)]
+    Status,
+    /// Have it serve in the original's place, which is fenced off
+    #[command(after_help = EXAMPLES)]
+    Promote {
+        /// Don't ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// How a server is to be started: as a standby, or fenced off by a copy, if that was asked for.
+///
+/// # Errors
+/// When the URL or the identity is none.
+pub fn how_asked(args: &ServeArgs) -> Result<How, Error> {
+    let standing = &args.standing;
+    let follow = match &standing.follow {
+        Some(url) => {
+            let place = Place::parse(url).map_err(VaultError::from)?;
+            let identity = standing.identity.as_deref().map(identity_of).transpose()?;
+            Some((place, identity))
+        }
+        None => None,
+    };
+    Ok(How {
+        accept_rollback: args.accept_rollback,
+        follow,
+        fenced_by: standing.fenced_by.clone().map(|copy| FencedBy {
+            copy,
+            after: standing.fenced_after,
+        }),
+    })
+}
+
+/// Asks, and shows the answer.
+pub async fn standby(server: &AdminClient, args: &StandbyArgs) -> Result<ExitCode, Error> {
+    let json = args.answer.json;
+    let status: Standby = server.get("/v1/standby").await?;
+    match &args.command {
+        StandbyCommand::Status => show(json, &status, one)?,
+        StandbyCommand::Promote { yes } => {
+            if !yes {
+                confirm(&status)?;
+            }
+            let path = "/v1/standby/promote";
+            let promotion: Promotion = server.call(Method::POST, path, None::<&Value>).await?;
+            show(json, &promotion, promoted)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one(standby: &Standby) -> String {
+    let mut pairs = vec![
+        ("follows", standby.url.clone()),
+        ("state", standby.state.clone()),
+        ("serves as of", moment(&standby.as_of)),
+        ("behind the copy", format!("{:.1} s", standby.lag_seconds)),
+        ("fetched since start", size(standby.fetched_bytes)),
+    ];
+    if standby.missing_blob_count > 0 {
+        pairs.push(("missing blobs", standby.missing_blob_count.to_string()));
+    }
+    pairs.extend(standby.problem.clone().map(|problem| ("problem", problem)));
+    pairs.extend(standby.head.clone().map(|head| ("head", head)));
+    sheet(pairs)
+}
+
+fn promoted(promotion: &Promotion) -> String {
+    let mut pairs = vec![
+        ("promoted as of", moment(&promotion.as_of)),
+        ("by head", promotion.head.clone()),
+    ];
+    if promotion.missing_blob_count > 0 {
+        pairs.push(("missing blobs", promotion.missing_blob_count.to_string()));
+    }
+    sheet(pairs)
+}
+
+/// Asks the user whether this is meant. Without a terminal there is no answer to be had.
+fn confirm(standby: &Standby) -> Result<(), Error> {
+    let told = format!(
+        "The newest state that this standby has seen is as of {}; it is {:.1} s since it looked \
+         into the copy.\nIt takes what the copy has once more. What the original acknowledged and \
+         had not put there by then is LOST.\nThe original must be stopped, or started with \
+         --fenced-by: it may go on answering otherwise.\nType `promote` to go on: ",
+        moment(&standby.as_of),
+        standby.lag_seconds
+    );
+    let unsure = || Error::Option {
+        option: "--yes",
+        problem: "missing; without a terminal to ask, say that the promotion is meant".to_owned(),
+    };
+    if !io::stdin().is_terminal() {
+        return Err(unsure());
+    }
+    let ask = || -> io::Result<String> {
+        let mut errors = io::stderr();
+        errors.write_all(told.as_bytes())?;
+        errors.flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        Ok(answer)
+    };
+    match ask() {
+        Ok(answer) if answer.trim() == "promote" => Ok(()),
+        _ => Err(Error::Option {
+            option: "--yes",
+            problem: "not given, and `promote` was not typed: nothing was done".to_owned(),
+        }),
+    }
+}
+
+const EXAMPLES: &str = "\
+A standby is a server that was started with `coffer serve --follow URL`: it serves reads of a sealed
+copy that the keystore goes along with, within seconds of the original.
+
+`promote` takes what the copy has once more, fences the original off by an entry in the copy, makes
+the folder a data folder and serves it, in the same process. What the original acknowledged and had
+not put into the copy is lost. An original that was started with --fenced-by finds the entry and
+changes nothing any more; another one has to be stopped. A promotion that was interrupted is asked
+for again. If it was interrupted after the folder was made: `coffer serve --accept-rollback`.
+
+Examples:
+  coffer standby status --data /srv/standby
+  coffer standby status --data /srv/standby --json
+  coffer standby promote --data /srv/standby
+  coffer standby promote --data /srv/standby --yes --json";

@@ -1,0 +1,181 @@
+//! Serving as a standby: one state of the copy after another, until it is promoted.
+
+use std::time::Duration;
+
+use coffer_keys::ExportIdentity;
+use coffer_replica::Place;
+use coffer_vault::{FollowOptions, FormerStates, ServedState, Standby, StandbyTurn, VaultOptions};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::config::Config;
+use crate::config::args::DataListen;
+use crate::connection::listen::local_address;
+use crate::error::Error;
+use crate::limits::PROMOTION_ANSWER_WAIT;
+use crate::serve::signals::{Reloads, Signals};
+use crate::serve::{Listeners, Server, service_manager};
+
+/// How serving as a standby ended.
+pub enum Ended {
+    /// It was told to stop.
+    Stopped,
+    /// The folder is a data folder now, to be served at the same addresses.
+    Promoted,
+}
+
+/// What is followed.
+pub struct Following {
+    /// The copy.
+    pub from: Place,
+    /// What opens its keystore.
+    pub identity: Option<ExportIdentity>,
+    /// How states are served.
+    pub vault: VaultOptions,
+}
+
+/// What follows, beside what is served.
+struct Follower {
+    turns: mpsc::Receiver<StandbyTurn>,
+    task: JoinHandle<()>,
+}
+
+impl Follower {
+    async fn begin(following: Following) -> Result<Self, Error> {
+        let mut standby = Standby::begin(FollowOptions {
+            from: following.from,
+            identity: following.identity,
+            vault: following.vault,
+        })
+        .await?;
+        let (told, turns) = mpsc::channel(1);
+        let task = tokio::spawn(async move {
+            loop {
+                let turn = standby.next().await;
+                let goes_on = matches!(turn, StandbyTurn::State(_));
+                if !goes_on {
+                    // The folder is free when this is heard.
+                    drop(standby);
+                    let _ = told.send(turn).await;
+                    return;
+                }
+                if told.send(turn).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { turns, task })
+    }
+
+    async fn next(&mut self) -> Result<StandbyTurn, Error> {
+        let stopped = || std::io::Error::other("what follows the copy has ended");
+        self.turns.recv().await.ok_or_else(|| Error::System {
+            doing: "following the copy",
+            source: stopped(),
+        })
+    }
+
+    async fn stop(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+/// Serves until a signal asks for the end, or the standby was promoted. `config` gets the addresses
+/// that were taken.
+pub async fn serve_standby(
+    config: &mut Config,
+    following: Following,
+    listeners: Listeners,
+    (signals, reloads): (&mut Signals, &mut Reloads),
+) -> Result<Ended, Error> {
+    // Data keys are released by the original alone.
+    let data_listen = config.data_listen.replace(DataListen::Off);
+    config.listen = local_address(&listeners.s3)?;
+    config.admin_listen = local_address(&listeners.administration)?;
+    let mut follower = Follower::begin(following).await?;
+    tracing::info!("a standby: it serves when it has the first state");
+    let first = tokio::select! {
+        turn = follower.next() => turn?,
+        _ = signals.next() => {
+            follower.stop().await;
+            return Ok(Ended::Stopped);
+        }
+    };
+    let first = match first {
+        StandbyTurn::State(state) => state,
+        StandbyTurn::Failed(error) => return Err(error.into()),
+        StandbyTurn::Promoted(_) => return Ok(Ended::Promoted),
+    };
+    let listeners = Listeners {
+        data: None,
+        ..listeners
+    };
+    let server = Server::start(config, &first.vault, listeners)?;
+    server.turn_to(&first);
+    server.say_ready();
+    let (ended, current, former) =
+        serve_turns(&server, &mut follower, first, (signals, reloads)).await;
+    let patience = config.limits.shutdown_timeout();
+    match &ended {
+        Ok(Ended::Promoted) => {
+            // Who asked for it is to be answered first.
+            tokio::time::sleep(PROMOTION_ANSWER_WAIT).await;
+            server.stop(patience.min(PROMOTED_PATIENCE)).await;
+        }
+        _ => {
+            service_manager::stopping();
+            tokio::select! {
+                () = server.stop(patience) => {}
+                name = signals.next() => tracing::warn!(signal = name, "stopping at once"),
+            }
+        }
+    }
+    follower.stop().await;
+    former.close().await;
+    current.vault.close().await;
+    config.data_listen = data_listen;
+    ended
+}
+
+/// How long requests under way may go on that a standby still serves when it was promoted.
+const PROMOTED_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Serves one state after another.
+async fn serve_turns(
+    server: &Server,
+    follower: &mut Follower,
+    first: ServedState,
+    (signals, reloads): (&mut Signals, &mut Reloads),
+) -> (Result<Ended, Error>, ServedState, FormerStates) {
+    let (mut current, mut former) = (first, FormerStates::default());
+    let ended = loop {
+        let turn = tokio::select! {
+            turn = follower.next() => turn,
+            () = reloads.next() => {
+                server.certificate.reload();
+                continue;
+            }
+            name = signals.next() => {
+                tracing::info!(signal = name, "stopping");
+                break Ok(Ended::Stopped);
+            }
+        };
+        match turn {
+            Ok(StandbyTurn::State(state)) => {
+                server.turn_to(&state);
+                let old = std::mem::replace(&mut current, state);
+                old.cut_off_by(&current);
+                former.add(old);
+            }
+            Ok(StandbyTurn::Promoted(promoted)) => {
+                let as_of = coffer_durable::rfc3339(promoted.as_of_ms);
+                tracing::warn!(as_of, head = %promoted.head, "PROMOTED: this server takes over");
+                break Ok(Ended::Promoted);
+            }
+            Ok(StandbyTurn::Failed(error)) => break Err(error.into()),
+            Err(error) => break Err(error),
+        }
+    };
+    (ended, current, former)
+}

@@ -1,0 +1,165 @@
+"""Promotion of a standby, and the fence of the original."""
+
+import subprocess
+import time
+
+import pytest
+from botocore.exceptions import ClientError
+
+from harness.administration import refused
+from harness.clients import s3_client
+from harness.sealed_copies import BUCKET, caught_up, check, made, put, status, url_of
+from harness.server import BINARY, Server, StartError, coffer
+from harness.standbys import (
+    add_copy,
+    has,
+    promote,
+    serves_writes,
+    standby_of,
+    standby_status,
+    started,
+    within,
+)
+
+NAMES = ["small-1", "middle-1", "large-1"]
+
+
+@pytest.fixture
+def followed(server, tmp_path):
+    copy = tmp_path / "copy"
+    add_copy(server, url_of(copy))
+    put(server, NAMES)
+    caught_up(server)
+    standby = standby_of(url_of(copy), tmp_path / "second", tmp_path / "credentials")
+    started(standby)
+    yield standby
+    standby.close()
+
+
+def writes(server):
+    """Why a write is refused; nothing, if it is not."""
+    client = s3_client(server)
+    try:
+        client.put_object(Bucket=BUCKET, Key="probe", Body=b"x")
+    except ClientError as error:
+        return error.response["Error"]["Message"]
+    return ""
+
+
+def test_nothing_that_the_copy_had_is_lost(server, followed):
+    put(server, ["small-2", "middle-2"])
+    told = caught_up(server)
+    server.kill()
+    done = promote(followed)
+    assert done["missing_blob_count"] == 0 and done["as_of"] >= told["as_of"], (done, told)
+    serves_writes(followed)
+    check(followed, [*NAMES, "small-2", "middle-2"])
+    put(followed, ["middle-3"])
+    assert not (followed.data / "standby").exists()
+    assert "no standby" in refused(followed, "standby", "status")
+    checked = coffer("verify", "--data", followed.data, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    # Later it starts as any other.
+    followed.stop()
+    again = Server(followed.folder, data=followed.data)
+    with again:
+        check(again, [*NAMES, "small-2", "middle-2", "middle-3"])
+
+
+def test_an_original_that_is_fenced_changes_nothing(server, followed):
+    server.stop()
+    server.arguments += ["--fenced-by", "far"]
+    server.start()
+    within(lambda: not writes(server))
+    promote(followed)
+    serves_writes(followed)
+    within(lambda: "fenced off" in writes(server))
+    assert "promoted" in writes(server)
+    assert s3_client(server).get_object(Bucket=BUCKET, Key="small-1")["Body"].read()
+    assert "fenced off" in refused(server, "level", "create", "secret", "--rank", "2")
+    within(lambda: status(server)["state"] == "stopped")
+    # Nor after another start, however soon it is asked.
+    server.kill()
+    server.start()
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        assert "fenced off" in writes(server)
+    assert "promoted" in writes(server)
+
+
+def test_without_a_fence_the_original_goes_on_and_its_copy_ends(server, followed):
+    promote(followed)
+    serves_writes(followed)
+    assert writes(server) == ""
+    within(lambda: status(server)["state"] == "stopped")
+    assert "promoted" in status(server)["problem"]
+    server.kill()
+    server.start()
+    within(lambda: status(server)["state"] == "stopped")
+
+
+def test_an_original_that_can_not_ask_changes_nothing(server, tmp_path):
+    copy = tmp_path / "copy"
+    add_copy(server, url_of(copy))
+    caught_up(server)
+    server.stop()
+    server.arguments += ["--fenced-by", "far", "--fenced-after", "2s"]
+    server.start()
+    within(lambda: not writes(server))
+    copy.rename(tmp_path / "away")
+    took = within(lambda: "was not reached" in writes(server))
+    assert took >= 1, took
+    (tmp_path / "away").rename(copy)
+    within(lambda: not writes(server), 40)
+
+
+def test_a_promotion_that_is_killed_is_asked_for_again(server, followed):
+    put(server, ["middle-2"])
+    caught_up(server)
+    server.kill()
+    names = [*NAMES, "middle-2"]
+    command = [BINARY, "standby", "promote", "--data", followed.data, "--yes"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.05)
+    followed.kill()
+    process.wait(30)
+    try:
+        started(followed)
+    except StartError as error:
+        # The folder was made by then.
+        assert "--accept-rollback" in str(error)
+        followed.arguments = ["--accept-rollback"]
+        followed.start()
+    else:
+        within(has(followed, names, BUCKET))
+        promote(followed)
+    serves_writes(followed)
+    check(followed, names)
+
+
+def test_a_second_standby_is_told(server, followed, tmp_path):
+    second = standby_of(url_of(tmp_path / "copy"), tmp_path / "third", tmp_path / "credentials")
+    try:
+        started(second)
+        promote(followed)
+        within(lambda: "promoted" in (standby_status(second)["problem"] or ""))
+        check(second, NAMES)
+    finally:
+        second.close()
+
+
+def test_it_asks_first(followed):
+    done = coffer("standby", "promote", "--data", followed.data, text=True)
+    assert done.returncode != 0 and "--yes" in done.stderr, done
+    assert standby_status(followed)["state"] == "following"
+
+
+def test_a_folder_that_was_promoted_is_no_standby(server, followed):
+    promote(followed)
+    serves_writes(followed)
+    followed.stop()
+    with pytest.raises(StartError, match="a folder of its own"):
+        followed.start()
+    fresh = Server(made(followed.folder), data=followed.data)
+    with fresh:
+        check(fresh, NAMES)

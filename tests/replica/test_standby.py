@@ -1,0 +1,181 @@
+"""A standby: reads of a sealed copy within seconds of the original, and all else refused."""
+
+import pytest
+from botocore.exceptions import ClientError
+
+from harness.administration import ask, refused, run
+from harness.clients import s3_client
+from harness.sealed_copies import BUCKET, caught_up, check, files_in, made, put, replica, url_of
+from harness.server import Server, StartError
+from harness.standbys import add_copy, has, names_at, standby_of, standby_status, started, within
+
+
+@pytest.fixture
+def followed(server, tmp_path):
+    """A standby of the server, started."""
+    copy = tmp_path / "copy"
+    add_copy(server, url_of(copy))
+    put(server, ["small-1", "middle-1", "large-1"])
+    caught_up(server)
+    standby = standby_of(url_of(copy), tmp_path / "second", tmp_path / "credentials")
+    started(standby)
+    yield standby
+    standby.close()
+
+
+def client(server, **config):
+    return s3_client(server, **config)
+
+
+def refused_by(call, **arguments):
+    with pytest.raises(ClientError) as told:
+        call(**arguments)
+    answer = told.value.response
+    return answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]
+
+
+def test_it_serves_what_the_original_has_within_seconds(server, followed, record_property):
+    check(followed, ["small-1", "middle-1", "large-1"])
+    names = ["small-1", "middle-1", "large-1"]
+    lags = []
+    for number in range(2, 6):
+        put(server, [f"small-{number}", f"middle-{number}"])
+        names += [f"small-{number}", f"middle-{number}"]
+        lags.append(within(has(followed, names, BUCKET)))
+    record_property("seconds", lags)
+    print(f"served after {', '.join(f'{lag:.1f}' for lag in lags)} s")
+    s3_client(server).delete_object(Bucket=BUCKET, Key="large-1")
+    names.remove("large-1")
+    within(has(followed, names, BUCKET))
+    check(followed, names)
+    s3_client(server).create_bucket(Bucket="later")
+    put(server, ["small-7"], bucket="later")
+    within(has(followed, ["small-7"], "later"))
+    told = standby_status(followed)
+    assert told["state"] == "following" and told["problem"] is None, told
+    assert told["lag_seconds"] < 10 and told["missing_blob_count"] == 0, told
+    assert ask(followed, "bucket", "list"), "administration is read"
+    # States that were served are gone again.
+    within(lambda: len(list((followed.data / "standby/states").iterdir())) == 1)
+
+
+def test_all_else_is_refused_in_a_sentence(server, followed):
+    s3 = client(followed)
+    for call, arguments in [
+        (s3.put_object, {"Bucket": BUCKET, "Key": "x", "Body": b"x"}),
+        (s3.delete_object, {"Bucket": BUCKET, "Key": "small-1"}),
+        (s3.create_bucket, {"Bucket": "another"}),
+        (s3.create_multipart_upload, {"Bucket": BUCKET, "Key": "x"}),
+    ]:
+        status, error = refused_by(call, **arguments)
+        assert status == 503 and error["Code"] == "ServiceUnavailable", error
+        assert "standby" in error["Message"] and "promote" in error["Message"], error
+    assert "standby" in refused(followed, "level", "create", "secret", "--rank", "2")
+    assert "standby" in refused(followed, "bucket", "create", "another")
+    assert "no standby" in refused(server, "standby", "status")
+    run(server, "level", "create", "watched", "--rank", "0", "--same-label", "--audit-data")
+    run(server, "bucket", "create", "seen", "--level", "watched")
+    put(server, ["small-1"], bucket="seen")
+    caught_up(server)
+
+    def is_known():
+        status, error = refused_by(s3.get_object, Bucket="seen", Key="small-1")
+        return status == 503 and "recorded" in error["Message"]
+
+    within(is_known)
+
+
+def test_an_erase_reaches_it(server, followed):
+    s3_client(server).create_bucket(Bucket="spare")
+    put(server, ["middle-1"], bucket="spare")
+    within(has(followed, ["middle-1"], "spare"))
+    id_of = {bucket["name"]: bucket["id"] for bucket in ask(server, "bucket", "list")}
+    assert list(followed.data.rglob(f"buckets/{id_of['spare']}"))
+    run(server, "bucket", "erase", "spare", "--yes")
+    within(lambda: not names_at(followed, "spare"))
+    assert refused_by(client(followed).get_object, Bucket="spare", Key="middle-1")[0] == 404
+    within(lambda: not list(followed.data.rglob(f"*{id_of['spare']}*")))
+    check(followed, ["small-1", "middle-1", "large-1"])
+
+
+def test_a_key_that_is_disabled_counts_no_more(server, followed):
+    key = ask(server, "subject", "create", "ann", "--clearance", "default..default")
+    pair = (key["access_key_id"], key["secret_access_key"])
+    ann = client(followed, credentials=pair)
+
+    def lets_in():
+        try:
+            ann.list_objects_v2(Bucket=BUCKET)
+        except ClientError:
+            return False
+        return True
+
+    within(lets_in)
+    run(server, "subject", "disable", "ann")
+    within(lambda: not lets_in())
+
+
+def test_it_goes_on_from_what_it_has(server, followed, tmp_path):
+    """Killed while it follows; started where the copy is away, and where it is back."""
+    copy = tmp_path / "copy"
+    names = ["small-1", "middle-1", "large-1"]
+    for number in range(2, 5):
+        put(server, [f"middle-{number}"])
+        names.append(f"middle-{number}")
+        if number < 4:
+            within(has(followed, names, BUCKET))
+    followed.kill()
+    caught_up(server)
+    copy.rename(tmp_path / "away")
+    started(followed)
+    assert names_at(followed, BUCKET), "the last state is served"
+    within(lambda: standby_status(followed)["state"] == "failing")
+    assert standby_status(followed)["problem"]
+    (tmp_path / "away").rename(copy)
+    within(has(followed, names, BUCKET), 30)
+    check(followed, names)
+    within(lambda: standby_status(followed)["state"] == "following")
+    blobs = files_in(followed.data / "buckets")
+    assert not [path for path in blobs if path.name.endswith(".new")]
+
+
+def test_it_follows_a_copy_on_another_coffer(server, tmp_path, monkeypatch):
+    with Server(made(tmp_path / "store")) as store:
+        key, secret = store.credentials()
+        s3_client(store).create_bucket(Bucket="copies")
+        secrets = tmp_path / "store-credentials"
+        secrets.write_text(
+            f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n"
+        )
+        url = f"s3://copies/x?endpoint={store.endpoint}&ca={store.ca}&credentials={secrets}"
+        add_copy(server, url)
+        put(server, ["small-1", "large-1"])
+        caught_up(server)
+        standby = standby_of(url, tmp_path / "second", tmp_path / "credentials")
+        try:
+            started(standby)
+            check(standby, ["small-1", "large-1"])
+            put(server, ["middle-2"])
+            within(has(standby, ["small-1", "large-1", "middle-2"], BUCKET))
+            check(standby, ["small-1", "large-1", "middle-2"])
+        finally:
+            standby.close()
+
+
+def test_what_can_not_be_followed_says_why(server, tmp_path):
+    copy, own = tmp_path / "copy", tmp_path / "second"
+    replica(server, "add", "far", url_of(copy))
+    caught_up(server)
+    standby = standby_of(url_of(copy), own, tmp_path / "credentials")
+    with pytest.raises(StartError, match="with-keystore"):
+        started(standby)
+    other = tmp_path / "other"
+    add_copy(server, url_of(other), "near")
+    caught_up(server, "near")
+    standby = Server(made(tmp_path / "third"), arguments=["--follow", url_of(other)])
+    with pytest.raises(StartError, match="--identity"):
+        standby.start()
+    used = Server(tmp_path / "first", arguments=["--follow", url_of(other)])
+    server.kill()
+    with pytest.raises(StartError, match="a folder of its own"):
+        used.start()
