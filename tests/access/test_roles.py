@@ -78,6 +78,9 @@ OPERATIONS = {
     "add_replica": ({ADMINISTRATOR}, {}, {"name": "copy", "url": "file:///nowhere/copy"}),
     "verify_replica": ({ADMINISTRATOR}, {"name": "none"}, None),
     "remove_replica": ({ADMINISTRATOR}, {"name": "none"}, None),
+    # Refused to all by a server that follows no copy.
+    "show_standby": ({ADMINISTRATOR}, {}, None),
+    "promote_standby": ({ADMINISTRATOR}, {}, None),
     "show_lock_time": ({CUSTODIAN, AUDITOR}, {}, None),
     "confirm_lock_time": ({CUSTODIAN}, {}, {"time": "2026-01-01T00:00:00Z"}),
 }  # fmt: skip
@@ -234,7 +237,7 @@ def test_whoever_has_the_role_is_let_in(server, credentials):
     # What can be seen to fail is not begun.
     early = (
         "bucket.adopt", "storage.backup", "access-key.change", "access-key.delete",
-        "replica.add", "replica.verify", "replica.remove", "lock-time.confirm",
+        "replica.add", "replica.verify", "replica.remove", "lock-time.confirm", "standby.promote",
     )  # fmt: skip
     begun = [(act, "failed" if act in early else "begun", actor) for act, actor in acted]
     assert missing_records(server, begun) == []

@@ -43,6 +43,7 @@ ACTS = {
     "add_replica": "replica.add",
     "verify_replica": "replica.verify",
     "remove_replica": "replica.remove",
+    "promote_standby": "standby.promote",
     "confirm_lock_time": "lock-time.confirm",
 }
 
@@ -53,5 +54,5 @@ CHANGING = {
     "create_level", "erase_level", "export_level", "rotate_level", "create_subject",
     "delete_subject", "create_access_key", "rotate_access_keys", "change_access_key",
     "delete_access_key", "change_subject", "settle_subject", "verify", "back_up", "prune_audit",
-    "add_replica", "verify_replica", "remove_replica", "confirm_lock_time",
+    "add_replica", "verify_replica", "remove_replica", "confirm_lock_time", "promote_standby",
 }  # fmt: skip

@@ -23,8 +23,8 @@ use crate::store::{Copy, CopyRecord, create, get};
 
 mod turns;
 
-pub(crate) use self::turns::check_known;
 use self::turns::Turn;
+pub(crate) use self::turns::check_known;
 
 /// The writer of a copy.
 pub struct CopyWriter {

@@ -241,9 +241,7 @@ fn from_server(error: VaultError) -> S3Error {
             "This must be recorded in the audit log, which can't be written at the moment: nothing \
              was done. Ask the operator."
         ),
-        refusal @ (VaultError::Standby { .. } | VaultError::FencedOff { .. }) => {
-            s3_error!(ServiceUnavailable, "{refusal}")
-        }
+        VaultError::Backup(BackupError::Copy(error)) if error.is_of_standing() => standing(&error),
         VaultError::ShuttingDown => {
             s3_error!(
                 ServiceUnavailable,
@@ -251,6 +249,18 @@ fn from_server(error: VaultError) -> S3Error {
             )
         }
         other => from_storage(other),
+    }
+}
+
+/// What a standby does not do, and a server in whose place one may serve. Why is told to operators.
+fn standing(error: &CopyError) -> S3Error {
+    match error {
+        CopyError::Standby { .. } => s3_error!(ServiceUnavailable, "{error}"),
+        _ => s3_error!(
+            ServiceUnavailable,
+            "This server is fenced off, so it changes nothing: a standby of it may serve in its \
+             place. Reads are answered. Ask the operator."
+        ),
     }
 }
 

@@ -1,52 +1,41 @@
 //! The service itself: s3s between our own first and last steps.
 
 use std::net::IpAddr;
-use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use coffer_vault::{SignInFailures, Vault};
-use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body::Body;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
-use s3s::{HttpError, HttpResponse, S3Error, S3Result, s3_error};
+use s3s::{HttpError, s3_error};
 
-use self::renames::is_rename;
+use self::serving::{Serving, refused};
 use self::turns::{Turn, Turns};
-use crate::around_s3s::finish_response::{self, BeforeEnd, ERROR_END};
-use crate::around_s3s::header_compat;
+use crate::around_s3s::finish_response::{self};
 use crate::around_s3s::hooks::{AccessCheck, BucketNames, NoSecrets};
 use crate::around_s3s::xml_bodies::XmlBodies;
-use crate::cors::answers;
 use crate::counters::{S3Counters, Tally};
-use crate::errors::details;
 use crate::forms::fields::is_form;
 use crate::http::hosts::Domains;
 use crate::limits::DELETE_BODY_MAX_BYTES;
 use crate::operations::Operations;
-use crate::request::answer_room;
-use crate::request::body::{BodyCheck, BrokenOff, RequestBody};
-use crate::request::caller::fault_error;
-use crate::request::context::{Client, RequestContext};
-use crate::request::drain::{discard, waits_to_send};
+use crate::request::body::BrokenOff;
+use crate::request::context::RequestContext;
 use crate::request::memory_budget::MemoryBudget;
-use crate::request::signed::Signed;
 use crate::response_body::{InFlight, ResponseBody};
-use crate::signature::authenticate::authenticate;
-use crate::signature::claimed_key::{ClaimedKey, claimed_access_key, failure};
-use crate::signature::payload::{Payload, unsigned_payload};
-use crate::signature::requirements;
+use crate::signature::claimed_key::claimed_access_key;
 use crate::signature::signer::LastSigningKey;
-use crate::transfers::announce::is_announcement;
 
 mod announcements;
 
 mod pages;
 
 mod renames;
+
+mod serving;
 
 mod throttle;
 
@@ -87,20 +76,6 @@ struct Door {
     tls_version: Option<&'static str>,
     /// Tells by a request's headers who that is, where a proxy says it.
     told_by: Option<Arc<ToldBy>>,
-}
-
-/// The service for one request: the vault that it is about, to its end.
-struct Serving {
-    at: Arc<Turn>,
-    door: Door,
-}
-
-impl Deref for Serving {
-    type Target = Door;
-
-    fn deref(&self) -> &Door {
-        &self.door
-    }
 }
 
 type ToldBy = dyn Fn(&HeaderMap) -> IpAddr + Send + Sync;
@@ -258,217 +233,6 @@ impl S3Service {
         self.door.note(&response, &context, code.as_deref(), false);
         response.map(|body| ResponseBody::new(body, InFlight::new(self.door.tally.clone())))
     }
-}
-
-impl Serving {
-    /// Refuses what changes something, where nothing may be changed.
-    fn refuse_changes(&self, method: &Method) -> S3Result {
-        match *method {
-            Method::GET | Method::HEAD | Method::OPTIONS => Ok(()),
-            _ => self
-                .at
-                .vault
-                .check_changes()
-                .map_err(crate::errors::from_vault),
-        }
-    }
-
-    async fn handle<B>(&self, request: Request<B>) -> Result<Response<ResponseBody>, HttpError>
-    where
-        B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
-    {
-        let context = Arc::new(RequestContext::new(&self.answers));
-        let in_flight = InFlight::new(self.tally.clone()).holding(self.at.lease.clone());
-        let (parts, body) = request.into_parts();
-        let claim = ClaimedKey::of(&parts);
-        let peer = match &self.told_by {
-            Some(told_by) => Some(told_by(&parts.headers)),
-            None => self.peer,
-        };
-        context.set_client(Client {
-            address: peer,
-            tls_version: self.tls_version,
-        });
-        let waits = waits_to_send(&parts.headers);
-        // hyper asks for no body that is empty, and botocore takes the answer to its next request
-        // on a connection for one without an end when it had to do without "100 Continue".
-        if waits && body.is_end_stream() {
-            context.set_body_withheld();
-        }
-        let throttled = self.throttled(&claim, peer);
-        let is_throttled = throttled.is_err();
-        let refused_change = self.refuse_changes(&parts.method);
-        let (asked, bucket) = self.asked_by_a_page(&parts);
-        let answered = if parts.method == Method::OPTIONS {
-            if discard(&parts.headers, body) {
-                context.set_body_withheld();
-            }
-            let rules = self.cors_rules(&bucket);
-            answers::asked_ahead(&parts.headers, rules.as_ref()).map(Ok)
-        } else if let Err(refusal) = refused_change {
-            if discard(&parts.headers, body) {
-                context.set_body_withheld();
-            }
-            Err(refusal)
-        } else if is_form(&parts.method, &parts.uri, &parts.headers) {
-            // Apart, so that no other request pays for what a form needs.
-            let form = self.answer_form(&parts, body, waits, peer, &context);
-            Box::pin(form).await.map(Ok)
-        } else {
-            self.answer(throttled, parts, body, waits, &context).await
-        };
-        let claim = context.claim().unwrap_or(&claim);
-        let mut response = match answered {
-            Ok(answered) => answered?,
-            Err(refusal) => refused(refusal)?,
-        };
-        if let Some(asked) = asked
-            && let Some(rules) = self.cors_rules(&bucket)
-        {
-            asked.allow(&rules, response.headers_mut());
-        }
-        let mut code = finish_response::complete(&mut response, &context);
-        if let Err(refusal) = answer_room::hold(&mut response, context.answer()) {
-            response = refused(refusal)?;
-            code = finish_response::complete(&mut response, &context);
-        }
-        self.note(&response, &context, code.as_deref(), is_throttled);
-        if let Some(code) = code.as_deref()
-            && let Some(failure) = failure(code, context.is_signed_in(), claim)
-        {
-            self.sign_in_failed(claim, failure, peer, context.is_signed_in());
-        }
-        Ok(response.map(|body| ResponseBody::new(body, in_flight)))
-    }
-
-    /// Checks who signed a request, and notes who did. Gives what is known of its body, and whether
-    /// it is let on.
-    fn known(&self, head: &mut Parts, context: &RequestContext) -> S3Result<(Payload, bool)> {
-        let query = head.uri.query().unwrap_or("");
-        let presented = requirements::check(query, &head.headers)?;
-        let last_key = &self.last_key;
-        let signer = authenticate(&self.at.vault, &self.domains, last_key, head, &presented)?;
-        if let Some(signed) = Signed::of(&presented, &head.headers) {
-            context.set_signed(signed);
-        }
-        match signer {
-            Some((subject, payload)) => {
-                context.set_signed_in();
-                head.extensions.insert(subject);
-                Ok((payload, true))
-            }
-            // Refused by the access check, once the operation is known, unless it may be public.
-            None => {
-                let (bucket, _) = self.domains.bucket_and_object(&head.uri, &head.headers);
-                let may_be_public = self.at.vault.may_be_public(&bucket);
-                let payload = unsigned_payload(may_be_public, &head.headers)?;
-                Ok((payload, may_be_public))
-            }
-        }
-    }
-
-    /// Checks who signed a request, and has it done.
-    async fn answer<B>(
-        &self,
-        throttled: S3Result,
-        mut head: Parts,
-        body: B,
-        waits: bool,
-        context: &Arc<RequestContext>,
-    ) -> S3Result<Result<HttpResponse, HttpError>>
-    where
-        B: Body<Data = Bytes, Error: BrokenOff> + Send + Sync + Unpin + 'static,
-    {
-        let tally = self.tally.clone();
-        let known = throttled.and_then(|()| self.known(&mut head, context));
-        let (payload, is_let_on) = match known {
-            Ok(known) => known,
-            Err(refusal) => {
-                if discard(&head.headers, body) {
-                    context.set_body_withheld();
-                }
-                return Err(refusal);
-            }
-        };
-        if is_announcement(&head.method, &head.uri) {
-            // Apart, so that no other request pays for it.
-            return Box::pin(self.answer_announcement(&head, body, context))
-                .await
-                .map(Ok);
-        }
-        let is_chunked = matches!(payload, Payload::Chunks(_));
-        let check = BodyCheck::new(payload, &head.headers);
-        let body = RequestBody::new(body, check, waits, context.clone(), tally);
-        let mut body = s3s::Body::http_body(body);
-        if is_let_on {
-            header_compat::adapt(&mut head, is_chunked)?;
-            if is_rename(&head.method, &head.uri) {
-                // Apart, so that no other request pays for it.
-                let renamed = Box::pin(self.answer_rename(&head, &mut body, context));
-                return renamed.await.map(Ok);
-            }
-            if let Some(limit_bytes) = self
-                .xml_bodies
-                .limit(&head.method, &head.uri, &head.headers)
-            {
-                let read = self.xml_bodies.read(limit_bytes, body, &mut head, context);
-                body = read.await?;
-            }
-        }
-        head.extensions.insert(context.clone());
-        let response = self.at.s3s.call(Request::from_parts(head, body)).await;
-        match (response, context.fault()) {
-            // s3s does not say why it could not read a body.
-            (Ok(response), Some(fault)) if response.status().is_server_error() => {
-                Err(fault_error(fault))
-            }
-            (response, _) => Ok(response),
-        }
-    }
-}
-
-impl Door {
-    /// Counts and logs an answer. Names of objects stand in neither.
-    fn note(
-        &self,
-        response: &HttpResponse,
-        context: &RequestContext,
-        code: Option<&str>,
-        is_throttled: bool,
-    ) {
-        let status = response.status().as_u16();
-        let elapsed = context.elapsed();
-        self.tally.answered(context.operation(), status, elapsed);
-        macro_rules! line {
-            ($level:ident) => {
-                tracing::$level!(
-                    target: "coffer::s3",
-                    request_id = context.request_id(),
-                    operation = context.operation_name(),
-                    status,
-                    code = code.unwrap_or(""),
-                    elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
-                    "answered"
-                )
-            };
-        }
-        match status {
-            // One that is throttled was told of when that began.
-            500 | 503 | 507 if !is_throttled => line!(warn),
-            _ => line!(debug),
-        }
-    }
-}
-
-fn refused(refusal: S3Error) -> Result<HttpResponse, HttpError> {
-    let told = details::xml_of(&refusal);
-    let response = refusal.to_http_response();
-    let mut response = response.map_err(|error| HttpError::new(Box::new(error)))?;
-    if let Some(xml) = told {
-        let end = ERROR_END;
-        response.extensions_mut().insert(BeforeEnd { end, xml });
-    }
-    Ok(response)
 }
 
 impl<B> hyper::service::Service<Request<B>> for S3Service

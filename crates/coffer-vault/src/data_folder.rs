@@ -31,6 +31,9 @@ const FIRST_START_LEAVES: [&str; 12] = [
     "lost+found",
 ];
 
+/// The folder of what a standby keeps beside what is a data folder's.
+pub(crate) const STANDBY: &str = "standby";
+
 /// A data folder that this process holds.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -153,6 +156,11 @@ impl Folder {
 
     pub(crate) fn credentials(&self) -> PathBuf {
         self.path.join("credentials")
+    }
+
+    /// What a standby keeps beside what is a data folder's.
+    pub(crate) fn standby(&self) -> PathBuf {
+        self.path.join(STANDBY)
     }
 
     pub(crate) fn audit(&self) -> PathBuf {

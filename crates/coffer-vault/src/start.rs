@@ -29,9 +29,6 @@ use crate::system::{LockTime, System};
 use crate::transfers::Transfers;
 use crate::vault::{DEFAULT_LEVEL, Inner, Lifecycle, Vault, VaultOptions};
 
-/// What a standby keeps beside what is a data folder's.
-pub(crate) const STANDBY: &str = "standby";
-
 /// The name of the subject that the first start makes; it has every role.
 const FIRST_SUBJECT: &str = "first";
 
@@ -211,7 +208,7 @@ fn put_in_order(
     freshness.accept(&found, folder, system, &audit)?;
     if is_copy {
         // What a standby had beside, if it is one that was promoted.
-        let _ = std::fs::remove_dir_all(folder.path().join(STANDBY));
+        let _ = std::fs::remove_dir_all(folder.standby());
         forget(folder.path())?;
     }
     complete_interrupted(system, keystore, copies, &audit)?;

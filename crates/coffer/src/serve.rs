@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +9,14 @@ use std::time::Duration;
 use coffer_admin::{Admin, LocalSocket, Routes, S3Metrics, S3Time, Status, Traffic};
 use coffer_keys::SourceSecrets;
 use coffer_s3::{RequestCount, RequestTime, S3Options, S3Service, TIME_BOUNDS};
-use coffer_vault::policy::ObjectOwnership as Ownership;
-use coffer_vault::{Day, EtagStyle, ServedState, SignInFailures, Vault, VaultOptions};
+use coffer_vault::{ServedState, SignInFailures, Vault, VaultOptions};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::config::Config;
 use crate::config::args::DataTlsBy;
 use crate::config::proxy_rules::Listener;
-use crate::config::{Config, Etag, ObjectOwnership};
 use crate::connection::activity::Activity;
 use crate::connection::listen::{listen, local_address};
 use crate::connection::proxies::Proxies;
@@ -27,8 +25,8 @@ use crate::connection::shutdown::Shutdown;
 use crate::connection::slots::Slots;
 use crate::connection::tls_listener::TlsListener;
 use crate::error::Error;
-use crate::hardening::{open_files_max, warn_of_exposed_keys};
-use crate::limits::{ADMIN_CONNECTIONS, ADMIN_PROBES, Limits, OTHER_FILES, READY_WAIT};
+use crate::hardening::warn_of_exposed_keys;
+use crate::limits::{ADMIN_CONNECTIONS, ADMIN_PROBES, READY_WAIT};
 use crate::tls::server_config::server_config;
 
 pub mod administration;
@@ -42,6 +40,8 @@ pub mod folder_watch;
 pub mod standing;
 
 pub mod follow;
+
+pub mod connection_count;
 
 pub mod served_certificate;
 
@@ -58,12 +58,13 @@ pub mod signals;
 pub mod startup_message;
 
 use self::administration::AdministrationService;
+use self::connection_count::connections;
 use self::data::{asked_data_listener, data_tls, serve_data, usual_data_listener};
 use self::follow::{Ended, Following, serve_standby};
 use self::request_limit::RequestLimit;
 use self::served_certificate::ServedCertificate;
 use self::signals::{Reloads, Signals};
-use self::standing::How;
+use self::standing::{How, vault_options};
 use self::startup_message::{StartupMessage, plain_url, url};
 
 /// Serves until a signal asks for the end: as a standby first, if it is to follow a copy.
@@ -154,35 +155,6 @@ impl Listeners {
             administration: listen(config.admin_listen)?,
             data: asked_data_listener(config)?,
         })
-    }
-}
-
-/// How the vault is opened.
-fn vault_options(config: &Config, secrets: SourceSecrets, how: &How) -> VaultOptions {
-    VaultOptions {
-        etag: match config.etag {
-            Etag::Random => EtagStyle::Random,
-            Etag::Md5 => EtagStyle::Md5,
-        },
-        object_ownership: match config.object_ownership {
-            ObjectOwnership::BucketOwnerEnforced => Ownership::BucketOwnerEnforced,
-            ObjectOwnership::BucketOwnerPreferred => Ownership::BucketOwnerPreferred,
-            ObjectOwnership::ObjectWriter => Ownership::ObjectWriter,
-        },
-        source: config.root_key.clone(),
-        secrets,
-        accept_rollback: how.accept_rollback,
-        fenced_by: how.fenced_by.clone(),
-        subject_limits: config.limits.of_subjects(),
-        lock_max_days: config.lock_max_days,
-        settle_after: config
-            .settle_after_hours
-            .map(|hours| Duration::from_secs(u64::from(hours.get()) * 3600)),
-        lifecycle_day: Day {
-            ms: i64::from(config.lifecycle_day_seconds.get()) * 1000,
-        },
-        abort_uploads_days: NonZeroU32::new(config.abort_uploads_after_days),
-        ..VaultOptions::new(config.data.clone())
     }
 }
 
@@ -395,26 +367,6 @@ fn startup_message(
         first_start: vault.first_start(),
         root_key: vault.root_source(),
     })
-}
-
-/// As many connections as configured, but no more than the system lets us open: requests under way
-/// need files of blobs besides, and catalogs and listeners need some too.
-fn connections(limits: &Limits) -> usize {
-    let configured = limits.connections;
-    let files = usize::try_from(open_files_max()).unwrap_or(usize::MAX);
-    let needed = limits
-        .requests
-        .saturating_mul(2)
-        .saturating_add(OTHER_FILES);
-    let possible = files.saturating_sub(needed).max(files / 3).max(16);
-    if possible < configured {
-        tracing::warn!(
-            configured,
-            possible,
-            "fewer connections: the limit of open files is low"
-        );
-    }
-    configured.min(possible)
 }
 
 fn requests(service: &S3Service) -> S3Metrics {

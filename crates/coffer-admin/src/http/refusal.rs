@@ -172,8 +172,6 @@ impl From<VaultError> for Refusal {
             | VaultError::SystemRolledBack { .. } => (S::INTERNAL_SERVER_ERROR, "rolled_back"),
             VaultError::Backup(error) => of_backups(error),
             VaultError::Administration(error) => of_administration(error),
-            VaultError::Standby { .. } => (S::SERVICE_UNAVAILABLE, "standby"),
-            VaultError::FencedOff { .. } => (S::SERVICE_UNAVAILABLE, "fenced_off"),
             VaultError::ShuttingDown => (S::SERVICE_UNAVAILABLE, "not_ready"),
             error if error.is_of_read_only_disk() => {
                 tracing::warn!(%error, "the disk takes no writes");
@@ -213,6 +211,8 @@ fn of_copies(error: &CopyError) -> (StatusCode, &'static str) {
             (S::SERVICE_UNAVAILABLE, "in_doubt")
         }
         CopyError::GivenUp { .. } => (S::SERVICE_UNAVAILABLE, "replica_given_up"),
+        CopyError::Standby { .. } => (S::SERVICE_UNAVAILABLE, "standby"),
+        CopyError::FencedOff { .. } => (S::SERVICE_UNAVAILABLE, "fenced_off"),
         CopyError::NoStandby => (S::CONFLICT, "no_standby"),
         CopyError::Replica(error) if error.is_passing() => (S::BAD_GATEWAY, "store_failed"),
         _ => (S::BAD_REQUEST, "no_place_for_a_replica"),

@@ -38,7 +38,11 @@ impl CopyWriter {
     }
 
     /// Takes the next epoch, by a head of its own.
-    pub(super) async fn take_over(copy: Copy, known: Option<&KnownHead>, turn: Turn) -> Result<Self> {
+    pub(super) async fn take_over(
+        copy: Copy,
+        known: Option<&KnownHead>,
+        turn: Turn,
+    ) -> Result<Self> {
         let newest = copy.newest_head().await?;
         check_known(newest.as_ref().map(|(_, newest)| newest), known)?;
         if let (Turn::Same, Some((head, _))) = (turn, &newest) {
@@ -109,4 +113,3 @@ pub(crate) fn check_known(newest: Option<&KnownHead>, known: Option<&KnownHead>)
         }),
     }
 }
-

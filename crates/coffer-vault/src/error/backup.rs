@@ -102,6 +102,26 @@ pub enum CopyError {
         /// The copy.
         name: String,
     },
+    /// This server serves states of a copy, and what it would write would be lost.
+    #[error(
+        "this server is a standby, so {what}: ask the server that it follows, or have this one \
+         promoted in its place (coffer standby promote)"
+    )]
+    Standby {
+        /// What it does not do, in a sentence.
+        what: &'static str,
+    },
+    /// Another server may serve in this one's place.
+    #[error(
+        "this server is fenced off by its copy {copy}, so it changes nothing; reads are answered. \
+         {why}"
+    )]
+    FencedOff {
+        /// The copy's name.
+        copy: String,
+        /// What shows it.
+        why: String,
+    },
     /// The first round is not done.
     #[error("nothing complete is there yet: `coffer replica status` tells how it stands")]
     NeverComplete,
@@ -111,6 +131,11 @@ pub enum CopyError {
 }
 
 impl CopyError {
+    /// Whether it says that nothing is changed here, by what the server is.
+    pub fn is_of_standing(&self) -> bool {
+        matches!(self, Self::Standby { .. } | Self::FencedOff { .. })
+    }
+
     /// Whether it says that a write is not acknowledged.
     pub fn is_of_acknowledgement(&self) -> bool {
         matches!(

@@ -200,26 +200,6 @@ pub enum VaultError {
     /// The vault has been closed.
     #[error("the server is shutting down")]
     ShuttingDown,
-    /// This server serves states of a copy, and what it would write would be lost.
-    #[error(
-        "this server is a standby, so {what}: ask the server that it follows, or have this one \
-         promoted in its place (coffer standby promote)"
-    )]
-    Standby {
-        /// What it does not do, in a sentence.
-        what: &'static str,
-    },
-    /// Another server may serve in this one's place.
-    #[error(
-        "this server is fenced off by its copy {copy}, so it changes nothing; reads are answered. \
-         {why}"
-    )]
-    FencedOff {
-        /// The copy's name.
-        copy: String,
-        /// What shows it.
-        why: String,
-    },
     /// Another process holds the data folder.
     #[error("{path} is in use by another coffer server; stop it first, or choose another folder")]
     FolderInUse {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::error::{Result, VaultError};
+use crate::error::{CopyError, Result};
 
 mod standby_link;
 
@@ -66,7 +66,7 @@ impl ChangeGate {
     /// Refuses what a standby can't do without leaving something behind.
     pub(crate) fn refuse_on_standby(&self, what: &'static str) -> Result<()> {
         if self.is_standby {
-            Err(VaultError::Standby { what })
+            Err(CopyError::Standby { what }.into())
         } else {
             Ok(())
         }
@@ -75,7 +75,7 @@ impl ChangeGate {
     /// Refuses changes, where none may be made.
     ///
     /// # Errors
-    /// [`VaultError::Standby`], [`VaultError::FencedOff`].
+    /// [`CopyError::Standby`], [`CopyError::FencedOff`].
     pub(crate) fn check(&self) -> Result<()> {
         self.refuse_on_standby("it changes nothing")?;
         let Some(fence) = &self.fence else {
@@ -84,7 +84,7 @@ impl ChangeGate {
         let known = fence.known.lock();
         let off = |why: String| {
             let copy = fence.by.copy.clone();
-            Err(VaultError::FencedOff { copy, why })
+            Err(CopyError::FencedOff { copy, why }.into())
         };
         if let Some(ended) = &known.ended {
             return off(ended.clone());
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn without_a_fence_changes_are_made() {
         assert!(ChangeGate::default().check().is_ok());
-        let refused = ChangeGate::new(true, None).check();
-        assert!(matches!(refused, Err(VaultError::Standby { .. })));
+        let refused = ChangeGate::new(true, None).check().unwrap_err().to_string();
+        assert!(refused.contains("standby"), "{refused}");
     }
 
     #[test]

@@ -27,12 +27,11 @@ use tokio::time::timeout;
 
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
-use crate::data_folder::Folder;
+use crate::data_folder::{Folder, STANDBY};
 use crate::error::{BackupError, CopyError, Result, VaultError};
 use crate::fence::{PromotedStandby, StandbyLink, StandbyState};
 use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
 use crate::replica::{check_files, target};
-use crate::start::STANDBY;
 use crate::vault::VaultOptions;
 
 mod keystore;

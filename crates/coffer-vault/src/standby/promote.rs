@@ -113,8 +113,10 @@ impl Vault {
     /// [`CopyError::NoStandby`]; those of following it once more.
     pub async fn promote_standby(&self, actor: &Actor) -> Result<PromotedStandby> {
         let (role, act) = (Role::SystemAdministrator, Act::PromoteStandby);
-        self.refuse_without(actor, role, act, &Facts::new())?;
-        let link = self.inner.standby.clone().ok_or(CopyError::NoStandby)?;
+        let facts = Facts::new();
+        self.refuse_without(actor, role, act, &facts)?;
+        let link = self.inner.standby.clone().ok_or(CopyError::NoStandby);
+        let link = link.map_err(|error| self.failed(act, actor, &facts, error.into()))?;
         tracing::warn!(%actor, "the promotion of the standby was asked for");
         link.promote().await
     }

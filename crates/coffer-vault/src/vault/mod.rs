@@ -167,7 +167,7 @@ impl Vault {
     /// off.
     ///
     /// # Errors
-    /// [`VaultError::Standby`], [`VaultError::FencedOff`].
+    /// [`CopyError::Standby`](crate::CopyError::Standby), [`CopyError::FencedOff`](crate::CopyError::FencedOff).
     pub fn check_changes(&self) -> Result<()> {
         self.inner.gate.check()
     }

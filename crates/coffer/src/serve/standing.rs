@@ -1,9 +1,15 @@
 //! How a server is started beside its configuration: for this start only, so it is neither in the
 //! configuration nor remembered.
 
-use coffer_keys::ExportIdentity;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use coffer_keys::{ExportIdentity, SourceSecrets};
 use coffer_replica::Place;
-use coffer_vault::FencedBy;
+use coffer_vault::policy::ObjectOwnership as Ownership;
+use coffer_vault::{Day, EtagStyle, FencedBy, VaultOptions};
+
+use crate::config::{Config, Etag, ObjectOwnership};
 
 /// What it goes on from, and who else may serve.
 #[derive(Default)]
@@ -14,4 +20,33 @@ pub struct How {
     pub follow: Option<(Place, Option<ExportIdentity>)>,
     /// The copy by which the server is fenced off.
     pub fenced_by: Option<FencedBy>,
+}
+
+/// How the vault is opened.
+pub fn vault_options(config: &Config, secrets: SourceSecrets, how: &How) -> VaultOptions {
+    VaultOptions {
+        etag: match config.etag {
+            Etag::Random => EtagStyle::Random,
+            Etag::Md5 => EtagStyle::Md5,
+        },
+        object_ownership: match config.object_ownership {
+            ObjectOwnership::BucketOwnerEnforced => Ownership::BucketOwnerEnforced,
+            ObjectOwnership::BucketOwnerPreferred => Ownership::BucketOwnerPreferred,
+            ObjectOwnership::ObjectWriter => Ownership::ObjectWriter,
+        },
+        source: config.root_key.clone(),
+        secrets,
+        accept_rollback: how.accept_rollback,
+        fenced_by: how.fenced_by.clone(),
+        subject_limits: config.limits.of_subjects(),
+        lock_max_days: config.lock_max_days,
+        settle_after: config
+            .settle_after_hours
+            .map(|hours| Duration::from_secs(u64::from(hours.get()) * 3600)),
+        lifecycle_day: Day {
+            ms: i64::from(config.lifecycle_day_seconds.get()) * 1000,
+        },
+        abort_uploads_days: NonZeroU32::new(config.abort_uploads_after_days),
+        ..VaultOptions::new(config.data.clone())
+    }
 }
