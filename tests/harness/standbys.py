@@ -9,7 +9,7 @@ from harness.sealed_copies import made, replica
 from harness.server import Server, coffer
 
 #: How soon a standby has what was acknowledged, where nothing is in the way.
-WITHIN_SECONDS = 15
+WITHIN_SECONDS = 30
 
 
 def add_copy(server, url, name="far"):

@@ -1,5 +1,7 @@
 //! The vault's errors in S3's words.
 
+mod copies;
+
 mod customer_keys;
 
 pub(crate) mod details;
@@ -10,12 +12,11 @@ mod sharing;
 
 use std::borrow::Cow;
 
-use coffer_vault::{
-    AdministrationError, BackupError, CopyError, SubjectLimit, VaultError, files_run_out,
-};
+use coffer_vault::{AdministrationError, BackupError, SubjectLimit, VaultError, files_run_out};
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
+use self::copies::{standing, unacknowledged};
 use self::customer_keys::from_customer_key;
 pub(crate) use self::reads::no_version;
 use self::reads::{invalid_range, not_modified};
@@ -252,34 +253,6 @@ fn from_server(error: VaultError) -> S3Error {
     }
 }
 
-/// What a standby does not do, and a server in whose place one may serve. Why is told to operators.
-fn standing(error: &CopyError) -> S3Error {
-    match error {
-        CopyError::Standby { .. } => s3_error!(ServiceUnavailable, "{error}"),
-        _ => s3_error!(
-            ServiceUnavailable,
-            "This server is fenced off, so it changes nothing: a standby of it may serve in its \
-             place. Reads are answered. Ask the operator."
-        ),
-    }
-}
-
-/// What a synchronous copy did not take, or is not asked to.
-fn unacknowledged(error: &CopyError) -> S3Error {
-    match error {
-        CopyError::GivenUp { .. } => s3_error!(
-            ServiceUnavailable,
-            "Nothing was stored: the server's synchronous copy was given up, and without it \
-             nothing is acknowledged. What is stored can be read. Ask the operator."
-        ),
-        _ => s3_error!(
-            ServiceUnavailable,
-            "It is stored here and not yet in the server's synchronous copy: whether it would \
-             survive the loss of this machine is in doubt. It is not undone. Look, or try again."
-        ),
-    }
-}
-
 /// What comes of the disk.
 fn from_storage(error: VaultError) -> S3Error {
     match error {
@@ -338,6 +311,7 @@ pub(crate) fn not_implemented(what: &str) -> S3Error {
 
 #[cfg(test)]
 mod tests {
+    use coffer_vault::CopyError;
     use http::header;
 
     use super::*;

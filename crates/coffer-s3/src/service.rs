@@ -12,8 +12,8 @@ use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
 use s3s::{HttpError, s3_error};
 
-use self::serving::{Serving, refused};
-use self::turns::{Turn, Turns};
+use self::serving::refused;
+use self::turns::{Serving, Turn, Turns};
 use crate::around_s3s::finish_response::{self};
 use crate::around_s3s::hooks::{AccessCheck, BucketNames, NoSecrets};
 use crate::around_s3s::xml_bodies::XmlBodies;
@@ -29,17 +29,17 @@ use crate::response_body::{InFlight, ResponseBody};
 use crate::signature::claimed_key::claimed_access_key;
 use crate::signature::signer::LastSigningKey;
 
+mod turns;
+
 mod announcements;
 
 mod pages;
 
 mod renames;
 
-mod serving;
-
 mod throttle;
 
-mod turns;
+mod serving;
 
 /// How to serve S3.
 #[derive(Clone, Debug, Default)]

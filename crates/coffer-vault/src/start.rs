@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use coffer_durable::now_ms;
-use coffer_keys::{KeyFolder, Keystore, Repair, SourceSecrets, SourceSpec};
+use coffer_keys::{KeyFolder, Keystore, Repair};
 use coffer_label::Clearance;
 use coffer_seal::SubjectId;
 use coffer_store::{CATALOG, CATALOG_FILE, StoreError, commit_count_of};
@@ -84,13 +84,7 @@ impl Inner {
     fn open_folder(folder: Folder, copy: Option<Rollback>, options: &VaultOptions) -> Result<Self> {
         let keys = KeyFolder::new(folder.path()).accepting_rollback(options.accept_rollback);
         let is_standby = options.standby.is_some();
-        let keystore = if is_standby {
-            // What the source holds is the original's to change.
-            keys.open_read_only(options.source.as_ref(), &options.secrets)?
-        } else {
-            open_keystore(&keys, options.source.as_ref(), &options.secrets)?
-        };
-        let keystore = Arc::new(keystore);
+        let keystore = Arc::new(open_keystore(&keys, options)?);
         let system = open_system(&folder, &keystore)?;
         let first_start = !system.has_subjects();
         let accepts = options.accept_rollback;
@@ -113,8 +107,7 @@ impl Inner {
         }
         let tally = Arc::<Tally>::default();
         let commits = freshness.commits.clone();
-        let by = options.fenced_by.clone();
-        let gate = Arc::new(ChangeGate::new(options.standby.is_some(), by));
+        let gate = Arc::new(ChangeGate::new(is_standby, options.fenced_by.clone()));
         let open_buckets = OpenBuckets::new(open_buckets_max(), tally.clone(), commits);
         let open_buckets = open_buckets.gated_by(gate.clone());
         let counted = count_by_quotas(&open_buckets, &system);
@@ -215,11 +208,12 @@ fn put_in_order(
     Ok((freshness, audit))
 }
 
-fn open_keystore(
-    keys: &KeyFolder,
-    source: Option<&SourceSpec>,
-    secrets: &SourceSecrets,
-) -> Result<Keystore> {
+fn open_keystore(keys: &KeyFolder, options: &VaultOptions) -> Result<Keystore> {
+    let (source, secrets) = (options.source.as_ref(), &options.secrets);
+    if options.standby.is_some() {
+        // What the source holds is the original's to change.
+        return Ok(keys.open_read_only(source, secrets)?);
+    }
     if !keys.keystore().exists() {
         return Ok(keys.create(source, secrets)?);
     }

@@ -19,7 +19,7 @@ pub const LOG_FLUSH_WAIT: Duration = Duration::from_secs(2);
 /// How long a start waits for its first lines on standard output to be taken.
 pub const READY_WAIT: Duration = Duration::from_secs(1);
 
-/// How long the answer that a standby was promoted has to reach who asked, before it stops to be one.
+/// How long the answer that a standby was promoted has to reach who asked, before it stops.
 pub const PROMOTION_ANSWER_WAIT: Duration = Duration::from_millis(300);
 
 /// Bytes of ciphertext read from a socket at once. Fewer, larger reads save 0.18 CPU seconds a

@@ -58,8 +58,7 @@ pub fn run() -> ExitCode {
                 errors = Errors::Json;
             }
             let secrets = secrets_of(&config.data, config.root_key.as_ref(), &args.passphrase)?;
-            let how = how_asked(args)?;
-            block_on(serve(config, secrets, how)).map(|()| ExitCode::SUCCESS)
+            block_on(serve(config, secrets, how_asked(args)?)).map(|()| ExitCode::SUCCESS)
         }),
         Command::Offline(args) => cli.alone("offline").and_then(|()| {
             log::start(LogLevel::Warn, LogFormat::Text);

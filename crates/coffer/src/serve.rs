@@ -39,8 +39,6 @@ pub mod folder_watch;
 
 pub mod standing;
 
-pub mod follow;
-
 pub mod connection_count;
 
 pub mod served_certificate;
@@ -56,6 +54,8 @@ pub mod service_manager;
 pub mod signals;
 
 pub mod startup_message;
+
+pub mod follow;
 
 use self::administration::AdministrationService;
 use self::connection_count::connections;
@@ -184,13 +184,7 @@ impl Server {
         let traffic = Arc::<Traffic>::default();
         let data_tls = data_tls(config, listeners.data.as_ref(), certificate.certificate())?;
         let startup_message = startup_message(config, vault, &certificate, &listeners)?;
-        let service = coffer_s3::service(
-            vault.clone(),
-            S3Options {
-                domains: config.domains.clone(),
-                sign_in_failures: Some(config.limits.sign_in_failures),
-            },
-        );
+        let service = coffer_s3::service(vault.clone(), s3_options(config));
         let admin = admin_of(config, vault, (&status, &traffic), &service);
         let stops = [shutdown.clone(), aside_shutdown.clone()];
         let connections = connections(&config.limits);
@@ -294,6 +288,13 @@ impl Server {
             task.abort();
             let _ = task.await;
         }
+    }
+}
+
+fn s3_options(config: &Config) -> S3Options {
+    S3Options {
+        domains: config.domains.clone(),
+        sign_in_failures: Some(config.limits.sign_in_failures),
     }
 }
 

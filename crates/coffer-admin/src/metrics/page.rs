@@ -34,7 +34,7 @@ pub(crate) struct VaultFigures {
     pub(crate) quotas: Vec<QuotaInfo>,
     /// How sealed copies stand.
     pub(crate) copies: Vec<CopyStatus>,
-    /// How the standby stands that this is, if it is one.
+    /// Of a standby.
     pub(crate) standby: Option<StandbyStatus>,
 }
 
@@ -75,8 +75,7 @@ pub(crate) fn render(
     page.transfers(&vault.counters.transfers);
     page.levels(&vault.levels);
     page.quotas(&vault.quotas);
-    page.copies(&vault.copies);
-    page.standby(vault.standby.as_ref());
+    page.copies(&vault.copies, vault.standby.as_ref());
     page.disk(data);
     page.keys(locked_memory());
     page.process(&Process::now());

@@ -8,7 +8,7 @@ use http::request::Parts;
 use http_body::Body;
 use s3s::{HttpResponse, S3Result, s3_error};
 
-use super::serving::Serving;
+use super::turns::Serving;
 use crate::request::body::BrokenOff;
 use crate::request::caller::Caller;
 use crate::request::context::RequestContext;

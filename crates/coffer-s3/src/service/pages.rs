@@ -11,7 +11,7 @@ use http_body::Body;
 use http_body_util::BodyDataStream;
 use s3s::{HttpResponse, S3Result};
 
-use super::serving::Serving;
+use super::turns::Serving;
 use crate::cors::answers::CrossOrigin;
 use crate::cors::rules::Rules;
 use crate::forms::fields::Form;

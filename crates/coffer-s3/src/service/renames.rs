@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Uri};
 use s3s::{Body, HttpResponse, S3Result, s3_error};
 
-use super::serving::Serving;
+use super::turns::Serving;
 use crate::http::percent::form_pairs;
 use crate::operations::objects::rename::rename_object;
 use crate::parameters::{acl, encryption, expected_owner, not_implemented};

@@ -1,6 +1,5 @@
 //! One request, from its head to the end of its answer.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,7 +10,7 @@ use s3s::{HttpError, HttpResponse, S3Error, S3Result};
 
 use super::Door;
 use super::renames::is_rename;
-use super::turns::Turn;
+use super::turns::Serving;
 use crate::around_s3s::finish_response::{self, BeforeEnd, ERROR_END};
 use crate::around_s3s::header_compat;
 use crate::cors::answers;
@@ -29,20 +28,6 @@ use crate::signature::claimed_key::{ClaimedKey, failure};
 use crate::signature::payload::{Payload, unsigned_payload};
 use crate::signature::requirements;
 use crate::transfers::announce::is_announcement;
-
-/// The service for one request: the vault that it is about, to its end.
-pub(super) struct Serving {
-    pub(super) at: Arc<Turn>,
-    pub(super) door: Door,
-}
-
-impl Deref for Serving {
-    type Target = Door;
-
-    fn deref(&self) -> &Door {
-        &self.door
-    }
-}
 
 impl Serving {
     /// Refuses what changes something, where nothing may be changed.

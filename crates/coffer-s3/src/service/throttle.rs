@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use coffer_vault::SignInFailure;
 use s3s::{S3Result, s3_error};
 
-use super::serving::Serving;
+use super::turns::Serving;
 use crate::signature::claimed_key::ClaimedKey;
 
 impl Serving {

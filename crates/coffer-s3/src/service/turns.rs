@@ -1,10 +1,13 @@
 //! The vault that is served, and another in its place: the states of a standby.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use coffer_vault::Vault;
 use parking_lot::RwLock;
 use s3s::service::S3Service;
+
+use super::Door;
 
 /// What is served for a while.
 pub(super) struct Turn {
@@ -30,5 +33,19 @@ impl Turns {
     /// What is served.
     pub(super) fn current(&self) -> Arc<Turn> {
         self.0.read().clone()
+    }
+}
+
+/// The service for one request: the vault that it is about, to its end.
+pub(super) struct Serving {
+    pub(super) at: Arc<Turn>,
+    pub(super) door: Door,
+}
+
+impl Deref for Serving {
+    type Target = Door;
+
+    fn deref(&self) -> &Door {
+        &self.door
     }
 }

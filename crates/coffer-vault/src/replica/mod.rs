@@ -41,8 +41,6 @@ mod task;
 
 mod blobs;
 
-mod fencing;
-
 mod check;
 
 mod report;

@@ -17,6 +17,8 @@ use crate::vault::Inner;
 
 mod acknowledged;
 
+mod fencing;
+
 /// What of small files was put since the start.
 #[derive(Default)]
 pub(super) struct FilesPut {

@@ -1,8 +1,8 @@
 //! A standby: a sealed copy followed, its states served, and promoted in the original's place.
 //!
 //! ```text
-//! DIR                   what a restore of the newest head would leave; nothing here is opened to be
-//!                       written, and it is marked as not complete until the promotion
+//! DIR                   what a restore of the newest head would leave; nothing here is opened
+//!                       to be written, and it is marked as not complete until the promotion
 //! ├ keystore, system.db, anchor, audit/, buckets/ID/catalog.db, buckets/ID/blobs/
 //! └ standby/
 //!   ├ segments/ID       which segment the catalog has come to, and as which file
@@ -34,6 +34,10 @@ use crate::limits::{STANDBY_LOOKS_EVERY, STANDBY_RETRY_MAX};
 use crate::replica::{check_files, target};
 use crate::vault::VaultOptions;
 
+mod states;
+
+mod served;
+
 mod keystore;
 
 mod files;
@@ -43,10 +47,6 @@ mod catalogs;
 mod sweep;
 
 mod round;
-
-mod states;
-
-mod served;
 
 mod promote;
 

@@ -1,5 +1,5 @@
-//! Promotion: the original is fenced off by a head of its own, and the folder becomes a data folder,
-//! by the way of a restore.
+//! Promotion: the original is fenced off by a head of its own, and the folder becomes a data
+//! folder, by the way of a restore.
 //!
 //! A promotion that was interrupted is asked for again: it takes yet another epoch, and finds what
 //! the last head holds as it was.

@@ -167,7 +167,7 @@ impl Vault {
     /// off.
     ///
     /// # Errors
-    /// [`CopyError::Standby`](crate::CopyError::Standby), [`CopyError::FencedOff`](crate::CopyError::FencedOff).
+    /// [`CopyError`](crate::CopyError): `Standby`, `FencedOff`.
     pub fn check_changes(&self) -> Result<()> {
         self.inner.gate.check()
     }

@@ -103,9 +103,9 @@ async fn show_standby(
 
 /// Promote this standby
 ///
-/// A system administrator's. It takes what the copy has once more, fences the original off by a head
-/// of its own, and then serves in its place. What the original acknowledged and had not put into
-/// the copy is lost.
+/// A system administrator's. It takes what the copy has once more, fences the original off by a
+/// head of its own, and then serves in its place. What the original acknowledged and had not put
+/// into the copy is lost.
 #[utoipa::path(
     post,
     path = "/v1/standby/promote",

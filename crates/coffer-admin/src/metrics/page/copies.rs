@@ -5,7 +5,8 @@ use coffer_vault::{CopyState, CopyStatus, StandbyState, StandbyStatus};
 use super::Page;
 
 impl Page {
-    pub(super) fn copies(&mut self, copies: &[CopyStatus]) {
+    pub(super) fn copies(&mut self, copies: &[CopyStatus], standby: Option<&StandbyStatus>) {
+        self.standby(standby);
         if copies.is_empty() {
             return;
         }
@@ -72,8 +73,7 @@ impl Page {
         }
     }
 
-    /// Of a standby.
-    pub(super) fn standby(&mut self, standby: Option<&StandbyStatus>) {
+    fn standby(&mut self, standby: Option<&StandbyStatus>) {
         let Some(standby) = standby else {
             return;
         };

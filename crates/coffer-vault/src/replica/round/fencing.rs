@@ -4,23 +4,23 @@ use std::time::Instant;
 
 use coffer_replica::ReplicaError;
 
-use super::round::Round;
+use super::Round;
 use crate::error::{BackupError, CopyError, Result, VaultError};
 
 impl Round {
     /// Whether this copy fences the server off.
-    pub(super) fn fences(&self) -> Result<bool> {
+    pub(in crate::replica) fn fences(&self) -> Result<bool> {
         Ok(self.inner()?.gate.is_fenced_by(self.name()))
     }
 
     /// The copy, asked at that time, said that none serves in this one's place.
-    pub(super) fn is_alone(&self, at: Instant) -> Result<()> {
+    pub(in crate::replica) fn is_alone(&self, at: Instant) -> Result<()> {
         self.inner()?.gate.alone(self.name(), at);
         Ok(())
     }
 
     /// Tells how it went.
-    pub(super) fn tell_gate(&self, done: &Result<()>) {
+    pub(in crate::replica) fn tell_gate(&self, done: &Result<()>) {
         let (Err(error), Ok(inner)) = (done, self.inner()) else {
             return;
         };
