@@ -9,4 +9,6 @@ pub(crate) mod hooks;
 
 pub(crate) mod header_compat;
 
+pub(crate) mod answer_xml;
+
 pub(crate) mod finish_response;

@@ -153,7 +153,7 @@ operations! {
     list_multipart_uploads(ListMultipartUploadsInput) -> ListMultipartUploadsOutput
         = list_uploads::list_uploads;
     list_object_versions(ListObjectVersionsInput) -> ListObjectVersionsOutput
-        = versions::list_object_versions;
+        = versions::listing::list_object_versions;
     list_objects(ListObjectsInput) -> ListObjectsOutput = listing::list_objects;
     list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output = listing::list_objects_v2;
     list_parts(ListPartsInput) -> ListPartsOutput = list_uploads::list_parts;

@@ -8,6 +8,7 @@ use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, SERVER};
 use http::{HeaderValue, StatusCode};
 use s3s::{Body, HttpResponse};
 
+use crate::around_s3s::answer_xml::Written;
 use crate::request::context::RequestContext;
 use crate::signature::requirements::REGION;
 
@@ -66,7 +67,9 @@ pub(crate) fn complete(response: &mut HttpResponse, context: &RequestContext) ->
         *response.status_mut() = status;
     }
     let mut code = None;
-    if response.status() == StatusCode::NOT_MODIFIED {
+    if let Some(Written(body)) = response.extensions_mut().remove() {
+        *response.body_mut() = Body::from(body);
+    } else if response.status() == StatusCode::NOT_MODIFIED {
         *response.body_mut() = Body::empty();
         response.headers_mut().remove(CONTENT_TYPE);
     } else if response

@@ -2,11 +2,62 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use s3s::dto::Timestamp;
+use s3s::dto::{Timestamp, TimestampFormat};
 
 /// A time of the vault for an answer.
 pub(crate) fn timestamp(unix_ms: i64) -> Timestamp {
     Timestamp::from(system_time(unix_ms))
+}
+
+/// Times of the vault as answers tell them, one after the other. Most rows of a page are of few
+/// days, so that the calendar is asked for each of them once.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    /// Days since 1970, and what all times of that day begin with.
+    day: Option<(i64, String)>,
+}
+
+impl Times {
+    /// Writes a time as [`timestamp`] is written in XML.
+    pub(crate) fn write(&mut self, written: &mut String, unix_ms: i64) {
+        const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+        let day = unix_ms.div_euclid(DAY_MS);
+        match &self.day {
+            Some((known, begin)) if *known == day => written.push_str(begin),
+            _ => {
+                let begin = date(day * DAY_MS);
+                written.push_str(&begin);
+                self.day = Some((day, begin));
+            }
+        }
+        let ms = unix_ms.rem_euclid(DAY_MS);
+        let mut digits = *b"00:00:00.000Z";
+        let places = [
+            (0, 36_000_000, 10),
+            (1, 3_600_000, 10),
+            (3, 600_000, 6),
+            (4, 60_000, 10),
+            (6, 10_000, 6),
+            (7, 1_000, 10),
+            (9, 100, 10),
+            (10, 10, 10),
+            (11, 1, 10),
+        ];
+        for (place, unit, base) in places {
+            digits[place] += (ms / unit % base) as u8;
+        }
+        written.extend(digits.map(char::from));
+    }
+}
+
+/// The date of a time, with the `T` behind it.
+fn date(unix_ms: i64) -> String {
+    let mut text = Vec::new();
+    // Writing to a Vec fails where the calendar ends only, and answers tell of no such times.
+    let _ = timestamp(unix_ms).format(TimestampFormat::DateTime, &mut text);
+    let end = text.iter().position(|byte| *byte == b'T');
+    text.truncate(end.map_or(0, |at| at + 1));
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// A time of the vault as an HTTP date, as in `Last-Modified`.
@@ -34,6 +85,23 @@ fn system_time(unix_ms: i64) -> SystemTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_written_as_s3s_writes_them() {
+        let mut times = Times::default();
+        let of_days = [0, 951_782_399_999, 951_782_400_000, 1_767_225_599_990, -1];
+        for unix_ms in of_days
+            .into_iter()
+            .chain((0..100).map(|i| i * 1_234_567_891))
+        {
+            let mut written = String::new();
+            times.write(&mut written, unix_ms);
+            let mut known = Vec::new();
+            let format = TimestampFormat::DateTime;
+            timestamp(unix_ms).format(format, &mut known).unwrap();
+            assert_eq!(written.as_bytes(), known, "{unix_ms}");
+        }
+    }
 
     #[test]
     fn all_three_forms_of_http_dates_are_read() {

@@ -5,16 +5,24 @@ use std::fmt::Write;
 /// Encodes all but unreserved characters (RFC 3986, section 2.3) and `/`, as S3 does. A space
 /// becomes `%20`, which readers of `+` forms read as well.
 pub(crate) fn encode(text: &str) -> String {
-    encode_but(text, b"-_.~/")
+    let mut encoded = String::with_capacity(text.len() + 16);
+    encode_to(&mut encoded, text);
+    encoded
+}
+
+/// The same, at the end of another text.
+pub(crate) fn encode_to(encoded: &mut String, text: &str) {
+    encode_but(encoded, text, b"-_.~/");
 }
 
 /// As [`encode`], with `/` encoded, too: what version 4 signs of a query.
 pub(crate) fn encode_all(text: &str) -> String {
-    encode_but(text, b"-_.~")
+    let mut encoded = String::with_capacity(text.len() + 16);
+    encode_but(&mut encoded, text, b"-_.~");
+    encoded
 }
 
-fn encode_but(text: &str, kept: &[u8]) -> String {
-    let mut encoded = String::with_capacity(text.len() + 16);
+fn encode_but(encoded: &mut String, text: &str, kept: &[u8]) {
     for &byte in text.as_bytes() {
         if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
             encoded.push(char::from(byte));
@@ -23,7 +31,6 @@ fn encode_but(text: &str, kept: &[u8]) -> String {
             let _ = write!(encoded, "%{byte:02X}");
         }
     }
-    encoded
 }
 
 /// Decodes one key or value of a query or form: `%XX`, and `+` for a space. What is no escape

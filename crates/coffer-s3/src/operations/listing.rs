@@ -8,6 +8,7 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
+use crate::around_s3s::answer_xml::escape;
 use crate::checksums::algorithms::{kind, name};
 use crate::http::dates::timestamp;
 use crate::http::percent;
@@ -41,6 +42,15 @@ impl Writing {
         match self {
             Self::Plain => text,
             Self::Url => percent::encode(&text),
+        }
+    }
+
+    /// Writes a name into XML.
+    pub(crate) fn write_to(self, xml: &mut String, text: &str) {
+        match self {
+            Self::Plain => escape(xml, text),
+            // Nothing that XML has other use for is left.
+            Self::Url => percent::encode_to(xml, text),
         }
     }
 

@@ -4,6 +4,7 @@ use coffer_vault::{BucketName, Vault};
 use s3s::S3Result;
 use s3s::dto::{Initiator, Owner};
 
+use crate::around_s3s::answer_xml::escape;
 use crate::request::caller::Caller;
 
 /// Owners as a listing of a bucket tells them.
@@ -25,6 +26,11 @@ impl Owners {
         })
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_bucket(bucket: Owner) -> Self {
+        Self { bucket }
+    }
+
     /// Whose something is: none is the bucket's owner's.
     pub(crate) fn of(&self, owner: Option<String>) -> Owner {
         let mut told = self.bucket.clone();
@@ -32,6 +38,18 @@ impl Owners {
             told.id = owner;
         }
         told
+    }
+
+    /// The same in XML: what stands before the id, and the id.
+    pub(crate) fn in_xml(&self) -> (String, &str) {
+        let mut begin = String::from("<Owner>");
+        if let Some(name) = &self.bucket.display_name {
+            begin.push_str("<DisplayName>");
+            escape(&mut begin, name);
+            begin.push_str("</DisplayName>");
+        }
+        begin.push_str("<ID>");
+        (begin, self.bucket.id.as_deref().unwrap_or_default())
     }
 
     /// Who began an upload: of one that is gone, or signed nothing, the bucket's owner is told.
