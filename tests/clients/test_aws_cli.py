@@ -57,3 +57,24 @@ def test_api_calls(aws, tmp_path):
         assert (head["ServerSideEncryption"], head["SSEKMSKeyId"]) == ("aws:kms", "default")
     assert "X-Amz-Signature=" in aws("s3", "presign", "s3://awsapi/a")
     aws("s3", "rb", "--force", "s3://awsapi")
+
+
+def test_versions_are_listed_in_pages(aws, tmp_path):
+    source = write_file(tmp_path / "source", 10)
+    where = ["--bucket", "awsversions"]
+    aws("s3api", "create-bucket", *where)
+    aws("s3api", "put-bucket-versioning", *where, "--versioning-configuration", "Status=Enabled")
+    names = ["a&<b> '\"é", "b/c", "b/d"]
+    for name in names:
+        for _ in range(2):
+            aws("s3api", "put-object", *where, "--key", name, "--body", source)
+    aws("s3api", "delete-object", *where, "--key", names[1])
+    listed = json.loads(aws("s3api", "list-object-versions", *where, "--page-size", "2"))
+    versions = [(row["Key"], row["IsLatest"], row["Size"]) for row in listed["Versions"]]
+    latest = [(name, name != names[1], 10) for name in names]
+    assert versions == [row for one in latest for row in (one, (one[0], False, 10))]
+    [marker] = listed["DeleteMarkers"]
+    assert (marker["Key"], marker["IsLatest"]) == (names[1], True)
+    folded = json.loads(aws("s3api", "list-object-versions", *where, "--delimiter", "/"))
+    assert [row["Prefix"] for row in folded["CommonPrefixes"]] == ["b/"]
+    assert len(folded["Versions"]) == 2

@@ -1,11 +1,15 @@
 """Versions of objects and delete markers, as S3 documents them and as its clients use them."""
 
+import datetime
 import json
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 
 from harness.clients import refused, s3_client
 from harness.content import PART_MIN_BYTES, content
+from harness.raw import send
 from harness.server import coffer
 
 
@@ -244,6 +248,47 @@ def test_conditions_judge_the_newest_version(s3, versioned):
     assert put(s3, versioned, "a", b"c")
     s3.delete_object(Bucket=versioned, Key="a")
     s3.put_object(Bucket=versioned, Key="a", Body=b"d", IfNoneMatch="*")
+
+
+def test_a_page_holds_versions_and_delete_markers_in_one_order(server, s3, versioned):
+    """As XML tells it, which most clients take apart: newest first within a name."""
+    name = "a&<b> '\"\r\n\t\x7f/+%é🎬"
+    first = put(s3, versioned, name, b"1")
+    marker = s3.delete_object(Bucket=versioned, Key=name)["VersionId"]
+    second = put(s3, versioned, name, b"2")
+    other = s3.delete_object(Bucket=versioned, Key="b")["VersionId"]
+    expected = [
+        (name, "Version", second, "true"),
+        (name, "DeleteMarker", marker, "false"),
+        (name, "Version", first, "false"),
+        ("b", "DeleteMarker", other, "true"),
+    ]
+    space = "{http://s3.amazonaws.com/doc/2006-03-01/}"
+    owner = s3.list_buckets()["Owner"]
+    for encoding in ("", "&encoding-type=url"):
+        query = f"max-keys=1000{encoding}&versions="
+        status, _, page = send(server, "GET", f"/{versioned}", query=query)
+        assert status == 200
+        root = ElementTree.fromstring(page)
+        assert root.tag == f"{space}ListVersionsResult"
+        rows = [row for row in root if row.tag[len(space) :] in ("Version", "DeleteMarker")]
+        listed = []
+        for row in rows:
+            fields = {field.tag[len(space) :]: field.text for field in row}
+            key = unquote(fields["Key"]) if encoding else fields["Key"]
+            kind = row.tag[len(space) :]
+            listed.append((key, kind, fields["VersionId"], fields["IsLatest"]))
+            assert row.find(f"{space}Owner/{space}ID").text == owner["ID"]
+            modified = datetime.datetime.fromisoformat(fields["LastModified"])
+            assert abs(datetime.datetime.now(datetime.UTC) - modified).total_seconds() < 60
+            if kind == "Version":
+                assert (fields["Size"], fields["StorageClass"]) == ("1", "STANDARD")
+                assert fields["ETag"].startswith('"') and fields["ETag"].endswith('"')
+        assert listed == expected
+        assert (root.find(f"{space}EncodingType") is not None) == bool(encoding)
+    page = s3.list_object_versions(Bucket=versioned, MaxKeys=2, Prefix="a&<", Delimiter="%")
+    assert page["CommonPrefixes"] == [{"Prefix": name[: name.index("%") + 1]}]
+    assert (page["Prefix"], page["Delimiter"], page["IsTruncated"]) == ("a&<", "%", False)
 
 
 def test_what_is_deleted_for_good_leaves_no_blob(own_server):
