@@ -2,15 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
-use coffer_vault::{
-    BucketName, NewSubject, Right, Rights, Role, Roles, SubjectChange, SubjectInfo, VaultError,
-};
+use coffer_vault::{NewSubject, Role, Roles, SubjectChange, SubjectInfo, VaultError};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub use self::grants::Grant;
+use self::grants::grants;
 use crate::admin::Admin;
 use crate::api::access_keys::{AccessKey, Secret, expiry, moment};
 use crate::api::buckets::bucket_name;
@@ -18,6 +18,8 @@ use crate::http::caller::{Caller, InPath, Input};
 use crate::http::refusal::{About, Refusal};
 use crate::http::strict_json;
 use coffer_durable::rfc3339;
+
+mod grants;
 
 /// A subject: the holder of access keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -44,6 +46,10 @@ pub struct Subject {
     pub all_buckets: bool,
     /// What it may do in which buckets, as far as its clearance allows.
     pub grants: Vec<Grant>,
+    /// What of its grants it can't use, because its clearance leaves out the label of the bucket.
+    /// Absent: nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreachable_grants: Vec<Grant>,
     /// Whether it is disabled, with all of its access keys.
     pub disabled: bool,
     /// Whether it is not known yet if what was last changed of it has happened. It counts as
@@ -69,37 +75,6 @@ pub struct MadeSubject {
     pub access_key_id: String,
     /// Its secret access key.
     pub secret_access_key: Secret,
-}
-
-impl SubjectRequest {
-    /// The buckets that it names.
-    fn buckets(&self) -> String {
-        named(self.grants.as_deref().unwrap_or_default(), &[])
-    }
-}
-
-impl SubjectChanges {
-    /// The buckets that they name.
-    fn buckets(&self) -> String {
-        named(&self.grant, &self.revoke)
-    }
-}
-
-fn named(grants: &[Grant], others: &[String]) -> String {
-    let granted = grants.iter().map(|grant| grant.bucket.as_str());
-    let names: Vec<_> = granted.chain(others.iter().map(String::as_str)).collect();
-    names.join(" or no bucket ")
-}
-
-/// Rights in one bucket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Grant {
-    /// The bucket's name.
-    pub bucket: String,
-    /// One or more of `read`, `write`, `list` and `delete`.
-    #[schema(example = json!(["read", "list"]))]
-    pub rights: Vec<String>,
 }
 
 /// A subject to be made.
@@ -174,19 +149,13 @@ impl From<SubjectInfo> for Subject {
             subject,
             keys,
             grants,
+            unreachable,
             read,
             is_disabled,
             is_in_doubt,
             expires_ms,
             created_ms,
         } = info;
-        let grant = |(bucket, rights): (BucketName, Rights)| Grant {
-            bucket: bucket.to_string(),
-            rights: rights
-                .iter()
-                .map(|right| right.as_str().to_owned())
-                .collect(),
-        };
         Self {
             id: subject.id().to_string(),
             name: subject.name().to_owned(),
@@ -200,7 +169,8 @@ impl From<SubjectInfo> for Subject {
                 .map(|role| role.to_string())
                 .collect(),
             all_buckets: grants.is_none(),
-            grants: grants.into_iter().flatten().map(grant).collect(),
+            grants: grants.into_iter().flatten().map(Grant::from).collect(),
+            unreachable_grants: unreachable.into_iter().map(Grant::from).collect(),
             disabled: is_disabled,
             in_doubt: is_in_doubt,
             expires_at: expires_ms.map(rfc3339),
@@ -247,15 +217,6 @@ fn roles(names: &[String]) -> Result<Roles, Refusal> {
     let roles = names.iter().map(|name| name.parse::<Role>());
     let roles: Result<Roles, VaultError> = roles.collect();
     Ok(roles?)
-}
-
-fn grants(grants: Vec<Grant>) -> Result<Vec<(BucketName, Rights)>, Refusal> {
-    let read = |grant: Grant| {
-        let rights = grant.rights.iter().map(|name| name.parse::<Right>());
-        let rights: Result<Rights, VaultError> = rights.collect();
-        Ok((bucket_name(&grant.bucket)?, rights?))
-    };
-    grants.into_iter().map(read).collect()
 }
 
 pub(crate) fn routes() -> OpenApiRouter<Admin> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coffer_durable::now_ms;
 use coffer_label::{Clearance, Label};
-use coffer_seal::{BucketId, SubjectId};
+use coffer_seal::SubjectId;
 
 use crate::access::{
     AccessKey, Act, Actor, BucketName, Grants, NewAccessKey, Rights, Role, Roles, Subject,
@@ -18,6 +18,8 @@ use crate::system::SubjectEntry;
 use crate::vault::{Inner, Vault};
 
 mod checks;
+
+mod grants;
 
 mod records;
 
@@ -78,6 +80,8 @@ pub struct SubjectInfo {
     pub keys: Vec<AccessKey>,
     /// Rights by bucket; none: every right in every bucket that the clearance allows.
     pub grants: Option<Vec<(BucketName, Rights)>>,
+    /// What of them its clearance leaves out.
+    pub unreachable: Vec<(BucketName, Rights)>,
     /// What it has read, where that bears on where it writes: levels, or their label.
     pub read: Option<String>,
     /// Whether it is disabled, with all of its access keys.
@@ -355,17 +359,11 @@ impl Inner {
     }
 
     fn info(&self, subject: Arc<Subject>, keys: Vec<AccessKey>) -> SubjectInfo {
-        let grants = subject.grants.as_ref().map(|grants| {
-            let granted = |(id, rights): (&BucketId, &Rights)| {
-                Some((self.system.bucket_of_id(*id)?.name.clone(), *rights))
-            };
-            let mut named: Vec<_> = grants.iter().filter_map(granted).collect();
-            named.sort_by(|(one, _), (other, _)| one.cmp(other));
-            named
-        });
+        let (grants, unreachable) = self.grants_told(&subject);
         SubjectInfo {
             keys,
             grants,
+            unreachable,
             read: subject.mark().map(|label| self.label_told(&label)),
             is_disabled: subject.is_disabled,
             is_in_doubt: false,

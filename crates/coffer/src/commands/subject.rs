@@ -43,7 +43,7 @@ pub async fn subject(server: &AdminClient, args: &SubjectArgs) -> Result<ExitCod
                 name: Some(new_name.clone()),
                 ..SubjectChanges::default()
             };
-            change(server, name, &changes, json).await
+            change(server, name, &changes, json).await.map(drop)
         }
         SubjectCommand::Key(args) => key(server, args, json).await,
         SubjectCommand::Settle(NamedArgs { name }) => {
@@ -82,6 +82,7 @@ async fn create(server: &AdminClient, args: &CreateArgs, json: bool) -> Result<(
         let shown = [("secret access key", secret.clone())];
         one(&made.subject) + &sheet(shown) + note
     });
+    warn_of_unreachable(&made.subject);
     shown.map_err(|error| match error {
         Error::Unwritten { source, .. } => Error::Unwritten {
             remedy: format!(
@@ -117,7 +118,26 @@ async fn set(server: &AdminClient, args: &SetArgs, json: bool) -> Result<(), Err
             problem: "say what to change; --help shows what can be".to_owned(),
         });
     }
-    change(server, &args.name, &changes, json).await
+    warn_of_unreachable(&change(server, &args.name, &changes, json).await?);
+    Ok(())
+}
+
+/// A grant in a bucket that the clearance leaves out is kept, for a clearance can change; who gave
+/// it should know that it does nothing yet.
+fn warn_of_unreachable(subject: &Subject) {
+    let name = &subject.name;
+    for grant in &subject.unreachable_grants {
+        eprintln!(
+            "warning: {name} can't use {granted} by this grant: its clearance {clearance} leaves \
+             the bucket's label out; `coffer subject set {name} --clearance LOW..HIGH` widens it",
+            granted = granted(grant),
+            clearance = subject.clearance,
+        );
+    }
+}
+
+fn granted(grant: &Grant) -> String {
+    format!("{}={}", grant.bucket, grant.rights.join(","))
 }
 
 /// Roles as they were typed; '' is none.
@@ -136,7 +156,7 @@ async fn switch(
         disabled: Some(disabled),
         ..SubjectChanges::default()
     };
-    change(server, &args.name, &changes, json).await
+    change(server, &args.name, &changes, json).await.map(drop)
 }
 
 async fn change(
@@ -144,11 +164,12 @@ async fn change(
     name: &str,
     changes: &SubjectChanges,
     json: bool,
-) -> Result<(), Error> {
+) -> Result<Subject, Error> {
     let changed: Subject = server
         .call(Method::PATCH, &path(name), Some(changes))
         .await?;
-    show_done(json, &changed, one)
+    show_done(json, &changed, one)?;
+    Ok(changed)
 }
 
 fn state(subject: &Subject) -> String {
@@ -198,7 +219,6 @@ fn many(subjects: &[Subject]) -> String {
 }
 
 fn one(subject: &Subject) -> String {
-    let granted = |grant: &Grant| format!("{}={}", grant.bucket, grant.rights.join(","));
     let buckets = if subject.all_buckets {
         "all that the clearance allows".to_owned()
     } else {
