@@ -117,7 +117,10 @@ mod tests {
             let mut read = String::new();
             loop {
                 match reader.read_event().unwrap() {
-                    Event::Text(part) => read.push_str(&part.xml_content(XmlVersion::Implicit1_0).unwrap()),
+                    Event::Text(part) => {
+                        let version = XmlVersion::Implicit1_0;
+                        read.push_str(&part.xml_content(version).unwrap());
+                    }
                     Event::GeneralRef(name) => match name.resolve_char_ref().unwrap() {
                         Some(character) => read.push(character),
                         None => {
