@@ -1,8 +1,8 @@
 //! The vault's errors in S3's words.
 
-mod copies;
-
 mod customer_keys;
+
+mod copies;
 
 pub(crate) mod details;
 
@@ -16,7 +16,7 @@ use coffer_vault::{AdministrationError, BackupError, SubjectLimit, VaultError, f
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
-use self::copies::{standing, unacknowledged};
+use self::copies::unacknowledged;
 use self::customer_keys::from_customer_key;
 pub(crate) use self::reads::no_version;
 use self::reads::{invalid_range, not_modified};
@@ -242,7 +242,6 @@ fn from_server(error: VaultError) -> S3Error {
             "This must be recorded in the audit log, which can't be written at the moment: nothing \
              was done. Ask the operator."
         ),
-        VaultError::Backup(BackupError::Copy(error)) if error.is_of_standing() => standing(&error),
         VaultError::ShuttingDown => {
             s3_error!(
                 ServiceUnavailable,
@@ -311,7 +310,6 @@ pub(crate) fn not_implemented(what: &str) -> S3Error {
 
 #[cfg(test)]
 mod tests {
-    use coffer_vault::CopyError;
     use http::header;
 
     use super::*;
@@ -344,11 +342,6 @@ mod tests {
             (VaultError::SystemInDoubt, "InternalError", 500),
             (VaultError::BucketInDoubt, "ServiceUnavailable", 503),
             (VaultError::StorageReadOnly, "ServiceUnavailable", 503),
-            (
-                CopyError::GivenUp { name: "far".into() }.into(),
-                "ServiceUnavailable",
-                503,
-            ),
         ];
         for (error, code, status) in cases {
             let error = from_vault(error);

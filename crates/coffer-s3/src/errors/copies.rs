@@ -1,19 +1,7 @@
-//! What of sealed copies keeps a request from being answered.
+//! What is said of writes that a synchronous copy does not have.
 
 use coffer_vault::CopyError;
 use s3s::{S3Error, s3_error};
-
-/// What a standby does not do, and a server in whose place one may serve. Why is told to operators.
-pub(super) fn standing(error: &CopyError) -> S3Error {
-    match error {
-        CopyError::Standby { .. } => s3_error!(ServiceUnavailable, "{error}"),
-        _ => s3_error!(
-            ServiceUnavailable,
-            "This server is fenced off, so it changes nothing: a standby of it may serve in its \
-             place. Reads are answered. Ask the operator."
-        ),
-    }
-}
 
 /// What a synchronous copy did not take, or is not asked to.
 pub(super) fn unacknowledged(error: &CopyError) -> S3Error {
@@ -28,5 +16,30 @@ pub(super) fn unacknowledged(error: &CopyError) -> S3Error {
             "It is stored here and not yet in the server's synchronous copy: whether it would \
              survive the loss of this machine is in doubt. It is not undone. Look, or try again."
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_stored_and_what_was_not_are_told_apart() {
+        let name = || "far".to_owned();
+        let refused = unacknowledged(&CopyError::GivenUp { name: name() });
+        assert!(
+            refused
+                .message()
+                .is_some_and(|told| told.starts_with("Nothing was stored"))
+        );
+        let doubtful = unacknowledged(&CopyError::NotAnyMore { name: name() });
+        assert!(
+            doubtful
+                .message()
+                .is_some_and(|told| told.contains("in doubt"))
+        );
+        for error in [refused, doubtful] {
+            assert_eq!(error.status_code().map(|status| status.as_u16()), Some(503));
+        }
     }
 }
