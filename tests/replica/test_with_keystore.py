@@ -1,6 +1,7 @@
 """Copies that the keystore goes along with: an export of every level, which erases reach."""
 
 import json
+import subprocess
 import time
 
 import pytest
@@ -22,7 +23,7 @@ from harness.sealed_copies import (
     url_of,
     verify,
 )
-from harness.server import coffer
+from harness.server import BINARY, coffer
 
 BOTH = "system-administrator,key-custodian"
 
@@ -252,3 +253,28 @@ def test_one_that_is_lost_altered_or_withheld_is_found_out(server, tmp_path, ide
     error = restore(url_of(copy), data, "--identity", identity, expect=1)
     assert "withholds it" in error, error
     assert not (data / "keystore").exists() and not (data / "root.key").exists()
+    # Nor when it is asked for again; and what an interrupted restore left is made whole.
+    error = restore(url_of(copy), data, "--identity", identity, expect=1)
+    assert "withholds it" in error, error
+    old.unlink()
+    new.write_bytes(whole)
+    head = "1:" + "0" * 64
+    restore(url_of(copy), data, "--identity", identity, "--head", head, expect=1)
+    assert not (data / "keystore").exists() and not (data / "root.key").exists()
+
+
+def test_a_restore_that_was_killed_goes_on(server, tmp_path, identity):
+    """Wherever it was: nothing of it is there yet, a part, or all."""
+    copy, data = tmp_path / "copy", tmp_path / "restored"
+    replica(server, "add", "far", url_of(copy), "--with-keystore", "--recipient", RECIPIENT)
+    put(server, ["small-1", "middle-1", "large-1"])
+    taken(server)
+    server.kill()
+    words = ["restore", "--from", url_of(copy), "--data", data, "--identity", identity]
+    for milliseconds in range(5, 65, 5):
+        process = subprocess.Popen([BINARY, *map(str, words)], stderr=subprocess.DEVNULL)
+        time.sleep(milliseconds / 1_000)
+        process.kill()
+        process.wait()
+    assert restore(url_of(copy), data, "--identity", identity)["bucket_count"] == 1
+    assert not (data / "keystore.fetched").exists()

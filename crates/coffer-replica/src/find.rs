@@ -15,7 +15,7 @@ use object_store::path::Path;
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
 use crate::head::{Gap, Head, KnownHead};
-use crate::limits::{HEAD_MAX_BYTES, HEADS_READ_AT_ONCE};
+use crate::limits::{HEAD_MAX_BYTES, HEADS_READ_AT_ONCE, LISTED_MAX};
 use crate::names;
 use crate::store::{Copy, get};
 
@@ -216,13 +216,29 @@ impl Copy {
 
     /// The numbers of a folder's heads, ascending.
     pub(crate) async fn heads_in(&self, group: u64) -> Result<Vec<u64>> {
-        let listed = self.store.list(Some(&names::heads_of(group)));
-        let listed: Vec<_> = listed.try_collect().await?;
-        let names = listed.iter().filter_map(|found| found.location.filename());
+        let listed = listed(&*self.store, &names::heads_of(group)).await?;
+        let names = listed.iter().filter_map(Path::filename);
         let mut numbers: Vec<u64> = names.filter_map(names::head_number).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
+}
+
+/// What lies below a folder, of which there are so many at most: a store that tells of more without
+/// an end is not listened to.
+pub(crate) async fn listed(store: &dyn ObjectStore, folder: &Path) -> Result<Vec<Path>> {
+    let mut listed = store.list(Some(folder));
+    let mut found = Vec::new();
+    while let Some(next) = listed.try_next().await? {
+        if found.len() >= LISTED_MAX {
+            return Err(ReplicaError::Altered {
+                object: folder.to_string(),
+                problem: "the store lists more in it than was ever written",
+            });
+        }
+        found.push(next.location);
+    }
+    Ok(found)
 }
 
 /// The names of the folders in a folder.

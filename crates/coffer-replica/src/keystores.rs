@@ -5,16 +5,17 @@
 //! keystores the newest only is to be there: the ones before may hold keys that were destroyed.
 
 use bytes::Bytes;
-use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use crate::digest::sha256_hex;
 use crate::error::{ReplicaError, Result};
+use crate::find::listed;
 use crate::head::KeystoreRef;
 use crate::limits::KEYSTORE_MAX_BYTES;
 use crate::names::{self, Number};
 use crate::store::{Copy, CopyRecord, create, get};
+use crate::sweep::remove;
 use crate::write::CopyWriter;
 
 /// Puts keystores into a copy, in the epoch of one start of its writer.
@@ -58,6 +59,21 @@ impl KeystoreWriter {
         self.put.as_ref().filter(|_| self.is_alone)
     }
 
+    /// Removes what came late of what was put before the last: the answer to it had been lost, or
+    /// not waited for.
+    ///
+    /// # Errors
+    /// Of the store. [`ReplicaError::Fenced`] where another server's is beside it.
+    pub async fn keep_alone(&mut self) -> Result<()> {
+        let Some(at) = self.put.as_ref().map(|put| put.at) else {
+            return Ok(());
+        };
+        self.is_alone = false;
+        self.remove_before(at).await?;
+        self.is_alone = true;
+        Ok(())
+    }
+
     /// What was put is missing there, or damaged: the next is put in its place.
     pub fn forget(&mut self) {
         (self.put, self.attempt) = (None, None);
@@ -83,11 +99,11 @@ impl KeystoreWriter {
             self.check_own().await?;
             self.put = Some(self.create(at, bytes).await?);
             self.is_damaged = false;
+            // One that took the copy over while this was under way puts another beside it.
+            self.check_own().await?;
         }
-        if !self.is_alone {
-            self.remove_before(at).await?;
-            self.is_alone = true;
-        }
+        self.remove_before(at).await?;
+        self.is_alone = true;
         self.attempt = None;
         let reference = self.put.clone();
         reference.ok_or_else(|| ReplicaError::Missing {
@@ -138,15 +154,24 @@ impl KeystoreWriter {
         Ok(KeystoreRef { at, sha256 })
     }
 
-    /// Removes those of earlier epochs and generations.
+    /// Removes those of earlier epochs and generations, and what was left of puts of such that were
+    /// ended half-way. One of a later epoch is another server's, and may hold what this one's lacks.
     async fn remove_before(&self, at: Number) -> Result<()> {
         let store = &*self.copy.store;
-        for (number, path) in list(store).await? {
-            if number < at {
-                match store.delete(&path).await {
-                    Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
+        let there = listed(store, &Path::from(names::KEYSTORES)).await?;
+        let numbered = |path: Path| {
+            let name = path.filename()?;
+            let finished = names::finished(name);
+            Some((Number::from_name(finished)?, finished != name, path))
+        };
+        let there: Vec<_> = there.into_iter().filter_map(numbered).collect();
+        if there.iter().any(|(number, ..)| number.epoch > self.epoch) {
+            let number = self.copy.newest_number().await?.unwrap_or_default();
+            return Err(ReplicaError::Fenced { number });
+        }
+        for (number, is_unfinished, path) in there {
+            if number < at || number == at && is_unfinished {
+                remove(store, &path).await?;
             }
         }
         Ok(())
@@ -212,12 +237,9 @@ pub async fn newer_keystore(
 
 /// Those that are there, ascending.
 async fn list(store: &dyn ObjectStore) -> Result<Vec<(Number, Path)>> {
-    let listed = store.list(Some(&Path::from(names::KEYSTORES)));
-    let listed: Vec<_> = listed.try_collect().await?;
+    let listed = listed(store, &Path::from(names::KEYSTORES)).await?;
     let numbered = |path: Path| Some((Number::from_name(path.filename()?)?, path));
-    let mut found: Vec<_> = { listed.into_iter() }
-        .filter_map(|found| numbered(found.location))
-        .collect();
+    let mut found: Vec<_> = listed.into_iter().filter_map(numbered).collect();
     found.sort_unstable_by_key(|(number, _)| *number);
     Ok(found)
 }

@@ -57,6 +57,16 @@ pub const HEADS_READ_AT_ONCE: usize = 8;
 /// So many objects are removed at once.
 pub const REMOVED_AT_ONCE: usize = 8;
 
+/// So many names of a folder's list wait to be taken.
+pub const LISTED_AT_ONCE: usize = 1_024;
+
+/// What a put that was ended half-way left in a folder is removed when it is this old.
+pub const UNFINISHED_AGE: Duration = Duration::from_secs(3_600);
+
+/// The most names of one folder, or of the keystores, that are taken from a store: of folders of a
+/// thousand numbers each there are no more in a window of ten years.
+pub const LISTED_MAX: usize = 400_000;
+
 /// How long a request to a store may take.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 

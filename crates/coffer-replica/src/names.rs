@@ -167,6 +167,19 @@ pub(crate) fn blob(bucket: BucketId, id: BlobId) -> Path {
     Path::from(format!("{BLOBS}/{bucket}/{first}/{rest}"))
 }
 
+/// Whether it is what a put left in a folder that was ended half-way.
+pub(crate) fn is_unfinished(path: &Path) -> bool {
+    path.filename().is_some_and(|name| finished(name) != name)
+}
+
+/// The name that a file was to have: itself, or what is before `#N`.
+pub(crate) fn finished(name: &str) -> &str {
+    match name.rsplit_once('#') {
+        Some((name, number)) if number.parse::<u32>().is_ok() => name,
+        _ => name,
+    }
+}
+
 /// The blob that lies there.
 pub(crate) fn blob_at(path: &Path) -> Option<BlobId> {
     let parts: Vec<_> = path.parts().collect();

@@ -12,13 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object_store::aws::AmazonS3Builder;
-use object_store::local::LocalFileSystem;
 use object_store::prefix::PrefixStore;
 use object_store::{Certificate, ClientOptions, ObjectStore, RetryConfig};
 use url::Url;
 
 use crate::error::{ReplicaError, Result};
 use crate::limits::{CONNECT_TIMEOUT, REQUEST_TIMEOUT, RETRIES, RETRY_TIMEOUT, SETTINGS_MAX_BYTES};
+
+mod folder;
+
+use self::folder::Folder;
 
 /// The region where none is named.
 const REGION: &str = "us-east-1";
@@ -55,6 +58,10 @@ impl Place {
             "az" | "gs" => return Err(refused("this version is built for file:// and s3:// only")),
             _ => return Err(refused("it must begin with file:// or s3://")),
         };
+        let path = (url.scheme() == "file").then(|| url.to_file_path());
+        if path.is_some_and(|path| path.is_ok_and(|path| path.to_str().is_none())) {
+            return Err(refused("its folder's name is no UTF-8"));
+        }
         for (name, _) in url.query_pairs() {
             if !known.contains(&name.as_ref()) {
                 return Err(refused(&format!(
@@ -122,11 +129,8 @@ impl Place {
             let made = fs::DirBuilder::new().mode(0o700).create(&path);
             made.map_err(|error| self.refused(error))?;
         }
-        let folder =
-            LocalFileSystem::new_with_prefix(&path).map_err(|error| self.refused(error))?;
-        Ok(Arc::new(
-            folder.with_fsync(true).with_automatic_cleanup(true),
-        ))
+        let folder = Folder::open(&path).map_err(|error| self.refused(error))?;
+        Ok(Arc::new(folder))
     }
 
     fn open_s3(&self) -> Result<Arc<dyn ObjectStore>> {
@@ -230,6 +234,7 @@ mod tests {
             ("s3:///prefix", "s3://BUCKET"),
             ("az://container", "file:// and s3:// only"),
             ("ftp://host/x", "must begin with"),
+            ("file:///t/a%FFb", "no UTF-8"),
             ("s3://bucket/x?bucket=y", "no parameter `bucket`"),
             ("s3://id:secret@bucket/x", "credentials in it"),
         ] {

@@ -8,17 +8,17 @@
 //! Where there is none before it, nothing is removed until the one after it is the floor.
 
 use std::collections::{BTreeSet, HashSet};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use coffer_seal::{BlobId, BucketId};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::{ReplicaError, Result};
-use crate::find::folders_in;
+use crate::find::{folders_in, listed};
 use crate::head::Head;
-use crate::limits::REMOVED_AT_ONCE;
+use crate::limits::{REMOVED_AT_ONCE, UNFINISHED_AGE};
 use crate::names::{self, Number};
 use crate::write::CopyWriter;
 
@@ -73,12 +73,18 @@ impl CopyWriter {
     }
 
     /// Removes heads of before the one of `horizon_ms`, in milliseconds since 1970, pieces and
-    /// segments that only those named, and all of buckets that the newest head does not have. It
-    /// ends soon after `until`. No round is under way.
+    /// segments that only those named, and all of buckets that the newest head does not have, but
+    /// for those in `stay`, of which a round that failed may have put something. It ends soon after
+    /// `until`. No round is under way.
     ///
     /// # Errors
     /// Of the store.
-    pub async fn sweep(&self, horizon_ms: i64, until: Instant) -> Result<Swept> {
+    pub async fn sweep(
+        &self,
+        horizon_ms: i64,
+        stay: &HashSet<BucketId>,
+        until: Instant,
+    ) -> Result<Swept> {
         let copy = &self.copy;
         let at = copy.head_at(horizon_ms).await?;
         let lowest = copy.number_from(0).await?;
@@ -104,8 +110,36 @@ impl CopyWriter {
             Some(floor) => self.remove_below(floor, &mut sweep).await?,
             None => true,
         };
-        sweep.swept.is_complete = is_done && self.remove_buckets(&mut sweep).await?;
+        sweep.swept.is_complete = is_done && self.remove_buckets(stay, &mut sweep).await?;
         Ok(sweep.swept)
+    }
+
+    /// Removes what puts left in a folder that were ended half-way, of before `UNFINISHED_AGE`: such
+    /// files have names that no other has, and nothing names them. How many there were.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn remove_unfinished(&self) -> Result<u64> {
+        let store = &*self.copy.store;
+        let kinds = [
+            names::HEADS,
+            names::PIECES,
+            names::GONE,
+            names::SEGMENTS,
+            names::BLOBS,
+        ];
+        let before = SystemTime::now().checked_sub(UNFINISHED_AGE);
+        let is_old = |found: &ObjectMeta| before > Some(SystemTime::from(found.last_modified));
+        let mut count = 0;
+        for kind in kinds {
+            let mut listed = store.list(Some(&Path::from(kind)));
+            while let Some(found) = listed.try_next().await? {
+                if names::is_unfinished(&found.location) && is_old(&found) {
+                    count += remove(store, &found.location).await?;
+                }
+            }
+        }
+        Ok(count)
     }
 
     /// Whether all was removed.
@@ -144,12 +178,13 @@ impl CopyWriter {
     }
 
     /// Removes all of buckets that the newest head does not have. Whether there was time for it.
-    async fn remove_buckets(&self, sweep: &mut Sweep) -> Result<bool> {
+    async fn remove_buckets(&self, stay: &HashSet<BucketId>, sweep: &mut Sweep) -> Result<bool> {
         let store = &*self.copy.store;
         for kind in [names::SEGMENTS, names::BLOBS] {
             for name in folders_in(store, &Path::from(kind)).await? {
                 if let Some(bucket) = BucketId::from_hex(&name)
                     && !self.head.buckets.contains_key(&name)
+                    && !stay.contains(&bucket)
                     && !self.remove_bucket(bucket, sweep).await?
                 {
                     return Ok(false);
@@ -186,9 +221,8 @@ impl CopyWriter {
             if !Number::first_of_group(&name).is_some_and(|first| is_below(&first)) {
                 continue;
             }
-            let listed = store.list(Some(&folder.clone().join(name)));
-            let listed: Vec<_> = listed.try_collect().await?;
-            let names = listed.iter().filter_map(|found| found.location.filename());
+            let listed = listed(store, &folder.clone().join(name)).await?;
+            let names = listed.iter().filter_map(Path::filename);
             all.extend(names.filter_map(Number::from_name).filter(is_below));
         }
         all.sort_unstable();

@@ -386,5 +386,6 @@ async fn another_key_opens_nothing_and_a_place_is_taken_once() {
 }
 
 #[cfg(test)]
+mod folder;
 mod keystores;
 mod window;

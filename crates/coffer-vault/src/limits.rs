@@ -350,6 +350,19 @@ pub const COPY_RETRY_FIRST: std::time::Duration = std::time::Duration::from_secs
 /// that its receipt calls them pending.
 pub const COPY_KEYSTORE_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// How often an erase looks whether a copy has begun, within that time.
+pub const COPY_BEGUN_LOOKS_EVERY: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// How long it may take to remove what is out of a copy's window after a round that failed.
+pub const COPY_MAKE_ROOM: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// How often what puts left that were ended is looked for in a copy in a folder.
+pub const COPY_UNFINISHED_EVERY: std::time::Duration = std::time::Duration::from_secs(3_600);
+
+/// So often a round puts buckets that were made since it looked, before it does so while none can
+/// be made.
+pub const COPY_NEW_BUCKETS_PASSES: usize = 16;
+
 /// See [`COPY_RETRY_FIRST`]: but no longer than this.
 pub const COPY_RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 

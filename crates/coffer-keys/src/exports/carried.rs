@@ -175,12 +175,15 @@ impl CarriedKeystore {
     ///
     /// When a file can't be written.
     pub fn place(&self, folder: &Path) -> Result<(), KeysError> {
+        // First, for it can be fetched again: so a root key that is there without a keystore is
+        // never one that was placed here.
+        place_keystore(&self.copy, folder)?;
         if let Some(root) = &self.root {
             let path = folder.join("root.key");
             let text = BareText.write(root)?;
             write_file_atomically(&path, &text).map_err(KeysError::durable(&path))?;
         }
-        place_keystore(&self.copy, folder)
+        Ok(())
     }
 }
 

@@ -113,3 +113,32 @@ async fn one_that_is_lost_or_altered_is_found_out_and_put_again() {
     keystores.put_newest(9, vec![1]).await.unwrap();
     bench.copy().has_keystore(&put).await.unwrap();
 }
+
+#[tokio::test]
+async fn one_that_comes_late_is_removed_and_another_servers_is_not_passed_over() {
+    let bench = Bench::new().await;
+    let mut keystores = KeystoreWriter::new(&bench.writer);
+    keystores.put_newest(9, vec![9]).await.unwrap();
+    let last = keystores.put_newest(10, vec![10]).await.unwrap();
+    let late = Path::from("keystores/00000001-000000000009");
+    bench.store.inner.put(&late, vec![9].into()).await.unwrap();
+    keystores.keep_alone().await.unwrap();
+    assert_eq!(bench.names("keystores").await.len(), 1);
+    assert_eq!(keystores.put(), Some(&last));
+    // A clone has taken the copy over, and put its own while this one's was under way.
+    let other = Path::from("keystores/00000002-000000000009");
+    bench.store.inner.put(&other, vec![9].into()).await.unwrap();
+    let alone = keystores.keep_alone().await;
+    assert!(
+        matches!(alone, Err(ReplicaError::Fenced { .. })),
+        "{alone:?}"
+    );
+    assert_eq!(keystores.put(), None);
+    let put = keystores.put_newest(11, vec![11]).await;
+    assert!(matches!(put, Err(ReplicaError::Fenced { .. })), "{put:?}");
+    assert_eq!(
+        bench.names("keystores").await.len(),
+        3,
+        "none is removed then"
+    );
+}

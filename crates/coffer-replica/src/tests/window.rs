@@ -1,5 +1,6 @@
 //! What is kept of earlier moments, and what is removed.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -82,7 +83,10 @@ async fn what_falls_out_of_the_window_goes_and_all_in_it_stays_wherever_a_remova
     loop {
         // One removal more each time, and then it is killed: the next start goes on.
         bench.store.removals_left.store(1, Ordering::SeqCst);
-        let swept = bench.writer.sweep(horizon_s * 1_000 + 500, soon()).await;
+        let swept = bench
+            .writer
+            .sweep(horizon_s * 1_000 + 500, &HashSet::new(), soon())
+            .await;
         for second in horizon_s..=20 {
             assert_eq!(page_at(&bench, second * 1_000).await.unwrap(), second as u8);
         }
@@ -112,7 +116,7 @@ async fn a_removal_ends_when_its_time_is_over_and_does_some_each_time() {
     let mut rounds = 0;
     while !bench
         .writer
-        .sweep(200_000, Instant::now())
+        .sweep(200_000, &HashSet::new(), Instant::now())
         .await
         .unwrap()
         .is_complete
@@ -134,7 +138,11 @@ async fn what_no_head_names_is_swept_and_the_rest_stays() {
     bench.writer.put_segment(gone, None, lost).await.unwrap();
     let base = segment(4, 1, &[(1, 5)], true);
     bench.put(None, base).await;
-    bench.writer.sweep(0, soon()).await.unwrap();
+    bench
+        .writer
+        .sweep(0, &HashSet::new(), soon())
+        .await
+        .unwrap();
     assert_eq!(bench.names("buckets").await.len(), 1, "the new base alone");
     assert_eq!(bench.names("heads").await.len(), 1);
     assert!(bench.restored(None).await.unwrap() == page(5));
@@ -283,8 +291,16 @@ async fn a_removal_goes_on_over_damaged_heads_and_takes_no_more_than_without() {
     }
     for horizon_s in 1..=20_i64 {
         let horizon_ms = horizon_s * 1_000 + 500;
-        sound.writer.sweep(horizon_ms, soon()).await.unwrap();
-        let swept = bench.writer.sweep(horizon_ms, soon()).await.unwrap();
+        sound
+            .writer
+            .sweep(horizon_ms, &HashSet::new(), soon())
+            .await
+            .unwrap();
+        let swept = bench
+            .writer
+            .sweep(horizon_ms, &HashSet::new(), soon())
+            .await
+            .unwrap();
         assert!(swept.is_complete);
         if horizon_s <= 2 {
             assert!(
@@ -331,6 +347,27 @@ async fn a_head_that_is_known_is_compared_with_itself_as_long_as_it_is_there() {
     };
     let error = reader.has(&wrong).await.unwrap_err();
     assert!(matches!(error, ReplicaError::Altered { .. }), "{error}");
-    bench.writer.sweep(i64::MAX, soon()).await.unwrap();
+    bench
+        .writer
+        .sweep(i64::MAX, &HashSet::new(), soon())
+        .await
+        .unwrap();
     assert!(!reader.has(&known).await.unwrap(), "it left the window");
+}
+
+#[tokio::test]
+async fn what_a_round_that_failed_has_put_of_a_new_bucket_stays_when_room_is_made() {
+    let mut bench = Bench::new().await;
+    states(&mut bench, 4).await;
+    let new = BucketId([8; 16]);
+    let put = segment(1, 1, &[(1, 1)], true);
+    bench.writer.put_segment(new, None, put).await.unwrap();
+    let there = format!("buckets/{new}");
+    let stay = HashSet::from([new]);
+    bench.writer.sweep(i64::MAX, &stay, soon()).await.unwrap();
+    assert_eq!(bench.names(&there).await.len(), 1);
+    assert_eq!(bench.names("heads").await.len(), 1, "and room was made");
+    let none = HashSet::new();
+    bench.writer.sweep(i64::MAX, &none, soon()).await.unwrap();
+    assert!(bench.names(&there).await.is_empty());
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use coffer_durable::now_ms;
 use coffer_keys::{ExportRecipient, Keystore, LevelEntry, SealedKeystore};
@@ -10,18 +11,20 @@ use coffer_replica::{CopyId, KeystoreRef, KeystoreWriter};
 use coffer_seal::LevelId;
 use futures::future::join_all;
 use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::registry::{Registry, TakenKeystore, WithKeystore};
-use super::{Copies, Running};
+use super::{Copies, Progress, Running};
 use crate::blocking::blocking;
 use crate::error::{CopyError, Result};
-use crate::limits::COPY_KEYSTORE_WAIT;
+use crate::limits::{COPY_BEGUN_LOOKS_EVERY, COPY_KEYSTORE_WAIT, COPY_PROBES_EVERY};
 
 /// Puts the keystore into one copy, one after the other.
 pub(crate) struct Carrier {
     id: CopyId,
     writer: Mutex<Option<KeystoreWriter>>,
+    /// When it was last looked whether another one is beside it.
+    looked: parking_lot::Mutex<Option<Instant>>,
 }
 
 impl WithKeystore {
@@ -44,6 +47,7 @@ impl Carrier {
         Self {
             id,
             writer: Mutex::default(),
+            looked: parking_lot::Mutex::default(),
         }
     }
 
@@ -59,8 +63,25 @@ impl Carrier {
         }
     }
 
-    /// Puts the keystore as it is, unless the copy has it, and removes those of before; none where
-    /// none goes along.
+    /// Waits until there is a writer, which a copy that was given up may never have.
+    async fn begun(&self, progress: &Progress) {
+        while self.writer.lock().await.is_none() && !progress.is_given_up() {
+            sleep(COPY_BEGUN_LOOKS_EVERY).await;
+        }
+    }
+
+    /// Whether it is to be looked again what is beside it.
+    fn is_look_due(&self) -> bool {
+        let mut looked = self.looked.lock();
+        let is_due = looked.is_none_or(|looked| looked.elapsed() > COPY_PROBES_EVERY);
+        if is_due {
+            *looked = Some(Instant::now());
+        }
+        is_due
+    }
+
+    /// Puts the keystore as it is, unless the copy has it, and removes those of before, also where
+    /// they come late; none where none goes along.
     pub(crate) async fn carry(
         &self,
         registry: &Arc<Registry>,
@@ -73,8 +94,17 @@ impl Carrier {
         };
         let writer = writer.as_mut().ok_or(CopyError::NotReached)?;
         let put = writer.put().cloned();
-        if put.as_ref().map(KeystoreRef::generation) == Some(keystore.generation()) {
-            return Ok(put);
+        let put = put.filter(|put| put.generation() == keystore.generation());
+        if let Some(put) = put {
+            if self.is_look_due() {
+                writer.keep_alone().await?;
+            }
+            let generation = put.generation();
+            // What was not noted for a failure here is noted now.
+            if with.taken.map(|taken| taken.generation) != Some(generation) {
+                self.note_taken(registry, generation).await?;
+            }
+            return Ok(Some(put));
         }
         let (id, registry, keystore) = (self.id, registry.clone(), keystore.clone());
         let sealed = {
@@ -83,10 +113,14 @@ impl Carrier {
         };
         let generation = sealed.generation;
         let reference = writer.put_newest(generation, sealed.bytes).await?;
-        let at_ms = now_ms();
-        let taken = TakenKeystore { generation, at_ms };
-        blocking(move || registry.change_keystore(id, |with| with.taken = Some(taken))).await?;
+        self.note_taken(&registry, generation).await?;
         Ok(Some(reference))
+    }
+
+    async fn note_taken(&self, registry: &Arc<Registry>, generation: u64) -> Result<()> {
+        let (id, registry, at_ms) = (self.id, registry.clone(), now_ms());
+        let taken = TakenKeystore { generation, at_ms };
+        blocking(move || registry.change_keystore(id, |with| with.taken = Some(taken))).await
     }
 }
 
@@ -115,14 +149,26 @@ impl Copies {
     /// Puts the keystore into all copies that it goes along with, for as long as an erase waits for
     /// that. What each took, the registry tells.
     pub(crate) async fn carry_all(&self, keystore: &Arc<Keystore>) {
-        let carriers: Vec<(String, Arc<Carrier>)> = {
+        let carriers: Vec<_> = {
             let running = self.running.lock();
-            let carrier =
-                |(name, running): (&String, &Running)| (name.clone(), running.carrier.clone());
+            let carrier = |(name, running): (&String, &Running)| {
+                let (carrier, progress) = (running.carrier.clone(), running.progress.clone());
+                (name.clone(), carrier, progress)
+            };
             running.iter().map(carrier).collect()
         };
-        let carried = carriers.iter().map(|(name, carrier)| async move {
-            let carried = carrier.carry(&self.registry, keystore);
+        let carried = carriers.iter().map(|(name, carrier, progress)| async move {
+            let carried = async {
+                // One without a keystore is not waited for.
+                if self
+                    .registry
+                    .of_id(carrier.id)
+                    .is_some_and(|entry| entry.keystore.is_some())
+                {
+                    carrier.begun(progress).await;
+                }
+                carrier.carry(&self.registry, keystore).await
+            };
             match timeout(COPY_KEYSTORE_WAIT, carried).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => tracing::warn!(

@@ -12,13 +12,13 @@ use crate::error::Result;
 
 mod registry;
 
-mod carrier;
-
-mod on_receipts;
-
 mod synchronous;
 
 mod progress;
+
+mod carrier;
+
+mod on_receipts;
 
 mod findings;
 

@@ -48,17 +48,18 @@ impl Copies {
 }
 
 impl Registry {
-    /// Has receipts say that a copy has taken the keystore that they were waiting for, signed
-    /// again. Gives their ids. Blocks.
+    /// Has receipts say that a copy has taken the keystore that they were waiting for, or was given
+    /// up without, signed again. Gives their ids. Blocks.
     pub(crate) fn settle_receipts(
         &self,
         id: CopyId,
         system: &System,
         keystore: &Keystore,
     ) -> Result<Vec<String>> {
-        let Some(entry) = self.of_id(id) else {
+        let Some(entry) = self.all().into_iter().find(|entry| entry.id == id) else {
             return Ok(Vec::new());
         };
+        let is_left = entry.removed_ms.is_some();
         let Some(with) = &entry.keystore else {
             return Ok(Vec::new());
         };
@@ -70,7 +71,8 @@ impl Registry {
                 continue;
             };
             let wanted = receipt.erased.keystore_generation;
-            if with.taken.is_none_or(|taken| taken.generation < wanted) {
+            let is_waiting = with.taken.is_none_or(|taken| taken.generation < wanted);
+            if is_waiting && !is_left {
                 continue;
             }
             for copy in receipt.copies.iter_mut().flatten() {

@@ -144,6 +144,10 @@ impl Progress {
         told.problem = Some(problem);
     }
 
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.0.lock().state == CopyState::Stopped
+    }
+
     pub(crate) fn put(&self, bytes: u64) {
         self.0.lock().put_bytes += bytes;
     }

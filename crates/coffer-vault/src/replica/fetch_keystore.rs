@@ -5,8 +5,11 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use coffer_durable::write_file_atomically;
 use coffer_keys::{CarriedKeystore, ExportIdentity};
 use coffer_replica::{Copy, KeystoreRef, ReplicaError, Store, newest_keystore};
+
+use serde::{Deserialize, Serialize};
 
 use crate::backup::BackupRecord;
 use crate::data_folder::failed;
@@ -14,7 +17,7 @@ use crate::error::{CopyError, Result};
 
 /// What a folder may hold that is restored into: a keystore, and what opens it; and what a restore
 /// left that was ended while it wrote the mark, or a start that made the lock.
-pub(crate) const KEY_FILES: [&str; 11] = [
+pub(crate) const KEY_FILES: [&str; 15] = [
     "keystore",
     "keystore.source",
     "root.key",
@@ -26,7 +29,14 @@ pub(crate) const KEY_FILES: [&str; 11] = [
     "backup.json.new",
     "lock",
     "lost+found",
+    "keystore.new",
+    "root.key.new",
+    FETCHED_FILE,
+    "keystore.fetched.new",
 ];
+
+/// Says which keystore was fetched into a folder, for as long as it is restored into.
+const FETCHED_FILE: &str = "keystore.fetched";
 
 /// What comes with a keystore that is sealed for recipients, and is not to be there before.
 pub(crate) const OPENERS: [&str; 6] = [
@@ -39,6 +49,7 @@ pub(crate) const OPENERS: [&str; 6] = [
 ];
 
 /// A keystore that was fetched.
+#[derive(Serialize, Deserialize)]
 pub(super) struct FetchedKeystore {
     reference: KeystoreRef,
     has_root: bool,
@@ -51,6 +62,13 @@ pub(super) async fn fetch_keystore(
     data: &Path,
     identity: Option<&ExportIdentity>,
 ) -> Result<Option<FetchedKeystore>> {
+    if let Some(fetched) = FetchedKeystore::left(data) {
+        // Whether it is still the newest is looked at again.
+        if fetched.is_whole(data) {
+            return Ok(Some(fetched));
+        }
+        fetched.put_back(data);
+    }
     if data.join("keystore").exists() {
         return Ok(None);
     }
@@ -73,12 +91,16 @@ pub(super) async fn fetch_keystore(
                        in the copy comes with a root key of its own: take an empty folder";
         return Err(target(data, problem));
     }
-    carried.place(data)?;
-    let reference = found.reference;
-    Ok(Some(FetchedKeystore {
-        reference,
+    let fetched = FetchedKeystore {
+        reference: found.reference,
         has_root,
-    }))
+    };
+    fetched.note(data)?;
+    if let Err(error) = carried.place(data) {
+        fetched.put_back(data);
+        return Err(error.into());
+    }
+    Ok(Some(fetched))
 }
 
 impl FetchedKeystore {
@@ -97,11 +119,37 @@ impl FetchedKeystore {
         }
     }
 
-    /// Removes it again: it is of no use.
+    /// What an interrupted restore fetched.
+    fn left(data: &Path) -> Option<Self> {
+        let text = fs::read(data.join(FETCHED_FILE)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Notes which it is, before it is there.
+    fn note(&self, data: &Path) -> Result<()> {
+        let path = data.join(FETCHED_FILE);
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        let written = write_file_atomically(&path, &text).map_err(std::io::Error::from);
+        written.map_err(failed("write", &path))
+    }
+
+    /// Whether all of it was placed.
+    fn is_whole(&self, data: &Path) -> bool {
+        data.join("keystore").exists() && (!self.has_root || data.join("root.key").exists())
+    }
+
+    /// The restore is done: it is the folder's own.
+    pub(super) fn keep(data: &Path) {
+        let _ = fs::remove_file(data.join(FETCHED_FILE));
+    }
+
+    /// Removes it again: it is of no use, or was not placed as a whole.
     pub(super) fn put_back(&self, data: &Path) {
-        let _ = fs::remove_file(data.join("keystore"));
-        if self.has_root {
+        if self.has_root && data.join("keystore").exists() {
             let _ = fs::remove_file(data.join("root.key"));
+        }
+        for name in ["keystore", FETCHED_FILE] {
+            let _ = fs::remove_file(data.join(name));
         }
     }
 }

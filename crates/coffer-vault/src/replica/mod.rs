@@ -157,13 +157,45 @@ impl Vault {
             if let (Ok(()), Some(synchronous)) = (&removed, stopped) {
                 copies.waited_for.remove(&synchronous);
             }
-            removed
+            removed?;
+            this.settle_left().await
         };
         self.act(actor, role, act, facts, work).await
     }
 
+    /// Has receipts that waited for copies say that these were given up: what lies there then has
+    /// the keys.
+    async fn settle_left(&self) -> Result<()> {
+        // A receipt that an erase has noted as waiting, and not kept yet, is not taken for gone.
+        let _changing = self.inner.changing_buckets.lock().await;
+        let inner = self.inner.clone();
+        blocking(move || {
+            let registry = &inner.copies.registry;
+            let is_left = |entry: &Entry| {
+                let with = entry.keystore.as_ref();
+                entry.removed_ms.is_some() && with.is_some_and(|with| !with.pending.is_empty())
+            };
+            for entry in registry.all().into_iter().filter(is_left) {
+                let settled = registry.settle_receipts(entry.id, &inner.system, &inner.keystore)?;
+                for receipt in settled {
+                    tracing::warn!(
+                        copy = entry.name,
+                        receipt,
+                        "a copy was given up before it took the keystore of an erase: what lies \
+                         there has the keys that were destroyed, until it is removed by hand"
+                    );
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// Goes on with the copies that there are.
     pub(crate) async fn start_copies(&self) {
+        if let Err(error) = self.settle_left().await {
+            tracing::error!(%error, "receipts of copies that were given up still say pending");
+        }
         for entry in self.inner.copies.registry.current() {
             self.follow(&entry, None).await;
         }

@@ -19,7 +19,7 @@ use futures::StreamExt;
 use super::round::Round;
 use crate::blocking::blocking;
 use crate::error::{Result, VaultError};
-use crate::limits::{COPY_GONE_MAX, COPY_SWEEP_TIME};
+use crate::limits::{COPY_GONE_MAX, COPY_SWEEP_TIME, COPY_UNFINISHED_EVERY};
 
 /// So many are looked for at once.
 const BLOBS_LISTED: usize = 1_000;
@@ -32,7 +32,8 @@ impl Round {
             return Ok(true);
         }
         let until = Instant::now() + COPY_SWEEP_TIME;
-        let swept = writer.sweep(now_ms() - self.entry.keep_ms, until).await?;
+        let horizon_ms = now_ms() - self.entry.keep_ms;
+        let swept = writer.sweep(horizon_ms, &HashSet::new(), until).await?;
         self.has_lost_buckets = false;
         self.tell_damage(writer, &swept).await?;
         if swept.object_count > 0 {
@@ -48,7 +49,33 @@ impl Round {
             return Ok(false);
         }
         self.find_gone(writer).await?;
+        let is_due = |last: Instant| last.elapsed() > COPY_UNFINISHED_EVERY;
+        if self.is_in_folder() && self.tidied.is_none_or(is_due) {
+            writer.remove_unfinished().await?;
+            self.tidied = Some(Instant::now());
+        }
         Ok(true)
+    }
+
+    /// Removes what is out of the window though a round failed: the store may be full. What is gone
+    /// is not noted then, for a head may have come that is not known yet.
+    pub(super) async fn make_room(&mut self, writer: &CopyWriter) -> Result<()> {
+        if self.readers.load(Ordering::SeqCst) > 0 {
+            return Ok(());
+        }
+        let until = Instant::now() + COPY_SWEEP_TIME;
+        let rows = self.inner()?.system.buckets().into_iter();
+        let mut stay: HashSet<BucketId> = rows.map(|row| row.id).collect();
+        stay.extend(self.chains.keys().chain(self.unfinished.keys()));
+        let horizon_ms = now_ms() - self.entry.keep_ms;
+        let swept = writer.sweep(horizon_ms, &stay, until).await?;
+        if swept.is_complete {
+            if self.gone.is_none() {
+                self.gone = Some(writer.gone_lists().await?);
+            }
+            self.remove_gone(writer, swept.floor, until).await?;
+        }
+        Ok(())
     }
 
     /// Tells once of heads that do not open: the time that they leave without a state is a gap.

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use coffer_durable::{now_ms, rfc3339};
 use coffer_keys::{ExportIdentity, KeyFolder, Keystore, SourceSecrets, SourceSpec};
 use coffer_replica::{
-    BucketState, Copy, CopyReader, CopyRecord, KnownHead, Moment, Place, ReplicaError,
+    BucketState, Copy, CopyReader, CopyRecord, KnownHead, Moment, Place, ReplicaError, Store,
 };
 use coffer_seal::BucketId;
 
 use super::fetch::Work;
-use super::fetch_keystore::{check_files, fetch_keystore, target};
+use super::fetch_keystore::{FetchedKeystore, check_files, fetch_keystore, target};
 use super::report::RestoreEvent;
 use crate::backup::BackupRecord;
 use crate::blocking::blocking;
@@ -62,25 +62,31 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         identity,
     } = restore;
     let keys = (source, secrets, identity);
-    let (folder, keystore, copy) = open_copy(from, &data, keys).await?;
-    let reader = match at_ms {
-        None => CopyReader::newest(copy, known.as_ref()).await?,
-        Some(at_ms) => {
-            let (reader, moment) = CopyReader::at(copy, known.as_ref(), at_ms).await?;
-            tell_moment(moment, at_ms, &mut told);
-            reader
+    let store = blocking(move || Ok(from.open(false)?)).await?;
+    let fetched = fetch_keystore(&store, &data, keys.2.as_ref()).await?;
+    let opened = async {
+        let (folder, keystore, copy) = open_copy(store, &data, (keys.0, keys.1)).await?;
+        if let Some(fetched) = &fetched {
+            fetched.check_newest(&copy).await?;
         }
+        let reader = find_head(copy, (known, at_ms), &mut told).await?;
+        if reader.head().as_of_ms == 0 {
+            let problem = "the copy was never complete: there is nothing to restore yet";
+            return Err(target(&data, problem));
+        }
+        Ok((folder, keystore, reader))
     };
-    if let Some(known) = known
-        && !reader.has(&known).await?
-    {
-        told(RestoreEvent::HeadLeft(known));
-    }
+    let (folder, keystore, reader) = match opened.await {
+        Err(error) => {
+            // A folder that is not restored into keeps nothing of it.
+            if let Some(fetched) = fetched.filter(|_| !BackupRecord::is_begun(&data)) {
+                fetched.put_back(&data);
+            }
+            return Err(error);
+        }
+        opened => opened?,
+    };
     let head = reader.head().clone();
-    if head.as_of_ms == 0 {
-        let problem = "the copy was never complete: there is nothing to restore yet";
-        return Err(target(&data, problem));
-    }
     let mark = BackupRecord::begun(keystore.id(), rfc3339(head.as_of_ms));
     mark.write(&data)?;
     let mut work = Work::new(&reader, &data, &keystore);
@@ -98,6 +104,7 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
         }
     }
     remove_others(&data, &wanted)?;
+    FetchedKeystore::keep(&data);
     let generation = keystore.generation();
     mark.complete(&data, generation)?;
     told(RestoreEvent::Done {
@@ -112,27 +119,37 @@ pub async fn restore(restore: Restore, mut told: impl FnMut(RestoreEvent)) -> Re
     Ok(())
 }
 
-/// Where the root key is, what opens that, and what opens a keystore in the copy.
-type Keys = (Option<SourceSpec>, SourceSecrets, Option<ExportIdentity>);
-
-/// Takes the folder, with a keystore from the copy where it has none, and opens the copy.
-async fn open_copy(
-    from: Place,
-    data: &Path,
-    (source, secrets, identity): Keys,
-) -> Result<(Folder, Keystore, Copy)> {
-    let store = blocking(move || Ok(from.open(false)?)).await?;
-    let fetched = fetch_keystore(&store, data, identity.as_ref()).await?;
-    let took = {
-        let data = data.to_owned();
-        blocking(move || take_folder(&data, source.as_ref(), &secrets)).await
-    };
-    let (folder, keystore) = match took {
-        Err(error) if let Some(fetched) = &fetched => {
-            fetched.put_back(data);
-            return Err(error);
+/// The head that is restored: of a moment, or the newest; at or beyond the one that is known.
+async fn find_head(
+    copy: Copy,
+    (known, at_ms): (Option<KnownHead>, Option<i64>),
+    told: &mut impl FnMut(RestoreEvent),
+) -> Result<CopyReader> {
+    let reader = match at_ms {
+        None => CopyReader::newest(copy, known.as_ref()).await?,
+        Some(at_ms) => {
+            let (reader, moment) = CopyReader::at(copy, known.as_ref(), at_ms).await?;
+            tell_moment(moment, at_ms, told);
+            reader
         }
-        took => took?,
+    };
+    if let Some(known) = known
+        && !reader.has(&known).await?
+    {
+        told(RestoreEvent::HeadLeft(known));
+    }
+    Ok(reader)
+}
+
+/// Takes the folder, and opens the copy with its keystore.
+async fn open_copy(
+    store: Store,
+    data: &Path,
+    (source, secrets): (Option<SourceSpec>, SourceSecrets),
+) -> Result<(Folder, Keystore, Copy)> {
+    let (folder, keystore) = {
+        let data = data.to_owned();
+        blocking(move || take_folder(&data, source.as_ref(), &secrets)).await?
     };
     let record = CopyRecord::read(&*store).await?;
     if record.keystore != keystore.id().to_string() {
@@ -140,12 +157,6 @@ async fn open_copy(
         return Err(ReplicaError::ForeignCopy { found }.into());
     }
     let copy = Copy::new(store, record.copy, &keystore.system_key());
-    if let Some(fetched) = &fetched
-        && let Err(error) = fetched.check_newest(&copy).await
-    {
-        fetched.put_back(data);
-        return Err(error);
-    }
     Ok((folder, keystore, copy))
 }
 

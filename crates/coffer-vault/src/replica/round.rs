@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 use coffer_durable::now_ms;
 use coffer_replica::{BucketState, Copy, CopyWriter, GoneList, Head, KeystoreWriter, Place};
@@ -12,6 +13,7 @@ use coffer_seal::BucketId;
 use crate::blocking::blocking;
 use crate::copies::{Carrier, Entry, Findings, Progress, Synchronous};
 use crate::error::{Result, VaultError};
+use crate::limits::COPY_NEW_BUCKETS_PASSES;
 use crate::system::BucketRow;
 use crate::vault::Inner;
 
@@ -59,6 +61,8 @@ pub(super) struct Round {
     /// Buckets whose catalogs are to be put as a whole, whatever the copy has.
     pub(super) renewed: HashSet<BucketId>,
     pub(super) has_lost_buckets: bool,
+    /// When what puts left that were ended was removed.
+    pub(super) tidied: Option<Instant>,
     /// Heads that do not open, and were told.
     pub(super) damaged: Vec<RangeInclusive<u64>>,
     /// Before this time all that was acknowledged is in the newest head, in milliseconds since
@@ -95,6 +99,7 @@ impl Round {
             findings,
             renewed: HashSet::new(),
             has_lost_buckets: false,
+            tidied: None,
             damaged: Vec::new(),
             complete_ms: 0,
             began_ms: now_ms(),
@@ -171,6 +176,17 @@ impl Round {
         let keystore = self.carry().await?;
         for row in inner.system.buckets() {
             self.put_bucket(writer, &row).await?;
+        }
+        // What was made meanwhile; so that little of it is left for when none can be made.
+        for _ in 0..COPY_NEW_BUCKETS_PASSES {
+            let rows = inner.system.buckets().into_iter();
+            let new: Vec<_> = rows.filter(|row| !self.is_known(writer, row)).collect();
+            if new.is_empty() {
+                break;
+            }
+            for row in new {
+                self.put_bucket(writer, &row).await?;
+            }
         }
         // No bucket is made or goes from here on until all is read that tells of buckets.
         let changing = inner.changing_buckets.lock().await;

@@ -13,8 +13,8 @@ use super::{is_gone, is_passing};
 use crate::copies::CopyState;
 use crate::error::Result;
 use crate::limits::{
-    COPY_LAST_ROUND, COPY_LOOKS_EVERY, COPY_PROBES_EVERY, COPY_RETRY_FIRST, COPY_RETRY_MAX,
-    COPY_SWEEPS_AT_MOST_EVERY, COPY_SWEEPS_EVERY,
+    COPY_LAST_ROUND, COPY_LOOKS_EVERY, COPY_MAKE_ROOM, COPY_PROBES_EVERY, COPY_RETRY_FIRST,
+    COPY_RETRY_MAX, COPY_SWEEPS_AT_MOST_EVERY, COPY_SWEEPS_EVERY,
 };
 
 /// Keeps a copy up until it is told to stop, or must not go on.
@@ -129,7 +129,19 @@ async fn go_on(
     }
     // Before anything is read.
     let covers = round.asked();
-    let is_new = round.run(writer, began_ms).await?;
+    let is_new = match round.run(writer, began_ms).await {
+        Err(error) if is_passing(&error) && !is_gone(&error) => {
+            if is_due(times.swept, sweeps_every(round.entry.keep_ms)) {
+                let made = timeout(COPY_MAKE_ROOM, round.make_room(writer)).await;
+                if !matches!(made, Ok(Ok(()))) {
+                    tracing::debug!(copy = round.name(), "no room was made in a copy");
+                }
+                times.swept = Some(Instant::now());
+            }
+            return Err(error);
+        }
+        ran => ran?,
+    };
     round.reach(covers).await?;
     if is_new {
         times.seen = Some(Instant::now());

@@ -1,0 +1,54 @@
+"""Copies in folders that others can write to, and what ended puts leave in them."""
+
+import json
+import os
+import time
+
+from harness.administration import ask, run
+from harness.age import RECIPIENT
+from harness.clients import s3_client
+from harness.sealed_copies import BUCKET, caught_up, made, put, reached, replica, status, url_of
+from harness.server import coffer
+
+
+def test_a_link_in_the_folder_costs_nothing_but_the_copy(server, tmp_path):
+    """Not in another folder, and not in the server's own: the sweep removes whole buckets."""
+    copy, victim = tmp_path / "copy", made(tmp_path / "victim")
+    (victim / "kept").write_text("kept")
+    replica(server, "add", "far", url_of(copy), "--keep", "0s")
+    put(server, ["middle-1"])
+    caught_up(server)
+    links = {"0" * 32: victim, "1" * 32: server.data / "buckets"}
+    for name, to in links.items():
+        (copy / "blobs" / name).symlink_to(to)
+    told = reached(server, "failing")
+    assert "is a link" in told["problem"] and "blobs/" in told["problem"], told
+    # A bucket that is gone is removed from the copy with the next sweep.
+    s3_client(server).create_bucket(Bucket="gone")
+    run(server, "bucket", "erase", "gone", "--yes")
+    before = sorted(os.walk(server.data / "buckets"))
+    time.sleep(7)
+    assert (victim / "kept").exists()
+    assert sorted(os.walk(server.data / "buckets")) == before
+    for name in links:
+        (copy / "blobs" / name).unlink()
+    reached(server, "following")
+
+
+def test_a_copy_that_is_given_up_while_an_erase_is_pending_is_not_said_to_be_tried(
+    server, tmp_path
+):
+    copy, away = tmp_path / "copy", tmp_path / "away"
+    replica(server, "add", "far", url_of(copy), "--with-keystore", "--recipient", RECIPIENT)
+    put(server, ["middle-1"])
+    caught_up(server)
+    copy.rename(away)
+    made(copy)
+    done = coffer("bucket", "erase", BUCKET, "--data", server.data, "--yes", "--json", text=True)
+    assert "PENDING" in done.stderr, done
+    assert status(server)["keystore"]["pending_erase_count"] == 1
+    run(server, "replica", "remove", "far")
+    receipt = ask(server, "receipt", "show", json.loads(done.stdout)["id"])
+    [told] = receipt["copies"]
+    assert told["keystore"]["state"] == "left" and "PENDING" not in str(receipt), receipt
+    assert receipt["signed_again_at"] > receipt["erased_at"]
