@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlencode
 
 import pytest
 from botocore.exceptions import ClientError
@@ -10,7 +11,7 @@ from harness import raw
 from harness.administration import make_subject
 from harness.clients import refused, s3_client
 from harness.content import MIB, content
-from harness.lists import block
+from harness.lists import block, id_of
 from harness.policies import arn, put, statement, user
 
 _count = iter(range(1, 1000))
@@ -123,6 +124,45 @@ def test_a_write_that_compares_does_not_outlive_the_leave_to_read(
     assert ann.get_object(Bucket=name, Key="k")["Body"].read() == b"old"
     # By its grant it still writes without comparing.
     s3_client(server, credentials=keys).put_object(Bucket=name, Key="k", Body=b"new")
+
+
+@pytest.mark.parametrize("left", ["nothing", "to read"])
+def test_a_part_is_not_put_to_another_s_upload_after_the_leave_was_taken_back(
+    server, ann, bob, own, allow, left
+):
+    """What a list alone still lets write puts no part to what another has begun."""
+    name = f"taken-{next(_count)}"
+    ann.create_bucket(Bucket=name, ObjectOwnership="ObjectWriter")
+    block(ann, name)
+    subject = f"part-{name}"
+    keys = make_subject(server, subject, "default", "--grant", f"{own}=read")
+    other = s3_client(server, credentials=keys)
+    grantee = f"id={id_of(other)}"
+    ann.put_bucket_acl(Bucket=name, GrantWrite=grantee, GrantFullControl=f"id={id_of(ann)}")
+    completion = begin(bob, name)
+    part = completion | {"PartNumber": 1, "Body": b"other"}
+    del part["MultipartUpload"]
+    put(ann, name, allow(name, "s3:PutObject", who=subject))
+    path = f"/{name}/{part['Key']}"
+    query = {"partNumber": "1", "uploadId": part["UploadId"]}
+    query = urlencode(query)
+    headers = {"content-length": "100000"}
+    signed = raw.signed_headers(server, "PUT", path, query=query, headers=headers, credentials=keys)
+    with raw.connect(server) as connection:
+        head = raw.request_head("PUT", f"{path}?{query}", signed)
+        connection.sendall(head + bytes(50_000))
+        time.sleep(0.5)
+        if left == "nothing":
+            ann.delete_bucket_policy(Bucket=name)
+        else:
+            put(ann, name, allow(name, "s3:GetObject", who=subject))
+        with refused("AccessDenied", 403):
+            other.upload_part(**part)
+        connection.sendall(bytes(50_000))
+        status, _, body = raw.receive(connection)
+    assert status == 403 and b"AccessDenied" in body, body
+    bob.complete_multipart_upload(**completion)
+    assert bob.get_object(Bucket=name, Key="parts")["Body"].read() == b"x"
 
 
 def test_a_copy_is_not_committed_after_its_source_s_policy_was_taken_back(ann, guest, allow):

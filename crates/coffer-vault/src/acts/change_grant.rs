@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use coffer_audit::Outcome;
+use coffer_policy::Action;
 use coffer_seal::{BucketId, SubjectId};
-use coffer_store::record::Precondition;
+use coffer_store::record::{Precondition, Upload};
 
 use super::commit::{ToItsEnd, reclaim};
 use super::decide::Marked;
@@ -42,6 +43,12 @@ impl ChangeGrant {
             is_within_act: true,
             ..self
         }
+    }
+
+    /// Remembers which upload the change is about, and what it does to it: whether the subject may
+    /// do that to this one is asked again when it is committed.
+    pub(crate) fn about_upload(&mut self, action: Action, upload: Arc<Upload>) {
+        self.permit.upload = Some((action, upload));
     }
 
     /// The same, for a change of what says who may use the bucket.
@@ -262,7 +269,23 @@ impl Vault {
             self.refused(subject, Right::Read.act(), name);
             return Err(VaultError::AccessDenied);
         }
-        grant.permit.compares = compares;
+        grant.permit.also.extend(compares.then_some(Right::Read));
+        Ok(grant)
+    }
+
+    /// As [`changeable`](Self::changeable) by the right to write, by those who have others as well.
+    /// All of them are asked for again when the change is committed.
+    pub(crate) async fn changeable_by(
+        &self,
+        subject: &Subject,
+        name: &BucketName,
+        also: &[Right],
+    ) -> Result<ChangeGrant> {
+        for right in also {
+            self.usable(subject, name, *right).await?;
+        }
+        let mut grant = self.changeable(subject, name, Right::Write).await?;
+        grant.permit.also.extend(also);
         Ok(grant)
     }
 
@@ -283,7 +306,8 @@ impl Vault {
             row,
             right,
             each: Vec::new(),
-            compares: false,
+            also: Vec::new(),
+            upload: None,
             says_who_may: false,
         };
         Ok(ChangeGrant {

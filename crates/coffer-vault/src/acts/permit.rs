@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use coffer_policy::Action;
+use coffer_store::record::Upload;
 
 use super::decide::Marked;
 use crate::access::{AskedEach, Right, Single, may_use};
@@ -22,8 +23,10 @@ pub(super) struct Permit {
     pub(super) marked: Marked,
     /// What it does to objects one by one, where the bucket has a policy.
     pub(super) each: Vec<AskedEach>,
-    /// Whether its outcome tells of what is there, so that it takes the right to read as well.
-    pub(super) compares: bool,
+    /// The rights that it takes besides, where nothing else says who may.
+    pub(super) also: Vec<Right>,
+    /// The upload that it is about, and what it does to it.
+    pub(super) upload: Option<(Action, Arc<Upload>)>,
     /// Whether it says who may use the bucket, as only its owner may where nothing lets others.
     pub(super) says_who_may: bool,
 }
@@ -101,28 +104,36 @@ impl Permit {
             if !lets_each {
                 return Err(SharingError::Changed.into());
             }
-            let checked = vault.check_objects(subject, row, bucket).await;
+            let checked = self.check_shared(bucket).await;
             return checked
-                .map(drop)
                 .inspect_err(|error| vault.note_refusal(error, subject, self.right, row));
         }
-        let may_compare = !self.compares || self.has(Right::Read)?;
-        // It may have been the policy alone that let it in.
-        let was_shared = subject.asked.is_some();
         let is_not_owner = self.says_who_may && !vault.owns(subject, row);
-        let may_use = || {
-            Ok::<_, VaultError>(may_use(
-                subject,
-                row.id,
-                vault.inner.label(row)?,
-                self.right,
-            ))
-        };
-        if is_not_owner || !lets_each || !may_compare || (was_shared && !may_use()?) {
+        // It may have been the policy alone that let it in.
+        if is_not_owner || !lets_each || !self.has_all()? {
             vault.refused(subject, self.right.act(), &row.name);
             return Err(VaultError::AccessDenied);
         }
         Ok(())
+    }
+
+    /// Whether the policy and the lists that there are now allow all that the request asks for.
+    async fn check_shared(&self, bucket: &OpenBucket) -> Result<()> {
+        let (vault, subject, row) = (&self.vault, &self.marked.subject, &self.row);
+        vault.check_objects(subject, row, bucket).await?;
+        match &self.upload {
+            Some((action, upload)) => {
+                let about = (*action, &**upload);
+                vault.judge_upload(subject, row, bucket, about).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether grants and the label give all the rights that it takes.
+    pub(super) fn has_all(&self) -> Result<bool> {
+        let mut all = [self.right].into_iter().chain(self.also.iter().copied());
+        all.try_fold(true, |has, right| Ok(has && self.has(right)?))
     }
 
     /// Before something is answered that tells of what the bucket holds: the subject has read

@@ -53,11 +53,13 @@ impl Vault {
         kind: BucketConfiguration,
         document: Option<String>,
     ) -> Result<()> {
-        let row = self.usable(subject, name, Right::Write).await?;
-        if kind == BucketConfiguration::Lifecycle {
-            // Its rules delete.
-            self.usable(subject, name, Right::Delete).await?;
-        }
+        // Rules of lifecycles delete.
+        let also = match kind {
+            BucketConfiguration::Lifecycle => &[Right::Delete][..],
+            _ => &[],
+        };
+        let grant = self.changeable_by(subject, name, also).await?;
+        let row = grant.row().clone();
         // Only those who may read in the bucket are told of lifecycle rules.
         let is_lowest = *self.inner.label(&row)? == Label::LOWEST;
         let is_told = kind != BucketConfiguration::Lifecycle;
@@ -72,7 +74,6 @@ impl Vault {
         // From when this returns, nothing is ended by the rules that there were.
         let is_lifecycle = kind == BucketConfiguration::Lifecycle;
         let stepping = is_lifecycle.then(|| self.inner.clone());
-        let grant = self.changeable(subject, name, Right::Write).await?;
         let grant = grant.recorded_as_act();
         let inner = self.inner.clone();
         let set = move |_: UsedBucket| async move {

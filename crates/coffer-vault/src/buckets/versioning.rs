@@ -33,8 +33,7 @@ impl Vault {
         name: &BucketName,
         state: Versioning,
     ) -> Result<()> {
-        self.usable(subject, name, Right::Delete).await?;
-        let grant = self.changeable(subject, name, Right::Write).await?;
+        let grant = self.changeable_by(subject, name, &[Right::Delete]).await?;
         let grant = grant.recorded_as_act();
         let facts = Facts::from([
             ("bucket", name.to_string()),

@@ -100,8 +100,7 @@ impl Vault {
         lock: ObjectLock,
     ) -> Result<()> {
         self.check_default(lock)?;
-        self.usable(subject, name, Right::Delete).await?;
-        let grant = self.changeable(subject, name, Right::Write).await?;
+        let grant = self.changeable_by(subject, name, &[Right::Delete]).await?;
         let grant = grant.recorded_as_act();
         let row = grant.row().clone();
         let kind = BucketConfiguration::ObjectLock;

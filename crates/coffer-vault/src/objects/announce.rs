@@ -1,6 +1,7 @@
 //! Writing what the client has sealed: announced first, then received at the data port, and
 //! committed as any other upload.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use coffer_policy::Action;
@@ -83,12 +84,12 @@ impl Vault {
                 what: "a part number is from 1 to 10,000",
             });
         }
-        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let mut grant = self.changeable(subject, bucket, Right::Write).await?;
         if let Some((id, number)) = part {
             let find = |bucket| find_upload(bucket, id, &name);
             let on = On::Part(&name, number);
-            let upload = grant.find(Act::WritePart, on, find).await?;
-            self.check_upload(subject, &grant, Action::PutObject, &upload)
+            let upload = Arc::new(grant.find(Act::WritePart, on, find).await?);
+            self.check_upload(subject, &mut grant, Action::PutObject, &upload)
                 .await?;
             if matches!(upload.details.encryption, Encryption::Customer(_)) {
                 return Ok(None);

@@ -79,14 +79,14 @@ impl Vault {
         };
         let on = On::Object(&complete.name);
         let (upload, parts) = match grant.find(Act::WriteObject, on, find).await? {
-            Found::UnderWay(upload, parts) => (*upload, parts),
+            Found::UnderWay(upload, parts) => (upload, parts),
             Found::Finished(finished) => return Ok(stored(finished, grant.level())),
         };
-        self.check_upload(subject, &grant, Action::PutObject, &upload)
+        self.check_upload(subject, &mut grant, Action::PutObject, &upload)
             .await?;
         self.ask_again(&mut grant, &upload).await?;
         match self
-            .complete(&grant, complete, upload, parts, request)
+            .complete(&grant, complete, Upload::clone(&upload), parts, request)
             .await
         {
             // Completed while we looked: the parts are the object's then.
@@ -200,7 +200,7 @@ impl Vault {
 
 /// An upload to be completed, or what became of one that was.
 enum Found {
-    UnderWay(Box<Upload>, Vec<Part>),
+    UnderWay(Arc<Upload>, Vec<Part>),
     Finished(FinishedUpload),
 }
 
@@ -209,7 +209,7 @@ async fn under_way(bucket: UsedBucket, complete: &CompleteUpload) -> Result<Foun
     let stored = all_parts(&bucket, upload.id).await?;
     let parts = match_parts(&complete.parts, stored)?;
     check_sums_named(&upload, &complete.parts)?;
-    Ok(Found::UnderWay(Box::new(upload), parts))
+    Ok(Found::UnderWay(Arc::new(upload), parts))
 }
 
 /// What became of an upload that the same request has completed already: its parts are the

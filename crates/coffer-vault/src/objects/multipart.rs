@@ -1,6 +1,8 @@
 //! Multipart uploads: parts are blobs of their own from the start, so completing one moves rows,
 //! not bytes.
 
+use std::sync::Arc;
+
 use coffer_durable::now_ms;
 use coffer_policy::Action;
 use coffer_seal::UploadId;
@@ -176,7 +178,7 @@ impl Vault {
         put: PutPart,
         from: Option<BucketName>,
     ) -> Result<Stored> {
-        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let mut grant = self.changeable(subject, bucket, Right::Write).await?;
         let source = Source::of(self, subject, from);
         let PutPart {
             name,
@@ -187,8 +189,8 @@ impl Vault {
         } = put;
         let find = |bucket| find_upload(bucket, id, &name);
         let on = On::Part(&name, number);
-        let upload = grant.find(Act::WritePart, on, find).await?;
-        self.check_upload(subject, &grant, Action::PutObject, &upload)
+        let upload = Arc::new(grant.find(Act::WritePart, on, find).await?);
+        self.check_upload(subject, &mut grant, Action::PutObject, &upload)
             .await?;
         check_key_of_part(&upload.details.encryption, customer_key.as_ref())?;
         incoming.digests = plan(&grant, part_plan(&upload, incoming.digests)?);
@@ -206,7 +208,7 @@ impl Vault {
         let NewContent::Blob(reference) = content else {
             return Err(VaultError::Damaged);
         };
-        let encryption = upload.details.encryption;
+        let encryption = upload.details.encryption.clone();
         let (etag, modified_ms) = (self.etag_of(&digests, &encryption), now_ms());
         let mut part = Part {
             number,
@@ -276,13 +278,14 @@ impl Vault {
         upload: UploadId,
         part: Option<u32>,
     ) -> Result<Option<(ChecksumAlgorithm, ChecksumKind)>> {
-        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let mut grant = self.changeable(subject, bucket, Right::Write).await?;
         let find = |bucket| find_upload(bucket, upload, name);
         let upload = match part.map(|number| On::Part(name, number)) {
             Some(on) => grant.find(Act::WritePart, on, find).await?,
             None => grant.prepare(find).await?,
         };
-        self.check_upload(subject, &grant, Action::PutObject, &upload)
+        let upload = Arc::new(upload);
+        self.check_upload(subject, &mut grant, Action::PutObject, &upload)
             .await?;
         Ok(upload.checksum)
     }
@@ -295,11 +298,11 @@ impl Vault {
         name: &ObjectName,
         upload: UploadId,
     ) -> Result<()> {
-        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let mut grant = self.changeable(subject, bucket, Right::Write).await?;
         let on = On::Object(name);
         let find = |bucket| find_upload(bucket, upload, name);
-        let found = grant.find(Act::AbortUpload, on, find).await?;
-        self.check_upload(subject, &grant, Action::AbortMultipartUpload, &found)
+        let found = Arc::new(grant.find(Act::AbortUpload, on, find).await?);
+        self.check_upload(subject, &mut grant, Action::AbortMultipartUpload, &found)
             .await?;
         let changing = self.inner.open_buckets.uploads.change(grant.bucket());
         let abort = move |bucket: UsedBucket| async move {
@@ -311,17 +314,18 @@ impl Vault {
     }
 
     /// Whether the subject may do this to an upload: to any, where grants or a policy let it, and
-    /// only to what it began, where a list does.
+    /// only to what it began, where a list does. Asked again when the change is committed.
     ///
     /// # Errors
     /// [`VaultError::AccessDenied`].
     pub(super) async fn check_upload(
         &self,
         subject: &Subject,
-        grant: &ChangeGrant,
+        grant: &mut ChangeGrant,
         action: Action,
-        upload: &Upload,
+        upload: &Arc<Upload>,
     ) -> Result<()> {
+        grant.about_upload(action, upload.clone());
         if !grant.is_shared() {
             return Ok(());
         }

@@ -52,9 +52,8 @@ impl Vault {
                 what: "an object is renamed to another name than it has",
             });
         }
-        self.usable(subject, bucket, Right::Read).await?;
-        self.usable(subject, bucket, Right::Delete).await?;
-        let grant = self.changeable(subject, bucket, Right::Write).await?;
+        let also = [Right::Read, Right::Delete];
+        let grant = self.changeable_by(subject, bucket, &also).await?;
         // The answer tells whether there is such an object.
         grant.note_read().await?;
         let token = rename

@@ -6,4 +6,6 @@ mod key_releases;
 
 mod late_rollback;
 
+mod taken_back;
+
 mod unsaved_read_mark;
