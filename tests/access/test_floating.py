@@ -97,6 +97,47 @@ def test_what_a_policy_refuses_is_a_reading(levels):
     assert "secret" in denied(ann)
 
 
+@pytest.mark.parametrize("blocks", [True, False])
+def test_whether_a_public_policy_is_taken_is_a_reading(levels, blocks):
+    """Whom the owner's blocks keep out is said at the bucket's level."""
+    server = levels
+    hal = s3_client(server, credentials=make_subject(server, "hal", "secret"))
+    kinds = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+    said = dict.fromkeys(kinds, blocks)
+    hal.put_public_access_block(Bucket=HIGH, PublicAccessBlockConfiguration=said)
+    ann = s3_client(server, credentials=make_subject(server, "ann", "default..secret"))
+    everyone = {
+        "Effect": "Allow", "Principal": "*", "Action": "s3:GetObject",
+        "Resource": f"arn:aws:s3:::{HIGH}/*",
+    }  # fmt: skip
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [everyone]})
+    if blocks:
+        with pytest.raises(ClientError, match="BlockPublicPolicy"):
+            ann.put_bucket_policy(Bucket=HIGH, Policy=policy)
+    else:
+        ann.put_bucket_policy(Bucket=HIGH, Policy=policy)
+    assert "secret" in denied(ann)
+
+
+@pytest.mark.parametrize("ownership", ["BucketOwnerEnforced", "ObjectWriter"])
+@pytest.mark.parametrize("of", ["object", "bucket"])
+def test_whether_lists_count_is_a_reading(levels, ownership, of):
+    server = levels
+    hal = s3_client(server, credentials=make_subject(server, "hal", "secret"))
+    controls = {"Rules": [{"ObjectOwnership": ownership}]}
+    hal.put_bucket_ownership_controls(Bucket=HIGH, OwnershipControls=controls)
+    ann = s3_client(server, credentials=make_subject(server, "ann", "default..secret"))
+    with pytest.raises(ClientError) as caught:
+        if of == "object":
+            ann.put_object_acl(Bucket=HIGH, Key="absent", ACL="authenticated-read")
+        else:
+            ann.put_bucket_acl(Bucket=HIGH, ACL="authenticated-read")
+    is_off = ownership == "BucketOwnerEnforced"
+    code = caught.value.response["Error"]["Code"]
+    assert (code == "AccessControlListNotSupported") == is_off, code
+    assert "secret" in denied(ann)
+
+
 @pytest.mark.parametrize("shares", ["policy", "lists"])
 def test_what_is_spared_of_many_deletions_is_a_reading(levels, shares):
     """Each of them tells a bit of what is there, or of whose it is."""

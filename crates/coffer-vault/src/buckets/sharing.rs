@@ -118,6 +118,10 @@ impl Vault {
                 let names = self.names(subject, &row)?;
                 let policy = Policy::parse(json, name.as_str(), &self.inner.account, &names);
                 let policy = policy.map_err(SharingError::from)?;
+                // Whether it is taken tells of the blocks.
+                if is_public(&policy) {
+                    self.note_read(subject, &row).await?;
+                }
                 let blocked = self.block(&row)?.check_policy(&policy);
                 blocked.map_err(|_| SharingError::PublicPolicy)?;
                 Some(policy)

@@ -94,6 +94,8 @@ impl Vault {
         asked: AskedAcl,
     ) -> Result<Option<VersionId>> {
         let grant = self.changeable(subject, bucket, Right::Write).await?;
+        // The answer tells whether lists count in the bucket, and whether there is such an object.
+        grant.note_read().await?;
         if subject.is_anonymous() {
             self.refused(subject, Act::WriteAcl, bucket);
             return Err(VaultError::AccessDenied);
@@ -105,8 +107,6 @@ impl Vault {
         {
             self.list_allowed(&row, &asked, &self.owner_id(&row))?;
         }
-        // The answer tells whether there is such an object.
-        grant.note_read().await?;
         let find = |bucket: UsedBucket| async move {
             let (access, version) = bucket.catalog.object_access(name, which).await??;
             Ok((access, told_version(&bucket, version)))
