@@ -231,6 +231,13 @@ def test_a_source_is_asked_for_as_it_is_meant(ask, shelf):
             source = f"{slash}{shelf.name}/{written}"
             assert ask("PUT", f"/{shelf.name}/copy", x_amz_copy_source=source)[0] == 403, source
     assert ask("PUT", f"/{shelf.name}/copy", x_amz_copy_source=f"{shelf.name}/k")[0] == 200
+    exact = {"s3:x-amz-copy-source": f"{shelf.name}/hidden/a"}
+    shelf.say(shelf.allow(), shelf.deny("s3:PutObject", StringEquals=exact))
+    for version in ("", "?versionId=null"):
+        for written in ("hidden/a", "/hidden/a", "%68idden/a"):
+            slash = "/" if written.startswith("/") else ""
+            source = f"{slash}{shelf.name}/{written.lstrip('/')}{version}"
+            assert ask("PUT", f"/{shelf.name}/copy", x_amz_copy_source=source)[0] == 403, source
 
 
 def test_a_prefix_is_one_only_of_a_listing(ask, shelf):

@@ -50,15 +50,17 @@ pub(crate) fn locate(header: &str) -> S3Result<(BucketName, ObjectName, Which)> 
     Ok((names::bucket(bucket)?, names::object(name)?, which))
 }
 
-/// A source as it is meant: `bucket/name`, and the version that is named; none where it can't be
-/// read.
-pub(crate) fn canonical(header: &str) -> Option<String> {
-    let (bucket, name, which) = locate(header).ok()?;
-    let version = match which {
-        Which::Version(version) => format!("?versionId={version}"),
-        Which::Current => String::new(),
+/// A source as it is meant: `bucket/name`, and the same with the version that is named; nothing
+/// where it can't be read.
+pub(crate) fn meant(header: &str) -> Vec<String> {
+    let Ok((bucket, name, which)) = locate(header) else {
+        return Vec::new();
     };
-    Some(format!("{bucket}/{}{version}", name.expose()))
+    let object = format!("{bucket}/{}", name.expose());
+    match which {
+        Which::Version(version) => vec![format!("{object}?versionId={version}"), object],
+        Which::Current => vec![object],
+    }
 }
 
 /// What S3 says of a source that is too large to be copied at once, and of one that is a delete

@@ -90,13 +90,14 @@ impl RequestValues {
             }
             Part::Source => {
                 let sent = text_of(&self.headers, name)?;
-                // However it is written, it is also asked for as it is meant.
-                Some(match copy_source::canonical(&sent) {
-                    Some(meant) if meant != sent => {
-                        Value::Texts(vec![Cow::Owned(sent), Cow::Owned(meant)])
-                    }
-                    _ => text(sent),
-                })
+                // However it is written, it is also asked for as it is meant, and as the object whose
+                // version it is: a rule on an object is one on its versions.
+                let mut spellings = copy_source::meant(&sent);
+                spellings.retain(|meant| *meant != sent);
+                spellings.insert(0, sent);
+                Some(Value::Texts(
+                    spellings.into_iter().map(Cow::Owned).collect(),
+                ))
             }
             _ => text_of(&self.headers, name).map(text),
         }
