@@ -141,7 +141,8 @@ impl Writer {
     fn end(&mut self, name: &[u8]) -> Result<(), XmlFault> {
         self.depth -= 1;
         let content = self.out[self.content_at..].trim_end();
-        if NUMBERS.contains(&name) && content.parse::<i64>().is_err() {
+        let is_number = !content.starts_with('+') && content.parse::<i64>().is_ok();
+        if NUMBERS.contains(&name) && !is_number {
             return Err(XmlFault::Malformed);
         }
         self.out.push_str("</");
